@@ -1,0 +1,78 @@
+# One folder, one target, and only the edges of the flow.
+#
+# culprit_stage(NAME DIR src/... DEPS core model ... LIBS fmt::fmt ...) makes the static library culprit_<NAME> from every .cpp of DIR.
+# A stage sees only the headers of the stages it names in DEPS: the include path of a stage is a folder that holds one link, so
+# `#include "trace/trace.h"` compiles only for who depends on `trace`. DEPS is checked against the table below.
+
+# who | may use  (core, model and stats are open to everyone above them; formats_* are one target per format)
+set(CULPRIT_EDGES
+  "core|"
+  "model|core"
+  "stats|core"
+  "trace|core,model,stats"
+  "formats_.*|core,model,stats,trace,formats_io"
+  "formats|core,model,stats,trace,formats_.*"
+  "cycles|core,model,stats,trace"
+  "profile|core,model,stats,trace,cycles"
+  "kernels|core,model,stats,trace,cycles,profile"
+  "compare|core,model,stats,profile"
+  "diagnose|core,model,stats,compare,profile"
+  "report|core,model,stats"
+  "record|core,model,stats,formats_perfetto"
+  "faults|core,model,stats"
+  "watch|core,model,stats,record,diagnose"
+  "store|core,model,stats"
+  "serve|core,model,stats,store,report"
+  "tracegen|core,model,stats"
+  "cli|.*")
+
+function(culprit_check_edge from to)
+  foreach(row IN LISTS CULPRIT_EDGES)
+    string(REPLACE "|" ";" parts "${row}")
+    list(GET parts 0 who)
+    if("${from}" MATCHES "^${who}$")
+      list(LENGTH parts n)
+      set(allowed "")
+      if(n GREATER 1)
+        list(GET parts 1 allowed)
+      endif()
+      string(REPLACE "," ";" allowed "${allowed}")
+      foreach(a IN LISTS allowed)
+        if("${to}" MATCHES "^${a}$")
+          return()
+        endif()
+      endforeach()
+      message(FATAL_ERROR "stage '${from}' may not use '${to}': allowed are '${allowed}' (cmake/stages.cmake, docs/architecture.md)")
+    endif()
+  endforeach()
+  message(FATAL_ERROR "stage '${from}' is not in the table of cmake/stages.cmake")
+endfunction()
+
+function(culprit_stage name)
+  cmake_parse_arguments(ARG "" "DIR" "DEPS;LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
+  file(RELATIVE_PATH inside ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/${ARG_DIR})
+  get_filename_component(parent ${inside} DIRECTORY)
+  set(include_root ${CMAKE_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${include_root}/${parent})
+  if(NOT EXISTS ${include_root}/${inside})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${ARG_DIR} ${include_root}/${inside} SYMBOLIC)
+  endif()
+  if(sources)
+    add_library(culprit_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(culprit_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(culprit_${name} ${scope} ${include_root})
+  foreach(dep IN LISTS ARG_DEPS)
+    culprit_check_edge(${name} ${dep})
+    target_link_libraries(culprit_${name} ${scope} culprit_${dep})
+  endforeach()
+  target_link_libraries(culprit_${name} ${scope} ${ARG_LIBS})
+  if(sources)
+    target_link_libraries(culprit_${name} PRIVATE culprit_options)
+    target_compile_options(culprit_${name} PRIVATE ${CULPRIT_WARNINGS})
+  endif()
+endfunction()

@@ -1,0 +1,37 @@
+// Names come from traces, and traces come from anywhere: whatever is shown passes through one of these.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace culprit {
+
+/// For a terminal: control characters (C0, DEL, C1), bidirectional overrides and invalid UTF-8 become visible escapes such as
+/// \x1b; everything printable stays.
+std::string escape_terminal(std::string_view text);
+
+/// For a Markdown table cell: terminal-safe, with `|`, backquotes, `<`, `>`, `&`, `*`, `_`, `[`, `]` and line breaks neutralised.
+std::string escape_markdown(std::string_view text);
+
+/// One CSV field (RFC 4180): quoted when needed; a text that a spreadsheet would run as a formula (first character one of
+/// = + - @, tab, return, and not a plain number) gets a leading apostrophe.
+std::string escape_csv(std::string_view text);
+
+/// For HTML text and attribute values.
+std::string escape_html(std::string_view text);
+
+/// The body of a JSON string, without quotes: control characters and `<`, `>`, `&` as \u escapes (so that it can stand inside
+/// a script element); invalid UTF-8 becomes U+FFFD.
+std::string escape_json(std::string_view text);
+
+/// `text` with invalid UTF-8 sequences replaced by U+FFFD.
+std::string repair_utf8(std::string_view text);
+
+/// Columns that `text` takes on a terminal, one per code point (wide characters count as two).
+std::size_t display_width(std::string_view text);
+
+/// `text` cut to at most `width` columns; "..." marks a cut. Never cuts inside a code point.
+std::string shorten(std::string_view text, std::size_t width);
+
+}  // namespace culprit
