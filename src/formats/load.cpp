@@ -21,8 +21,10 @@ Result<Trace> load_file(const std::string& path, unsigned workers, const std::fu
   if (start.starts_with("SQLite format 3"))
     return input_error("is an SQLite database, which this version cannot read", path, "export a JSON trace");
   if (!kineto::looks_like_json(start)) {
-    if (start.empty() && !input->damage().empty()) return input_error(std::string(input->damage()), path, "copy the file again");
-    return input_error("is of no known format", path, "expected a JSON trace of the PyTorch profiler, plain, .gz or .zst");
+    if (start.empty() && !input->damage().empty())
+      return input_error(std::string(input->damage()), path, "copy the file again");
+    return input_error("is of no known format", path,
+                       "expected a JSON trace of the PyTorch profiler, plain, .gz or .zst");
   }
   return kineto::read(std::move(*input), {.workers = workers, .progress = progress});
 }

@@ -16,8 +16,10 @@ constexpr std::size_t kMaxCategories = 4096;
 }  // namespace
 
 std::size_t TraceBuilder::KeyHash::operator()(const TrackKey& key) const {
-  const std::uint64_t numbers = mix(static_cast<std::uint64_t>(key.pid) * 0x9e3779b97f4a7c15ULL ^ static_cast<std::uint64_t>(key.tid));
-  return mix(numbers ^ (static_cast<std::uint64_t>(key.pid_text) << 32 | key.tid_text) ^ static_cast<std::uint64_t>(key.kind) << 60);
+  const std::uint64_t numbers =
+      mix(static_cast<std::uint64_t>(key.pid) * 0x9e3779b97f4a7c15ULL ^ static_cast<std::uint64_t>(key.tid));
+  return mix(numbers ^ (static_cast<std::uint64_t>(key.pid_text) << 32 | key.tid_text) ^
+             static_cast<std::uint64_t>(key.kind) << 60);
 }
 
 TraceBuilder::TraceBuilder(Rank rank) {
@@ -181,7 +183,11 @@ void TraceBuilder::pair_async() {
       slice.duration = std::min(event.at - b.at, kMaxDuration);
       slice.name = b.name;
       slice.category = b.category;
-      slice.track = track({.pid = process.pid, .tid = home.tid, .pid_text = process.text, .tid_text = home.name, .kind = TrackKind::async});
+      slice.track = track({.pid = process.pid,
+                           .tid = home.tid,
+                           .pid_text = process.text,
+                           .tid_text = home.name,
+                           .kind = TrackKind::async});
       add(slice);
     }
     if (k + 1 == events.size() || open_[events[k + 1]].id != event.id || open_[events[k + 1]].name != event.name) {
@@ -206,19 +212,21 @@ void TraceBuilder::link_launchers() {
   }
   for (std::size_t g = 0; g < trace_.gpu.size(); ++g) {
     const std::uint32_t correlation = trace_.slices[trace_.gpu[g].slice].correlation;
-    if (auto it = launchers.find(correlation); correlation != 0 && it != launchers.end()) trace_.gpu[g].launcher = it->second;
+    if (auto it = launchers.find(correlation); correlation != 0 && it != launchers.end())
+      trace_.gpu[g].launcher = it->second;
   }
 }
 
 void TraceBuilder::bind_flows() {
   std::vector<std::uint32_t> events;
   for (std::size_t i = 0; i < open_.size(); ++i)
-    if (const char p = open_[i].phase; p == 's' || p == 't' || p == 'f') events.push_back(static_cast<std::uint32_t>(i));
+    if (const char p = open_[i].phase; p == 's' || p == 't' || p == 'f')
+      events.push_back(static_cast<std::uint32_t>(i));
   if (events.empty()) return;
   const SliceOrder order = order_slices(trace_);
 
-  // The innermost slice of the track that holds the moment: walk back from the last one that begins no later, over slices
-  // that have ended, at most a bounded number of steps (slices of one track may overlap).
+  // The innermost slice of the track that holds the moment: walk back from the last one that begins no later, over
+  // slices that have ended, at most a bounded number of steps (slices of one track may overlap).
   const auto enclosing = [&](const OpenEvent& event) -> SliceIndex {
     const auto first = order.order.begin() + static_cast<std::ptrdiff_t>(order.track_begin[event.track]);
     const auto last = order.order.begin() + static_cast<std::ptrdiff_t>(order.track_begin[event.track + 1]);
@@ -241,7 +249,8 @@ void TraceBuilder::bind_flows() {
   SliceIndex from = kNone;
   for (std::size_t k = 0; k < events.size(); ++k) {
     const OpenEvent& event = open_[events[k]];
-    const bool first_of_flow = k == 0 || open_[events[k - 1]].id != event.id || open_[events[k - 1]].category != event.category;
+    const bool first_of_flow =
+        k == 0 || open_[events[k - 1]].id != event.id || open_[events[k - 1]].category != event.category;
     if (first_of_flow) from = kNone;
     const SliceIndex here = enclosing(event);
     if (here == kNone) {
@@ -251,9 +260,12 @@ void TraceBuilder::bind_flows() {
     if (event.phase != 's' && from != kNone) {
       const std::string_view kind = trace_.categories[event.category].name;
       Flow flow{from, here, FlowKind::other};
-      if (kind == "ac2g") flow.kind = FlowKind::host_to_device;
-      else if (kind == "fwdbwd") flow.kind = FlowKind::forward_backward;
-      else if (kind.starts_with("async")) flow.kind = FlowKind::async;
+      if (kind == "ac2g")
+        flow.kind = FlowKind::host_to_device;
+      else if (kind == "fwdbwd")
+        flow.kind = FlowKind::forward_backward;
+      else if (kind.starts_with("async"))
+        flow.kind = FlowKind::async;
       const Slice& target = trace_.slices[here];
       bool keep = true;
       if (flow.kind == FlowKind::host_to_device && target.gpu != kNone) {
@@ -276,8 +288,7 @@ Trace TraceBuilder::finish() && {
   for (std::size_t g = 0; g < trace_.gpu.size(); ++g)
     if (trace_.gpu[g].launcher == kNone) trace_.losses.add(LossReason::gpu_without_launcher);
   for (std::size_t i = 0; i < trace_.slices.size(); ++i) ++trace_.tracks[trace_.slices[i].track].slices;
-  for (CounterSeries& series : trace_.counters)
-    std::ranges::stable_sort(series.samples, {}, &CounterSample::at);
+  for (CounterSeries& series : trace_.counters) std::ranges::stable_sort(series.samples, {}, &CounterSample::at);
   Rank& rank = trace_.ranks.front();
   if (rank.has_base) {
     trace_.base_ns = rank.base_ns;

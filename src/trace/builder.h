@@ -1,7 +1,8 @@
 // Builds a Trace from events in the order of the input.
 //
-// Readers hand over rows with ids of this builder; what needs more than one event (begin/end pairs, asynchronous slices, flows,
-// the host call behind GPU work) is resolved in finish(), so that the order of the input does not matter.
+// Readers hand over rows with ids of this builder; what needs more than one event (begin/end pairs, asynchronous
+// slices, flows, the host call behind GPU work) is resolved in finish(), so that the order of the input does not
+// matter.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,11 @@ struct TrackKey {
 /// A begin or an end that waits for its partner.
 struct OpenEvent {
   Ns at = 0;
-  std::uint64_t id = 0;        ///< asynchronous slices and flows: hash of the id in its scope
+  std::uint64_t id = 0;  ///< asynchronous slices and flows: hash of the id in its scope
   StringId name = 0;
   TrackId track = 0;
   CategoryId category = 0;
-  char phase = 'B';            ///< B E (same thread), b e n (asynchronous), s t f (flow)
+  char phase = 'B';  ///< B E (same thread), b e n (asynchronous), s t f (flow)
   std::uint32_t correlation = 0;
 };
 
@@ -93,8 +94,8 @@ class TraceBuilder {
   ChunkedVector<OpenEvent> open_;
 };
 
-/// One run from the traces of its ranks, in the order given. Times are put on one base; ranks without a common clock are
-/// aligned at their first event and counted as clock_unknown.
+/// One run from the traces of its ranks, in the order given. Times are put on one base; ranks without a common clock
+/// are aligned at their first event and counted as clock_unknown.
 Trace merge(std::vector<Trace> traces);
 
 }  // namespace culprit

@@ -151,9 +151,12 @@ struct Input::State {
 
   Result<std::size_t> read_text(char* buffer, std::size_t size) {
     switch (compression) {
-      case Compression::none: return read_plain(buffer, size);
-      case Compression::gzip: return read_gzip(buffer, size);
-      case Compression::zstd: return read_zstd(buffer, size);
+      case Compression::none:
+        return read_plain(buffer, size);
+      case Compression::gzip:
+        return read_gzip(buffer, size);
+      case Compression::zstd:
+        return read_zstd(buffer, size);
     }
     return std::size_t{0};
   }
@@ -161,9 +164,12 @@ struct Input::State {
 
 std::string_view to_string(Compression compression) {
   switch (compression) {
-    case Compression::none: return "none";
-    case Compression::gzip: return "gzip";
-    case Compression::zstd: return "zstd";
+    case Compression::none:
+      return "none";
+    case Compression::gzip:
+      return "gzip";
+    case Compression::zstd:
+      return "zstd";
   }
   return "unknown";
 }
@@ -181,7 +187,8 @@ Result<Input> Input::open(const std::string& path) {
   } else {
     state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (state->fd < 0)
-      return input_error(std::string("cannot open: ") + std::strerror(errno), path, "check the name and the rights of the file");
+      return input_error(std::string("cannot open: ") + std::strerror(errno), path,
+                         "check the name and the rights of the file");
     struct stat status {};
     if (::fstat(state->fd, &status) == 0) {
       if (S_ISDIR(status.st_mode)) return input_error("is a directory", path, "name the files in it");

@@ -1,7 +1,7 @@
 // Reading files: plain, gzip and zstd alike, as one sequential text.
 //
-// Files are read into buffers that the caller reuses instead of being mapped: a mapped file that shrinks kills the program,
-// and touching fresh memory is the dearest part of loading on virtual machines.
+// Files are read into buffers that the caller reuses instead of being mapped: a mapped file that shrinks kills the
+// program, and touching fresh memory is the dearest part of loading on virtual machines.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What one chunk of text becomes before it joins the trace: rows whose names, tracks and categories are numbers of the worker
-// that read the chunk. The committing thread translates them, so that workers share nothing.
+// What one chunk of text becomes before it joins the trace: rows whose names, tracks and categories are numbers of the
+// worker that read the chunk. The committing thread translates them, so that workers share nothing.
 #pragma once
 
 #include <cstdint>

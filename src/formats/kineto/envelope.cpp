@@ -8,7 +8,8 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 
 void Envelope::end_member() {
   constexpr std::size_t kMaxMembers = 1024;
-  if (members_.size() < kMaxMembers) members_.emplace(std::move(key_), taken_ > kMaxMember ? std::string() : std::move(value_));
+  if (members_.size() < kMaxMembers)
+    members_.emplace(std::move(key_), taken_ > kMaxMember ? std::string() : std::move(value_));
   key_.clear();
   value_.clear();
   taken_ = 0;
@@ -84,9 +85,12 @@ std::size_t Envelope::feed(std::string_view text) {
         bool over = false;
         bool keep = true;
         if (in_string_) {
-          if (escaped_) escaped_ = false;
-          else if (c == '\\') escaped_ = true;
-          else if (c == '"') in_string_ = false;
+          if (escaped_)
+            escaped_ = false;
+          else if (c == '\\')
+            escaped_ = true;
+          else if (c == '"')
+            in_string_ = false;
         } else if (c == '"') {
           in_string_ = true;
         } else if (c == '{' || c == '[') {

@@ -21,7 +21,8 @@ class Envelope {
     failed,     ///< no JSON object or array
   };
 
-  /// Takes `text`; returns how many bytes were used: fewer than all of it when the event array begins or something is wrong.
+  /// Takes `text`; returns how many bytes were used: fewer than all of it when the event array begins or something is
+  /// wrong.
   std::size_t feed(std::string_view text);
   /// Called when the event array has ended.
   void after_events();

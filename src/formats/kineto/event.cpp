@@ -81,7 +81,8 @@ void EventSink::hand_over(Batch& batch) {
   for (; strings_handed_ < strings_.size(); ++strings_handed_)
     batch.new_strings.push_back(strings_[static_cast<StringId>(strings_handed_)]);
   for (; tracks_handed_ < tracks_.size(); ++tracks_handed_) batch.new_tracks.push_back(tracks_[tracks_handed_]);
-  for (; categories_handed_ < categories_.size(); ++categories_handed_) batch.new_categories.push_back(categories_[categories_handed_]);
+  for (; categories_handed_ < categories_.size(); ++categories_handed_)
+    batch.new_categories.push_back(categories_[categories_handed_]);
 }
 
 std::uint32_t EventSink::track(const Event& event, TrackKind kind, Batch& batch) {
@@ -171,10 +172,14 @@ void EventSink::slice(const Event& event, Ns ts, Batch& batch) {
 void EventSink::metadata(const Event& event, Batch& batch) {
   const std::string_view name = event.name.value_or("");
   MetadataKind kind;
-  if (name == "process_name") kind = MetadataKind::process_name;
-  else if (name == "process_labels") kind = MetadataKind::process_labels;
-  else if (name == "thread_name") kind = MetadataKind::thread_name;
-  else return;  // sort indices and the like
+  if (name == "process_name")
+    kind = MetadataKind::process_name;
+  else if (name == "process_labels")
+    kind = MetadataKind::process_labels;
+  else if (name == "thread_name")
+    kind = MetadataKind::thread_name;
+  else
+    return;  // sort indices and the like
   if (event.metadata.empty()) return;
   batch.metadata.push_back({kind, track(event, TrackKind::thread, batch), strings_.intern(event.metadata)});
 }
@@ -217,7 +222,8 @@ void EventSink::emit(const Event& event, Batch& batch) {
       if (flow && event.category == "ac2g" && !batch.slices.empty() && batch.slices.back().correlation != 0) {
         std::uint32_t id = 0;
         const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), id);
-        if (error == std::errc() && end == event.id.data() + event.id.size() && id == batch.slices.back().correlation) return;
+        if (error == std::errc() && end == event.id.data() + event.id.size() && id == batch.slices.back().correlation)
+          return;
       }
       OpenEvent open;
       open.at = ts;
@@ -226,7 +232,8 @@ void EventSink::emit(const Event& event, Batch& batch) {
       open.category = category(event.category);
       open.name = event.name ? strings_.intern(*event.name) : 0;
       if (event.phase != 'B' && event.phase != 'E')
-        open.id = XXH3_64bits_withSeed(event.id.data(), event.id.size(), flow ? 0 : XXH3_64bits(event.category.data(), event.category.size()));
+        open.id = XXH3_64bits_withSeed(event.id.data(), event.id.size(),
+                                       flow ? 0 : XXH3_64bits(event.category.data(), event.category.size()));
       if (event.correlation > 0 && event.correlation <= std::numeric_limits<std::uint32_t>::max())
         open.correlation = static_cast<std::uint32_t>(event.correlation);
       batch.open.push_back(open);
@@ -253,7 +260,8 @@ void EventSink::emit(const Event& event, Batch& batch) {
       batch.instants.push_back({ts, strings_.intern(event.name.value_or("(no name)")), where});
       return;
     }
-    default: batch.losses.add(LossReason::phase_unknown);
+    default:
+      batch.losses.add(LossReason::phase_unknown);
   }
 }
 

@@ -36,16 +36,15 @@ void Batch::clear() {
 namespace {
 
 std::string_view trimmed(std::string_view token) {
-  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' || token.back() == '\t'))
+  while (!token.empty() &&
+         (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' || token.back() == '\t'))
     token.remove_suffix(1);
   return token;
 }
 
 bool is_key(const char* raw, std::string_view quoted) { return std::memcmp(raw, quoted.data(), quoted.size()) == 0; }
 
-std::string_view token_of(value& v) {
-  return trimmed(v.raw_json_token());
-}
+std::string_view token_of(value& v) { return trimmed(v.raw_json_token()); }
 
 /// The text of a string value; nullopt when it is no string.
 std::optional<std::string_view> text_of(value& v, Event& event) {
@@ -155,14 +154,16 @@ void take_argument(const char* key, value& v, Event& e) {
     case 'l':
       if (is_key(key, "labels\"")) return take_text(e.metadata, v, e);
       break;
-    default: break;
+    default:
+      break;
   }
   if (e.phase != 'C' && e.phase != 0) return;
   const std::string_view token = token_of(v);
   if (token.empty() || token.front() == '{' || token.front() == '[' || token.front() == '"') return;
   const char* end = static_cast<const char*>(std::memchr(key, '"', 256));
   if (end == nullptr) return;
-  if (e.values.size() < Event::kMaxValues) e.values.push_back({std::string_view(key, static_cast<std::size_t>(end - key)), number_of(token)});
+  if (e.values.size() < Event::kMaxValues)
+    e.values.push_back({std::string_view(key, static_cast<std::size_t>(end - key)), number_of(token)});
 }
 
 bool take_arguments(value& v, Event& event) {
@@ -197,8 +198,10 @@ bool take_event(simdjson::ondemand::object& object, Event& e) {
         }
         break;
       case 't':
-        if (is_key(key, "ts\"")) e.ts = without_quotes(token_of(v));
-        else if (is_key(key, "tid\"")) e.tid = token_of(v);
+        if (is_key(key, "ts\""))
+          e.ts = without_quotes(token_of(v));
+        else if (is_key(key, "tid\""))
+          e.tid = token_of(v);
         break;
       case 'd':
         if (is_key(key, "dur\"")) e.dur = without_quotes(token_of(v));
@@ -220,7 +223,8 @@ bool take_event(simdjson::ondemand::object& object, Event& e) {
           if (!token.empty() && token.front() == '{' && !take_arguments(v, e)) return false;
         }
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return true;
@@ -245,7 +249,8 @@ struct Extractor::State {
     std::memset(nested.data() + text.size(), ' ', simdjson::SIMDJSON_PADDING);
     simdjson::ondemand::document document;
     simdjson::ondemand::object object;
-    bool good = !nested_parser.iterate(nested.data(), text.size(), nested.size()).get(document) && !document.get_object().get(object);
+    bool good = !nested_parser.iterate(nested.data(), text.size(), nested.size()).get(document) &&
+                !document.get_object().get(object);
     if (good) {
       for (auto field : object) {
         if (field.error()) {
@@ -300,7 +305,8 @@ struct Extractor::State {
     if (!document.current_location().get(location) && location < text + size) {
       batch.stop = Stop::array_end;
       std::size_t end = static_cast<std::size_t>(location - text);
-      while (end > 0 && text[end - 1] != ']') --end;  // the location is the next token; what is between belongs to the rest
+      while (end > 0 && text[end - 1] != ']')
+        --end;  // the location is the next token; what is between belongs to the rest
       batch.stop_at = end;
     }
     return size;
@@ -314,7 +320,8 @@ struct Extractor::State {
     std::memset(single.data() + n, ' ', simdjson::SIMDJSON_PADDING);
     simdjson::ondemand::document document;
     simdjson::ondemand::object object;
-    if (parser.iterate(single.data(), n, single.size()).get(document) || document.get_object().get(object)) return false;
+    if (parser.iterate(single.data(), n, single.size()).get(document) || document.get_object().get(object))
+      return false;
     event.clear();
     if (!take_event(object, event)) return false;
     emit(batch);

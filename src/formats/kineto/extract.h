@@ -1,8 +1,8 @@
 // Turns the text of a chunk of events into a Batch.
 //
-// The fast path lets simdjson iterate the whole chunk. When the parser refuses something, the text is repaired (bytes that are
-// no UTF-8, raw control characters); when that does not help, the rest is taken event by event, so that one damaged event costs
-// itself and nothing else. Work stays linear in the text even if every event is damaged.
+// The fast path lets simdjson iterate the whole chunk. When the parser refuses something, the text is repaired (bytes
+// that are no UTF-8, raw control characters); when that does not help, the rest is taken event by event, so that one
+// damaged event costs itself and nothing else. Work stays linear in the text even if every event is damaged.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class Extractor {
   Extractor(Extractor&&) noexcept;
   Extractor& operator=(Extractor&&) noexcept;
 
-  /// Reads the events of [text, text + size), which begins at an event (or at the end of the array). text[-1] and the kTail
-  /// bytes behind the text belong to the caller's buffer and are overwritten.
+  /// Reads the events of [text, text + size), which begins at an event (or at the end of the array). text[-1] and the
+  /// kTail bytes behind the text belong to the caller's buffer and are overwritten.
   void extract(char* text, std::size_t size, Ending ending, Batch& batch);
 
  private:

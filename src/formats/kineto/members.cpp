@@ -38,10 +38,12 @@ void devices(element list, Trace& trace) {
     device.id = static_cast<std::int32_t>(std::clamp<std::int64_t>(integer(item, "id", -1), -1, 1 << 20));
     device.name = text(item, "name");
     device.memory_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer(item, "totalGlobalMem", 0)));
-    device.multiprocessors = static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer(item, "numSms", 0), 0, 1 << 20));
+    device.multiprocessors =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer(item, "numSms", 0), 0, 1 << 20));
     device.warp_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer(item, "warpSize", 0), 0, 1 << 20));
     const std::int64_t major = integer(item, "computeMajor", -1);
-    if (major >= 0) device.compute_capability = std::to_string(major) + "." + std::to_string(integer(item, "computeMinor", 0));
+    if (major >= 0)
+      device.compute_capability = std::to_string(major) + "." + std::to_string(integer(item, "computeMinor", 0));
     trace.devices.push_back(std::move(device));
   }
 }
@@ -68,8 +70,10 @@ void apply_member(std::string_view key, std::string_view json, Trace& trace) {
   } else if (key == "baseTimeNanoseconds") {
     std::int64_t base = 0;
     std::string_view digits;
-    if (!value.get_string().get(digits)) base = parse_scaled_decimal(digits, 0).value_or(0);
-    else if (value.get_int64().get(base)) base = 0;
+    if (!value.get_string().get(digits))
+      base = parse_scaled_decimal(digits, 0).value_or(0);
+    else if (value.get_int64().get(base))
+      base = 0;
     rank.has_base = base > 0 && base <= kMaxTime;
     rank.base_ns = rank.has_base ? base : 0;
     if (!rank.has_base && base != 0) trace.losses.add(LossReason::metadata_invalid);

@@ -18,9 +18,10 @@ namespace culprit::formats::kineto {
 
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{512} << 10;
+constexpr std::size_t kKeep = std::size_t{2} << 20;  // a buffer that a large event made larger is given back
 constexpr std::size_t kMaxEvent = std::size_t{64} << 20;
-constexpr std::size_t kJoin = std::size_t{4} << 20;  // an event that has not ended after so much text is taken for damaged
+constexpr std::size_t kJoin = std::size_t{4}
+                              << 20;  // an event that has not ended after so much text is taken for damaged
 
 /// A piece of text with room for what the extractor writes around it.
 struct Chunk {
@@ -44,7 +45,7 @@ struct Chunk {
   void recycle() {
     size = 0;
     last = extracted = false;
-    if (capacity > 4 * kChunk) {
+    if (capacity > kKeep) {
       buffer.reset();
       capacity = 0;
     }
@@ -123,18 +124,19 @@ class Conveyor {
 struct Cutter {
   Input& input;
   Conveyor& conveyor;
+  std::size_t piece_bytes;
   std::string carry;
   Losses losses;
   std::optional<Error> error;
-  std::atomic<std::uint64_t> consumed{0};
   std::uint64_t text_bytes = 0;
+  std::atomic<std::uint64_t> consumed{0};
 
   void run() {
     bool skipping = false;  // inside an event that is too large
     for (bool end = false; !end;) {
       Chunk* chunk = conveyor.take_free();
       if (chunk == nullptr) break;
-      chunk->reserve(std::max(kChunk, carry.size()));
+      chunk->reserve(std::max(piece_bytes, carry.size()));
       std::memcpy(chunk->text(), carry.data(), carry.size());
       chunk->size = carry.size();
       carry.clear();
@@ -273,8 +275,10 @@ class Joiner {
         extra.group = t.strings[extra.group];
         slice.extra = builder_.add(extra);
       }
-      if (slice.gpu != kNone) builder_.add(slice, batch.gpu[slice.gpu]);
-      else builder_.add(slice);
+      if (slice.gpu != kNone)
+        builder_.add(slice, batch.gpu[slice.gpu]);
+      else
+        builder_.add(slice);
     }
     for (OpenEvent open : batch.open) {
       open.name = t.strings[open.name];
@@ -293,9 +297,15 @@ class Joiner {
       Track& track = trace.tracks[t.tracks[metadata.track]];
       const StringId value = t.strings[metadata.text];
       switch (metadata.kind) {
-        case MetadataKind::process_name: trace.processes[track.process].name = value; break;
-        case MetadataKind::process_labels: trace.processes[track.process].labels = value; break;
-        case MetadataKind::thread_name: track.name = value; break;
+        case MetadataKind::process_name:
+          trace.processes[track.process].name = value;
+          break;
+        case MetadataKind::process_labels:
+          trace.processes[track.process].labels = value;
+          break;
+        case MetadataKind::thread_name:
+          track.name = value;
+          break;
       }
     }
     builder_.losses().merge(batch.losses);
@@ -322,23 +332,29 @@ class Joiner {
 };
 
 /// Reads up to the begin of the event array; what was read behind it comes back.
-Result<std::string> read_prologue(Input& input, Envelope& envelope) {
+Result<std::string> read_prologue(Input& input, Envelope& envelope, std::uint64_t& offset) {
   std::string block(std::size_t{64} << 10, '\0');
-  std::uint64_t offset = 0;
   for (;;) {
     auto n = input.read(block.data(), block.size());
     if (!n) return n.error();
     const std::string_view text(block.data(), *n);
     const std::size_t used = envelope.feed(text);
-    if (envelope.state() == Envelope::State::events) return std::string(text.substr(used));
+    if (envelope.state() == Envelope::State::events) {
+      offset += *n;
+      return std::string(text.substr(used));
+    }
     if (envelope.state() == Envelope::State::failed)
       return input_error(envelope.failure(), fmt::format("{}: byte {}", input.path(), offset + used),
                          "expected a JSON trace (an object with \"traceEvents\", or a list of events)");
     if (*n < block.size() || envelope.state() == Envelope::State::done) {
-      if (!input.damage().empty()) return input_error(std::string(input.damage()) + " before the first event", input.path(), "copy or record the file again");
+      if (!input.damage().empty())
+        return input_error(std::string(input.damage()) + " before the first event", input.path(),
+                           "copy or record the file again");
       if (envelope.state() == Envelope::State::done)
-        return input_error("is JSON but holds no \"traceEvents\"", input.path(), "expected a trace of the PyTorch profiler or another Chrome trace");
-      return input_error("ends before its first event", fmt::format("{}: byte {}", input.path(), offset + *n), "copy or record the file again");
+        return input_error("is JSON but holds no \"traceEvents\"", input.path(),
+                           "expected a trace of the PyTorch profiler or another Chrome trace");
+      return input_error("ends before its first event", fmt::format("{}: byte {}", input.path(), offset + *n),
+                         "copy or record the file again");
     }
     offset += *n;
   }
@@ -358,12 +374,19 @@ Result<Trace> read(Input input, const ReadOptions& options) {
   rank.input_bytes = input.file_bytes();
   TraceBuilder builder(std::move(rank));
   Envelope envelope;
-  auto rest = read_prologue(input, envelope);
+  std::uint64_t prologue_bytes = 0;
+  auto rest = read_prologue(input, envelope, prologue_bytes);
   if (!rest) return rest.error();
 
   const std::size_t workers = std::max(1U, options.workers);
   Conveyor conveyor(workers + 3);
-  Cutter cutter{.input = input, .conveyor = conveyor, .carry = std::move(*rest), .losses = {}, .error = {}};
+  Cutter cutter{.input = input,
+                .conveyor = conveyor,
+                .piece_bytes = std::max<std::size_t>(options.piece_bytes, 16),
+                .carry = std::move(*rest),
+                .losses = {},
+                .error = {},
+                .text_bytes = prologue_bytes};
   Joiner joiner(builder, envelope, workers);
   std::vector<Extractor> extractors(workers);  // own the names that batches refer to, so they outlive the joining
   {

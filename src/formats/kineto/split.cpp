@@ -20,7 +20,8 @@ bool follows_event(std::string_view text, std::size_t open) {
 }
 
 bool opens_with_event_key(std::string_view text, std::size_t open) {
-  constexpr std::array<std::string_view, 9> kKeys = {"ph\"", "name\"", "cat\"", "ts\"", "pid\"", "tid\"", "args\"", "id\"", "dur\""};
+  constexpr std::array<std::string_view, 9> kKeys = {"ph\"",  "name\"", "cat\"", "ts\"", "pid\"",
+                                                     "tid\"", "args\"", "id\"",  "dur\""};
   std::size_t i = open + 1;
   while (i < text.size() && is_space(text[i])) ++i;
   if (i >= text.size() || text[i] != '"') return false;
@@ -72,8 +73,10 @@ EventSpan scan_event(std::string_view text, std::size_t begin, std::size_t limit
     switch (text[i]) {
       case '"':
         for (++i; i < limit && text[i] != '"'; ++i) {
-          if (text[i] == '\\') ++i;
-          else if (static_cast<unsigned char>(text[i]) < 0x20) return {EventSpan::State::broken, i};
+          if (text[i] == '\\')
+            ++i;
+          else if (static_cast<unsigned char>(text[i]) < 0x20)
+            return {EventSpan::State::broken, i};
         }
         if (i >= limit) return {EventSpan::State::unfinished, limit};
         break;
@@ -88,7 +91,8 @@ EventSpan scan_event(std::string_view text, std::size_t begin, std::size_t limit
         if (depth < 64 && ((squares >> depth & 1) != 0) != (text[i] == ']')) return {EventSpan::State::broken, i};
         if (depth == 0) return {EventSpan::State::closed, i + 1};
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return {EventSpan::State::unfinished, limit};
@@ -108,8 +112,10 @@ Repairs repair(char* text, std::size_t size) {
       i += n == 0 ? 1 : n;
       continue;
     }
-    if (c == '"') in_string = !in_string;
-    else if (c == '\\' && in_string) ++i;  // whatever is escaped is no end of the string
+    if (c == '"')
+      in_string = !in_string;
+    else if (c == '\\' && in_string)
+      ++i;  // whatever is escaped is no end of the string
     if (c < 0x20 && (in_string || !is_space(text[i]))) {
       text[i] = ' ';
       ++repairs.control;

@@ -9,8 +9,8 @@ namespace culprit::formats::kineto {
 
 inline constexpr std::size_t npos = std::string_view::npos;
 
-/// Position of the last '{' that follows "}" and ",": a likely begin of an event. It may be wrong (inside a string or a nested
-/// list); whoever reads the text before it finds out. npos if there is none.
+/// Position of the last '{' that follows "}" and ",": a likely begin of an event. It may be wrong (inside a string or a
+/// nested list); whoever reads the text before it finds out. npos if there is none.
 std::size_t last_boundary(std::string_view text);
 
 /// Position of the next '{' at or after `from` that follows "}" and "," and opens with a key that events have.
@@ -21,8 +21,8 @@ struct EventSpan {
   std::size_t end = 0;  ///< closed: one past the '}'
 };
 
-/// The extent of the object that begins at text[begin] == '{', by strings and brackets alone, looking at most until `limit`.
-/// broken: brackets that do not match or a control character inside a string.
+/// The extent of the object that begins at text[begin] == '{', by strings and brackets alone, looking at most until
+/// `limit`. broken: brackets that do not match or a control character inside a string.
 EventSpan scan_event(std::string_view text, std::size_t begin, std::size_t limit);
 
 struct Repairs {

@@ -28,7 +28,7 @@ TEST(Golden, EveryRealTraceAgrees) {
     SCOPED_TRACE(cells[0]);
     auto input = Input::open(test::shared("corpus/" + cells[0]));
     ASSERT_TRUE(input) << to_string(input.error());
-    auto trace = read(std::move(*input), {.workers = 2, .progress = {}});
+    auto trace = read(std::move(*input), {.workers = 2});
     ASSERT_TRUE(trace) << to_string(trace.error());
     EXPECT_EQ(trace->losses.total(Severity::data_loss), trace->losses[LossReason::truncated_tail]);
 
@@ -59,7 +59,8 @@ TEST(Golden, EveryRealTraceAgrees) {
     EXPECT_EQ(kernels, std::stoull(cells[1]));
     EXPECT_EQ(names.size(), std::stoull(cells[2]));
     EXPECT_NEAR(static_cast<double>(kernel_sum) / 1e3, std::stod(cells[3]), 0.001 * static_cast<double>(kernels + 1));
-    EXPECT_NEAR(static_cast<double>(united) / 1e3, std::stod(cells[4]), 0.001 * static_cast<double>(kernels + copies + 1));
+    EXPECT_NEAR(static_cast<double>(united) / 1e3, std::stod(cells[4]),
+                0.001 * static_cast<double>(kernels + copies + 1));
     EXPECT_EQ(copies, std::stoull(cells[5]));
     EXPECT_NEAR(static_cast<double>(copy_sum) / 1e3, std::stod(cells[6]), 0.001 * static_cast<double>(copies + 1));
     ++rows;
