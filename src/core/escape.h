@@ -7,22 +7,24 @@
 
 namespace culprit {
 
-/// For a terminal: control characters (C0, DEL, C1), bidirectional overrides and invalid UTF-8 become visible escapes such as
-/// \x1b; everything printable stays.
+/// For a terminal: control characters (C0, DEL, C1), bidirectional overrides and invalid UTF-8 become visible escapes
+/// such as \x1b; everything printable stays.
 std::string escape_terminal(std::string_view text);
 
-/// For a Markdown table cell: terminal-safe, with `|`, backquotes, `<`, `>`, `&`, `*`, `_`, `[`, `]` and line breaks neutralised.
+/// For a Markdown table cell: terminal-safe, with `|`, backquotes, `<`, `>`, `&`, `*`, `_`, `[`, `]` and line breaks
+/// neutralised.
 std::string escape_markdown(std::string_view text);
 
-/// One CSV field (RFC 4180): quoted when needed; a text that a spreadsheet would run as a formula (first character one of
-/// = + - @, tab, return, and not a plain number) gets a leading apostrophe.
+/// One CSV field (RFC 4180): quoted when needed; a text that a spreadsheet would run as a formula (first character one
+/// of = + - @, tab, return, and not a plain number) gets a leading apostrophe. Control characters other than tab and
+/// line breaks, and invalid UTF-8, become visible escapes, because CSV is also read on terminals.
 std::string escape_csv(std::string_view text);
 
 /// For HTML text and attribute values.
 std::string escape_html(std::string_view text);
 
-/// The body of a JSON string, without quotes: control characters and `<`, `>`, `&` as \u escapes (so that it can stand inside
-/// a script element); invalid UTF-8 becomes U+FFFD.
+/// The body of a JSON string, without quotes: control characters and `<`, `>`, `&` as \u escapes (so that it can stand
+/// inside a script element); invalid UTF-8 becomes U+FFFD.
 std::string escape_json(std::string_view text);
 
 /// `text` with invalid UTF-8 sequences replaced by U+FFFD.
