@@ -16,7 +16,8 @@ std::string escape_terminal(std::string_view text);
 std::string escape_markdown(std::string_view text);
 
 /// One CSV field (RFC 4180): quoted when needed; a text that a spreadsheet would run as a formula (first character one
-/// of = + - @, tab, return, and not a plain number) gets a leading apostrophe.
+/// of = + - @, tab, return, and not a plain number) gets a leading apostrophe. Control characters other than tab and
+/// line breaks, and invalid UTF-8, become visible escapes, because CSV is also read on terminals.
 std::string escape_csv(std::string_view text);
 
 /// For HTML text and attribute values.
