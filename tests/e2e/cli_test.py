@@ -192,13 +192,6 @@ class BadInput(Program):
         good = self.path("good.json", small_trace())
         self.assert_error(self.run_program("info", good, self.path("nowhere.json")), INPUT, "nowhere.json")
 
-    def test_unreadable_file(self):
-        if os.geteuid() == 0:
-            self.skipTest("root may read every file")
-        file = self.path("secret.json", small_trace())
-        os.chmod(file, 0)
-        self.check(file)
-
     def test_empty_standard_input(self):
         for verb in self.VERBS:
             self.assert_error(self.run_program(verb, "-", input=b""), INPUT)
