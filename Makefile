@@ -27,7 +27,7 @@ deps:
 
 build:
 	$(call need,build)
-	@cmake --preset release --log-level=WARNING
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
 demo: build
@@ -35,7 +35,7 @@ demo: build
 
 test:
 	$(call need,build test)
-	@cmake --preset asan --log-level=WARNING
+	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
 	@scripts/run-tests build-asan -j $(JOBS)
 
@@ -51,24 +51,24 @@ format:
 
 tidy:
 	$(call need,build test check)
-	@cmake --preset debug --log-level=WARNING
+	@cmake --preset debug >/dev/null
 	@scripts/tidy build-debug $(JOBS)
 
 tsan:
 	$(call need,build test)
-	@cmake --preset tsan --log-level=WARNING
+	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan -j $(JOBS)
 	@scripts/run-tests build-tsan -j $(JOBS)
 
 fuzz:
 	$(call need,build fuzz)
-	@cmake --preset fuzz --log-level=WARNING
+	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS)
 	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
 
 bench:
 	$(call need,build bench)
-	@cmake --preset bench --log-level=WARNING
+	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench -j $(JOBS)
 	@scripts/bench --build build-bench --max $(BENCH_MAX)
 
