@@ -86,18 +86,16 @@ struct GpuSlice {
 };
 static_assert(sizeof(GpuSlice) == 48);
 
-/// What few slices have: operator, Python and collective metadata.
+/// What few slices have: autograd, graph and collective metadata. 32 bytes.
 struct SliceExtra {
-  std::int64_t external_id = -1;
-  std::int64_t sequence = -1;      ///< autograd "Sequence number"
+  std::int64_t sequence = -1;      ///< autograd "Sequence number"; pairs a forward operator with its backward
+  std::uint64_t elements = 0;      ///< "In msg nelems"
   std::uint32_t forward_thread = 0;
-  std::uint32_t python_parent = kNone;  ///< "Python parent id"
-  std::uint32_t python_id = kNone;
   std::uint32_t graph_node = 0;
   StringId collective = 0;         ///< "Collective name"
   StringId group = 0;              ///< "Process Group Name"
-  std::uint64_t elements = 0;      ///< "In msg nelems"
 };
+static_assert(sizeof(SliceExtra) == 32);
 
 /// A point in time.
 struct Instant {
