@@ -365,15 +365,15 @@ Result<Trace> read(Input input, const ReadOptions& options) {
   Conveyor conveyor(workers + 3);
   Cutter cutter{.input = input, .conveyor = conveyor, .carry = std::move(*rest), .losses = {}, .error = {}};
   Joiner joiner(builder, envelope, workers);
+  std::vector<Extractor> extractors(workers);  // own the names that batches refer to, so they outlive the joining
   {
     std::vector<std::jthread> threads;
     threads.emplace_back([&] { cutter.run(); });
     for (std::size_t w = 0; w < workers; ++w)
       threads.emplace_back([&, w] {
-        Extractor extractor;
         while (Chunk* chunk = conveyor.take_todo()) {
           chunk->worker = w;
-          extractor.extract(chunk->text(), chunk->size, Ending::more_follows, chunk->batch);
+          extractors[w].extract(chunk->text(), chunk->size, Ending::more_follows, chunk->batch);
           conveyor.extracted(chunk);
         }
       });
