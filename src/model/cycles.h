@@ -1,0 +1,68 @@
+// The cycles (steps, iterations) of a run and how they were found. `cycles` fills it; `profile`, `kernels` and `report` use it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace culprit::model {
+
+enum class Phase : std::uint8_t { prefill, decode, mixed, train_step, other };
+
+/// How cycles were found, in order of trust.
+enum class CycleMethod : std::uint8_t {
+  none,             ///< nothing repeats
+  marker,           ///< ProfilerStep#N, NVTX or other annotations, or a name that the user gave
+  host_function,    ///< the outermost repeated function of the busy thread
+  launch_sequence,  ///< the repeating sequence of GPU operations
+};
+
+/// What a cycle worked on; -1 is unknown.
+struct Workload {
+  std::int64_t batch = -1;           ///< requests
+  std::int64_t tokens = -1;          ///< tokens computed in this cycle
+  std::int64_t context_tokens = -1;  ///< of these in prefill
+  std::int64_t decode_tokens = -1;   ///< of these in decode
+};
+
+/// The part of a cycle that one device saw: from the begin of the first GPU operation launched inside the cycle to that of
+/// the next cycle.
+struct DeviceWindow {
+  std::int32_t device = -1;
+  Ns begin = 0;
+  Ns end = 0;
+  Ns busy = 0;                 ///< union of kernels, copies and sets inside the window
+  Ns idle = 0;                 ///< end - begin - busy
+  std::uint64_t operations = 0;
+};
+
+struct Cycle {
+  std::uint32_t number = 0;    ///< 1-based, over all ranks the same number means the same step
+  std::uint16_t rank = 0;      ///< row of the trace's ranks
+  std::uint32_t process = 0xffffffff;  ///< row of the trace's processes, or none
+  Phase phase = Phase::other;
+  Workload workload;
+  Ns begin = 0;                ///< of the host window; without host data of the first GPU operation
+  Ns period = 0;               ///< to the begin of the next cycle; of the last cycle: to the end of its span
+  Ns span_begin = 0;           ///< first and last activity of the cycle
+  Ns span_end = 0;
+  Ns no_work = 0;              ///< part of the period in which nothing was to be done
+  bool partial = false;        ///< cut by the begin or the end of the recording
+  bool warm_up = false;        ///< longer than its successors for reasons of starting
+  std::vector<DeviceWindow> devices;
+};
+
+/// Confidences are probabilities 0..1 that the statement holds.
+struct Cycles {
+  CycleMethod method = CycleMethod::none;
+  std::string anchor;              ///< name of what delimits the cycles, or a description of the sequence
+  double period_confidence = 0;    ///< that a cycle is one step, not a part or a multiple of one
+  double phase_confidence = 0;     ///< that a step begins where the cycle begins
+  std::string reason;              ///< one sentence for people
+  std::vector<std::string> notes;  ///< what was left out or assumed
+  std::vector<Cycle> cycles;       ///< by (number, rank)
+};
+
+}  // namespace culprit::model
