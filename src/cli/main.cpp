@@ -143,7 +143,7 @@ int parse_and_run(std::vector<std::string> arguments) {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    return print(chosen.empty() ? app.help() : chosen.front()->help());
+    return print(chosen.empty() ? app.help() : chosen.front()->help("culprit"));
   } catch (const CLI::CallForVersion& version) {
     return print(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {

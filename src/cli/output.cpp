@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "cli/option_checks.h"
 #include "core/atomic_file.h"
 #include "core/escape.h"
 #include "core/progress.h"
@@ -17,7 +18,7 @@ namespace culprit::cli {
 
 void add_output_options(CLI::App& app, OutputOptions& options) {
   app.add_option("--format", options.format, "terminal, markdown, csv or json (default: by the end of PATH)")
-      ->check(CLI::IsMember({"terminal", "markdown", "csv", "json"}));
+      ->check(one_of({"terminal", "markdown", "csv", "json"}));
   app.add_flag("--json", options.json, "short for --format json");
   app.add_option("-o,--output", options.path, "write to PATH instead of standard output ('-')")->type_name("PATH");
 }
@@ -26,7 +27,9 @@ void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned&
   app.add_option("FILE", files, "traces of one run, one per rank; plain, .gz or .zst; '-' is standard input")
       ->required()
       ->type_name("");
-  app.add_option("--threads", threads, "threads that load (default: all cores)")->check(CLI::Range(0, 1024));
+  app.add_option("--threads", threads, "threads that load (default: all cores)")
+      ->check(in_range(0, 1024))
+      ->type_name("N");
 }
 
 std::string help_footer(std::string_view example) {

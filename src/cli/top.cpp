@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "kernels/function_table.h"
@@ -74,6 +76,10 @@ std::vector<Part> parts_of(const TopOptions& options) {
           {"other", "other (copies, data loading, launcher unknown):", pass_bit(Pass::other)}};
 }
 
+bool has_backward(const kernels::Passes& passes) {
+  return std::ranges::find(passes.of_gpu, Pass::backward) != passes.of_gpu.end();
+}
+
 kernels::FunctionTableOptions table_options(const TopOptions& options, const Output& output) {
   const bool host = options.classes != "gpu" && options.classes != "kernels";
   const bool profiler = output.format == OutputFormat::terminal && options.look == "torch" && options.classes != "all";
@@ -138,7 +144,11 @@ Result<int> run_top(const TopOptions& options) {
   for (const Part& part : parts_of(options)) {
     query.pass_set = part.passes;
     const kernels::FunctionSums sums = function_stats(*trace, query);
-    if (!options.split.empty() && sums.calls == 0 && part.key != "forward" && part.key != "forward_backward") continue;
+    if (!options.split.empty() && sums.calls == 0 && part.key != "forward") continue;
+    if (part.key == "forward_backward" && !has_backward(passes)) {
+      tables.back().notes.emplace_back("No GPU work of a backward pass was found");
+      continue;
+    }
     kernels::FunctionTableOptions table = base;
     table.key = part.key;
     table.title = part.title;
@@ -179,27 +189,27 @@ void add_top(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TopOptions>();
   add_input_options(*verb, options->files, options->threads);
   verb->add_option("--by", options->by, "rows: name, short-name, kind, device, stream, rank, category (default: name)")
-      ->check(CLI::IsMember(names_of(kGroups)));
+      ->check(one_of(names_of(kGroups)));
   verb->add_option("--class", options->classes,
                    "what to count: gpu (kernels, copies, fills), kernels, cpu_op, runtime, python, annotation, all "
                    "(default: gpu)")
-      ->check(CLI::IsMember(names_of(kClasses)));
+      ->check(one_of(names_of(kClasses)));
   verb->add_option("--sort", options->sort, "time, calls, avg, min, median, max, name (default: time)")
-      ->check(CLI::IsMember(names_of(kSorts)));
+      ->check(one_of(names_of(kSorts)));
   verb->add_flag("--reverse", options->reverse, "smallest first");
   verb->add_option("--filter", options->filter, "only names that contain TEXT, or match it when it has * or ?")
       ->type_name("TEXT");
   verb->add_option("--limit", options->limit, "rows; 0 shows all (default: 25 for the terminal, else all)")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->check(in_range(0, 1e12))
       ->type_name("N");
   verb->add_option("--split", options->split,
                    "fwd-bwd: tables of the forward, the forward and backward pass, and the rest")
-      ->check(CLI::IsMember({"fwd-bwd"}));
+      ->check(one_of({"fwd-bwd"}));
   verb->add_option("--look", options->look, "terminal: torch (a profiler's summary) or plain (default: torch)")
-      ->check(CLI::IsMember({"torch", "plain"}));
+      ->check(one_of({"torch", "plain"}));
   verb->add_flag("--stats", options->stats, "terminal, torch: min, median, max and standard deviation too");
   verb->add_option("--name-width", options->name_width, "terminal: longer names are cut (default: 100)")
-      ->check(CLI::Range(std::size_t{8}, std::size_t{1} << 20))
+      ->check(in_range(8, 1e6))
       ->type_name("N");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit top rank0.json.gz --class kernels --by short-name --limit 10"));
