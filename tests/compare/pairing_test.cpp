@@ -36,9 +36,10 @@ TEST(SplitJobName, TheJobIsTheShortestPossible) {
 }
 
 TEST(PairFiles, SameNameIsPreferred) {
-  const auto pairs = pair_files(sorted({"/r/c/normal_perf_data/x_perf_data.csv", "/r/c/abnormal_perf_data/x_perf_data.csv",
-                                        "/r/c/abnormal_perf_data/x_decode_perf_data.csv"}),
-                                "/r");
+  const auto pairs =
+      pair_files(sorted({"/r/c/normal_perf_data/x_perf_data.csv", "/r/c/abnormal_perf_data/x_perf_data.csv",
+                         "/r/c/abnormal_perf_data/x_decode_perf_data.csv"}),
+                 "/r");
   ASSERT_EQ(pairs.pairs.size(), 1u);
   EXPECT_EQ(pairs.pairs[0].candidate, "/r/c/abnormal_perf_data/x_perf_data.csv");
   EXPECT_EQ(pairs.pairs[0].identifier, "c");
@@ -47,24 +48,28 @@ TEST(PairFiles, SameNameIsPreferred) {
 }
 
 TEST(PairFiles, UnsplitAndDecodeTablesMayStandForEachOther) {
-  const auto a = pair_files(sorted({"/r/c/normal_perf_data/x_perf_data.csv", "/r/c/abnormal_perf_data/x_decode_perf_data.csv"}), "/r");
+  const auto a = pair_files(
+      sorted({"/r/c/normal_perf_data/x_perf_data.csv", "/r/c/abnormal_perf_data/x_decode_perf_data.csv"}), "/r");
   ASSERT_EQ(a.pairs.size(), 1u);
   EXPECT_EQ(a.pairs[0].suffix, "");
-  const auto b = pair_files(sorted({"/r/c/normal_perf_data/x_decode_perf_data.csv", "/r/c/abnormal_perf_data/x_perf_data.csv"}), "/r");
+  const auto b = pair_files(
+      sorted({"/r/c/normal_perf_data/x_decode_perf_data.csv", "/r/c/abnormal_perf_data/x_perf_data.csv"}), "/r");
   ASSERT_EQ(b.pairs.size(), 1u);
   EXPECT_EQ(b.pairs[0].suffix, "_decode");
 }
 
 TEST(PairFiles, PrefillNeedsItsOwnNameAndLayersAreNeverPaired) {
-  const auto pairs = pair_files(sorted({"/r/c/normal_perf_data/x_prefill_perf_data.csv", "/r/c/abnormal_perf_data/x_perf_data.csv",
-                                        "/r/c/normal_perf_data/y_layer_perf_data.csv", "/r/c/abnormal_perf_data/y_layer_perf_data.csv"}),
-                                "/r");
+  const auto pairs = pair_files(
+      sorted({"/r/c/normal_perf_data/x_prefill_perf_data.csv", "/r/c/abnormal_perf_data/x_perf_data.csv",
+              "/r/c/normal_perf_data/y_layer_perf_data.csv", "/r/c/abnormal_perf_data/y_layer_perf_data.csv"}),
+      "/r");
   EXPECT_TRUE(pairs.pairs.empty());
   EXPECT_EQ(pairs.unpaired.size(), 4u);
 }
 
 TEST(PairFiles, CasesAreKeptApart) {
-  const auto pairs = pair_files(sorted({"/r/a/k/normal_perf_data/x_perf_data.csv", "/r/b/k/abnormal_perf_data/x_perf_data.csv"}), "/r");
+  const auto pairs = pair_files(
+      sorted({"/r/a/k/normal_perf_data/x_perf_data.csv", "/r/b/k/abnormal_perf_data/x_perf_data.csv"}), "/r");
   EXPECT_TRUE(pairs.pairs.empty());
 }
 
@@ -77,7 +82,9 @@ TEST(PairFiles, TablesElsewhereAreReported) {
 TEST(FindProfileTables, SearchesDeeplyAndSorted) {
   const fs::path root = fs::temp_directory_path() / fs::path("culprit_pairing_" + std::to_string(::getpid()));
   fs::create_directories(root / "b" / "c");
-  for (const fs::path& file : {root / "z_perf_data.csv", root / "b" / "c" / "y_perf_data.csv", root / "b" / "other.csv"}) std::ofstream(file) << "x";
+  for (const fs::path& file :
+       {root / "z_perf_data.csv", root / "b" / "c" / "y_perf_data.csv", root / "b" / "other.csv"})
+    std::ofstream(file) << "x";
   const auto files = find_profile_tables(root);
   ASSERT_TRUE(files.ok());
   EXPECT_EQ(files->size(), 2u);
@@ -113,7 +120,8 @@ TEST(PairProcesses, ARestOnOneSideIsReported) {
 
 TEST(BaseName, IsSafeForFileSystems) {
   const FilePair files{"", "", "Pro cess:ed\\vLLM/gpu ünstable", "result", "_decode"};
-  EXPECT_EQ(comparison_base_name(files, {model::Pairing::strict, 7, 7}), "Pro_cess_ed_vLLM_gpu__nstable_decode_pid7_strict_comparison");
+  EXPECT_EQ(comparison_base_name(files, {model::Pairing::strict, 7, 7}),
+            "Pro_cess_ed_vLLM_gpu__nstable_decode_pid7_strict_comparison");
   EXPECT_EQ(comparison_base_name(files, {model::Pairing::cross, 7, 8}),
             "Pro_cess_ed_vLLM_gpu__nstable_decode_n_pid7_vs_a_pid8_cross_comparison");
 }

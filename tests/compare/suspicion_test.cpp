@@ -16,13 +16,16 @@ using model::Pairing;
 
 /// One row of a profile table.
 std::string row(int cycle, double beta, const std::string& function, const std::string& metric, const std::string& mu,
-                const std::string& device = "GPU 0", double cycle_us = 1000, const std::string& anchor = "step", int pid = 7) {
-  return fmt::format("{},{},{:.4f},{},{},{},{},{:.4f},{}\n", cycle, pid, beta, function, metric, device, mu, cycle_us, anchor);
+                const std::string& device = "GPU 0", double cycle_us = 1000, const std::string& anchor = "step",
+                int pid = 7) {
+  return fmt::format("{},{},{:.4f},{},{},{},{},{:.4f},{}\n", cycle, pid, beta, function, metric, device, mu, cycle_us,
+                     anchor);
 }
 
 model::Profile profile(const std::string& rows) {
-  auto parsed = formats::parse_perf_csv("cycle,pid,beta_pct,function_name,metric_name,device,mu_pct,anchor_dur_us,anchor_name\n" + rows,
-                                        "t.csv", {formats::DecimalRule::reference, 20});
+  auto parsed = formats::parse_perf_csv(
+      "cycle,pid,beta_pct,function_name,metric_name,device,mu_pct,anchor_dur_us,anchor_name\n" + rows, "t.csv",
+      {formats::DecimalRule::reference, 20});
   EXPECT_TRUE(parsed.ok());
   return std::move(parsed).value();
 }
@@ -51,7 +54,8 @@ TEST(Suspicion, StatisticsOfOneTripletByHand) {
 }
 
 TEST(Suspicion, AFunctionThatIsNewHasNoZScoreAndNoScore) {
-  const Comparison c = compared(row(1, 1, "old", "m", "5") + row(2, 2, "old", "m", "6"), row(1, 9, "new", "m", "5") + row(2, 8, "new", "m", "6"));
+  const Comparison c = compared(row(1, 1, "old", "m", "5") + row(2, 2, "old", "m", "6"),
+                                row(1, 9, "new", "m", "5") + row(2, 8, "new", "m", "6"));
   ASSERT_EQ(c.rows.size(), 2u);
   EXPECT_EQ(c.texts[c.rows[0].function], "old");
   EXPECT_GT(c.rows[0].score, 0);
@@ -75,20 +79,23 @@ TEST(Suspicion, ASpreadOfExactlyZeroGivesNoZScore) {
 
 TEST(Suspicion, TestsOfMeansCountCyclesWhileRanksCountRows) {
   // Two rows of one cycle: spread exists, but one cycle is no sample.
-  const Comparison c = compared(row(1, 1, "f", "m", "1") + row(1, 2, "f", "m", "2"), row(1, 5, "f", "m", "1") + row(2, 6, "f", "m", "2"));
+  const Comparison c = compared(row(1, 1, "f", "m", "1") + row(1, 2, "f", "m", "2"),
+                                row(1, 5, "f", "m", "1") + row(2, 6, "f", "m", "2"));
   EXPECT_EQ(c.rows[0].p_beta, 1.0);
   EXPECT_NEAR(*c.rows[0].u_beta, 1.0 / 3, 1e-12);
 }
 
 TEST(Suspicion, MissingAndDamagedMuCountAsZero) {
-  const Comparison c = compared(row(1, 1, "f", "m", "") + row(2, 1, "f", "m", "junk") + row(3, 1, "f", "m", "6"), row(1, 1, "f", "m", "2"));
+  const Comparison c = compared(row(1, 1, "f", "m", "") + row(2, 1, "f", "m", "junk") + row(3, 1, "f", "m", "6"),
+                                row(1, 1, "f", "m", "2"));
   EXPECT_DOUBLE_EQ(c.rows[0].mu[0], 2);
 }
 
 TEST(Suspicion, RowsWithoutMetricOrNameAreCountedAndTheirFunctionsNamed) {
-  const Comparison c = compared(row(1, 0.5, "sync", "N/A", "") + row(2, 0.5, "sync", "N/A", "") + row(1, 1, "null", "m", "1") +
-                                    row(1, 1, "f", "m", "1") + row(2, 1, "f", "null", "1"),
-                                row(1, 80, "sync", "N/A", "") + row(1, 1, "f", "m", "1"));
+  const Comparison c =
+      compared(row(1, 0.5, "sync", "N/A", "") + row(2, 0.5, "sync", "N/A", "") + row(1, 1, "null", "m", "1") +
+                   row(1, 1, "f", "m", "1") + row(2, 1, "f", "null", "1"),
+               row(1, 80, "sync", "N/A", "") + row(1, 1, "f", "m", "1"));
   ASSERT_EQ(c.rows.size(), 1u);
   EXPECT_EQ(c.sides[0].rows, 5u);
   EXPECT_EQ(c.sides[0].rows_no_metric, 3u);
@@ -100,15 +107,17 @@ TEST(Suspicion, RowsWithoutMetricOrNameAreCountedAndTheirFunctionsNamed) {
 }
 
 TEST(Suspicion, AMissingDeviceIsADeviceOfItsOwn) {
-  const Comparison c = compared(row(1, 1, "f", "m", "1", "") + row(1, 1, "f", "m", "1", "NaN"), row(1, 1, "f", "m", "1", "GPU 1"));
+  const Comparison c =
+      compared(row(1, 1, "f", "m", "1", "") + row(1, 1, "f", "m", "1", "NaN"), row(1, 1, "f", "m", "1", "GPU 1"));
   ASSERT_EQ(c.rows.size(), 2u);
   EXPECT_EQ(c.texts[c.rows[0].device], "GPU 1");
   EXPECT_EQ(c.texts[c.rows[1].device], "N/A");
 }
 
 TEST(Suspicion, CyclesAreDistinctPairsOfNumberAndDurationAndIncludeThoseWithoutMetric) {
-  const Comparison c = compared(row(1, 1, "f", "m", "1", "d", 100) + row(1, 1, "g", "m", "1", "d", 100) + row(2, 1, "f", "N/A", "", "d", 300),
-                                row(1, 1, "f", "m", "1", "d", 100) + row(1, 1, "f", "m", "1", "d", 150));
+  const Comparison c = compared(
+      row(1, 1, "f", "m", "1", "d", 100) + row(1, 1, "g", "m", "1", "d", 100) + row(2, 1, "f", "N/A", "", "d", 300),
+      row(1, 1, "f", "m", "1", "d", 100) + row(1, 1, "f", "m", "1", "d", 150));
   EXPECT_EQ(c.sides[0].cycle_us, (std::vector<double>{300, 100}));
   EXPECT_DOUBLE_EQ(c.sides[0].mean_cycle_us, 200);
   EXPECT_EQ(c.sides[1].cycle_us, (std::vector<double>{150, 100}));
@@ -130,10 +139,12 @@ TEST(Suspicion, OnlyTheChosenProcessesAreCompared) {
 
 TEST(Suspicion, EqualScoresAreOrderedByName) {
   std::string rows;
-  for (const char* name : {"b,m,GPU 1", "b,m,GPU 0", "a,z,GPU 0", "a,k,GPU 0"}) rows += fmt::format("1,7,1,{},1,10,s\n", name);
+  for (const char* name : {"b,m,GPU 1", "b,m,GPU 0", "a,z,GPU 0", "a,k,GPU 0"})
+    rows += fmt::format("1,7,1,{},1,10,s\n", name);
   const Comparison c = compared(rows, rows);
   std::string order;
-  for (const auto& r : c.rows) order += fmt::format("{}{}{} ", c.texts[r.function], c.texts[r.metric], c.texts[r.device]);
+  for (const auto& r : c.rows)
+    order += fmt::format("{}{}{} ", c.texts[r.function], c.texts[r.metric], c.texts[r.device]);
   EXPECT_EQ(order, "akGPU 0 azGPU 0 bmGPU 0 bmGPU 1 ");
 }
 

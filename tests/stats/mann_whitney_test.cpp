@@ -30,7 +30,8 @@ TEST(MannWhitneyExactTail, EqualsEnumeration) {
   for (unsigned n1 = 1; n1 <= 6; ++n1)
     for (unsigned n2 = 1; n2 <= 7; ++n2)
       for (unsigned u = 0; u <= n1 * n2 + 1; ++u)
-        EXPECT_NEAR(mann_whitney_exact_tail(n1, n2, u), tail_by_enumeration(n1, n2, u), 1e-13) << n1 << ' ' << n2 << ' ' << u;
+        EXPECT_NEAR(mann_whitney_exact_tail(n1, n2, u), tail_by_enumeration(n1, n2, u), 1e-13)
+            << n1 << ' ' << n2 << ' ' << u;
 }
 
 TEST(MannWhitneyExactTail, OfLargeGroupsIsSymmetricAndExactAtTheEnd) {
@@ -47,8 +48,9 @@ TEST(MannWhitneyP, SmallGroupsWithoutTiesAreExact) {
   EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 3}, std::vector<double>{4, 5, 6}), 0.1, 1e-15);
   EXPECT_NEAR(mann_whitney_p(std::vector<double>{4, 5, 6}, std::vector<double>{1, 2, 3}), 0.1, 1e-15);
   // 7 against 9: 2 / C(16, 7).
-  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 3, 4, 5, 6, 7}, std::vector<double>{8, 9, 10, 11, 12, 13, 14, 15, 16}),
-              2.0 / 11440, 1e-15);
+  EXPECT_NEAR(
+      mann_whitney_p(std::vector<double>{1, 2, 3, 4, 5, 6, 7}, std::vector<double>{8, 9, 10, 11, 12, 13, 14, 15, 16}),
+      2.0 / 11440, 1e-15);
 }
 
 TEST(MannWhitneyP, IsNeverAboveOne) {
@@ -58,7 +60,8 @@ TEST(MannWhitneyP, IsNeverAboveOne) {
 TEST(MannWhitneyP, TiesUseTheCorrectedNormalApproximation) {
   // Ranks 1.5 1.5 3.5 | 3.5 5 6: U = 8.5, ties 2 (2^3 - 2) = 12, s^2 = 9/12 (7 - 12/30), z = (8.5 - 4.5 - 0.5) / s.
   const double z = 3.5 / std::sqrt(0.75 * (7 - 0.4));
-  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 1, 2}, std::vector<double>{2, 3, 4}), std::erfc(z / std::sqrt(2.0)), 1e-15);
+  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 1, 2}, std::vector<double>{2, 3, 4}), std::erfc(z / std::sqrt(2.0)),
+              1e-15);
 }
 
 TEST(MannWhitneyP, LargeGroupsUseTheNormalApproximation) {

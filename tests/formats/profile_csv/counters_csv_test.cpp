@@ -52,7 +52,8 @@ TEST(CountersCsv, AMissingColumnIsAnInputError) {
 }
 
 TEST(CountersCsv, PublishedTablesAreWrittenBackByteByByte) {
-  const std::filesystem::path folder = std::filesystem::path(CULPRIT_SOURCE_DIR).parent_path() / "shared" / "corpus" / "latencyprism";
+  const std::filesystem::path folder =
+      std::filesystem::path(CULPRIT_SOURCE_DIR).parent_path() / "shared" / "corpus" / "latencyprism";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "shared data missing: " << folder;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.path().string().ends_with("_counters_data.csv")) continue;

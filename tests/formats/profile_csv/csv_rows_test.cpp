@@ -16,12 +16,13 @@ struct Split {
 
 Split split(std::string_view text) {
   Split result;
-  const Status status = split_csv(text, "t.csv",
-                                  {[&](std::span<const std::string_view> fields, std::uint64_t line) {
-                                     result.rows.emplace_back(fields.begin(), fields.end());
-                                     result.lines.push_back(line);
-                                   },
-                                   [&](std::uint64_t line, const std::string&, const std::string&) { result.damaged.push_back(line); }});
+  const Status status =
+      split_csv(text, "t.csv",
+                {[&](std::span<const std::string_view> fields, std::uint64_t line) {
+                   result.rows.emplace_back(fields.begin(), fields.end());
+                   result.lines.push_back(line);
+                 },
+                 [&](std::uint64_t line, const std::string&, const std::string&) { result.damaged.push_back(line); }});
   EXPECT_TRUE(status.ok());
   return result;
 }
@@ -47,7 +48,12 @@ TEST(SplitCsv, BlankLinesAndLineEndsInQuotesCountAsLines) {
   EXPECT_EQ(s.lines, (Lines{1, 3, 7}));
 }
 
-TEST(SplitCsv, AByteOrderMarkIsSkipped) { EXPECT_EQ(split("\xEF\xBB\xBF" "a\n").rows, (Rows{{"a"}})); }
+TEST(SplitCsv, AByteOrderMarkIsSkipped) {
+  EXPECT_EQ(split("\xEF\xBB\xBF"
+                  "a\n")
+                .rows,
+            (Rows{{"a"}}));
+}
 
 TEST(SplitCsv, NulBytesAreOrdinary) {
   EXPECT_EQ(split(std::string_view("a\0b,c\n", 6)).rows, (Rows{{std::string("a\0b", 3), "c"}}));

@@ -10,7 +10,8 @@ namespace culprit::formats {
 namespace {
 
 TEST(ReferenceDecimal, EqualsCorrectRoundingWhereBothAreExact) {
-  for (const char* text : {"0", "0.1", "85.7049", "-3.25", "119602.3125", "1522541300.0000", "1e5", "2.5E-3", "+7", " 4 ", ".5", "5."})
+  for (const char* text :
+       {"0", "0.1", "85.7049", "-3.25", "119602.3125", "1522541300.0000", "1e5", "2.5E-3", "+7", " 4 ", ".5", "5."})
     EXPECT_EQ(parse_reference_decimal(text), parse_decimal(text, DecimalRule::nearest)) << text;
 }
 
@@ -42,7 +43,8 @@ TEST(ReferenceDecimal, FurtherDigitsAreIgnoredOrRaiseTheExponent) {
 }
 
 TEST(ReferenceDecimal, RefusesWhatIsNoFiniteNumber) {
-  for (const char* text : {"", " ", "-", ".", "e5", "1e", "1e+", "nan", "inf", "1e400", "12x", "1,5", "1.2.3", "0x10", "--1"})
+  for (const char* text :
+       {"", " ", "-", ".", "e5", "1e", "1e+", "nan", "inf", "1e400", "12x", "1,5", "1.2.3", "0x10", "--1"})
     EXPECT_EQ(parse_reference_decimal(text), std::nullopt) << text;
   EXPECT_EQ(parse_reference_decimal("1e-400"), 0);
   EXPECT_EQ(parse_reference_decimal("0e99999999999"), 0);
@@ -52,12 +54,13 @@ TEST(Whole, AcceptsIntegersAndNothingElse) {
   EXPECT_EQ(parse_whole("944615"), 944615);
   EXPECT_EQ(parse_whole("944615.0"), 944615);
   EXPECT_EQ(parse_whole("-3"), -3);
-  for (const char* text : {"", "1.5", ".0", "1e3", "9223372036854775808", "x"}) EXPECT_EQ(parse_whole(text), std::nullopt) << text;
+  for (const char* text : {"", "1.5", ".0", "1e3", "9223372036854775808", "x"})
+    EXPECT_EQ(parse_whole(text), std::nullopt) << text;
 }
 
 TEST(MissingText, IsWhatTheReferenceReadsAsNoValue) {
-  for (const char* text : {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-                           "NULL", "NaN", "None", "n/a", "nan", "null"})
+  for (const char* text : {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+                           "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"})
     EXPECT_TRUE(model::is_missing_text(text)) << text;
   for (const char* text : {" ", "none", "Null", "N/A ", "NAN", "0", "oncpu", "-1.#IND0", "nullptr"})
     EXPECT_FALSE(model::is_missing_text(text)) << text;

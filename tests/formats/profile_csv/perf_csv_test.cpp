@@ -15,7 +15,8 @@ using model::Provenance;
 using model::Unit;
 
 constexpr std::string_view kHeader =
-    "cycle,pid,hostname,beta_pct,function_name,metric_name,device,func_type,mu_pct,sigma_pct,duration,interpolation_status,"
+    "cycle,pid,hostname,beta_pct,function_name,metric_name,device,func_type,mu_pct,sigma_pct,duration,interpolation_"
+    "status,"
     "anchor_name,anchor_dur_us,cycle_start_ts,instances_count,simple_name\n";
 
 std::string table(std::string_view rows) { return std::string(kHeader) + std::string(rows); }
@@ -75,7 +76,8 @@ TEST(PerfCsv, EveryResourceHasItsScale) {
                 {"cpu_power", "21500", Unit::watt, 215},
                 {"disk_usage", "68.6015", Unit::fraction, 0.686015}};
   for (const auto& c : kCases) {
-    const auto p = parsed(table(std::string("1,7,,1,f,") + c.metric + ",GPU 0,k," + c.reported + ",0,1,*,a,10,5,1,f\n"));
+    const auto p =
+        parsed(table(std::string("1,7,,1,f,") + c.metric + ",GPU 0,k," + c.reported + ",0,1,*,a,10,5,1,f\n"));
     ASSERT_EQ(p.resources.size(), 1u) << c.metric;
     EXPECT_EQ(p.resources[0].unit, c.unit) << c.metric;
     EXPECT_DOUBLE_EQ(p.resources[0].mu, c.si) << c.metric;
@@ -101,7 +103,9 @@ TEST(PerfCsv, StyleIsKept) {
 }
 
 TEST(PerfCsv, ColumnsAreFoundByNameAndOthersAreNamed) {
-  const auto p = parsed("device,mood,mu_pct,metric_name,function_name,beta_pct,anchor_dur_us,pid,cycle\nHost,glad,5,cpu_temp,f,1,10,7,3\n");
+  const auto p = parsed(
+      "device,mood,mu_pct,metric_name,function_name,beta_pct,anchor_dur_us,pid,cycle\nHost,glad,5,cpu_temp,f,1,10,7,"
+      "3\n");
   ASSERT_EQ(p.functions.size(), 1u);
   EXPECT_EQ(p.cycles[0].number, 3);
   EXPECT_EQ(p.processes[0].pid, 7);
@@ -109,13 +113,14 @@ TEST(PerfCsv, ColumnsAreFoundByNameAndOthersAreNamed) {
 }
 
 TEST(PerfCsv, BadRowsAreCountedAndDescribedAndTheRestIsKept) {
-  const auto p = parsed(table("1,7,,1,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
-                              "1,7,,1,f,m,GPU 0\n"
-                              "x,7,,1,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
-                              "1,,,1,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
-                              "1,7,,much,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
-                              "1,7,,1,f,m,GPU 0,k,1,0,1,*,a,1e999,5,1,f\n"
-                              "1,7,,1,f,m,GPU 0,k,wrong,0,1,*,a,10,5,1,f\n"));
+  const auto p =
+      parsed(table("1,7,,1,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
+                   "1,7,,1,f,m,GPU 0\n"
+                   "x,7,,1,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
+                   "1,,,1,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
+                   "1,7,,much,f,m,GPU 0,k,1,0,1,*,a,10,5,1,f\n"
+                   "1,7,,1,f,m,GPU 0,k,1,0,1,*,a,1e999,5,1,f\n"
+                   "1,7,,1,f,m,GPU 0,k,wrong,0,1,*,a,10,5,1,f\n"));
   EXPECT_EQ(p.input.rows, 2u);
   EXPECT_EQ(p.input.bad_rows, 5u);
   EXPECT_EQ(p.input.bad_cells, 1u);
@@ -146,8 +151,9 @@ TEST(PerfCsv, AMissingColumnIsAnInputErrorThatNamesIt) {
 }
 
 TEST(PerfCsv, EmptyAndForeignFilesAreInputErrors) {
-  for (const std::string_view text : {std::string_view(""), std::string_view("\n\n"), std::string_view("{\"traceEvents\":[]}"),
-                                      std::string_view("\0\0\0\0", 4), std::string_view("\"\"\"\"")}) {
+  for (const std::string_view text :
+       {std::string_view(""), std::string_view("\n\n"), std::string_view("{\"traceEvents\":[]}"),
+        std::string_view("\0\0\0\0", 4), std::string_view("\"\"\"\"")}) {
     const auto p = parse_perf_csv(text, "x.csv");
     ASSERT_FALSE(p.ok()) << text;
     EXPECT_EQ(p.error().kind, ErrorKind::input);
@@ -164,7 +170,8 @@ TEST(PerfCsv, AHeaderAloneIsAnEmptyProfile) {
 
 TEST(PerfCsv, HostileNamesSurviveAndAreNoFormulas) {
   const std::string name(std::size_t{1} << 20, 'k');
-  for (const std::string& function : {name, std::string("=cmd|' /C calc'!A0"), std::string("@x"), std::string("a\"b\nc,d"), std::string("-1+2")}) {
+  for (const std::string& function :
+       {name, std::string("=cmd|' /C calc'!A0"), std::string("@x"), std::string("a\"b\nc,d"), std::string("-1+2")}) {
     std::string row = "1,7,,1.0000,";
     append_csv_field(row, function);
     row += ",m,GPU 0,k,1.0000,0.0000,1.0000,*,a,10.0000,5.0000,1,f\n";
@@ -180,7 +187,8 @@ TEST(PerfCsv, HostileNamesSurviveAndAreNoFormulas) {
 
 TEST(PerfCsv, ReferenceDecimalsAreUsedOnRequest) {
   const std::string text = table("1,7,,1,f,gpu_link_receive,GPU 0,k,22750004014933.2521,0,1,*,a,10,5,1,f\n");
-  EXPECT_EQ(parsed(text, DecimalRule::reference).resources[0].reported_mu_pct, *parse_reference_decimal("22750004014933.2521"));
+  EXPECT_EQ(parsed(text, DecimalRule::reference).resources[0].reported_mu_pct,
+            *parse_reference_decimal("22750004014933.2521"));
   EXPECT_NE(parsed(text).resources[0].reported_mu_pct, *parse_reference_decimal("22750004014933.2521"));
 }
 
