@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -194,9 +193,16 @@ std::vector<double> numbers_between(const std::string& text, const std::string& 
   std::string part = text.substr(from, text.find(end) - from);
   part.erase(std::remove(part.begin(), part.end(), ','), part.end());
   std::vector<double> numbers;
-  const std::regex number(R"([-+]?\d+(\.\d+)?)");
-  for (std::sregex_iterator it(part.begin(), part.end(), number), stop; it != stop; ++it)
-    numbers.push_back(std::strtod(it->str().c_str(), nullptr));
+  const auto digit = [&](std::size_t i) { return i < part.size() && part[i] >= '0' && part[i] <= '9'; };
+  for (std::size_t i = 0; i < part.size();) {
+    if (!digit(i) && !(part[i] == '-' && digit(i + 1))) {
+      ++i;
+      continue;
+    }
+    char* stop = nullptr;
+    numbers.push_back(std::strtod(part.c_str() + i, &stop));
+    i = static_cast<std::size_t>(stop - part.c_str());
+  }
   return numbers;
 }
 
