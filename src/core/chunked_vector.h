@@ -1,7 +1,7 @@
 // A growing column that never copies what it holds.
 //
-// A trace has up to 10^8 rows; doubling a std::vector of them would touch every byte again and again and peak at three times
-// the need. Chunks of fixed size cost one pointer each and keep references valid.
+// A trace has up to 10^8 rows; doubling a std::vector of them would touch every byte again and again and peak at three
+// times the need. Chunks of fixed size cost one pointer each and keep references valid.
 #pragma once
 
 #include <cassert>

@@ -1,7 +1,8 @@
 // How every stage reports trouble that input can cause.
 //
-// Bugs are asserted; anything a file, an option or the machine can cause comes back as a Result<T>. An Error says what is
-// wrong, where (file, byte, line, option) and what the user can do, because the command line prints exactly those three.
+// Bugs are asserted; anything a file, an option or the machine can cause comes back as a Result<T>. An Error says what
+// is wrong, where (file, byte, line, option) and what the user can do, because the command line prints exactly those
+// three.
 #pragma once
 
 #include <cassert>

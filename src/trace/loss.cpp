@@ -12,9 +12,12 @@ constexpr std::array<LossInfo, Losses::kReasons> kInfos = {{
 
 std::string_view to_string(Severity severity) {
   switch (severity) {
-    case Severity::info: return "info";
-    case Severity::warning: return "warning";
-    case Severity::data_loss: return "data loss";
+    case Severity::info:
+      return "info";
+    case Severity::warning:
+      return "warning";
+    case Severity::data_loss:
+      return "data loss";
   }
   return "unknown";
 }

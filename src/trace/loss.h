@@ -12,32 +12,40 @@ enum class Severity : std::uint8_t { info, warning, data_loss };
 std::string_view to_string(Severity severity);
 
 // name, severity, what it means, remedy
-#define CULPRIT_LOSS_REASONS(X)                                                                                              \
-  X(event_not_object, data_loss, "an element of traceEvents is no JSON object", "look at the program that wrote the file")   \
-  X(event_malformed, data_loss, "an event is not valid JSON", "write the trace again; the text around it was skipped")       \
-  X(text_after_damage, data_loss, "bytes skipped to find the next whole event", "write the trace again")                     \
-  X(truncated_tail, data_loss, "the file ends in the middle of an event", "the writer was killed; record again")             \
-  X(compressed_damage, data_loss, "the compressed data is damaged or cut; what came before is kept", "copy the file again")  \
-  X(event_too_large, data_loss, "one event is larger than 64 MiB", "look at the program that wrote the file")                \
-  X(name_invalid, data_loss, "an event has no name, or its name is no text; kept as \"(no name)\"", "fix the annotation")    \
-  X(time_missing, data_loss, "an event has no usable time stamp", "look at the program that wrote the file")                 \
-  X(time_invalid, data_loss, "a time stamp or duration is no finite number or out of range", "look at the writer's clock")   \
-  X(duration_negative, data_loss, "a slice ends before it begins; kept with duration 0", "known fault of some profilers")    \
-  X(phase_unknown, warning, "events of a phase that is not read", "nothing: they hold no time")                              \
-  X(begin_without_end, warning, "a begun slice has no end; closed at the end of the trace", "record longer, or flush")       \
-  X(end_without_begin, data_loss, "an end without a begin", "recording started inside the slice")                            \
-  X(counter_value_invalid, data_loss, "a counter value is no finite number", "look at the counter's source")                 \
-  X(utf8_repaired, info, "invalid UTF-8 replaced", "names come from raw bytes; harmless")                                    \
-  X(control_repaired, info, "control characters in the text replaced", "known fault of some profilers; harmless")            \
-  X(nested_args_invalid, info, "nested args text is no JSON object", "harmless")                                             \
-  X(nested_too_deep, data_loss, "an event is nested too deeply", "look at the program that wrote the file")                  \
-  X(flow_unbound, warning, "a flow has no slice at one of its ends", "the slice was not recorded")                           \
-  X(gpu_without_launcher, warning, "GPU work without the host call that launched it", "record the runtime category too")     \
-  X(pid_invalid, warning, "a process id that is neither number nor text", "look at the program that wrote the file")         \
-  X(correlation_overflow, warning, "a correlation id does not fit 32 bits", "report it with the name of the profiler")       \
-  X(metadata_invalid, warning, "a metadata event without usable arguments", "harmless")                                      \
-  X(tracks_collapsed, data_loss, "more than 4 million tracks; later ones share one", "look at the thread ids of the input")  \
-  X(clock_unknown, warning, "files without a common clock are aligned at their first event", "record baseTimeNanoseconds")
+#define CULPRIT_LOSS_REASONS(X)                                                                                        \
+  X(event_not_object, data_loss, "an element of traceEvents is no JSON object",                                        \
+    "look at the program that wrote the file")                                                                         \
+  X(event_malformed, data_loss, "an event is not valid JSON", "write the trace again; the text around it was skipped") \
+  X(text_after_damage, data_loss, "bytes skipped to find the next whole event", "write the trace again")               \
+  X(truncated_tail, data_loss, "the file ends in the middle of an event", "the writer was killed; record again")       \
+  X(compressed_damage, data_loss, "the compressed data is damaged or cut; what came before is kept",                   \
+    "copy the file again")                                                                                             \
+  X(event_too_large, data_loss, "one event is larger than 64 MiB", "look at the program that wrote the file")          \
+  X(name_invalid, data_loss, "an event has no name, or its name is no text; kept as \"(no name)\"",                    \
+    "fix the annotation")                                                                                              \
+  X(time_missing, data_loss, "an event has no usable time stamp", "look at the program that wrote the file")           \
+  X(time_invalid, data_loss, "a time stamp or duration is no finite number or out of range",                           \
+    "look at the writer's clock")                                                                                      \
+  X(duration_negative, data_loss, "a slice ends before it begins; kept with duration 0",                               \
+    "known fault of some profilers")                                                                                   \
+  X(phase_unknown, warning, "events of a phase that is not read", "nothing: they hold no time")                        \
+  X(begin_without_end, warning, "a begun slice has no end; closed at the end of the trace", "record longer, or flush") \
+  X(end_without_begin, data_loss, "an end without a begin", "recording started inside the slice")                      \
+  X(counter_value_invalid, data_loss, "a counter value is no finite number", "look at the counter's source")           \
+  X(utf8_repaired, info, "invalid UTF-8 replaced", "names come from raw bytes; harmless")                              \
+  X(control_repaired, info, "control characters in the text replaced", "known fault of some profilers; harmless")      \
+  X(nested_args_invalid, info, "nested args text is no JSON object", "harmless")                                       \
+  X(nested_too_deep, data_loss, "an event is nested too deeply", "look at the program that wrote the file")            \
+  X(flow_unbound, warning, "a flow has no slice at one of its ends", "the slice was not recorded")                     \
+  X(gpu_without_launcher, warning, "GPU work without the host call that launched it",                                  \
+    "record the runtime category too")                                                                                 \
+  X(pid_invalid, warning, "a process id that is neither number nor text", "look at the program that wrote the file")   \
+  X(correlation_overflow, warning, "a correlation id does not fit 32 bits", "report it with the name of the profiler") \
+  X(metadata_invalid, warning, "a metadata event without usable arguments", "harmless")                                \
+  X(tracks_collapsed, data_loss, "more than 4 million tracks; later ones share one",                                   \
+    "look at the thread ids of the input")                                                                             \
+  X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \
+    "record baseTimeNanoseconds")
 
 enum class LossReason : std::uint8_t {
 #define X(name, severity, meaning, remedy) name,
@@ -69,7 +77,9 @@ class Losses {
   }
   [[nodiscard]] std::uint64_t operator[](LossReason reason) const { return counts_[static_cast<std::size_t>(reason)]; }
   /// Where the first one was seen ("FILE byte N"), or empty.
-  [[nodiscard]] std::string_view first_seen(LossReason reason) const { return first_[static_cast<std::size_t>(reason)]; }
+  [[nodiscard]] std::string_view first_seen(LossReason reason) const {
+    return first_[static_cast<std::size_t>(reason)];
+  }
   [[nodiscard]] std::uint64_t total() const;
   [[nodiscard]] std::uint64_t total(Severity severity) const;
 

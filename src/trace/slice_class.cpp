@@ -57,13 +57,14 @@ SliceClass classify_category(std::string_view category) {
     if (c == '-' || c == ' ') return '_';
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  const auto* it = std::ranges::find(kCategories, std::string_view(folded), &std::pair<std::string_view, SliceClass>::first);
+  const auto* it =
+      std::ranges::find(kCategories, std::string_view(folded), &std::pair<std::string_view, SliceClass>::first);
   return it == std::end(kCategories) ? other : it->second;
 }
 
 std::string_view to_string(SliceClass c) {
   constexpr std::array<std::string_view, 15> kNames = {
-      "other", "kernel",         "memcpy", "memset",   "runtime",  "driver",        "cpu_op",   "annotation",
+      "other",          "kernel", "memcpy",   "memset",   "runtime",       "driver",   "cpu_op", "annotation",
       "gpu_annotation", "python", "gpu_sync", "overhead", "counter_range", "os_sched", "syscall"};
   return kNames[static_cast<std::size_t>(c)];
 }

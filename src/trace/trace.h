@@ -1,8 +1,9 @@
 // The events of one run in memory, as columns.
 //
-// A run of 10^8 slices must fit a workstation, so a slice is 40 bytes and what only GPU work has stands in a side table of 48.
-// Rows are in the order of the input (deterministic: files in the order given); `SliceOrder` gives time order per track.
-// Slices of one track may overlap: real profilers write such traces. Everything that could not be kept is in `losses`.
+// A run of 10^8 slices must fit a workstation, so a slice is 40 bytes and what only GPU work has stands in a side table
+// of 48. Rows are in the order of the input (deterministic: files in the order given); `SliceOrder` gives time order
+// per track. Slices of one track may overlap: real profilers write such traces. Everything that could not be kept is in
+// `losses`.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,12 @@ namespace culprit {
 using SliceIndex = std::uint32_t;  ///< row of Trace::slices
 using GpuIndex = std::uint32_t;    ///< row of Trace::gpu
 using TrackId = std::uint32_t;
-using ProcessId = std::uint32_t;   ///< row of Trace::processes, not the operating system's number
+using ProcessId = std::uint32_t;  ///< row of Trace::processes, not the operating system's number
 using CategoryId = std::uint16_t;
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
-/// What a category of the input means; both generations of names map here (`Kernel` and `kernel`, `Runtime` and `cuda_runtime`).
+/// What a category of the input means; both generations of names map here (`Kernel` and `kernel`, `Runtime` and
+/// `cuda_runtime`).
 enum class SliceClass : std::uint8_t {
   other,
   kernel,
@@ -37,8 +39,8 @@ enum class SliceClass : std::uint8_t {
   annotation,  ///< user annotation, NVTX range, ProfilerStep on the host
   gpu_annotation,
   python,
-  gpu_sync,    ///< synchronisation record on a device track
-  overhead,    ///< the profiler's own time
+  gpu_sync,       ///< synchronisation record on a device track
+  overhead,       ///< the profiler's own time
   counter_range,  ///< cuda_profiler_range: counters of one kernel
   os_sched,
   syscall,
@@ -58,15 +60,15 @@ struct Category {
 
 /// One span of time on a track. 40 bytes.
 struct Slice {
-  Ns begin = 0;                    ///< relative to Trace::base_ns
-  Ns duration = 0;                 ///< never negative
+  Ns begin = 0;     ///< relative to Trace::base_ns
+  Ns duration = 0;  ///< never negative
   StringId name = 0;
   TrackId track = 0;
-  std::uint32_t correlation = 0;   ///< links host calls and GPU work of one rank; 0 = none
-  std::uint32_t gpu = kNone;       ///< row of Trace::gpu
-  std::uint32_t extra = kNone;     ///< row of Trace::extras
+  std::uint32_t correlation = 0;  ///< links host calls and GPU work of one rank; 0 = none
+  std::uint32_t gpu = kNone;      ///< row of Trace::gpu
+  std::uint32_t extra = kNone;    ///< row of Trace::extras
   CategoryId category = 0;
-  std::uint16_t rank = 0;          ///< row of Trace::ranks
+  std::uint16_t rank = 0;  ///< row of Trace::ranks
   [[nodiscard]] Ns end() const { return begin + duration; }
 };
 static_assert(sizeof(Slice) == 40);
@@ -74,8 +76,8 @@ static_assert(sizeof(Slice) == 40);
 /// What only GPU work has. 48 bytes.
 struct GpuSlice {
   SliceIndex slice = 0;
-  SliceIndex launcher = kNone;     ///< the host call that launched it; all nodes of one graph launch share theirs
-  std::uint64_t bytes = 0;         ///< memcpy and memset
+  SliceIndex launcher = kNone;  ///< the host call that launched it; all nodes of one graph launch share theirs
+  std::uint64_t bytes = 0;      ///< memcpy and memset
   std::int32_t stream = -1;
   std::uint32_t grid[3] = {0, 0, 0};
   std::uint16_t block[3] = {0, 0, 0};
@@ -86,18 +88,16 @@ struct GpuSlice {
 };
 static_assert(sizeof(GpuSlice) == 48);
 
-/// What few slices have: operator, Python and collective metadata.
+/// What few slices have: autograd, graph and collective metadata. 32 bytes.
 struct SliceExtra {
-  std::int64_t external_id = -1;
-  std::int64_t sequence = -1;      ///< autograd "Sequence number"
+  std::int64_t sequence = -1;  ///< autograd "Sequence number"; pairs a forward operator with its backward
+  std::uint64_t elements = 0;  ///< "In msg nelems"
   std::uint32_t forward_thread = 0;
-  std::uint32_t python_parent = kNone;  ///< "Python parent id"
-  std::uint32_t python_id = kNone;
   std::uint32_t graph_node = 0;
-  StringId collective = 0;         ///< "Collective name"
-  StringId group = 0;              ///< "Process Group Name"
-  std::uint64_t elements = 0;      ///< "In msg nelems"
+  StringId collective = 0;  ///< "Collective name"
+  StringId group = 0;       ///< "Process Group Name"
 };
+static_assert(sizeof(SliceExtra) == 32);
 
 /// A point in time.
 struct Instant {
@@ -112,25 +112,25 @@ enum class TrackKind : std::uint8_t { thread, gpu_stream, async };
 struct Track {
   ProcessId process = 0;
   TrackKind kind = TrackKind::thread;
-  std::int64_t tid = -1;           ///< number in the input, -1 when it was text
-  StringId name = 0;               ///< thread name, or the text id
-  std::int32_t device = -1;        ///< gpu_stream only
+  std::int64_t tid = -1;     ///< number in the input, -1 when it was text
+  StringId name = 0;         ///< thread name, or the text id
+  std::int32_t device = -1;  ///< gpu_stream only
   std::int32_t stream = -1;
   std::uint64_t slices = 0;
 };
 
 struct Process {
-  std::int64_t pid = -1;           ///< -1 when the input gave only text
-  StringId text = 0;               ///< the pid as written when it was text
+  std::int64_t pid = -1;  ///< -1 when the input gave only text
+  StringId text = 0;      ///< the pid as written when it was text
   StringId host = 0;
   StringId name = 0;
   StringId labels = 0;
-  std::uint16_t rank = 0;          ///< row of Trace::ranks
+  std::uint16_t rank = 0;  ///< row of Trace::ranks
 };
 
 struct Device {
   std::int32_t id = -1;
-  std::uint16_t rank = 0;          ///< row of Trace::ranks
+  std::uint16_t rank = 0;  ///< row of Trace::ranks
   std::string name;
   std::uint64_t memory_bytes = 0;
   std::uint32_t multiprocessors = 0;
@@ -141,14 +141,14 @@ struct Device {
 /// One input file, which is one rank of the run.
 struct Rank {
   std::string path;
-  std::int64_t rank = -1;          ///< -1 when the file does not say
+  std::int64_t rank = -1;  ///< -1 when the file does not say
   std::int64_t world_size = -1;
   std::string backend;
-  std::int64_t base_ns = 0;        ///< baseTimeNanoseconds of the file
+  std::int64_t base_ns = 0;  ///< baseTimeNanoseconds of the file
   bool has_base = false;
-  std::uint64_t input_bytes = 0;   ///< size of the file
-  std::uint64_t text_bytes = 0;    ///< after decompression
-  std::uint64_t events = 0;        ///< elements of traceEvents, kept or not
+  std::uint64_t input_bytes = 0;  ///< size of the file
+  std::uint64_t text_bytes = 0;   ///< after decompression
+  std::uint64_t events = 0;       ///< elements of traceEvents, kept or not
   std::string schema;
   std::string host;
 };
@@ -160,7 +160,7 @@ struct CounterSample {
 
 /// A sampled series.
 struct CounterSeries {
-  StringId name = 0;               ///< counter and, when it has several values, the value's key: "name.key"
+  StringId name = 0;  ///< counter and, when it has several values, the value's key: "name.key"
   ProcessId process = 0;
   TrackId track = kNone;
   std::vector<CounterSample> samples;
@@ -182,7 +182,7 @@ struct Trace {
   ChunkedVector<SliceExtra> extras;
   ChunkedVector<Instant> instants;
   std::vector<CounterSeries> counters;
-  std::vector<Flow> flows;          ///< host_to_device flows that only repeat a correlation id are not kept
+  std::vector<Flow> flows;  ///< host_to_device flows that only repeat a correlation id are not kept
   StringTable strings;
   std::vector<Category> categories;
   std::vector<Track> tracks;
@@ -190,8 +190,8 @@ struct Trace {
   std::vector<Device> devices;
   std::vector<Rank> ranks;
   Losses losses;
-  std::int64_t base_ns = 0;         ///< Unix time of `begin` 0, or 0 when the input has no absolute clock
-  std::string clock = "unknown";    ///< "realtime", "monotonic" or "unknown"
+  std::int64_t base_ns = 0;       ///< Unix time of `begin` 0, or 0 when the input has no absolute clock
+  std::string clock = "unknown";  ///< "realtime", "monotonic" or "unknown"
 
   [[nodiscard]] std::string_view name(const Slice& s) const { return strings[s.name]; }
   [[nodiscard]] SliceClass slice_class(const Slice& s) const { return categories[s.category].slice_class; }
@@ -199,8 +199,8 @@ struct Trace {
 
 /// Indices of the slices of every track ordered by (begin, longer first, row).
 struct SliceOrder {
-  std::vector<SliceIndex> order;            ///< grouped by track
-  std::vector<std::uint64_t> track_begin;   ///< track t owns order[track_begin[t], track_begin[t + 1])
+  std::vector<SliceIndex> order;           ///< grouped by track
+  std::vector<std::uint64_t> track_begin;  ///< track t owns order[track_begin[t], track_begin[t + 1])
 };
 SliceOrder order_slices(const Trace& trace);
 

@@ -1,0 +1,76 @@
+# The front door. Every target installs what it needs (Debian packages, scripts/deps) and can be the first command after a clone.
+#
+#   make build    the program, optimised: build/culprit
+#   make demo     two simulated runs, one with a fault, looked at with Culprit
+#   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make check    formatting, lint, clang-tidy, and the tests under ThreadSanitizer
+#   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)
+#   make bench    speed and memory against the machine's limits; BENCH_MAX=6 stops at 10^6 slices
+#   make clean    removes everything that was built
+#
+# On a system without apt, install the packages of `scripts/deps --list build test` by other means and use `make DEPS= ...`.
+
+MAKEFLAGS += --no-print-directory
+DEPS ?= scripts/deps
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 300
+BENCH_MAX ?= 7
+
+# Names the packages of groups: $(call need,build test). An empty DEPS leaves the step out.
+need = $(if $(DEPS),@$(DEPS) $(1),@:)
+
+.DEFAULT_GOAL := build
+.PHONY: deps build demo test check format lint tidy tsan fuzz bench clean
+
+deps:
+	$(call need,build test)
+
+build:
+	$(call need,build)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build
+	@scripts/demo build
+
+test:
+	$(call need,build test)
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -j $(JOBS)
+	@scripts/run-tests build-asan -j $(JOBS)
+
+check: lint format tidy tsan
+
+lint:
+	$(call need,test)
+	@scripts/lint
+
+format:
+	$(call need,check)
+	@scripts/format --check
+
+tidy:
+	$(call need,build test check)
+	@cmake --preset debug >/dev/null
+	@scripts/tidy build-debug $(JOBS)
+
+tsan:
+	$(call need,build test)
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan -j $(JOBS)
+	@scripts/run-tests build-tsan -j $(JOBS)
+
+fuzz:
+	$(call need,build fuzz)
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS)
+	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+
+bench:
+	$(call need,build bench)
+	@cmake --preset bench >/dev/null
+	@cmake --build --preset bench -j $(JOBS)
+	@scripts/bench --build build-bench --max $(BENCH_MAX)
+
+clean:
+	rm -rf build build-asan build-bench build-debug build-fuzz build-tsan

@@ -1,0 +1,61 @@
+// Any bytes as a Kineto trace, plain or compressed: read whole, or refused with an error that says something. The first
+// byte chooses the number of worker threads.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "formats/io/input.h"
+#include "formats/kineto/reader.h"
+#include "trace/trace.h"
+
+namespace {
+
+using namespace culprit;
+
+/// Every reference from one column into another must be in range: later stages follow them unchecked.
+void check(const Trace& trace) {
+  const auto require = [](bool holds) {
+    if (!holds) std::abort();
+  };
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    require(slice.duration >= 0);
+    require(slice.name < trace.strings.size());
+    require(slice.track < trace.tracks.size());
+    require(slice.category < trace.categories.size());
+    require(slice.rank < trace.ranks.size());
+    require(slice.gpu == kNone || slice.gpu < trace.gpu.size());
+    require(slice.extra == kNone || slice.extra < trace.extras.size());
+  }
+  for (std::size_t i = 0; i < trace.gpu.size(); ++i) {
+    require(trace.gpu[i].slice < trace.slices.size());
+    require(trace.gpu[i].launcher == kNone || trace.gpu[i].launcher < trace.slices.size());
+  }
+  for (const Track& track : trace.tracks) require(track.process < trace.processes.size());
+  for (const Flow& flow : trace.flows) require(flow.from < trace.slices.size() && flow.to < trace.slices.size());
+  require(order_slices(trace).order.size() == trace.slices.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const unsigned workers = 1 + data[0] % 3;
+  const int file = memfd_create("fuzz", MFD_CLOEXEC);
+  if (file < 0 || write(file, data + 1, size - 1) != static_cast<ssize_t>(size - 1)) std::abort();
+  auto input = formats::Input::open("/proc/self/fd/" + std::to_string(file));
+  if (input) {
+    const auto trace = formats::kineto::read(std::move(input).value(), {.workers = workers, .progress = {}});
+    if (trace)
+      check(trace.value());
+    else if (trace.error().what.empty())
+      std::abort();
+  }
+  close(file);
+  return 0;
+}

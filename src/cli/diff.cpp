@@ -1,0 +1,221 @@
+// `culprit diff`: two runs side by side.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/cli.h"
+#include "compare/pairing.h"
+#include "compare/suspicion.h"
+#include "core/atomic_file.h"
+#include "formats/profile_csv/perf_csv.h"
+#include "model/comparison.h"
+#include "report/comparison_report.h"
+
+namespace culprit::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kTerminalRows = 15;
+constexpr mode_t kOutputMode = 0644;
+
+struct DiffOptions {
+  std::vector<std::string> inputs;
+  std::string score = "suspicion";
+  std::string output;
+  std::string format;
+  bool json = false;
+  bool force = false;
+};
+
+std::string render(const std::string& format, const model::ComparisonSet& set) {
+  if (format == "json") return report::comparisons_json(set);
+  std::string text;
+  for (const model::Comparison& comparison : set.comparisons)
+    text += format == "csv" ? report::comparison_csv(comparison) : report::comparison_markdown(comparison, set);
+  return text;
+}
+
+/// Both tables of a pair, read at the same time.
+Result<std::array<model::Profile, 2>> read_pair(const compare::FilePair& files) {
+  formats::PerfCsvOptions options;
+  options.decimals = formats::DecimalRule::reference;
+  std::optional<Result<model::Profile>> candidate;
+  std::thread other([&] { candidate.emplace(formats::read_perf_csv(files.candidate.string(), options)); });
+  auto base = formats::read_perf_csv(files.base.string(), options);
+  other.join();
+  if (!base) return base.error();
+  if (!*candidate) return candidate->error();
+  return std::array<model::Profile, 2>{std::move(base).value(), std::move(*candidate).value()};
+}
+
+void note_one_sided(model::ComparisonSet& set, const std::vector<std::int64_t>& pids, const fs::path& file,
+                    const fs::path& other) {
+  for (const std::int64_t pid : pids)
+    set.unpaired.push_back(
+        {file.string(), pid,
+         fmt::format("{} has no process that is left over to compare it with", other.filename().string())});
+}
+
+/// A name that no other comparison of this call has.
+std::string distinct_name(std::string name, std::set<std::string>& taken) {
+  std::string distinct = name;
+  for (int n = 2; !taken.insert(distinct).second; ++n) distinct = fmt::format("{}_v{}", name, n);
+  return distinct;
+}
+
+Status compare_pair(const compare::FilePair& files, model::ComparisonSet& set, std::set<std::string>& names) {
+  const auto profiles = read_pair(files);
+  if (!profiles) return profiles.error();
+  const auto& [base, candidate] = *profiles;
+  const compare::ProcessPairs processes = compare::pair_processes(base, candidate);
+  for (const compare::ProcessPair& pair : processes.pairs)
+    set.comparisons.push_back(
+        compare::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
+                                      distinct_name(compare::comparison_base_name(files, pair), names)));
+  note_one_sided(set, processes.base_only, files.base, files.candidate);
+  note_one_sided(set, processes.candidate_only, files.candidate, files.base);
+  set.inputs.push_back(base.input);
+  set.inputs.push_back(candidate.input);
+  return {};
+}
+
+Result<compare::FilePairs> find_pairs(const DiffOptions& options) {
+  std::error_code code;
+  if (options.inputs.size() == 2) {
+    for (const std::string& input : options.inputs)
+      if (fs::is_directory(input, code))
+        return usage_error(fmt::format("'{}' is a directory", input), "give one directory, or two profile tables");
+    const fs::path base = options.inputs[0];
+    const fs::path candidate = options.inputs[1];
+    const std::string identifier =
+        base.filename() == candidate.filename()
+            ? base.filename().string()
+            : fmt::format("{}_vs_{}", base.filename().string(), candidate.filename().string());
+    compare::FilePairs pairs;
+    pairs.pairs.push_back({base, candidate, identifier, "", ""});
+    return pairs;
+  }
+  const fs::path directory = options.inputs[0];
+  if (!fs::exists(directory, code)) return input_error("does not exist", directory.string(), "check the name");
+  if (!fs::is_directory(directory, code))
+    return usage_error(fmt::format("only one file given: '{}'", directory.string()),
+                       "give the candidate, too: diff BASE.csv CAND.csv");
+  const auto files = compare::find_profile_tables(directory);
+  if (!files) return files.error();
+  auto pairs = compare::pair_files(*files, fs::canonical(directory, code).parent_path());
+  if (pairs.pairs.empty())
+    return input_error(
+        fmt::format("holds no pair of profile tables ({} *_perf_data.csv found)", files->size()), directory.string(),
+        "give a directory in which normal_perf_data/ and abnormal_perf_data/ lie side by side and hold tables of the "
+        "same name");
+  return pairs;
+}
+
+Status write_file(const fs::path& path, const std::string& text) {
+  auto file = AtomicFile::create(path.string(), kOutputMode);
+  if (!file) return file.error();
+  if (const Status written = file->write(text); !written) return written;
+  return file->commit();
+}
+
+/// Writes the reports of every comparison into `options.output`; the paths written are added to `written`.
+Status write_reports(const DiffOptions& options, const std::string& format, const model::ComparisonSet& set,
+                     std::vector<fs::path>& written) {
+  const fs::path directory = options.output;
+  std::vector<std::pair<fs::path, std::string>> files;
+  for (const model::Comparison& comparison : set.comparisons) {
+    if (format.empty() || format == "md")
+      files.emplace_back(directory / (comparison.base_name + ".md"), report::comparison_markdown(comparison, set));
+    if (format.empty() || format == "csv")
+      files.emplace_back(directory / (comparison.base_name + ".csv"), report::comparison_csv(comparison));
+  }
+  if (format == "json") files.emplace_back(directory / "comparisons.json", report::comparisons_json(set));
+  std::error_code code;
+  fs::create_directories(directory, code);
+  if (code || !fs::is_directory(directory))
+    return environment_error("the directory cannot be created", directory.string(), "choose another one with -o");
+  if (!options.force)
+    for (const auto& [path, text] : files)
+      if (fs::exists(fs::symlink_status(path, code)))
+        return usage_error(fmt::format("'{}' exists already", path.string()),
+                           "choose another directory with -o, or give --force");
+  for (const auto& [path, text] : files) {
+    if (const Status status = write_file(path, text); !status) return status;
+    written.push_back(path);
+  }
+  return {};
+}
+
+Status print(const std::string& text) { return write_file("-", text); }
+
+Result<int> run_diff(const DiffOptions& options) {
+  if (options.score != "suspicion")
+    return usage_error(fmt::format("there is no score '{}'", options.score), "so far 'suspicion' is the only one");
+  if (options.json && !options.format.empty() && options.format != "json")
+    return usage_error("--json and --format contradict each other", "give one of them");
+  const auto pairs = find_pairs(options);
+  if (!pairs) return pairs.error();
+
+  model::ComparisonSet set;
+  set.unpaired = pairs->unpaired;
+  std::set<std::string> names;
+  for (const compare::FilePair& files : pairs->pairs)
+    if (const Status status = compare_pair(files, set, names); !status) return status.error();
+  if (set.comparisons.empty())
+    return input_error("the tables hold no process to compare", options.inputs[0],
+                       "look at their rows, or record again");
+
+  if (options.output.empty() || options.output == "-") {
+    const std::string format = options.json ? "json" : options.format;
+    const Status status =
+        print(format.empty() || format == "terminal" ? report::comparisons_terminal(set, kTerminalRows)
+                                                     : render(format, set));
+    if (!status) return status.error();
+    return kFine;
+  }
+  if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");
+  std::vector<fs::path> written;
+  if (const Status status = write_reports(options, options.format, set, written); !status) return status.error();
+  std::string summary = options.json ? report::comparisons_json(set) : report::comparisons_terminal(set, 0);
+  if (!options.json)
+    for (const fs::path& path : written) summary += fmt::format("Written: {}\n", path.string());
+  if (const Status status = print(summary); !status) return status.error();
+  return kFine;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* verb = app.add_subcommand("diff", "Compare a normal run with an abnormal one");
+  verb->add_option(
+          "input", options->inputs,
+          "DIR with normal_perf_data/ and abnormal_perf_data/ (or any tree of such cases), or BASE.csv and CAND.csv")
+      ->required()
+      ->expected(1, 2);
+  verb->add_option("--score", options->score,
+                   "How differences are ranked; so far only 'suspicion', which is the default")
+      ->capture_default_str();
+  verb->add_option("-o,--output", options->output,
+                   "Directory for the reports (.md and .csv per comparison); created when missing");
+  verb->add_option("--format", options->format, "md, csv, json or terminal; with -o the only kind of file written")
+      ->check(CLI::IsMember({"md", "csv", "json", "terminal"}));
+  verb->add_flag("--json", options->json, "The whole comparison as JSON on standard output");
+  verb->add_flag("--force", options->force, "Overwrite reports that exist");
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_diff(*options); }; });
+}
+
+}  // namespace culprit::cli

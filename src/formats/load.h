@@ -1,0 +1,24 @@
+// The one door to all formats: what a file is, is decided from its content.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "trace/trace.h"
+
+namespace culprit::formats {
+
+struct LoadOptions {
+  unsigned threads = 0;  ///< 0 = all cores
+  /// Called from the loading threads, one call at a time: bytes of the files taken so far, and in all (0 = unknown).
+  std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress;
+};
+
+/// Loads one run from its files (one per rank, in the order given); "-" is standard input.
+/// Errors name the file; the first bad file ends the load.
+Result<Trace> load_run(const std::vector<std::string>& paths, const LoadOptions& options);
+
+}  // namespace culprit::formats

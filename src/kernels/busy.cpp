@@ -1,0 +1,21 @@
+#include "kernels/busy.h"
+
+#include <algorithm>
+
+#include "kernels/saturating.h"
+
+namespace culprit::kernels {
+
+Ns union_length(std::vector<Span>& spans) {
+  if (!std::ranges::is_sorted(spans)) std::ranges::sort(spans);
+  Ns length = 0;
+  for (std::size_t i = 0; i < spans.size();) {
+    const Ns begin = spans[i].begin;
+    Ns end = spans[i].end;
+    for (++i; i < spans.size() && spans[i].begin <= end; ++i) end = std::max(end, spans[i].end);
+    length = add_saturating(length, end - begin);
+  }
+  return length;
+}
+
+}  // namespace culprit::kernels

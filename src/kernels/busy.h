@@ -1,0 +1,19 @@
+// How long at least one of many overlapping spans was running.
+#pragma once
+
+#include <vector>
+
+#include "core/units.h"
+
+namespace culprit::kernels {
+
+struct Span {
+  Ns begin = 0;
+  Ns end = 0;
+  auto operator<=>(const Span&) const = default;
+};
+
+/// Length of the union of `spans`, which are sorted in place (no sorting when they are in order already).
+Ns union_length(std::vector<Span>& spans);
+
+}  // namespace culprit::kernels

@@ -1,0 +1,225 @@
+#include "kernels/function_stats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "kernels/saturating.h"
+#include "profile/function_kind.h"
+#include "profile/function_name.h"
+
+namespace culprit::kernels {
+
+namespace {
+
+constexpr std::uint32_t kUnknownGroup = 0xffffffff;
+constexpr std::uint32_t kFilteredOut = 0xfffffffe;
+
+/// Gives every slice the number of its group and every group its label. What depends on the name alone is computed once
+/// per name (and class, for kinds).
+class Grouper {
+ public:
+  Grouper(const Trace& trace, const FunctionQuery& query) : trace_(trace), query_(query) {}
+
+  std::uint32_t operator()(const Slice& slice) {
+    if (!keeps(slice)) return kFilteredOut;
+    switch (query_.by) {
+      case GroupBy::name:
+        return by_name(slice, 0);
+      case GroupBy::short_name:
+        return by_name(slice, 0);
+      case GroupBy::kind:
+        return by_name(slice, static_cast<std::size_t>(trace_.slice_class(slice)));
+      case GroupBy::device:
+        return by_number(slice, false);
+      case GroupBy::stream:
+        return by_number(slice, true);
+      case GroupBy::rank:
+        return of_key(slice.rank, [&] { return rank_label(slice.rank); });
+      case GroupBy::category:
+        return of_key(slice.category, [&] { return trace_.categories[slice.category].name; });
+    }
+    return kFilteredOut;
+  }
+
+  [[nodiscard]] std::vector<std::string>& labels() { return labels_; }
+
+ private:
+  bool keeps(const Slice& slice) {
+    if (query_.filter.empty()) return true;
+    if (kept_.empty()) kept_.assign(trace_.strings.size(), kUndecided);
+    std::uint8_t& kept = kept_[slice.name];
+    if (kept == kUndecided) kept = matches_filter(trace_.name(slice), query_.filter) ? 1 : 0;
+    return kept == 1;
+  }
+
+  std::uint32_t by_name(const Slice& slice, std::size_t column) {
+    auto& groups = of_name_[column];
+    if (groups.empty()) groups.assign(trace_.strings.size(), kUnknownGroup);
+    std::uint32_t& group = groups[slice.name];
+    if (group != kUnknownGroup) return group;
+    const std::string_view name = trace_.name(slice);
+    if (query_.by == GroupBy::name)
+      group = add(std::string(name));
+    else
+      group = of_label(query_.by == GroupBy::kind ? std::string(to_string(kind_of(trace_.slice_class(slice), name)))
+                                                  : short_name(name));
+    return group;
+  }
+
+  std::uint32_t by_number(const Slice& slice, bool with_stream) {
+    const Track& track = trace_.tracks[slice.track];
+    const GpuSlice* gpu = slice.gpu == kNone ? nullptr : &trace_.gpu[slice.gpu];
+    if (gpu == nullptr && track.kind != TrackKind::gpu_stream)
+      return of_key(kHostKey | slice.rank, [&] { return rank_prefix(slice.rank) + "host"; });
+    const std::int32_t device = gpu != nullptr ? gpu->device : track.device;
+    const std::int32_t stream = gpu != nullptr ? gpu->stream : track.stream;
+    const std::uint64_t key = std::uint64_t{slice.rank} << 48 |
+                              std::uint64_t{static_cast<std::uint16_t>(device)} << 32 |
+                              (with_stream ? static_cast<std::uint32_t>(stream) : 0u);
+    return of_key(key, [&] {
+      std::string label = rank_prefix(slice.rank) + fmt::format("device {}", device);
+      if (with_stream) return label + fmt::format(" stream {}", stream);
+      for (const Device& known : trace_.devices)
+        if (known.rank == slice.rank && known.id == device && !known.name.empty()) return label + " " + known.name;
+      return label;
+    });
+  }
+
+  template <class MakeLabel>
+  std::uint32_t of_key(std::uint64_t key, MakeLabel make_label) {
+    const auto [it, added] = of_key_.try_emplace(key, 0);
+    if (added) it->second = add(make_label());
+    return it->second;
+  }
+
+  std::uint32_t of_label(std::string label) {
+    const auto [it, added] = of_label_.try_emplace(std::move(label), 0);
+    if (added) it->second = add(it->first);
+    return it->second;
+  }
+
+  std::uint32_t add(std::string label) {
+    labels_.push_back(label.empty() ? "(no name)" : std::move(label));
+    return static_cast<std::uint32_t>(labels_.size() - 1);
+  }
+
+  [[nodiscard]] std::string rank_label(std::uint16_t row) const {
+    const std::int64_t number = row < trace_.ranks.size() && trace_.ranks[row].rank >= 0 ? trace_.ranks[row].rank : row;
+    return fmt::format("rank {}", number);
+  }
+  [[nodiscard]] std::string rank_prefix(std::uint16_t row) const {
+    return trace_.ranks.size() > 1 ? rank_label(row) + " " : std::string();
+  }
+
+  static constexpr std::uint8_t kUndecided = 2;
+  static constexpr std::uint64_t kHostKey = std::uint64_t{0xffff} << 32 | std::uint64_t{1} << 63;
+  const Trace& trace_;
+  const FunctionQuery& query_;
+  std::vector<std::string> labels_;
+  std::vector<std::uint8_t> kept_;
+  std::array<std::vector<std::uint32_t>, 32> of_name_;
+  std::unordered_map<std::uint64_t, std::uint32_t> of_key_;
+  std::unordered_map<std::string, std::uint32_t> of_label_;
+};
+
+bool selected(const Trace& trace, const FunctionQuery& query, const Slice& slice) {
+  if ((query.classes & class_bit(trace.slice_class(slice))) == 0) return false;
+  if (query.passes == nullptr) return true;
+  return slice.gpu != kNone && (query.pass_set & pass_bit(query.passes->of_gpu[slice.gpu])) != 0;
+}
+
+/// Reorders `durations`.
+void add_spread(FunctionStats& stats, Ns* durations, std::size_t n) {
+  const auto middle = durations + n / 2;
+  std::nth_element(durations, middle, durations + n);
+  stats.median = static_cast<double>(*middle);
+  if (n % 2 == 0) {
+    const Ns lower = *std::max_element(durations, middle);
+    stats.median = static_cast<double>(lower) + static_cast<double>(*middle - lower) / 2;
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(durations[i]);
+  stats.mean = sum / static_cast<double>(n);
+  if (n < 2) return;
+  double squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double distance = static_cast<double>(durations[i]) - stats.mean;
+    squares += distance * distance;
+  }
+  stats.deviation = std::sqrt(squares / static_cast<double>(n - 1));
+}
+
+}  // namespace
+
+FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
+  FunctionSums sums;
+  Grouper group_of(trace, query);
+  std::vector<std::uint32_t> groups;  // of the slices kept, in order
+  std::vector<SliceIndex> rows;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    if (!selected(trace, query, slice)) continue;
+    const Ns self = query.self != nullptr ? (*query.self)[i] : slice.duration;
+    sums.self = add_saturating(sums.self, self);
+    ++sums.calls;
+    const std::uint32_t group = group_of(slice);
+    if (group == kFilteredOut) continue;
+    if (group >= sums.functions.size()) {
+      sums.functions.resize(group + 1);
+      sums.functions[group].min = slice.duration;
+      sums.functions[group].max = slice.duration;
+    }
+    FunctionStats& stats = sums.functions[group];
+    ++stats.calls;
+    stats.self = add_saturating(stats.self, self);
+    stats.total = add_saturating(stats.total, slice.duration);
+    stats.min = std::min(stats.min, slice.duration);
+    stats.max = std::max(stats.max, slice.duration);
+    groups.push_back(group);
+    rows.push_back(static_cast<SliceIndex>(i));
+  }
+
+  std::vector<std::size_t> next(sums.functions.size() + 1, 0);
+  for (std::size_t g = 0; g < sums.functions.size(); ++g) next[g + 1] = next[g] + sums.functions[g].calls;
+  std::vector<Ns> durations(rows.size());
+  for (std::size_t k = 0; k < rows.size(); ++k) durations[next[groups[k]]++] = trace.slices[rows[k]].duration;
+  std::size_t first = 0;
+  for (std::size_t g = 0; g < sums.functions.size(); ++g) {
+    FunctionStats& stats = sums.functions[g];
+    add_spread(stats, durations.data() + first, stats.calls);
+    first += stats.calls;
+    stats.label = std::move(group_of.labels()[g]);
+  }
+  return sums;
+}
+
+bool matches_filter(std::string_view name, std::string_view filter) {
+  if (filter.find_first_of("*?") == std::string_view::npos) return name.find(filter) != std::string_view::npos;
+  // Greedy match with one point to return to: the last '*' and how much it has taken.
+  std::size_t n = 0;
+  std::size_t f = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t taken = 0;
+  while (n < name.size()) {
+    if (f < filter.size() && filter[f] == '*') {
+      star = f++;
+      taken = n;
+    } else if (f < filter.size() && (filter[f] == '?' || filter[f] == name[n])) {
+      ++f;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      f = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (f < filter.size() && filter[f] == '*') ++f;
+  return f == filter.size();
+}
+
+}  // namespace culprit::kernels

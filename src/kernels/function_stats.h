@@ -1,0 +1,60 @@
+// Time per function of one trace: calls, sums and the spread of their durations, for any selection and grouping.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/passes.h"
+#include "trace/trace.h"
+
+namespace culprit::kernels {
+
+enum class GroupBy : std::uint8_t { name, short_name, kind, device, stream, rank, category };
+
+/// A set of slice classes.
+using ClassSet = std::uint32_t;
+constexpr ClassSet class_bit(SliceClass c) { return ClassSet{1} << static_cast<unsigned>(c); }
+inline constexpr ClassSet kGpuWork =
+    class_bit(SliceClass::kernel) | class_bit(SliceClass::memcpy) | class_bit(SliceClass::memset);
+inline constexpr ClassSet kAllClasses = ~ClassSet{0};
+
+struct FunctionQuery {
+  ClassSet classes = kGpuWork;
+  GroupBy by = GroupBy::name;
+  std::string filter;                     ///< keeps names that match, see matches_filter(); empty: all
+  const std::vector<Ns>* self = nullptr;  ///< of self_times(); nullptr: self time is the duration
+  const Passes* passes = nullptr;         ///< with it, only GPU work of one of `pass_set`
+  std::uint32_t pass_set = 0;             ///< bit per Pass
+};
+constexpr std::uint32_t pass_bit(Pass pass) { return 1u << static_cast<unsigned>(pass); }
+
+/// Times in ns. Sums stop at the largest Ns; a function called within itself counts each call.
+struct FunctionStats {
+  std::string label;
+  std::uint64_t calls = 0;
+  Ns self = 0;
+  Ns total = 0;
+  Ns min = 0;
+  Ns max = 0;
+  double mean = 0;
+  double median = 0;     ///< exact; the mean of the two middle ones when `calls` is even
+  double deviation = 0;  ///< sample standard deviation (n - 1); 0 for one call
+};
+
+struct FunctionSums {
+  std::vector<FunctionStats> functions;  ///< in order of first appearance
+  Ns self = 0;  ///< of all slices of the classes and passes, whether the filter keeps them or not
+  std::uint64_t calls = 0;
+};
+
+/// Statistics per group. Linear in slices (medians by selection, not sorting); 16 bytes per selected slice while it
+/// runs.
+FunctionSums function_stats(const Trace& trace, const FunctionQuery& query);
+
+/// A filter with `*` or `?` is a pattern for the whole name (`*` any text, `?` one byte); any other is looked for
+/// anywhere in the name. Case counts. Time is bounded by length of name times length of filter.
+bool matches_filter(std::string_view name, std::string_view filter);
+
+}  // namespace culprit::kernels

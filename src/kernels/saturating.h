@@ -1,0 +1,17 @@
+// Sums of times from hostile input must not overflow; they stop at the end of the range instead.
+#pragma once
+
+#include <limits>
+
+#include "core/units.h"
+
+namespace culprit::kernels {
+
+/// a + b, or the nearest representable time.
+inline Ns add_saturating(Ns a, Ns b) {
+  Ns sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? std::numeric_limits<Ns>::max() : std::numeric_limits<Ns>::min();
+}
+
+}  // namespace culprit::kernels

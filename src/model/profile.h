@@ -1,0 +1,124 @@
+// The profile of a run: how long every function took in every cycle, and how the resources behaved meanwhile.
+//
+// All quantities are SI (ns, fractions, Hz, bytes, bytes/s). A profile that was read from another tool's table keeps,
+// beside each SI value, the number that tool printed (`reported_*`, in its own scaled units): dividing by 100 and
+// multiplying again does not give back every double, neither the comparison with that tool's results nor writing the
+// same bytes again may depend on it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/string_table.h"
+#include "core/units.h"
+
+namespace culprit::model {
+
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+/// What a resource value is measured in.
+enum class Unit : std::uint8_t { plain, fraction, hertz, bytes, bytes_per_second, celsius, watt };
+
+/// Where the values of a resource come from.
+enum class Provenance : std::uint8_t {
+  none,          ///< nothing was measured
+  measured,      ///< samples inside the executions
+  mixed,         ///< partly measured, partly interpolated
+  interpolated,  ///< only from samples around the executions
+};
+
+/// One cycle as seen by one anchor.
+struct ProfileCycle {
+  std::int64_t number = 0;
+  StringId anchor = 0;
+  Ns begin = 0;  ///< since the epoch; 0 when unknown
+  Ns duration = 0;
+  double reported_begin_us = kNoNumber;
+  double reported_duration_us = kNoNumber;
+};
+
+struct ProfileProcess {
+  std::int64_t pid = 0;
+  StringId host = 0;
+};
+
+/// One function of one process on one device during one cycle.
+struct FunctionUse {
+  std::uint32_t cycle = 0;    ///< index into Profile::cycles
+  std::uint32_t process = 0;  ///< index into Profile::processes
+  StringId function = 0;
+  StringId device = 0;
+  StringId kind = 0;
+  StringId short_name = 0;
+  std::int64_t count = 0;
+  Ns duration = 0;          ///< sum over all executions
+  double beta = kNoNumber;  ///< duration over the cycle's duration; above 1 when executions overlap
+  double reported_duration_us = kNoNumber;
+  double reported_beta_pct = kNoNumber;
+};
+
+/// One resource while a function ran. A function without any resource has one entry whose metric is 0.
+struct ResourceUse {
+  std::uint32_t use = 0;  ///< index into Profile::functions
+  StringId metric = 0;
+  Unit unit = Unit::plain;
+  Provenance provenance = Provenance::none;
+  double mu = kNoNumber;     ///< mean
+  double sigma = kNoNumber;  ///< spread inside executions
+  double reported_mu_pct = kNoNumber;
+  double reported_sigma_pct = kNoNumber;
+};
+
+/// One place in the input that could not be used.
+struct InputDamage {
+  std::uint64_t line = 0;  ///< 1-based
+  std::string what;
+  std::string remedy;
+};
+
+/// What reading a file met.
+struct InputReport {
+  std::string file;
+  std::uint64_t rows = 0;                    ///< rows kept
+  std::uint64_t bad_rows = 0;                ///< rows that could not be used at all
+  std::uint64_t bad_cells = 0;               ///< cells of kept rows that are no number and count as missing
+  std::vector<InputDamage> first;            ///< the first of them, in file order
+  std::vector<std::string> unknown_columns;  ///< columns that were not read
+};
+
+struct Profile {
+  StringTable texts;
+  std::vector<ProfileCycle> cycles;
+  std::vector<ProfileProcess> processes;
+  std::vector<FunctionUse> functions;
+  std::vector<ResourceUse> resources;  ///< in the order of the file that was read or has to be written
+  bool reported = false;               ///< the `reported_*` numbers are filled
+  InputReport input;
+};
+
+/// One sample of a counter.
+struct CounterSample {
+  StringId counter = 0;
+  StringId host = 0;
+  Unit unit = Unit::plain;
+  Ns time = 0;
+  double value = 0;
+  double reported_time_us = kNoNumber;
+  double reported_value = kNoNumber;
+};
+
+/// Counter samples of a run, as exported beside a profile.
+struct CounterLog {
+  StringTable texts;
+  std::vector<CounterSample> samples;
+  bool reported = false;
+  InputReport input;
+};
+
+/// True for the texts that the reference reads as "no value" in any column: "", N/A, NA, NaN, null, None and so on.
+bool is_missing_text(std::string_view text);
+
+}  // namespace culprit::model

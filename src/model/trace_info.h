@@ -1,0 +1,101 @@
+// What is in a trace, in numbers: the answer of `culprit info`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace culprit::model {
+
+/// Number of slices and the sum of their durations.
+struct CountAndSum {
+  std::uint64_t count = 0;
+  Ns sum = 0;  ///< stops at the largest Ns instead of overflowing
+};
+
+struct RankInfo {
+  std::string path;
+  std::string host;
+  std::string backend;
+  std::string schema;
+  std::int64_t rank = -1;  ///< -1: the file does not say
+  std::int64_t world_size = -1;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t events = 0;
+};
+
+struct DeviceInfo {
+  std::int64_t rank = -1;  ///< rank of the file, or its position when the file does not say
+  std::int32_t device = -1;
+  std::string name;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t multiprocessors = 0;
+  std::uint64_t streams = 0;  ///< streams that did GPU work
+  CountAndSum gpu_work;
+  Ns busy_union = 0;  ///< time with at least one kernel, memcpy or memset on this device
+};
+
+struct CategoryInfo {
+  std::string name;
+  std::string slice_class;
+  CountAndSum slices;
+};
+
+struct CounterInfo {
+  std::string name;
+  std::uint64_t samples = 0;
+  double min = 0;
+  double max = 0;
+};
+
+/// An annotation that repeats and could delimit cycles; digits of its name are shown as N.
+struct MarkerInfo {
+  std::string pattern;
+  CountAndSum slices;
+};
+
+struct LossCount {
+  std::string reason;
+  std::string severity;
+  std::string meaning;
+  std::string remedy;
+  std::string first_seen;
+  std::uint64_t count = 0;
+};
+
+struct TraceInfo {
+  std::string clock;
+  std::int64_t base_ns = 0;
+  Ns begin = 0;     ///< of the first slice, relative to base_ns
+  Ns duration = 0;  ///< first begin to last end of all slices
+  std::uint64_t slices = 0;
+  std::uint64_t instants = 0;
+  std::uint64_t processes = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t streams = 0;
+  std::uint64_t async_tracks = 0;
+  std::uint64_t names = 0;
+  std::vector<RankInfo> ranks;
+  std::vector<DeviceInfo> devices;
+  std::vector<CategoryInfo> categories;
+  std::vector<CounterInfo> counters;
+  std::vector<MarkerInfo> markers;
+  std::vector<LossCount> losses;
+  std::uint64_t flows_host_to_device = 0;
+  std::uint64_t flows_async = 0;
+  std::uint64_t flows_forward_backward = 0;
+  std::uint64_t flows_other = 0;
+  std::uint64_t launched = 0;  ///< GPU slices whose launching host call is known
+  CountAndSum kernels;
+  std::uint64_t unique_kernels = 0;
+  CountAndSum memcpy;
+  CountAndSum memset;
+  Ns busy_union = 0;     ///< the same over all devices and streams together
+  std::string top_name;  ///< kernel with the largest sum
+  CountAndSum top;
+};
+
+}  // namespace culprit::model
