@@ -123,9 +123,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_info(app, invocation);
   add_top(app, invocation);
   add_export(app, invocation);
-#ifdef CULPRIT_HAS_DIFF
   add_diff(app, invocation);
-#endif
 
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
