@@ -218,12 +218,13 @@ void EventSink::emit(const Event& event, Batch& batch) {
     case 'f': {
       const bool flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
       // Kineto writes the arrow right behind the slice it starts or ends at; when both carry one number the correlation
-      // id already says what the arrow says.
-      if (flow && event.category == "ac2g" && !batch.slices.empty() && batch.slices.back().correlation != 0) {
-        std::uint32_t id = 0;
-        const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), id);
-        if (error == std::errc() && end == event.id.data() + event.id.size() && id == batch.slices.back().correlation)
-          return;
+      // id already says what the arrow says. At the begin of a piece that slice is in the piece before: the joining
+      // decides.
+      std::uint32_t arrow = 0;
+      if (flow && event.category == "ac2g") {
+        const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), arrow);
+        if (error != std::errc() || end != event.id.data() + event.id.size()) arrow = 0;
+        if (arrow != 0 && !batch.slices.empty() && batch.slices.back().correlation == arrow) return;
       }
       OpenEvent open;
       open.at = ts;
@@ -236,6 +237,7 @@ void EventSink::emit(const Event& event, Batch& batch) {
                                        flow ? 0 : XXH3_64bits(event.category.data(), event.category.size()));
       if (event.correlation > 0 && event.correlation <= std::numeric_limits<std::uint32_t>::max())
         open.correlation = static_cast<std::uint32_t>(event.correlation);
+      if (flow) open.correlation = batch.slices.empty() ? arrow : 0;
       batch.open.push_back(open);
       return;
     }
