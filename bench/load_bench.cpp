@@ -22,24 +22,14 @@ std::string events(std::size_t bytes) {
   for (int i = 0; text.size() < bytes; ++i) {
     if (i != 0) text += ",\n  ";
     text += fmt::format(
-        R"({{"ph": "X", "cat": "cpu_op", "name": "aten::op{0}", "pid": 4000, "tid": 4000, "ts": {1}.123, "dur": 6.078, "args": {{"External id": {1}}}}},
+        R"~({{"ph": "X", "cat": "cpu_op", "name": "aten::op{0}", "pid": 4000, "tid": 4000, "ts": {1}.123, "dur": 6.078, "args": {{"External id": {1}}}}},
   {{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4000, "tid": 4000, "ts": {1}.5, "dur": 2.5, "args": {{"External id": {1}, "correlation": {1}}}}},
   {{"ph": "s", "id": {1}, "pid": 4000, "tid": 4000, "ts": {1}.5, "cat": "ac2g", "name": "ac2g"}},
-  {{"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::F{0}>(int)", "pid": 0, "tid": 7, "ts": {
-      1}.9, "dur": 3.25, "args": {
-      {
-        "device" : 0, "stream" : 7, "correlation" : {1},
-                                                    "grid" : [ 108, 1, 1 ],
-                                                             "block" : [ 256, 1, 1 ],
-                                                                       "registers per thread" : 32,
-                                                                       "shared memory" : 0
-      }}
+  {{"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, at::native::F{0}>(int)", "pid": 0, "tid": 7, "ts": {1}.9, "dur": 3.25, "args": {{"device": 0, "stream": 7, "correlation": {1}, "grid": [108, 1, 1], "block": [256, 1, 1], "registers per thread": 32, "shared memory": 0}}}},
+  {{"ph": "f", "id": {1}, "pid": 0, "tid": 7, "ts": {1}.9, "cat": "ac2g", "name": "ac2g", "bp": "e"}})~",
+        i % 40, 7000000000LL + i * 10LL);
   }
-},
-  {{"ph": "f", "id": {1}, "pid": 0, "tid": 7, "ts": {1}.9, "cat": "ac2g", "name": "ac2g", "bp": "e"}})",
-        i % 40, 7000000000 + i * 10);
-}
-return text;
+  return text;
 }
 
 void extract_piece(benchmark::State& state) {
@@ -52,7 +42,7 @@ void extract_piece(benchmark::State& state) {
     extractor.extract(buffer.data() + 1, text.size(), Ending::more_follows, batch);
     benchmark::DoNotOptimize(batch.slices.data());
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * text.size()));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 BENCHMARK(extract_piece)->Arg(64 << 10)->Arg(512 << 10);
 
@@ -63,7 +53,7 @@ void repair_text(benchmark::State& state) {
     copy = text;
     benchmark::DoNotOptimize(repair(copy.data(), copy.size()).utf8);
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * text.size()));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 BENCHMARK(repair_text);
 

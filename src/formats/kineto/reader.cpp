@@ -28,6 +28,7 @@ struct Chunk {
   std::unique_ptr<char[]> buffer;
   std::size_t capacity = 0;
   std::size_t size = 0;
+  std::uint64_t offset = 0;  // of the text in the whole text
   bool last = false;
   bool extracted = false;
   std::size_t worker = 0;
@@ -112,6 +113,7 @@ class Cutter {
     chunk.reserve(std::max(piece_bytes_, carry_.size()));
     std::memcpy(chunk.text(), carry_.data(), carry_.size());
     chunk.size = carry_.size();
+    chunk.offset = text_bytes_ - carry_.size();
     carry_.clear();
     std::size_t cut = npos;
     bool skipping = false;  // inside an event that is too large
@@ -130,6 +132,7 @@ class Cutter {
         const std::size_t next = next_event(chunk.view(), 0);
         const std::size_t from = next == npos ? chunk.size : next;
         losses_.add(LossReason::text_after_damage, from);
+        chunk.offset = text_bytes_ - chunk.size + from;
         std::memmove(chunk.text(), chunk.text() + from, chunk.size - from);
         chunk.size -= from;
         skipping = next == npos;
@@ -139,8 +142,9 @@ class Cutter {
       cut = last_boundary(chunk.view());
       if (cut != npos) break;
       if (chunk.capacity >= kMaxEvent) {
-        losses_.add(LossReason::event_too_large);
-        losses_.add(LossReason::text_after_damage, chunk.size);
+        const std::string place = fmt::format("{}: byte {}", input_.path(), chunk.offset);
+        losses_.add(LossReason::event_too_large, 1, place);
+        losses_.add(LossReason::text_after_damage, chunk.size, place);
         chunk.size = 0;
         skipping = true;
       } else {
@@ -188,7 +192,7 @@ class Joiner {
       return;
     }
     if (pending_.empty()) {
-      apply(chunk.batch, translations_[chunk.worker], chunk.view());
+      apply(chunk.batch, translations_[chunk.worker], chunk.view(), chunk.offset);
     } else {
       // Read from a wrong begin: only what was repaired in the text itself still counts.
       for (LossReason repaired : {LossReason::utf8_repaired, LossReason::control_repaired})
@@ -204,8 +208,8 @@ class Joiner {
     } else if (pending_.size() < before) {
       next_try_ = 0;
     } else if (before > kMaxEvent) {
-      builder_.losses().add(LossReason::event_too_large);
-      builder_.losses().add(LossReason::text_after_damage, before);
+      builder_.losses().add(LossReason::event_too_large, 1, place(pending_offset_));
+      builder_.losses().add(LossReason::text_after_damage, before, place(pending_offset_));
       pending_.clear();
       next_try_ = 0;
     } else {
@@ -227,6 +231,15 @@ class Joiner {
       if (name != 0) t.categories.push_back(builder_.category(builder_.trace().strings[t.strings[name]]));
   }
 
+  [[nodiscard]] std::string place(std::uint64_t offset) { return fmt::format("{}: byte {}", builder_.rank().path, offset); }
+
+  void count(const Batch& batch, std::uint64_t offset) {
+    if (batch.losses.total() == 0) return;
+    for (std::size_t i = 0; i < Losses::kReasons; ++i)
+      if (const auto reason = static_cast<LossReason>(i); batch.losses[reason] != 0)
+        builder_.losses().add(reason, batch.losses[reason], place(offset + batch.first[i]));
+  }
+
   void retry(Ending ending) {
     const std::size_t size = pending_.size();
     std::string text;
@@ -237,10 +250,10 @@ class Joiner {
     own_.extract(text.data() + 1, size, ending, own_batch_);
     pending_.clear();
     learn(own_batch_, translations_.back());
-    apply(own_batch_, translations_.back(), std::string_view(text).substr(1, size));
+    apply(own_batch_, translations_.back(), std::string_view(text).substr(1, size), pending_offset_);
   }
 
-  void apply(const Batch& batch, const Translation& t, std::string_view text) {
+  void apply(const Batch& batch, const Translation& t, std::string_view text, std::uint64_t offset) {
     Trace& trace = builder_.trace();
     const std::uint32_t before = trace.slices.empty() ? 0 : trace.slices.back().correlation;
     for (Slice slice : batch.slices) {
@@ -287,7 +300,7 @@ class Joiner {
           break;
       }
     }
-    builder_.losses().merge(batch.losses);
+    count(batch, offset);
     Rank& rank = builder_.rank();
     rank.events += batch.events;
     if (!batch.host.empty()) rank.host = batch.host;
@@ -297,6 +310,7 @@ class Joiner {
       envelope_.feed(text.substr(batch.stop_at));
     } else if (batch.stop == Stop::unfinished) {
       pending_.assign(text.substr(batch.stop_at));
+      pending_offset_ = offset + batch.stop_at;
     }
   }
 
@@ -306,6 +320,7 @@ class Joiner {
   Extractor own_;
   Batch own_batch_;
   std::string pending_;  // text that ended inside an event, waiting for what follows
+  std::uint64_t pending_offset_ = 0;
   std::size_t next_try_ = 0;
   bool in_epilogue_ = false;
 };
