@@ -172,8 +172,9 @@ bool take_arguments(value& v, Event& event) {
   if (v.get_object().get(object)) return false;
   for (auto field : object) {
     if (field.error()) return false;
-    const char* key = field.key().value_unsafe().raw();
-    value item = field.value().value_unsafe();
+    auto&& member = std::move(field).value_unsafe();
+    const char* key = member.key().raw();
+    value& item = member.value();
     if (key[0] == 'a' && is_key(key, "args\"")) {
       if (auto text = text_of(item, event)) event.nested_args = *text;
       continue;
@@ -187,8 +188,9 @@ bool take_arguments(value& v, Event& event) {
 bool take_event(simdjson::ondemand::object& object, Event& e) {
   for (auto field : object) {
     if (field.error()) return false;
-    const char* key = field.key().value_unsafe().raw();
-    value v = field.value().value_unsafe();
+    auto&& member = std::move(field).value_unsafe();
+    const char* key = member.key().raw();
+    value& v = member.value();
     switch (key[0]) {
       case 'p':
         if (is_key(key, "ph\"")) {
@@ -258,8 +260,8 @@ struct Extractor::State {
           good = false;
           break;
         }
-        value item = field.value().value_unsafe();
-        take_argument(field.key().value_unsafe().raw(), item, e);
+        auto&& member = std::move(field).value_unsafe();
+        take_argument(member.key().raw(), member.value(), e);
       }
     }
     if (!good) batch.lose(LossReason::nested_args_invalid);
