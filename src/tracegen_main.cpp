@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <string>
 
@@ -21,9 +22,7 @@ int fail(const culprit::Error& error) {
   return static_cast<int>(error.kind);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options o;
   std::string workload = "serve";
   std::string fault = "none";
@@ -115,4 +114,15 @@ int main(int argc, char** argv) {
                              generated->steps, generated->slices, generated->text_bytes, generated->traces.size(),
                              generated->traces.size() == 1 ? "" : "s");
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "culprit-tracegen: %s\n", error.what());
+    return 1;
+  }
 }

@@ -31,11 +31,12 @@ Result<int> export_ranks(const Trace& trace, const ExportOptions& options) {
   std::set<std::int64_t> numbers;
   for (const Rank& rank : trace.ranks) numbers.insert(rank.rank);
   const bool by_number = numbers.size() == trace.ranks.size() && *numbers.begin() >= 0;
-  for (std::uint16_t r = 0; r < trace.ranks.size(); ++r) {
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
     const std::string path =
-        fmt::format("{}/rank{}.json.gz", options.path, by_number ? trace.ranks[r].rank : std::int64_t{r});
+        fmt::format("{}/rank{}.json.gz", options.path, by_number ? trace.ranks[r].rank : static_cast<std::int64_t>(r));
     if (Status status = refuse_overwriting(path, options.files); !status) return status.error();
-    if (Status status = formats::kineto::save_trace(trace, r, path); !status) return status.error();
+    if (Status status = formats::kineto::save_trace(trace, static_cast<std::uint16_t>(r), path); !status)
+      return status.error();
   }
   return kFine;
 }

@@ -64,7 +64,7 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
   else if (format == "json" || (format.empty() && options.path.ends_with(".json")))
     output.format = OutputFormat::json;
   if (Status status = refuse_overwriting(output.path, inputs); !status) return status.error();
-  const char* no_color = std::getenv("NO_COLOR");
+  const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   output.color = output.format == OutputFormat::terminal && output.path == "-" && isatty(STDOUT_FILENO) != 0 &&
                  (no_color == nullptr || *no_color == '\0');
   return output;

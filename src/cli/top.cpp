@@ -57,6 +57,7 @@ const std::map<std::string, kernels::ClassSet> kClasses = {
 template <class Value>
 std::vector<std::string> names_of(const std::map<std::string, Value>& map) {
   std::vector<std::string> names;
+  names.reserve(map.size());
   for (const auto& [name, value] : map) names.push_back(name);
   return names;
 }

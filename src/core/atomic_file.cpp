@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <system_error>
 
 #include <cerrno>
 #include <climits>
@@ -15,7 +16,7 @@ namespace culprit {
 namespace {
 
 Error write_error(const std::string& path, int code) {
-  return environment_error(fmt::format("cannot write: {}", std::strerror(code)), path,
+  return environment_error(fmt::format("cannot write: {}", std::generic_category().message(code)), path,
                            code == ENOSPC ? "free some space" : "check the path and its permissions");
 }
 

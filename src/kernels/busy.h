@@ -10,7 +10,8 @@ namespace culprit::kernels {
 struct Span {
   Ns begin = 0;
   Ns end = 0;
-  auto operator<=>(const Span&) const = default;
+  bool operator==(const Span&) const = default;
+  bool operator<(const Span& other) const { return begin != other.begin ? begin < other.begin : end < other.end; }
 };
 
 /// Length of the union of `spans`, which are sorted in place (no sorting when they are in order already).

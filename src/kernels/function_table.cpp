@@ -58,7 +58,9 @@ std::vector<std::size_t> ordered(const std::vector<FunctionStats>& functions, co
 void add_columns(model::Table& table, const FunctionTableOptions& options) {
   const bool full = options.columns == Columns::full;
   const std::string& who = options.processor;
-  const auto titled = [&](std::string plain, std::string profiler) { return full ? plain : who + " " + profiler; };
+  const auto titled = [&](const char* plain, const char* profiler) {
+    return full ? std::string(plain) : who + " " + profiler;
+  };
   table.columns = {{options.heading, options.heading_key, ColumnType::name, 0},
                    {full ? "Time" : "Self " + who, "self_ns", ColumnType::time, 3},
                    {full ? "Share" : "Self " + who + " %", "share", ColumnType::percent, 2},

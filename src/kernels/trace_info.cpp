@@ -143,11 +143,13 @@ void add_gpu(const Trace& trace, model::TraceInfo& info) {
     }
   }
 
-  for (std::uint16_t r = 0; r < trace.ranks.size(); ++r) {  // devices that the trace names but that did nothing
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {  // devices that the trace names but that did nothing
     for (const Device& device : trace.devices)
-      if (device.rank == r) work.try_emplace({r, device.id});
+      if (device.rank == r) work.try_emplace({static_cast<std::uint16_t>(r), device.id});
   }
-  for (const auto& [key, total] : work) {
+  for (const auto& entry : work) {
+    const auto& key = entry.first;
+    const auto& total = entry.second;
     model::DeviceInfo device;
     device.rank = rank_number(trace, key.first);
     device.device = key.second;

@@ -313,7 +313,7 @@ std::string demangle(std::string_view name) {
 
 std::string short_name(std::string_view name) {
   if (name.starts_with("_Z")) {
-    const std::string readable = demangle(name);
+    std::string readable = demangle(name);
     if (readable != name) return short_name(readable);
     if (auto path = mangled_path(name)) return drop_version_namespaces(*path);
     return readable;

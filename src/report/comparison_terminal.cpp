@@ -14,7 +14,7 @@ using namespace model;
 
 constexpr std::size_t kNameWidth = 64;
 
-std::string padded(std::string text, std::size_t width, bool right) {
+std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::size_t used = display_width(text);
   const std::string padding(used < width ? width - used : 0, ' ');
   return right ? padding + text : text + padding;

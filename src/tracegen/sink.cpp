@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <isa-l/igzip_lib.h>
 #include <unistd.h>
+#include <system_error>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +31,8 @@ Status Sink::open(const std::string& path) {
   path_ = path;
   fd_ = path == "-" ? STDOUT_FILENO : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0)
-    return input_error(std::string("cannot write: ") + std::strerror(errno), path, "choose another path with -o");
+    return input_error(std::string("cannot write: ") + std::generic_category().message(errno), path,
+                       "choose another path with -o");
   capacity_ = kBuffer;
   buffer_ = std::make_unique<char[]>(capacity_);
   if (path.ends_with(".gz")) {
@@ -104,7 +106,7 @@ Status Sink::close() {
   if (fd_ > STDERR_FILENO && ::close(fd_) != 0 && error_number_ == 0) error_number_ = errno;
   fd_ = -1;
   if (error_number_ != 0)
-    return input_error(std::string("cannot write: ") + std::strerror(error_number_), path_,
+    return input_error(std::string("cannot write: ") + std::generic_category().message(error_number_), path_,
                        "free space on the disk or choose another path with -o");
   return {};
 }

@@ -199,7 +199,7 @@ class Writer {
   void slice(const Slice& s, std::size_t index) {
     next_event();
     text_ += "{\"ph\":\"X\",";
-    if (trace_.categories[s.category].name.size() != 0) add("\"cat\":{},", categories_[s.category]);
+    if (!trace_.categories[s.category].name.empty()) add("\"cat\":{},", categories_[s.category]);
     add("\"name\":{},{},\"ts\":{},\"dur\":{},\"args\":{{", name(s.name), pid_tid(s.track), us(s.begin),
         format_us_exact(s.duration));
     arguments(s);
@@ -213,7 +213,7 @@ class Writer {
     for (const char phase : {'b', 'e'}) {
       next_event();
       add("{{\"ph\":\"{}\",\"id\":\"slice{}\",", phase, index);
-      if (trace_.categories[s.category].name.size() != 0) add("\"cat\":{},", categories_[s.category]);
+      if (!trace_.categories[s.category].name.empty()) add("\"cat\":{},", categories_[s.category]);
       add("\"name\":{},{},\"ts\":{}}}", name(s.name), pid_tid(s.track), us(phase == 'b' ? s.begin : s.end()));
     }
   }
