@@ -10,16 +10,16 @@
 namespace culprit::model {
 
 struct HostHardware {
-  double max_cpu_hertz = 0;      ///< 0: unknown
-  std::int64_t cores = 0;        ///< 0: unknown
-  double memory_bytes = 0;       ///< 0: unknown
+  double max_cpu_hertz = 0;  ///< 0: unknown
+  std::int64_t cores = 0;    ///< 0: unknown
+  double memory_bytes = 0;   ///< 0: unknown
   bool operator==(const HostHardware&) const = default;
 };
 
 /// Hosts, devices and processes of a hardware description. Empty when there is none.
 struct Hardware {
   std::map<std::string, HostHardware, std::less<>> hosts;
-  std::map<std::pair<std::string, std::int64_t>, double> device_memory_bytes;  ///< (host, device index)
+  std::map<std::pair<std::string, std::int64_t>, double> device_memory_bytes;      ///< (host, device index)
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> device_of_process;  ///< (host, pid) -> device index
   std::uint64_t bad_rows = 0;  ///< rows whose contents could not be used
 

@@ -99,12 +99,12 @@ struct InputReport {
 struct ResourceSeries {
   StringId metric = 0;
   StringId host = 0;
-  StringId device = 0;   ///< "GPU 3", "Host", or the text of the track it was sampled on
+  StringId device = 0;    ///< "GPU 3", "Host", or the text of the track it was sampled on
   std::int64_t pid = -1;  ///< of a process's own resource
   Unit unit = Unit::plain;
-  bool only_while_busy = false;  ///< a device clock: `busy_*` are what it may be judged by
-  std::vector<Ns> times;         ///< on the clock of ProfileCycle::begin, ascending
-  std::vector<double> values;    ///< SI
+  bool only_while_busy = false;    ///< a device clock: `busy_*` are what it may be judged by
+  std::vector<Ns> times;           ///< on the clock of ProfileCycle::begin, ascending
+  std::vector<double> values;      ///< SI
   std::uint64_t busy_samples = 0;  ///< taken while the device worked
   double busy_mean = kNoNumber;
 };

@@ -13,8 +13,8 @@ using namespace std::string_view_literals;
 
 constexpr std::array kCompute = {"process_gpu_usage"sv, "gpu_usage"sv,     "gpu_sm_util"sv,      "gpu_sm_occupancy"sv,
                                  "gpu_mem_used"sv,      "gpu_frequency"sv, "gpu_sm_frequency"sv, "gpu_mem_frequency"sv};
-constexpr std::array kComm = {"process_gpu_usage"sv, "gpu_usage"sv,         "gpu_sm_util"sv,      "gpu_sm_occupancy"sv,
-                              "gpu_pcie_transmit"sv, "gpu_pcie_receive"sv,  "gpu_link_transmit"sv, "gpu_link_receive"sv,
+constexpr std::array kComm = {"process_gpu_usage"sv, "gpu_usage"sv,        "gpu_sm_util"sv,       "gpu_sm_occupancy"sv,
+                              "gpu_pcie_transmit"sv, "gpu_pcie_receive"sv, "gpu_link_transmit"sv, "gpu_link_receive"sv,
                               "net_tx_rate"sv,       "net_rx_rate"sv};
 constexpr std::array kHostCopy = {"gpu_pcie_transmit"sv, "gpu_pcie_receive"sv};
 constexpr std::array kDeviceCopy = {"gpu_link_transmit"sv, "gpu_link_receive"sv, "net_tx_rate"sv, "net_rx_rate"sv};
@@ -24,10 +24,10 @@ constexpr std::array kRunq = {"process_cpu_usage"sv, "host_cpu_usage"sv, "host_m
 constexpr std::array kMemory = {"host_mem_usage"sv, "process_mem_usage"sv, "process_mem_rss"sv};
 constexpr std::array kDisk = {"disk_usage"sv};
 
-constexpr ReferenceType kTypes[] = {ReferenceType::gpu_compute,    ReferenceType::gpu_comm,
-                                    ReferenceType::gpu_memcpy_h2d, ReferenceType::gpu_memcpy_d2d,
-                                    ReferenceType::oncpu,          ReferenceType::cpu_os_syscall_mem,
-                                    ReferenceType::disk_read_and_write};
+constexpr ReferenceType kTypes[] = {
+    ReferenceType::gpu_compute,        ReferenceType::gpu_comm, ReferenceType::gpu_memcpy_h2d,
+    ReferenceType::gpu_memcpy_d2d,     ReferenceType::oncpu,    ReferenceType::cpu_os_syscall_mem,
+    ReferenceType::disk_read_and_write};
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -37,9 +37,7 @@ bool contains_lower(std::string_view text, std::string_view part) {
   return std::ranges::search(text, part, {}, lower).begin() != text.end();
 }
 
-bool equals_lower(std::string_view text, std::string_view other) {
-  return std::ranges::equal(text, other, {}, lower);
-}
+bool equals_lower(std::string_view text, std::string_view other) { return std::ranges::equal(text, other, {}, lower); }
 
 }  // namespace
 
