@@ -41,12 +41,13 @@ struct ProfileCycle {
   double reported_begin_us = kNoNumber;
   double reported_duration_us = kNoNumber;
   Phase phase = Phase::other;
-  std::int32_t rank = -1;  ///< number of the rank, -1 when not known
+  std::int32_t rank = -1;  ///< in the order of the run's files, -1 when not known
 };
 
 struct ProfileProcess {
   std::int64_t pid = 0;
   StringId host = 0;
+  std::int32_t rank = -1;  ///< in the order of the run's files, -1 when not known
 };
 
 /// One function of one process on one device during one cycle.
@@ -101,6 +102,7 @@ struct ResourceSeries {
   StringId host = 0;
   StringId device = 0;    ///< "GPU 3", "Host", or the text of the track it was sampled on
   std::int64_t pid = -1;  ///< of a process's own resource
+  std::int32_t rank = -1;  ///< that recorded it, in the order of the run's files; -1 when not known
   Unit unit = Unit::plain;
   bool only_while_busy = false;    ///< a device clock: `busy_*` are what it may be judged by
   std::vector<Ns> times;           ///< on the clock of ProfileCycle::begin, ascending

@@ -389,7 +389,7 @@ Result<ReferenceCycles> reference_cycles(const Trace& trace, const SliceOrder& o
     work.main = trace.strings.find(options.anchor, kNone);
   }
   work.prefill = choose_prefill_anchor(trace, candidates, work.main);
-  attach_host_slices(work);
+  if (!options.only_python_nests) attach_host_slices(work);
   find_owners(work);
   if (work.anchors.empty())
     return input_error(fmt::format("nothing that takes time is called '{}'", options.anchor), where,

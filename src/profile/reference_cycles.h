@@ -18,6 +18,8 @@ struct ReferenceOptions {
   std::string anchor;  ///< name that delimits cycles; empty: chosen by the reference's rule
   bool align = false;  ///< put the anchors of all processes that belong to one step together; else the process with the
                        ///< smallest id sets the borders for all
+  bool only_python_nests = false;  ///< system calls, scheduling and API calls belong to a cycle by time alone; the
+                                   ///< reference does that where several processes interleave
 };
 
 /// A slice, or the part of one, that belongs to a cycle.

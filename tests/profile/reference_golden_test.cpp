@@ -55,11 +55,11 @@ Rows rows_of(const model::Profile& profile) {
 }
 
 struct Agreement {
-  int cycles = 0;          ///< of the reference
-  int same_cycles = 0;     ///< with the same begin and duration here
-  int rows = 0;            ///< of the reference, in those cycles
-  int same_rows = 0;       ///< with all cells equal
-  int missing = 0;         ///< rows of those cycles that one side has alone
+  int cycles = 0;       ///< of the reference
+  int same_cycles = 0;  ///< with the same begin and duration here
+  int rows = 0;         ///< of the reference, in those cycles
+  int same_rows = 0;    ///< with all cells equal
+  int missing = 0;      ///< rows of those cycles that one side has alone
   std::string first_different;
 };
 
@@ -73,8 +73,7 @@ bool near(double ours, double theirs, double relative, double absolute) {
 Agreement compare(const Case& c) {
   Agreement result;
   for (const ReferenceTable& table : tables_of(c)) {
-    const std::string path =
-        test::shared(std::string(kGolden) + c.tables + table.suffix + "_perf_data.csv");
+    const std::string path = test::shared(std::string(kGolden) + c.tables + table.suffix + "_perf_data.csv");
     const auto golden = formats::read_perf_csv(path);
     EXPECT_TRUE(golden.ok()) << path;
     if (!golden) continue;
@@ -118,15 +117,14 @@ Agreement compare(const Case& c) {
                              golden->texts[golden->processes[b.process].host];
       result.same_rows += equal ? 1 : 0;
       if (!equal && result.first_different.empty())
-        result.first_different = key + " count " + std::to_string(a.count) + "/" + std::to_string(b.count) + " dur " +
-                                 std::to_string(a.reported_duration_us) + "/" + std::to_string(b.reported_duration_us) +
-                                 " beta " + std::to_string(a.reported_beta_pct) + "/" + std::to_string(b.reported_beta_pct) +
-                                 " mu " + std::to_string(it->second->reported_mu_pct) + "/" +
-                                 std::to_string(row->reported_mu_pct) + " sigma " +
-                                 std::to_string(it->second->reported_sigma_pct) + "/" +
-                                 std::to_string(row->reported_sigma_pct) + " prov " +
-                                 std::to_string(static_cast<int>(it->second->provenance)) + "/" +
-                                 std::to_string(static_cast<int>(row->provenance));
+        result.first_different =
+            key + " count " + std::to_string(a.count) + "/" + std::to_string(b.count) + " dur " +
+            std::to_string(a.reported_duration_us) + "/" + std::to_string(b.reported_duration_us) + " beta " +
+            std::to_string(a.reported_beta_pct) + "/" + std::to_string(b.reported_beta_pct) + " mu " +
+            std::to_string(it->second->reported_mu_pct) + "/" + std::to_string(row->reported_mu_pct) + " sigma " +
+            std::to_string(it->second->reported_sigma_pct) + "/" + std::to_string(row->reported_sigma_pct) + " prov " +
+            std::to_string(static_cast<int>(it->second->provenance)) + "/" +
+            std::to_string(static_cast<int>(row->provenance));
     }
   }
   return result;
