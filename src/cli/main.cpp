@@ -125,6 +125,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_export(app, invocation);
 #ifdef CULPRIT_HAS_DIFF
   add_diff(app, invocation);
+  add_profile(app, invocation);
 #endif
 
   if (!arguments.empty() && arguments.front() == "help") {
