@@ -87,8 +87,16 @@ CounterMeaning meaning_of(const Trace& trace, const CounterSeries& series) {
     meaning.pid = instance;
     meaning.metric = name.substr(0, name.rfind('_'));
   }
+  if (meaning.device < 0 && meaning.pid < 0) meaning.place = track;
   const std::string small = lower_case(meaning.metric);
   set_unit(meaning, small);
+  // "GPU clock.MHz": the part behind the dot is only a unit.
+  if (const std::size_t dot = small.rfind('.'); dot != std::string::npos && dot > 0)
+    for (const Suffix& suffix : kSuffixes)
+      if (small.substr(dot + 1) == suffix.text) {
+        meaning.metric.resize(dot);
+        break;
+      }
   meaning.clock = meaning.device >= 0 && (contains(small, "clock") || contains(small, "frequency"));
   return meaning;
 }

@@ -15,6 +15,7 @@ struct CounterMeaning {
   double to_si = 1;          ///< raw value times this is SI
   std::int64_t device = -1;  ///< number on its host, -1: not a device's
   std::int64_t pid = -1;     ///< process it was measured of, -1: not a process's
+  std::string place;         ///< the disk, network or other part it was measured of; empty: the whole host
   bool clock = false;        ///< a device clock, which says nothing while the device is idle
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -38,22 +39,27 @@ struct Group {
   StringId kind = 0;
 };
 
-using GroupKey = std::tuple<std::int32_t, StringId, StringId>;  // rank, function, device
+using Owner = std::pair<std::int32_t, std::int64_t>;     // rank and process of a cycle
+using GroupKey = std::tuple<Owner, StringId, StringId>;  // of the cycle, function, device
 
 Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& options) {
-  std::map<std::int32_t, std::uint64_t> cycles_of_rank;
-  std::map<std::int32_t, Ns> time_of_rank;
+  std::map<Owner, std::uint64_t> cycles_of;
+  std::set<std::int32_t> all_ranks;
+  Ns time = 0;
+  std::uint64_t n = 0;
   for (const model::ProfileCycle& cycle : profile.cycles)
     if (cycle.phase == phase) {
-      ++cycles_of_rank[cycle.rank];
-      time_of_rank[cycle.rank] += cycle.duration;
+      ++cycles_of[{cycle.rank, cycle.pid}];
+      all_ranks.insert(cycle.rank);
+      time += cycle.duration;
+      ++n;
     }
   std::map<GroupKey, Group> groups;
   bool gpu = false;
   for (const FunctionUse& use : profile.functions) {
     const model::ProfileCycle& cycle = profile.cycles[use.cycle];
     if (cycle.phase != phase) continue;
-    Group& group = groups[{cycle.rank, use.function, use.device}];
+    Group& group = groups[{Owner{cycle.rank, cycle.pid}, use.function, use.device}];
     group.kind = use.kind;
     group.count += use.count;
     group.duration += use.duration;
@@ -75,16 +81,14 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
 
   Table table;
   table.key = fmt::format("phase_{}", to_string(phase));
-  std::uint64_t n = 0;
-  Ns time = 0;
-  for (const auto& [rank, count] : cycles_of_rank) n += count;
-  for (const auto& [rank, sum] : time_of_rank) time += sum;
   table.title =
       fmt::format("{}: {} cycles, {} on average", to_string(phase), n,
                   format_duration(static_cast<double>(time) / static_cast<double>(std::max<std::uint64_t>(n, 1))));
-  const bool ranks = cycles_of_rank.size() > 1;
+  const bool ranks = all_ranks.size() > 1;
+  const bool processes = cycles_of.size() > all_ranks.size();
   table.columns = {{"Function", "function", ColumnType::name, 0}, {"Kind", "kind", ColumnType::text, 0}};
   if (ranks) table.columns.push_back({"Rank", "rank", ColumnType::count, 0});
+  if (processes) table.columns.push_back({"Process", "pid", ColumnType::count, 0});
   table.columns.insert(table.columns.end(), {{"Device", "device", ColumnType::text, 0},
                                              {"Time/cycle", "time_per_cycle_ns", ColumnType::time, 3},
                                              {"Exposed", "exposed_per_cycle_ns", ColumnType::time, 3},
@@ -93,10 +97,11 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
   const std::size_t shown = options.limit == 0 ? rows.size() : std::min(rows.size(), options.limit);
   for (std::size_t r = 0; r < shown; ++r) {
     const auto& [key, group] = rows[r];
-    const auto& [rank, function, device] = key;
-    const auto cycles = static_cast<double>(cycles_of_rank[rank]);
+    const auto& [owner, function, device] = key;
+    const auto cycles = static_cast<double>(cycles_of[owner]);
     std::vector<Cell> row = {text(profile, function), text(profile, group->kind)};
-    if (ranks) row.push_back(known(rank));
+    if (ranks) row.push_back(known(owner.first));
+    if (processes) row.push_back(known(owner.second));
     row.push_back(text(profile, device));
     row.push_back(whole(static_cast<double>(group->duration) / cycles));
     row.push_back(group->has_exposed ? whole(static_cast<double>(group->exposed) / cycles) : Cell());
@@ -109,7 +114,7 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
   return table;
 }
 
-Table series_table(const Profile& profile) {
+Table series_table(const Profile& profile, std::size_t limit) {
   Table table;
   table.key = "series";
   table.title = "Resources";
@@ -119,6 +124,11 @@ Table series_table(const Profile& profile) {
                    {"Mean", "mean", ColumnType::number, 3},      {"Lowest", "lowest", ColumnType::number, 3},
                    {"Highest", "highest", ColumnType::number, 3}};
   for (const model::ResourceSeries& series : profile.series) {
+    if (limit != 0 && table.rows.size() == limit) {
+      table.notes.push_back(
+          fmt::format("{} more series are not shown; --limit 0 shows all", profile.series.size() - limit));
+      break;
+    }
     double sum = 0;
     for (const double value : series.values) sum += value;
     const bool busy = series.only_while_busy;
@@ -155,11 +165,12 @@ Table cycles_table(const Profile& profile) {
   Table table;
   table.key = "cycles";
   table.title = "Cycles";
-  table.columns = {{"Cycle", "cycle", ColumnType::count, 0},    {"Rank", "rank", ColumnType::count, 0},
-                   {"Phase", "phase", ColumnType::text, 0},     {"Anchor", "anchor", ColumnType::name, 0},
-                   {"Begin", "begin_ns", ColumnType::count, 0}, {"Duration", "duration_ns", ColumnType::time, 3}};
+  table.columns = {{"Cycle", "cycle", ColumnType::count, 0},        {"Rank", "rank", ColumnType::count, 0},
+                   {"Process", "pid", ColumnType::count, 0},        {"Phase", "phase", ColumnType::text, 0},
+                   {"Anchor", "anchor", ColumnType::name, 0},       {"Begin", "begin_ns", ColumnType::count, 0},
+                   {"Duration", "duration_ns", ColumnType::time, 3}};
   for (const model::ProfileCycle& cycle : profile.cycles)
-    table.rows.push_back({cycle.number, known(cycle.rank), std::string(to_string(cycle.phase)),
+    table.rows.push_back({cycle.number, known(cycle.rank), known(cycle.pid), std::string(to_string(cycle.phase)),
                           text(profile, cycle.anchor), cycle.begin, cycle.duration});
   return table;
 }
@@ -235,7 +246,7 @@ std::vector<Table> summary_tables(const Profile& profile, const SummaryOptions& 
   for (const Phase phase : kPhases)
     if (std::ranges::find(profile.cycles, phase, &model::ProfileCycle::phase) != profile.cycles.end())
       tables.push_back(phase_table(profile, phase, options));
-  if (!profile.series.empty()) tables.push_back(series_table(profile));
+  if (!profile.series.empty()) tables.push_back(series_table(profile, options.limit));
   return tables;
 }
 

@@ -42,6 +42,11 @@ std::string_view host_of(const Trace& trace, const Process& process) {
   return process.rank < trace.ranks.size() ? std::string_view(trace.ranks[process.rank].host) : std::string_view{};
 }
 
+std::string place_of(const CounterMeaning& meaning) {
+  if (meaning.device >= 0) return fmt::format("GPU {}", meaning.device);
+  return meaning.place.empty() ? "Host" : meaning.place;
+}
+
 std::vector<Series> read_series(const Trace& trace) {
   std::vector<Series> all;
   for (const CounterSeries& from : trace.counters) {
@@ -145,6 +150,7 @@ class Builder {
       out.duration = cycle.period > 0 ? cycle.period : cycle.span_end - cycle.span_begin;
       out.phase = cycle.phase;
       out.rank = static_cast<std::int32_t>(cycle.rank);
+      if (cycle.process != kNone) out.pid = trace_.processes[cycle.process].pid;
       profile_.cycles.push_back(out);
     }
   }
@@ -333,8 +339,7 @@ class Builder {
       ResourceSeries series;
       series.metric = profile_.texts.intern(from.meaning.metric);
       series.host = profile_.texts.intern(from.host);
-      series.device =
-          profile_.texts.intern(from.meaning.device < 0 ? "Host" : fmt::format("GPU {}", from.meaning.device));
+      series.device = profile_.texts.intern(place_of(from.meaning));
       series.pid = from.meaning.pid;
       series.rank = static_cast<std::int32_t>(from.rank);
       series.unit = from.meaning.unit;
