@@ -26,5 +26,6 @@ void add_info(CLI::App& app, Invocation& invocation);
 void add_top(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
+void add_profile(CLI::App& app, Invocation& invocation);
 
 }  // namespace culprit::cli

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -15,9 +16,11 @@
 #include <vector>
 
 #include "cli/cli.h"
+#include "cli/diff_traces.h"
 #include "compare/pairing.h"
 #include "compare/suspicion.h"
 #include "core/atomic_file.h"
+#include "core/escape.h"
 #include "formats/profile_csv/perf_csv.h"
 #include "model/comparison.h"
 #include "report/comparison_report.h"
@@ -30,9 +33,14 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kTerminalRows = 15;
 constexpr mode_t kOutputMode = 0644;
+constexpr int kMostInputs = 4096;
 
 struct DiffOptions {
   std::vector<std::string> inputs;
+  std::vector<std::string> candidates;  ///< behind --vs
+  std::string anchor;
+  unsigned threads = 0;
+  std::string fail_on;
   std::string score = "suspicion";
   std::string output;
   std::string format;
@@ -161,11 +169,63 @@ Status write_reports(const DiffOptions& options, const std::string& format, cons
 
 Status print(const std::string& text) { return write_file("-", text); }
 
-Result<int> run_diff(const DiffOptions& options) {
+/// Neither one directory with both sides nor two tables.
+bool begins_with_traces(const DiffOptions& options) {
+  if (options.candidates.empty() && options.inputs.size() == 1) return false;
+  const auto is_table = [](const std::string& path) { return is_profile_table(path); };
+  return !std::all_of(options.inputs.begin(), options.inputs.end(), is_table) ||
+         !std::all_of(options.candidates.begin(), options.candidates.end(), is_table);
+}
+
+Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set);
+
+Result<int> run_on_traces(const DiffOptions& options) {
+  TraceSides sides;
+  sides.anchor = options.anchor;
+  sides.threads = options.threads;
+  if (options.candidates.empty()) {
+    if (options.inputs.size() != 2)
+      return usage_error("more than two files, and no --vs says where the candidate begins",
+                         "diff BASE... --vs CAND...");
+    sides.base = {options.inputs[0]};
+    sides.candidate = {options.inputs[1]};
+  } else {
+    sides.base = options.inputs;
+    sides.candidate = options.candidates;
+  }
+  for (const auto* side : {&sides.base, &sides.candidate})
+    for (const std::string& path : *side)
+      if (is_profile_table(path))
+        return usage_error(fmt::format("'{}' is a profile table, the other side is a trace", path),
+                           "give traces on both sides, or tables on both sides");
+  const auto compared = compare_traces(sides);
+  if (!compared) return compared.error();
+  if (compared->not_comparable) {
+    const std::string& why = *compared->not_comparable;
+    const std::string text =
+        options.json || options.format == "json"
+            ? fmt::format("{{\"outcome\": \"not_comparable\", \"reason\": \"{}\"}}\n", escape_json(why))
+            : fmt::format("Not comparable: {}\nName what begins a cycle of both runs with --anchor.\n",
+                          escape_terminal(why));
+    if (const Status status = write_file("-", text); !status) return status.error();
+    return options.fail_on.empty() ? kFine : kUndecided;
+  }
+  return report_set(options, compared->set);
+}
+
+Result<int> run_diff(const DiffOptions& given) {
+  DiffOptions options = given;
   if (options.score != "suspicion")
     return usage_error(fmt::format("there is no score '{}'", options.score), "so far 'suspicion' is the only one");
   if (options.json && !options.format.empty() && options.format != "json")
     return usage_error("--json and --format contradict each other", "give one of them");
+  if (begins_with_traces(options)) return run_on_traces(options);
+  if (!options.candidates.empty()) {
+    if (options.inputs.size() != 1 || options.candidates.size() != 1)
+      return usage_error("several profile tables on one side", "give one table for each side");
+    options.inputs.push_back(options.candidates.front());
+  }
+  if (options.inputs.size() > 2) return usage_error("more than two profile tables", "give BASE.csv and CAND.csv");
   const auto pairs = find_pairs(options);
   if (!pairs) return pairs.error();
 
@@ -174,10 +234,13 @@ Result<int> run_diff(const DiffOptions& options) {
   std::set<std::string> names;
   for (const compare::FilePair& files : pairs->pairs)
     if (const Status status = compare_pair(files, set, names); !status) return status.error();
-  if (set.comparisons.empty())
-    return input_error("the tables hold no process to compare", options.inputs[0],
-                       "look at their rows, or record again");
+  return report_set(options, set);
+}
 
+Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set) {
+  if (set.comparisons.empty())
+    return input_error("the two sides hold no process to compare", options.inputs[0],
+                       "look at what they recorded, or record again");
   if (options.output.empty() || options.output == "-") {
     const std::string format = options.json ? "json" : options.format;
     const Status status =
@@ -203,9 +266,17 @@ void add_diff(CLI::App& app, Invocation& invocation) {
   CLI::App* verb = app.add_subcommand("diff", "Compare a normal run with an abnormal one");
   verb->add_option(
           "input", options->inputs,
-          "DIR with normal_perf_data/ and abnormal_perf_data/ (or any tree of such cases), or BASE.csv and CAND.csv")
+          "BASE and CAND: traces, directories of the traces of one run, or profile tables (.csv); or one DIR with "
+          "normal_perf_data/ and abnormal_perf_data/ (or any tree of such cases)")
       ->required()
-      ->expected(1, 2);
+      ->expected(1, kMostInputs);
+  verb->add_option("--vs", options->candidates, "What comes behind is the candidate, what stands before the baseline")
+      ->expected(1, kMostInputs);
+  verb->add_option("--anchor", options->anchor, "Traces: name of the marker or function that begins a cycle");
+  verb->add_option("--threads", options->threads, "Traces: threads that load (default: all cores)")
+      ->check(CLI::Range(0, 1024).description(""));
+  verb->add_option("--fail-on", options->fail_on, "Exit with 5 when the runs are not_comparable")
+      ->check(CLI::IsMember({"not_comparable"}).description(""));
   verb->add_option("--score", options->score,
                    "How differences are ranked; so far only 'suspicion', which is the default")
       ->capture_default_str();

@@ -14,6 +14,7 @@
 
 #include "core/string_table.h"
 #include "core/units.h"
+#include "model/cycles.h"
 
 namespace culprit::model {
 
@@ -28,6 +29,7 @@ enum class Provenance : std::uint8_t {
   measured,      ///< samples inside the executions
   mixed,         ///< partly measured, partly interpolated
   interpolated,  ///< only from samples around the executions
+  pooled,        ///< samples inside the executions, too few in each but put together
 };
 
 /// One cycle as seen by one anchor.
@@ -38,11 +40,15 @@ struct ProfileCycle {
   Ns duration = 0;
   double reported_begin_us = kNoNumber;
   double reported_duration_us = kNoNumber;
+  Phase phase = Phase::other;
+  std::int32_t rank = -1;  ///< in the order of the run's files, -1 when not known
+  std::int64_t pid = -1;   ///< whose cycle it is, -1 when not known
 };
 
 struct ProfileProcess {
   std::int64_t pid = 0;
   StringId host = 0;
+  std::int32_t rank = -1;  ///< in the order of the run's files, -1 when not known
 };
 
 /// One function of one process on one device during one cycle.
@@ -58,6 +64,7 @@ struct FunctionUse {
   double beta = kNoNumber;  ///< duration over the cycle's duration; above 1 when executions overlap
   double reported_duration_us = kNoNumber;
   double reported_beta_pct = kNoNumber;
+  Ns exposed = -1;  ///< of `duration`, while nothing more important ran on the device; -1: not known
 };
 
 /// One resource while a function ran. A function without any resource has one entry whose metric is 0.
@@ -70,6 +77,7 @@ struct ResourceUse {
   double sigma = kNoNumber;  ///< spread inside executions
   double reported_mu_pct = kNoNumber;
   double reported_sigma_pct = kNoNumber;
+  std::uint64_t samples = 0;  ///< that mu and sigma are made of; 0 when interpolated or not known
 };
 
 /// One place in the input that could not be used.
@@ -89,12 +97,28 @@ struct InputReport {
   std::vector<std::string> unknown_columns;  ///< columns that were not read
 };
 
+/// All samples of one resource of one device, process or host, at their own times.
+struct ResourceSeries {
+  StringId metric = 0;
+  StringId host = 0;
+  StringId device = 0;    ///< "GPU 3", "Host", or the text of the track it was sampled on
+  std::int64_t pid = -1;  ///< of a process's own resource
+  std::int32_t rank = -1;  ///< that recorded it, in the order of the run's files; -1 when not known
+  Unit unit = Unit::plain;
+  bool only_while_busy = false;    ///< a device clock: `busy_*` are what it may be judged by
+  std::vector<Ns> times;           ///< on the clock of ProfileCycle::begin, ascending
+  std::vector<double> values;      ///< SI
+  std::uint64_t busy_samples = 0;  ///< taken while the device worked
+  double busy_mean = kNoNumber;
+};
+
 struct Profile {
   StringTable texts;
   std::vector<ProfileCycle> cycles;
   std::vector<ProfileProcess> processes;
   std::vector<FunctionUse> functions;
   std::vector<ResourceUse> resources;  ///< in the order of the file that was read or has to be written
+  std::vector<ResourceSeries> series;  ///< by (metric, host, device, pid); empty when read from a table
   bool reported = false;               ///< the `reported_*` numbers are filled
   InputReport input;
 };

@@ -100,7 +100,7 @@ std::uint32_t TraceBuilder::add(const SliceExtra& extra) {
 }
 
 void TraceBuilder::add_counter(StringId name, ProcessId process, TrackId track, CounterSample sample) {
-  const CounterKey key{name, process};
+  const CounterKey key{name, process, track};
   auto it = counter_ids_.find(key);
   if (it == counter_ids_.end()) {
     it = counter_ids_.emplace(key, trace_.counters.size()).first;

@@ -78,11 +78,13 @@ class TraceBuilder {
   struct CounterKey {
     StringId name;
     ProcessId process;
+    TrackId track;  ///< counters of several devices have one name and differ in the track only
     bool operator==(const CounterKey&) const = default;
   };
   struct CounterHash {
     std::size_t operator()(const CounterKey& key) const {
-      return (static_cast<std::size_t>(key.name) << 32 | key.process) * 0x9e3779b97f4a7c15ULL >> 7;
+      const std::size_t where = static_cast<std::size_t>(key.process) * 0x9e3779b97f4a7c15ULL + key.track;
+      return (static_cast<std::size_t>(key.name) ^ where) * 0x9e3779b97f4a7c15ULL >> 7;
     }
   };
 

@@ -48,6 +48,8 @@ constexpr std::pair<std::string_view, SliceClass> kCategories[] = {
     {"cuda_profiler_range", counter_range},
     {"sched", os_sched},
     {"syscall", syscall},
+    {"cat_cpu", os_sched},
+    {"cat_disk", syscall},
 };
 }  // namespace
 

@@ -33,6 +33,7 @@ std::string_view mark(Provenance provenance) {
       return "*";
     case Provenance::none:
     case Provenance::measured:
+    case Provenance::pooled:
       break;
   }
   return " ";

@@ -1,0 +1,175 @@
+#include "cli/diff_traces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "cli/output.h"
+#include "compare/comparable.h"
+#include "compare/pairing.h"
+#include "compare/suspicion.h"
+#include "cycles/find.h"
+#include "profile/profile_tables.h"
+#include "profile/run_profile.h"
+#include "trace/builder.h"
+
+namespace culprit::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One side, ready to be compared.
+struct Side {
+  model::Profile profile;
+  model::Cycles cycles;
+  std::vector<std::string> notes;
+  std::string name;  ///< of the first file
+};
+
+bool looks_like_trace(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return std::ranges::any_of(std::array{".json", ".json.gz", ".json.zst"},
+                             [&](const char* end) { return name.ends_with(end); }) &&
+         !name.ends_with(".truth.json");
+}
+
+/// Directories are replaced by the traces directly in them, by name.
+Result<std::vector<std::string>> expand(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code code;
+    if (!fs::is_directory(path, code)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, code))
+      if (looks_like_trace(entry.path())) found.push_back(entry.path().string());
+    if (code) return input_error("cannot be listed", path, "check its rights");
+    if (found.empty())
+      return input_error("holds no traces (*.json, .json.gz, .json.zst)", path,
+                         "name files, or one directory with normal_perf_data and abnormal_perf_data");
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+bool are_ranks(const std::vector<Trace>& traces) {
+  std::set<std::int64_t> ranks;
+  for (const Trace& trace : traces)
+    if (trace.ranks.size() != 1 || trace.ranks.front().rank < 0 || !ranks.insert(trace.ranks.front().rank).second)
+      return false;
+  return true;
+}
+
+Status add_run(const Trace& trace, const TraceSides& sides, const std::string& file, Side& side) {
+  cycles::FindOptions find;
+  find.anchor = sides.anchor;
+  const auto found = cycles::find_cycles(trace, order_slices(trace), find);
+  if (!found) return found.error();
+  profile::RunProfileOptions options;
+  options.whole_cycles_only = true;
+  model::Profile profile = profile::run_profile(trace, *found, options);
+  if (const auto note = loss_note(trace.losses)) side.notes.push_back(fmt::format("{}: {}", file, *note));
+  if (side.name.empty()) {
+    side.name = file;
+    side.profile = std::move(profile);
+    side.profile.input.file = file;
+    side.cycles = found->cycles;
+    return {};
+  }
+  if (const auto why = compare::why_not_comparable(side.cycles, found->cycles))
+    return input_error(fmt::format("is no recording of the same run as {}: {}", side.name, *why), file,
+                       "give only runs that belong together on one side");
+  compare::append_replicate(side.profile, profile);
+  side.cycles.cycles.insert(side.cycles.cycles.end(), found->cycles.cycles.begin(), found->cycles.cycles.end());
+  return {};
+}
+
+Result<Side> load_side(const std::vector<std::string>& paths, const TraceSides& sides) {
+  auto files = expand(paths);
+  if (!files) return files.error();
+  Side side;
+  if (files->size() == 1) {
+    const auto trace = load_with_progress(*files, sides.threads);
+    if (!trace) return trace.error();
+    if (const Status status = add_run(*trace, sides, files->front(), side); !status) return status.error();
+    return side;
+  }
+  std::vector<Trace> traces;
+  for (const std::string& file : *files) {
+    auto trace = load_with_progress({file}, sides.threads);
+    if (!trace) return trace.error();
+    traces.push_back(std::move(*trace));
+  }
+  if (are_ranks(traces)) {
+    const Trace run = merge(std::move(traces));
+    if (const Status status = add_run(run, sides, files->front(), side); !status) return status.error();
+    return side;
+  }
+  for (std::size_t f = 0; f < traces.size(); ++f) {
+    if (const Status status = add_run(traces[f], sides, (*files)[f], side); !status) return status.error();
+    traces[f] = {};
+  }
+  side.notes.push_back(fmt::format("{} recordings of one run are pooled", files->size()));
+  return side;
+}
+
+}  // namespace
+
+bool is_profile_table(const std::string& path) { return path.ends_with(".csv"); }
+
+Result<TraceComparison> compare_traces(const TraceSides& sides) {
+  auto base = load_side(sides.base, sides);
+  if (!base) return base.error();
+  auto candidate = load_side(sides.candidate, sides);
+  if (!candidate) return candidate.error();
+  TraceComparison result;
+  result.not_comparable = compare::why_not_comparable(base->cycles, candidate->cycles);
+  if (result.not_comparable) return result;
+
+  const compare::Roles roles = compare::match_roles(base->profile, candidate->profile);
+  const std::vector<model::Phase> phases = compare::common_phases(base->cycles, candidate->cycles);
+  for (const model::Phase phase : phases) {
+    const model::Profile a = compare::for_suspicion(base->profile, phase, roles.base);
+    const model::Profile b = compare::for_suspicion(candidate->profile, phase, roles.candidate);
+    compare::FilePair files;
+    files.base = base->name;
+    files.candidate = candidate->name;
+    files.identifier = fmt::format("{}_vs_{}", files.base.filename().string(), files.candidate.filename().string());
+    if (phases.size() > 1) files.suffix = fmt::format("_{}", profile::to_string(phase));
+    std::set<std::int64_t> ours;
+    std::set<std::int64_t> theirs;
+    for (const model::FunctionUse& use : a.functions) ours.insert(a.processes[use.process].pid);
+    for (const model::FunctionUse& use : b.functions) theirs.insert(b.processes[use.process].pid);
+    for (const std::int64_t pid : ours) {
+      if (!theirs.contains(pid)) {
+        result.set.unpaired.push_back({base->name, pid, "the candidate has no process of this role"});
+        continue;
+      }
+      const compare::ProcessPair pair{model::Pairing::strict, pid, pid};
+      result.set.comparisons.push_back(compare::compare_by_suspicion(a, b, pair, files.identifier + files.suffix,
+                                                                     compare::comparison_base_name(files, pair)));
+    }
+    for (const std::int64_t pid : theirs)
+      if (!ours.contains(pid))
+        result.set.unpaired.push_back({candidate->name, pid, "the baseline has no process of this role"});
+  }
+  result.set.inputs.push_back(base->profile.input);
+  result.set.inputs.push_back(candidate->profile.input);
+  result.set.notes = compare::comparison_notes(base->cycles, candidate->cycles);
+  result.set.notes.push_back(
+      fmt::format("Cycles begin at '{}' on both sides: {}", base->cycles.anchor, base->cycles.reason));
+  for (const Side* side : {&*base, &*candidate})
+    result.set.notes.insert(result.set.notes.end(), side->notes.begin(), side->notes.end());
+  return result;
+}
+
+}  // namespace culprit::cli

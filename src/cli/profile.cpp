@@ -1,0 +1,234 @@
+// `culprit profile`: what every function took in every cycle, and how the resources behaved meanwhile.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "cli/cli.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "core/atomic_file.h"
+#include "core/escape.h"
+#include "cycles/find.h"
+#include "formats/profile_csv/counters_csv.h"
+#include "formats/profile_csv/hardware_csv.h"
+#include "formats/profile_csv/perf_csv.h"
+#include "profile/profile_tables.h"
+#include "profile/reference_profile.h"
+#include "profile/run_profile.h"
+#include "report/render.h"
+
+namespace culprit::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kOutputMode = 0644;
+constexpr const char* kHardwareFile = "topo_component.csv";
+
+struct ProfileOptions {
+  std::vector<std::string> files;
+  unsigned threads = 0;
+  std::string directory;
+  std::string compat;
+  std::string anchor;
+  std::string phase;
+  unsigned skip = 0;
+  std::string hardware;
+  std::int64_t cores = 0;
+  bool align = false;
+  bool json = false;
+  bool force = false;
+  std::size_t limit = 15;
+  bool host = false;
+};
+
+const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::prefill},
+                                                     {"decode", model::Phase::decode},
+                                                     {"mixed", model::Phase::mixed},
+                                                     {"train_step", model::Phase::train_step},
+                                                     {"other", model::Phase::other}};
+
+using NamedTexts = std::vector<std::pair<fs::path, std::string>>;
+
+Status write_file(const fs::path& path, const std::string& text) {
+  auto file = AtomicFile::create(path.string(), kOutputMode);
+  if (!file) return file.error();
+  if (const Status written = file->write(text); !written) return written;
+  return file->commit();
+}
+
+Status write_all(const ProfileOptions& options, const NamedTexts& files) {
+  std::error_code code;
+  const fs::path directory = options.directory;
+  fs::create_directories(directory, code);
+  if (code || !fs::is_directory(directory, code))
+    return environment_error("the directory cannot be created", directory.string(), "choose another one with -o");
+  for (const auto& [path, text] : files) {
+    if (const Status status = refuse_overwriting(path.string(), options.files); !status) return status;
+    if (!options.force && fs::exists(fs::symlink_status(path, code)))
+      return usage_error(fmt::format("'{}' exists already", path.string()),
+                         "choose another directory with -o, or give --force");
+  }
+  for (const auto& [path, text] : files)
+    if (const Status status = write_file(path, text); !status) return status;
+  return {};
+}
+
+Status print(const std::string& text) { return write_file("-", text); }
+
+std::string written_lines(const NamedTexts& files) {
+  std::string lines;
+  for (const auto& [path, text] : files) lines += fmt::format("Written: {}\n", escape_terminal(path.string()));
+  return lines;
+}
+
+/// "run.json.gz" -> "run".
+std::string job_of(const std::string& path) {
+  if (path == "-") return "stdin";
+  fs::path name = fs::path(path).filename();
+  for (const char* end : {".gz", ".zst"})
+    if (name.extension() == end) name = name.stem();
+  return name.stem().string();
+}
+
+Result<model::Hardware> hardware_of(const ProfileOptions& options) {
+  if (!options.hardware.empty()) return formats::read_hardware_csv(options.hardware);
+  if (options.files.front() == "-") return model::Hardware{};
+  const fs::path beside = fs::path(options.files.front()).parent_path() / kHardwareFile;
+  std::error_code code;
+  if (!fs::exists(beside, code)) return model::Hardware{};
+  return formats::read_hardware_csv(beside.string());
+}
+
+Result<int> run_compat(const ProfileOptions& options, const Trace& trace) {
+  if (options.directory.empty() || options.directory == "-")
+    return usage_error("--compat writes several tables", "name a directory with -o");
+  if (options.json) return usage_error("--compat writes CSV, not JSON", "leave out --json");
+  const auto hardware = hardware_of(options);
+  if (!hardware) return hardware.error();
+  const auto cycles = profile::reference_cycles(trace, order_slices(trace), {options.anchor, options.align});
+  if (!cycles) return cycles.error();
+  NamedTexts files;
+  const fs::path directory = options.directory;
+  const std::string job = job_of(options.files.front());
+  for (const profile::ReferenceTable& table : profile::reference_profile(trace, *cycles, *hardware, options.cores)) {
+    files.emplace_back(directory / (job + table.suffix + "_perf_data.csv"), formats::write_perf_csv(table.profile));
+    files.emplace_back(directory / (job + table.suffix + "_counters_data.csv"),
+                       formats::write_counters_csv(table.counters));
+  }
+  if (const Status status = write_all(options, files); !status) return status.error();
+  std::string text = fmt::format("{} cycles of '{}'\n", cycles->cycles.size(), escape_terminal(cycles->anchor));
+  if (hardware->bad_rows != 0)
+    text += fmt::format("{} rows of the hardware description could not be used\n", hardware->bad_rows);
+  if (cycles->not_placed != 0)
+    text += fmt::format("{} slices lie across too many cycles and were left out\n", cycles->not_placed);
+  if (const auto note = loss_note(trace.losses)) text += *note + "\n";
+  if (const Status status = print(text + written_lines(files)); !status) return status.error();
+  return kFine;
+}
+
+std::string document(const ProfileOptions& options, const Trace& trace, const model::Cycles& cycles,
+                     const std::string& tables) {
+  std::string names;
+  for (const std::string& file : options.files)
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", escape_json(file));
+  return fmt::format(
+      "{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n\"anchor\": \"{}\",\n\"how\": \"{}\",\n"
+      "\"period_confidence\": {:.3f},\n\"phase_confidence\": {:.3f},\n\"losses\": {},\n\"tables\": {}\n}}\n",
+      CULPRIT_VERSION, names, escape_json(cycles.anchor), escape_json(cycles.reason), cycles.period_confidence,
+      cycles.phase_confidence, losses_json(trace.losses), tables);
+}
+
+Result<int> run_profile_verb(const ProfileOptions& options) {
+  if (options.compat.empty() && (options.align || options.cores != 0 || !options.hardware.empty()))
+    return usage_error("--align, --cores and --hardware belong to --compat", "add --compat deepdive");
+  const auto trace = load_with_progress(options.files, options.threads);
+  if (!trace) return trace.error();
+  if (!options.compat.empty()) return run_compat(options, *trace);
+
+  cycles::FindOptions find;
+  find.anchor = options.anchor;
+  find.skip = options.skip;
+  if (!options.phase.empty()) find.phase = kPhases.at(options.phase);
+  const auto found = cycles::find_cycles(*trace, order_slices(*trace), find);
+  if (!found) return found.error();
+  if (found->cycles.cycles.empty())
+    return input_error(fmt::format("holds no cycles: {}", found->cycles.reason), options.files.front(),
+                       "name what begins a cycle with --anchor, or record more cycles");
+  const model::Profile measured = profile::run_profile(*trace, *found);
+  std::vector<model::Table> summary = profile::summary_tables(measured, {options.limit, !options.host});
+  if (!summary.empty()) {
+    auto& notes = summary.back().notes;
+    notes.push_back(fmt::format("Cycles begin at '{}': {}", found->cycles.anchor, found->cycles.reason));
+    if (found->placed_by_time != 0)
+      notes.push_back(fmt::format("{} GPU operations without a known launch were placed by time",
+                                  format_count(found->placed_by_time)));
+    if (auto note = loss_note(trace->losses)) notes.push_back(std::move(*note));
+  }
+  const auto all = [&] {
+    return std::vector<model::Table>{profile::cycles_table(measured), profile::functions_table(measured),
+                                     profile::resources_table(measured), profile::counters_table(measured)};
+  };
+  NamedTexts files;
+  if (!options.directory.empty() && options.directory != "-") {
+    const std::vector<model::Table> tables = all();
+    for (const model::Table& table : tables)
+      files.emplace_back(fs::path(options.directory) / (table.key + ".csv"), report::render_csv(std::span(&table, 1)));
+    files.emplace_back(fs::path(options.directory) / "profile.json",
+                       document(options, *trace, found->cycles, report::render_json(tables)));
+    if (const Status status = write_all(options, files); !status) return status.error();
+  }
+  std::string text;
+  if (options.json)
+    text = document(options, *trace, found->cycles, report::render_json(files.empty() ? all() : summary));
+  else
+    text = report::render_terminal(summary, {report::Look::plain, false, 60}) + written_lines(files);
+  if (const Status status = print(text); !status) return status.error();
+  return kFine;
+}
+
+std::vector<std::string> phase_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, phase] : kPhases) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Invocation& invocation) {
+  auto* verb = app.add_subcommand("profile", "time and resources of every function in every cycle");
+  auto options = std::make_shared<ProfileOptions>();
+  add_input_options(*verb, options->files, options->threads);
+  verb->add_option("-o,--output", options->directory,
+                   "directory for cycles.csv, functions.csv, resources.csv, counters.csv and profile.json; created "
+                   "when missing")
+      ->type_name("DIR");
+  verb->add_option("--anchor", options->anchor, "name of the marker or function that begins a cycle")
+      ->type_name("NAME");
+  verb->add_option("--phase", options->phase, "only cycles of one phase: decode, mixed, other, prefill, train_step")
+      ->check(one_of(phase_names()));
+  verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")->type_name("N");
+  verb->add_option("--limit", options->limit, "functions shown per phase; 0 shows all (default: 15)")->type_name("N");
+  verb->add_flag("--host", options->host, "show host functions, too");
+  verb->add_option("--compat", options->compat, "write the tables of another tool instead: deepdive")
+      ->check(one_of({"deepdive"}));
+  verb->add_flag("--align", options->align, "with --compat: put the cycles of several processes together");
+  verb->add_option("--cores", options->cores, "with --compat: cores of the host (default: from the hardware file)")
+      ->check(in_range(0, 1 << 20))
+      ->type_name("N");
+  verb->add_option("--hardware", options->hardware,
+                   "with --compat: hardware description (default: topo_component.csv beside the trace)")
+      ->type_name("PATH");
+  verb->add_flag("--json", options->json, "JSON on standard output: everything, or with -o the summary");
+  verb->add_flag("--force", options->force, "overwrite files that exist");
+  verb->footer(help_footer("culprit profile run.json.gz -o profile/"));
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_profile_verb(*options); }; });
+}
+
+}  // namespace culprit::cli

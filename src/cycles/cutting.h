@@ -1,0 +1,65 @@
+// Where the cycles begin, as each of the three methods states it; assemble.h makes cycles of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cycles/find.h"
+#include "model/cycles.h"
+#include "trace/trace.h"
+
+namespace culprit::cycles {
+
+/// One begin of a cycle.
+struct Cut {
+  Ns begin = 0;
+  Ns end = 0;                ///< of what begins the cycle (marker, function); the begin again when it has no length
+  StringId name = 0;         ///< of the marker or function
+  std::int64_t number = -1;  ///< iteration number in the marker's name
+};
+
+/// What one process, or one rank with a single process that counts, does one cycle after the other.
+struct Lane {
+  std::uint16_t rank = 0;
+  ProcessId process = kNone;
+  TrackId track = kNone;  ///< thread of the anchor
+  std::vector<Cut> cuts;  ///< ascending
+};
+
+struct Cutting {
+  model::CycleMethod method = model::CycleMethod::none;
+  std::string anchor;
+  double period_confidence = 0;
+  double phase_confidence = 0;
+  std::string reason;
+  std::vector<std::string> notes;
+  std::vector<Lane> lanes;   ///< by (rank, process)
+  bool device_time = false;  ///< cuts are begins of GPU operations: there is no host side
+
+  /// Most cycles in one lane.
+  [[nodiscard]] std::size_t most() const {
+    std::size_t n = 0;
+    for (const Lane& lane : lanes) n = n < lane.cuts.size() ? lane.cuts.size() : n;
+    return n;
+  }
+};
+
+/// Begins of the host calls that launched GPU work, ascending, by row of Trace::ranks. Empty ranks have none.
+std::vector<std::vector<Ns>> launch_times(const Trace& trace);
+
+/// Method 1: the family of markers that delimits steps; with `anchor` the slices of that name whatever they are.
+std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order,
+                                     const std::vector<std::vector<Ns>>& launches);
+/// nullopt when `anchor` names nothing.
+std::optional<Cutting> cut_by_name(const Trace& trace, const SliceOrder& order, const std::string& anchor);
+
+/// Method 2: the outermost repeated function of the thread that launches most.
+std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& order,
+                                       const std::vector<std::vector<Ns>>& launches);
+
+/// Method 3: the repeating sequence of GPU operations.
+std::optional<Cutting> cut_by_sequence(const Trace& trace);
+
+}  // namespace culprit::cycles

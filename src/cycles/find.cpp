@@ -1,0 +1,113 @@
+#include "cycles/find.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cycles/assemble.h"
+#include "cycles/cutting.h"
+
+namespace culprit::cycles {
+
+namespace {
+
+constexpr double kTrusted = 0.8;  // a marker that needs no second opinion; a sequence that overrules a function
+
+bool same_count(std::size_t a, std::size_t b) {
+  const std::size_t most = std::max(a, b);
+  return most - std::min(a, b) <= std::max<std::size_t>(1, most / 20);
+}
+
+/// `host` (weak markers or functions) and the launch sequence look at the same run independently: agreement makes both
+/// likelier, and a confident sequence shows when a name is that of a part of a step.
+Cutting reconcile(Cutting host, std::optional<Cutting> sequence) {
+  if (!sequence) {
+    host.notes.emplace_back("the sequence of GPU operations does not confirm the period");
+    return host;
+  }
+  if (same_count(host.most(), sequence->most())) {
+    if (sequence->period_confidence >= kTrusted) {
+      host.period_confidence = std::max(host.period_confidence, 0.95);
+      host.phase_confidence = std::max(host.phase_confidence, 0.8);
+    }
+    host.reason += "; the sequence of GPU operations repeats as often";
+    return host;
+  }
+  if (sequence->period_confidence >= kTrusted) {
+    sequence->notes.push_back(
+        fmt::format("\"{}\" occurs {} times and was not taken: the GPU operations repeat {} times", host.anchor,
+                    host.most(), sequence->most()));
+    return std::move(*sequence);
+  }
+  host.period_confidence = std::min(host.period_confidence, 0.5);
+  host.notes.push_back(
+      fmt::format("the sequence of GPU operations repeats {} times instead of {}", sequence->most(), host.most()));
+  return host;
+}
+
+std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const FindOptions& options) {
+  const std::vector<std::vector<Ns>> launches = launch_times(trace);
+  std::optional<Cutting> marker;
+  if (!options.ignore_markers) marker = cut_by_marker(trace, order, launches);
+  if (marker && marker->period_confidence >= kTrusted) return marker;
+  std::optional<Cutting> function;
+  if (!options.ignore_host_functions) function = cut_by_function(trace, order, launches);
+  std::optional<Cutting> sequence = cut_by_sequence(trace);
+  if (marker && (!function || marker->period_confidence >= function->period_confidence))
+    return reconcile(std::move(*marker), std::move(sequence));
+  if (function) return reconcile(std::move(*function), std::move(sequence));
+  return sequence;
+}
+
+Found nothing(const Trace& trace) {
+  Found found;
+  found.cycle_of_slice.assign(trace.slices.size(), kNone);
+  found.cycles.reason = fmt::format(
+      "nothing repeats at least three times: no markers of steps, no repeated function that launches the work, no "
+      "repeated "
+      "sequence among {} GPU operations",
+      trace.gpu.size());
+  return found;
+}
+
+/// Drops cycles that were not asked for; what lay in them lies in none.
+void select(Found& found, const FindOptions& options) {
+  if (!options.phase && options.skip == 0) return;
+  std::vector<model::Cycle>& cycles = found.cycles.cycles;
+  std::vector<std::uint32_t> place(cycles.size(), kNone);
+  std::map<std::pair<std::uint16_t, std::uint32_t>, unsigned> seen;
+  std::uint32_t out = 0;
+  for (std::uint32_t i = 0; i < cycles.size(); ++i) {
+    const bool skipped = seen[{cycles[i].rank, cycles[i].process}]++ < options.skip;
+    if (skipped || (options.phase && cycles[i].phase != *options.phase)) continue;
+    place[i] = out;
+    if (out != i) cycles[out] = std::move(cycles[i]);
+    ++out;
+  }
+  if (out < cycles.size())
+    found.cycles.notes.push_back(
+        fmt::format("{} of {} cycles were left out as asked", cycles.size() - out, cycles.size()));
+  cycles.resize(out);
+  for (std::uint32_t& c : found.cycle_of_slice)
+    if (c != kNone) c = place[c];
+}
+
+}  // namespace
+
+Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const FindOptions& options) {
+  std::optional<Cutting> cutting;
+  if (!options.anchor.empty()) {
+    cutting = cut_by_name(trace, order, options.anchor);
+    if (!cutting)
+      return usage_error(fmt::format("no slice is called '{}'", options.anchor),
+                         "give the name of a marker or function in the trace; without --anchor one is chosen");
+  } else {
+    cutting = cut(trace, order, options);
+  }
+  Found found = cutting ? assemble(trace, order, *cutting) : nothing(trace);
+  select(found, options);
+  return found;
+}
+
+}  // namespace culprit::cycles

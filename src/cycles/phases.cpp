@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <array>
+
+#include "cycles/draft.h"
+#include "cycles/name_hints.h"
+#include "cycles/windows.h"
+
+namespace culprit::cycles {
+
+namespace {
+
+struct Evidence {
+  std::array<std::uint32_t, 3> host{};  // prefill, decode, train
+  std::array<std::uint32_t, 3> kernel{};
+};
+
+model::Phase decide(const Evidence& e, std::uint64_t operations) {
+  using enum model::Phase;
+  if (e.host[2] > 0 || std::uint64_t{e.kernel[2]} * 50 >= std::max<std::uint64_t>(operations, 1)) return train_step;
+  if (e.host[0] > 0 && e.host[1] > 0) return mixed;
+  if (e.host[0] > 0) return prefill;
+  if (e.host[1] > 0) return decode;
+  const std::uint32_t p = e.kernel[0];
+  const std::uint32_t d = e.kernel[1];
+  if (p == 0 && d == 0) return other;
+  if (std::min(p, d) * 10 >= p + d) return mixed;
+  return p > d ? prefill : decode;
+}
+
+}  // namespace
+
+void find_phases(const Trace& trace, const Cutting&, Draft& draft) {
+  constexpr std::uint8_t kUnseen = 0xff;
+  std::vector<std::uint8_t> host_hint(trace.strings.size(), kUnseen);
+  std::vector<std::uint8_t> kernel_hint(trace.strings.size(), kUnseen);
+  std::vector<Evidence> evidence(draft.cycles.size());
+  std::vector<char> from_text(draft.cycles.size(), 0);
+  const auto use_text = [&](std::uint32_t c, std::string_view name) {
+    if (from_text[c] != 0) return;
+    const MarkerText text = read_marker(name);
+    if (text.phase == model::Phase::other && text.workload.batch < 0 && text.workload.tokens < 0) return;
+    draft.cycles[c].workload = text.workload;
+    draft.cycles[c].phase = text.phase;
+    from_text[c] = text.phase != model::Phase::other ? 1 : 0;
+  };
+  for (const DraftLane& lane : draft.lanes)
+    for (std::uint32_t i = 0; i < lane.size(); ++i) use_text(lane.first + i, trace.strings[lane.lane->cuts[i].name]);
+
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const std::uint32_t c = draft.cycle_of_slice[i];
+    if (c == kNone) continue;
+    const Slice& s = trace.slices[i];
+    const SliceClass kind = trace.slice_class(s);
+    const bool gpu = is_gpu_work(kind);
+    if (kind == SliceClass::annotation) use_text(c, trace.name(s));
+    std::uint8_t& hint = gpu ? kernel_hint[s.name] : host_hint[s.name];
+    if (hint == kUnseen)
+      hint = gpu                 ? phase_hint_of_kernel(trace.name(s))
+             : is_host_api(kind) ? std::uint8_t{0}
+                                 : phase_hint_of_host(trace.name(s));
+    if (hint == 0) continue;
+    auto& counts = gpu ? evidence[c].kernel : evidence[c].host;
+    for (std::size_t b = 0; b < counts.size(); ++b) counts[b] += hint >> b & 1U;
+  }
+  for (std::size_t c = 0; c < draft.cycles.size(); ++c)
+    if (draft.cycles[c].phase == model::Phase::other) draft.cycles[c].phase = decide(evidence[c], draft.operations[c]);
+}
+
+void mark_edges(Draft& draft) {
+  constexpr double kPartial = 0.8;  // share of the work of its like that a whole cycle has at least
+  constexpr double kWarmUp = 1.3;
+  for (const DraftLane& lane : draft.lanes) {
+    const std::uint32_t n = lane.size();
+    const auto like = [&](std::uint32_t i, std::uint32_t from, auto&& value) {
+      std::vector<std::uint64_t> values;
+      for (std::uint32_t k = from; k < n; ++k)
+        if (k != i && draft.cycles[lane.first + k].phase == draft.cycles[lane.first + i].phase && k + 1 < n)
+          values.push_back(value(lane.first + k));
+      return values;
+    };
+    std::uint64_t gpu = 0;
+    for (std::uint32_t i = 0; i < n; ++i) gpu += draft.operations[lane.first + i];
+    for (const std::uint32_t i : {std::uint32_t{0}, n - 1}) {
+      const auto work = [&](std::uint32_t row) { return gpu > 0 ? draft.operations[row] : draft.host_slices[row]; };
+      const std::vector<std::uint64_t> others = like(i, 0, work);
+      if (others.size() < 2) continue;
+      const double usual = static_cast<double>(middle_of(others));
+      if (static_cast<double>(work(lane.first + i)) < usual * kPartial) draft.cycles[lane.first + i].partial = true;
+    }
+    for (std::uint32_t i = 0; i < std::max<std::uint32_t>(1, n / 4); ++i) {
+      const auto period = [&](std::uint32_t row) { return static_cast<std::uint64_t>(draft.cycles[row].period); };
+      const std::vector<std::uint64_t> later = like(i, i + 1, period);
+      if (later.size() < 2) break;
+      const auto usual = static_cast<double>(middle_of(later));
+      std::vector<double> away;
+      for (const std::uint64_t p : later) away.push_back(std::abs(static_cast<double>(p) - usual));
+      const double limit = usual + std::max(usual * (kWarmUp - 1), 6 * middle_of(away));
+      if (static_cast<double>(draft.cycles[lane.first + i].period) <= limit) break;
+      draft.cycles[lane.first + i].warm_up = true;
+    }
+  }
+}
+
+}  // namespace culprit::cycles

@@ -1,0 +1,26 @@
+// The profile of a run: what every function took in every cycle, and how the resources it is linked to behaved
+// meanwhile. SI units; one process's functions are measured over that process's own cycles only.
+#pragma once
+
+#include <cstdint>
+
+#include "cycles/find.h"
+#include "model/profile.h"
+#include "trace/trace.h"
+
+namespace culprit::profile {
+
+struct RunProfileOptions {
+  bool whole_cycles_only = false;  ///< leave out cycles that are cut off and warm-up
+};
+
+/// One use per (cycle, process, function, device): calls, total and exposed time, beta over the cycle's period. GPU
+/// work belongs to the process that launched it. Resources: mean and sample deviation over the samples that lie inside
+/// the executions of that cycle; without any the value at each execution's middle, between the samples around it
+/// (interpolated), weighted by duration; nothing where the series does not reach. Provenance is measured when every
+/// execution held at least three samples, else pooled. All series of the trace come along, with the samples that were
+/// taken while their device was busy told apart for clocks.
+/// O((n + m) log n) in slices and samples; about 24 bytes per slice and 100 per use.
+model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options = {});
+
+}  // namespace culprit::profile

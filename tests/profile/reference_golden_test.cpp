@@ -1,0 +1,191 @@
+// The profiles of the reference tool, cell by cell.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "formats/load.h"
+#include "formats/profile_csv/hardware_csv.h"
+#include "formats/profile_csv/perf_csv.h"
+#include "profile/reference_profile.h"
+#include "support/shared_data.h"
+
+namespace culprit::profile {
+namespace {
+
+constexpr const char* kGolden = "golden/deepdive/";
+
+struct Case {
+  const char* trace;
+  const char* tables;  ///< folder and job, before the suffix
+  const char* anchor = "";
+  bool align = false;
+  const char* hardware = "";
+};
+
+std::vector<ReferenceTable> tables_of(const Case& c) {
+  auto trace = formats::load_run({test::shared(std::string(kGolden) + c.trace)}, {});
+  EXPECT_TRUE(trace.ok());
+  if (!trace) return {};
+  model::Hardware hardware;
+  if (*c.hardware != '\0') {
+    auto read = formats::read_hardware_csv(test::shared(std::string(kGolden) + c.hardware));
+    EXPECT_TRUE(read.ok());
+    if (read) hardware = *read;
+  }
+  const auto cycles = reference_cycles(*trace, order_slices(*trace), {c.anchor, c.align});
+  EXPECT_TRUE(cycles.ok());
+  return cycles ? reference_profile(*trace, *cycles, hardware) : std::vector<ReferenceTable>();
+}
+
+/// Rows by what identifies them.
+using Rows = std::map<std::string, const model::ResourceUse*>;
+
+Rows rows_of(const model::Profile& profile) {
+  Rows rows;
+  for (const model::ResourceUse& resource : profile.resources) {
+    const model::FunctionUse& use = profile.functions[resource.use];
+    rows[std::to_string(profile.cycles[use.cycle].number) + "|" + std::to_string(profile.processes[use.process].pid) +
+         "|" + std::string(profile.texts[use.function]) + "|" + std::string(profile.texts[use.device]) + "|" +
+         std::string(profile.texts[resource.metric])] = &resource;
+  }
+  return rows;
+}
+
+struct Agreement {
+  int cycles = 0;       ///< of the reference
+  int same_cycles = 0;  ///< with the same begin and duration here
+  int rows = 0;         ///< of the reference, in those cycles
+  int same_rows = 0;    ///< with all cells equal
+  int missing = 0;      ///< rows of those cycles that one side has alone
+  std::string first_different;
+};
+
+/// The trace is kept in whole nanoseconds, the reference computes with fractions of one: a duration of n parts may be
+/// n nanoseconds off, and what depends on it by that share.
+bool near(double ours, double theirs, double relative, double absolute) {
+  if (std::isnan(ours) || std::isnan(theirs)) return std::isnan(ours) == std::isnan(theirs);
+  return std::abs(ours - theirs) <= absolute + relative * std::abs(theirs);
+}
+
+Agreement compare(const Case& c) {
+  Agreement result;
+  for (const ReferenceTable& table : tables_of(c)) {
+    const std::string path = test::shared(std::string(kGolden) + c.tables + table.suffix + "_perf_data.csv");
+    const auto golden = formats::read_perf_csv(path);
+    EXPECT_TRUE(golden.ok()) << path;
+    if (!golden) continue;
+    std::map<std::int64_t, bool> same;
+    for (const model::ProfileCycle& theirs : golden->cycles) {
+      ++result.cycles;
+      for (const model::ProfileCycle& ours : table.profile.cycles)
+        if (ours.number == theirs.number && near(ours.reported_begin_us, theirs.reported_begin_us, 0, 0.002) &&
+            near(ours.reported_duration_us, theirs.reported_duration_us, 0, 0.002) &&
+            table.profile.texts[ours.anchor] == golden->texts[theirs.anchor])
+          same[theirs.number] = true;
+    }
+    result.same_cycles += static_cast<int>(same.size());
+    const Rows ours = rows_of(table.profile);
+    const Rows theirs = rows_of(*golden);
+    for (const auto& [key, row] : ours)
+      if (same.contains(std::stoll(key)) && !theirs.contains(key)) {
+        ++result.missing;
+        if (result.first_different.empty()) result.first_different = "only here: " + key;
+      }
+    for (const auto& [key, row] : theirs) {
+      if (!same.contains(std::stoll(key))) continue;
+      ++result.rows;
+      const auto it = ours.find(key);
+      if (it == ours.end()) {
+        ++result.missing;
+        if (result.first_different.empty()) result.first_different = "missing: " + key;
+        continue;
+      }
+      const model::FunctionUse& a = table.profile.functions[it->second->use];
+      const model::FunctionUse& b = golden->functions[row->use];
+      const double rounding_us = 0.001 * static_cast<double>(b.count) + 0.0001;
+      const bool equal = a.count == b.count && near(a.reported_duration_us, b.reported_duration_us, 0, rounding_us) &&
+                         near(a.reported_beta_pct, b.reported_beta_pct, 0, 0.000101) &&
+                         near(it->second->reported_mu_pct, row->reported_mu_pct, 1e-7, 0.000101) &&
+                         near(it->second->reported_sigma_pct, row->reported_sigma_pct, 1e-5, 0.000101) &&
+                         it->second->provenance == row->provenance &&
+                         table.profile.texts[a.kind] == golden->texts[b.kind] &&
+                         table.profile.texts[a.short_name] == golden->texts[b.short_name] &&
+                         table.profile.texts[table.profile.processes[a.process].host] ==
+                             golden->texts[golden->processes[b.process].host];
+      result.same_rows += equal ? 1 : 0;
+      if (!equal && result.first_different.empty())
+        result.first_different =
+            key + " count " + std::to_string(a.count) + "/" + std::to_string(b.count) + " dur " +
+            std::to_string(a.reported_duration_us) + "/" + std::to_string(b.reported_duration_us) + " beta " +
+            std::to_string(a.reported_beta_pct) + "/" + std::to_string(b.reported_beta_pct) + " mu " +
+            std::to_string(it->second->reported_mu_pct) + "/" + std::to_string(row->reported_mu_pct) + " sigma " +
+            std::to_string(it->second->reported_sigma_pct) + "/" + std::to_string(row->reported_sigma_pct) + " prov " +
+            std::to_string(static_cast<int>(it->second->provenance)) + "/" +
+            std::to_string(static_cast<int>(row->provenance));
+    }
+  }
+  return result;
+}
+
+TEST(ReferenceGolden, OneProcess) {
+  CULPRIT_NEEDS_SHARED("golden/deepdive/one.json");
+  const Agreement a = compare({"one.json", "out_one/one"});
+  EXPECT_EQ(a.cycles, 12);
+  EXPECT_EQ(a.same_cycles, 12);
+  EXPECT_EQ(a.rows, 300);
+  EXPECT_EQ(a.same_rows, 300) << a.first_different;
+  EXPECT_EQ(a.missing, 0);
+}
+
+TEST(ReferenceGolden, PhasesByWords) {
+  CULPRIT_NEEDS_SHARED("golden/deepdive/kw.json");
+  const Agreement a = compare({"kw.json", "out_kw/kw"});
+  EXPECT_EQ(a.cycles, 12);
+  EXPECT_EQ(a.same_cycles, 12);
+  EXPECT_EQ(a.rows, 300);
+  EXPECT_EQ(a.same_rows, 300) << a.first_different;
+  EXPECT_EQ(a.missing, 0);
+}
+
+TEST(ReferenceGolden, GivenAnchorInsideAnotherFunction) {
+  CULPRIT_NEEDS_SHARED("golden/deepdive/one.json");
+  const Agreement a = compare({"one.json", "out_marker/one", "Model.forward"});
+  EXPECT_EQ(a.cycles, 12);
+  EXPECT_EQ(a.same_cycles, 12);
+  EXPECT_EQ(a.rows, 300);
+  EXPECT_EQ(a.same_rows, 300) << a.first_different;
+  EXPECT_EQ(a.missing, 0);
+}
+
+TEST(ReferenceGolden, TwoProcesses) {
+  CULPRIT_NEEDS_SHARED("golden/deepdive/two.json");
+  const Agreement a = compare({"two.json", "out_two/two"});
+  EXPECT_EQ(a.cycles, 12);
+  EXPECT_EQ(a.same_cycles, 11);
+  EXPECT_EQ(a.same_rows, a.rows) << a.first_different;
+  EXPECT_EQ(a.missing, 0);
+}
+
+TEST(ReferenceGolden, TwoProcessesAligned) {
+  CULPRIT_NEEDS_SHARED("golden/deepdive/two.json");
+  const Agreement a = compare({"two.json", "out_two_align/two", "", true});
+  EXPECT_EQ(a.cycles, 12);
+  EXPECT_EQ(a.same_cycles, 11);
+  EXPECT_EQ(a.same_rows, a.rows) << a.first_different;
+  EXPECT_EQ(a.missing, 0);
+}
+
+TEST(ReferenceGolden, HardwareDescription) {
+  CULPRIT_NEEDS_SHARED("golden/deepdive/hw/result.json");
+  const Agreement a = compare({"hw/result.json", "out_hw/result", "", false, "hw/topo_component.csv"});
+  EXPECT_EQ(a.cycles, 12);
+  EXPECT_EQ(a.same_cycles, 11);
+  EXPECT_EQ(a.same_rows, a.rows) << a.first_different;
+  EXPECT_EQ(a.missing, 0);
+}
+
+}  // namespace
+}  // namespace culprit::profile
