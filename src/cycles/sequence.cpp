@@ -27,6 +27,7 @@ constexpr std::size_t kLeadersPerCount = 6;
 constexpr std::size_t kMaxLeaders = 400;
 constexpr std::size_t kMaxMembers = 64;
 constexpr double kAlternates = 0.88;
+constexpr double kWholeSteps = 50;  // a recording fits whole steps by chance in about one of so many cases
 
 enum class TokenKind : std::uint8_t { name, shape, pair };
 
@@ -278,6 +279,37 @@ std::vector<Pause> agreeing(std::vector<Pause> pauses) {
   return pauses;
 }
 
+bool clear_begin(const std::vector<Operation>& list, std::uint32_t at) {
+  return begins_step(list[at].role) || (at > 0 && ends_step(list[at - 1].role));
+}
+
+/// Profilers that count steps record whole ones: then the first operation of the recording begins a step and the last
+/// ends one. nullopt unless the recording holds whole steps so counted; with it the weighted median gap.
+std::optional<std::pair<Begin, double>> begin_of_recording(const std::vector<Operation>& list,
+                                                           const std::vector<Token>& tokens,
+                                                           const std::vector<Member>& members) {
+  std::size_t m = 0;
+  for (std::size_t k = 1; k < members.size(); ++k)
+    if (tokens[members[k].token].at.front() < tokens[members[m].token].at.front()) m = k;
+  const std::vector<std::uint32_t>& at = tokens[members[m].token].at;
+  std::uint32_t origin = 0;
+  while (origin < at.front() && list[origin].role == Role::sync) ++origin;
+  const std::uint32_t back = at.front() - origin;
+  const double length = static_cast<double>(at.back() - at.front()) / static_cast<double>(at.size() - 1);
+  const double tail = static_cast<double>(list.size() - (at.back() - back));
+  if (back > length * 0.25 || std::abs(tail - length) > length * 0.02 + 2) return std::nullopt;
+  std::vector<double> weighted;
+  for (std::size_t k = 1; k < at.size(); ++k) {
+    const std::uint32_t i = at[k] - back;
+    if (at[k] < back + 1 || list[i].name != list[origin].name) continue;
+    weighted.push_back((static_cast<double>(list[i].at - list[i - 1].at) + 1000) *
+                       boundary_weight(list[i - 1].role, list[i].role));
+  }
+  if (weighted.size() * 3 < (at.size() - 1) * 2) return std::nullopt;
+  return std::pair(Begin{m, back, list[origin].name, 10, clear_begin(list, at.back() - back), true},
+                   median(std::move(weighted)));
+}
+
 /// Where a step begins: at the largest median launch gap that keeps its place between two tokens of the class. Gaps
 /// count more after what ends a step and before what begins one.
 Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& tokens,
@@ -308,14 +340,7 @@ Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& t
     if (pauses.empty()) continue;
     std::vector<double> weighted;
     for (const Pause& p : pauses) weighted.push_back(p.weighted);
-    // Profilers that count steps record whole ones: then the first operation and the last are borders of a step.
-    const std::uint32_t back = pauses.front().back;
-    const double length =
-        static_cast<double>(right.at.back() - right.at.front()) / static_cast<double>(right.at.size() - 1);
-    const double head = static_cast<double>(right.at.front()) - back;
-    const double tail = static_cast<double>(list.size() - right.at.back()) + back;
-    const bool fits = head >= -2 && head <= length * 0.01 && std::abs(tail - length) <= length * 0.02 + 1;
-    const double score = median(weighted) * (fits ? 50 : 1);
+    const double score = median(weighted);
     if (score <= best) {
       second = std::max(second, score);
       continue;
@@ -323,7 +348,13 @@ Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& t
     second = best;
     best = score;
     const std::uint32_t at = pauses.back().at;
-    begin = {m, back, list[at].name, 10, begins_step(list[at].role) || ends_step(list[at - 1].role), fits};
+    begin = {m, pauses.front().back, list[at].name, 10, clear_begin(list, at), false};
+  }
+  if (const std::optional<std::pair<Begin, double>> whole = begin_of_recording(list, tokens, members);
+      whole && whole->second * kWholeSteps > best) {
+    second = best;
+    best = whole->second * kWholeSteps;
+    begin = whole->first;
   }
   begin.gap_ratio = second > 0 ? best / second : 10;
   return begin;
@@ -516,6 +547,12 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
         if (s.gpu != kNone && trace.gpu[s.gpu].launcher != kNone)
           lane.track = trace.slices[trace.gpu[s.gpu].launcher].track;
       }
+    }
+    // The last step reaches to the last launch, unless much more follows than a step.
+    if (lane.cuts.size() >= 2) {
+      const Operation& last = ranks[r].list.back();
+      const Ns usual = (lane.cuts.back().begin - lane.cuts.front().begin) / static_cast<Ns>(lane.cuts.size() - 1);
+      if (last.host_end - lane.cuts.back().begin < usual * 2) lane.cuts.back().end = last.host_end + 1;
     }
     spread = std::max(spread, irregularity(ranks[r].list, cuts));
     if (cuts.front() > wheel.median_length * 0.2)
