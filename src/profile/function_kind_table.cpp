@@ -275,6 +275,7 @@ constexpr std::array kFamilyRows = std::to_array<FamilyRow>({
      "implicit_gemm",
      {"void xmma_new::gemm::kernel<xmma_new::implicit_gemm::fprop::Kernel_traits<int>>(int)"}},
     {F::convolution, kStem, "implicit_convolve", {"void implicit_convolve_sgemm<float, float, 128, 5, 5>(int)"}},
+    {F::convolution, kStem, "<cutlass_cudnn", {"cutlass_cudnn_train::Kernel", "cutlass_cudnn_infer::Kernel"}},
     {F::convolution,
      kStem,
      "scudnn",

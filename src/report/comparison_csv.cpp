@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <iterator>
+#include <string>
+#include <unordered_map>
 
 #include "core/escape.h"
 #include "report/comparison_report.h"
@@ -16,13 +18,17 @@ std::string comparison_csv(const model::Comparison& comparison) {
       "p(β),μ_{0},μ_{1},Δμ,"
       "Z-Score(μ),Z-Score(log_μ),p-value(μ),U-test p(μ)\n",
       a, b);
+  std::unordered_map<StringId, std::string> names;
   const auto number = [&](double value) {
     out += ',';
     if (std::isfinite(value)) fmt::format_to(std::back_inserter(out), "{:.6f}", value);
   };
   const auto optional = [&](const std::optional<double>& value) { number(value.value_or(model::kNoNumber)); };
   for (const model::SuspicionRow& row : comparison.rows) {
-    out += escape_csv(comparison.texts[row.function]) + ',';
+    // Names repeat over many rows and are long.
+    std::string& name = names[row.function];
+    if (name.empty()) name = escape_csv(comparison.texts[row.function]);
+    out += name + ',';
     out += escape_csv(comparison.texts[row.metric]) + ',';
     out += escape_csv(comparison.texts[row.device]);
     number(row.score);

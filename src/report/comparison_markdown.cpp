@@ -22,12 +22,17 @@ class Footnotes {
  public:
   explicit Footnotes(const StringTable& texts) : texts_(texts) {}
 
-  std::string show(StringId id) {
-    const std::string_view name = texts_[id];
-    if (display_width(name) <= kNameWidth) return escape_markdown(name);
-    const auto [found, added] = number_.try_emplace(id, full_.size() + 1);
-    if (added) full_.push_back(id);
-    return fmt::format("{}[^{}]", escape_markdown(shorten(name, kNameWidth)), found->second);
+  const std::string& show(StringId id) {
+    const auto [found, added] = shown_.try_emplace(id);
+    if (!added) return found->second;
+    const std::string name = escape_terminal(texts_[id]);
+    const std::string cut = shorten_middle(name, kNameWidth);
+    found->second = escape_markdown(cut);
+    if (cut.size() < name.size()) {
+      full_.push_back(id);
+      found->second += fmt::format("[^{}]", full_.size());
+    }
+    return found->second;
   }
 
   [[nodiscard]] std::string definitions() const {
@@ -40,7 +45,7 @@ class Footnotes {
 
  private:
   const StringTable& texts_;
-  std::unordered_map<StringId, std::size_t> number_;
+  std::unordered_map<StringId, std::string> shown_;
   std::vector<StringId> full_;
 };
 

@@ -66,8 +66,8 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
   std::string out;
   const auto safe = [](std::string_view text) { return escape_terminal(text); };
   for (const Comparison& comparison : set.comparisons) {
-    const NameStyle style{[&](StringId id) { return shorten(escape_terminal(comparison.texts[id]), kNameWidth); },
-                          safe};
+    const NameStyle style{
+        [&](StringId id) { return shorten_middle(escape_terminal(comparison.texts[id]), kNameWidth); }, safe};
     const auto& [a, b] = comparison.sides;
     out += comparison_title(comparison, style) + "\n";
     out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());

@@ -16,6 +16,10 @@ struct NameStyle {
   std::function<std::string(std::string_view text)> text;
 };
 
+/// `text` cut to at most `width` columns by leaving out its middle ("..."): kernel names differ at both ends. `text`
+/// must be valid UTF-8, as escape_terminal gives it.
+std::string shorten_middle(std::string_view text, std::size_t width);
+
 /// "1,234.50", with `decimals` decimals.
 std::string with_thousands(double value, int decimals);
 

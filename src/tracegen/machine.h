@@ -30,7 +30,7 @@ struct Work {
 
 /// One rank's part of the truth about a step.
 struct StepTruth {
-  Ns begin = 0;  ///< host, on the rank's clock
+  Ns begin = 0;          ///< host, on the rank's clock
   Ns device_begin = -1;  ///< first GPU operation launched inside; -1 = none
   Ns device_end = -1;
   Ns runq = 0;     ///< time the host thread waited for a CPU

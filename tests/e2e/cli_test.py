@@ -443,8 +443,21 @@ class TraceGenerator(Program):
     def test_help(self):
         self.assert_fine(self.generate("--help"))
 
+    def test_same_seed_gives_the_same_bytes(self):
+        first = self.assert_fine(self.generate("--steps", "3", "--seed", "7", "-o", "-"))
+        self.assertEqual(self.assert_fine(self.generate("--steps", "3", "--seed", "7", "-o", "-")), first)
+        self.assertNotEqual(self.assert_fine(self.generate("--steps", "3", "--seed", "8", "-o", "-")), first)
+
+    def test_lost_gpu_clock_is_seen_in_the_kernels(self):
+        sums = []
+        for fault in ("none", "gpu_clock_drop"):
+            file = self.path(fault + ".json")
+            self.assert_fine(self.generate("--steps", "10", "--seed", "1", "--fault", fault, "--severity", "0.5", "-o", file))
+            sums.append(self.json_of("info", file)["kernel_sum_ns"])
+        self.assertGreater(sums[1], 1.3 * sums[0])
+
     def test_unknown_option_is_bad_usage(self):
-        self.assert_error(self.generate("--frobnicate"), USAGE, "frobnicate")
+        self.assert_error(self.generate("--frobnicate", "-o", self.path("t.json")), USAGE, "frobnicate")
 
 
 if __name__ == "__main__":

@@ -91,11 +91,13 @@ enum class Parse { whole, open_quote, no_memory };
 /// begins.
 Parse parse(std::string_view text, RowState& state) {
   csv_parser parser;
-  if (csv_init(&parser, CSV_REPALL_NL | CSV_STRICT_FINI) != 0) return Parse::no_memory;
+  if (csv_init(&parser, CSV_REPALL_NL) != 0) return Parse::no_memory;
   csv_set_space_func(&parser, nothing_is_space);
   csv_set_blk_size(&parser, kBufferStep);
   const std::size_t used = csv_parse(&parser, text.data(), text.size(), on_field, on_row, &state);
   Parse outcome = used == text.size() ? Parse::whole : Parse::no_memory;
+  // Strict only for the end: quotes in odd places are taken as they are, one that is still open is an error.
+  csv_set_opts(&parser, CSV_REPALL_NL | CSV_STRICT | CSV_STRICT_FINI);
   if (outcome == Parse::whole && csv_fini(&parser, on_field, on_row, &state) != 0)
     outcome = csv_error(&parser) == CSV_EPARSE ? Parse::open_quote : Parse::no_memory;
   csv_free(&parser);

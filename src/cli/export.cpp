@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "formats/kineto/writer.h"
+
+namespace culprit::cli {
+
+namespace {
+
+struct ExportOptions {
+  std::vector<std::string> files;
+  unsigned threads = 0;
+  std::string path;
+};
+
+/// One file per rank, "rank<N>.json.gz" in a directory; the position in the run where the rank is unknown or not
+/// unique.
+Result<int> export_ranks(const Trace& trace, const ExportOptions& options) {
+  if (options.path == "-")
+    return usage_error("several ranks do not fit one output", "name a directory with -o; every rank gets a file");
+  std::error_code error;
+  std::filesystem::create_directories(options.path, error);
+  if (error || !std::filesystem::is_directory(options.path, error))
+    return environment_error("cannot make this directory", options.path, "several ranks are written to a directory");
+  std::set<std::int64_t> numbers;
+  for (const Rank& rank : trace.ranks) numbers.insert(rank.rank);
+  const bool by_number = numbers.size() == trace.ranks.size() && *numbers.begin() >= 0;
+  for (std::uint16_t r = 0; r < trace.ranks.size(); ++r) {
+    const std::string path =
+        fmt::format("{}/rank{}.json.gz", options.path, by_number ? trace.ranks[r].rank : std::int64_t{r});
+    if (Status status = refuse_overwriting(path, options.files); !status) return status.error();
+    if (Status status = formats::kineto::save_trace(trace, r, path); !status) return status.error();
+  }
+  return kFine;
+}
+
+Result<int> run_export(const ExportOptions& options) {
+  if (Status status = refuse_overwriting(options.path, options.files); !status) return status.error();
+  if (options.files.size() == 1 && options.path != "-" && !options.path.ends_with(".json") &&
+      !options.path.ends_with(".json.gz") && !std::filesystem::is_other(options.path))
+    return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
+                       "end it in .json or .json.gz");
+  auto trace = load_with_progress(options.files, options.threads);
+  if (!trace) return trace.error();
+  if (trace->ranks.size() > 1) return export_ranks(*trace, options);
+  if (Status status = formats::kineto::save_trace(*trace, 0, options.path); !status) return status.error();
+  return kFine;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Invocation& invocation) {
+  auto* verb = app.add_subcommand("export", "write a trace as Chrome / Kineto JSON");
+  auto options = std::make_shared<ExportOptions>();
+  add_input_options(*verb, options->files, options->threads);
+  verb->add_option("-o,--output", options->path,
+                   "OUT.json or OUT.json.gz, '-' for standard output; a directory when there are several ranks")
+      ->required()
+      ->type_name("PATH");
+  verb->footer(help_footer("culprit export trace.json.zst -o trace.json.gz"));
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_export(*options); }; });
+}
+
+}  // namespace culprit::cli

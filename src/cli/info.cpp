@@ -1,0 +1,276 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "core/units.h"
+#include "kernels/trace_info.h"
+#include "report/render.h"
+
+namespace culprit::cli {
+
+namespace {
+
+using model::ColumnType;
+using model::TraceInfo;
+using nlohmann::ordered_json;
+
+struct InfoOptions {
+  std::vector<std::string> files;
+  unsigned threads = 0;
+  OutputOptions output;
+};
+
+model::Cell count_cell(std::uint64_t n) { return static_cast<std::int64_t>(n); }
+model::Cell known_cell(std::int64_t number) { return number >= 0 ? model::Cell(number) : model::Cell(); }
+
+/// Kineto writes a schema version; other Chrome traces have none.
+std::string format_of(const model::RankInfo& rank) {
+  return rank.schema.empty() ? "Chrome JSON" : "Kineto JSON, schema " + rank.schema;
+}
+
+model::Table run_table(const TraceInfo& info) {
+  model::Table table{"Run", "run", {{"What", "what"}, {"Value", "value"}}, {}, {}};
+  const auto add = [&](std::string what, std::string value) {
+    table.rows.push_back({std::move(what), std::move(value)});
+  };
+  const auto times = [](const model::CountAndSum& sum) {
+    return fmt::format("{}, {}", format_count(sum.count), format_duration(sum.sum));
+  };
+  add("duration", format_duration(info.duration));
+  add("clock", info.clock);
+  add("slices", format_count(info.slices));
+  add("instants", format_count(info.instants));
+  add("names", format_count(info.names));
+  add("processes", format_count(info.processes));
+  add("threads", format_count(info.threads));
+  add("GPU streams", format_count(info.streams));
+  if (info.async_tracks != 0) add("asynchronous tracks", format_count(info.async_tracks));
+  add("kernels", fmt::format("{}, {} names", times(info.kernels), format_count(info.unique_kernels)));
+  add("memcpy", times(info.memcpy));
+  add("memset", times(info.memset));
+  const std::uint64_t gpu = info.kernels.count + info.memcpy.count + info.memset.count;
+  if (gpu != 0) {
+    const double share =
+        info.duration > 0 ? static_cast<double>(info.busy_union) / static_cast<double>(info.duration) * 100 : 0;
+    add("GPU busy", fmt::format("{} ({:.1f}% of the duration)", format_duration(info.busy_union), share));
+    add("GPU work with known launcher", fmt::format("{} of {}", format_count(info.launched), format_count(gpu)));
+  }
+  if (info.top.count != 0) {
+    add("longest kernel in sum", info.top_name);
+    add("  its calls, time", times(info.top));
+  }
+  add("links host to device", format_count(info.flows_host_to_device));
+  add("links forward to backward", format_count(info.flows_forward_backward));
+  add("links asynchronous, other", format_count(info.flows_async) + ", " + format_count(info.flows_other));
+  table.columns[1].type = ColumnType::name;
+  if (info.slices == 0) table.notes.push_back("This trace holds no slice.");
+  return table;
+}
+
+model::Table files_table(const TraceInfo& info) {
+  model::Table table{"Files",
+                     "ranks",
+                     {{"File", "path", ColumnType::name},
+                      {"Format", "format"},
+                      {"Size", "input_bytes", ColumnType::bytes},
+                      {"Text", "text_bytes", ColumnType::bytes},
+                      {"Events", "events", ColumnType::count},
+                      {"Rank", "rank", ColumnType::count},
+                      {"World", "world_size", ColumnType::count},
+                      {"Backend", "backend"},
+                      {"Host", "host"}},
+                     {},
+                     {}};
+  for (const auto& r : info.ranks)
+    table.rows.push_back({r.path, format_of(r), count_cell(r.input_bytes), count_cell(r.text_bytes),
+                          count_cell(r.events), known_cell(r.rank), known_cell(r.world_size), r.backend, r.host});
+  return table;
+}
+
+model::Table devices_table(const TraceInfo& info) {
+  model::Table table{"Devices",
+                     "devices",
+                     {{"Rank", "rank", ColumnType::count},
+                      {"Device", "device", ColumnType::count},
+                      {"Model", "name", ColumnType::name},
+                      {"Memory", "memory_bytes", ColumnType::bytes},
+                      {"SMs", "multiprocessors", ColumnType::count},
+                      {"Streams", "streams", ColumnType::count},
+                      {"GPU slices", "gpu_slices", ColumnType::count},
+                      {"Sum", "gpu_sum_ns", ColumnType::time},
+                      {"Busy", "busy_union_ns", ColumnType::time}},
+                     {},
+                     {}};
+  for (const auto& d : info.devices)
+    table.rows.push_back({d.rank, std::int64_t{d.device}, d.name,
+                          d.memory_bytes != 0 ? count_cell(d.memory_bytes) : model::Cell(),
+                          d.multiprocessors != 0 ? count_cell(d.multiprocessors) : model::Cell(), count_cell(d.streams),
+                          count_cell(d.gpu_work.count), d.gpu_work.sum, d.busy_union});
+  return table;
+}
+
+model::Table categories_table(const TraceInfo& info) {
+  model::Table table{"Categories",
+                     "categories",
+                     {{"Category", "name", ColumnType::name},
+                      {"Read as", "class"},
+                      {"Slices", "slices", ColumnType::count},
+                      {"Sum", "sum_ns", ColumnType::time}},
+                     {},
+                     {}};
+  for (const auto& c : info.categories)
+    table.rows.push_back({c.name, c.slice_class, count_cell(c.slices.count), c.slices.sum});
+  return table;
+}
+
+model::Table markers_table(const TraceInfo& info) {
+  model::Table table{"Candidates for step markers (digits shown as N)",
+                     "markers",
+                     {{"Annotation", "pattern", ColumnType::name},
+                      {"Count", "count", ColumnType::count},
+                      {"Sum", "sum_ns", ColumnType::time}},
+                     {},
+                     {}};
+  for (const auto& m : info.markers) table.rows.push_back({m.pattern, count_cell(m.slices.count), m.slices.sum});
+  return table;
+}
+
+model::Table counters_table(const TraceInfo& info) {
+  model::Table table{"Counters",
+                     "counters",
+                     {{"Counter", "name", ColumnType::name},
+                      {"Samples", "samples", ColumnType::count},
+                      {"Min", "min", ColumnType::number},
+                      {"Max", "max", ColumnType::number}},
+                     {},
+                     {}};
+  for (const auto& c : info.counters) table.rows.push_back({c.name, count_cell(c.samples), c.min, c.max});
+  return table;
+}
+
+model::Table losses_table(const TraceInfo& info) {
+  model::Table table{"Losses",
+                     "losses",
+                     {{"Severity", "severity"},
+                      {"Count", "count", ColumnType::count},
+                      {"What", "meaning"},
+                      {"First seen", "first_seen", ColumnType::name},
+                      {"What to do", "remedy"},
+                      {"Reason", "reason"}},
+                     {},
+                     {}};
+  for (const auto& l : info.losses)
+    table.rows.push_back({l.severity, count_cell(l.count), l.meaning, l.first_seen, l.remedy, l.reason});
+  if (info.losses.empty()) table.notes.push_back("none");
+  return table;
+}
+
+std::vector<model::Table> tables_of(const TraceInfo& info) {
+  std::vector<model::Table> tables = {run_table(info), files_table(info)};
+  for (model::Table& table :
+       std::vector{devices_table(info), categories_table(info), markers_table(info), counters_table(info)})
+    if (!table.rows.empty()) tables.push_back(std::move(table));
+  tables.push_back(losses_table(info));
+  return tables;
+}
+
+ordered_json json_of(const TraceInfo& info) {
+  ordered_json json;
+  json["culprit"] = CULPRIT_VERSION;
+  json["clock"] = info.clock;
+  json["base_ns"] = info.base_ns;
+  json["begin_ns"] = info.begin;
+  json["duration_ns"] = info.duration;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t events = 0;
+  for (const auto& rank : info.ranks) {
+    input_bytes += rank.input_bytes;
+    text_bytes += rank.text_bytes;
+    events += rank.events;
+  }
+  json["input_bytes"] = input_bytes;
+  json["text_bytes"] = text_bytes;
+  json["events"] = events;
+  json["slices"] = info.slices;
+  json["instants"] = info.instants;
+  json["names"] = info.names;
+  json["processes"] = info.processes;
+  json["threads"] = info.threads;
+  json["streams"] = info.streams;
+  json["async_tracks"] = info.async_tracks;
+  json["kernels"] = info.kernels.count;
+  json["unique_names"] = info.unique_kernels;
+  json["kernel_sum_ns"] = info.kernels.sum;
+  json["busy_union_ns"] = info.busy_union;
+  json["memcpy"] = info.memcpy.count;
+  json["memcpy_sum_ns"] = info.memcpy.sum;
+  json["memset"] = info.memset.count;
+  json["memset_sum_ns"] = info.memset.sum;
+  json["top_name"] = info.top_name;
+  json["top_count"] = info.top.count;
+  json["top_sum_ns"] = info.top.sum;
+  json["gpu_with_launcher"] = info.launched;
+  json["flows"] = {{"host_to_device", info.flows_host_to_device},
+                   {"forward_backward", info.flows_forward_backward},
+                   {"async", info.flows_async},
+                   {"other", info.flows_other}};
+  for (const model::Table& table : {files_table(info), devices_table(info), categories_table(info), markers_table(info),
+                                    counters_table(info), losses_table(info)}) {
+    ordered_json rows = ordered_json::array();
+    for (const auto& row : table.rows) {
+      ordered_json object;
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        ordered_json& value = object[table.columns[c].key];
+        if (const auto* text = std::get_if<std::string>(&row[c])) value = *text;
+        if (const auto* integer = std::get_if<std::int64_t>(&row[c])) value = *integer;
+        if (const auto* number = std::get_if<double>(&row[c])) value = *number;
+      }
+      rows.push_back(std::move(object));
+    }
+    json[table.key] = std::move(rows);
+  }
+  return json;
+}
+
+Result<int> run_info(const InfoOptions& options) {
+  const auto output = resolve_output(options.output, options.files);
+  if (!output) return output.error();
+  auto trace = load_with_progress(options.files, options.threads);
+  if (!trace) return trace.error();
+  const TraceInfo info = kernels::trace_info(*trace);
+  std::string text;
+  switch (output->format) {
+    case OutputFormat::terminal:
+      text = report::render_terminal(tables_of(info), {report::Look::plain, output->color, 100});
+      break;
+    case OutputFormat::markdown:
+      text = report::render_markdown(tables_of(info));
+      break;
+    case OutputFormat::csv:
+      text = report::render_csv(tables_of(info));
+      break;
+    case OutputFormat::json:
+      text = json_of(info).dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+      break;
+  }
+  if (Status status = write_output(*output, text); !status) return status.error();
+  return kFine;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Invocation& invocation) {
+  auto* verb = app.add_subcommand("info", "what is in a trace: devices, ranks, categories, markers, losses");
+  auto options = std::make_shared<InfoOptions>();
+  add_input_options(*verb, options->files, options->threads);
+  add_output_options(*verb, options->output);
+  verb->footer(help_footer("culprit info rank0.json.gz rank1.json.gz --json"));
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_info(*options); }; });
+}
+
+}  // namespace culprit::cli

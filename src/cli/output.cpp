@@ -1,0 +1,109 @@
+#include "cli/output.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "cli/option_checks.h"
+#include "core/atomic_file.h"
+#include "core/escape.h"
+#include "core/progress.h"
+#include "core/units.h"
+#include "formats/load.h"
+
+namespace culprit::cli {
+
+void add_output_options(CLI::App& app, OutputOptions& options) {
+  app.add_option("--format", options.format, "terminal, markdown, csv or json (default: by the end of PATH)")
+      ->check(one_of({"terminal", "markdown", "csv", "json"}));
+  app.add_flag("--json", options.json, "short for --format json");
+  app.add_option("-o,--output", options.path, "write to PATH instead of standard output ('-')")->type_name("PATH");
+}
+
+void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned& threads) {
+  app.add_option("FILE", files, "traces of one run, one per rank; plain, .gz or .zst; '-' is standard input")
+      ->required()
+      ->type_name("");
+  app.add_option("--threads", threads, "threads that load (default: all cores)")
+      ->check(in_range(0, 1024))
+      ->type_name("N");
+}
+
+std::string help_footer(std::string_view example) {
+  return fmt::format(
+      "Example:\n  {}\n\nExit codes:\n  0  fine\n  2  bad usage\n  3  bad input\n  4  missing right or device",
+      example);
+}
+
+Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs) {
+  struct stat target {};
+  if (path == "-" || stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode)) return {};
+  for (const std::string& input : inputs) {
+    struct stat source {};
+    if (stat(input.c_str(), &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino)
+      return usage_error(fmt::format("the output '{}' is an input file", path), "choose another name");
+  }
+  return {};
+}
+
+Result<Output> resolve_output(const OutputOptions& options, std::span<const std::string> inputs) {
+  Output output;
+  output.path = options.path;
+  std::string format = options.format;
+  if (options.json) {
+    if (!format.empty() && format != "json") return usage_error(fmt::format("--json contradicts --format {}", format));
+    format = "json";
+  }
+  if (format == "markdown" || (format.empty() && options.path.ends_with(".md")))
+    output.format = OutputFormat::markdown;
+  else if (format == "csv" || (format.empty() && options.path.ends_with(".csv")))
+    output.format = OutputFormat::csv;
+  else if (format == "json" || (format.empty() && options.path.ends_with(".json")))
+    output.format = OutputFormat::json;
+  if (Status status = refuse_overwriting(output.path, inputs); !status) return status.error();
+  const char* no_color = std::getenv("NO_COLOR");
+  output.color = output.format == OutputFormat::terminal && output.path == "-" && isatty(STDOUT_FILENO) != 0 &&
+                 (no_color == nullptr || *no_color == '\0');
+  return output;
+}
+
+Status write_output(const Output& output, std::string_view text) {
+  auto file = AtomicFile::create(output.path, 0666);
+  if (!file) return file.error();
+  if (Status status = file->write(text); !status) return status;
+  return file->commit();
+}
+
+Result<Trace> load_with_progress(const std::vector<std::string>& files, unsigned threads) {
+  Progress progress("loading", progress_sink_of_stderr());
+  formats::LoadOptions options;
+  options.threads = threads;
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  return formats::load_run(files, options);
+}
+
+std::optional<std::string> loss_note(const Losses& losses) {
+  if (losses.total() == 0) return std::nullopt;
+  std::string text;
+  for (const Severity severity : {Severity::data_loss, Severity::warning, Severity::info})
+    if (const std::uint64_t n = losses.total(severity); n != 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(n), to_string(severity));
+  return "Losses: " + text + "; 'culprit info' says what and why";
+}
+
+std::string losses_json(const Losses& losses) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < Losses::kReasons; ++i) {
+    const auto reason = static_cast<LossReason>(i);
+    if (losses[reason] == 0) continue;
+    const LossInfo& loss = info(reason);
+    text += fmt::format("{}{{\"reason\": \"{}\", \"severity\": \"{}\", \"count\": {}}}", text.size() == 1 ? "" : ", ",
+                        escape_json(loss.name), to_string(loss.severity), losses[reason]);
+  }
+  return text + "]";
+}
+
+}  // namespace culprit::cli

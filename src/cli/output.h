@@ -1,0 +1,62 @@
+// What all verbs share: the options that choose where results go and how they look, and loading a run with a progress
+// bar.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "model/table.h"
+#include "trace/trace.h"
+
+namespace CLI {
+class App;
+}
+
+namespace culprit::cli {
+
+enum class OutputFormat { terminal, markdown, csv, json };
+
+/// As given on the command line.
+struct OutputOptions {
+  std::string format;
+  bool json = false;
+  std::string path = "-";
+};
+
+/// As decided from the options and from where the output goes.
+struct Output {
+  OutputFormat format = OutputFormat::terminal;
+  std::string path = "-";
+  bool color = false;  ///< a terminal, and NO_COLOR is not set
+};
+
+/// Declares --format, --json and -o on a verb.
+void add_output_options(CLI::App& app, OutputOptions& options);
+/// Declares FILE… and --threads.
+void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned& threads);
+/// The end of a verb's help: an example, and what the exit codes mean.
+std::string help_footer(std::string_view example);
+
+/// Without --format the end of PATH decides (.md, .csv, .json), else it is the terminal format. Error: the output is
+/// one of `inputs`, or the format is unknown.
+Result<Output> resolve_output(const OutputOptions& options, std::span<const std::string> inputs);
+
+/// Error when `path` is the same file as one of `inputs`.
+Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs);
+
+/// Writes to the file (complete or not at all) or to standard output; a reader that has gone away is no error.
+Status write_output(const Output& output, std::string_view text);
+
+/// Loads the files as one run; shows progress on a terminal.
+Result<Trace> load_with_progress(const std::vector<std::string>& files, unsigned threads);
+
+/// "3 data loss, 12 warning, 1 info: ...", or nothing when nothing was lost or repaired.
+std::optional<std::string> loss_note(const Losses& losses);
+/// JSON array of the losses.
+std::string losses_json(const Losses& losses);
+
+}  // namespace culprit::cli

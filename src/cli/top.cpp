@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "core/escape.h"
+#include "kernels/function_table.h"
+#include "kernels/self_time.h"
+#include "report/render.h"
+
+namespace culprit::cli {
+
+namespace {
+
+using kernels::class_bit;
+using kernels::GroupBy;
+using kernels::Pass;
+using kernels::SortBy;
+
+struct TopOptions {
+  std::vector<std::string> files;
+  unsigned threads = 0;
+  std::string by = "name";
+  std::string classes = "gpu";
+  std::string sort = "time";
+  bool reverse = false;
+  std::string filter;
+  std::int64_t limit = -1;  ///< -1: what suits the format
+  std::string split;
+  std::string look = "torch";
+  bool stats = false;
+  std::size_t name_width = 100;
+  OutputOptions output;
+};
+
+const std::map<std::string, GroupBy> kGroups = {{"name", GroupBy::name},        {"short-name", GroupBy::short_name},
+                                                {"kind", GroupBy::kind},        {"device", GroupBy::device},
+                                                {"stream", GroupBy::stream},    {"rank", GroupBy::rank},
+                                                {"category", GroupBy::category}};
+const std::map<std::string, SortBy> kSorts = {
+    {"time", SortBy::time},     {"calls", SortBy::calls}, {"avg", SortBy::average}, {"min", SortBy::min},
+    {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name}};
+const std::map<std::string, kernels::ClassSet> kClasses = {
+    {"gpu", kernels::kGpuWork},
+    {"kernels", class_bit(SliceClass::kernel)},
+    {"cpu_op", class_bit(SliceClass::cpu_op)},
+    {"runtime", class_bit(SliceClass::runtime) | class_bit(SliceClass::driver)},
+    {"python", class_bit(SliceClass::python)},
+    {"annotation", class_bit(SliceClass::annotation)},
+    {"all", kernels::kAllClasses}};
+
+template <class Value>
+std::vector<std::string> names_of(const std::map<std::string, Value>& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+struct Part {
+  std::string key;
+  std::string title;
+  std::uint32_t passes;
+};
+
+/// The whole trace, or the two tables of a profiler's forward and forward + backward runs and what belongs to neither.
+std::vector<Part> parts_of(const TopOptions& options) {
+  if (options.split.empty()) return {{"functions", "", 0}};
+  return {{"forward", "forward only:", pass_bit(Pass::forward)},
+          {"forward_backward", "forward + backward:", pass_bit(Pass::forward) | pass_bit(Pass::backward)},
+          {"optimizer", "optimizer:", pass_bit(Pass::optimizer)},
+          {"other", "other (copies, data loading, launcher unknown):", pass_bit(Pass::other)}};
+}
+
+bool has_backward(const kernels::Passes& passes) {
+  return std::ranges::find(passes.of_gpu, Pass::backward) != passes.of_gpu.end();
+}
+
+kernels::FunctionTableOptions table_options(const TopOptions& options, const Output& output) {
+  const bool host = options.classes != "gpu" && options.classes != "kernels";
+  const bool profiler = output.format == OutputFormat::terminal && options.look == "torch" && options.classes != "all";
+  kernels::FunctionTableOptions table;
+  table.sort = kSorts.at(options.sort);
+  table.reverse = options.reverse;
+  if (options.limit >= 0)
+    table.limit = static_cast<std::size_t>(options.limit);
+  else
+    table.limit = output.format == OutputFormat::terminal ? 25 : 0;
+  if (profiler) table.columns = options.stats ? kernels::Columns::profiler_stats : kernels::Columns::profiler;
+  table.processor = host ? "CPU" : "CUDA";
+  if (options.by != "name" && options.by != "short-name") {
+    table.heading = options.by;
+    table.heading[0] = static_cast<char>(table.heading[0] - 'a' + 'A');
+    table.heading_key = options.by;
+  }
+  return table;
+}
+
+std::string json_of(const TopOptions& options, const Trace& trace, std::span<const model::Table> tables) {
+  std::string files;
+  for (const std::string& file : options.files)
+    files += fmt::format("{}\"{}\"", files.empty() ? "" : ", ", escape_json(file));
+  return fmt::format(
+      "{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n\"class\": \"{}\",\n\"by\": \"{}\",\n\"filter\": \"{}\",\n"
+      "\"losses\": {},\n\"tables\": {}\n}}\n",
+      CULPRIT_VERSION, files, options.classes, options.by, escape_json(options.filter), losses_json(trace.losses),
+      report::render_json(tables));
+}
+
+Result<int> run_top(const TopOptions& options) {
+  const auto output = resolve_output(options.output, options.files);
+  if (!output) return output.error();
+  if (!options.split.empty() && options.classes != "gpu" && options.classes != "kernels")
+    return usage_error("--split divides GPU work", "use --class gpu or --class kernels");
+  auto trace = load_with_progress(options.files, options.threads);
+  if (!trace) return trace.error();
+
+  kernels::FunctionQuery query;
+  query.classes = kClasses.at(options.classes);
+  query.by = kGroups.at(options.by);
+  query.filter = options.filter;
+  std::vector<Ns> self;
+  if ((query.classes & ~kernels::kGpuWork) != 0) {
+    self = kernels::self_times(*trace);
+    query.self = &self;
+  }
+  kernels::Passes passes;
+  if (!options.split.empty()) {
+    passes = kernels::find_passes(*trace);
+    if (!passes.known)
+      return usage_error(
+          "nothing in this trace tells forward from backward GPU work: no autograd operators, no "
+          "forward/backward links and no ranges named after a pass around its launches",
+          "record CPU operators, or leave out --split");
+    query.passes = &passes;
+  }
+
+  const kernels::FunctionTableOptions base = table_options(options, *output);
+  std::vector<model::Table> tables;
+  for (const Part& part : parts_of(options)) {
+    query.pass_set = part.passes;
+    const kernels::FunctionSums sums = function_stats(*trace, query);
+    if (!options.split.empty() && sums.calls == 0 && part.key != "forward") continue;
+    if (part.key == "forward_backward" && !has_backward(passes)) {
+      tables.back().notes.emplace_back("No GPU work of a backward pass was found");
+      continue;
+    }
+    kernels::FunctionTableOptions table = base;
+    table.key = part.key;
+    table.title = part.title;
+    tables.push_back(function_table(sums, table));
+    if (sums.calls == 0)
+      tables.back().notes.push_back(fmt::format("Nothing of class '{}' in this trace", options.classes));
+    else if (sums.functions.empty())
+      tables.back().notes.push_back(fmt::format("No name matches '{}'", options.filter));
+  }
+  if (auto note = loss_note(trace->losses)) tables.back().notes.push_back(std::move(*note));
+
+  std::string text;
+  switch (output->format) {
+    case OutputFormat::terminal: {
+      const bool profiler = base.columns != kernels::Columns::full;
+      text = report::render_terminal(
+          tables, {profiler ? report::Look::profiler : report::Look::plain, output->color, options.name_width});
+      break;
+    }
+    case OutputFormat::markdown:
+      text = report::render_markdown(tables);
+      break;
+    case OutputFormat::csv:
+      text = report::render_csv(tables);
+      break;
+    case OutputFormat::json:
+      text = json_of(options, *trace, tables);
+      break;
+  }
+  if (Status status = write_output(*output, text); !status) return status.error();
+  return kFine;
+}
+
+}  // namespace
+
+void add_top(CLI::App& app, Invocation& invocation) {
+  auto* verb = app.add_subcommand("top", "time per function: total, share, average, min, median, max, calls");
+  auto options = std::make_shared<TopOptions>();
+  add_input_options(*verb, options->files, options->threads);
+  verb->add_option("--by", options->by, "rows: name, short-name, kind, device, stream, rank, category (default: name)")
+      ->check(one_of(names_of(kGroups)));
+  verb->add_option("--class", options->classes,
+                   "what to count: gpu (kernels, copies, fills), kernels, cpu_op, runtime, python, annotation, all "
+                   "(default: gpu)")
+      ->check(one_of(names_of(kClasses)));
+  verb->add_option("--sort", options->sort, "time, calls, avg, min, median, max, name (default: time)")
+      ->check(one_of(names_of(kSorts)));
+  verb->add_flag("--reverse", options->reverse, "smallest first");
+  verb->add_option("--filter", options->filter, "only names that contain TEXT, or match it when it has * or ?")
+      ->type_name("TEXT");
+  verb->add_option("--limit", options->limit, "rows; 0 shows all (default: 25 for the terminal, else all)")
+      ->check(in_range(0, 1e12))
+      ->type_name("N");
+  verb->add_option("--split", options->split,
+                   "fwd-bwd: tables of the forward, the forward and backward pass, and the rest")
+      ->check(one_of({"fwd-bwd"}));
+  verb->add_option("--look", options->look, "terminal: torch (a profiler's summary) or plain (default: torch)")
+      ->check(one_of({"torch", "plain"}));
+  verb->add_flag("--stats", options->stats, "terminal, torch: min, median, max and standard deviation too");
+  verb->add_option("--name-width", options->name_width, "terminal: longer names are cut (default: 100)")
+      ->check(in_range(8, 1e6))
+      ->type_name("N");
+  add_output_options(*verb, options->output);
+  verb->footer(help_footer("culprit top rank0.json.gz --class kernels --by short-name --limit 10"));
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_top(*options); }; });
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,3 @@
+#include "cli/main.h"
+
+int main(int argc, char** argv) { return culprit::cli::run(argc, argv); }
