@@ -55,6 +55,7 @@ struct TokenClass {
   double extent = 0;      // share of the operations it spans
   bool ends = false;      // something that ends a step is among them
   bool backward = false;  // something of a backward pass is
+  bool regular = false;   // most occurrences of the leader are equally far apart
   bool nested = false;    // a finer class repeats inside it
 };
 
@@ -153,6 +154,12 @@ Member alternate(const Token& leader, const Token& other, std::size_t token) {
   return member;
 }
 
+template <class T>
+T median(std::vector<T> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
 TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vector<char>& taken,
                   std::size_t operations) {
   TokenClass c;
@@ -181,6 +188,12 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
   const auto& at = tokens[leader].at;
   c.extent = static_cast<double>(at.back() - at.front()) * static_cast<double>(c.count) /
              static_cast<double>(c.count - 1) / static_cast<double>(operations);
+  std::vector<std::uint32_t> apart;
+  for (std::size_t i = 0; i + 1 < at.size(); ++i) apart.push_back(at[i + 1] - at[i]);
+  const double usual = static_cast<double>(median(apart));
+  const auto near = std::ranges::count_if(
+      apart, [&](std::uint32_t a) { return std::abs(static_cast<double>(a) - usual) <= usual * 0.1 + 1; });
+  c.regular = near * 3 >= static_cast<std::ptrdiff_t>(apart.size()) * 2;
   return c;
 }
 
@@ -215,21 +228,18 @@ const TokenClass* choose(const std::vector<TokenClass>& classes) {
   if (best != nullptr) return best;
   // A period that holds a backward pass and fills the recording is a training step whatever its operations are called.
   for (const TokenClass& c : classes)
-    if (c.backward && c.names >= 3 && c.extent > 0.9 && (best == nullptr || c.count < best->count)) best = &c;
+    if (c.backward && c.regular && c.names >= 3 && c.extent > 0.9 && c.extent < 1.1 &&
+        (best == nullptr || c.count < best->count))
+      best = &c;
   if (best != nullptr) return best;
   // Without step-like operations: the longest period that more than one thing repeats with.
   for (const TokenClass& c : classes)
-    if (c.names >= 2 && c.extent > 0.6 && (best == nullptr || c.count < best->count)) best = &c;
+    if (c.names >= 2 && c.regular && c.extent > 0.6 && c.extent < 1.2 && (best == nullptr || c.count < best->count))
+      best = &c;
   if (best != nullptr) return best;
   for (const TokenClass& c : classes)
-    if (c.extent > 0.6 && (best == nullptr || c.count < best->count)) best = &c;
+    if (c.regular && c.extent > 0.6 && c.extent < 1.2 && (best == nullptr || c.count < best->count)) best = &c;
   return best;
-}
-
-template <class T>
-T median(std::vector<T> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
 }
 
 struct Wheel {
@@ -315,18 +325,18 @@ std::optional<std::pair<Begin, double>> begin_of_recording(const std::vector<Ope
 Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& tokens,
                  const std::vector<Member>& members) {
   Begin begin;
+  std::vector<std::uint32_t> all;  // occurrences of any member: a begin is told by the first of them after it
+  for (const Member& member : members)
+    all.insert(all.end(), tokens[member.token].at.begin(), tokens[member.token].at.end());
+  std::ranges::sort(all);
   double best = -1;
   double second = 0;
   for (std::size_t m = 0; m < members.size(); ++m) {
-    const Token& left = tokens[members[m == 0 ? members.size() - 1 : m - 1].token];
     const Token& right = tokens[members[m].token];
     std::vector<Pause> pauses;
-    std::size_t k = 0;
-    std::uint32_t before = 0;
     for (const std::uint32_t to : right.at) {
-      while (k < left.at.size() && left.at[k] < to) ++k;
-      const std::uint32_t from = std::max(before, k > 0 ? left.at[k - 1] : 0);
-      before = to;
+      const auto here = std::ranges::lower_bound(all, to);
+      const std::uint32_t from = here == all.begin() ? 0 : *std::prev(here);
       Pause pause{0, to, -1};
       for (std::uint32_t i = from + 1; i <= to; ++i) {
         if (list[i].role == Role::sync) continue;
@@ -490,7 +500,7 @@ struct Choice {
 void mark_nested(const std::vector<TokenClass>& classes, const TokenClass& step, Choice& choice) {
   choice.step = step;
   for (const TokenClass& c : classes)
-    if (c.count >= step.count * 3 && c.names >= 2 && c.extent > 0.6) choice.step.nested = true;
+    if (c.count >= step.count * 3 && c.names >= 2 && c.regular && c.extent > 0.6) choice.step.nested = true;
 }
 
 std::optional<Choice> find_step(const std::vector<Operation>& list) {
@@ -568,12 +578,12 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
   const Slice& first = trace.slices[cutting.lanes.front().cuts.empty() ? 0 : list[walk(list, wheel).front()].slice];
   cutting.anchor = fmt::format("launches from \"{}\"", trace.name(first));
   const bool known = step.roles >= 4 && step.ends;
-  double period = known && step.roles >= 8                        ? 0.97
-                  : known && step.roles >= 6                      ? 0.93
-                  : known || (step.backward && step.extent > 0.9) ? 0.85
-                  : step.roles >= 4 || step.nested                ? 0.5
-                  : step.roles > 0                                ? 0.35
-                                                                  : 0.25;
+  double period = known && step.roles >= 8                                        ? 0.97
+                  : known && step.roles >= 6                                      ? 0.93
+                  : known || (step.backward && step.regular && step.extent > 0.9) ? 0.85
+                  : step.roles >= 4 || step.nested                                ? 0.5
+                  : step.roles > 0                                                ? 0.35
+                                                                                  : 0.25;
   if (step.count < 5) period -= 0.08;
   if (spread > 0.5) period *= 0.9;
   period *= std::min(1.0, 0.5 + step.alternation * 0.5);
@@ -586,7 +596,7 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
       "largest{}",
       step.members.size(), step.count, wheel.median_length,
       known ? ", among them what a step does only once (input, loss, sampling, optimizer, copies to the host)"
-      : step.backward && step.extent > 0.9
+      : step.backward && step.regular && step.extent > 0.9
           ? ", a backward pass among them, and fill the recording"
           : ", but nothing among them tells a step from a part of one, such as a layer",
       wheel.clear_begin ? ", where input begins or output ends" : "; a sequence alone has no natural beginning");
