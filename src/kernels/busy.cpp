@@ -7,7 +7,7 @@
 namespace culprit::kernels {
 
 Ns union_length(std::vector<Span>& spans) {
-  if (!std::ranges::is_sorted(spans)) std::ranges::sort(spans);
+  if (!std::is_sorted(spans.begin(), spans.end())) std::sort(spans.begin(), spans.end());
   Ns length = 0;
   for (std::size_t i = 0; i < spans.size();) {
     const Ns begin = spans[i].begin;
