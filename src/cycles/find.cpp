@@ -63,7 +63,7 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
   std::optional<Cutting> function;
   if (!options.ignore_host_functions) function = cut_by_function(trace, order, launches);
   std::optional<Cutting> sequence = cut_by_sequence(trace);
-  if (inside && sequence && sequence->period_confidence >= kTrusted && same_count(marker->most(), sequence->most())) {
+  if (inside && sequence && sequence->period_confidence >= 0.5 && same_count(marker->most(), sequence->most())) {
     // A marker that stands inside the step (the optimizer's) confirms how often, not where.
     sequence->period_confidence = std::max(sequence->period_confidence, 0.95);
     sequence->reason += fmt::format("; \"{}\" occurs as often", marker->anchor);
