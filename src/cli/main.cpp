@@ -122,6 +122,7 @@ int parse_and_run(std::vector<std::string> arguments) {
       "  4  missing right or device\n  5  undecided (only with --fail-on)");
   add_info(app, invocation);
   add_top(app, invocation);
+  add_cycles(app, invocation);
   add_export(app, invocation);
   add_diff(app, invocation);
   add_profile(app, invocation);

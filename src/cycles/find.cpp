@@ -58,10 +58,18 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
   const std::vector<std::vector<Ns>> launches = launch_times(trace);
   std::optional<Cutting> marker;
   if (!options.ignore_markers) marker = cut_by_marker(trace, order, launches);
-  if (marker && marker->period_confidence >= kTrusted) return marker;
+  const bool inside = marker && marker->phase_confidence < kUnconfirmed;
+  if (marker && marker->period_confidence >= kTrusted && !inside) return marker;
   std::optional<Cutting> function;
   if (!options.ignore_host_functions) function = cut_by_function(trace, order, launches);
   std::optional<Cutting> sequence = cut_by_sequence(trace);
+  if (inside && sequence && sequence->period_confidence >= 0.5 && same_count(marker->most(), sequence->most())) {
+    // A marker that stands inside the step (the optimizer's) confirms how often, not where.
+    sequence->period_confidence = std::max(sequence->period_confidence, 0.95);
+    sequence->reason += fmt::format("; \"{}\" occurs as often", marker->anchor);
+    marker.reset();
+  }
+  if (!marker && sequence && !function) return sequence;
   if (marker && (!function || marker->period_confidence >= function->period_confidence))
     return reconcile(std::move(*marker), std::move(sequence));
   if (function) return reconcile(std::move(*function), std::move(sequence));
