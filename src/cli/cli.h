@@ -1,5 +1,5 @@
-// The verbs of the command line. Each verb is one file with one function that declares its options on `app` and stores what to
-// run; main() parses, runs it and turns its result into the exit code.
+// The verbs of the command line. Each verb is one file with one function that declares its options on `app` and stores
+// what to run; main() parses, runs it and turns its result into the exit code.
 #pragma once
 
 #include <functional>
@@ -24,6 +24,7 @@ struct Invocation {
 
 void add_info(CLI::App& app, Invocation& invocation);
 void add_top(CLI::App& app, Invocation& invocation);
+void add_cycles(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
 void add_profile(CLI::App& app, Invocation& invocation);

@@ -122,11 +122,10 @@ int parse_and_run(std::vector<std::string> arguments) {
       "  4  missing right or device\n  5  undecided (only with --fail-on)");
   add_info(app, invocation);
   add_top(app, invocation);
+  add_cycles(app, invocation);
   add_export(app, invocation);
-#ifdef CULPRIT_HAS_DIFF
   add_diff(app, invocation);
   add_profile(app, invocation);
-#endif
 
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());

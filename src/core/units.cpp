@@ -2,13 +2,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
 namespace culprit {
 
+namespace {
+
+/// The usual case: digits that fit 18 places once scaled, no sign, no exponent, no more decimals than the scale keeps.
+std::optional<Ns> parse_short_decimal(std::string_view text, int scale_digits) {
+  if (text.empty() || text.size() > 19 || scale_digits > 3) return std::nullopt;
+  std::uint64_t value = 0;
+  int decimals = -1;
+  for (const char c : text) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit <= 9) {
+      value = value * 10 + digit;
+      decimals += decimals >= 0;
+    } else if (c == '.' && decimals < 0) {
+      decimals = 0;
+    } else {
+      return std::nullopt;
+    }
+  }
+  constexpr std::array<std::uint64_t, 4> kPowers = {1, 10, 100, 1000};
+  const int missing = scale_digits - std::max(decimals, 0);
+  const int digits = static_cast<int>(text.size()) - (decimals >= 0 ? 1 : 0);
+  if (missing < 0 || digits == 0 || digits + missing > 18) return std::nullopt;
+  return static_cast<Ns>(value * kPowers[static_cast<std::size_t>(missing)]);
+}
+
+}  // namespace
+
 std::optional<Ns> parse_scaled_decimal(std::string_view text, int scale_digits) {
+  if (const auto value = parse_short_decimal(text, scale_digits)) return value;
   std::size_t i = 0;
   bool negative = false;
   if (i < text.size() && (text[i] == '-' || text[i] == '+')) negative = text[i++] == '-';

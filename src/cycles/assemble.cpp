@@ -113,35 +113,69 @@ DeviceRows open_windows(const Trace& trace, const std::vector<std::uint32_t>& la
   return rows;
 }
 
-void place_unlinked(const Trace& trace, const std::vector<std::uint32_t>& lane_of, DeviceRows& rows, Draft& draft) {
-  for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
-    const GpuSlice& gpu = trace.gpu[g];
-    if (gpu.launcher != kNone || draft.cycle_of_slice[gpu.slice] != kNone) continue;
-    const Slice& s = trace.slices[gpu.slice];
-    const std::uint32_t l = lane_of[trace.tracks[s.track].process];
+/// Row of the window in which `at` lies, by begins alone; kNone before the first.
+std::uint32_t window_at(const std::vector<std::pair<Ns, std::uint32_t>>& begins, Ns at) {
+  const auto after = std::ranges::upper_bound(begins, at, {}, &std::pair<Ns, std::uint32_t>::first);
+  return after == begins.begin() ? kNone : std::prev(after)->second;
+}
+
+/// GPU work without a known launcher goes where its time says, within what its stream allows: streams run in order, so
+/// it lies between the cycles of its neighbours there, and what runs before everything known was launched before the
+/// recording.
+void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vector<std::uint32_t>& lane_of,
+                    DeviceRows& rows, Draft& draft) {
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::pair<Ns, std::uint32_t>>> begins;
+  for (const auto& [key, windows] : rows.windows)
+    for (std::uint32_t i = 0; i < windows.size(); ++i)
+      if (windows[i].operations > 0) begins[key].emplace_back(windows[i].begin, i);
+  for (TrackId t = 0; t < trace.tracks.size(); ++t) {
+    const std::uint32_t l = lane_of[trace.tracks[t].process];
     if (l == kUnknownLane) continue;
-    const auto at = rows.windows.find({l, gpu.device});
-    if (at == rows.windows.end()) continue;
-    // The last window that begins before it; windows without operations begin at 0 and are passed over.
     const DraftLane& lane = draft.lanes[l];
-    std::vector<model::DeviceWindow>& windows = at->second;
-    std::size_t low = 0;
-    std::size_t high = windows.size();
-    while (low < high) {
-      std::size_t middle = (low + high) / 2;
-      std::size_t full = middle;
-      while (full < high && windows[full].operations == 0) ++full;
-      if (full < high && windows[full].begin <= s.begin) {
-        low = full + 1;
-      } else {
-        high = middle;
-      }
+    const auto mine = [&](std::uint64_t k) -> const GpuSlice* {
+      const Slice& s = trace.slices[order.order[k]];
+      return s.gpu == kNone ? nullptr : &trace.gpu[s.gpu];
+    };
+    // Cycle (in the lane) of the next linked operation on the stream, from the end to the begin.
+    const std::uint64_t from = order.track_begin[t];
+    const std::uint64_t to = order.track_begin[t + 1];
+    bool linked = false;
+    bool unlinked = false;
+    for (std::uint64_t k = from; k < to; ++k)
+      if (const GpuSlice* gpu = mine(k)) (gpu->launcher != kNone ? linked : unlinked) = true;
+    if (!unlinked) continue;
+    std::vector<std::uint32_t> next(to - from, lane.size() - 1);
+    for (std::uint64_t k = to, last = lane.size() - 1; k-- > from;) {
+      if (const GpuSlice* gpu = mine(k); gpu != nullptr && gpu->launcher != kNone)
+        if (const std::uint32_t c = draft.cycle_of_slice[gpu->slice]; c != kNone && c >= lane.first)
+          last = c - lane.first;
+      next[k - from] = static_cast<std::uint32_t>(last);
     }
-    while (low > 0 && windows[low - 1].operations == 0) --low;
-    if (low == 0 || s.begin >= windows[low - 1].end) continue;
-    draft.cycle_of_slice[gpu.slice] = lane.first + static_cast<std::uint32_t>(low - 1);
-    ++windows[low - 1].operations;
-    ++draft.placed_by_time;
+    std::uint32_t before = kNone;
+    for (std::uint64_t k = from; k < to; ++k) {
+      const GpuSlice* gpu = mine(k);
+      if (gpu == nullptr) continue;
+      if (gpu->launcher != kNone) {
+        if (const std::uint32_t c = draft.cycle_of_slice[gpu->slice]; c != kNone && c >= lane.first)
+          before = c - lane.first;
+        continue;
+      }
+      if (linked && before == kNone) continue;
+      const auto at = begins.find({l, gpu->device});
+      if (at == begins.end()) continue;
+      const Slice& s = trace.slices[gpu->slice];
+      std::uint32_t i = window_at(at->second, s.begin);
+      if (i == kNone) continue;
+      if (linked) i = std::clamp(i, before, std::max(before, next[k - from]));
+      model::DeviceWindow& window = rows.windows[{l, gpu->device}][i];
+      if (window.operations == 0) continue;
+      const bool last = i + 1 == lane.size();
+      if (last && s.begin >= std::max(window.end, lane.end.back())) continue;
+      if (last) window.end = std::max(window.end, s.end());
+      draft.cycle_of_slice[gpu->slice] = lane.first + i;
+      ++window.operations;
+      ++draft.placed_by_time;
+    }
   }
 }
 
@@ -259,7 +293,7 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
       if (const GpuSlice& gpu = trace.gpu[g]; gpu.launcher != kNone)
         draft.cycle_of_slice[gpu.slice] = draft.cycle_of_slice[gpu.launcher];
   DeviceRows rows = open_windows(trace, lane_of_cycle, draft);
-  if (!cutting.device_time) place_unlinked(trace, lane_of, rows, draft);
+  if (!cutting.device_time) place_unlinked(trace, order, lane_of, rows, draft);
   measure_windows(trace, rows, draft);
   measure_spans(trace, lane_of_cycle, draft);
   find_phases(trace, cutting, draft);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double kTrusted = 0.8;  // a marker that needs no second opinion; a sequence that overrules a function
 
+constexpr double kUnconfirmed = 0.45;  // at most, without a second opinion
+
 bool same_count(std::size_t a, std::size_t b) {
   const std::size_t most = std::max(a, b);
   return most - std::min(a, b) <= std::max<std::size_t>(1, most / 20);
@@ -24,12 +26,18 @@ bool same_count(std::size_t a, std::size_t b) {
 Cutting reconcile(Cutting host, std::optional<Cutting> sequence) {
   if (!sequence) {
     host.notes.emplace_back("the sequence of GPU operations does not confirm the period");
+    host.period_confidence = std::min(host.period_confidence, kUnconfirmed);
+    host.phase_confidence = std::min(host.phase_confidence, kUnconfirmed);
     return host;
   }
   if (same_count(host.most(), sequence->most())) {
     if (sequence->period_confidence >= kTrusted) {
       host.period_confidence = std::max(host.period_confidence, 0.95);
       host.phase_confidence = std::max(host.phase_confidence, 0.8);
+    } else {
+      // Both may have found the layers of a model.
+      host.period_confidence = std::min(host.period_confidence, kUnconfirmed);
+      host.phase_confidence = std::min(host.phase_confidence, kUnconfirmed);
     }
     host.reason += "; the sequence of GPU operations repeats as often";
     return host;
@@ -40,7 +48,7 @@ Cutting reconcile(Cutting host, std::optional<Cutting> sequence) {
                     host.most(), sequence->most()));
     return std::move(*sequence);
   }
-  host.period_confidence = std::min(host.period_confidence, 0.5);
+  host.period_confidence = std::min(host.period_confidence, kUnconfirmed);
   host.notes.push_back(
       fmt::format("the sequence of GPU operations repeats {} times instead of {}", sequence->most(), host.most()));
   return host;

@@ -121,7 +121,8 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
       }
     }
     if (std::get<1>(best_key) < 0) continue;
-    if (all > 0 && std::get<0>(best_key) * 2 < all) continue;
+    // Operators repeat everywhere; only one that holds nearly everything can be a step.
+    if (all > 0 && std::get<0>(best_key) * 10 < all * (wanted == SliceClass::python ? 5 : 8)) continue;
     if (wanted == SliceClass::cpu_op && all == 0) continue;  // operators alone: every one of them repeats
     Cutting cutting;
     cutting.method = model::CycleMethod::host_function;

@@ -221,10 +221,12 @@ Role role_of_kernel(std::string_view name) {
   if (has_any(text, {"sampling", "argmax", "multinomial", "toppsampl", "topksampl", "gumbel", "sample_token",
                      "distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::exponential"}))
     return Role::sampling;
-  if (has_any(text, {"nll_loss", "cross_entropy", "crossentropy", "log_softmax", "mse_loss", "bce_", "loss_"}))
+  if (has_any(text,
+              {"nll_loss", "cross_entropy", "crossentropy", "log_softmax", "logsoftmax", "mse_loss", "bce_", "loss_"}))
     return Role::loss;
   if (has_any(text, {"rotary_embedding", "rope"})) return Role::none;
-  if (has_any(text, {"embedding", "vocab"}) && !has_any(text, {"backward", "grad"})) return Role::embedding;
+  if (has_any(text, {"embedding", "vocab", "indexselect", "vectorized_gather"}) && !has_any(text, {"backward", "grad"}))
+    return Role::embedding;
   return Role::none;
 }
 

@@ -17,6 +17,13 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 struct Names {
   std::vector<std::int8_t> role;  // -1: not looked at
   std::vector<std::int8_t> host;  // -1: not looked at, 1: graph launch, 2: synchronisation, 0: other
+  std::vector<std::int8_t> backward;
+
+  bool is_backward(const Trace& trace, const Slice& s) {
+    std::int8_t& known = backward[s.name];
+    if (known < 0) known = (phase_hint_of_kernel(trace.name(s)) & kHintTrain) != 0 ? 1 : 0;
+    return known == 1;
+  }
 
   Role role_of(const Trace& trace, const Slice& s) {
     std::int8_t& known = role[s.name];
@@ -91,6 +98,7 @@ std::vector<Operations> list_operations(const Trace& trace) {
   Names names;
   names.role.assign(trace.strings.size(), -1);
   names.host.assign(trace.strings.size(), -1);
+  names.backward.assign(trace.strings.size(), -1);
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
     const GpuSlice& gpu = trace.gpu[g];
     const Slice& s = trace.slices[gpu.slice];
@@ -114,6 +122,7 @@ std::vector<Operations> list_operations(const Trace& trace) {
     op.shape = mix(op.name, static_cast<std::uint64_t>(gpu.grid[0]) << 32 ^
                                 static_cast<std::uint64_t>(gpu.grid[1]) << 16 ^ gpu.grid[2]);
     op.role = names.role_of(trace, s);
+    op.backward = names.is_backward(trace, s);
     mine.list.push_back(op);
   }
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {

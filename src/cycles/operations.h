@@ -18,6 +18,7 @@ struct Operation {
   SliceIndex slice = 0;     ///< its (first) GPU slice; of a synchronisation the host call
   Role role = Role::none;
   bool graph = false;
+  bool backward = false;  ///< a kernel of the backward pass, by its name
 };
 
 struct Operations {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -26,6 +27,7 @@ constexpr std::size_t kLeadersPerCount = 6;
 constexpr std::size_t kMaxLeaders = 400;
 constexpr std::size_t kMaxMembers = 64;
 constexpr double kAlternates = 0.88;
+constexpr double kWholeSteps = 50;  // a recording fits whole steps by chance in about one of so many cases
 
 enum class TokenKind : std::uint8_t { name, shape, pair };
 
@@ -33,6 +35,7 @@ struct Token {
   std::uint64_t hash = 0;
   TokenKind kind = TokenKind::name;
   Role role = Role::none;
+  bool backward = false;
   std::vector<std::uint32_t> at;  // operations, ascending
 };
 
@@ -49,7 +52,11 @@ struct TokenClass {
   double roles = 0;             // weight of the kinds of step-like operations
   unsigned names = 0;           // members that are not pairs
   double alternation = 0;
-  double extent = 0;  // share of the operations it spans
+  double extent = 0;      // share of the operations it spans
+  bool ends = false;      // something that ends a step is among them
+  bool backward = false;  // something of a backward pass is
+  bool regular = false;   // most occurrences of the leader are equally far apart
+  bool nested = false;    // a finer class repeats inside it
 };
 
 double weight_of(Role role) {
@@ -107,7 +114,7 @@ std::vector<Token> count_tokens(const std::vector<Operation>& list, std::size_t 
     std::size_t end = i;
     while (end < all.size() && all[end].hash == all[i].hash) ++end;
     if (end - i >= kMinRepetitions) {
-      Token token{all[i].hash, all[i].kind, all[i].role, {}};
+      Token token{all[i].hash, all[i].kind, all[i].role, list[all[i].at].backward, {}};
       token.at.reserve(end - i);
       for (std::size_t k = i; k < end; ++k) token.at.push_back(all[k].at);
       tokens.push_back(std::move(token));
@@ -147,6 +154,12 @@ Member alternate(const Token& leader, const Token& other, std::size_t token) {
   return member;
 }
 
+template <class T>
+T median(std::vector<T> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
 TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vector<char>& taken,
                   std::size_t operations) {
   TokenClass c;
@@ -164,14 +177,23 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
     taken[t] = 1;
     sum += m.alternation;
     if (tokens[t].kind != TokenKind::pair) ++c.names;
-    const auto role = static_cast<std::size_t>(tokens[t].role);
-    if (!seen[role]) c.roles += weight_of(tokens[t].role);
-    seen[role] = true;
+    // A copy to the host and the wait for it are one thing: some layers do both.
+    const Role kind = tokens[t].role == Role::sync ? Role::copy_out : tokens[t].role;
+    if (!seen[static_cast<std::size_t>(kind)]) c.roles += weight_of(kind);
+    seen[static_cast<std::size_t>(kind)] = true;
+    c.ends = c.ends || ends_step(kind) || kind == Role::loss;
+    c.backward = c.backward || tokens[t].backward;
   }
   c.alternation = sum / static_cast<double>(c.members.size());
   const auto& at = tokens[leader].at;
   c.extent = static_cast<double>(at.back() - at.front()) * static_cast<double>(c.count) /
              static_cast<double>(c.count - 1) / static_cast<double>(operations);
+  std::vector<std::uint32_t> apart;
+  for (std::size_t i = 0; i + 1 < at.size(); ++i) apart.push_back(at[i + 1] - at[i]);
+  const double usual = static_cast<double>(median(apart));
+  const auto near = std::ranges::count_if(
+      apart, [&](std::uint32_t a) { return std::abs(static_cast<double>(a) - usual) <= usual * 0.1 + 1; });
+  c.regular = near * 3 >= static_cast<std::ptrdiff_t>(apart.size()) * 2;
   return c;
 }
 
@@ -204,26 +226,30 @@ const TokenClass* choose(const std::vector<TokenClass>& classes) {
     if (c.roles >= 4 && (best == nullptr || c.roles > best->roles || (c.roles == best->roles && c.count > best->count)))
       best = &c;
   if (best != nullptr) return best;
+  // A period that holds a backward pass and fills the recording is a training step whatever its operations are called.
+  for (const TokenClass& c : classes)
+    if (c.backward && c.regular && c.names >= 3 && c.extent > 0.9 && c.extent < 1.1 &&
+        (best == nullptr || c.count < best->count))
+      best = &c;
+  if (best != nullptr) return best;
   // Without step-like operations: the longest period that more than one thing repeats with.
   for (const TokenClass& c : classes)
-    if (c.names >= 2 && c.extent > 0.6 && (best == nullptr || c.count < best->count)) best = &c;
+    if (c.names >= 2 && c.regular && c.extent > 0.6 && c.extent < 1.2 && (best == nullptr || c.count < best->count))
+      best = &c;
   if (best != nullptr) return best;
   for (const TokenClass& c : classes)
-    if (c.extent > 0.6 && (best == nullptr || c.count < best->count)) best = &c;
+    if (c.regular && c.extent > 0.6 && c.extent < 1.2 && (best == nullptr || c.count < best->count)) best = &c;
   return best;
-}
-
-template <class T>
-T median(std::vector<T> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
 }
 
 struct Wheel {
   std::unordered_map<std::uint64_t, std::uint32_t> rank_of;  // token hash -> place in the order
   std::vector<std::uint32_t> offset;                         // median operations since the first token
   double median_length = 0;                                  // operations per step
+  bool fits_recording = false;                               // whole steps from the first operation to the last
   bool clear_begin = false;                                  // what precedes ends a step, or what follows begins one
+  std::uint32_t back = 0;                                    // operations from the begin of a step to its first token
+  std::uint64_t first_name = 0;                              // what runs first
   double gap_ratio = 1;                                      // gap before the begin over the next largest one
 };
 
@@ -236,6 +262,112 @@ double boundary_weight(Role before, Role at) {
   if (begins_step(at)) weight *= 4;
   if (ends_step(at) || at == Role::loss) weight *= 0.25;
   return weight;
+}
+
+struct Begin {
+  std::size_t member = 0;  // the first token of the class at or after the begin
+  std::uint32_t back = 0;
+  std::uint64_t name = 0;
+  double gap_ratio = 10;
+  bool clear = false;
+  bool fits_recording = false;
+};
+
+struct Pause {
+  std::uint32_t back;
+  std::uint32_t at;
+  double weighted;
+};
+
+/// The most frequent distance of the pauses from the token, kept when most of them agree.
+std::vector<Pause> agreeing(std::vector<Pause> pauses) {
+  std::map<std::uint32_t, std::size_t> votes;
+  for (const Pause& p : pauses) ++votes[p.back];
+  const auto best = std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; });
+  if (best == votes.end() || best->second * 2 < pauses.size()) return {};
+  std::erase_if(pauses, [&](const Pause& p) { return p.back != best->first; });
+  return pauses;
+}
+
+bool clear_begin(const std::vector<Operation>& list, std::uint32_t at) {
+  return begins_step(list[at].role) || (at > 0 && ends_step(list[at - 1].role));
+}
+
+/// Profilers that count steps record whole ones: then the first operation of the recording begins a step and the last
+/// ends one. nullopt unless the recording holds whole steps so counted; with it the weighted median gap.
+std::optional<std::pair<Begin, double>> begin_of_recording(const std::vector<Operation>& list,
+                                                           const std::vector<Token>& tokens,
+                                                           const std::vector<Member>& members) {
+  std::size_t m = 0;
+  for (std::size_t k = 1; k < members.size(); ++k)
+    if (tokens[members[k].token].at.front() < tokens[members[m].token].at.front()) m = k;
+  const std::vector<std::uint32_t>& at = tokens[members[m].token].at;
+  std::uint32_t origin = 0;
+  while (origin < at.front() && list[origin].role == Role::sync) ++origin;
+  const std::uint32_t back = at.front() - origin;
+  const double length = static_cast<double>(at.back() - at.front()) / static_cast<double>(at.size() - 1);
+  const double tail = static_cast<double>(list.size() - (at.back() - back));
+  if (back > length * 0.25 || std::abs(tail - length) > length * 0.02 + 2) return std::nullopt;
+  std::vector<double> weighted;
+  for (std::size_t k = 1; k < at.size(); ++k) {
+    const std::uint32_t i = at[k] - back;
+    if (at[k] < back + 1 || list[i].name != list[origin].name) continue;
+    weighted.push_back((static_cast<double>(list[i].at - list[i - 1].at) + 1000) *
+                       boundary_weight(list[i - 1].role, list[i].role));
+  }
+  if (weighted.size() * 3 < (at.size() - 1) * 2) return std::nullopt;
+  return std::pair(Begin{m, back, list[origin].name, 10, clear_begin(list, at.back() - back), true},
+                   median(std::move(weighted)));
+}
+
+/// Where a step begins: at the largest median launch gap that keeps its place between two tokens of the class. Gaps
+/// count more after what ends a step and before what begins one.
+Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& tokens,
+                 const std::vector<Member>& members) {
+  Begin begin;
+  std::vector<std::uint32_t> all;  // occurrences of any member: a begin is told by the first of them after it
+  for (const Member& member : members)
+    all.insert(all.end(), tokens[member.token].at.begin(), tokens[member.token].at.end());
+  std::ranges::sort(all);
+  double best = -1;
+  double second = 0;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const Token& right = tokens[members[m].token];
+    std::vector<Pause> pauses;
+    for (const std::uint32_t to : right.at) {
+      const auto here = std::ranges::lower_bound(all, to);
+      const std::uint32_t from = here == all.begin() ? 0 : *std::prev(here);
+      Pause pause{0, to, -1};
+      for (std::uint32_t i = from + 1; i <= to; ++i) {
+        if (list[i].role == Role::sync) continue;
+        const double weighted =
+            (static_cast<double>(list[i].at - list[i - 1].at) + 1000) * boundary_weight(list[i - 1].role, list[i].role);
+        if (weighted > pause.weighted) pause = {to - i, i, weighted};
+      }
+      if (pause.weighted >= 0) pauses.push_back(pause);
+    }
+    pauses = agreeing(std::move(pauses));
+    if (pauses.empty()) continue;
+    std::vector<double> weighted;
+    for (const Pause& p : pauses) weighted.push_back(p.weighted);
+    const double score = median(weighted);
+    if (score <= best) {
+      second = std::max(second, score);
+      continue;
+    }
+    second = best;
+    best = score;
+    const std::uint32_t at = pauses.back().at;
+    begin = {m, pauses.front().back, list[at].name, 10, clear_begin(list, at), false};
+  }
+  if (const std::optional<std::pair<Begin, double>> whole = begin_of_recording(list, tokens, members);
+      whole && whole->second * kWholeSteps > best) {
+    second = best;
+    best = whole->second * kWholeSteps;
+    begin = whole->first;
+  }
+  begin.gap_ratio = second > 0 ? best / second : 10;
+  return begin;
 }
 
 Wheel build_wheel(const std::vector<Operation>& list, const std::vector<Token>& tokens, const TokenClass& c) {
@@ -253,41 +385,16 @@ Wheel build_wheel(const std::vector<Operation>& list, const std::vector<Token>& 
   if (members.size() > kMaxMembers) members.resize(kMaxMembers);
   std::ranges::stable_sort(members, [](const Member& a, const Member& b) { return a.place < b.place; });
 
-  // The begin: the member before which the weighted median gap is largest.
-  std::size_t first = 0;
-  double best = -1;
-  double second = 0;
-  for (std::size_t m = 0; m < members.size(); ++m) {
-    const Token& token = tokens[members[m].token];
-    if (list[token.at.front()].role == Role::sync) continue;
-    std::vector<Ns> gaps;
-    std::array<std::size_t, static_cast<std::size_t>(Role::count_)> before{};
-    for (const std::uint32_t at : token.at)
-      if (at > 0) {
-        gaps.push_back(list[at].at - list[at - 1].at);
-        ++before[static_cast<std::size_t>(list[at - 1].role)];
-      }
-    if (gaps.empty()) continue;
-    const auto role_before = static_cast<Role>(std::ranges::max_element(before) - before.begin());
-    const double score =
-        (static_cast<double>(median(gaps)) + 1000) * boundary_weight(role_before, list[token.at.back()].role);
-    if (score > best * 1.0001) {
-      second = best;
-      best = score;
-      first = m;
-    } else if (score > second) {
-      second = score;
-    }
-  }
-  std::ranges::rotate(members, members.begin() + static_cast<std::ptrdiff_t>(first));
+  const Begin begin = find_begin(list, tokens, members);
+  std::ranges::rotate(members, members.begin() + static_cast<std::ptrdiff_t>(begin.member));
 
   Wheel wheel;
-  wheel.gap_ratio = second > 0 ? best / second : 10;
+  wheel.fits_recording = begin.fits_recording;
+  wheel.gap_ratio = begin.gap_ratio;
+  wheel.clear_begin = begin.clear;
+  wheel.back = begin.back;
+  wheel.first_name = begin.name;
   const Token& start = tokens[members.front().token];
-  {
-    const std::uint32_t at = start.at.back();
-    wheel.clear_begin = begins_step(list[at].role) || (at > 0 && ends_step(list[at - 1].role));
-  }
   std::vector<std::uint32_t> lengths;
   for (std::size_t i = 0; i + 1 < start.at.size(); ++i) lengths.push_back(start.at[i + 1] - start.at[i]);
   wheel.median_length = lengths.empty() ? 1 : static_cast<double>(median(lengths));
@@ -305,6 +412,25 @@ Wheel build_wheel(const std::vector<Operation>& list, const std::vector<Token>& 
   return wheel;
 }
 
+/// The begin of the step whose first token is operation `at`: as many operations earlier as usual, or beside that,
+/// where what usually runs first follows the largest gap, so that a lost operation does not move the begin.
+std::uint32_t begin_before(const std::vector<Operation>& list, const Wheel& wheel, std::uint32_t at,
+                           std::uint32_t least) {
+  if (wheel.back == 0) return at;
+  const std::uint32_t usual = std::max(least, at > wheel.back ? at - wheel.back : 0);
+  std::uint32_t best = std::min(usual, at);
+  Ns gap = -1;
+  for (std::uint32_t i = usual > least + 3 ? usual - 3 : least; i <= usual + 3 && i <= at; ++i) {
+    if (list[i].name != wheel.first_name) continue;
+    const Ns mine = i == 0 ? std::numeric_limits<Ns>::max() : list[i].at - list[i - 1].at;
+    if (mine > gap) {
+      gap = mine;
+      best = i;
+    }
+  }
+  return best;
+}
+
 /// Operations at which a cycle begins.
 std::vector<std::uint32_t> walk(const std::vector<Operation>& list, const Wheel& wheel) {
   std::vector<std::uint32_t> cuts;
@@ -320,7 +446,7 @@ std::vector<std::uint32_t> walk(const std::vector<Operation>& list, const Wheel&
       const double since = cuts.empty() ? 0 : static_cast<double>(i - cuts.back());
       const auto at = static_cast<std::uint32_t>(i);
       if (cuts.empty()) {
-        if (start) cuts.push_back(at), last = 0, seen_start = true;
+        if (start) cuts.push_back(begin_before(list, wheel, at, 0)), last = 0, seen_start = true;
         return;
       }
       if (start) {
@@ -329,8 +455,9 @@ std::vector<std::uint32_t> walk(const std::vector<Operation>& list, const Wheel&
           seen_start = true;
           return;
         }
-        if (at == cuts.back()) return;
-        cuts.push_back(at);
+        const std::uint32_t cut = begin_before(list, wheel, at, cuts.back() + 1);
+        if (cut <= cuts.back()) return;
+        cuts.push_back(cut);
         last = 0;
         seen_start = true;
         return;
@@ -338,8 +465,10 @@ std::vector<std::uint32_t> walk(const std::vector<Operation>& list, const Wheel&
       const bool wraps =
           last - place > places * 0.5 || (places < 4 && place <= last && since > wheel.median_length * 0.6);
       if (wraps) {
+        // The first token was lost: begin where it would have been.
         const std::uint32_t back = wheel.offset[found->second];
-        const std::uint32_t cut = back > 0 && back <= 8 && at + 1 - back > cuts.back() ? at + 1 - back : at;
+        const std::uint32_t first = back > 0 && back <= 8 && at + 1 - back > cuts.back() ? at + 1 - back : at;
+        const std::uint32_t cut = begin_before(list, wheel, first, cuts.back() + 1);
         if (cut > cuts.back()) cuts.push_back(cut);
         seen_start = false;
         last = place;
@@ -367,14 +496,21 @@ struct Choice {
   TokenClass step;
 };
 
+/// Keeps `step` in `choice` and notes whether a finer class repeats inside it: then it is no innermost repetition.
+void mark_nested(const std::vector<TokenClass>& classes, const TokenClass& step, Choice& choice) {
+  choice.step = step;
+  for (const TokenClass& c : classes)
+    if (c.count >= step.count * 3 && c.names >= 2 && c.regular && c.extent > 0.6) choice.step.nested = true;
+}
+
 std::optional<Choice> find_step(const std::vector<Operation>& list) {
   for (std::size_t n = std::min(list.size(), kFirstLook);; n = std::min(list.size(), n * 4)) {
     Choice choice;
     choice.tokens = count_tokens(list, n);
     const std::vector<TokenClass> classes = find_classes(choice.tokens, n);
     const TokenClass* step = choose(classes);
+    if (step != nullptr) mark_nested(classes, *step, choice);
     if (step != nullptr && (step->roles >= 4 || n == list.size())) {
-      choice.step = *step;
       return choice;
     }
     if (n == list.size()) return std::nullopt;
@@ -422,6 +558,12 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
           lane.track = trace.slices[trace.gpu[s.gpu].launcher].track;
       }
     }
+    // The last step reaches to the last launch, unless much more follows than a step.
+    if (lane.cuts.size() >= 2) {
+      const Operation& last = ranks[r].list.back();
+      const Ns usual = (lane.cuts.back().begin - lane.cuts.front().begin) / static_cast<Ns>(lane.cuts.size() - 1);
+      if (last.host_end - lane.cuts.back().begin < usual * 2) lane.cuts.back().end = last.host_end + 1;
+    }
     spread = std::max(spread, irregularity(ranks[r].list, cuts));
     if (cuts.front() > wheel.median_length * 0.2)
       cutting.notes.push_back(
@@ -435,20 +577,28 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
 
   const Slice& first = trace.slices[cutting.lanes.front().cuts.empty() ? 0 : list[walk(list, wheel).front()].slice];
   cutting.anchor = fmt::format("launches from \"{}\"", trace.name(first));
-  double period = step.roles >= 8 ? 0.97 : step.roles >= 6 ? 0.93 : step.roles >= 4 ? 0.8 : step.roles > 0 ? 0.4 : 0.25;
+  const bool known = step.roles >= 4 && step.ends;
+  double period = known && step.roles >= 8                                        ? 0.97
+                  : known && step.roles >= 6                                      ? 0.93
+                  : known || (step.backward && step.regular && step.extent > 0.9) ? 0.85
+                  : step.roles >= 4 || step.nested                                ? 0.5
+                  : step.roles > 0                                                ? 0.35
+                                                                                  : 0.25;
   if (step.count < 5) period -= 0.08;
   if (spread > 0.5) period *= 0.9;
   period *= std::min(1.0, 0.5 + step.alternation * 0.5);
   cutting.period_confidence = std::clamp(period, 0.05, 0.98);
-  double phase = wheel.clear_begin ? 0.9 : wheel.gap_ratio > 2 ? 0.5 : 0.3;
-  if (wheel.gap_ratio < 1.2) phase -= 0.15;
+  double phase = wheel.clear_begin ? 0.9 : wheel.fits_recording ? 0.8 : wheel.gap_ratio > 2 ? 0.5 : 0.3;
+  if (wheel.gap_ratio < 1.2 && !wheel.fits_recording) phase -= 0.15;
   cutting.phase_confidence = std::clamp(std::min(phase, cutting.period_confidence), 0.05, 0.95);
   cutting.reason = fmt::format(
       "{} things repeat together {} times, about {:.0f} GPU operations apart{}; a cycle begins where the launch gap is "
       "largest{}",
       step.members.size(), step.count, wheel.median_length,
-      step.roles >= 4 ? ", among them what a step does only once (input, loss, sampling, optimizer, copies to the host)"
-                      : ", but nothing among them tells a step from a part of one, such as a layer",
+      known ? ", among them what a step does only once (input, loss, sampling, optimizer, copies to the host)"
+      : step.backward && step.regular && step.extent > 0.9
+          ? ", a backward pass among them, and fill the recording"
+          : ", but nothing among them tells a step from a part of one, such as a layer",
       wheel.clear_begin ? ", where input begins or output ends" : "; a sequence alone has no natural beginning");
   return cutting;
 }

@@ -66,6 +66,7 @@ Result<Trace> load_run(const std::vector<std::string>& paths, const LoadOptions&
     for (unsigned t = 0; t < at_once; ++t) pool.emplace_back(work);
   }
   std::vector<Trace> traces;
+  traces.reserve(results.size());
   for (auto& result : results)
     if (result && !result->ok()) return std::move(*result).error();
   for (auto& result : results) traces.push_back(std::move(*result).value());

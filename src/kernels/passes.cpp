@@ -12,8 +12,8 @@ enum class Mark : std::uint8_t { none, weak_forward, forward, backward, optimize
 
 bool contains_folded(std::string_view text, std::string_view lower) {
   const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::search(text.begin(), text.end(), lower.begin(), lower.end(), [&](char a, char b) { return fold(a) == b; }) !=
-         text.end();
+  return std::search(text.begin(), text.end(), lower.begin(), lower.end(),
+                     [&](char a, char b) { return fold(a) == b; }) != text.end();
 }
 
 Mark mark_of_name(SliceClass slice_class, std::string_view name) {

@@ -1,4 +1,5 @@
-// The cycles (steps, iterations) of a run and how they were found. `cycles` fills it; `profile`, `kernels` and `report` use it.
+// The cycles (steps, iterations) of a run and how they were found. `cycles` fills it; `profile`, `kernels` and `report`
+// use it.
 #pragma once
 
 #include <cstdint>
@@ -27,30 +28,30 @@ struct Workload {
   std::int64_t decode_tokens = -1;   ///< of these in decode
 };
 
-/// The part of a cycle that one device saw: from the begin of the first GPU operation launched inside the cycle to that of
-/// the next cycle.
+/// The part of a cycle that one device saw: from the begin of the first GPU operation launched inside the cycle to that
+/// of the next cycle.
 struct DeviceWindow {
   std::int32_t device = -1;
   Ns begin = 0;
   Ns end = 0;
-  Ns busy = 0;                 ///< union of kernels, copies and sets inside the window
-  Ns idle = 0;                 ///< end - begin - busy
+  Ns busy = 0;  ///< union of kernels, copies and sets inside the window
+  Ns idle = 0;  ///< end - begin - busy
   std::uint64_t operations = 0;
 };
 
 struct Cycle {
-  std::uint32_t number = 0;    ///< 1-based, over all ranks the same number means the same step
-  std::uint16_t rank = 0;      ///< row of the trace's ranks
+  std::uint32_t number = 0;            ///< 1-based, over all ranks the same number means the same step
+  std::uint16_t rank = 0;              ///< row of the trace's ranks
   std::uint32_t process = 0xffffffff;  ///< row of the trace's processes, or none
   Phase phase = Phase::other;
   Workload workload;
-  Ns begin = 0;                ///< of the host window; without host data of the first GPU operation
-  Ns period = 0;               ///< to the begin of the next cycle; of the last cycle: to the end of its span
-  Ns span_begin = 0;           ///< first and last activity of the cycle
+  Ns begin = 0;       ///< of the host window; without host data of the first GPU operation
+  Ns period = 0;      ///< to the begin of the next cycle; of the last cycle: to the end of its span
+  Ns span_begin = 0;  ///< first and last activity of the cycle
   Ns span_end = 0;
-  Ns no_work = 0;              ///< part of the period in which nothing was to be done
-  bool partial = false;        ///< cut by the begin or the end of the recording
-  bool warm_up = false;        ///< longer than its successors for reasons of starting
+  Ns no_work = 0;        ///< part of the period in which nothing was to be done
+  bool partial = false;  ///< cut by the begin or the end of the recording
+  bool warm_up = false;  ///< longer than its successors for reasons of starting
   std::vector<DeviceWindow> devices;
 };
 

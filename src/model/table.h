@@ -1,5 +1,5 @@
-// A table as data: what a stage found, before anyone decides how it looks. report/ renders it for a terminal, as Markdown, CSV
-// and JSON.
+// A table as data: what a stage found, before anyone decides how it looks. report/ renders it for a terminal, as
+// Markdown, CSV and JSON.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace culprit::model {
 /// What a column holds; it decides alignment, formatting and the unit named in CSV and JSON.
 enum class ColumnType : std::uint8_t {
   text,
-  name,        ///< a function name from a trace: may be long, is shortened for people, never in CSV and JSON
-  count,       ///< integer
-  time,        ///< nanoseconds; shown as s/ms/us to people, as ns in CSV and JSON
-  percent,     ///< fraction 0..1; shown as percent
-  number,      ///< plain number with `precision` decimals
+  name,     ///< a function name from a trace: may be long, is shortened for people, never in CSV and JSON
+  count,    ///< integer
+  time,     ///< nanoseconds; shown as s/ms/us to people, as ns in CSV and JSON
+  percent,  ///< fraction 0..1; shown as percent
+  number,   ///< plain number with `precision` decimals
   bytes,
 };
 
 struct Column {
-  std::string title;   ///< heading for people ("Self CUDA %")
-  std::string key;     ///< snake_case key for JSON and CSV, unit included ("total_ns", "share")
+  std::string title;  ///< heading for people ("Self CUDA %")
+  std::string key;    ///< snake_case key for JSON and CSV, unit included ("total_ns", "share")
   ColumnType type = ColumnType::text;
   int precision = 3;
 };
@@ -32,10 +32,10 @@ using Cell = std::variant<std::monostate, std::string, std::int64_t, double>;
 
 struct Table {
   std::string title;
-  std::string key;     ///< name of the table in JSON
+  std::string key;  ///< name of the table in JSON
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::vector<std::string> notes;   ///< sentences below the table
+  std::vector<std::string> notes;  ///< sentences below the table
 };
 
 }  // namespace culprit::model

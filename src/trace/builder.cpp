@@ -199,21 +199,46 @@ void TraceBuilder::pair_async() {
 
 void TraceBuilder::link_launchers() {
   if (trace_.gpu.empty()) return;
-  tsl::hopscotch_map<std::uint32_t, SliceIndex> launchers;
+  const auto launches = [&](const Slice& slice) {
+    return slice.correlation != 0 && slice.gpu == kNone && is_host_api(trace_.slice_class(slice));
+  };
+  // Profilers number launches one after another, so a plain table of ids is small; where they do not, only ids that GPU
+  // work asks for are remembered.
+  std::uint32_t lowest = kNone;
+  std::uint32_t highest = 0;
+  for (std::size_t g = 0; g < trace_.gpu.size(); ++g) {
+    const std::uint32_t id = trace_.slices[trace_.gpu[g].slice].correlation;
+    if (id == 0) continue;
+    lowest = std::min(lowest, id);
+    highest = std::max(highest, id);
+  }
+  if (highest == 0) return;
+  const std::size_t range = std::size_t{highest} - lowest + 1;
+  const bool dense = range <= 4 * trace_.gpu.size() + 1024;
+  std::vector<SliceIndex> table(dense ? range : 0, kNone);
+  tsl::hopscotch_map<std::uint32_t, SliceIndex> sparse;
+  if (!dense)
+    for (std::size_t g = 0; g < trace_.gpu.size(); ++g)
+      sparse.try_emplace(trace_.slices[trace_.gpu[g].slice].correlation, kNone);
+  const auto launcher_of = [&](std::uint32_t id) -> SliceIndex* {
+    if (dense) return id < lowest || id > highest ? nullptr : &table[id - lowest];
+    auto it = sparse.find(id);
+    return it == sparse.end() ? nullptr : &it.value();
+  };
   for (std::size_t i = 0; i < trace_.slices.size(); ++i) {
     const Slice& slice = trace_.slices[i];
-    if (slice.correlation == 0 || slice.gpu != kNone || !is_host_api(trace_.slice_class(slice))) continue;
-    auto [it, fresh] = launchers.try_emplace(slice.correlation, static_cast<SliceIndex>(i));
+    if (!launches(slice)) continue;
+    SliceIndex* launcher = launcher_of(slice.correlation);
+    if (launcher == nullptr) continue;
     // A runtime call and the driver call inside it may share the id: the outer one launched.
-    if (!fresh) {
-      const Slice& known = trace_.slices[it->second];
-      if (slice.begin <= known.begin && slice.end() >= known.end()) it.value() = static_cast<SliceIndex>(i);
-    }
+    if (*launcher == kNone ||
+        (slice.begin <= trace_.slices[*launcher].begin && slice.end() >= trace_.slices[*launcher].end()))
+      *launcher = static_cast<SliceIndex>(i);
   }
   for (std::size_t g = 0; g < trace_.gpu.size(); ++g) {
-    const std::uint32_t correlation = trace_.slices[trace_.gpu[g].slice].correlation;
-    if (auto it = launchers.find(correlation); correlation != 0 && it != launchers.end())
-      trace_.gpu[g].launcher = it->second;
+    const std::uint32_t id = trace_.slices[trace_.gpu[g].slice].correlation;
+    if (id == 0) continue;
+    if (const SliceIndex* launcher = launcher_of(id)) trace_.gpu[g].launcher = *launcher;
   }
 }
 

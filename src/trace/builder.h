@@ -39,7 +39,7 @@ struct OpenEvent {
   TrackId track = 0;
   CategoryId category = 0;
   char phase = 'B';  ///< B E (same thread), b e n (asynchronous), s t f (flow)
-  std::uint32_t correlation = 0;
+  std::uint32_t correlation = 0;  ///< of a slice that begins here
 };
 
 class TraceBuilder {

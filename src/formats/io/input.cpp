@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
 namespace culprit::formats {
@@ -53,7 +54,7 @@ struct Input::State {
       const ssize_t n = ::read(fd, static_cast<char*>(buffer) + got, size - got);
       if (n < 0) {
         if (errno == EINTR) continue;
-        return input_error(std::string("cannot read: ") + std::strerror(errno), path);
+        return input_error(std::string("cannot read: ") + std::generic_category().message(errno), path);
       }
       if (n == 0) break;
       got += static_cast<std::size_t>(n);
@@ -187,7 +188,7 @@ Result<Input> Input::open(const std::string& path) {
   } else {
     state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (state->fd < 0)
-      return input_error(std::string("cannot open: ") + std::strerror(errno), path,
+      return input_error(std::string("cannot open: ") + std::generic_category().message(errno), path,
                          "check the name and the rights of the file");
     struct stat status {};
     if (::fstat(state->fd, &status) == 0) {

@@ -2,6 +2,7 @@
 // worker that read the chunk. The committing thread translates them, so that workers share nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,12 +47,19 @@ struct Batch {
   std::vector<TrackKey> new_tracks;
   std::vector<StringId> new_categories;
   Losses losses;
+  std::array<std::size_t, Losses::kReasons> first{};  ///< where in the text each reason was first met
+  std::size_t at = 0;                                 ///< where in the text the event at hand begins
   std::uint64_t events = 0;
   std::string host;  ///< last "hostname" argument seen
   Stop stop = Stop::complete;
   std::size_t stop_at = 0;  ///< offset in the text: after the array's end, or where the unfinished event begins
 
   void clear();
+  /// Counts a loss at the event at hand.
+  void lose(LossReason reason, std::uint64_t n = 1) {
+    if (n != 0 && losses[reason] == 0) first[static_cast<std::size_t>(reason)] = at;
+    losses.add(reason, n);
+  }
 };
 
 }  // namespace culprit::formats::kineto

@@ -88,7 +88,7 @@ void EventSink::hand_over(Batch& batch) {
 std::uint32_t EventSink::track(const Event& event, TrackKind kind, Batch& batch) {
   const Identity pid = identify(event.pid);
   const Identity tid = identify(event.tid);
-  if (!pid.valid || !tid.valid) batch.losses.add(LossReason::pid_invalid);
+  if (!pid.valid || !tid.valid) batch.lose(LossReason::pid_invalid);
   TrackKey key;
   key.pid = pid.number;
   key.tid = tid.number;
@@ -122,12 +122,12 @@ void EventSink::slice(const Event& event, Ns ts, Batch& batch) {
   if (!event.dur.empty()) {
     const auto parsed = parse_us(event.dur);
     if (!parsed || *parsed > kMaxDuration || *parsed < -kMaxDuration) {
-      batch.losses.add(LossReason::time_invalid);
+      batch.lose(LossReason::time_invalid);
       return;
     }
     duration = *parsed;
     if (duration < 0) {
-      batch.losses.add(LossReason::duration_negative);
+      batch.lose(LossReason::duration_negative);
       duration = 0;
     }
   }
@@ -140,7 +140,7 @@ void EventSink::slice(const Event& event, Ns ts, Batch& batch) {
   if (event.correlation > 0 && event.correlation <= std::numeric_limits<std::uint32_t>::max())
     slice.correlation = static_cast<std::uint32_t>(event.correlation);
   else if (event.correlation != 0)
-    batch.losses.add(LossReason::correlation_overflow);
+    batch.lose(LossReason::correlation_overflow);
   const SliceClass slice_class = classes_[slice.category];
   if (is_gpu_work(slice_class)) {
     GpuSlice gpu;
@@ -186,17 +186,17 @@ void EventSink::metadata(const Event& event, Batch& batch) {
 
 void EventSink::emit(const Event& event, Batch& batch) {
   ++batch.events;
-  if (event.bad_escape) batch.losses.add(LossReason::utf8_repaired);
+  if (event.bad_escape) batch.lose(LossReason::utf8_repaired);
   if (event.phase == 'M') return metadata(event, batch);
   if (!event.hostname.empty() && batch.host != event.hostname) batch.host = event.hostname;
 
   if (event.ts.empty() || event.ts == "null") {
-    batch.losses.add(LossReason::time_missing);
+    batch.lose(LossReason::time_missing);
     return;
   }
   const auto parsed = parse_us(event.ts);
   if (!parsed || *parsed > kMaxTime || *parsed < -kMaxTime) {
-    batch.losses.add(LossReason::time_invalid);
+    batch.lose(LossReason::time_invalid);
     return;
   }
   const Ns ts = *parsed;
@@ -204,12 +204,12 @@ void EventSink::emit(const Event& event, Batch& batch) {
 
   switch (event.phase) {
     case 'X':
-      if (!named) batch.losses.add(LossReason::name_invalid);
+      if (!named) batch.lose(LossReason::name_invalid);
       return slice(event, ts, batch);
     case 'B':
     case 'b':
     case 'n':
-      if (!named) batch.losses.add(LossReason::name_invalid);
+      if (!named) batch.lose(LossReason::name_invalid);
       [[fallthrough]];
     case 'E':
     case 'e':
@@ -218,12 +218,13 @@ void EventSink::emit(const Event& event, Batch& batch) {
     case 'f': {
       const bool flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
       // Kineto writes the arrow right behind the slice it starts or ends at; when both carry one number the correlation
-      // id already says what the arrow says.
-      if (flow && event.category == "ac2g" && !batch.slices.empty() && batch.slices.back().correlation != 0) {
-        std::uint32_t id = 0;
-        const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), id);
-        if (error == std::errc() && end == event.id.data() + event.id.size() && id == batch.slices.back().correlation)
-          return;
+      // id already says what the arrow says. At the begin of a piece that slice is in the piece before: the joining
+      // decides.
+      std::uint32_t arrow = 0;
+      if (flow && event.category == "ac2g") {
+        const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), arrow);
+        if (error != std::errc() || end != event.id.data() + event.id.size()) arrow = 0;
+        if (arrow != 0 && !batch.slices.empty() && batch.slices.back().correlation == arrow) return;
       }
       OpenEvent open;
       open.at = ts;
@@ -236,15 +237,16 @@ void EventSink::emit(const Event& event, Batch& batch) {
                                        flow ? 0 : XXH3_64bits(event.category.data(), event.category.size()));
       if (event.correlation > 0 && event.correlation <= std::numeric_limits<std::uint32_t>::max())
         open.correlation = static_cast<std::uint32_t>(event.correlation);
+      if (flow) open.correlation = batch.slices.empty() ? arrow : 0;
       batch.open.push_back(open);
       return;
     }
     case 'C': {
-      if (!named) batch.losses.add(LossReason::name_invalid);
+      if (!named) batch.lose(LossReason::name_invalid);
       const std::uint32_t where = track(event, TrackKind::thread, batch);
       for (const auto& [key, value] : event.values) {
         if (!value) {
-          batch.losses.add(LossReason::counter_value_invalid);
+          batch.lose(LossReason::counter_value_invalid);
           continue;
         }
         scratch_ = event.name.value_or("(no name)");
@@ -261,7 +263,7 @@ void EventSink::emit(const Event& event, Batch& batch) {
       return;
     }
     default:
-      batch.losses.add(LossReason::phase_unknown);
+      batch.lose(LossReason::phase_unknown);
   }
 }
 

@@ -29,6 +29,7 @@ void Batch::clear() {
   losses = {};
   events = 0;
   host.clear();
+  at = 0;
   stop = Stop::complete;
   stop_at = 0;
 }
@@ -171,8 +172,9 @@ bool take_arguments(value& v, Event& event) {
   if (v.get_object().get(object)) return false;
   for (auto field : object) {
     if (field.error()) return false;
-    const char* key = field.key().value_unsafe().raw();
-    value item = field.value().value_unsafe();
+    auto&& member = std::move(field).value_unsafe();
+    const char* key = member.key().raw();
+    value& item = member.value();
     if (key[0] == 'a' && is_key(key, "args\"")) {
       if (auto text = text_of(item, event)) event.nested_args = *text;
       continue;
@@ -186,8 +188,9 @@ bool take_arguments(value& v, Event& event) {
 bool take_event(simdjson::ondemand::object& object, Event& e) {
   for (auto field : object) {
     if (field.error()) return false;
-    const char* key = field.key().value_unsafe().raw();
-    value v = field.value().value_unsafe();
+    auto&& member = std::move(field).value_unsafe();
+    const char* key = member.key().raw();
+    value& v = member.value();
     switch (key[0]) {
       case 'p':
         if (is_key(key, "ph\"")) {
@@ -257,11 +260,11 @@ struct Extractor::State {
           good = false;
           break;
         }
-        value item = field.value().value_unsafe();
-        take_argument(field.key().value_unsafe().raw(), item, e);
+        auto&& member = std::move(field).value_unsafe();
+        take_argument(member.key().raw(), member.value(), e);
       }
     }
-    if (!good) batch.losses.add(LossReason::nested_args_invalid);
+    if (!good) batch.lose(LossReason::nested_args_invalid);
   }
 
   void emit(Batch& batch) {
@@ -287,11 +290,11 @@ struct Extractor::State {
       value v;
       if (element.get(v)) return emitted ? scan_event({text, size}, begin, size).end : begin;
       const std::string_view token = v.raw_json_token();
-      begin = static_cast<std::size_t>(token.data() - text);
+      begin = batch.at = static_cast<std::size_t>(token.data() - text);
       emitted = false;
       if (token.front() != '{') {
         ++batch.events;
-        batch.losses.add(LossReason::event_not_object);
+        batch.lose(LossReason::event_not_object);
         continue;
       }
       simdjson::ondemand::object object;
@@ -342,6 +345,7 @@ struct Extractor::State {
         ++at;
         continue;
       }
+      batch.at = at;
       if (c == '{') {
         // Without budget only what lies before the next likely event is looked at.
         const std::size_t next = budget == 0 ? next_event(view, at + 1) : npos;
@@ -354,21 +358,21 @@ struct Extractor::State {
         const bool unfinished = span.state == EventSpan::State::unfinished;
         const std::size_t resume = unfinished && ending == Ending::more_follows ? npos : next_event(view, at + 1);
         if (unfinished && resume == npos) {
-          if (ending == Ending::last) batch.losses.add(LossReason::truncated_tail);
+          if (ending == Ending::last) batch.lose(LossReason::truncated_tail);
           batch.stop = Stop::unfinished;
           batch.stop_at = at;
           return;
         }
         ++batch.events;
-        batch.losses.add(LossReason::event_malformed);
+        batch.lose(LossReason::event_malformed);
         const std::size_t stop = resume != npos ? resume : span.state == EventSpan::State::closed ? span.end : size;
-        batch.losses.add(LossReason::text_after_damage, stop - at);
+        batch.lose(LossReason::text_after_damage, stop - at);
         at = stop;
         continue;
       }
       // Something that is no object: skip to the next likely event or structural end.
       ++batch.events;
-      batch.losses.add(LossReason::event_not_object);
+      batch.lose(LossReason::event_not_object);
       const std::size_t next = view.find_first_of(",]{", at);
       at = next == npos ? size : next;
     }
@@ -387,8 +391,8 @@ void Extractor::extract(char* text, std::size_t size, Ending ending, Batch& batc
   std::size_t at = s.fast(text, size, batch, refused);
   if (refused) {
     const Repairs repairs = repair(text, size);
-    batch.losses.add(LossReason::utf8_repaired, repairs.utf8);
-    batch.losses.add(LossReason::control_repaired, repairs.control);
+    batch.lose(LossReason::utf8_repaired, repairs.utf8);
+    batch.lose(LossReason::control_repaired, repairs.control);
     at = repairs.utf8 + repairs.control != 0 ? s.fast(text, size, batch, refused) : 0;
     if (refused) at = 0;
   }

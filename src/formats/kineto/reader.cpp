@@ -28,6 +28,7 @@ struct Chunk {
   std::unique_ptr<char[]> buffer;
   std::size_t capacity = 0;
   std::size_t size = 0;
+  std::uint64_t offset = 0;  // of the text in the whole text
   bool last = false;
   bool extracted = false;
   std::size_t worker = 0;
@@ -52,7 +53,7 @@ struct Chunk {
   }
 };
 
-/// Chunks on their way: free -> filled by the reading thread -> extracted by a worker -> taken in order by the caller.
+/// Chunks on their way: free -> filled and extracted by a worker -> taken in order by the calling thread.
 class Conveyor {
  public:
   explicit Conveyor(std::size_t chunks) : chunks_(chunks) {
@@ -61,40 +62,27 @@ class Conveyor {
 
   Chunk* take_free() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !free_.empty() || stopped_; });
-    if (stopped_) return nullptr;
+    changed_.wait(lock, [&] { return !free_.empty(); });
     Chunk* chunk = free_.front();
     free_.pop_front();
     return chunk;
   }
+  /// Fixes the place of `chunk` in the order; called in the order of the text.
   void filled(Chunk* chunk) {
     const std::lock_guard lock(mutex_);
-    todo_.push_back(chunk);
     order_.push_back(chunk);
-    changed_.notify_all();
-  }
-  void reader_done() {
-    const std::lock_guard lock(mutex_);
-    reader_done_ = true;
-    changed_.notify_all();
-  }
-  Chunk* take_todo() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !todo_.empty() || reader_done_ || stopped_; });
-    if (todo_.empty() || stopped_) return nullptr;
-    Chunk* chunk = todo_.front();
-    todo_.pop_front();
-    return chunk;
+    all_filled_ = chunk->last;
   }
   void extracted(Chunk* chunk) {
     const std::lock_guard lock(mutex_);
     chunk->extracted = true;
     changed_.notify_all();
   }
+  /// The next chunk in order once it is extracted; nullptr after the last one.
   Chunk* take_extracted() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return order_.empty() ? reader_done_ : order_.front()->extracted; });
-    if (order_.empty()) return nullptr;
+    if (order_.empty() && all_filled_) return nullptr;
+    changed_.wait(lock, [&] { return !order_.empty() && order_.front()->extracted; });
     Chunk* chunk = order_.front();
     order_.pop_front();
     return chunk;
@@ -105,90 +93,82 @@ class Conveyor {
     free_.push_back(chunk);
     changed_.notify_all();
   }
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Chunk> chunks_;
-  std::deque<Chunk*> free_, todo_, order_;
-  bool reader_done_ = false;
-  bool stopped_ = false;
+  std::deque<Chunk*> free_, order_;
+  bool all_filled_ = false;
 };
 
-/// The reading thread: cuts the text behind the envelope's begin into chunks.
-struct Cutter {
-  Input& input;
-  Conveyor& conveyor;
-  std::size_t piece_bytes;
-  std::string carry;
-  Losses losses;
-  std::optional<Error> error;
-  std::uint64_t text_bytes = 0;
-  std::atomic<std::uint64_t> consumed{0};
+/// Cuts the text behind the envelope's begin into chunks, one after another.
+class Cutter {
+ public:
+  Cutter(Input& input, std::size_t piece_bytes, std::string start, std::uint64_t start_bytes)
+      : input_(input), piece_bytes_(piece_bytes), carry_(std::move(start)), text_bytes_(start_bytes) {}
 
-  void run() {
+  /// Fills `chunk` up to a likely boundary; the last chunk takes what is left and sets `last`.
+  void fill(Chunk& chunk) {
+    chunk.reserve(std::max(piece_bytes_, carry_.size()));
+    std::memcpy(chunk.text(), carry_.data(), carry_.size());
+    chunk.size = carry_.size();
+    chunk.offset = text_bytes_ - carry_.size();
+    carry_.clear();
+    std::size_t cut = npos;
     bool skipping = false;  // inside an event that is too large
-    for (bool end = false; !end;) {
-      Chunk* chunk = conveyor.take_free();
-      if (chunk == nullptr) break;
-      chunk->reserve(std::max(piece_bytes, carry.size()));
-      std::memcpy(chunk->text(), carry.data(), carry.size());
-      chunk->size = carry.size();
-      carry.clear();
-      std::size_t cut = npos;
-      for (;;) {
-        auto n = input.read(chunk->text() + chunk->size, chunk->capacity - chunk->size);
-        if (!n) {
-          error = n.error();
-          end = true;
-          break;
-        }
-        chunk->size += *n;
-        text_bytes += *n;
-        consumed = input.consumed_bytes();
-        end = chunk->size < chunk->capacity;
-        if (skipping) {
-          const std::size_t next = next_event(chunk->view(), 0);
-          if (next == npos && !end) {
-            losses.add(LossReason::text_after_damage, chunk->size);
-            chunk->size = 0;
-            continue;
-          }
-          const std::size_t from = next == npos ? chunk->size : next;
-          losses.add(LossReason::text_after_damage, from);
-          std::memmove(chunk->text(), chunk->text() + from, chunk->size - from);
-          chunk->size -= from;
-          skipping = false;
-          if (!end) continue;
-        }
-        if (end) break;
-        cut = last_boundary(chunk->view());
-        if (cut != npos && cut > 0) break;
-        if (chunk->capacity >= kMaxEvent) {
-          losses.add(LossReason::event_too_large);
-          losses.add(LossReason::text_after_damage, chunk->size);
-          chunk->size = 0;
-          skipping = true;
-          continue;
-        }
-        chunk->reserve(std::min(2 * chunk->capacity, kMaxEvent));
+    while (cut == npos) {
+      auto n = input_.read(chunk.text() + chunk.size, chunk.capacity - chunk.size);
+      if (!n) {
+        error_ = n.error();
+        chunk.last = true;
+        return;
       }
-      if (!end) {
-        carry.assign(chunk->view().substr(cut));
-        std::size_t stop = cut;
-        while (chunk->text()[stop - 1] != ',') --stop;
-        chunk->size = stop - 1;
+      chunk.size += *n;
+      text_bytes_ += *n;
+      consumed_ = input_.consumed_bytes();
+      chunk.last = chunk.size < chunk.capacity;
+      if (skipping) {
+        const std::size_t next = next_event(chunk.view(), 0);
+        const std::size_t from = next == npos ? chunk.size : next;
+        losses_.add(LossReason::text_after_damage, from);
+        chunk.offset = text_bytes_ - chunk.size + from;
+        std::memmove(chunk.text(), chunk.text() + from, chunk.size - from);
+        chunk.size -= from;
+        skipping = next == npos;
+        if (!chunk.last) continue;
       }
-      chunk->last = end;
-      conveyor.filled(chunk);
+      if (chunk.last) return;
+      cut = last_boundary(chunk.view());
+      if (cut != npos) break;
+      if (chunk.capacity >= kMaxEvent) {
+        const std::string place = fmt::format("{}: byte {}", input_.path(), chunk.offset);
+        losses_.add(LossReason::event_too_large, 1, place);
+        losses_.add(LossReason::text_after_damage, chunk.size, place);
+        chunk.size = 0;
+        skipping = true;
+      } else {
+        chunk.reserve(std::min(2 * chunk.capacity, kMaxEvent));
+      }
     }
-    conveyor.reader_done();
+    carry_.assign(chunk.view().substr(cut));
+    while (chunk.text()[cut - 1] != ',') --cut;
+    chunk.size = cut - 1;
   }
+
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] const Losses& losses() const { return losses_; }
+  [[nodiscard]] std::uint64_t text_bytes() const { return text_bytes_; }
+  [[nodiscard]] std::uint64_t consumed() const { return consumed_; }
+
+ private:
+  Input& input_;
+  std::size_t piece_bytes_;
+  std::string carry_;  // what was read behind the last cut
+  std::uint64_t text_bytes_;
+  std::atomic<std::uint64_t> consumed_{0};
+  Losses losses_;
+  std::optional<Error> error_;
 };
 
 /// Numbers of one worker in terms of the trace.
@@ -212,7 +192,7 @@ class Joiner {
       return;
     }
     if (pending_.empty()) {
-      apply(chunk.batch, translations_[chunk.worker], chunk.view());
+      apply(chunk.batch, translations_[chunk.worker], chunk.view(), chunk.offset);
     } else {
       // Read from a wrong begin: only what was repaired in the text itself still counts.
       for (LossReason repaired : {LossReason::utf8_repaired, LossReason::control_repaired})
@@ -228,8 +208,8 @@ class Joiner {
     } else if (pending_.size() < before) {
       next_try_ = 0;
     } else if (before > kMaxEvent) {
-      builder_.losses().add(LossReason::event_too_large);
-      builder_.losses().add(LossReason::text_after_damage, before);
+      builder_.losses().add(LossReason::event_too_large, 1, place(pending_offset_));
+      builder_.losses().add(LossReason::text_after_damage, before, place(pending_offset_));
       pending_.clear();
       next_try_ = 0;
     } else {
@@ -251,6 +231,15 @@ class Joiner {
       if (name != 0) t.categories.push_back(builder_.category(builder_.trace().strings[t.strings[name]]));
   }
 
+  [[nodiscard]] std::string place(std::uint64_t offset) { return fmt::format("{}: byte {}", builder_.rank().path, offset); }
+
+  void count(const Batch& batch, std::uint64_t offset) {
+    if (batch.losses.total() == 0) return;
+    for (std::size_t i = 0; i < Losses::kReasons; ++i)
+      if (const auto reason = static_cast<LossReason>(i); batch.losses[reason] != 0)
+        builder_.losses().add(reason, batch.losses[reason], place(offset + batch.first[i]));
+  }
+
   void retry(Ending ending) {
     const std::size_t size = pending_.size();
     std::string text;
@@ -261,10 +250,12 @@ class Joiner {
     own_.extract(text.data() + 1, size, ending, own_batch_);
     pending_.clear();
     learn(own_batch_, translations_.back());
-    apply(own_batch_, translations_.back(), std::string_view(text).substr(1, size));
+    apply(own_batch_, translations_.back(), std::string_view(text).substr(1, size), pending_offset_);
   }
 
-  void apply(const Batch& batch, const Translation& t, std::string_view text) {
+  void apply(const Batch& batch, const Translation& t, std::string_view text, std::uint64_t offset) {
+    Trace& trace = builder_.trace();
+    const std::uint32_t before = trace.slices.empty() ? 0 : trace.slices.back().correlation;
     for (Slice slice : batch.slices) {
       slice.name = t.strings[slice.name];
       slice.track = t.tracks[slice.track];
@@ -281,12 +272,13 @@ class Joiner {
         builder_.add(slice);
     }
     for (OpenEvent open : batch.open) {
+      const bool flow = open.phase == 's' || open.phase == 't' || open.phase == 'f';
+      if (flow && open.correlation != 0 && open.correlation == before) continue;  // says what the slice before it says
       open.name = t.strings[open.name];
       open.track = t.tracks[open.track];
       open.category = t.categories[open.category];
       builder_.add(open);
     }
-    Trace& trace = builder_.trace();
     for (const Instant& instant : batch.instants)
       builder_.add(Instant{instant.at, t.strings[instant.name], t.tracks[instant.track]});
     for (const CounterEvent& counter : batch.counters) {
@@ -308,7 +300,7 @@ class Joiner {
           break;
       }
     }
-    builder_.losses().merge(batch.losses);
+    count(batch, offset);
     Rank& rank = builder_.rank();
     rank.events += batch.events;
     if (!batch.host.empty()) rank.host = batch.host;
@@ -318,6 +310,7 @@ class Joiner {
       envelope_.feed(text.substr(batch.stop_at));
     } else if (batch.stop == Stop::unfinished) {
       pending_.assign(text.substr(batch.stop_at));
+      pending_offset_ = offset + batch.stop_at;
     }
   }
 
@@ -327,6 +320,7 @@ class Joiner {
   Extractor own_;
   Batch own_batch_;
   std::string pending_;  // text that ended inside an event, waiting for what follows
+  std::uint64_t pending_offset_ = 0;
   std::size_t next_try_ = 0;
   bool in_epilogue_ = false;
 };
@@ -378,44 +372,48 @@ Result<Trace> read(Input input, const ReadOptions& options) {
   auto rest = read_prologue(input, envelope, prologue_bytes);
   if (!rest) return rest.error();
 
-  const std::size_t workers = std::max(1U, options.workers);
-  Conveyor conveyor(workers + 3);
-  Cutter cutter{.input = input,
-                .conveyor = conveyor,
-                .piece_bytes = std::max<std::size_t>(options.piece_bytes, 16),
-                .carry = std::move(*rest),
-                .losses = {},
-                .error = {},
-                .text_bytes = prologue_bytes};
+  // Inflating alternates with extracting, so compressed text wants two hands even where one is asked for.
+  const std::size_t workers = std::max(input.compression() == Compression::none ? 1U : 2U, options.workers);
+  Conveyor conveyor(2 * workers + 1);
+  Cutter cutter(input, std::max<std::size_t>(options.piece_bytes, 16), std::move(*rest), prologue_bytes);
   Joiner joiner(builder, envelope, workers);
   std::vector<Extractor> extractors(workers);  // own the names that batches refer to, so they outlive the joining
   {
-    std::vector<std::jthread> threads;
-    threads.emplace_back([&] { cutter.run(); });
-    for (std::size_t w = 0; w < workers; ++w)
-      threads.emplace_back([&, w] {
-        while (Chunk* chunk = conveyor.take_todo()) {
+    std::mutex cutting;
+    bool all_cut = false;
+    const auto work = [&](std::size_t w) {
+      for (;;) {
+        Chunk* chunk = nullptr;
+        {
+          const std::lock_guard lock(cutting);
+          if (all_cut) return;
+          chunk = conveyor.take_free();
+          cutter.fill(*chunk);
           chunk->worker = w;
-          extractors[w].extract(chunk->text(), chunk->size, Ending::more_follows, chunk->batch);
-          conveyor.extracted(chunk);
+          all_cut = chunk->last;
+          conveyor.filled(chunk);
         }
-      });
+        extractors[w].extract(chunk->text(), chunk->size, Ending::more_follows, chunk->batch);
+        conveyor.extracted(chunk);
+      }
+    };
+    std::vector<std::jthread> threads;
+    for (std::size_t w = 0; w < workers; ++w) threads.emplace_back(work, w);
     while (Chunk* chunk = conveyor.take_extracted()) {
       joiner.take(*chunk);
       conveyor.recycle(chunk);
-      if (options.progress) options.progress(cutter.consumed);
+      if (options.progress) options.progress(cutter.consumed());
     }
-    conveyor.stop();
   }
-  if (cutter.error) return *cutter.error;
+  if (cutter.error()) return *cutter.error();
 
   Losses& losses = builder.losses();
-  losses.merge(cutter.losses);
+  losses.merge(cutter.losses());
   if (!input.damage().empty()) losses.add(LossReason::compressed_damage, 1, input.damage());
   const bool cut = !envelope.bare_array() && (!joiner.array_ended() || envelope.state() != Envelope::State::done);
   if (cut && losses[LossReason::truncated_tail] == 0) losses.add(LossReason::truncated_tail);
   for (const auto& [key, json] : envelope.members()) apply_member(key, json, builder.trace());
-  builder.rank().text_bytes = cutter.text_bytes;
+  builder.rank().text_bytes = cutter.text_bytes();
   if (builder.rank().input_bytes == 0) builder.rank().input_bytes = input.consumed_bytes();
   return std::move(builder).finish();
 }

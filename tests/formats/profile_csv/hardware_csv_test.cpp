@@ -55,7 +55,7 @@ TEST(HardwareCsv, DamagedCellsAreCounted) {
             row("CAT_XPU", kHost, R"({"macro":{"index":1e300,"memory_capacity":-1}})"));
   EXPECT_EQ(hardware.bad_rows, 2u);
   EXPECT_TRUE(hardware.device_memory_bytes.empty());
-  EXPECT_EQ(hardware.hosts["h"].cores, 0);
+  EXPECT_EQ(hardware.hosts.at("h").cores, 0);
 }
 
 TEST(HardwareCsv, AnotherTableIsRefused) {

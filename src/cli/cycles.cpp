@@ -1,0 +1,105 @@
+#include "cycles/find.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "core/escape.h"
+#include "report/cycles_report.h"
+#include "report/render.h"
+
+namespace culprit::cli {
+
+namespace {
+
+struct CyclesOptions {
+  std::vector<std::string> files;
+  unsigned threads = 0;
+  std::string anchor;
+  std::string phase;
+  unsigned skip = 0;
+  OutputOptions output;
+};
+
+const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::prefill},
+                                                     {"decode", model::Phase::decode},
+                                                     {"mixed", model::Phase::mixed},
+                                                     {"train_step", model::Phase::train_step},
+                                                     {"other", model::Phase::other}};
+
+std::string json_of(const CyclesOptions& options, const Trace& trace, const model::Cycles& cycles,
+                    const model::Table& table) {
+  std::string files;
+  for (const std::string& file : options.files)
+    files += fmt::format("{}\"{}\"", files.empty() ? "" : ", ", escape_json(file));
+  return fmt::format("{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n{},\n\"losses\": {},\n\"tables\": {}\n}}\n",
+                     CULPRIT_VERSION, files, report::cycles_json_members(cycles), losses_json(trace.losses),
+                     report::render_json({&table, 1}));
+}
+
+Result<int> run_cycles(const CyclesOptions& options) {
+  const auto output = resolve_output(options.output, options.files);
+  if (!output) return output.error();
+  auto trace = load_with_progress(options.files, options.threads);
+  if (!trace) return trace.error();
+  cycles::FindOptions find;
+  find.anchor = options.anchor;
+  find.skip = options.skip;
+  if (!options.phase.empty()) find.phase = kPhases.at(options.phase);
+  const auto found = cycles::find_cycles(*trace, order_slices(*trace), find);
+  if (!found) return found.error();
+
+  const model::Cycles& cycles = found->cycles;
+  model::Table table = report::cycles_table(cycles);
+  if (auto note = loss_note(trace->losses)) table.notes.push_back(std::move(*note));
+  std::string text;
+  switch (output->format) {
+    case OutputFormat::terminal:
+      text = report::cycles_heading(cycles);
+      if (cycles.cycles.empty()) break;
+      text += "\n";
+      text += report::render_terminal({&table, 1}, {report::Look::plain, output->color, 100});
+      text += report::period_plot(report::period_distributions(cycles));
+      break;
+    case OutputFormat::markdown:
+      table.notes.insert(table.notes.begin(), report::cycles_heading(cycles));
+      text = report::render_markdown({&table, 1});
+      if (const std::string plot = report::period_plot(report::period_distributions(cycles)); !plot.empty())
+        text += "\n```text" + plot + "```\n";
+      break;
+    case OutputFormat::csv:
+      text = report::render_csv({&table, 1});
+      break;
+    case OutputFormat::json:
+      text = json_of(options, *trace, cycles, table);
+      break;
+  }
+  if (Status status = write_output(*output, text); !status) return status.error();
+  return kFine;
+}
+
+}  // namespace
+
+void add_cycles(CLI::App& app, Invocation& invocation) {
+  auto* verb =
+      app.add_subcommand("cycles", "steps of a run: begin, period, phase, device busy and idle, and how found");
+  auto options = std::make_shared<CyclesOptions>();
+  add_input_options(*verb, options->files, options->threads);
+  verb->add_option("--anchor", options->anchor, "marker or function that begins every cycle (default: found)")
+      ->type_name("NAME");
+  verb->add_option("--phase", options->phase, "only cycles of a phase: prefill, decode, mixed, train_step, other")
+      ->check(one_of({"prefill", "decode", "mixed", "train_step", "other"}));
+  verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")
+      ->check(in_range(0, 1e9))
+      ->type_name("N");
+  add_output_options(*verb, options->output);
+  verb->footer(help_footer("culprit cycles rank0.json.gz rank1.json.gz --phase decode --skip 3"));
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_cycles(*options); }; });
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,191 @@
+#include "report/cycles_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "core/escape.h"
+
+namespace culprit::report {
+
+namespace {
+
+constexpr std::size_t kBins = 12;
+constexpr std::size_t kBarWidth = 48;
+constexpr std::array kPhases = {model::Phase::prefill, model::Phase::decode, model::Phase::mixed,
+                                model::Phase::train_step, model::Phase::other};
+
+model::Cell known(std::int64_t value) { return value < 0 ? model::Cell{} : model::Cell{value}; }
+
+std::string marks_of(const model::Cycle& cycle) {
+  std::string marks = cycle.partial ? "partial" : "";
+  if (cycle.warm_up) marks += marks.empty() ? "warm-up" : ", warm-up";
+  return marks;
+}
+
+std::vector<model::Cell> row_of(const model::Cycle& c, Ns origin, const model::DeviceWindow* device) {
+  std::vector<model::Cell> row = {static_cast<std::int64_t>(c.number),
+                                  static_cast<std::int64_t>(c.rank),
+                                  std::string(to_string(c.phase)),
+                                  known(c.workload.batch),
+                                  known(c.workload.tokens),
+                                  c.begin - origin,
+                                  c.period,
+                                  c.span_end - c.span_begin,
+                                  c.no_work};
+  if (device != nullptr) {
+    row.insert(row.end(), {static_cast<std::int64_t>(device->device), static_cast<std::int64_t>(device->operations),
+                           device->end - device->begin, device->busy, device->idle});
+  } else {
+    row.resize(row.size() + 5);
+  }
+  row.emplace_back(marks_of(c));
+  return row;
+}
+
+Ns origin_of(const model::Cycles& cycles) {
+  Ns origin = 0;
+  for (std::size_t i = 0; i < cycles.cycles.size(); ++i)
+    origin = i == 0 ? cycles.cycles[i].begin : std::min(origin, cycles.cycles[i].begin);
+  return origin;
+}
+
+}  // namespace
+
+std::string_view to_string(model::Phase phase) {
+  switch (phase) {
+    case model::Phase::prefill:
+      return "prefill";
+    case model::Phase::decode:
+      return "decode";
+    case model::Phase::mixed:
+      return "mixed";
+    case model::Phase::train_step:
+      return "train_step";
+    case model::Phase::other:
+      break;
+  }
+  return "other";
+}
+
+std::string_view to_string(model::CycleMethod method) {
+  switch (method) {
+    case model::CycleMethod::marker:
+      return "marker";
+    case model::CycleMethod::host_function:
+      return "host_function";
+    case model::CycleMethod::launch_sequence:
+      return "launch_sequence";
+    case model::CycleMethod::none:
+      break;
+  }
+  return "none";
+}
+
+model::Table cycles_table(const model::Cycles& cycles) {
+  using enum model::ColumnType;
+  model::Table table;
+  table.key = "cycles";
+  table.columns = {
+      {"Cycle", "number", count},       {"Rank", "rank", count},          {"Phase", "phase", text},
+      {"Batch", "batch", count},        {"Tokens", "tokens", count},      {"Begin", "begin_ns", time},
+      {"Period", "period_ns", time},    {"Span", "span_ns", time},        {"No work", "no_work_ns", time},
+      {"Device", "device", count},      {"GPU ops", "operations", count}, {"Window", "device_window_ns", time},
+      {"Busy", "device_busy_ns", time}, {"Idle", "device_idle_ns", time}, {"Marks", "marks", text}};
+  const Ns origin = origin_of(cycles);
+  for (const model::Cycle& cycle : cycles.cycles) {
+    if (cycle.devices.empty()) table.rows.push_back(row_of(cycle, origin, nullptr));
+    for (const model::DeviceWindow& device : cycle.devices) table.rows.push_back(row_of(cycle, origin, &device));
+  }
+  table.notes = cycles.notes;
+  return table;
+}
+
+std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles) {
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> last;
+  for (const model::Cycle& c : cycles.cycles) {
+    std::uint32_t& number = last[{c.rank, c.process}];
+    number = std::max(number, c.number);
+  }
+  std::vector<PeriodDistribution> out;
+  for (const model::Phase phase : kPhases) {
+    PeriodDistribution d;
+    d.phase = phase;
+    for (const model::Cycle& c : cycles.cycles)
+      if (c.phase == phase && !c.partial && !c.warm_up && c.number != last[{c.rank, c.process}])
+        d.periods.push_back(c.period);
+    if (d.periods.empty()) continue;
+    std::ranges::sort(d.periods);
+    out.push_back(std::move(d));
+  }
+  return out;
+}
+
+Ns quantile(std::span<const Ns> sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + std::llround((at - static_cast<double>(low)) * static_cast<double>(sorted[high] - sorted[low]));
+}
+
+std::string cycles_heading(const model::Cycles& cycles) {
+  if (cycles.method == model::CycleMethod::none)
+    return fmt::format("No cycles found: {}\n", escape_terminal(cycles.reason));
+  std::string how = cycles.method == model::CycleMethod::marker          ? "marker"
+                    : cycles.method == model::CycleMethod::host_function ? "host function"
+                                                                         : "sequence of launches";
+  return fmt::format(
+      "Found by {}: {}\nConfidence: {:.0f}% that a cycle is one step, {:.0f}% that a step begins where the cycle does\n"
+      "Reason: {}\n",
+      how, shorten(escape_terminal(cycles.anchor), 160), cycles.period_confidence * 100, cycles.phase_confidence * 100,
+      escape_terminal(cycles.reason));
+}
+
+std::string period_plot(const std::vector<PeriodDistribution>& distributions) {
+  std::string out;
+  for (const PeriodDistribution& d : distributions) {
+    const Ns low = d.periods.front();
+    const Ns high = d.periods.back();
+    out += fmt::format("\nPeriods, {}: {} cycle{}, p50 {}, p90 {}, p99 {}\n", to_string(d.phase), d.periods.size(),
+                       d.periods.size() == 1 ? "" : "s", format_duration(quantile(d.periods, 0.5)),
+                       format_duration(quantile(d.periods, 0.9)), format_duration(quantile(d.periods, 0.99)));
+    const std::size_t bins = high > low ? std::min<std::size_t>(kBins, d.periods.size()) : 1;
+    const double width = std::max(1.0, static_cast<double>(high - low) / static_cast<double>(bins));
+    std::vector<std::size_t> counts(bins, 0);
+    for (const Ns p : d.periods)
+      ++counts[std::min(bins - 1, static_cast<std::size_t>(static_cast<double>(p - low) / width))];
+    const std::size_t most = *std::ranges::max_element(counts);
+    for (std::size_t b = 0; b < bins; ++b) {
+      const std::size_t bar = (counts[b] * kBarWidth + most - 1) / most;
+      std::string line =
+          fmt::format("{:>12} | {:<{}} {}", format_duration(low + static_cast<Ns>(width * static_cast<double>(b))),
+                      std::string(bar, '#'), kBarWidth, counts[b]);
+      out += line + "\n";
+    }
+  }
+  return out;
+}
+
+std::string cycles_json_members(const model::Cycles& cycles) {
+  std::string notes;
+  for (const std::string& note : cycles.notes)
+    notes += fmt::format("{}\"{}\"", notes.empty() ? "" : ", ", escape_json(note));
+  std::string periods;
+  for (const PeriodDistribution& d : period_distributions(cycles))
+    periods += fmt::format(
+        "{}{{\"phase\": \"{}\", \"cycles\": {}, \"min_ns\": {}, \"p50_ns\": {}, \"p90_ns\": {}, \"p99_ns\": {}, "
+        "\"max_ns\": {}}}",
+        periods.empty() ? "" : ", ", to_string(d.phase), d.periods.size(), d.periods.front(), quantile(d.periods, 0.5),
+        quantile(d.periods, 0.9), quantile(d.periods, 0.99), d.periods.back());
+  return fmt::format(
+      "\"method\": \"{}\",\n\"anchor\": \"{}\",\n\"period_confidence\": {:.4f},\n\"phase_confidence\": "
+      "{:.4f},\n\"reason\": "
+      "\"{}\",\n\"notes\": [{}],\n\"origin_ns\": {},\n\"periods\": [{}]",
+      to_string(cycles.method), escape_json(cycles.anchor), cycles.period_confidence, cycles.phase_confidence,
+      escape_json(cycles.reason), notes, origin_of(cycles), periods);
+}
+
+}  // namespace culprit::report
