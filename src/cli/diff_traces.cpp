@@ -53,7 +53,7 @@ Result<std::vector<std::string>> expand(const std::vector<std::string>& paths) {
       if (looks_like_trace(entry.path())) found.push_back(entry.path().string());
     if (code) return input_error("cannot be listed", path, "check its rights");
     if (found.empty())
-      return input_error("holds no traces (*.json, .json.gz, .json.zst)", path,
+      return usage_error(fmt::format("'{}' is a directory without traces (*.json, .json.gz, .json.zst)", path),
                          "name files, or one directory with normal_perf_data and abnormal_perf_data");
     std::ranges::sort(found);
     files.insert(files.end(), found.begin(), found.end());
