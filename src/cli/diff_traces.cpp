@@ -53,7 +53,7 @@ Result<std::vector<std::string>> expand(const std::vector<std::string>& paths) {
       if (looks_like_trace(entry.path())) found.push_back(entry.path().string());
     if (code) return input_error("cannot be listed", path, "check its rights");
     if (found.empty())
-      return input_error("holds no traces (*.json, .json.gz, .json.zst)", path,
+      return usage_error(fmt::format("'{}' is a directory without traces (*.json, .json.gz, .json.zst)", path),
                          "name files, or one directory with normal_perf_data and abnormal_perf_data");
     std::ranges::sort(found);
     files.insert(files.end(), found.begin(), found.end());
@@ -81,7 +81,6 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
   if (side.name.empty()) {
     side.name = file;
     side.profile = std::move(profile);
-    side.profile.input.file = file;
     side.cycles = found->cycles;
     return {};
   }
@@ -162,8 +161,12 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
       if (!ours.contains(pid))
         result.set.unpaired.push_back({candidate->name, pid, "the baseline has no process of this role"});
   }
-  result.set.inputs.push_back(base->profile.input);
-  result.set.inputs.push_back(candidate->profile.input);
+  for (const Side* side : {&*base, &*candidate}) {
+    model::InputReport input;
+    input.file = side->name;
+    input.rows = side->profile.functions.size();
+    result.set.inputs.push_back(std::move(input));
+  }
   result.set.notes = compare::comparison_notes(base->cycles, candidate->cycles);
   result.set.notes.push_back(
       fmt::format("Cycles begin at '{}' on both sides: {}", base->cycles.anchor, base->cycles.reason));

@@ -143,6 +143,7 @@ class Builder {
       const model::Cycle& cycle = cycles.cycles[c];
       if (options_.whole_cycles_only && (cycle.partial || cycle.warm_up)) continue;
       cycle_row_[c] = static_cast<std::uint32_t>(profile_.cycles.size());
+      found_row_.push_back(static_cast<std::uint32_t>(c));
       model::ProfileCycle out;
       out.number = cycle.number;
       out.anchor = profile_.texts.intern(cycles.anchor);
@@ -165,6 +166,9 @@ class Builder {
       const Slice& slice = trace_.slices[i];
       const FunctionKind kind = kind_of_slice(slice);
       if (kind == FunctionKind::gpu_annotation) continue;
+      // What outlasts the cycle it begins in encloses cycles (the program, the recording) and is no part of one.
+      const Ns period = profile_.cycles[cycle_row_[c]].duration;
+      if (slice.gpu == kNone && period > 0 && slice.duration > period) continue;
       UseKey key{cycle_row_[c], trace_.tracks[slice.track].process, slice.name, -1, kind};
       if (slice.gpu != kNone) {
         const GpuSlice& gpu = trace_.gpu[slice.gpu];
@@ -220,10 +224,17 @@ class Builder {
       use.count = sum.count;
       use.duration = sum.duration;
       use.exposed = sum.exposed;
-      const Ns whole = profile_.cycles[use.cycle].duration;
+      const Ns whole = window_of(sum.key);
       if (whole > 0) use.beta = static_cast<double>(sum.duration) / static_cast<double>(whole);
       profile_.functions.push_back(use);
     }
+  }
+
+  /// What a share is of: on a device its own window, which host and device cross at different times; else the period.
+  [[nodiscard]] Ns window_of(const UseKey& key) const {
+    for (const model::DeviceWindow& window : found_.cycles.cycles[found_row_[key.cycle]].devices)
+      if (window.device == key.device && key.device >= 0 && window.end > window.begin) return window.end - window.begin;
+    return profile_.cycles[key.cycle].duration;
   }
 
   StringId short_name_of(StringId id, std::string_view name) {
@@ -373,6 +384,7 @@ class Builder {
   Profile profile_;
   StringId oncpu_ = kNone;
   std::vector<std::uint32_t> cycle_row_;     ///< by row of the cycles found
+  std::vector<std::uint32_t> found_row_;     ///< by row of the profile's cycles
   std::vector<std::uint32_t> use_of_slice_;  ///< row of sums_
   std::vector<Sum> sums_;
   std::vector<std::uint32_t> use_row_;  ///< by row of sums_

@@ -139,6 +139,16 @@ TEST(Reader, PairsAsynchronousSlicesByIdAndKeepsInstantsAndCounters) {
   EXPECT_EQ(t.losses[LossReason::counter_value_invalid], 1U);
 }
 
+TEST(Reader, CountersOfOneNameOnSeveralTracksStayApart) {
+  const Trace t = good(
+      wrap(R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_0","ts":1,"args":{"value":1}},)"
+           R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_1","ts":1,"args":{"value":2}},)"
+           R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_0","ts":2,"args":{"value":3}})"));
+  ASSERT_EQ(t.counters.size(), 2U);
+  EXPECT_EQ(t.counters[0].samples.size(), 2U);
+  EXPECT_EQ(t.strings[t.tracks[t.counters[1].track].name], "CAT_XPU_1");
+}
+
 TEST(Reader, FlowsLinkWhatCorrelationDoesNot) {
   const std::string flow =
       R"({"ph":"s","id":5,"pid":100,"tid":100,"ts":10,"cat":"ac2g","name":"ac2g"},{"ph":"f","id":5,"pid":0,"tid":7,"ts":20,"cat":"ac2g","name":"ac2g","bp":"e"})";
