@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "cycles/draft.h"
 #include "cycles/windows.h"
@@ -67,12 +68,37 @@ void place_by_time(const Trace& trace, const SliceOrder& order, bool device_time
 
 struct DeviceRows {
   std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<model::DeviceWindow>> windows;  // by (lane, device)
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::pair<Ns, SliceIndex>>> first;
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::tuple<bool, Ns, SliceIndex>>> first;
 };
 
-/// Begins and counts of the device windows, from the GPU work whose cycle is known.
+/// The stream with the most work of each (lane, device).
+std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> main_streams(
+    const Trace& trace, const std::vector<std::uint32_t>& lane_of_cycle, const Draft& draft) {
+  std::map<std::tuple<std::uint32_t, std::int32_t, std::int32_t>, double> work;
+  for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
+    const GpuSlice& gpu = trace.gpu[g];
+    const std::uint32_t c = draft.cycle_of_slice[gpu.slice];
+    if (c != kNone)
+      work[{lane_of_cycle[c], gpu.device, gpu.stream}] += static_cast<double>(trace.slices[gpu.slice].duration);
+  }
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> main;
+  std::map<std::pair<std::uint32_t, std::int32_t>, double> most;
+  for (const auto& [key, sum] : work) {
+    const std::pair where{std::get<0>(key), std::get<1>(key)};
+    const auto [it, fresh] = most.try_emplace(where, sum);
+    if (!fresh && sum <= it->second) continue;
+    it->second = sum;
+    main[where] = std::get<2>(key);
+  }
+  return main;
+}
+
+/// Begins and counts of the device windows, from the GPU work whose cycle is known. A window begins with the first
+/// operation that the cycle launched on the main stream: input copies on a stream of their own run while the cycle
+/// before still computes. Without one there, on any stream.
 DeviceRows open_windows(const Trace& trace, const std::vector<std::uint32_t>& lane_of_cycle, const Draft& draft) {
   DeviceRows rows;
+  const auto main = main_streams(trace, lane_of_cycle, draft);
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
     const GpuSlice& gpu = trace.gpu[g];
     const std::uint32_t c = draft.cycle_of_slice[gpu.slice];
@@ -82,12 +108,13 @@ DeviceRows open_windows(const Trace& trace, const std::vector<std::uint32_t>& la
     auto& first = rows.first[{l, gpu.device}];
     if (windows.empty()) {
       windows.resize(draft.lanes[l].size());
-      first.resize(draft.lanes[l].size(), {std::numeric_limits<Ns>::max(), kNone});
+      first.resize(draft.lanes[l].size(), {true, std::numeric_limits<Ns>::max(), kNone});
     }
     const std::uint32_t i = c - draft.lanes[l].first;
     const Slice& s = trace.slices[gpu.slice];
-    const std::pair<Ns, SliceIndex> launched{gpu.launcher == kNone ? s.begin : trace.slices[gpu.launcher].begin,
-                                             gpu.slice};
+    const std::tuple<bool, Ns, SliceIndex> launched{gpu.stream != main.at({l, gpu.device}),
+                                                    gpu.launcher == kNone ? s.begin : trace.slices[gpu.launcher].begin,
+                                                    gpu.slice};
     model::DeviceWindow& window = windows[i];
     if (window.operations++ == 0) window.end = s.end();
     window.end = std::max(window.end, s.end());

@@ -60,7 +60,7 @@ void find_phases(const Trace& trace, const Cutting&, Draft& draft) {
                                  : phase_hint_of_host(trace.name(s));
     if (hint == 0) continue;
     auto& counts = gpu ? evidence[c].kernel : evidence[c].host;
-    for (std::size_t b = 0; b < counts.size(); ++b) counts[b] += hint >> b & 1U;
+    for (std::size_t b = 0; b < counts.size(); ++b) counts[b] += static_cast<unsigned>(hint) >> b & 1U;
   }
   for (std::size_t c = 0; c < draft.cycles.size(); ++c)
     if (draft.cycles[c].phase == model::Phase::other) draft.cycles[c].phase = decide(evidence[c], draft.operations[c]);
