@@ -16,28 +16,18 @@
 
 #include "cycles/cutting.h"
 #include "cycles/operations.h"
+#include "cycles/tokens.h"
 
 namespace culprit::cycles {
 
 namespace {
 
-constexpr std::size_t kMinRepetitions = 3;
 constexpr std::size_t kFirstLook = std::size_t{1} << 19;  // operations looked at to find the period
 constexpr std::size_t kLeadersPerCount = 6;
 constexpr std::size_t kMaxLeaders = 400;
 constexpr std::size_t kMaxMembers = 64;
 constexpr double kAlternates = 0.88;
 constexpr double kWholeSteps = 50;  // a recording fits whole steps by chance in about one of so many cases
-
-enum class TokenKind : std::uint8_t { name, shape, pair };
-
-struct Token {
-  std::uint64_t hash = 0;
-  TokenKind kind = TokenKind::name;
-  Role role = Role::none;
-  bool backward = false;
-  std::vector<std::uint32_t> at;  // operations, ascending
-};
 
 struct Member {
   std::size_t token = 0;
@@ -75,59 +65,6 @@ double weight_of(Role role) {
       break;
   }
   return 0;
-}
-
-std::uint64_t pair_hash(std::uint64_t a, std::uint64_t b) {
-  return (a * 0xff51afd7ed558ccdULL ^ b) * 0xc4ceb9fe1a85ec53ULL;
-}
-
-/// The tokens of operation i: what runs, what runs with its grid, and which follows which. A token that repeats back to
-/// back counts once, except for graph launches, where each may be a step.
-template <class Use>
-void tokens_of(const std::vector<Operation>& list, std::size_t i, Use&& use) {
-  const Operation& op = list[i];
-  const bool first = i == 0;
-  if (op.graph || first || list[i - 1].name != op.name) use(op.name, TokenKind::name, op.role);
-  if (op.shape != op.name && (op.graph || first || list[i - 1].shape != op.shape))
-    use(op.shape, TokenKind::shape, Role::none);
-  if (!first && list[i - 1].name != op.name && op.role != Role::sync)
-    use(pair_hash(list[i - 1].name, op.name), TokenKind::pair, Role::none);
-}
-
-std::vector<Token> count_tokens(const std::vector<Operation>& list, std::size_t n) {
-  struct Occurrence {
-    std::uint64_t hash;
-    std::uint32_t at;
-    TokenKind kind;
-    Role role;
-  };
-  std::vector<Occurrence> all;
-  all.reserve(n * 3);
-  for (std::size_t i = 0; i < n; ++i)
-    tokens_of(list, i, [&](std::uint64_t hash, TokenKind kind, Role role) {
-      all.push_back({hash, static_cast<std::uint32_t>(i), kind, role});
-    });
-  std::ranges::sort(
-      all, [](const Occurrence& a, const Occurrence& b) { return a.hash != b.hash ? a.hash < b.hash : a.at < b.at; });
-  std::vector<Token> tokens;
-  for (std::size_t i = 0; i < all.size();) {
-    std::size_t end = i;
-    while (end < all.size() && all[end].hash == all[i].hash) ++end;
-    if (end - i >= kMinRepetitions) {
-      Token token{all[i].hash, all[i].kind, all[i].role, list[all[i].at].backward, {}};
-      token.at.reserve(end - i);
-      for (std::size_t k = i; k < end; ++k) token.at.push_back(all[k].at);
-      tokens.push_back(std::move(token));
-    }
-    i = end;
-  }
-  // Order independent of hashes: by count, then by first occurrence.
-  std::ranges::stable_sort(tokens, [](const Token& a, const Token& b) {
-    if (a.at.size() != b.at.size()) return a.at.size() < b.at.size();
-    if (a.at.front() != b.at.front()) return a.at.front() < b.at.front();
-    return a.kind < b.kind;
-  });
-  return tokens;
 }
 
 /// Share of the leader's intervals that hold the token exactly once, and where in them.
