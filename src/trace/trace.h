@@ -159,8 +159,8 @@ struct Rank {
   std::uint64_t events = 0;       ///< elements of traceEvents, kept or not
   std::string schema;
   std::string host;
-  std::string format;                      ///< "" for JSON; else what the file is ("Nsight Systems SQLite")
-  std::vector<std::string> unread_tables;  ///< databases: tables that were not read, by name
+  std::string format{};                      ///< "" for JSON; else what the file is ("Nsight Systems SQLite")
+  std::vector<std::string> unread_tables{};  ///< databases: tables that were not read, by name
 };
 
 struct CounterSample {
