@@ -25,6 +25,8 @@ struct RankInfo {
   std::uint64_t input_bytes = 0;
   std::uint64_t text_bytes = 0;
   std::uint64_t events = 0;
+  std::string format{};                      ///< "" for JSON
+  std::vector<std::string> unread_tables{};  ///< databases: tables that were not read
 };
 
 struct DeviceInfo {

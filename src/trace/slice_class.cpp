@@ -50,6 +50,9 @@ constexpr std::pair<std::string_view, SliceClass> kCategories[] = {
     {"syscall", syscall},
     {"cat_cpu", os_sched},
     {"cat_disk", syscall},
+    {"cuda_graph_launch", kernel},
+    {"os_runtime", syscall},
+    {"profiler_overhead", overhead},
 };
 }  // namespace
 

@@ -256,6 +256,9 @@ class Joiner {
   void apply(const Batch& batch, const Translation& t, std::string_view text, std::uint64_t offset) {
     Trace& trace = builder_.trace();
     const std::uint32_t before = trace.slices.empty() ? 0 : trace.slices.back().correlation;
+    const auto first = static_cast<SliceIndex>(trace.slices.size());
+    for (const MetricEvent& metric : batch.metrics)
+      trace.metrics.push_back({first + metric.slice, t.strings[metric.name], metric.value});
     for (Slice slice : batch.slices) {
       slice.name = t.strings[slice.name];
       slice.track = t.tracks[slice.track];
