@@ -112,6 +112,8 @@ class Finder {
         const std::uint32_t launches = last.first + last.launches - items[region.starts.front()].first;
         if (copies < least_copies || launches < kLeastLaunches || launches < least_launches) continue;
         if (copies == 2 && launches / 2 < kLeastPair) continue;
+        // A row of unlike kernels of one family is no block.
+        if (kLikenesses[l] == Likeness::same_family && region.period == 1) continue;
         const double shorter_is_simpler = 1.0 - 0.01 * std::log2(static_cast<double>(region.period));
         const double score = launches * region.density * kLikenessWeight[l] * shorter_is_simpler;
         all.push_back({std::move(region), kLikenesses[l], score});

@@ -28,6 +28,7 @@ void print(const std::vector<BlockNode>& nodes, int depth) {
     std::cout << std::string(static_cast<std::size_t>(2 * depth), ' ') << node.first << ": " << block_label(node)
               << " shape " << node.shape << " like " << static_cast<int>(node.likeness) << " changed "
               << node.changed_copies << "\n";
+    if (getenv("STARTS") && node.copies > 1 && node.copies < 13) { for (auto x : node.starts) std::cout << " " << x; std::cout << "\n"; }
     print(node.children, depth + 1);
   }
 }
