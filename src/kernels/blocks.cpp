@@ -98,6 +98,34 @@ class Finder {
     return result;
   }
 
+  /// Elements hide how many launches they stand for: keeps the longest row of copies of about the usual length.
+  static void keep_even_copies(std::span<const Item> items, RepeatRegion& region) {
+    const auto launches = [&](std::size_t copy) {
+      const Item& last = items[region.starts[copy + 1] - 1];
+      return last.first + last.launches - items[region.starts[copy]].first;
+    };
+    const std::size_t copies = region.starts.size() - 1;
+    std::vector<std::uint32_t> lengths;
+    for (std::size_t c = 0; c < copies; ++c) lengths.push_back(launches(c));
+    std::vector<std::uint32_t> ordered = lengths;
+    const auto middle = ordered.begin() + static_cast<std::ptrdiff_t>((copies - 1) / 2);
+    std::ranges::nth_element(ordered, middle);
+    const auto even = [&](std::uint32_t length) { return 3 * length >= 2 * *middle && 2 * length <= 3 * *middle; };
+    std::size_t best_begin = 0;
+    std::size_t best_end = 0;
+    for (std::size_t begin = 0; begin < copies;) {
+      std::size_t end = begin;
+      while (end < copies && even(lengths[end])) ++end;
+      if (end - begin > best_end - best_begin) {
+        best_begin = begin;
+        best_end = end;
+      }
+      begin = std::max(end, begin + 1);
+    }
+    region.starts = {region.starts.begin() + static_cast<std::ptrdiff_t>(best_begin),
+                     region.starts.begin() + static_cast<std::ptrdiff_t>(best_end + 1)};
+  }
+
   /// The best stretches that do not overlap, in order of position.
   [[nodiscard]] std::vector<Choice> choose(std::span<const Item> items, std::uint32_t least_copies,
                                            double least_launches) const {
@@ -107,6 +135,8 @@ class Finder {
       std::vector<std::uint32_t> ids = sequence(items, l);
       if (ids == before) continue;
       for (RepeatRegion& region : repeat_regions(ids)) {
+        keep_even_copies(items, region);
+        if (region.starts.size() < 3) continue;
         const auto copies = static_cast<std::uint32_t>(region.starts.size() - 1);
         const Item& last = items[region.starts.back() - 1];
         const std::uint32_t launches = last.first + last.launches - items[region.starts.front()].first;

@@ -18,7 +18,7 @@ constexpr double kLeastDensity = 0.5;
 constexpr double kLastCopy = 0.9;
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15ULL;
 
-std::uint32_t tolerance(std::uint32_t period) { return period / 12; }
+std::uint32_t tolerance(std::uint32_t period) { return (period + 4) / 12; }
 
 struct Vote {
   std::uint32_t lag = 0;
