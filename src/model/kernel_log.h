@@ -73,6 +73,7 @@ enum class SummaryColumnKind : std::uint8_t { time, percent, count, bytes, numbe
 struct SummaryColumn {
   std::string title;  ///< as printed ("Self CUDA %")
   SummaryColumnKind kind = SummaryColumnKind::text;
+  std::size_t width = 12;  ///< as printed
 };
 
 /// One printed value with what rounding hides: the true value lies in [low, high].

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 
 namespace culprit::cli {
 namespace {

@@ -240,4 +240,20 @@ std::uint64_t Input::file_bytes() const { return state_->file_bytes; }
 std::uint64_t Input::consumed_bytes() const { return state_->consumed; }
 std::string_view Input::damage() const { return state_->damage; }
 
+Result<std::string> read_all(Input& input, std::size_t most) {
+  std::string text;
+  std::size_t used = 0;
+  for (;;) {
+    if (used == text.size()) text.resize(std::max<std::size_t>(2 * text.size(), std::size_t{1} << 20));
+    const std::size_t room = text.size() - used;
+    auto n = input.read(text.data() + used, room);
+    if (!n) return n.error();
+    used += *n;
+    if (used > most) return input_error("is too large to be read as one text", input.path(), "cut it into parts");
+    if (*n < room) break;
+  }
+  text.resize(used);
+  return text;
+}
+
 }  // namespace culprit::formats

@@ -48,4 +48,7 @@ class Input {
   std::unique_ptr<State> state_;
 };
 
+/// All that is left of `input` as one text. Errors: unreadable, or larger than `most` bytes after decompression.
+Result<std::string> read_all(Input& input, std::size_t most = std::size_t{8} << 30);
+
 }  // namespace culprit::formats

@@ -5,7 +5,7 @@
 #include <array>
 #include <iterator>
 
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 #include "formats/profile_csv/names.h"
 #include "formats/profile_csv/scale.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/escape.h"
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 
 namespace culprit::formats {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 #include "formats/profile_csv/names.h"
 #include "formats/profile_csv/perf_columns.h"
 #include "formats/profile_csv/perf_csv.h"

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 
 namespace culprit::formats {
 namespace {

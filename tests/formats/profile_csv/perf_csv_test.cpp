@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 
 namespace culprit::formats {
 namespace {

@@ -1,4 +1,4 @@
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 
 #include <csv.h>
 #include <fcntl.h>
