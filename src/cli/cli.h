@@ -25,6 +25,7 @@ struct Invocation {
 void add_info(CLI::App& app, Invocation& invocation);
 void add_top(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
+void add_kernels(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
 
 }  // namespace culprit::cli

@@ -122,6 +122,9 @@ int parse_and_run(std::vector<std::string> arguments) {
       "  4  missing right or device\n  5  undecided (only with --fail-on)");
   add_info(app, invocation);
   add_top(app, invocation);
+#ifdef CULPRIT_HAS_KERNELS
+  add_kernels(app, invocation);
+#endif
   add_export(app, invocation);
 #ifdef CULPRIT_HAS_DIFF
   add_diff(app, invocation);

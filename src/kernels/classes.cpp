@@ -96,4 +96,33 @@ model::UseReport use_report(const model::KernelLog& log, const UseLimits& limits
   return report;
 }
 
+Roofline roofline(const model::KernelLog& log) {
+  constexpr double kLeastUse = 0.2;
+  Roofline roof;
+  std::vector<double> bandwidths;
+  for (const model::KernelLaunch& launch : log.launches) {
+    if (launch.latency <= 0) continue;
+    const double seconds = static_cast<double>(launch.latency) * 1e-9;
+    const double compute = compute_use(launch);
+    const auto dram = static_cast<double>(launch.dram);
+    if (compute >= kLeastUse && launch.flops > 0) {
+      const double estimate = launch.flops / seconds / compute;
+      if (!(estimate <= roof.flops_per_second)) roof.flops_per_second = estimate;
+    }
+    if (dram >= kLeastUse && launch.dram_bytes > 0) bandwidths.push_back(launch.dram_bytes / seconds / dram);
+  }
+  if (!bandwidths.empty()) {
+    const auto middle = bandwidths.begin() + static_cast<std::ptrdiff_t>(bandwidths.size() / 2);
+    std::ranges::nth_element(bandwidths, middle);
+    roof.bytes_per_second = *middle;
+  }
+  return roof;
+}
+
+std::string_view roofline_side(double flops, double bytes, const Roofline& roof) {
+  const double ridge = roof.ridge();
+  if (std::isnan(flops) || std::isnan(bytes) || std::isnan(ridge) || bytes <= 0) return "";
+  return flops / bytes >= ridge ? "compute" : "memory";
+}
+
 }  // namespace culprit::kernels

@@ -29,4 +29,17 @@ std::string_view to_string(model::UseClass use, model::ComputeAxis axis);
 /// to the total.
 model::UseReport use_report(const model::KernelLog& log, const UseLimits& limits);
 
+/// What the device can do, estimated from launches that know work, time and use: work / time / use. NaN = no such
+/// launch.
+struct Roofline {
+  double flops_per_second = model::kNoNumber;  ///< highest estimate of launches with compute use of at least 20 %
+  double bytes_per_second = model::kNoNumber;  ///< median estimate of launches with DRAM use of at least 20 %
+  /// FLOP per byte above which compute is the limit; NaN when one of the two is unknown.
+  [[nodiscard]] double ridge() const { return flops_per_second / bytes_per_second; }
+};
+Roofline roofline(const model::KernelLog& log);
+
+/// "compute" or "memory": the side of the ridge where `flops` and `bytes` lie; "" when one of the three is unknown.
+std::string_view roofline_side(double flops, double bytes, const Roofline& roof);
+
 }  // namespace culprit::kernels
