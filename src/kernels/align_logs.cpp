@@ -32,6 +32,8 @@ constexpr std::uint32_t kEditsInCopy = 256;
 constexpr std::uint32_t kEditsBetween = 2000;
 constexpr double kSameBlock = 0.6;
 constexpr std::uint32_t kMostRotated = 4000;
+/// In place of the number of a name: no launch stands here.
+constexpr std::uint32_t kNothing = 0xffffffffu;
 
 /// One side: the log, its lanes with their blocks, and numbers for names that both sides share.
 struct Side {
@@ -260,7 +262,7 @@ class Comparer {
     }
   }
 
-  /// Times per position of the first copy of block a, and which kernels stand there in b instead.
+  /// Times per position of the first copy of block a, and which names stand there in b instead.
   void copy(const model::Lane& a, Range ra, const model::Lane& b, Range rb, std::span<const std::uint32_t> body,
             std::vector<std::vector<double>>& times_a, std::vector<std::vector<double>>& times_b,
             std::vector<std::map<std::uint32_t, std::uint32_t>>& instead) {
@@ -274,7 +276,7 @@ class Comparer {
     std::uint32_t next_b = 0;
     const auto unmatched = [&](std::uint32_t end_a, std::uint32_t end_b) {
       for (; regular && next_a < end_a; ++next_a, ++next_b)
-        ++instead[next_a][next_b < end_b ? b.launches[rb.begin + next_b] : 0xffffffffu];
+        ++instead[next_a][next_b < end_b ? side_[1].name[b.launches[rb.begin + next_b]] : kNothing];
     };
     for (const Aligned& pair : found.pairs) {
       unmatched(pair.a, pair.b);
@@ -291,16 +293,22 @@ class Comparer {
     unmatched(static_cast<std::uint32_t>(names_a.size()), static_cast<std::uint32_t>(names_b.size()));
   }
 
+  [[nodiscard]] std::string text_of(std::uint32_t number) const {
+    for (const auto& [name, known] : names_)
+      if (known == number) return name;
+    return {};
+  }
+
   [[nodiscard]] KernelChange position(const std::vector<double>& a, const std::vector<double>& b,
                                       const std::map<std::uint32_t, std::uint32_t>& instead, std::size_t copies) const {
     KernelChange change;
     change.calls_a = a.size();
     change.calls_b = b.size();
     if (2 * a.size() < copies && !instead.empty()) {
-      const auto [row, count] = *std::ranges::max_element(instead, {}, [](const auto& entry) { return entry.second; });
+      const auto [name, count] = *std::ranges::max_element(instead, {}, [](const auto& entry) { return entry.second; });
       if (2 * count <= copies) return change;
-      change.change = row == 0xffffffffu ? Change::gone : Change::replaced;
-      if (row != 0xffffffffu) change.name_b = shown_name(*side_[1].log, side_[1].log->launches[row]);
+      change.change = name == kNothing ? Change::gone : Change::replaced;
+      if (name != kNothing) change.name_b = text_of(name);
       return change;
     }
     const Judgement judgement = judge(a, b, options_.tolerance);

@@ -21,7 +21,7 @@ using model::ColumnType;
 using model::KernelLog;
 using model::Table;
 
-constexpr std::size_t kNamesShown = 12;
+constexpr std::size_t kNamesShown = 64;
 
 Cell share_of(double part, Ns total) { return total > 0 ? Cell(part / static_cast<double>(total)) : Cell(); }
 Cell share_of(Ns part, Ns total) { return share_of(static_cast<double>(part), total); }
@@ -81,7 +81,8 @@ std::string place_in_blocks(const model::FusionCandidate& candidate, std::span<c
     for (const BlockNode& node : lane.nodes) {
       if (position < node.first || position >= node.first + node.launches || node.copies < 2) continue;
       const auto copy = std::ranges::upper_bound(node.starts, position) - 1;
-      return fmt::format("launch {} of {} x [{} launches]", position - *copy + 1, node.copies, node.period);
+      return fmt::format("launch {} of {} x [{} launch{}]", position - *copy + 1, node.copies, node.period,
+                         node.period == 1 ? "" : "es");
     }
   }
   return {};
@@ -157,7 +158,7 @@ Table fusion_table(const KernelLog& log, const model::FusionReport& report, std:
                    {"First", "first", ColumnType::count},
                    {"Where", "where", ColumnType::text},
                    {"Model", "model", ColumnType::text},
-                   {"Kernels", "kernels", ColumnType::text}};
+                   {"Kernels", "kernels", ColumnType::name}};
   std::size_t shown = report.candidates.size();
   if (limit > 0) shown = std::min(shown, limit);
   constexpr std::string_view kModels[] = {"traffic once", "longest remains", "pass remains", "removed"};
