@@ -57,6 +57,11 @@ struct MarkerInfo {
   CountAndSum slices;
 };
 
+struct UnreadTable {
+  std::string path;  ///< of the file
+  std::string table;
+};
+
 struct LossCount {
   std::string reason;
   std::string severity;
@@ -84,6 +89,7 @@ struct TraceInfo {
   std::vector<CounterInfo> counters;
   std::vector<MarkerInfo> markers;
   std::vector<LossCount> losses;
+  std::vector<UnreadTable> unread_tables;
   std::uint64_t flows_host_to_device = 0;
   std::uint64_t flows_async = 0;
   std::uint64_t flows_forward_backward = 0;

@@ -49,6 +49,10 @@ void append(Trace& run, Trace&& part, Ns offset) {
     e.group = strings[e.group];
     run.extras.push_back(e);
   }
+  for (std::size_t i = 0; i < part.metrics.size(); ++i) {
+    const SliceMetric m = part.metrics[i];
+    run.metrics.push_back({m.slice + slice_base, strings[m.name], m.value});
+  }
   for (std::size_t i = 0; i < part.instants.size(); ++i) {
     const Instant in = part.instants[i];
     run.instants.push_back({in.at + offset, strings[in.name], in.track + track_base});

@@ -48,6 +48,9 @@ constexpr std::pair<std::string_view, SliceClass> kCategories[] = {
     {"cuda_profiler_range", counter_range},
     {"sched", os_sched},
     {"syscall", syscall},
+    {"cuda_graph_launch", kernel},
+    {"os_runtime", syscall},
+    {"profiler_overhead", overhead},
 };
 }  // namespace
 

@@ -99,6 +99,14 @@ struct SliceExtra {
 };
 static_assert(sizeof(SliceExtra) == 32);
 
+/// A counter of one slice: occupancy of a kernel, the metrics of a profiler range. 16 bytes.
+struct SliceMetric {
+  SliceIndex slice = 0;
+  StringId name = 0;  ///< as in the input
+  double value = 0;   ///< as in the input: the name says the unit
+};
+static_assert(sizeof(SliceMetric) == 16);
+
 /// A point in time.
 struct Instant {
   Ns at = 0;
@@ -151,6 +159,8 @@ struct Rank {
   std::uint64_t events = 0;       ///< elements of traceEvents, kept or not
   std::string schema;
   std::string host;
+  std::string format;                      ///< "" for JSON; else what the file is ("Nsight Systems SQLite")
+  std::vector<std::string> unread_tables;  ///< databases: tables that were not read, by name
 };
 
 struct CounterSample {
@@ -180,6 +190,7 @@ struct Trace {
   ChunkedVector<Slice> slices;
   ChunkedVector<GpuSlice> gpu;
   ChunkedVector<SliceExtra> extras;
+  ChunkedVector<SliceMetric> metrics;  ///< counters of single slices, by slice
   ChunkedVector<Instant> instants;
   std::vector<CounterSeries> counters;
   std::vector<Flow> flows;  ///< host_to_device flows that only repeat a correlation id are not kept

@@ -26,6 +26,13 @@ struct CounterEvent {
   std::uint32_t track;
 };
 
+/// A counter of the slice with this row of Batch::slices.
+struct MetricEvent {
+  std::uint32_t slice;
+  StringId name;
+  double value;
+};
+
 /// How far into its text a chunk could be read.
 enum class Stop : std::uint8_t {
   complete,    ///< every event of the text was read
@@ -41,6 +48,7 @@ struct Batch {
   std::vector<Instant> instants;
   std::vector<CounterEvent> counters;
   std::vector<Metadata> metadata;
+  std::vector<MetricEvent> metrics;
   // New numbers of the worker since its last batch, in order.
   std::vector<std::string_view> new_strings;
   std::vector<TrackKey> new_tracks;

@@ -156,8 +156,19 @@ void EventSink::slice(const Event& event, Ns ts, Batch& batch) {
     }
     if (gpu.device < 0) gpu.device = clamped<std::int16_t>(identify(event.pid).number);
     if (gpu.stream < 0) gpu.stream = clamped<std::int32_t>(identify(event.tid).number);
+    if (event.occupancy >= 0)
+      batch.metrics.push_back({static_cast<std::uint32_t>(batch.slices.size()),
+                               strings_.intern("est. achieved occupancy %"), event.occupancy});
     slice.gpu = static_cast<std::uint32_t>(batch.gpu.size());
     batch.gpu.push_back(gpu);
+  }
+  if (slice_class == SliceClass::counter_range) {
+    for (const auto& [key, value] : event.values) {
+      if (value)
+        batch.metrics.push_back({static_cast<std::uint32_t>(batch.slices.size()), strings_.intern(key), *value});
+      else
+        batch.losses.add(LossReason::counter_value_invalid);
+    }
   }
   if (event.has_extra || !event.collective.empty()) {
     SliceExtra extra = event.extra;

@@ -13,6 +13,9 @@
 
 namespace culprit::formats::kineto {
 
+/// Category of the events that carry hardware counters of one kernel.
+inline constexpr std::string_view kCounterRange = "cuda_profiler_range";
+
 /// Views into the text; an empty view means the member was absent.
 struct Event {
   static constexpr std::size_t kMaxValues = 64;
@@ -38,11 +41,13 @@ struct Event {
   std::int64_t context = 0;
   std::int64_t registers = 0;
   std::int64_t shared_memory = 0;
+  double occupancy = -1;  ///< percent
   std::uint64_t bytes = 0;
   std::uint32_t grid[3] = {0, 0, 0};
   std::uint32_t block[3] = {0, 0, 0};
   SliceExtra extra;
-  std::vector<std::pair<std::string_view, std::optional<double>>> values;  ///< numeric args of counters
+  std::vector<std::pair<std::string_view, std::optional<double>>>
+      values;  ///< numeric args of counters and profiler ranges
 
   void clear();
 };

@@ -23,6 +23,7 @@ void Batch::clear() {
   instants.clear();
   counters.clear();
   metadata.clear();
+  metrics.clear();
   new_strings.clear();
   new_tracks.clear();
   new_categories.clear();
@@ -145,6 +146,12 @@ void take_argument(const char* key, value& v, Event& e) {
     case 'r':
       if (is_key(key, "registers per thread\"")) return take(e.registers, v);
       break;
+    case 'e':
+      if (is_key(key, "est. achieved occupancy %\"")) {
+        if (const auto percent = number_of(token_of(v))) e.occupancy = *percent;
+        return;
+      }
+      break;
     case 'h':
       if (is_key(key, "hostname\"")) return take_text(e.hostname, v, e);
       break;
@@ -157,7 +164,8 @@ void take_argument(const char* key, value& v, Event& e) {
     default:
       break;
   }
-  if (e.phase != 'C' && e.phase != 0) return;
+  // The category stands before the arguments in every trace that holds profiler ranges.
+  if (e.phase != 'C' && e.phase != 0 && e.category != kCounterRange) return;
   const std::string_view token = token_of(v);
   if (token.empty() || token.front() == '{' || token.front() == '[' || token.front() == '"') return;
   const char* end = static_cast<const char*>(std::memchr(key, '"', 256));

@@ -265,6 +265,9 @@ class Joiner {
   }
 
   void apply(const Batch& batch, const Translation& t, std::string_view text) {
+    const auto first = static_cast<SliceIndex>(builder_.trace().slices.size());
+    for (const MetricEvent& metric : batch.metrics)
+      builder_.trace().metrics.push_back({first + metric.slice, t.strings[metric.name], metric.value});
     for (Slice slice : batch.slices) {
       slice.name = t.strings[slice.name];
       slice.track = t.tracks[slice.track];

@@ -1,0 +1,76 @@
+// What all tables of one database share while it is read: its strings, threads, streams and correlation ids.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tsl/hopscotch_map.h>
+
+#include "core/string_table.h"
+#include "trace/builder.h"
+
+namespace culprit::formats::nsys_sqlite {
+
+/// 64-bit ids: hardware (8 bits), virtual machine (8), process (24), thread (24).
+constexpr std::int64_t pid_of(std::int64_t global) { return (global >> 24) & 0xffffff; }
+constexpr std::int64_t tid_of(std::int64_t global) { return global & 0xffffff; }
+constexpr std::int64_t machine_of(std::int64_t global) { return (global >> 48) & 0xffff; }
+
+class Session {
+ public:
+  Session(TraceBuilder& builder, std::string path) : builder_(builder), path_(std::move(path)) {}
+
+  TraceBuilder& builder() { return builder_; }
+
+  /// A row of StringIds.
+  void learn_string(std::int64_t id, std::string_view text);
+  /// The text of an id in the trace; "(no name)" counts as name_invalid.
+  StringId string(std::int64_t id);
+  void learn_thread_name(std::int64_t global_tid, std::int64_t name) { thread_names_[global_tid] = name; }
+  void learn_process_name(std::int64_t global_pid, std::string_view name);
+
+  /// The thread, or a lane beside it for what does not nest with its calls ("scheduling").
+  TrackId thread(std::int64_t global_tid, std::string_view lane = {});
+  TrackId stream(std::int64_t global_pid, std::int64_t device, std::int64_t context, std::int64_t stream);
+  /// A correlation id that is unique over the processes of the file; 0 = none.
+  std::uint32_t correlation(std::int64_t global, std::int64_t id);
+
+  /// Checks begin and end. False (and counted) when the span cannot be kept.
+  bool span(std::optional<std::int64_t> begin, std::optional<std::int64_t> end, std::string_view table, Slice& slice);
+  /// Checks a point in time, counted when it cannot be kept.
+  bool moment(std::optional<std::int64_t> at, std::string_view table);
+  /// Counts a loss of `table`.
+  void lose(LossReason reason, std::string_view table);
+
+ private:
+  StringId process_text(std::int64_t global);
+
+  struct Word {
+    StringId local = 0;
+    StringId in_trace = kNone;
+  };
+
+  TraceBuilder& builder_;
+  std::string path_;
+  StringTable texts_;
+  tsl::hopscotch_map<std::int64_t, Word> words_;
+  tsl::hopscotch_map<std::int64_t, std::int64_t> thread_names_;
+  tsl::hopscotch_map<std::int64_t, StringId> process_names_;
+  tsl::hopscotch_map<std::int64_t, TrackId> threads_;
+  std::int64_t machine_ = -1;
+  std::int64_t first_process_ = -1;
+  struct IdHash {
+    std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& id) const {
+      return static_cast<std::size_t>(
+          (static_cast<std::uint64_t>(id.first) * 0x9e3779b97f4a7c15ULL ^ static_cast<std::uint64_t>(id.second)) *
+              0xd6e8feb86659fd93ULL >>
+          7);
+    }
+  };
+  tsl::hopscotch_map<std::pair<std::int64_t, std::int64_t>, std::uint32_t, IdHash> correlations_;
+};
+
+}  // namespace culprit::formats::nsys_sqlite
