@@ -201,7 +201,9 @@ Table launch_table(const KernelLog& log) {
   };
   const auto id = [](std::int64_t value) { return value < 0 ? Cell() : Cell(value); };
   const auto extent = [](const auto(&size)[3]) {
-    return size[0] == 0 ? Cell() : Cell(fmt::format("{}x{}x{}", size[0], size[1], size[2]));
+    Cell cell;
+    if (size[0] != 0) cell = fmt::format("{}x{}x{}", size[0], size[1], size[2]);
+    return cell;
   };
   std::int64_t number = 0;
   for (const KernelLaunch& launch : log.launches)

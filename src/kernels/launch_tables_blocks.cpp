@@ -26,7 +26,21 @@ constexpr std::size_t kNamesShown = 64;
 Cell share_of(double part, Ns total) { return total > 0 ? Cell(part / static_cast<double>(total)) : Cell(); }
 Cell share_of(Ns part, Ns total) { return share_of(static_cast<double>(part), total); }
 Cell integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-Cell number_or_empty(double value) { return std::isnan(value) ? Cell() : Cell(value); }
+Cell text_or_empty(std::string text) {
+  Cell cell;
+  if (!text.empty()) cell = std::move(text);
+  return cell;
+}
+Cell integer_or_empty(std::int64_t value, bool known) {
+  Cell cell;
+  if (known) cell = value;
+  return cell;
+}
+Cell number_or_empty(double value) {
+  Cell cell;
+  if (!std::isnan(value)) cell = value;
+  return cell;
+}
 
 std::string lane_name(const model::Lane& lane) {
   std::string text;
@@ -133,10 +147,10 @@ Table position_table(const KernelLog& log, std::span<const model::LaneBlocks> la
           mark = "missing";
         else if (position.unstable)
           mark = "unstable";
-        table.rows.push_back({block_label(node), number, std::string(log.names[position.name]),
-                              integer(position.copies), position.mean,
-                              position.mean > 0 ? Cell(position.deviation / position.mean) : Cell(), position.min,
-                              position.max, mark.empty() ? Cell() : Cell(mark)});
+        table.rows.push_back(
+            {block_label(node), number, std::string(log.names[position.name]), integer(position.copies), position.mean,
+             number_or_empty(position.mean > 0 ? position.deviation / position.mean : model::kNoNumber), position.min,
+             position.max, text_or_empty(mark)});
       }
     }
   return table;
@@ -184,7 +198,7 @@ Table fusion_table(const KernelLog& log, const model::FusionReport& report, std:
     table.rows.push_back({candidate.idiom + (candidate.by_shape ? " (by shape)" : ""), integer(candidate.begins.size()),
                           integer(candidate.names.size()), candidate.time, share_of(candidate.time, report.total),
                           candidate.bound, share_of(candidate.bound, report.total), candidate.careful,
-                          integer(candidate.begins.front() + 1u), where.empty() ? Cell() : Cell(where),
+                          integer(candidate.begins.front() + 1u), text_or_empty(where),
                           std::string(kModels[static_cast<std::size_t>(candidate.model)]), kernels});
   }
   if (report.candidates.empty()) {
@@ -226,7 +240,7 @@ Table gap_table(const KernelLog& log, const model::LaunchReport& report) {
                    {"Time", "time_ns", ColumnType::time},
                    {"Share", "share", ColumnType::percent, 2}};
   for (const model::GapBin& gap : report.gaps)
-    table.rows.push_back({gap.from, &gap == &report.gaps.back() ? Cell() : Cell(gap.to), integer(gap.count), gap.time,
+    table.rows.push_back({gap.from, integer_or_empty(gap.to, &gap != &report.gaps.back()), integer(gap.count), gap.time,
                           share_of(gap.time, report.window)});
   if (report.begins_known)
     table.notes.push_back(fmt::format("Devices were busy {} of {} (share: of that window)",
@@ -251,7 +265,7 @@ Table stretch_table(const KernelLog& log, const model::LaunchReport& report) {
                    {"Begin", "begin_ns", ColumnType::time}, {"Duration", "duration_ns", ColumnType::time},
                    {"Busy", "busy_ns", ColumnType::time}};
   for (const model::LaunchBoundStretch& stretch : report.stretches)
-    table.rows.push_back({stretch.device < 0 ? Cell() : Cell(std::int64_t{stretch.device}), integer(stretch.first + 1u),
+    table.rows.push_back({integer_or_empty(stretch.device, stretch.device >= 0), integer(stretch.first + 1u),
                           std::string(log.names[log.launches[stretch.first].name]), integer(stretch.launches),
                           stretch.begin, stretch.duration, stretch.busy});
   return table;
@@ -276,15 +290,15 @@ std::vector<Cell> change_row(const model::KernelChange& change) {
         fmt::format("{}class: {} -> {}", note.empty() ? "" : "; ", to_string(change.class_a, model::ComputeAxis::sm),
                     to_string(change.class_b, model::ComputeAxis::sm));
   return {change.name,
-          change.where.empty() ? Cell() : Cell(change.where),
+          text_or_empty(change.where),
           std::string(to_string(change.change)),
           integer(change.calls_a),
           integer(change.calls_b),
           number_or_empty(change.median_a),
           number_or_empty(change.median_b),
           number_or_empty(change.median_b / change.median_a),
-          change.limit > 0 ? Cell(change.limit) : Cell(),
-          note.empty() ? Cell() : Cell(note)};
+          number_or_empty(change.limit > 0 ? change.limit : model::kNoNumber),
+          text_or_empty(note)};
 }
 
 }  // namespace
