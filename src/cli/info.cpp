@@ -27,8 +27,9 @@ struct InfoOptions {
 model::Cell count_cell(std::uint64_t n) { return static_cast<std::int64_t>(n); }
 model::Cell known_cell(std::int64_t number) { return number >= 0 ? model::Cell(number) : model::Cell(); }
 
-/// Kineto writes a schema version; other Chrome traces have none.
+/// Databases name themselves; Kineto writes a schema version; other Chrome traces have none.
 std::string format_of(const model::RankInfo& rank) {
+  if (!rank.format.empty()) return rank.schema.empty() ? rank.format : rank.format + ", schema " + rank.schema;
   return rank.schema.empty() ? "Chrome JSON" : "Kineto JSON, schema " + rank.schema;
 }
 
@@ -169,10 +170,21 @@ model::Table losses_table(const TraceInfo& info) {
   return table;
 }
 
+model::Table unread_table(const TraceInfo& info) {
+  model::Table table{"Tables of the input that were not read",
+                     "unread_tables",
+                     {{"File", "path", ColumnType::name}, {"Table", "table", ColumnType::name}},
+                     {},
+                     {}};
+  for (const auto& r : info.ranks)
+    for (const std::string& name : r.unread_tables) table.rows.push_back({r.path, name});
+  return table;
+}
+
 std::vector<model::Table> tables_of(const TraceInfo& info) {
   std::vector<model::Table> tables = {run_table(info), files_table(info)};
-  for (model::Table& table :
-       std::vector{devices_table(info), categories_table(info), markers_table(info), counters_table(info)})
+  for (model::Table& table : std::vector{devices_table(info), categories_table(info), markers_table(info),
+                                         counters_table(info), unread_table(info)})
     if (!table.rows.empty()) tables.push_back(std::move(table));
   tables.push_back(losses_table(info));
   return tables;
@@ -220,7 +232,7 @@ ordered_json json_of(const TraceInfo& info) {
                    {"async", info.flows_async},
                    {"other", info.flows_other}};
   for (const model::Table& table : {files_table(info), devices_table(info), categories_table(info), markers_table(info),
-                                    counters_table(info), losses_table(info)}) {
+                                    counters_table(info), unread_table(info), losses_table(info)}) {
     ordered_json rows = ordered_json::array();
     for (const auto& row : table.rows) {
       ordered_json object;

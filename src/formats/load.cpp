@@ -6,27 +6,64 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/format.h>
+
+#include "formats/convert_report.h"
 #include "formats/io/input.h"
 #include "formats/kineto/reader.h"
+#include "formats/nsys_sqlite/reader.h"
+#include "formats/registry.h"
 #include "trace/builder.h"
 
 namespace culprit::formats {
 
 namespace {
 
-Result<Trace> load_file(const std::string& path, unsigned workers, const std::function<void(std::uint64_t)>& progress) {
+using Progress = std::function<void(std::uint64_t)>;
+
+/// Files of kernels without a timeline are no trace.
+Error no_trace(Format format, const std::string& path) {
+  return input_error(fmt::format("is a {}: it holds kernels but no timeline", to_string(format)), path,
+                     "give a trace, or look at it with: culprit kernels FILE");
+}
+
+Result<Trace> load_database(const Input& input, const std::string& path, const Progress& progress) {
+  if (path == "-") return input_error("an SQLite database cannot come from a pipe", path, "name the file");
+  if (input.compression() != Compression::none)
+    return input_error("is a compressed SQLite database", path, "decompress it first");
+  return nsys_sqlite::read(path, progress);
+}
+
+Result<Trace> load_file(const std::string& path, unsigned workers, const Progress& progress) {
   auto input = Input::open(path);
   if (!input) return input.error();
+  // JSON is told by its first bytes; only what could be a table needs a longer look.
   const std::string_view start = input->peek(std::size_t{4} << 10);
-  if (start.starts_with("SQLite format 3"))
-    return input_error("is an SQLite database, which this version cannot read", path, "export a JSON trace");
-  if (!kineto::looks_like_json(start)) {
-    if (start.empty() && !input->damage().empty())
-      return input_error(std::string(input->damage()), path, "copy the file again");
-    return input_error("is of no known format", path,
-                       "expected a JSON trace of the PyTorch profiler, plain, .gz or .zst");
+  Format format = detect(start, path);
+  if (format == Format::unknown || format == Format::kineto) format = detect(input->peek(kDetectBytes), path);
+  switch (format) {
+    case Format::kineto:
+      return kineto::read(std::move(*input), {.workers = workers, .progress = progress});
+    case Format::nsys_sqlite:
+      return load_database(*input, path, progress);
+    case Format::nsys_report: {
+      auto report = convert_report(path, format);
+      if (!report) return report.error();
+      auto trace = nsys_sqlite::read(report->file(), progress);
+      if (trace) trace->ranks.front().path = path;
+      return trace;
+    }
+    case Format::ncu_csv:
+    case Format::ncu_report:
+    case Format::launch_log:
+    case Format::summary_table:
+      return no_trace(format, path);
+    case Format::unknown:
+      break;
   }
-  return kineto::read(std::move(*input), {.workers = workers, .progress = progress});
+  if (input->peek(1).empty() && !input->damage().empty())
+    return input_error(std::string(input->damage()), path, "copy the file again");
+  return input_error("is of no known format", path, std::string(known_formats()));
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ void add_structure(const Trace& trace, model::TraceInfo& info) {
     if (track.kind == TrackKind::async) ++info.async_tracks;
   }
   for (const Rank& r : trace.ranks)
-    info.ranks.push_back(
-        {r.path, r.host, r.backend, r.schema, r.rank, r.world_size, r.input_bytes, r.text_bytes, r.events});
+    info.ranks.push_back({r.path, r.host, r.backend, r.schema, r.rank, r.world_size, r.input_bytes, r.text_bytes,
+                          r.events, r.format, r.unread_tables});
   for (const CounterSeries& series : trace.counters) {
     model::CounterInfo counter{std::string(trace.strings[series.name]), series.samples.size(), 0, 0};
     if (!series.samples.empty()) {

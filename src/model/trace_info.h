@@ -25,6 +25,8 @@ struct RankInfo {
   std::uint64_t input_bytes = 0;
   std::uint64_t text_bytes = 0;
   std::uint64_t events = 0;
+  std::string format;                      ///< "" for JSON
+  std::vector<std::string> unread_tables;  ///< databases: tables that were not read
 };
 
 struct DeviceInfo {
@@ -57,11 +59,6 @@ struct MarkerInfo {
   CountAndSum slices;
 };
 
-struct UnreadTable {
-  std::string path;  ///< of the file
-  std::string table;
-};
-
 struct LossCount {
   std::string reason;
   std::string severity;
@@ -89,7 +86,6 @@ struct TraceInfo {
   std::vector<CounterInfo> counters;
   std::vector<MarkerInfo> markers;
   std::vector<LossCount> losses;
-  std::vector<UnreadTable> unread_tables;
   std::uint64_t flows_host_to_device = 0;
   std::uint64_t flows_async = 0;
   std::uint64_t flows_forward_backward = 0;

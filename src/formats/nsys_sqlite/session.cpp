@@ -66,6 +66,8 @@ TrackId Session::thread(std::int64_t global_tid, std::string_view lane) {
 }
 
 TrackId Session::stream(std::int64_t global_pid, std::int64_t device, std::int64_t context, std::int64_t stream) {
+  const std::array<std::int64_t, 4> key = {global_pid, device, context, stream};
+  if (last_stream_ != kNone && key == last_stream_key_) return last_stream_;
   const StringId lane = builder_.intern(fmt::format("device {} context {} stream {}", device, context, stream));
   const TrackId id = builder_.track({.pid = pid_of(global_pid),
                                      .tid = stream,
@@ -78,6 +80,8 @@ TrackId Session::stream(std::int64_t global_pid, std::int64_t device, std::int64
   track.stream = static_cast<std::int32_t>(std::clamp<std::int64_t>(stream, -1, 0x7fffffff));
   if (const auto name = process_names_.find(global_pid >> 24); name != process_names_.end())
     trace.processes[track.process].name = name->second;
+  last_stream_ = id;
+  last_stream_key_ = key;
   return id;
 }
 

@@ -1,6 +1,7 @@
 // What all tables of one database share while it is read: its strings, threads, streams and correlation ids.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,6 +61,8 @@ class Session {
   tsl::hopscotch_map<std::int64_t, std::int64_t> thread_names_;
   tsl::hopscotch_map<std::int64_t, StringId> process_names_;
   tsl::hopscotch_map<std::int64_t, TrackId> threads_;
+  std::array<std::int64_t, 4> last_stream_key_{};
+  TrackId last_stream_ = kNone;
   std::int64_t machine_ = -1;
   std::int64_t first_process_ = -1;
   struct IdHash {

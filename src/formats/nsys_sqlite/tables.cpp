@@ -368,6 +368,8 @@ Status scheduling(Database& db, Session& session, const std::string& table) {
 Status gpu_metrics(Database& db, Session& session, const std::string& table) {
   TraceBuilder& builder = session.builder();
   tsl::hopscotch_map<std::int64_t, StringId> names;
+  std::array<ProcessId, 256> devices{};
+  devices.fill(kNone);
   constexpr std::int64_t kMetricBits = 16;
   const auto key = [](std::int64_t type, std::int64_t metric) { return type << kMetricBits ^ metric; };
   std::vector<std::string> ignored;
@@ -390,7 +392,8 @@ Status gpu_metrics(Database& db, Session& session, const std::string& table) {
     auto name = names.find(key(type, metric));
     if (name == names.end())
       name = names.emplace(key(type, metric), builder.intern(fmt::format("GPU metric {}", metric))).first;
-    const ProcessId device = builder.process(-1, builder.intern(fmt::format("GPU {}", type & 0xff)));
+    ProcessId& device = devices[static_cast<std::size_t>(type & 0xff)];
+    if (device == kNone) device = builder.process(-1, builder.intern(fmt::format("GPU {}", type & 0xff)));
     builder.add_counter(name->second, device, kNone, {row.integer(0, 0), *value});
   });
 }
