@@ -207,7 +207,8 @@ class Finder {
     const std::size_t from = shapes_.size() > kShapesCompared ? shapes_.size() - kShapesCompared : 0;
     for (std::size_t s = from; s < shapes_.size(); ++s) {
       const auto& other = shapes_[s];
-      const auto [fewer, more] = std::minmax(pairs.size(), other.size());
+      const std::size_t fewer = std::min(pairs.size(), other.size());
+      const std::size_t more = std::max(pairs.size(), other.size());
       if (static_cast<double>(fewer) < kShapeAlike * static_cast<double>(more)) continue;
       std::vector<std::uint64_t> common;
       std::ranges::set_intersection(pairs, other, std::back_inserter(common));
