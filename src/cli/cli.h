@@ -26,6 +26,7 @@ void add_info(CLI::App& app, Invocation& invocation);
 void add_top(CLI::App& app, Invocation& invocation);
 void add_cycles(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
+void add_kernels(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
 void add_profile(CLI::App& app, Invocation& invocation);
 

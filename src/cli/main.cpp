@@ -123,6 +123,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_info(app, invocation);
   add_top(app, invocation);
   add_cycles(app, invocation);
+  add_kernels(app, invocation);
   add_export(app, invocation);
   add_diff(app, invocation);
   add_profile(app, invocation);

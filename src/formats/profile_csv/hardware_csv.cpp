@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "formats/profile_csv/csv_rows.h"
+#include "formats/io/csv_rows.h"
 #include "formats/profile_csv/decimal.h"
 
 namespace culprit::formats {

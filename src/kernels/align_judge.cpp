@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/align_logs.h"
+
+namespace culprit::kernels {
+
+namespace {
+
+constexpr std::size_t kSpreadKnown = 4;
+constexpr double kLimitWithoutSpread = 0.20;
+constexpr double kStandardErrors = 3;
+/// Standard deviation of a normal sample from its median absolute deviation.
+constexpr double kMadToDeviation = 1.4826;
+/// Standard error of the median over that of the mean, for a normal sample.
+constexpr double kMedianError = 1.2533;
+/// Device timestamps are no finer than this.
+constexpr double kResolution = 500;
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double median_error(std::vector<double> values, double middle) {
+  const auto n = static_cast<double>(values.size());
+  for (double& value : values) value = std::abs(value - middle);
+  return kMedianError * kMadToDeviation * median(values) / std::sqrt(n);
+}
+
+model::Change change_of(double ratio, double limit, double absolute) {
+  if (std::abs(absolute) < kResolution || std::abs(ratio - 1) <= limit) return model::Change::same;
+  return ratio > 1 ? model::Change::slower : model::Change::faster;
+}
+
+}  // namespace
+
+Judgement judge(std::vector<double> a, std::vector<double> b, double tolerance) {
+  Judgement result;
+  if (a.empty() || b.empty()) return result;
+  const double middle_a = std::max(1.0, median(a));
+  const double middle_b = std::max(1.0, median(b));
+  result.ratio = middle_b / middle_a;
+  const double error = std::hypot(median_error(a, middle_a) / middle_a, median_error(b, middle_b) / middle_b);
+  result.limit = std::max(tolerance, kStandardErrors * error);
+  if (std::min(a.size(), b.size()) < kSpreadKnown) result.limit = std::max(result.limit, kLimitWithoutSpread);
+  result.change = change_of(result.ratio, result.limit, middle_b - middle_a);
+  return result;
+}
+
+Judgement judge_pairs(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  Judgement result;
+  if (a.empty() || a.size() != b.size()) return result;
+  std::vector<double> ratios;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ratios.push_back(std::log(std::max(1.0, b[i]) / std::max(1.0, a[i])));
+    differences.push_back(b[i] - a[i]);
+  }
+  const double middle = median(ratios);
+  result.ratio = std::exp(middle);
+  result.limit = std::max(tolerance, kStandardErrors * median_error(ratios, middle));
+  if (ratios.size() < kSpreadKnown) result.limit = std::max(result.limit, kLimitWithoutSpread);
+  result.change = change_of(result.ratio, result.limit, median(differences));
+  return result;
+}
+
+}  // namespace culprit::kernels
