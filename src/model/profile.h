@@ -101,8 +101,8 @@ struct InputReport {
 struct ResourceSeries {
   StringId metric = 0;
   StringId host = 0;
-  StringId device = 0;    ///< "GPU 3", "Host", or the text of the track it was sampled on
-  std::int64_t pid = -1;  ///< of a process's own resource
+  StringId device = 0;     ///< "GPU 3", "Host", or the text of the track it was sampled on
+  std::int64_t pid = -1;   ///< of a process's own resource
   std::int32_t rank = -1;  ///< that recorded it, in the order of the run's files; -1 when not known
   Unit unit = Unit::plain;
   bool only_while_busy = false;    ///< a device clock: `busy_*` are what it may be judged by

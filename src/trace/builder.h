@@ -38,7 +38,7 @@ struct OpenEvent {
   StringId name = 0;
   TrackId track = 0;
   CategoryId category = 0;
-  char phase = 'B';  ///< B E (same thread), b e n (asynchronous), s t f (flow)
+  char phase = 'B';               ///< B E (same thread), b e n (asynchronous), s t f (flow)
   std::uint32_t correlation = 0;  ///< of a slice that begins here
 };
 

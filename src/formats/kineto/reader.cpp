@@ -231,7 +231,9 @@ class Joiner {
       if (name != 0) t.categories.push_back(builder_.category(builder_.trace().strings[t.strings[name]]));
   }
 
-  [[nodiscard]] std::string place(std::uint64_t offset) { return fmt::format("{}: byte {}", builder_.rank().path, offset); }
+  [[nodiscard]] std::string place(std::uint64_t offset) {
+    return fmt::format("{}: byte {}", builder_.rank().path, offset);
+  }
 
   void count(const Batch& batch, std::uint64_t offset) {
     if (batch.losses.total() == 0) return;

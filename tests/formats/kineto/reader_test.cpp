@@ -140,10 +140,9 @@ TEST(Reader, PairsAsynchronousSlicesByIdAndKeepsInstantsAndCounters) {
 }
 
 TEST(Reader, CountersOfOneNameOnSeveralTracksStayApart) {
-  const Trace t = good(
-      wrap(R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_0","ts":1,"args":{"value":1}},)"
-           R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_1","ts":1,"args":{"value":2}},)"
-           R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_0","ts":2,"args":{"value":3}})"));
+  const Trace t = good(wrap(R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_0","ts":1,"args":{"value":1}},)"
+                            R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_1","ts":1,"args":{"value":2}},)"
+                            R"({"ph":"C","name":"gpu_usage","pid":"h","tid":"CAT_XPU_0","ts":2,"args":{"value":3}})"));
   ASSERT_EQ(t.counters.size(), 2U);
   EXPECT_EQ(t.counters[0].samples.size(), 2U);
   EXPECT_EQ(t.strings[t.tracks[t.counters[1].track].name], "CAT_XPU_1");
