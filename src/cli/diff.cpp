@@ -135,7 +135,7 @@ Result<compare::FilePairs> find_pairs(const DiffOptions& options) {
 Status write_file(const fs::path& path, const std::string& text) {
   auto file = AtomicFile::create(path.string(), kOutputMode);
   if (!file) return file.error();
-  if (const Status written = file->write(text); !written) return written;
+  if (Status written = file->write(text); !written) return written;
   return file->commit();
 }
 
@@ -161,7 +161,7 @@ Status write_reports(const DiffOptions& options, const std::string& format, cons
         return usage_error(fmt::format("'{}' exists already", path.string()),
                            "choose another directory with -o, or give --force");
   for (const auto& [path, text] : files) {
-    if (const Status status = write_file(path, text); !status) return status;
+    if (Status status = write_file(path, text); !status) return status;
     written.push_back(path);
   }
   return {};
@@ -207,7 +207,7 @@ Result<int> run_on_traces(const DiffOptions& options) {
             ? fmt::format("{{\"outcome\": \"not_comparable\", \"reason\": \"{}\"}}\n", escape_json(why))
             : fmt::format("Not comparable: {}\nName what begins a cycle of both runs with --anchor.\n",
                           escape_terminal(why));
-    if (const Status status = write_file("-", text); !status) return status.error();
+    if (Status status = write_file("-", text); !status) return status.error();
     return options.fail_on.empty() ? kFine : kUndecided;
   }
   return report_set(options, compared->set);
@@ -233,7 +233,7 @@ Result<int> run_diff(const DiffOptions& given) {
   set.unpaired = pairs->unpaired;
   std::set<std::string> names;
   for (const compare::FilePair& files : pairs->pairs)
-    if (const Status status = compare_pair(files, set, names); !status) return status.error();
+    if (Status status = compare_pair(files, set, names); !status) return status.error();
   return report_set(options, set);
 }
 
@@ -251,11 +251,11 @@ Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& s
   }
   if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");
   std::vector<fs::path> written;
-  if (const Status status = write_reports(options, options.format, set, written); !status) return status.error();
+  if (Status status = write_reports(options, options.format, set, written); !status) return status.error();
   std::string summary = options.json ? report::comparisons_json(set) : report::comparisons_terminal(set, 0);
   if (!options.json)
     for (const fs::path& path : written) summary += fmt::format("Written: {}\n", path.string());
-  if (const Status status = print(summary); !status) return status.error();
+  if (Status status = print(summary); !status) return status.error();
   return kFine;
 }
 

@@ -95,6 +95,7 @@ std::vector<model::Table> analyse(const KernelsOptions& options, const Output& o
     const model::FusionReport fusion =
         show.contains("fusion") ? kernels::fusion_report(log, lanes, {low}) : model::FusionReport();
     std::vector<model::LaneBlocks> blocks;
+    blocks.reserve(lanes.size());
     for (model::Lane& lane : lanes) blocks.push_back(kernels::find_blocks(log, std::move(lane), ids, {}));
     if (show.contains("blocks")) tables.push_back(kernels::block_table(log, blocks));
     if (show.contains("positions"))

@@ -59,7 +59,7 @@ using NamedTexts = std::vector<std::pair<fs::path, std::string>>;
 Status write_file(const fs::path& path, const std::string& text) {
   auto file = AtomicFile::create(path.string(), kOutputMode);
   if (!file) return file.error();
-  if (const Status written = file->write(text); !written) return written;
+  if (Status written = file->write(text); !written) return written;
   return file->commit();
 }
 
@@ -70,13 +70,13 @@ Status write_all(const ProfileOptions& options, const NamedTexts& files) {
   if (code || !fs::is_directory(directory, code))
     return environment_error("the directory cannot be created", directory.string(), "choose another one with -o");
   for (const auto& [path, text] : files) {
-    if (const Status status = refuse_overwriting(path.string(), options.files); !status) return status;
+    if (Status status = refuse_overwriting(path.string(), options.files); !status) return status;
     if (!options.force && fs::exists(fs::symlink_status(path, code)))
       return usage_error(fmt::format("'{}' exists already", path.string()),
                          "choose another directory with -o, or give --force");
   }
   for (const auto& [path, text] : files)
-    if (const Status status = write_file(path, text); !status) return status;
+    if (Status status = write_file(path, text); !status) return status;
   return {};
 }
 
@@ -122,14 +122,14 @@ Result<int> run_compat(const ProfileOptions& options, const Trace& trace) {
     files.emplace_back(directory / (job + table.suffix + "_counters_data.csv"),
                        formats::write_counters_csv(table.counters));
   }
-  if (const Status status = write_all(options, files); !status) return status.error();
+  if (Status status = write_all(options, files); !status) return status.error();
   std::string text = fmt::format("{} cycles of '{}'\n", cycles->cycles.size(), escape_terminal(cycles->anchor));
   if (hardware->bad_rows != 0)
     text += fmt::format("{} rows of the hardware description could not be used\n", hardware->bad_rows);
   if (cycles->not_placed != 0)
     text += fmt::format("{} slices lie across too many cycles and were left out\n", cycles->not_placed);
   if (const auto note = loss_note(trace.losses)) text += *note + "\n";
-  if (const Status status = print(text + written_lines(files)); !status) return status.error();
+  if (Status status = print(text + written_lines(files)); !status) return status.error();
   return kFine;
 }
 
@@ -182,19 +182,20 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
       files.emplace_back(fs::path(options.directory) / (table.key + ".csv"), report::render_csv(std::span(&table, 1)));
     files.emplace_back(fs::path(options.directory) / "profile.json",
                        document(options, *trace, found->cycles, report::render_json(tables)));
-    if (const Status status = write_all(options, files); !status) return status.error();
+    if (Status status = write_all(options, files); !status) return status.error();
   }
   std::string text;
   if (options.json)
     text = document(options, *trace, found->cycles, report::render_json(files.empty() ? all() : summary));
   else
     text = report::render_terminal(summary, {report::Look::plain, false, 60}) + written_lines(files);
-  if (const Status status = print(text); !status) return status.error();
+  if (Status status = print(text); !status) return status.error();
   return kFine;
 }
 
 std::vector<std::string> phase_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(kPhases));
   for (const auto& [name, phase] : kPhases) names.push_back(name);
   return names;
 }

@@ -45,6 +45,7 @@ std::vector<TrackId> busy_threads(const Trace& trace, SliceClass wanted, const S
     if (std::pair(launches[t], functions[t]) > std::pair(launches[other], functions[other])) at->second = t;
   }
   std::vector<TrackId> threads;
+  threads.reserve(best.size());
   for (const auto& [process, track] : best) threads.push_back(track);
   return threads;
 }
