@@ -7,7 +7,10 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "core/units.h"
+#include "cycles/find.h"
+#include "kernels/cycles_info.h"
 #include "kernels/trace_info.h"
+#include "report/cycles_report.h"
 #include "report/render.h"
 
 namespace culprit::cli {
@@ -21,6 +24,7 @@ using nlohmann::ordered_json;
 struct InfoOptions {
   std::vector<std::string> files;
   unsigned threads = 0;
+  bool no_cycles = false;
   OutputOptions output;
 };
 
@@ -153,6 +157,46 @@ model::Table counters_table(const TraceInfo& info) {
   return table;
 }
 
+model::Table cycles_table(const model::CyclesInfo& info) {
+  model::Table table{"Cycles", "cycles", {{"What", "what"}, {"Value", "value", ColumnType::name}}, {}, {}};
+  if (info.count == 0) {
+    table.rows = {{"count", "0"}};
+    table.notes.push_back("No cycles found: " + info.reason);
+    return table;
+  }
+  table.rows = {{"count", format_count(info.count)},
+                {"found by", std::string(report::to_string(info.method))},
+                {"anchor", info.anchor},
+                {"confidence that a cycle is one step", fmt::format("{:.0f}%", info.period_confidence * 100)},
+                {"confidence that a step begins there", fmt::format("{:.0f}%", info.phase_confidence * 100)}};
+  table.notes.push_back("Reason: " + info.reason);
+  table.notes.insert(table.notes.end(), info.notes.begin(), info.notes.end());
+  return table;
+}
+
+model::Table phases_table(const model::CyclesInfo& info) {
+  model::Table table{"Cycles by phase, all ranks together",
+                     "cycle_phases",
+                     {{"Phase", "phase"},
+                      {"Cycles", "cycles", ColumnType::count},
+                      {"Whole periods", "whole_periods", ColumnType::count},
+                      {"Mean period", "mean_period_ns", ColumnType::time},
+                      {"Median period", "median_period_ns", ColumnType::time},
+                      {"Device busy", "device_busy_share", ColumnType::percent, 1}},
+                     {},
+                     {}};
+  for (const model::PhaseInfo& p : info.phases) {
+    const bool periods = p.whole_periods != 0;
+    const auto period = [&](double ns) { return periods ? model::Cell(ns) : model::Cell(); };
+    const model::Cell busy =
+        p.device_window > 0 ? model::Cell(static_cast<double>(p.device_busy) / static_cast<double>(p.device_window))
+                            : model::Cell();
+    table.rows.push_back({std::string(model::phase_name(p.phase)), count_cell(p.cycles), count_cell(p.whole_periods),
+                          period(p.mean_period), period(p.median_period), busy});
+  }
+  return table;
+}
+
 model::Table losses_table(const TraceInfo& info) {
   model::Table table{"Losses",
                      "losses",
@@ -186,8 +230,40 @@ std::vector<model::Table> tables_of(const TraceInfo& info) {
   for (model::Table& table : std::vector{devices_table(info), categories_table(info), markers_table(info),
                                          counters_table(info), unread_table(info)})
     if (!table.rows.empty()) tables.push_back(std::move(table));
+  if (info.cycles) {
+    tables.push_back(cycles_table(*info.cycles));
+    if (info.cycles->count != 0) tables.push_back(phases_table(*info.cycles));
+  }
   tables.push_back(losses_table(info));
   return tables;
+}
+
+ordered_json rows_of(const model::Table& table) {
+  ordered_json rows = ordered_json::array();
+  for (const auto& row : table.rows) {
+    ordered_json object;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      ordered_json& value = object[table.columns[c].key];
+      if (const auto* text = std::get_if<std::string>(&row[c])) value = *text;
+      if (const auto* integer = std::get_if<std::int64_t>(&row[c])) value = *integer;
+      if (const auto* number = std::get_if<double>(&row[c])) value = *number;
+    }
+    rows.push_back(std::move(object));
+  }
+  return rows;
+}
+
+ordered_json json_of(const model::CyclesInfo& info) {
+  ordered_json json;
+  json["method"] = std::string(report::to_string(info.method));
+  json["anchor"] = info.anchor;
+  json["period_confidence"] = info.period_confidence;
+  json["phase_confidence"] = info.phase_confidence;
+  json["reason"] = info.reason;
+  json["notes"] = info.notes;
+  json["count"] = info.count;
+  json["phases"] = rows_of(phases_table(info));
+  return json;
 }
 
 ordered_json json_of(const TraceInfo& info) {
@@ -232,20 +308,9 @@ ordered_json json_of(const TraceInfo& info) {
                    {"async", info.flows_async},
                    {"other", info.flows_other}};
   for (const model::Table& table : {files_table(info), devices_table(info), categories_table(info), markers_table(info),
-                                    counters_table(info), unread_table(info), losses_table(info)}) {
-    ordered_json rows = ordered_json::array();
-    for (const auto& row : table.rows) {
-      ordered_json object;
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        ordered_json& value = object[table.columns[c].key];
-        if (const auto* text = std::get_if<std::string>(&row[c])) value = *text;
-        if (const auto* integer = std::get_if<std::int64_t>(&row[c])) value = *integer;
-        if (const auto* number = std::get_if<double>(&row[c])) value = *number;
-      }
-      rows.push_back(std::move(object));
-    }
-    json[table.key] = std::move(rows);
-  }
+                                    counters_table(info), unread_table(info), losses_table(info)})
+    json[table.key] = rows_of(table);
+  if (info.cycles) json["cycles"] = json_of(*info.cycles);
   return json;
 }
 
@@ -254,7 +319,12 @@ Result<int> run_info(const InfoOptions& options) {
   if (!output) return output.error();
   auto trace = load_with_progress(options.files, options.threads);
   if (!trace) return trace.error();
-  const TraceInfo info = kernels::trace_info(*trace);
+  TraceInfo info = kernels::trace_info(*trace);
+  if (!options.no_cycles) {
+    const auto found = cycles::find_cycles(*trace, order_slices(*trace), {});
+    if (!found) return found.error();
+    info.cycles = kernels::cycles_info(found->cycles);
+  }
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal:
@@ -277,9 +347,10 @@ Result<int> run_info(const InfoOptions& options) {
 }  // namespace
 
 void add_info(CLI::App& app, Invocation& invocation) {
-  auto* verb = app.add_subcommand("info", "what is in a trace: devices, ranks, categories, markers, losses");
+  auto* verb = app.add_subcommand("info", "what is in a trace: devices, ranks, categories, markers, cycles, losses");
   auto options = std::make_shared<InfoOptions>();
   add_input_options(*verb, options->files, options->threads);
+  verb->add_flag("--no-cycles", options->no_cycles, "do not look for cycles, which costs time on huge traces");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit info rank0.json.gz rank1.json.gz --json"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_info(*options); }; });

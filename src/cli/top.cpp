@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cli/cli.h"
+#include "cli/cycle_choice.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "kernels/function_table.h"
 #include "kernels/self_time.h"
+#include "report/cycles_report.h"
 #include "report/render.h"
 
 namespace culprit::cli {
@@ -27,10 +30,11 @@ struct TopOptions {
   unsigned threads = 0;
   std::string by = "name";
   std::string classes = "gpu";
-  std::string sort = "time";
+  std::string sort;  ///< empty: what suits the grouping
   bool reverse = false;
   std::string filter;
   std::int64_t limit = -1;  ///< -1: what suits the format
+  CycleChoice cycles;
   std::string split;
   std::string look = "torch";
   bool stats = false;
@@ -38,10 +42,10 @@ struct TopOptions {
   OutputOptions output;
 };
 
-const std::map<std::string, GroupBy> kGroups = {{"name", GroupBy::name},        {"short-name", GroupBy::short_name},
-                                                {"kind", GroupBy::kind},        {"device", GroupBy::device},
-                                                {"stream", GroupBy::stream},    {"rank", GroupBy::rank},
-                                                {"category", GroupBy::category}};
+const std::map<std::string, GroupBy> kGroups = {
+    {"name", GroupBy::name},         {"short-name", GroupBy::short_name}, {"kind", GroupBy::kind},
+    {"device", GroupBy::device},     {"stream", GroupBy::stream},         {"rank", GroupBy::rank},
+    {"category", GroupBy::category}, {"cycle", GroupBy::cycle},           {"phase", GroupBy::phase}};
 const std::map<std::string, SortBy> kSorts = {
     {"time", SortBy::time},     {"calls", SortBy::calls}, {"avg", SortBy::average}, {"min", SortBy::min},
     {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name}};
@@ -85,7 +89,10 @@ kernels::FunctionTableOptions table_options(const TopOptions& options, const Out
   const bool host = options.classes != "gpu" && options.classes != "kernels";
   const bool profiler = output.format == OutputFormat::terminal && options.look == "torch" && options.classes != "all";
   kernels::FunctionTableOptions table;
-  table.sort = kSorts.at(options.sort);
+  if (options.sort.empty())
+    table.sort = options.by == "cycle" ? SortBy::name : SortBy::time;
+  else
+    table.sort = kSorts.at(options.sort);
   table.reverse = options.reverse;
   if (options.limit >= 0)
     table.limit = static_cast<std::size_t>(options.limit);
@@ -101,15 +108,42 @@ kernels::FunctionTableOptions table_options(const TopOptions& options, const Out
   return table;
 }
 
-std::string json_of(const TopOptions& options, const Trace& trace, std::span<const model::Table> tables) {
+bool needs_cycles(const TopOptions& options) {
+  return options.by == "cycle" || options.by == "phase" || options.cycles.filters();
+}
+
+/// Members of the JSON object: which cycles were chosen and how they were found; nothing when cycles were not needed.
+std::string cycles_members(const TopOptions& options, const std::optional<ChosenCycles>& cycles) {
+  if (!cycles) return {};
+  return fmt::format("\"cycle\": \"{}\",\n\"phase\": \"{}\",\n\"cycles\": {{{}}},\n",
+                     escape_json(options.cycles.numbers), options.cycles.phase,
+                     report::cycles_json_members(cycles->found.cycles));
+}
+
+/// What to say below a table about cycles and about why it is empty.
+void add_notes(model::Table& table, const kernels::FunctionSums& sums, const TopOptions& options,
+               const std::optional<ChosenCycles>& cycles) {
+  if (sums.calls == 0)
+    table.notes.push_back(fmt::format("Nothing of class '{}' in {}", options.classes,
+                                      options.cycles.filters() ? "these cycles" : "this trace"));
+  else if (sums.functions.empty())
+    table.notes.push_back(fmt::format("No name matches '{}'", options.filter));
+  if (sums.calls_in_no_cycle != 0)
+    table.notes.push_back(fmt::format("Left out because in no cycle: {} calls with {}",
+                                      format_count(sums.calls_in_no_cycle), format_duration(sums.self_in_no_cycle)));
+  if (cycles) table.notes.insert(table.notes.end(), cycles->notes.begin(), cycles->notes.end());
+}
+
+std::string json_of(const TopOptions& options, const Trace& trace, const std::optional<ChosenCycles>& cycles,
+                    std::span<const model::Table> tables) {
   std::string files;
   for (const std::string& file : options.files)
     files += fmt::format("{}\"{}\"", files.empty() ? "" : ", ", escape_json(file));
   return fmt::format(
       "{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n\"class\": \"{}\",\n\"by\": \"{}\",\n\"filter\": \"{}\",\n"
-      "\"losses\": {},\n\"tables\": {}\n}}\n",
-      CULPRIT_VERSION, files, options.classes, options.by, escape_json(options.filter), losses_json(trace.losses),
-      report::render_json(tables));
+      "{}\"losses\": {},\n\"tables\": {}\n}}\n",
+      CULPRIT_VERSION, files, options.classes, options.by, escape_json(options.filter), cycles_members(options, cycles),
+      losses_json(trace.losses), report::render_json(tables));
 }
 
 Result<int> run_top(const TopOptions& options) {
@@ -117,6 +151,10 @@ Result<int> run_top(const TopOptions& options) {
   if (!output) return output.error();
   if (!options.split.empty() && options.classes != "gpu" && options.classes != "kernels")
     return usage_error("--split divides GPU work", "use --class gpu or --class kernels");
+  if (!options.cycles.anchor.empty() && !needs_cycles(options))
+    return usage_error("--anchor begins cycles, and this table has none",
+                       "add --by cycle, --by phase, --cycle or --phase");
+  if (const auto numbers = parse_cycle_numbers(options.cycles.numbers); !numbers) return numbers.error();
   auto trace = load_with_progress(options.files, options.threads);
   if (!trace) return trace.error();
 
@@ -124,6 +162,14 @@ Result<int> run_top(const TopOptions& options) {
   query.classes = kClasses.at(options.classes);
   query.by = kGroups.at(options.by);
   query.filter = options.filter;
+  std::optional<ChosenCycles> cycles;
+  if (needs_cycles(options)) {
+    auto chosen = choose_cycles(*trace, options.cycles);
+    if (!chosen) return chosen.error();
+    cycles = std::move(*chosen);
+    query.cycles = &cycles->found;
+    if (options.cycles.filters()) query.kept_cycles = &cycles->kept;
+  }
   std::vector<Ns> self;
   if ((query.classes & ~kernels::kGpuWork) != 0) {
     self = kernels::self_times(*trace);
@@ -154,10 +200,7 @@ Result<int> run_top(const TopOptions& options) {
     table.key = part.key;
     table.title = part.title;
     tables.push_back(function_table(sums, table));
-    if (sums.calls == 0)
-      tables.back().notes.push_back(fmt::format("Nothing of class '{}' in this trace", options.classes));
-    else if (sums.functions.empty())
-      tables.back().notes.push_back(fmt::format("No name matches '{}'", options.filter));
+    add_notes(tables.back(), sums, options, cycles);
   }
   if (auto note = loss_note(trace->losses)) tables.back().notes.push_back(std::move(*note));
 
@@ -176,7 +219,7 @@ Result<int> run_top(const TopOptions& options) {
       text = report::render_csv(tables);
       break;
     case OutputFormat::json:
-      text = json_of(options, *trace, tables);
+      text = json_of(options, *trace, cycles, tables);
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();
@@ -189,13 +232,16 @@ void add_top(CLI::App& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("top", "time per function: total, share, average, min, median, max, calls");
   auto options = std::make_shared<TopOptions>();
   add_input_options(*verb, options->files, options->threads);
-  verb->add_option("--by", options->by, "rows: name, short-name, kind, device, stream, rank, category (default: name)")
+  verb->add_option("--by", options->by,
+                   "rows: name, short-name, kind, device, stream, rank, category, cycle, phase (default: name)")
       ->check(one_of(names_of(kGroups)));
   verb->add_option("--class", options->classes,
                    "what to count: gpu (kernels, copies, fills), kernels, cpu_op, runtime, python, annotation, all "
                    "(default: gpu)")
       ->check(one_of(names_of(kClasses)));
-  verb->add_option("--sort", options->sort, "time, calls, avg, min, median, max, name (default: time)")
+  verb->add_option(
+          "--sort", options->sort,
+          "time, calls, avg, min, median, max, name (default: time; with --by cycle: name, which is the number)")
       ->check(one_of(names_of(kSorts)));
   verb->add_flag("--reverse", options->reverse, "smallest first");
   verb->add_option("--filter", options->filter, "only names that contain TEXT, or match it when it has * or ?")
@@ -203,6 +249,7 @@ void add_top(CLI::App& app, Invocation& invocation) {
   verb->add_option("--limit", options->limit, "rows; 0 shows all (default: 25 for the terminal, else all)")
       ->check(in_range(0, 1e12))
       ->type_name("N");
+  add_cycle_choice(*verb, options->cycles);
   verb->add_option("--split", options->split,
                    "fwd-bwd: tables of the forward, the forward and backward pass, and the rest")
       ->check(one_of({"fwd-bwd"}));

@@ -24,7 +24,7 @@ class Grouper {
  public:
   Grouper(const Trace& trace, const FunctionQuery& query) : trace_(trace), query_(query) {}
 
-  std::uint32_t operator()(const Slice& slice) {
+  std::uint32_t operator()(SliceIndex row, const Slice& slice) {
     if (!keeps(slice)) return kFilteredOut;
     switch (query_.by) {
       case GroupBy::name:
@@ -41,11 +41,17 @@ class Grouper {
         return of_key(slice.rank, [&] { return rank_label(slice.rank); });
       case GroupBy::category:
         return of_key(slice.category, [&] { return trace_.categories[slice.category].name; });
+      case GroupBy::cycle:
+      case GroupBy::phase:
+        return by_cycle(query_.cycles->cycle_of_slice[row]);
     }
     return kFilteredOut;
   }
 
   [[nodiscard]] std::vector<std::string>& labels() { return labels_; }
+  [[nodiscard]] std::uint64_t position(std::size_t group) const {
+    return group < positions_.size() ? positions_[group] : 0;
+  }
 
  private:
   bool keeps(const Slice& slice) {
@@ -89,6 +95,21 @@ class Grouper {
     });
   }
 
+  std::uint32_t by_cycle(std::uint32_t row) {
+    constexpr std::uint64_t kLast = ~std::uint64_t{0};
+    std::uint64_t position = kLast;
+    if (row != kNone) {
+      const model::Cycle& cycle = query_.cycles->cycles.cycles[row];
+      position = query_.by == GroupBy::cycle ? cycle.number : static_cast<std::uint64_t>(cycle.phase);
+    }
+    return of_key(position, [&]() -> std::string {
+      positions_.push_back(position);
+      if (position == kLast) return "(no cycle)";
+      if (query_.by == GroupBy::cycle) return fmt::format("{}", position);
+      return std::string(model::phase_name(static_cast<model::Phase>(position)));
+    });
+  }
+
   template <class MakeLabel>
   std::uint32_t of_key(std::uint64_t key, MakeLabel make_label) {
     const auto [it, added] = of_key_.try_emplace(key, 0);
@@ -120,6 +141,7 @@ class Grouper {
   const Trace& trace_;
   const FunctionQuery& query_;
   std::vector<std::string> labels_;
+  std::vector<std::uint64_t> positions_;  // by group, when grouped by cycle or phase
   std::vector<std::uint8_t> kept_;
   std::array<std::vector<std::uint32_t>, 32> of_name_;
   std::unordered_map<std::uint64_t, std::uint32_t> of_key_;
@@ -130,6 +152,15 @@ bool selected(const Trace& trace, const FunctionQuery& query, const Slice& slice
   if ((query.classes & class_bit(trace.slice_class(slice))) == 0) return false;
   if (query.passes == nullptr) return true;
   return slice.gpu != kNone && (query.pass_set & pass_bit(query.passes->of_gpu[slice.gpu])) != 0;
+}
+
+enum class Place { kept, other_cycle, no_cycle };
+
+Place place_of(const FunctionQuery& query, std::size_t row) {
+  if (query.kept_cycles == nullptr) return Place::kept;
+  const std::uint32_t cycle = query.cycles->cycle_of_slice[row];
+  if (cycle == kNone) return Place::no_cycle;
+  return (*query.kept_cycles)[cycle] ? Place::kept : Place::other_cycle;
 }
 
 /// Reorders `durations`.
@@ -164,9 +195,15 @@ FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
     const Slice& slice = trace.slices[i];
     if (!selected(trace, query, slice)) continue;
     const Ns self = query.self != nullptr ? (*query.self)[i] : slice.duration;
+    const Place place = place_of(query, i);
+    if (place == Place::no_cycle) {
+      sums.self_in_no_cycle = add_saturating(sums.self_in_no_cycle, self);
+      ++sums.calls_in_no_cycle;
+    }
+    if (place != Place::kept) continue;
     sums.self = add_saturating(sums.self, self);
     ++sums.calls;
-    const std::uint32_t group = group_of(slice);
+    const std::uint32_t group = group_of(static_cast<SliceIndex>(i), slice);
     if (group == kFilteredOut) continue;
     if (group >= sums.functions.size()) {
       sums.functions.resize(group + 1);
@@ -193,6 +230,7 @@ FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
     add_spread(stats, durations.data() + first, stats.calls);
     first += stats.calls;
     stats.label = std::move(group_of.labels()[g]);
+    stats.position = group_of.position(g);
   }
   return sums;
 }

@@ -6,12 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "cycles/find.h"
 #include "kernels/passes.h"
 #include "trace/trace.h"
 
 namespace culprit::kernels {
 
-enum class GroupBy : std::uint8_t { name, short_name, kind, device, stream, rank, category };
+enum class GroupBy : std::uint8_t { name, short_name, kind, device, stream, rank, category, cycle, phase };
 
 /// A set of slice classes.
 using ClassSet = std::uint32_t;
@@ -27,6 +28,8 @@ struct FunctionQuery {
   const std::vector<Ns>* self = nullptr;  ///< of self_times(); nullptr: self time is the duration
   const Passes* passes = nullptr;         ///< with it, only GPU work of one of `pass_set`
   std::uint32_t pass_set = 0;             ///< bit per Pass
+  const cycles::Found* cycles = nullptr;  ///< of this trace; needed to group by cycle and phase, and to choose cycles
+  const std::vector<bool>* kept_cycles = nullptr;  ///< by row of `cycles`: only slices in these; nullptr: all slices
 };
 constexpr std::uint32_t pass_bit(Pass pass) { return 1u << static_cast<unsigned>(pass); }
 
@@ -41,12 +44,16 @@ struct FunctionStats {
   double mean = 0;
   double median = 0;     ///< exact; the mean of the two middle ones when `calls` is even
   double deviation = 0;  ///< sample standard deviation (n - 1); 0 for one call
+  /// Place among groups with an order of their own (cycles by number, phases, then what is in no cycle); else 0.
+  std::uint64_t position = 0;
 };
 
 struct FunctionSums {
   std::vector<FunctionStats> functions;  ///< in order of first appearance
-  Ns self = 0;  ///< of all slices of the classes and passes, whether the filter keeps them or not
+  Ns self = 0;  ///< of all slices of the classes, passes and cycles, whether the filter keeps them or not
   std::uint64_t calls = 0;
+  Ns self_in_no_cycle = 0;  ///< left out because cycles were chosen and this lies in none
+  std::uint64_t calls_in_no_cycle = 0;
 };
 
 /// Statistics per group. Linear in slices (medians by selection, not sorting); 16 bytes per selected slice while it

@@ -42,6 +42,7 @@ std::vector<std::size_t> ordered(const std::vector<FunctionStats>& functions, co
     const FunctionStats& x = functions[a];
     const FunctionStats& y = functions[b];
     if (options.sort == SortBy::name) {
+      if (x.position != y.position) return (x.position < y.position) != options.reverse;
       if (x.label != y.label) return (x.label < y.label) != options.reverse;
     } else {
       const double p = measure(x, options.sort);

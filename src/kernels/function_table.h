@@ -31,9 +31,9 @@ struct FunctionTableOptions {
   std::string processor = "CUDA";  ///< whose time it is, in the headings of the profiler columns
 };
 
-/// Rows in order of `options.sort` (numbers largest first, names A to Z; ties: time, then name). Share is of the self
-/// time of everything selected, so that it adds up to 1 when nothing is filtered out. A cut table notes rows and time
-/// not shown.
+/// Rows in order of `options.sort` (numbers largest first, names A to Z, cycles by number; ties: time, then name).
+/// Share is of the self time of everything selected, so that it adds up to 1 when nothing is filtered out. A cut table
+/// notes rows and time not shown.
 model::Table function_table(const FunctionSums& sums, const FunctionTableOptions& options);
 
 }  // namespace culprit::kernels

@@ -2,8 +2,10 @@
 // use it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -11,6 +13,9 @@
 namespace culprit::model {
 
 enum class Phase : std::uint8_t { prefill, decode, mixed, train_step, other };
+inline constexpr std::array kPhases = {Phase::prefill, Phase::decode, Phase::mixed, Phase::train_step, Phase::other};
+/// As written on the command line and in output: "train_step".
+std::string_view phase_name(Phase phase);
 
 /// How cycles were found, in order of trust.
 enum class CycleMethod : std::uint8_t {
@@ -65,5 +70,9 @@ struct Cycles {
   std::vector<std::string> notes;  ///< what was left out or assumed
   std::vector<Cycle> cycles;       ///< by (number, rank)
 };
+
+/// Per cycle: whether its period is that of a whole, ordinary step. Not so are partial and warm-up cycles, and the last
+/// one of every process, whose end is unknown.
+std::vector<bool> whole_periods(const Cycles& cycles);
 
 }  // namespace culprit::model

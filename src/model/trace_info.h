@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/units.h"
+#include "model/cycles.h"
 
 namespace culprit::model {
 
@@ -68,6 +70,29 @@ struct LossCount {
   std::uint64_t count = 0;
 };
 
+/// The cycles of one phase, on all ranks together.
+struct PhaseInfo {
+  Phase phase = Phase::other;
+  std::uint64_t cycles = 0;
+  std::uint64_t whole_periods = 0;  ///< cycles that the two periods are of, see whole_periods()
+  double mean_period = 0;           ///< ns
+  double median_period = 0;         ///< ns
+  Ns device_window = 0;             ///< sum over all device windows of all cycles
+  Ns device_busy = 0;               ///< part of it with GPU work
+};
+
+/// How the steps of the run were found, and what they are like.
+struct CyclesInfo {
+  CycleMethod method = CycleMethod::none;
+  std::string anchor;
+  double period_confidence = 0;
+  double phase_confidence = 0;
+  std::string reason;
+  std::vector<std::string> notes;
+  std::uint64_t count = 0;        ///< numbers of cycles: the same number is the same step on every rank
+  std::vector<PhaseInfo> phases;  ///< in order of Phase, those that occur
+};
+
 struct TraceInfo {
   std::string clock;
   std::int64_t base_ns = 0;
@@ -98,6 +123,7 @@ struct TraceInfo {
   Ns busy_union = 0;     ///< the same over all devices and streams together
   std::string top_name;  ///< kernel with the largest sum
   CountAndSum top;
+  std::optional<CyclesInfo> cycles;  ///< empty: not looked for
 };
 
 }  // namespace culprit::model

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
 
 #include "core/escape.h"
 
@@ -15,9 +13,6 @@ namespace {
 
 constexpr std::size_t kBins = 12;
 constexpr std::size_t kBarWidth = 48;
-constexpr std::array kPhases = {model::Phase::prefill, model::Phase::decode, model::Phase::mixed,
-                                model::Phase::train_step, model::Phase::other};
-
 model::Cell known(std::int64_t value) { return value < 0 ? model::Cell{} : model::Cell{value}; }
 
 std::string marks_of(const model::Cycle& cycle) {
@@ -55,21 +50,7 @@ Ns origin_of(const model::Cycles& cycles) {
 
 }  // namespace
 
-std::string_view to_string(model::Phase phase) {
-  switch (phase) {
-    case model::Phase::prefill:
-      return "prefill";
-    case model::Phase::decode:
-      return "decode";
-    case model::Phase::mixed:
-      return "mixed";
-    case model::Phase::train_step:
-      return "train_step";
-    case model::Phase::other:
-      break;
-  }
-  return "other";
-}
+std::string_view to_string(model::Phase phase) { return model::phase_name(phase); }
 
 std::string_view to_string(model::CycleMethod method) {
   switch (method) {
@@ -105,18 +86,13 @@ model::Table cycles_table(const model::Cycles& cycles) {
 }
 
 std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles) {
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> last;
-  for (const model::Cycle& c : cycles.cycles) {
-    std::uint32_t& number = last[{c.rank, c.process}];
-    number = std::max(number, c.number);
-  }
+  const std::vector<bool> whole = model::whole_periods(cycles);
   std::vector<PeriodDistribution> out;
-  for (const model::Phase phase : kPhases) {
+  for (const model::Phase phase : model::kPhases) {
     PeriodDistribution d;
     d.phase = phase;
-    for (const model::Cycle& c : cycles.cycles)
-      if (c.phase == phase && !c.partial && !c.warm_up && c.number != last[{c.rank, c.process}])
-        d.periods.push_back(c.period);
+    for (std::size_t i = 0; i < cycles.cycles.size(); ++i)
+      if (whole[i] && cycles.cycles[i].phase == phase) d.periods.push_back(cycles.cycles[i].period);
     if (d.periods.empty()) continue;
     std::ranges::sort(d.periods);
     out.push_back(std::move(d));

@@ -1,0 +1,60 @@
+#include "kernels/cycles_info.h"
+
+#include <algorithm>
+#include <set>
+
+#include "kernels/saturating.h"
+
+namespace culprit::kernels {
+
+namespace {
+
+/// Sorts `periods`, which are not empty.
+void add_periods(model::PhaseInfo& info, std::vector<Ns>& periods) {
+  std::ranges::sort(periods);
+  const std::size_t n = periods.size();
+  const auto low = static_cast<double>(periods[(n - 1) / 2]);
+  const auto high = static_cast<double>(periods[n / 2]);
+  double sum = 0;
+  for (const Ns period : periods) sum += static_cast<double>(period);
+  info.whole_periods = n;
+  info.mean_period = sum / static_cast<double>(n);
+  info.median_period = low + (high - low) / 2;
+}
+
+}  // namespace
+
+model::CyclesInfo cycles_info(const model::Cycles& cycles) {
+  model::CyclesInfo info{cycles.method,
+                         cycles.anchor,
+                         cycles.period_confidence,
+                         cycles.phase_confidence,
+                         cycles.reason,
+                         cycles.notes,
+                         0,
+                         {}};
+  std::set<std::uint32_t> numbers;
+  for (const model::Cycle& cycle : cycles.cycles) numbers.insert(cycle.number);
+  info.count = numbers.size();
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  for (const model::Phase phase : model::kPhases) {
+    model::PhaseInfo of_phase;
+    of_phase.phase = phase;
+    std::vector<Ns> periods;
+    for (std::size_t i = 0; i < cycles.cycles.size(); ++i) {
+      const model::Cycle& cycle = cycles.cycles[i];
+      if (cycle.phase != phase) continue;
+      ++of_phase.cycles;
+      if (whole[i]) periods.push_back(cycle.period);
+      for (const model::DeviceWindow& window : cycle.devices) {
+        of_phase.device_window = add_saturating(of_phase.device_window, window.end - window.begin);
+        of_phase.device_busy = add_saturating(of_phase.device_busy, window.busy);
+      }
+    }
+    if (!periods.empty()) add_periods(of_phase, periods);
+    if (of_phase.cycles != 0) info.phases.push_back(of_phase);
+  }
+  return info;
+}
+
+}  // namespace culprit::kernels
