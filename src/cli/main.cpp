@@ -118,7 +118,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   app.get_formatter()->column_width(32);
   app.footer(
       "'culprit VERB --help' or 'culprit help VERB' explains a verb.\n\n"
-      "Exit codes:\n  0  fine\n  1  a difference (only with --fail-on)\n  2  bad usage\n  3  bad input\n"
+      "Exit codes:\n  0  fine\n  2  bad usage\n  3  bad input\n"
       "  4  missing right or device\n  5  undecided (only with --fail-on)");
   add_info(app, invocation);
   add_top(app, invocation);

@@ -116,6 +116,7 @@ MarkerRank marker_rank(std::string_view name) {
                      "torch-compiled",
                      "torchdynamo",
                      "autograd",
+                     "aten::",
                      "zero_grad",
                      "dataloader",
                      "c10d",

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
@@ -70,6 +72,10 @@ Result<Trace> load_file(const std::string& path, unsigned workers, const Progres
 
 Result<Trace> load_run(const std::vector<std::string>& paths, const LoadOptions& options) {
   if (paths.empty()) return usage_error("no file given", "name one or more traces");
+  std::set<std::string_view> seen;
+  for (const std::string& path : paths)
+    if (!seen.insert(path).second)
+      return usage_error(path + " is named twice", "every file is one rank of the run: name it once");
   const unsigned threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   const auto files = static_cast<unsigned>(paths.size());
   const unsigned at_once = std::min(threads, files);

@@ -91,7 +91,7 @@ TEST(Fusion, BoundNeverExceedsTimeAndGaps) {
     for (const auto& candidate : report.candidates) {
       EXPECT_GE(candidate.bound, candidate.careful - 1e-6);
       EXPECT_GE(candidate.careful, 0);
-      EXPECT_LE(candidate.bound, static_cast<double>(candidate.time + candidate.gaps));
+      EXPECT_LE(candidate.bound, static_cast<double>(candidate.time));
       sum += candidate.bound;
     }
     EXPECT_LT(sum, static_cast<double>(report.total));
