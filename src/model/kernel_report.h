@@ -108,7 +108,7 @@ struct FusionCandidate {
   std::vector<StringId> names;        ///< of the launches, in order
   std::vector<std::uint32_t> begins;  ///< rows of KernelLog::launches of the first launch of every place
   Ns time = 0;                        ///< of all launches in all places
-  Ns gaps = 0;                        ///< idle time between them, only where begins are known and gaps are launch-sized
+  Ns gaps = 0;                        ///< launch-sized idle time between them, where begins are known; not in `bound`
   double bound = 0;                   ///< ns that an ideal fusion saves at most, all places together
   double careful = 0;                 ///< ns saved when the longest launch of each place takes as long as before
   FusionModel model = FusionModel::traffic_once;

@@ -68,7 +68,7 @@ TEST(Fusion, WithoutDramUseTheLongestRemains) {
   EXPECT_NEAR(report.candidates[0].bound, 20'000, 1e-9);
 }
 
-TEST(Fusion, LaunchSizedGapsAreSavedLongOnesAreNot) {
+TEST(Fusion, LaunchSizedGapsAreCountedLongOnesAreNot) {
   KernelLog log;
   Ns begin = 0;
   for (const Ns gap : {0, 4'000, 500'000}) {
