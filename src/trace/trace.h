@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/chunked_vector.h"
@@ -114,9 +115,14 @@ struct Instant {
   TrackId track = 0;
 };
 
-enum class TrackKind : std::uint8_t { thread, gpu_stream, async };
+enum class TrackKind : std::uint8_t {
+  thread,
+  gpu_stream,
+  async,
+  sched,  ///< what a thread did by the scheduler's account: on a processor, waiting for one, blocked
+};
 
-/// Where slices lie: a thread, a GPU stream, or one lane of asynchronous slices.
+/// Where slices lie: a thread, a GPU stream, one lane of asynchronous slices, or the scheduling of a thread.
 struct Track {
   ProcessId process = 0;
   TrackKind kind = TrackKind::thread;
@@ -161,6 +167,8 @@ struct Rank {
   std::string host;
   std::string format{};                      ///< "" for JSON; else what the file is ("Nsight Systems SQLite")
   std::vector<std::string> unread_tables{};  ///< databases: tables that were not read, by name
+  /// Recordings: facts about the run by key, sorted ("env.kernel.release", "missing.sched", "cost.sched.dropped").
+  std::vector<std::pair<std::string, std::string>> metadata{};
 };
 
 struct CounterSample {

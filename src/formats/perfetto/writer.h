@@ -1,0 +1,131 @@
+// Writes a run as a Perfetto trace (protobuf). The recorder's collectors hand over what they saw, in the words of this
+// header; nobody else knows the wire format.
+//
+// All times that come in are CLOCK_MONOTONIC nanoseconds. Packets are gathered into a chunk that is deflated into one
+// `compressed_packets` field of less than 512 KiB and handed to the kernel at once, so that a file whose writer was
+// killed, or whose disk became full, loses at most the chunk that was being filled. The file is made with mode 0600.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "core/error.h"
+#include "core/units.h"
+
+namespace culprit::perfetto {
+
+/// A track of slices, or of one counter.
+using TrackUuid = std::uint64_t;
+
+/// One argument of a slice.
+struct Argument {
+  std::string_view key;
+  std::variant<std::int64_t, double, std::string_view> value;
+};
+
+/// One context switch as the kernel saw it: `prev` left the processor, `next` got it.
+struct SchedSwitch {
+  Ns at = 0;
+  std::uint32_t cpu = 0;
+  std::int32_t prev_tid = 0;
+  std::int32_t next_tid = 0;
+  std::int32_t prev_priority = 120;
+  std::int32_t next_priority = 120;
+  std::int64_t prev_state = 0;  ///< as in the kernel's tracepoint: 0 = still runnable (preempted), 1 = S, 2 = D, ...
+  std::string_view prev_name;   ///< the kernel's 15 characters
+  std::string_view next_name;
+};
+
+/// `waker_tid`, running on `cpu`, made `tid` runnable.
+struct SchedWaking {
+  Ns at = 0;
+  std::uint32_t cpu = 0;
+  std::uint32_t target_cpu = 0;
+  std::int32_t waker_tid = 0;
+  std::int32_t tid = 0;
+  std::int32_t priority = 120;
+  std::string_view name;  ///< of `tid`
+};
+
+struct ProcessInfo {
+  std::int64_t pid = 0;
+  std::int64_t parent = 0;
+  std::string_view name;      ///< program name only, never its arguments
+  std::int64_t rank = -1;     ///< -1: unknown
+  std::int64_t start_ns = 0;  ///< CLOCK_BOOTTIME at which it started, 0: unknown; tells a reused pid
+};
+
+struct WriterOptions {
+  std::size_t chunk_bytes = std::size_t{256} << 10;  ///< of packets before deflating
+  int level = 1;                                     ///< of deflate, 0..9
+  bool replace = false;                              ///< an existing file is an error unless set
+};
+
+struct WriterStats {
+  std::uint64_t packets = 0;
+  std::uint64_t raw_bytes = 0;   ///< before deflating
+  std::uint64_t file_bytes = 0;  ///< handed to the kernel
+};
+
+/// An open recording. After the first failure to write (disk full, say) everything is accepted and dropped, and
+/// flush() and close() return that error. Not thread-safe.
+class Writer {
+ public:
+  /// Makes the file and writes the first clock snapshot. Errors: the file exists, the folder cannot be written.
+  static Result<Writer> create(const std::string& path, const WriterOptions& options = {});
+  Writer(Writer&&) noexcept;
+  Writer& operator=(Writer&&) noexcept;
+  ~Writer();
+
+  /// Relates MONOTONIC, BOOTTIME and REALTIME; written at the begin, every few seconds, and at the end.
+  void clock_snapshot();
+
+  /// Names a process or thread; again when the name changed (exec, prctl).
+  void process(const ProcessInfo& info);
+  void thread(std::int64_t pid, std::int64_t tid, std::string_view name);
+
+  void sched_switch(const SchedSwitch& event);
+  void sched_waking(const SchedWaking& event);
+  void process_exit(Ns at, std::int32_t tid);
+
+  /// The track of a thread for slices. Slices of one track nest; what may overlap gets its own lanes by named_track.
+  TrackUuid thread_track(std::int64_t pid, std::int64_t tid);
+  /// A track of its own below a thread (tid > 0), a process (pid > 0) or the host; the same arguments give the same
+  /// track. `lane` tells tracks of one name apart.
+  TrackUuid named_track(std::string_view name, std::int64_t pid = 0, std::int64_t tid = 0, std::uint32_t lane = 0);
+  /// `unit` is the unit of the values in SI ("ns", "bytes", "Hz", "fraction", "count", "celsius", "W", or with "/s").
+  TrackUuid counter_track(std::string_view name, std::string_view unit, std::int64_t pid = 0);
+
+  void slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
+             std::span<const Argument> arguments = {});
+  /// Open-ended slices: a killed recorder leaves the begin in the file.
+  void slice_begin(TrackUuid track, Ns at, std::string_view name, std::string_view category,
+                   std::span<const Argument> arguments = {});
+  void slice_end(TrackUuid track, Ns at);
+  void instant(TrackUuid track, Ns at, std::string_view name, std::string_view category,
+               std::span<const Argument> arguments = {});
+  void counter(TrackUuid track, Ns at, double value);
+
+  /// A fact about the run: environment ("env.kernel.release"), options ("record.preset"), what a collector could not
+  /// see and why ("missing.sched"), its losses and cost ("cost.sched.dropped"). The last value of a key counts.
+  void metadata(std::string_view key, std::string_view value);
+
+  /// Hands everything so far to the kernel.
+  Status flush();
+  /// Last clock snapshot, flush, close. Idempotent.
+  Status close();
+
+  [[nodiscard]] const WriterStats& stats() const;
+
+ private:
+  struct State;
+  explicit Writer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace culprit::perfetto
