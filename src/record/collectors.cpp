@@ -31,8 +31,7 @@ const std::vector<Entry>& entries() {
          options.stacks = preset == Preset::deep;
          return sched::make_sched(probes, options);
        }},
-      {"syscalls",
-       [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"syscalls", [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
   };
   return all;
 }
