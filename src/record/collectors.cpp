@@ -7,6 +7,8 @@
 #include <functional>
 #include <utility>
 
+#include "record/environment/environment.h"
+#include "record/host/host.h"
 #include "record/sched/sched.h"
 #include "record/syscalls/syscalls.h"
 
@@ -31,8 +33,9 @@ const std::vector<Entry>& entries() {
          options.stacks = preset == Preset::deep;
          return sched::make_sched(probes, options);
        }},
-      {"syscalls",
-       [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"syscalls", [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},
+      {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_environment_collector(); }},
   };
   return all;
 }
