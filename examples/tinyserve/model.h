@@ -12,7 +12,7 @@
 namespace tinyserve {
 
 struct Shape {
-  int layers = 6;
+  int layers = 8;
   int width = 384;  ///< multiple of 64
   int vocabulary = 4096;
   int slots = 8;      ///< requests that can be in the cache at once

@@ -32,7 +32,7 @@ def parse(arguments):
     parser.add_argument("--duration", type=positive(float), help="accept requests for so many seconds")
     parser.add_argument("--rate", type=float, default=6.0, help="requests per second; 0: all at once (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the requests and the weights (default %(default)s)")
-    parser.add_argument("--layers", type=positive(int), default=6)
+    parser.add_argument("--layers", type=positive(int), default=8, help="default %(default)s")
     parser.add_argument("--width", type=positive(int), default=384, help="a multiple of 64 (default %(default)s)")
     parser.add_argument("--slots", type=positive(int), default=8, help="requests at work at once (default %(default)s)")
     parser.add_argument("--threads", type=positive(int), default=min(2, len(os.sched_getaffinity(0))),

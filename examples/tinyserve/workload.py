@@ -22,7 +22,7 @@ class Request:
         return len(self.output) >= self.max_new_tokens
 
 
-def request_stream(count, rate, seed, vocabulary, prompt_tokens=(16, 48), new_tokens=(16, 64)):
+def request_stream(count, rate, seed, vocabulary, prompt_tokens=(8, 40), new_tokens=(16, 64)):
     """`count` requests in the order of their arrival; `rate` per second on average, 0: all at once."""
     generator = random.Random(seed)
     clock = 0.0
