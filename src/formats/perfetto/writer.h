@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,9 @@ struct WriterOptions {
   std::size_t chunk_bytes = std::size_t{256} << 10;  ///< of packets before deflating
   int level = 1;                                     ///< of deflate, 0..9
   bool replace = false;                              ///< an existing file is an error unless set
+  /// The events are of another machine or time (export): nothing of this machine is written, and time 0 of the events
+  /// is this Unix time in ns (0: unknown).
+  std::optional<std::int64_t> realtime_of_zero{};
 };
 
 struct WriterStats {

@@ -1,0 +1,537 @@
+#include "formats/perfetto/writer.h"
+
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <tsl/hopscotch_map.h>
+
+#include "core/escape.h"
+#include "formats/perfetto/chunk.h"
+#include "formats/perfetto/chunk_file.h"
+#include "formats/perfetto/trace.pb.h"
+
+namespace culprit::perfetto {
+
+namespace {
+
+constexpr std::uint32_t kClockRealtime = 1;
+constexpr std::uint32_t kClockMonotonic = 3;
+constexpr std::uint32_t kClockBoottime = 6;
+constexpr std::uint32_t kStateCleared = 1;
+constexpr std::uint32_t kNeedsState = 2;
+constexpr std::size_t kMostChunk = std::size_t{320} << 10;
+constexpr std::size_t kLeastChunk = std::size_t{4} << 10;
+constexpr std::size_t kMostMetadata = 4096;  ///< keys that are kept to be written again at the end
+constexpr std::size_t kMostMetadataText = std::size_t{32} << 10;
+/// Two readings of the clocks that differ by less have the same offset: only a suspend moves BOOTTIME.
+constexpr Ns kSuspend = 1'000'000;
+
+Ns read_clock(clockid_t id) {
+  timespec now{};
+  ::clock_gettime(id, &now);
+  return static_cast<Ns>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+struct Clocks {
+  Ns monotonic = 0;
+  Ns boottime = 0;
+  Ns realtime = 0;
+  Ns error = 0;  ///< half the time the reading took
+};
+
+/// Reads the clocks between two readings of MONOTONIC, and keeps the quickest of a few tries.
+Clocks read_clocks() {
+  Clocks best;
+  Ns shortest = -1;
+  for (int i = 0; i < 5; ++i) {
+    const Ns before = read_clock(CLOCK_MONOTONIC);
+    const Ns boot = read_clock(CLOCK_BOOTTIME);
+    const Ns real = read_clock(CLOCK_REALTIME);
+    const Ns after = read_clock(CLOCK_MONOTONIC);
+    if (shortest >= 0 && after - before >= shortest) continue;
+    shortest = after - before;
+    best = {before + shortest / 2, boot, real, (shortest + 1) / 2};
+  }
+  return best;
+}
+
+std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return mix(h);
+}
+
+enum class TrackType : std::uint64_t { process = 1, thread, named, counter };
+
+/// Never 0, which means the global track.
+TrackUuid uuid_of(TrackType type, std::int64_t pid, std::uint64_t generation, std::int64_t tid = 0,
+                  std::string_view name = {}, std::uint64_t lane = 0) {
+  std::uint64_t h = mix(static_cast<std::uint64_t>(type) * 0x9e3779b97f4a7c15ULL);
+  for (const std::uint64_t part : {static_cast<std::uint64_t>(pid), generation, static_cast<std::uint64_t>(tid), lane})
+    h = mix(h * 0x9e3779b97f4a7c15ULL + part + 1);
+  if (!name.empty()) h = mix(h ^ hash_text(name));
+  return h == 0 ? 1 : h;
+}
+
+std::int32_t id32(std::int64_t id) { return static_cast<std::int32_t>(std::clamp<std::int64_t>(id, -1, 0x7fffffff)); }
+
+std::string text_of(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return repair_utf8(text);
+  return repair_utf8(text.substr(0, most)) + "...";
+}
+
+}  // namespace
+
+struct Writer::State {
+  struct Track {
+    TrackUuid parent = 0;
+    proto::TracePacket descriptor;
+    std::uint64_t chunk = 0;  ///< the last one that holds the descriptor
+  };
+  struct Process {
+    std::int64_t start_ns = 0;
+    std::uint64_t generation = 0;
+  };
+
+  explicit State(ChunkFile output) : file(std::move(output)) {}
+
+  ChunkFile file;
+  WriterOptions options;
+  std::size_t chunk_bytes = 0;
+  Chunk chunk;
+  std::uint64_t chunk_number = 1;
+  bool closed = false;
+  std::optional<Error> failure;
+  WriterStats stats;
+  Ns boot_offset = 0;  ///< BOOTTIME - MONOTONIC
+  Ns clock_error = 0;
+  tsl::hopscotch_map<TrackUuid, Track> tracks;
+  tsl::hopscotch_map<std::int64_t, Process> processes;
+  std::map<std::string, std::string> facts;
+
+  [[nodiscard]] bool dropping() const { return failure.has_value() || closed; }
+
+  Status result() const {
+    if (failure) return *failure;
+    return {};
+  }
+
+  void count(std::uint64_t packets, std::size_t bytes) {
+    stats.packets += packets;
+    stats.raw_bytes += bytes;
+    stats.file_bytes = file.bytes();
+  }
+
+  /// A packet before any chunk, not deflated.
+  void add_plain(proto::Trace& trace) {
+    const std::string bytes = trace.SerializeAsString();
+    const Status written = file.write_plain({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    if (!written) failure = written.error();
+    count(static_cast<std::uint64_t>(trace.packet_size()), bytes.size());
+  }
+
+  /// The packets every chunk begins with: what follows depends on no earlier chunk.
+  void begin_chunk() {
+    proto::TracePacket packet;
+    packet.set_trusted_packet_sequence_id(kSequence);
+    packet.set_sequence_flags(kStateCleared);
+    packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(kClockMonotonic);
+    if (chunk_number == 1) packet.set_first_packet_on_sequence(true);
+    chunk.add(packet);
+    proto::TracePacket clocks;
+    fill_snapshot(clocks);
+    chunk.add(clocks);
+  }
+
+  void prepare() {
+    if (chunk.empty()) begin_chunk();
+  }
+
+  /// Writes the chunk when it is full.
+  void settle() {
+    if (chunk.size() >= chunk_bytes) write_chunk();
+  }
+
+  void write_chunk() {
+    if (chunk.empty()) return;
+    const auto bytes = chunk.finish();
+    if (!failure) {
+      const Status written = file.write_deflated(bytes, kSequence);
+      if (written)
+        count(chunk.packets() + 1, bytes.size());
+      else
+        failure = written.error();
+    }
+    chunk.clear();
+    ++chunk_number;
+  }
+
+  void fill_snapshot(proto::TracePacket& packet) {
+    Clocks now;
+    if (options.realtime_of_zero) {
+      now.realtime = *options.realtime_of_zero;
+    } else {
+      now = read_clocks();
+      // One offset as long as nothing was suspended: its noise must not move events against each other.
+      const Ns offset = now.boottime - now.monotonic;
+      if (std::abs(offset - boot_offset) > kSuspend) boot_offset = std::abs(offset) < kSuspend ? 0 : offset;
+      now.boottime = now.monotonic + boot_offset;
+      clock_error = now.error;
+    }
+    packet.set_trusted_packet_sequence_id(kSequence);
+    proto::ClockSnapshot& snapshot = *packet.mutable_clock_snapshot();
+    snapshot.set_primary_trace_clock(kClockMonotonic);
+    const auto add = [&](std::uint32_t id, Ns at) {
+      proto::ClockSnapshot::Clock& clock = *snapshot.add_clocks();
+      clock.set_clock_id(id);
+      clock.set_timestamp(static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
+    };
+    add(kClockMonotonic, now.monotonic);
+    add(kClockBoottime, now.boottime);
+    if (now.realtime > 0) add(kClockRealtime, now.realtime);
+  }
+
+  std::uint64_t generation(std::int64_t pid) const {
+    const auto it = processes.find(pid);
+    return it == processes.end() ? 0 : it->second.generation;
+  }
+
+  /// Puts the descriptor of a track into this chunk, behind those of the tracks above it.
+  void describe(TrackUuid uuid) {
+    const auto it = tracks.find(uuid);
+    if (it == tracks.end() || it->second.chunk == chunk_number) return;
+    Track& track = it.value();
+    track.chunk = chunk_number;
+    if (track.parent != 0) describe(track.parent);
+    chunk.add(track.descriptor);
+  }
+
+  /// The track, made on first use.
+  std::pair<Track*, bool> track(TrackUuid uuid) {
+    const auto [it, added] = tracks.try_emplace(uuid);
+    Track& made = it.value();
+    if (added) {
+      made.descriptor.set_trusted_packet_sequence_id(kSequence);
+      made.descriptor.set_sequence_flags(kNeedsState);
+      made.descriptor.mutable_track_descriptor()->set_uuid(uuid);
+    }
+    return {&made, added};
+  }
+
+  TrackUuid process_track(std::int64_t pid) {
+    const TrackUuid uuid = uuid_of(TrackType::process, pid, generation(pid));
+    const auto [made, added] = track(uuid);
+    if (added) made->descriptor.mutable_track_descriptor()->mutable_process()->set_pid(id32(pid));
+    return uuid;
+  }
+
+  TrackUuid thread_track(std::int64_t pid, std::int64_t tid) {
+    const TrackUuid uuid = uuid_of(TrackType::thread, pid, generation(pid), tid);
+    if (tracks.contains(uuid)) return uuid;
+    const TrackUuid parent = process_track(pid);
+    Track& made = *track(uuid).first;
+    made.parent = parent;
+    proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
+    descriptor.set_parent_uuid(parent);
+    descriptor.mutable_thread()->set_pid(id32(pid));
+    descriptor.mutable_thread()->set_tid(id32(tid));
+    return uuid;
+  }
+
+  TrackUuid scope(std::int64_t pid, std::int64_t tid) {
+    if (tid > 0) return thread_track(pid, tid);
+    return pid > 0 ? process_track(pid) : 0;
+  }
+
+  void add_system_info() {
+    utsname names{};
+    if (::uname(&names) != 0) return;
+    proto::TracePacket packet;
+    packet.set_trusted_packet_sequence_id(kSequence);
+    proto::SystemInfo& info = *packet.mutable_system_info();
+    info.mutable_utsname()->set_sysname(names.sysname);
+    info.mutable_utsname()->set_version(names.version);
+    info.mutable_utsname()->set_release(names.release);
+    info.mutable_utsname()->set_machine(names.machine);
+    info.set_page_size(static_cast<std::uint32_t>(std::max(0L, ::sysconf(_SC_PAGESIZE))));
+    info.set_num_cpus(static_cast<std::uint32_t>(std::max(0L, ::sysconf(_SC_NPROCESSORS_CONF))));
+    chunk.add(packet);
+  }
+
+  /// All facts once more: whatever chunk was lost, the last one has them, and in the form that viewers show.
+  void add_facts() {
+    proto::TracePacket packet;
+    packet.set_trusted_packet_sequence_id(kSequence);
+    std::size_t bytes = 0;
+    const auto hand_over = [&] {
+      chunk.add(packet);
+      settle();
+      prepare();
+      packet.clear_trace_attributes();
+      bytes = 0;
+    };
+    for (const auto& [key, value] : facts) {
+      proto::TraceAttributes::Attribute& attribute = *packet.mutable_trace_attributes()->add_attribute();
+      attribute.set_key(key);
+      attribute.set_string_value(value);
+      bytes += key.size() + value.size();
+      if (bytes > kMostMetadataText) hand_over();
+    }
+    if (bytes != 0) hand_over();
+  }
+};
+
+Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+Writer::~Writer() {
+  if (state_) (void)close();
+}
+
+Result<Writer> Writer::create(const std::string& path, const WriterOptions& options) {
+  auto file = ChunkFile::create(path, options.replace, options.level);
+  if (!file) return file.error();
+  auto state = std::make_unique<State>(std::move(file).value());
+  state->options = options;
+  state->chunk_bytes = std::clamp(options.chunk_bytes, kLeastChunk, kMostChunk);
+  proto::Trace head;
+  state->fill_snapshot(*head.add_packet());
+  proto::TracePacket& packet = *head.add_packet();
+  packet.set_trusted_packet_sequence_id(kSequence);
+  std::uint64_t id[2] = {};
+  if (::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id)) {
+    packet.mutable_trace_uuid()->set_msb(static_cast<std::int64_t>(id[0]));
+    packet.mutable_trace_uuid()->set_lsb(static_cast<std::int64_t>(id[1]));
+  }
+  state->add_plain(head);
+  if (state->failure) return *state->failure;
+  if (!options.realtime_of_zero) {
+    state->prepare();
+    state->add_system_info();
+  }
+  return Writer(std::move(state));
+}
+
+void Writer::clock_snapshot() {
+  if (state_->dropping()) return;
+  state_->prepare();
+  proto::TracePacket packet;
+  state_->fill_snapshot(packet);
+  state_->chunk.add(packet);
+  state_->settle();
+}
+
+void Writer::process(const ProcessInfo& info) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  State::Process& known = s.processes[info.pid];
+  if (known.start_ns != 0 && info.start_ns != 0 && known.start_ns != info.start_ns) ++known.generation;
+  if (info.start_ns != 0) known.start_ns = info.start_ns;
+  const std::string name = text_of(info.name, kMostText);
+
+  proto::TracePacket tree;
+  tree.set_trusted_packet_sequence_id(kSequence);
+  proto::ProcessTree::Process& process = *tree.mutable_process_tree()->add_processes();
+  process.set_pid(id32(info.pid));
+  if (info.parent > 0) process.set_ppid(id32(info.parent));
+  if (!name.empty()) process.add_cmdline(name);
+  if (info.start_ns > 0) process.set_process_start_from_boot(static_cast<std::uint64_t>(info.start_ns));
+  s.chunk.add(tree);
+
+  const TrackUuid uuid = s.process_track(info.pid);
+  State::Track& track = s.tracks.find(uuid).value();
+  proto::ProcessDescriptor& descriptor = *track.descriptor.mutable_track_descriptor()->mutable_process();
+  if (!name.empty()) descriptor.set_process_name(name);
+  if (info.start_ns > 0) descriptor.set_start_timestamp_ns(std::max<Ns>(1, info.start_ns - s.boot_offset));
+  if (info.rank >= 0) {
+    descriptor.clear_process_labels();
+    descriptor.add_process_labels(fmt::format("rank {}", info.rank));
+  }
+  track.chunk = 0;
+  s.describe(uuid);
+  s.settle();
+}
+
+void Writer::thread(std::int64_t pid, std::int64_t tid, std::string_view name) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  const std::string text = text_of(name, kMostText);
+  proto::TracePacket tree;
+  tree.set_trusted_packet_sequence_id(kSequence);
+  proto::ProcessTree::Thread& thread = *tree.mutable_process_tree()->add_threads();
+  thread.set_tid(id32(tid));
+  thread.set_tgid(id32(pid));
+  if (!text.empty()) thread.set_name(text);
+  s.chunk.add(tree);
+  const TrackUuid uuid = s.thread_track(pid, tid);
+  State::Track& track = s.tracks.find(uuid).value();
+  if (!text.empty()) track.descriptor.mutable_track_descriptor()->mutable_thread()->set_thread_name(text);
+  track.chunk = 0;
+  s.describe(uuid);
+  s.settle();
+}
+
+void Writer::sched_switch(const SchedSwitch& event) {
+  if (state_->dropping()) return;
+  state_->prepare();
+  state_->chunk.sched_switch(event, state_->boot_offset);
+  state_->settle();
+}
+
+void Writer::sched_waking(const SchedWaking& event) {
+  if (state_->dropping()) return;
+  state_->prepare();
+  state_->chunk.sched_waking(event, state_->boot_offset);
+  state_->settle();
+}
+
+void Writer::process_exit(Ns at, std::int32_t tid) {
+  if (state_->dropping()) return;
+  state_->prepare();
+  state_->chunk.process_exit(at + state_->boot_offset, tid);
+  state_->settle();
+}
+
+TrackUuid Writer::thread_track(std::int64_t pid, std::int64_t tid) { return state_->thread_track(pid, tid); }
+
+TrackUuid Writer::named_track(std::string_view name, std::int64_t pid, std::int64_t tid, std::uint32_t lane) {
+  State& s = *state_;
+  const TrackUuid uuid = uuid_of(TrackType::named, pid, s.generation(pid), tid, name, lane);
+  if (s.tracks.contains(uuid)) return uuid;
+  const TrackUuid parent = s.scope(pid, tid);
+  State::Track& made = *s.track(uuid).first;
+  made.parent = parent;
+  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
+  if (parent != 0) descriptor.set_parent_uuid(parent);
+  descriptor.set_name(text_of(name, kMostText));
+  return uuid;
+}
+
+TrackUuid Writer::counter_track(std::string_view name, std::string_view unit, std::int64_t pid) {
+  State& s = *state_;
+  const TrackUuid uuid = uuid_of(TrackType::counter, pid, s.generation(pid), 0, name, hash_text(unit));
+  if (s.tracks.contains(uuid)) return uuid;
+  const TrackUuid parent = s.scope(pid, 0);
+  State::Track& made = *s.track(uuid).first;
+  made.parent = parent;
+  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
+  if (parent != 0) descriptor.set_parent_uuid(parent);
+  descriptor.set_name(text_of(name, kMostText));
+  proto::CounterDescriptor& counter = *descriptor.mutable_counter();
+  if (unit == "ns")
+    counter.set_unit(proto::CounterDescriptor::UNIT_TIME_NS);
+  else if (unit == "bytes")
+    counter.set_unit(proto::CounterDescriptor::UNIT_SIZE_BYTES);
+  else if (unit == "count")
+    counter.set_unit(proto::CounterDescriptor::UNIT_COUNT);
+  else if (!unit.empty())
+    counter.set_unit_name(text_of(unit, 256));
+  return uuid;
+}
+
+void Writer::slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
+                   std::span<const Argument> arguments) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  s.describe(track);
+  s.chunk.slice(track, begin, end, name, category, arguments);
+  s.settle();
+}
+
+void Writer::slice_begin(TrackUuid track, Ns at, std::string_view name, std::string_view category,
+                         std::span<const Argument> arguments) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  s.describe(track);
+  s.chunk.event(proto::TrackEvent::TYPE_SLICE_BEGIN, at, track, name, category, arguments);
+  s.settle();
+}
+
+void Writer::slice_end(TrackUuid track, Ns at) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  s.describe(track);
+  s.chunk.event(proto::TrackEvent::TYPE_SLICE_END, at, track, {}, {}, {});
+  s.settle();
+}
+
+void Writer::instant(TrackUuid track, Ns at, std::string_view name, std::string_view category,
+                     std::span<const Argument> arguments) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  s.describe(track);
+  s.chunk.event(proto::TrackEvent::TYPE_INSTANT, at, track, name, category, arguments);
+  s.settle();
+}
+
+void Writer::counter(TrackUuid track, Ns at, double value) {
+  State& s = *state_;
+  if (s.dropping() || !std::isfinite(value)) return;
+  s.prepare();
+  s.describe(track);
+  s.chunk.counter(at, track, value);
+  s.settle();
+}
+
+void Writer::metadata(std::string_view key, std::string_view value) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  const std::string name = text_of(key, 256);
+  const std::string text = text_of(value, kMostMetadataText);
+  proto::TracePacket packet;
+  packet.set_trusted_packet_sequence_id(kSequence);
+  proto::ChromeMetadata& fact = *packet.mutable_chrome_events()->add_metadata();
+  fact.set_name(name);
+  fact.set_string_value(text);
+  s.chunk.add(packet);
+  if (s.facts.size() < kMostMetadata || s.facts.contains(name)) s.facts[name] = text;
+  s.settle();
+}
+
+Status Writer::flush() {
+  state_->write_chunk();
+  return state_->result();
+}
+
+Status Writer::close() {
+  State& s = *state_;
+  if (s.closed) return s.result();
+  if (!s.failure) {
+    clock_snapshot();
+    if (!s.options.realtime_of_zero) metadata("clock.error_ns", fmt::format("{}", s.clock_error));
+    s.add_facts();
+    s.write_chunk();
+  }
+  s.closed = true;
+  const Status status = s.file.close();
+  if (!status && !s.failure) s.failure = status.error();
+  return s.result();
+}
+
+const WriterStats& Writer::stats() const { return state_->stats; }
+
+}  // namespace culprit::perfetto
