@@ -59,8 +59,7 @@ void gemm(const float* x, int rows, int k, const float* w, int begin, int end, f
 #endif
   int p = begin;
   const auto from = [&] { return w + static_cast<long>(p) * k * kPanel; };
-  for (; p + kPanels <= end; p += kPanels)
-    rows_of<kPanels>(x, rows, k, from(), y + p * kPanel, y_stride, accumulate);
+  for (; p + kPanels <= end; p += kPanels) rows_of<kPanels>(x, rows, k, from(), y + p * kPanel, y_stride, accumulate);
   for (; p < end; ++p) rows_of<1>(x, rows, k, from(), y + p * kPanel, y_stride, accumulate);
 }
 

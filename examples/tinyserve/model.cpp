@@ -89,7 +89,8 @@ Matrix pack(const std::vector<float>& rows, int k, int n) {
 
 std::string Model::refusal(const Shape& s) {
   if (s.layers < 1 || s.layers > 256) return "layers must be 1 to 256";
-  if (s.width < kHeadDim || s.width > 8192 || s.width % kHeadDim != 0) return "width must be a multiple of 64 up to 8192";
+  if (s.width < kHeadDim || s.width > 8192 || s.width % kHeadDim != 0)
+    return "width must be a multiple of 64 up to 8192";
   if (s.vocabulary < 16 || s.vocabulary > 1 << 20 || s.vocabulary % kPanel != 0)
     return "vocabulary must be a multiple of 16 up to 1048576";
   if (s.slots < 1 || s.slots > 1024) return "slots must be 1 to 1024";
@@ -104,8 +105,8 @@ Model::Model(const Shape& shape) : shape_(shape), pool_(shape.threads) {
   embedding_ = random_floats(random, static_cast<std::size_t>(shape.vocabulary) * static_cast<std::size_t>(w), 1.0F);
   head_ = random_matrix(random, w, shape.vocabulary);
   turns_ = rotary_table(shape.context, kHeadDim);
-  const std::size_t cache = static_cast<std::size_t>(shape.slots) * static_cast<std::size_t>(shape.context) *
-                            static_cast<std::size_t>(w);
+  const std::size_t cache =
+      static_cast<std::size_t>(shape.slots) * static_cast<std::size_t>(shape.context) * static_cast<std::size_t>(w);
   for (int i = 0; i < shape.layers; ++i) {
     Layer layer;
     layer.qkv = random_matrix(random, w, 3 * w);

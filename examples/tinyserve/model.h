@@ -46,7 +46,8 @@ class Model {
   static std::string refusal(const Shape& shape);
 
   /// One step: puts the pieces through the model; `next` gets the most likely token behind each of them.
-  /// Returns false, and does nothing, when a piece is empty, does not fit its slot, or names a token or slot that is not.
+  /// Returns false, and does nothing, when a piece is empty, does not fit its slot, or names a token or slot that is
+  /// not.
   bool forward(std::span<const Piece> pieces, std::span<std::int32_t> next);
 
   /// Empties a slot.

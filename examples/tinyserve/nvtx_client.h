@@ -15,13 +15,28 @@
 
 /* Numbers of the callbacks within their module. */
 enum {
-  NVTX_CLIENT_CORE = 1, NVTX_CLIENT_CORE2 = 5, NVTX_CLIENT_SLOTS = 16,
-  NVTX_CLIENT_MARK_EX = 1, NVTX_CLIENT_MARK = 2, NVTX_CLIENT_START_EX = 4, NVTX_CLIENT_START = 5, NVTX_CLIENT_END = 7,
-  NVTX_CLIENT_PUSH_EX = 8, NVTX_CLIENT_PUSH = 9, NVTX_CLIENT_POP = 11, NVTX_CLIENT_NAME_CATEGORY = 12,
+  NVTX_CLIENT_CORE = 1,
+  NVTX_CLIENT_CORE2 = 5,
+  NVTX_CLIENT_SLOTS = 16,
+  NVTX_CLIENT_MARK_EX = 1,
+  NVTX_CLIENT_MARK = 2,
+  NVTX_CLIENT_START_EX = 4,
+  NVTX_CLIENT_START = 5,
+  NVTX_CLIENT_END = 7,
+  NVTX_CLIENT_PUSH_EX = 8,
+  NVTX_CLIENT_PUSH = 9,
+  NVTX_CLIENT_POP = 11,
+  NVTX_CLIENT_NAME_CATEGORY = 12,
   NVTX_CLIENT_NAME_THREAD = 14,
-  NVTX_CLIENT_DOMAIN_MARK_EX = 1, NVTX_CLIENT_DOMAIN_START_EX = 2, NVTX_CLIENT_DOMAIN_END = 3,
-  NVTX_CLIENT_DOMAIN_PUSH_EX = 4, NVTX_CLIENT_DOMAIN_POP = 5, NVTX_CLIENT_DOMAIN_NAME_CATEGORY = 8,
-  NVTX_CLIENT_REGISTER_STRING = 10, NVTX_CLIENT_DOMAIN_CREATE = 12, NVTX_CLIENT_DOMAIN_DESTROY = 14,
+  NVTX_CLIENT_DOMAIN_MARK_EX = 1,
+  NVTX_CLIENT_DOMAIN_START_EX = 2,
+  NVTX_CLIENT_DOMAIN_END = 3,
+  NVTX_CLIENT_DOMAIN_PUSH_EX = 4,
+  NVTX_CLIENT_DOMAIN_POP = 5,
+  NVTX_CLIENT_DOMAIN_NAME_CATEGORY = 8,
+  NVTX_CLIENT_REGISTER_STRING = 10,
+  NVTX_CLIENT_DOMAIN_CREATE = 12,
+  NVTX_CLIENT_DOMAIN_DESTROY = 14,
 };
 
 typedef void (*nvtx_client_function)(void);
@@ -32,7 +47,14 @@ typedef struct { /* what NVTX calls event attributes, version 3, 48 bytes */
   int32_t color_type;
   uint32_t color;
   int32_t payload_type, reserved;
-  union { uint64_t u64; int64_t i64; double f64; uint32_t u32; int32_t i32; float f32; } payload;
+  union {
+    uint64_t u64;
+    int64_t i64;
+    double f64;
+    uint32_t u32;
+    int32_t i32;
+    float f32;
+  } payload;
   int32_t message_type; /* 1: ascii, 3: handle of a registered string */
   const void* message;
 } nvtx_client_attributes;
@@ -53,10 +75,15 @@ static int nvtx_client_table(int module, nvtx_client_function*** table, unsigned
 static void nvtx_client_tool_version(uint32_t version) { (void)version; }
 
 static const void* nvtx_client_export(uint32_t id) {
-  static const struct { size_t size; int (*table)(int, nvtx_client_function***, unsigned*); } callbacks = {
-      sizeof callbacks, nvtx_client_table};
-  static const struct { size_t size; uint32_t version, reserved; void (*set)(uint32_t); } version = {
-      sizeof version, 3, 0, nvtx_client_tool_version};
+  static const struct {
+    size_t size;
+    int (*table)(int, nvtx_client_function***, unsigned*);
+  } callbacks = {sizeof callbacks, nvtx_client_table};
+  static const struct {
+    size_t size;
+    uint32_t version, reserved;
+    void (*set)(uint32_t);
+  } version = {sizeof version, 3, 0, nvtx_client_tool_version};
   return id == 1 ? (const void*)&callbacks : id == 3 ? (const void*)&version : NULL;
 }
 
@@ -69,7 +96,10 @@ static void nvtx_client_load(void) {
     nvtx_client_core2_table[i] = &nvtx_client_core2[i];
   }
   if (library) {
-    union { void* object; int (*call)(const void* (*)(uint32_t)); } init;
+    union {
+      void* object;
+      int (*call)(const void* (*)(uint32_t));
+    } init;
     init.object = dlsym(library, "InitializeInjectionNvtx2");
     if (!init.object || init.call(nvtx_client_export) == 0) {
       for (i = 0; i < NVTX_CLIENT_SLOTS; ++i) nvtx_client_core[i] = nvtx_client_core2[i] = NULL;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "record/nvtx/nvtx.h"
 #include "record/sched/sched.h"
 #include "record/syscalls/syscalls.h"
 
@@ -33,6 +34,7 @@ const std::vector<Entry>& entries() {
        }},
       {"syscalls",
        [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
   };
   return all;
 }

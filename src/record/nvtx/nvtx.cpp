@@ -186,9 +186,10 @@ std::optional<Ns> NvtxCollector::time_of(const Ring& ring, const Event& event, N
 }
 
 void NvtxCollector::name_thread(perfetto::Writer& writer, const RingName& by, const Event& event) {
-  struct stat status {};
   if (event.text.empty() || !event.value || ++thread_names_ > kMostThreadNames) return;
-  if (stat(fmt::format("/proc/{}/task/{}", by.pid, *event.value).c_str(), &status) != 0) return;
+  struct stat status {};
+  const bool is_own = *event.value == static_cast<std::uint64_t>(by.tid);
+  if (!is_own && stat(fmt::format("/proc/{}/task/{}", by.pid, *event.value).c_str(), &status) != 0) return;
   writer.thread(by.pid, static_cast<std::int64_t>(*event.value), event.text);
 }
 

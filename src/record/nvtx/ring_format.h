@@ -6,8 +6,7 @@
    the recorder alone writes `tail`; both only grow, a position in the data is the value modulo the capacity. A record
    is never split: what does not fit before the end of the data is skipped with a record of type CULPRIT_NVTX_PAD. When
    there is no room the thread drops the record and counts it. */
-#ifndef CULPRIT_RECORD_NVTX_RING_FORMAT_H_
-#define CULPRIT_RECORD_NVTX_RING_FORMAT_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ struct culprit_nvtx_record {
   uint64_t time;
   /* uint64_t value, when flagged; uint64_t payload, when flagged; text */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The binary interface between programs with NVTX (version 3) and tools: numbers and layouts only. */
-#ifndef CULPRIT_RECORD_NVTX_INJECTION_ABI_H_
-#define CULPRIT_RECORD_NVTX_INJECTION_ABI_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ struct nvtx_attributes {
   int32_t message_type;
   const void* message;
 };
-
-#endif

@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "../ring_format.h"
 #include "abi.h"
+#include "record/nvtx/ring_format.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -525,7 +525,8 @@ static void install(const struct nvtx_callbacks* callbacks, int module, const st
     if (entries[i].id < size && table[entries[i].id] != NULL) *table[entries[i].id] = entries[i].function;
 }
 
-#define ENTRY(id, function) {id, (nvtx_function)(function)}
+#define ENTRY(id, function) \
+  { id, (nvtx_function)(function) }
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Called once for every shared object of the program that has an NVTX of its own. Nonzero: we take part. */
