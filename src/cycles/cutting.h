@@ -62,4 +62,9 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
 /// Method 3: the repeating sequence of GPU operations.
 std::optional<Cutting> cut_by_sequence(const Trace& trace);
 
+/// Looks for numbered parts of a model (`blocks.7`, `DecoderLayer_7`) on the threads of the anchors. When every cycle
+/// is one of them, `cutting` is a list of parts: its confidence drops below one half and the reason says why; where the
+/// numbers start again at least twice, the steps between are given instead.
+Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting);
+
 }  // namespace culprit::cycles

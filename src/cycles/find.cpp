@@ -120,6 +120,8 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
                          "give the name of a marker or function in the trace; without --anchor one is chosen");
   } else {
     cutting = cut(trace, order, options);
+    if (cutting && !(options.ignore_markers && options.ignore_host_functions))
+      cutting = doubt_parts(trace, order, std::move(*cutting));
   }
   Found found = cutting ? assemble(trace, order, *cutting) : nothing(trace);
   select(found, options);
