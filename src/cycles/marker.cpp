@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -17,7 +18,7 @@ struct Track1 {
   TrackId track = kNone;
   std::vector<Cut> cuts;
   Ns total = 0;
-  Ns reach = 0;  // end of what was taken so far
+  Ns reach = std::numeric_limits<Ns>::min();  // end of what was taken so far
 };
 
 /// The same family on all tracks.
@@ -79,7 +80,7 @@ Judged judge(const Trace& trace, const Family& family, const std::vector<std::ve
   for (const auto& rank : launches) all += rank.size();
   for (const Lane& lane : j.lanes) {
     j.most = std::max(j.most, lane.cuts.size());
-    Ns end = 0;
+    Ns end = std::numeric_limits<Ns>::min();
     for (std::size_t i = 0; i < lane.cuts.size(); ++i) {
       const Cut& cut = lane.cuts[i];
       j.total += std::min<Ns>(cut.end - cut.begin, 1'000'000'000'000'000);
