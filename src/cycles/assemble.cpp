@@ -154,7 +154,7 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
   std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::pair<Ns, std::uint32_t>>> begins;
   for (const auto& [key, windows] : rows.windows)
     for (std::uint32_t i = 0; i < windows.size(); ++i)
-      if (windows[i].operations > 0) begins[key].emplace_back(windows[i].begin, i);
+      if (windows[i].operations > 0) begins[key].emplace_back(windows[i].begin, i);  // its last is the open one
   for (TrackId t = 0; t < trace.tracks.size(); ++t) {
     const std::uint32_t l = lane_of[trace.tracks[t].process];
     if (l == kUnknownLane) continue;
@@ -196,7 +196,7 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
       if (linked) i = std::clamp(i, before, std::max(before, next[k - from]));
       model::DeviceWindow& window = rows.windows[{l, gpu->device}][i];
       if (window.operations == 0) continue;
-      const bool last = i + 1 == lane.size();
+      const bool last = i == at->second.back().second;
       if (last && s.begin >= std::max(window.end, lane.end.back())) continue;
       if (last) window.end = std::max(window.end, s.end());
       draft.cycle_of_slice[gpu->slice] = lane.first + i;
