@@ -89,7 +89,8 @@ std::vector<Cut> passes(const std::vector<Occurrence>& parts) {
 
 Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting) {
   constexpr double kKnown = 0.9;
-  if (cutting.device_time || (cutting.method == model::CycleMethod::marker && cutting.period_confidence >= kKnown))
+  if (cutting.device_time ||
+      (!cutting.given && cutting.method == model::CycleMethod::marker && cutting.period_confidence >= kKnown))
     return cutting;
   std::vector<std::optional<std::optional<NumberedPart>>> known(trace.strings.size());
   std::string family;
@@ -111,6 +112,13 @@ Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting
     }
   }
   if (family.empty()) return cutting;
+  if (cutting.given) {
+    cutting.period_confidence = std::min(cutting.period_confidence, kPartConfidence);
+    cutting.notes.push_back(fmt::format(
+        "each cycle holds another one of the numbered parts \"{}\": it is likelier a part of a step (a layer)",
+        family));
+    return cutting;
+  }
   if (steps.lanes.size() == cutting.lanes.size()) {
     steps.method = model::CycleMethod::host_function;
     steps.anchor = std::string(trace.strings[steps.lanes.front().cuts.front().name]);

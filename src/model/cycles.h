@@ -65,6 +65,7 @@ struct Cycle {
 struct Cycles {
   CycleMethod method = CycleMethod::none;
   std::string anchor;              ///< name of what delimits the cycles, or a description of the sequence
+  bool anchor_given = false;       ///< by the user: where a step begins is no question, what one is may be
   double period_confidence = 0;    ///< that a cycle is one step, not a part or a multiple of one
   double phase_confidence = 0;     ///< that a step begins where the cycle begins
   std::string reason;              ///< one sentence for people
