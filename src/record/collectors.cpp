@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "record/annotate/annotate.h"
 #include "record/nvtx/nvtx.h"
 #include "record/sched/sched.h"
 #include "record/syscalls/syscalls.h"
@@ -35,6 +36,7 @@ const std::vector<Entry>& entries() {
       {"syscalls",
        [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
       {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
+      {"annotate", [](Preset, const std::shared_ptr<bpf::Probes>&) { return annotate::make_annotate(); }},
   };
   return all;
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "abi.h"
+#include "record/nvtx/nvtx_abi.h"
 #include "record/nvtx/ring_format.h"
 
 #if defined(__x86_64__)
