@@ -33,8 +33,7 @@ const std::vector<Entry>& entries() {
          options.stacks = preset == Preset::deep;
          return sched::make_sched(probes, options);
        }},
-      {"syscalls",
-       [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"syscalls", [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
       {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
       {"annotate", [](Preset, const std::shared_ptr<bpf::Probes>&) { return annotate::make_annotate(); }},
   };
