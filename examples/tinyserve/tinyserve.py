@@ -65,7 +65,7 @@ def main(arguments=None):
             import gil_fault
         except ImportError:
             raise SystemExit("tinyserve: --faults needs gil_fault.py beside this file")
-        gil_fault.install()
+        gil_fault.start()
     engine = Engine(options.layers, options.width, options.slots, 128, options.threads, options.seed & 0xFFFFFFFFFFFFFFFF,
                     options.library)
     count = options.requests if options.requests else sys.maxsize

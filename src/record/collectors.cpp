@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "record/annotate/annotate.h"
 #include "record/environment/environment.h"
 #include "record/host/host.h"
 #include "record/nvtx/nvtx.h"
@@ -38,6 +39,7 @@ const std::vector<Entry>& entries() {
       {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},
       {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_environment_collector(); }},
       {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
+      {"annotate", [](Preset, const std::shared_ptr<bpf::Probes>&) { return annotate::make_annotate(); }},
   };
   return all;
 }

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "record/collector/collector.h"
 
@@ -17,9 +16,5 @@ struct NvtxOptions {
 
 /// The collector "nvtx".
 std::unique_ptr<Collector> make_nvtx(const NvtxOptions& options = {});
-
-/// Whether the name of a range says that it is a step of the workload ("step[DECODE bs=4]", "iteration 7",
-/// "execute_context_...", "run_batch").
-bool is_step_name(std::string_view name);
 
 }  // namespace culprit::record::nvtx

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "record/nvtx/nvtx.h"
+#include "record/collector/step_name.h"
 
 namespace culprit::record::nvtx {
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "record/collector/step_name.h"
 #include "record/nvtx/recorded.h"
 
 namespace culprit::record::nvtx {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "abi.h"
+#include "record/nvtx/nvtx_abi.h"
 #include "record/nvtx/ring_format.h"
 
 #if defined(__x86_64__)
@@ -282,28 +282,28 @@ static inline void write_event(struct ring* ring, const struct event* e) {
 
 static inline uint8_t depth_byte(uint32_t depth) { return depth < 255 ? (uint8_t)depth : 255; }
 
-static inline int do_push(struct event* e) {
-  struct ring* ring = take();
-  uint32_t depth;
-  if (ring == NULL) return -2;
-  depth = ring->depth[e->domain]++;
+static int do_push(struct ring* ring, struct event* e) {
+  const uint32_t depth = ring->depth[e->domain]++;
   e->type = CULPRIT_NVTX_PUSH;
   e->depth = depth_byte(depth);
   write_event(ring, e);
-  give(ring);
   return (int)depth;
 }
 
-static inline int do_pop(uint16_t domain) {
+static int do_pop(struct ring* ring, uint16_t domain) {
   struct event e = {.type = CULPRIT_NVTX_POP, .domain = domain};
+  if (ring->depth[domain] == 0) return -2;
+  --ring->depth[domain];
+  e.depth = depth_byte(ring->depth[domain]);
+  write_event(ring, &e);
+  return (int)ring->depth[domain];
+}
+
+static int push_event(struct event* e) {
   struct ring* ring = take();
-  int out = -2;
-  if (ring == NULL) return out;
-  if (ring->depth[domain] > 0) {
-    out = (int)--ring->depth[domain];
-    e.depth = depth_byte((uint32_t)out);
-    write_event(ring, &e);
-  }
+  int out;
+  if (ring == NULL) return -2;
+  out = do_push(ring, e);
   give(ring);
   return out;
 }
@@ -401,6 +401,88 @@ static void* do_domain(struct text name) {
   return out;
 }
 
+/* ---- the two that programs call most, without detours ---- */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a record's head is put together as one number");
+_Static_assert(CULPRIT_NVTX_MAX_TEXT % 8 == 0, "texts are copied in words");
+
+/* Whether the longest record fits before the end of the data. */
+static inline int has_room(const struct ring* ring) {
+  return ((uint32_t)ring->head & (CULPRIT_NVTX_CAPACITY - 1)) <= CULPRIT_NVTX_CAPACITY - CULPRIT_NVTX_MAX_RECORD &&
+         ring->head + CULPRIT_NVTX_MAX_RECORD - ring->tail_seen <= CULPRIT_NVTX_CAPACITY;
+}
+
+/* Copies a text of up to CULPRIT_NVTX_MAX_TEXT bytes and returns its length. Reads whole words as long as they lie in
+   one page; nothing behind the end is handed on. */
+static inline uint32_t copy_text(uint8_t* to, const char* from, uint8_t* truncated) {
+  uint32_t n = 0;
+  for (; n < CULPRIT_NVTX_MAX_TEXT; n += 8) {
+    uint64_t word = 0;
+    uint64_t zeros;
+    if (((uintptr_t)(from + n) & 4095) <= 4096 - 8) {
+      memcpy(&word, from + n, 8);
+    } else {
+      uint32_t i;
+      for (i = 0; i < 8 && from[n + i] != 0; ++i) word |= (uint64_t)(uint8_t)from[n + i] << 8 * i;
+    }
+    zeros = (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
+    if (zeros != 0) {
+      word &= ((zeros & -zeros) >> 7) - 1;
+      memcpy(to + n, &word, 8);
+      return n + (uint32_t)__builtin_ctzll(zeros) / 8;
+    }
+    memcpy(to + n, &word, 8);
+  }
+  *truncated = from[n] != 0;
+  return n;
+}
+
+static inline void finish_record(struct ring* ring, uint8_t* at, uint64_t head, uint64_t time) {
+  memcpy(at, &head, 8);
+  memcpy(at + 8, &time, 8);
+  ring->head += head & 0xFFFF;
+  __atomic_store_n(&ring->shared->head, ring->head, __ATOMIC_RELEASE);
+}
+
+static int push_a(const char* message) {
+  struct ring* ring = take();
+  int out;
+  if (RARE(ring == NULL)) return -2;
+  if (RARE(message == NULL || !has_room(ring))) {
+    struct event e = {.text = ascii(message)};
+    out = do_push(ring, &e);
+  } else {
+    uint8_t* at = ring->data + (ring->head & (CULPRIT_NVTX_CAPACITY - 1));
+    uint8_t truncated = 0;
+    const uint64_t bytes = copy_text(at + 16, message, &truncated);
+    const uint32_t depth = ring->depth[0]++;
+    out = (int)depth;
+    finish_record(ring, at,
+                  ((16 + bytes + 7) & ~(uint64_t)7) | (uint64_t)CULPRIT_NVTX_PUSH << 16 |
+                      (uint64_t)(truncated ? CULPRIT_NVTX_TRUNCATED : 0) << 24 | bytes << 32 |
+                      (uint64_t)depth_byte(depth) << 40,
+                  now());
+  }
+  give(ring);
+  return out;
+}
+
+static int pop(void) {
+  struct ring* ring = take();
+  int out = -2;
+  if (RARE(ring == NULL)) return out;
+  if (RARE(ring->depth[0] == 0 || !has_room(ring))) {
+    out = do_pop(ring, 0);
+  } else {
+    const uint64_t time = now();
+    out = (int)--ring->depth[0];
+    finish_record(ring, ring->data + (ring->head & (CULPRIT_NVTX_CAPACITY - 1)),
+                  16 | (uint64_t)CULPRIT_NVTX_POP << 16 | (uint64_t)depth_byte((uint32_t)out) << 40, time);
+  }
+  give(ring);
+  return out;
+}
+
 /* ---- the callbacks ---- */
 
 static void mark_ex(const struct nvtx_attributes* a) {
@@ -435,18 +517,13 @@ static void end(uint64_t id) { do_end(id, 0); }
 static int push_ex(const struct nvtx_attributes* a) {
   char room[CULPRIT_NVTX_MAX_TEXT];
   struct event e = event_of(a, NULL, room);
-  return do_push(&e);
-}
-static int push_a(const char* message) {
-  struct event e = {.text = ascii(message)};
-  return do_push(&e);
+  return push_event(&e);
 }
 static int push_w(const wchar_t* message) {
   char room[CULPRIT_NVTX_MAX_TEXT];
   struct event e = {.text = wide(message, room)};
-  return do_push(&e);
+  return push_event(&e);
 }
-static int pop(void) { return do_pop(0); }
 static void name_category_a(uint32_t category, const char* name) {
   do_name(CULPRIT_NVTX_CATEGORY_NAME, category, 0, ascii(name));
 }
@@ -474,9 +551,16 @@ static void domain_end(void* domain, uint64_t id) { do_end(id, domain_id(domain)
 static int domain_push_ex(void* domain, const struct nvtx_attributes* a) {
   char room[CULPRIT_NVTX_MAX_TEXT];
   struct event e = event_of(a, domain, room);
-  return do_push(&e);
+  return push_event(&e);
 }
-static int domain_pop(void* domain) { return do_pop(domain_id(domain)); }
+static int domain_pop(void* domain) {
+  struct ring* ring = take();
+  int out;
+  if (ring == NULL) return -2;
+  out = do_pop(ring, domain_id(domain));
+  give(ring);
+  return out;
+}
 static void domain_name_category_a(void* domain, uint32_t category, const char* name) {
   do_name(CULPRIT_NVTX_CATEGORY_NAME, category, domain_id(domain), ascii(name));
 }
