@@ -177,6 +177,25 @@ bool begins_with_traces(const DiffOptions& options) {
          !std::all_of(options.candidates.begin(), options.candidates.end(), is_table);
 }
 
+std::string refusal_text(const TraceComparison& compared, bool json) {
+  const auto& [reason, remedy] = *compared.not_comparable;
+  if (!json) {
+    std::string text = fmt::format("Not comparable: {}\n", escape_terminal(reason));
+    for (const SideBySide& s : compared.side_by_side)
+      text += fmt::format("  {}: {} in the baseline, {} in the candidate; nothing follows from that\n", s.what, s.base,
+                          s.candidate);
+    return text + escape_terminal(remedy) + ".\n";
+  }
+  std::string differences;
+  for (const compare::Difference& d : compared.differences)
+    differences +=
+        fmt::format("{}{{\"what\": \"{}\", \"base\": \"{}\", \"candidate\": \"{}\"}}", differences.empty() ? "" : ", ",
+                    escape_json(d.what), escape_json(d.base), escape_json(d.candidate));
+  return fmt::format(
+      "{{\"outcome\": \"not_comparable\", \"reason\": \"{}\", \"remedy\": \"{}\", \"differences\": [{}]}}\n",
+      escape_json(reason), escape_json(remedy), differences);
+}
+
 Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set);
 
 Result<int> run_on_traces(const DiffOptions& options) {
@@ -201,13 +220,8 @@ Result<int> run_on_traces(const DiffOptions& options) {
   const auto compared = compare_traces(sides);
   if (!compared) return compared.error();
   if (compared->not_comparable) {
-    const std::string& why = *compared->not_comparable;
-    const std::string text =
-        options.json || options.format == "json"
-            ? fmt::format("{{\"outcome\": \"not_comparable\", \"reason\": \"{}\"}}\n", escape_json(why))
-            : fmt::format("Not comparable: {}\nName what begins a cycle of both runs with --anchor.\n",
-                          escape_terminal(why));
-    if (Status status = write_file("-", text); !status) return status.error();
+    if (Status status = write_file("-", refusal_text(*compared, options.json || options.format == "json")); !status)
+      return status.error();
     return options.fail_on.empty() ? kFine : kUndecided;
   }
   return report_set(options, compared->set);

@@ -29,8 +29,42 @@ struct Side {
   model::Profile profile;
   model::Cycles cycles;
   std::vector<std::string> notes;
+  compare::RunFacts facts;
   std::string name;  ///< of the first file
 };
+
+void add_facts(const Trace& trace, compare::RunFacts& facts) {
+  for (const Rank& rank : trace.ranks) {
+    if (rank.rank >= 0) facts.ranks.insert(rank.rank);
+    facts.world_size = std::max(facts.world_size, rank.world_size);
+  }
+  std::set<std::pair<std::uint16_t, std::int32_t>> worked;
+  for (std::size_t g = 0; g < trace.gpu.size(); ++g)
+    worked.emplace(trace.slices[trace.gpu[g].slice].rank, trace.gpu[g].device);
+  const auto add = [&](bool all) {
+    for (const Device& device : trace.devices)
+      if (!device.name.empty() && (all || worked.contains({device.rank, device.id})))
+        facts.device_models.insert(device.name);
+  };
+  add(false);
+  // Some writers number the devices of the machine and list those of the process.
+  if (facts.device_models.empty() && !worked.empty()) add(true);
+}
+
+std::string periods_of(const model::Cycles& cycles) {
+  std::vector<Ns> periods;
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if (whole[i]) periods.push_back(cycles.cycles[i].period);
+  if (periods.empty()) return "unknown";
+  std::ranges::sort(periods);
+  return format_duration(periods[periods.size() / 2]);
+}
+
+std::vector<SideBySide> side_by_side(const Side& base, const Side& candidate) {
+  return {{"cycles", std::to_string(base.cycles.cycles.size()), std::to_string(candidate.cycles.cycles.size())},
+          {"median period of whole cycles", periods_of(base.cycles), periods_of(candidate.cycles)}};
+}
 
 bool looks_like_trace(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -74,6 +108,7 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
   find.anchor = sides.anchor;
   const auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
+  add_facts(trace, side.facts);
   profile::RunProfileOptions options;
   options.whole_cycles_only = true;
   model::Profile profile = profile::run_profile(trace, *found, options);
@@ -85,7 +120,7 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
     return {};
   }
   if (const auto why = compare::why_not_comparable(side.cycles, found->cycles))
-    return input_error(fmt::format("is no recording of the same run as {}: {}", side.name, *why), file,
+    return input_error(fmt::format("is no recording of the same run as {}: {}", side.name, why->reason), file,
                        "give only runs that belong together on one side");
   compare::append_replicate(side.profile, profile);
   side.cycles.cycles.insert(side.cycles.cycles.end(), found->cycles.cycles.begin(), found->cycles.cycles.end());
@@ -131,8 +166,17 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
   auto candidate = load_side(sides.candidate, sides);
   if (!candidate) return candidate.error();
   TraceComparison result;
+  result.differences = compare::differences_of(base->facts, candidate->facts);
+  const bool forgot =
+      compare::forget_guessed_phases(base->cycles, candidate->cycles, base->profile, candidate->profile);
   result.not_comparable = compare::why_not_comparable(base->cycles, candidate->cycles);
-  if (result.not_comparable) return result;
+  if (!result.differences.empty() && result.differences.front().blocks)
+    result.not_comparable = {compare::to_string(result.differences),
+                             "Compare runs on devices of one model and with the same number of ranks"};
+  if (result.not_comparable) {
+    result.side_by_side = side_by_side(*base, *candidate);
+    return result;
+  }
 
   const compare::Roles roles = compare::match_roles(base->profile, candidate->profile);
   const std::vector<model::Phase> phases = compare::common_phases(base->cycles, candidate->cycles);
@@ -168,6 +212,10 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
     result.set.inputs.push_back(std::move(input));
   }
   result.set.notes = compare::comparison_notes(base->cycles, candidate->cycles);
+  if (forgot)
+    result.set.notes.emplace_back("Phases that were guessed from names of kernels differ and are not told apart");
+  for (const compare::Difference& d : result.differences)
+    result.set.notes.push_back(fmt::format("{} differ: {} against {}", d.what, d.base, d.candidate));
   result.set.notes.push_back(
       fmt::format("Cycles begin at '{}' on both sides: {}", base->cycles.anchor, base->cycles.reason));
   for (const Side* side : {&*base, &*candidate})
