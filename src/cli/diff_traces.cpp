@@ -11,8 +11,10 @@
 
 #include "cli/output.h"
 #include "compare/comparable.h"
+#include "compare/cycle_time.h"
 #include "compare/pairing.h"
 #include "compare/suspicion.h"
+#include "compare/trace_rows.h"
 #include "cycles/find.h"
 #include "profile/profile_tables.h"
 #include "profile/run_profile.h"
@@ -30,7 +32,8 @@ struct Side {
   model::Cycles cycles;
   std::vector<std::string> notes;
   compare::RunFacts facts;
-  std::string name;  ///< of the first file
+  std::vector<compare::StepTime> times;  ///< of every recording
+  std::string name;                      ///< of the first file
 };
 
 void add_facts(const Trace& trace, compare::RunFacts& facts) {
@@ -103,12 +106,29 @@ bool are_ranks(const std::vector<Trace>& traces) {
   return true;
 }
 
+void judge_cycle_times(const Side& base, const Side& candidate, const std::vector<model::Phase>& phases, bool forgot,
+                       model::ComparisonSet& set) {
+  for (const model::Phase phase : phases) {
+    const auto of_phase = [&](const Side& side) {
+      std::vector<double> values;
+      for (const compare::StepTime& t : side.times)
+        if ((forgot && t.guessed ? model::Phase::other : t.phase) == phase) values.push_back(t.time);
+      return values;
+    };
+    set.cycle_times.push_back(compare::judge_cycle_time(of_phase(base), of_phase(candidate)));
+    set.cycle_times.back().phase = phase;
+  }
+  set.outcome = compare::overall(set.cycle_times);
+}
+
 Status add_run(const Trace& trace, const TraceSides& sides, const std::string& file, Side& side) {
   cycles::FindOptions find;
   find.anchor = sides.anchor;
   const auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
   add_facts(trace, side.facts);
+  const std::vector<compare::StepTime> times = compare::step_times(found->cycles);
+  side.times.insert(side.times.end(), times.begin(), times.end());
   profile::RunProfileOptions options;
   options.whole_cycles_only = true;
   model::Profile profile = profile::run_profile(trace, *found, options);
@@ -200,11 +220,13 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
       const compare::ProcessPair pair{model::Pairing::strict, pid, pid};
       result.set.comparisons.push_back(compare::compare_by_suspicion(a, b, pair, files.identifier + files.suffix,
                                                                      compare::comparison_base_name(files, pair)));
+      compare::judge_on_traces(result.set.comparisons.back());
     }
     for (const std::int64_t pid : theirs)
       if (!ours.contains(pid))
         result.set.unpaired.push_back({candidate->name, pid, "the baseline has no process of this role"});
   }
+  judge_cycle_times(*base, *candidate, phases, forgot, result.set);
   for (const Side* side : {&*base, &*candidate}) {
     model::InputReport input;
     input.file = side->name;

@@ -114,7 +114,8 @@ struct Unpaired {
 /// All comparisons of one invocation, with what was left out.
 struct ComparisonSet {
   std::vector<Comparison> comparisons;
-  std::vector<CycleTimeOutcome> cycle_times;  ///< by phase; only of traces
+  std::optional<Outcome> outcome;             ///< of all phases together; only of traces
+  std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
   std::vector<Unpaired> unpaired;
   std::vector<InputReport> inputs;  ///< one per file read
   std::vector<std::string> notes;
