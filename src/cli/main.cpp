@@ -127,6 +127,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_export(app, invocation);
   add_diff(app, invocation);
   add_profile(app, invocation);
+  add_doctor(app, invocation);
 
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
