@@ -392,7 +392,10 @@ TrackId TrackEvents::builder_track(std::uint32_t index) {
     key.kind = TrackKind::async;
     key.tid_text = info.name != 0 ? info.name : builder_.intern(info.pid >= 0 ? "process" : "track");
   }
-  if (key.pid < 0) key.pid_text = builder_.intern("host");
+  if (key.pid < 0)
+    key.pid_text = builder_.intern("host");
+  else
+    introduce_process(key.pid);  // processes that ended before anyone described them have events all the same
   info.track = builder_.track(key);
   return info.track;
 }
@@ -486,9 +489,11 @@ void TrackEvents::finish() {
 
 void TrackEvents::name_all() {
   Trace& trace = builder_.trace();
-  for (Process& process : trace.processes)
-    if (const auto it = process_names_.find(process.pid); it != process_names_.end() && it->second != 0)
-      process.name = it->second;
+  for (Process& process : trace.processes) {
+    if (const auto it = process_names_.find(process.pid); it != process_names_.end()) process.name = it->second;
+    if (process.name != 0) continue;
+    if (const auto main = thread_names_.find(process.pid); main != thread_names_.end()) process.name = main->second;
+  }
   for (Track& track : trace.tracks) {
     if (track.kind != TrackKind::thread && track.kind != TrackKind::sched) continue;
     const auto it = thread_names_.find(track.tid);
