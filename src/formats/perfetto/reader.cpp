@@ -255,6 +255,7 @@ class Reader {
 
   void process_tree() {
     for (const proto::ProcessTree::Process& process : tree_.processes()) {
+      tracks_.introduce_process(process.pid());
       tracks_.name_process(process.pid(), process.cmdline_size() > 0 ? process.cmdline(0) : std::string());
     }
     for (const proto::ProcessTree::Thread& thread : tree_.threads())

@@ -108,10 +108,16 @@ void TrackEvents::name_thread(std::int64_t pid, std::int64_t tid, std::string_vi
   if (!name.empty()) thread_names_[tid] = builder_.intern(repair_utf8(name));
 }
 
+void TrackEvents::introduce_process(std::int64_t pid) {
+  if (introduced_.size() < kMostNamed) introduced_.insert(pid);
+}
+
 std::optional<std::int64_t> TrackEvents::process_of(std::int64_t tid) const {
-  if (const auto it = pids_.find(tid); it != pids_.end()) return it->second;
-  if (process_names_.contains(tid)) return tid;  // the main thread
-  return std::nullopt;
+  // Others of whom only a thread's name is known were met on the way: they woke somebody, or ran before.
+  if (introduced_.contains(tid)) return tid;  // the main thread
+  const auto it = pids_.find(tid);
+  if (it == pids_.end() || (!introduced_.empty() && !introduced_.contains(it->second))) return std::nullopt;
+  return it->second;
 }
 
 void TrackEvents::describe(const proto::TrackDescriptor& descriptor) {
@@ -128,6 +134,7 @@ void TrackEvents::describe(const proto::TrackDescriptor& descriptor) {
   } else if (descriptor.has_process()) {
     const proto::ProcessDescriptor& process = descriptor.process();
     info.pid = process.pid();
+    if (process.has_process_name() || process.cmdline_size() > 0) introduce_process(process.pid());
     name_process(process.pid(), process.has_process_name() || process.cmdline_size() == 0 ? process.process_name()
                                                                                           : process.cmdline(0));
     for (const std::string& label : process.process_labels()) {
@@ -379,11 +386,16 @@ TrackId TrackEvents::builder_track(std::uint32_t index) {
   if (info.track != kNone) return info.track;
   TrackKey key;
   owner(info, key.pid, key.tid);
-  if (info.tid < 0) {
+  if (info.tid < 0 && key.tid >= 0 && builder_.trace().strings[info.name] == kSchedulingTrack) {
+    key.kind = TrackKind::sched;
+  } else if (info.tid < 0 && (key.tid < 0 || builder_.trace().strings[info.name] != kOverlapTrack)) {
     key.kind = TrackKind::async;
     key.tid_text = info.name != 0 ? info.name : builder_.intern(info.pid >= 0 ? "process" : "track");
   }
-  if (key.pid < 0) key.pid_text = builder_.intern("host");
+  if (key.pid < 0)
+    key.pid_text = builder_.intern("host");
+  else
+    introduce_process(key.pid);  // processes that ended before anyone described them have events all the same
   info.track = builder_.track(key);
   return info.track;
 }
@@ -477,9 +489,11 @@ void TrackEvents::finish() {
 
 void TrackEvents::name_all() {
   Trace& trace = builder_.trace();
-  for (Process& process : trace.processes)
-    if (const auto it = process_names_.find(process.pid); it != process_names_.end() && it->second != 0)
-      process.name = it->second;
+  for (Process& process : trace.processes) {
+    if (const auto it = process_names_.find(process.pid); it != process_names_.end()) process.name = it->second;
+    if (process.name != 0) continue;
+    if (const auto main = thread_names_.find(process.pid); main != thread_names_.end()) process.name = main->second;
+  }
   for (Track& track : trace.tracks) {
     if (track.kind != TrackKind::thread && track.kind != TrackKind::sched) continue;
     const auto it = thread_names_.find(track.tid);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tsl/hopscotch_map.h>
@@ -15,6 +17,10 @@
 #include "trace/builder.h"
 
 namespace culprit::perfetto {
+
+/// Names of the tracks on which exported traces keep what a thread's own track cannot hold.
+inline constexpr std::string_view kSchedulingTrack = "scheduling";
+inline constexpr std::string_view kOverlapTrack = "overlapping";
 
 /// What packets of one sequence share.
 struct Sequence {
@@ -52,6 +58,8 @@ class TrackEvents {
   /// The process of a thread, as far as anything in the file said so.
   [[nodiscard]] std::optional<std::int64_t> process_of(std::int64_t tid) const;
   [[nodiscard]] bool knows_processes() const { return !process_names_.empty() || !pids_.empty(); }
+  /// A process that the recording describes, not only one that a thread was said to be of.
+  void introduce_process(std::int64_t pid);
   /// Processes and their ranks, as said by labels of ours.
   [[nodiscard]] const std::map<std::int64_t, std::int64_t>& ranks() const { return ranks_; }
   /// Gives the tracks of threads and the processes their names.
@@ -110,6 +118,7 @@ class TrackEvents {
   ChunkedVector<Sample> samples_;
   ChunkedVector<Arguments> arguments_;
   std::map<std::int64_t, StringId> process_names_;
+  std::set<std::int64_t> introduced_;
   std::map<std::int64_t, StringId> thread_names_;  ///< by tid
   std::map<std::int64_t, std::int64_t> pids_;      ///< by tid
   std::map<std::int64_t, std::int64_t> ranks_;     ///< by pid
