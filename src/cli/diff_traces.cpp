@@ -12,10 +12,12 @@
 #include "cli/output.h"
 #include "compare/comparable.h"
 #include "compare/cycle_time.h"
+#include "compare/host_changes.h"
 #include "compare/pairing.h"
 #include "compare/suspicion.h"
 #include "compare/trace_rows.h"
 #include "cycles/find.h"
+#include "profile/host_evidence.h"
 #include "profile/profile_tables.h"
 #include "profile/run_profile.h"
 #include "trace/builder.h"
@@ -33,6 +35,7 @@ struct Side {
   std::vector<std::string> notes;
   compare::RunFacts facts;
   std::vector<compare::StepTime> times;  ///< of every recording
+  model::HostEvidence host;              ///< of every recording
   std::string name;                      ///< of the first file
 };
 
@@ -129,6 +132,7 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
   add_facts(trace, side.facts);
   const std::vector<compare::StepTime> times = compare::step_times(found->cycles);
   side.times.insert(side.times.end(), times.begin(), times.end());
+  compare::add_replicate(side.host, profile::host_evidence(trace, found->cycles));
   profile::RunProfileOptions options;
   options.whole_cycles_only = true;
   model::Profile profile = profile::run_profile(trace, *found, options);
@@ -227,6 +231,8 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
         result.set.unpaired.push_back({candidate->name, pid, "the baseline has no process of this role"});
   }
   judge_cycle_times(*base, *candidate, phases, forgot, result.set);
+  model::HostChanges host = compare::host_changes(base->host, candidate->host);
+  if (!host.states.empty() || !host.counters.empty()) result.set.host = std::move(host);
   for (const Side* side : {&*base, &*candidate}) {
     model::InputReport input;
     input.file = side->name;
