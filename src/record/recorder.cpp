@@ -311,7 +311,11 @@ RecordSummary Recorder::State::finish() {
     if (session) {
       for (std::size_t i = 0; i < collects.size(); ++i)
         if (collects[i]) set.collectors[i]->stop(*session, now);
-      if (begin != 0) write_facts(now);
+      if (begin != 0) {
+        // What is still in the writer counts among the bytes; its error comes again from close().
+        static_cast<void>(writer->flush());
+        write_facts(now);
+      }
     }
     if (Status status = writer->close(); !status && !error) {
       error = status.error();
