@@ -71,6 +71,7 @@ bench:
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench -j $(JOBS)
 	@scripts/bench --build build-bench --max $(BENCH_MAX)
+	@scripts/bench-record --build build-bench
 
 clean:
 	rm -rf build build-asan build-bench build-debug build-fuzz build-tsan

@@ -70,9 +70,4 @@ struct request {
   struct block_device *part;
 };
 
-// Where x86 kernels 6.2 to 6.14 keep the preemption count; the others have a variable of its own.
-struct pcpu_hot {
-  int preempt_count;
-};
-
 #pragma clang attribute pop

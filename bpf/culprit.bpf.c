@@ -25,12 +25,7 @@ volatile __u32 paused = 0;
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
 
-// The thread that ran next after a recorded switch and is no target: its leaving is recorded too, so that the file knows
-// how long it ran instead.
-struct {
-  __u32 tid;
-  __u32 pad[15];
-} instead[CULPRIT_CPU_LIMIT] = {};
+struct culprit_cpu cpus[CULPRIT_CPU_LIMIT] = {};
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -86,9 +81,6 @@ struct {
   __type(value, struct culprit_total);
 } block_totals SEC(".maps");
 
-extern int __preempt_count __ksym __weak;
-extern struct pcpu_hot pcpu_hot __ksym __weak;
-
 static __always_inline int is_target(__u32 tgid) {
   tgid &= CULPRIT_PID_LIMIT - 1;
   return (targets[tgid / 64] >> (tgid % 64)) & 1;
@@ -135,17 +127,40 @@ static __always_inline __s32 syscall_of(struct task_struct *task) {
 #endif
 }
 
-static __always_inline __u32 context_now(void) {
-  int count;
-  if (&__preempt_count)
-    count = *(int *)bpf_this_cpu_ptr(&__preempt_count);
-  else if (&pcpu_hot)
-    count = ((struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
-  else
-    return CULPRIT_CONTEXT_UNKNOWN;
-  if (count & 0xff0000) return CULPRIT_HARDIRQ;  // hard interrupt or NMI
-  if (count & 0x100) return CULPRIT_SOFTIRQ;
-  return CULPRIT_TASK;
+static __always_inline struct culprit_cpu *this_cpu(void) {
+  return &cpus[bpf_get_smp_processor_id() & (CULPRIT_CPU_LIMIT - 1)];
+}
+
+// Timers and devices wake threads from interrupts. The preemption count would tell, but it can be read on few kernels.
+SEC("tp_btf/hrtimer_expire_entry")
+int on_timer_entry(__u64 *ctx) {
+  this_cpu()->in_hardirq = 1;
+  return 0;
+}
+SEC("tp_btf/hrtimer_expire_exit")
+int on_timer_exit(__u64 *ctx) {
+  this_cpu()->in_hardirq = 0;
+  return 0;
+}
+SEC("tp_btf/irq_handler_entry")
+int on_irq_entry(__u64 *ctx) {
+  this_cpu()->in_hardirq = 1;
+  return 0;
+}
+SEC("tp_btf/irq_handler_exit")
+int on_irq_exit(__u64 *ctx) {
+  this_cpu()->in_hardirq = 0;
+  return 0;
+}
+SEC("tp_btf/softirq_entry")
+int on_softirq_entry(__u64 *ctx) {
+  this_cpu()->in_softirq = 1;
+  return 0;
+}
+SEC("tp_btf/softirq_exit")
+int on_softirq_exit(__u64 *ctx) {
+  this_cpu()->in_softirq = 0;
+  return 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -153,12 +168,11 @@ int on_switch(__u64 *ctx) {
   if (paused) return 0;
   struct task_struct *prev = (struct task_struct *)ctx[1];
   struct task_struct *next = (struct task_struct *)ctx[2];
-  __u32 cpu = bpf_get_smp_processor_id() & (CULPRIT_CPU_LIMIT - 1);
+  struct culprit_cpu *cpu = this_cpu();
   int from = is_target(prev->tgid);
   int to = is_target(next->tgid);
-  __u32 waits = instead[cpu].tid;
-  if (!from && !to && !waits) return 0;
-  instead[cpu].tid = (from && !to) ? next->pid : 0;
+  if (!from && !to && !cpu->instead) return 0;
+  cpu->instead = (from && !to) ? next->pid : 0;
 
   struct culprit_switch *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
   if (!record) {
@@ -192,7 +206,7 @@ int on_switch(__u64 *ctx) {
   return 0;
 }
 
-static __always_inline int waking(struct task_struct *task, __u32 is_new, __u32 context) {
+static __always_inline int waking(struct task_struct *task, __u32 is_new) {
   if (paused || !is_target(task->tgid)) return 0;
   struct culprit_waking *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
   if (!record) {
@@ -207,7 +221,8 @@ static __always_inline int waking(struct task_struct *task, __u32 is_new, __u32 
   record->waker_tgid = waker->tgid;
   record->prio = task->prio;
   record->target_cpu = bpf_core_field_exists(task->wake_cpu) ? task->wake_cpu : record->head.cpu;
-  record->context = context;
+  struct culprit_cpu *cpu = this_cpu();
+  record->context = cpu->in_hardirq ? CULPRIT_HARDIRQ : cpu->in_softirq ? CULPRIT_SOFTIRQ : CULPRIT_TASK;
   record->is_new = is_new;
   copy_comm(record->comm, task);
   copy_comm(record->waker_comm, waker);
@@ -216,14 +231,10 @@ static __always_inline int waking(struct task_struct *task, __u32 is_new, __u32 
 }
 
 SEC("tp_btf/sched_waking")
-int on_waking(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 0, CULPRIT_CONTEXT_UNKNOWN); }
-
-// The same on kernels that let the preemption count be read; loaded instead of on_waking.
-SEC("tp_btf/sched_waking")
-int on_waking_context(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 0, context_now()); }
+int on_waking(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 0); }
 
 SEC("tp_btf/sched_wakeup_new")
-int on_wakeup_new(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 1, CULPRIT_TASK); }
+int on_wakeup_new(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 1); }
 
 static __always_inline int task_record(__u32 kind, struct task_struct *task, __s32 parent_tid, __s32 parent_tgid,
                                        __u32 group_dead) {

@@ -42,7 +42,8 @@ struct culprit_switch {
   char next_comm[CULPRIT_COMM];
 };
 
-/* In which context the waker ran: only `task` makes it the cause for sure. */
+/* In which context the waker ran: only in CULPRIT_TASK it is surely the cause. A network packet on its way to the same
+ * machine is in CULPRIT_SOFTIRQ although its sender is the cause. */
 enum culprit_context { CULPRIT_TASK = 0, CULPRIT_SOFTIRQ = 1, CULPRIT_HARDIRQ = 2, CULPRIT_CONTEXT_UNKNOWN = 3 };
 
 struct culprit_waking {
@@ -110,6 +111,17 @@ struct culprit_total {
 struct culprit_block_key {
   __u32 device;
   __u32 operation;
+};
+
+/* What the programs keep of a processor. */
+struct culprit_cpu {
+  /* The thread that ran next after a recorded switch and is no target: its leaving is recorded too, so that the file
+   * knows how long it ran instead. */
+  __u32 instead;
+  /* Inside an interrupt: whoever is current then did not cause what happens. */
+  __u32 in_hardirq;
+  __u32 in_softirq;
+  __u32 pad[13]; /* processors share no cache line */
 };
 
 /* Losses, counted in the kernel. */

@@ -33,5 +33,7 @@ void add_kernels(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
 void add_profile(CLI::App& app, Invocation& invocation);
 void add_record(CLI::App& app, Invocation& invocation);
+void add_inject(CLI::App& app, Invocation& invocation);
+void add_doctor(CLI::App& app, Invocation& invocation);
 
 }  // namespace culprit::cli

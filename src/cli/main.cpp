@@ -128,6 +128,8 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_diff(app, invocation);
   add_profile(app, invocation);
   add_record(app, invocation);
+  add_inject(app, invocation);
+  add_doctor(app, invocation);
 
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());

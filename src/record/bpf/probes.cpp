@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -46,13 +45,9 @@ bool switch_has_state(const btf* kernel) {
   return type != nullptr && btf_kind(type) == BTF_KIND_FUNC_PROTO && btf_vlen(type) >= 5;
 }
 
-/// The preemption count can be read only where the kernel lists the variable that holds it.
-bool preempt_count_listed() {
-  std::ifstream symbols("/proc/kallsyms");
-  std::string line;
-  while (std::getline(symbols, line))
-    if (line.ends_with(" __preempt_count") || line.ends_with(" pcpu_hot")) return true;
-  return false;
+/// Whether the kernel has a tracepoint of this name for BTF programs.
+bool has_tracepoint(const btf* kernel, const char* type_name) {
+  return btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) > 0;
 }
 
 }  // namespace
@@ -83,8 +78,13 @@ struct Probes::State {
     std::vector<std::pair<bpf_program*, bpf_link**>> all = {
         {programs.on_switch, &links.on_switch},
         {programs.on_waking, &links.on_waking},
-        {programs.on_waking_context, &links.on_waking_context},
         {programs.on_wakeup_new, &links.on_wakeup_new},
+        {programs.on_timer_entry, &links.on_timer_entry},
+        {programs.on_timer_exit, &links.on_timer_exit},
+        {programs.on_irq_entry, &links.on_irq_entry},
+        {programs.on_irq_exit, &links.on_irq_exit},
+        {programs.on_softirq_entry, &links.on_softirq_entry},
+        {programs.on_softirq_exit, &links.on_softirq_exit},
         {programs.on_sys_enter, &links.on_sys_enter},
         {programs.on_sys_exit, &links.on_sys_exit},
         {programs.on_block_issue, &links.on_block_issue},
@@ -106,11 +106,15 @@ Status Probes::State::load() {
   btf* kernel = btf__load_vmlinux_btf();
   if (kernel == nullptr) return no_right("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux)", errno);
   const bool has_state = switch_has_state(kernel);
+  context = true;
+  for (const char* name :
+       {"btf_trace_hrtimer_expire_entry", "btf_trace_hrtimer_expire_exit", "btf_trace_irq_handler_entry",
+        "btf_trace_irq_handler_exit", "btf_trace_softirq_entry", "btf_trace_softirq_exit"})
+    context = context && has_tracepoint(kernel, name);
   btf__free(kernel);
 
   skeleton = culprit_bpf__open();
   if (skeleton == nullptr) return no_right("cannot open the programs", errno);
-  context = preempt_count_listed();
   skeleton->rodata->has_prev_state = has_state ? 1 : 0;
   skeleton->rodata->take_stacks = (parts & kStacks) != 0 ? 1 : 0;
   skeleton->rodata->long_syscall_ns = static_cast<__u64>(options.long_syscall);
@@ -119,8 +123,10 @@ Status Probes::State::load() {
   const auto& programs = skeleton->progs;
   const bool sched = (parts & kSched) != 0;
   bpf_program__set_autoload(programs.on_switch, sched);
-  bpf_program__set_autoload(programs.on_waking, sched && !context);
-  bpf_program__set_autoload(programs.on_waking_context, sched && context);
+  bpf_program__set_autoload(programs.on_waking, sched);
+  for (bpf_program* program : {programs.on_timer_entry, programs.on_timer_exit, programs.on_irq_entry,
+                               programs.on_irq_exit, programs.on_softirq_entry, programs.on_softirq_exit})
+    bpf_program__set_autoload(program, sched && context);
   bpf_program__set_autoload(programs.on_wakeup_new, sched);
   bpf_program__set_autoload(programs.on_sys_enter, (parts & kSyscalls) != 0);
   bpf_program__set_autoload(programs.on_sys_exit, (parts & kSyscalls) != 0);
@@ -227,7 +233,8 @@ KernelCpu Probes::kernel_cpu() const {
     __u32 size = sizeof info;
     if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) continue;
     const std::string_view section = bpf_program__section_name(program);
-    const bool sched = section.find("/sched_") != std::string_view::npos;
+    const bool sched =
+        section.find("/sys_") == std::string_view::npos && section.find("/block_") == std::string_view::npos;
     (sched ? cost.sched_ns : cost.syscalls_ns) += static_cast<Ns>(info.run_time_ns);
     (sched ? cost.sched_runs : cost.syscalls_runs) += info.run_cnt;
   }

@@ -64,8 +64,8 @@ std::vector<Sight> KernelSched::sights() const {
         {"native stacks where threads block (of code built with frame pointers)", started_, error_, remedy_});
   if (started_ && !probes_->knows_context())
     sights.push_back({"whether an interrupt, not the running thread, woke a thread", false,
-                      "the kernel does not name the variable __preempt_count",
-                      "a kernel with CONFIG_KALLSYMS_ALL; until then take a waker as a hint"});
+                      "the kernel lacks tracepoints of timers or interrupts",
+                      "a kernel with them; until then take a waker as a hint"});
   return sights;
 }
 

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""`culprit record` on real programs: what is in the file, who is harmed when something goes wrong (nobody), and what rights are
+needed. Tests that need eBPF skip, saying why, where this machine has none.
+
+    record_test.py --bin BUILD_DIR --source ROOT [unittest options]
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import pftrace
+
+ARGS = argparse.Namespace(bin="build", source=".")
+FINE, USAGE, INPUT, ENVIRONMENT = 0, 2, 3, 4
+MARKER = "sEcReT-7f3a"
+LIMIT = 60
+
+# Two threads that wake each other ROUNDS times, then the process tells its own totals and waits for a line.
+PING_PONG = r"""
+import os, sys, threading
+rounds = int(sys.argv[1])
+sys.stdin.readline()
+a, b = os.pipe(), os.pipe()
+def pong():
+    for _ in range(rounds):
+        os.read(a[0], 1)
+        os.write(b[1], b"x")
+    told.wait()
+told = threading.Event()
+thread = threading.Thread(target=pong)
+thread.start()
+for _ in range(rounds):
+    os.write(a[1], b"x")
+    os.read(b[0], 1)
+for tid in sorted(os.listdir("/proc/self/task"), key=int):
+    status = open(f"/proc/self/task/{tid}/status").read()
+    counts = [line.split()[1] for line in status.splitlines() if "ctxt_switches" in line]
+    print(tid, *counts, flush=True)
+told.set()
+thread.join()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="culprit-record-")
+        self.addCleanup(self.folder.cleanup)
+        self.children = []
+        self.addCleanup(self.end_children)
+
+    def path(self, name="run.pftrace"):
+        return os.path.join(self.folder.name, name)
+
+    def start(self, command, **options):
+        child = subprocess.Popen(command, **options)
+        self.children.append(child)
+        return child
+
+    def end_children(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+
+    def culprit(self, *arguments, **options):
+        return subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", *arguments], capture_output=True, text=True,
+                              timeout=LIMIT, check=False, **options)
+
+    def recorder(self, *arguments, **options):
+        return self.start([os.path.join(ARGS.bin, "culprit"), "record", *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, **options)
+
+    def need_ebpf(self):
+        done = self.culprit("--json", "-o", self.path("probe.pftrace"), "--", "true")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        for collector in json.loads(done.stdout)["collectors"]:
+            for missing in collector["missing"]:
+                if missing["what"].startswith("context switches"):
+                    self.skipTest(f"no eBPF here: {missing['why']}")
+
+    def until(self, true, what):
+        limit = time.monotonic() + 20
+        while not true():
+            if time.monotonic() > limit:
+                self.fail(f"never: {what}")
+            time.sleep(0.02)
+
+    def recording_begun(self, path):
+        self.until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, f"{path} begins")
+
+
+class Contents(Case):
+    def test_context_switches_agree_with_the_kernels_own_totals(self):
+        self.need_ebpf()
+        rounds = 20000
+        target = self.start([sys.executable, "-c", PING_PONG, str(rounds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True)
+        recorder = self.recorder("-p", str(target.pid), "-o", self.path())
+        self.recording_begun(self.path())
+        time.sleep(0.5)
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        totals = {}
+        for line in target.stdout:
+            if line == "done\n":
+                break
+            tid, voluntary, involuntary = map(int, line.split())
+            totals[tid] = (voluntary, involuntary)
+        target.stdin.close()
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, FINE, errors)
+        recording = pftrace.Recording(self.path())
+        self.assertEqual(recording.facts["cost.sched.dropped"], "0")
+        self.assertEqual(len(totals), 2)
+        for tid, (voluntary, involuntary) in totals.items():
+            left = [state for _, _, prev, state, _ in recording.switches if prev == tid]
+            blocked = sum(1 for state in left if state not in (0, 0x10))
+            # Before the recording began the main thread switched some hundred times; after it told its totals, a few more.
+            slack = 300 + involuntary
+            self.assertAlmostEqual(len(left), voluntary + involuntary, delta=slack)
+            self.assertGreater(blocked, rounds * 0.5)
+            self.assertLessEqual(blocked, voluntary + 50)
+            woken = sum(1 for _, _, to, _ in recording.wakings if to == tid)
+            self.assertAlmostEqual(woken, blocked, delta=blocked * 0.02 + 50)
+        main, other = sorted(totals)
+        wakers = [waker for _, _, to, waker in recording.wakings if to == other]
+        self.assertGreater(wakers.count(main), len(wakers) * 0.9)
+
+    def test_every_thread_runs_before_it_leaves(self):
+        self.need_ebpf()
+        done = self.culprit("-o", self.path(), "--", sys.executable, "-c",
+                            "import threading,time\nfor _ in range(8): threading.Thread(target=time.sleep, args=(0.05,)).start()")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        running = {}
+        checked = 0
+        for _, cpu, prev, _, following in recording.switches:
+            if cpu in running and running[cpu] in recording.threads and prev in recording.exits + list(recording.threads):
+                checked += running[cpu] == prev
+            running[cpu] = following
+        self.assertGreater(checked, 20)
+        self.assertGreaterEqual(len(recording.exits), 9)
+
+    def test_blocked_intervals_name_the_system_call(self):
+        self.need_ebpf()
+        done = self.culprit("-o", self.path(), "--", sys.executable, "-c", "import time\nfor _ in range(5): time.sleep(0.02)")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        names = [name for _, name, category, _ in recording.slices if category == "blocked"]
+        self.assertGreaterEqual(sum("nanosleep" in name for name in names), 5, names)
+        calls = [name for _, name, category, _ in recording.slices if category == "syscall"]
+        self.assertGreaterEqual(sum("nanosleep" in name for name in calls), 5, calls)
+
+    def test_system_calls_are_counted(self):
+        self.need_ebpf()
+        done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=50000")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        totals = {}
+        for _, name, category, arguments in recording.slices:
+            if category == "syscall_total":
+                totals[name] = totals.get(name, 0) + arguments["count"]
+        self.assertGreaterEqual(totals["read"], 50000)
+        self.assertLess(totals["read"], 50100)
+        self.assertGreaterEqual(totals["write"], 50000)
+        self.assertFalse([s for s in recording.slices if s[2] == "syscall" and s[1] in ("read", "write")])
+
+    def test_descendants_exec_and_names(self):
+        self.need_ebpf()
+        script = "exec sh -c 'sleep 0.2 & (sleep 0.1; true); exec sleep 0.3'"
+        done = self.culprit("-o", self.path(), "--", "sh", "-c", script)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        self.assertGreaterEqual(list(recording.processes.values()).count("sleep"), 2, recording.processes)
+
+    def test_file_is_private_and_has_its_facts(self):
+        done = self.culprit("-o", self.path(), "--", "true")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        self.assertEqual(os.stat(self.path()).st_mode & 0o777, 0o600)
+        facts = pftrace.Recording(self.path()).facts
+        for key in ("record.version", "record.preset", "record.end", "cost.own.cpu_ns", "cost.events", "cost.dropped", "sched.source"):
+            self.assertIn(key, facts)
+
+    def test_nothing_secret_is_in_the_file(self):
+        program = ("import sys,os,time\nprompt = sys.stdin.read()\nopen(sys.argv[2], 'w').write(prompt)\n"
+                   "os.stat(sys.argv[2])\ntime.sleep(0.05)")
+        environment = dict(os.environ, PROMPT=f"{MARKER}-environment", HF_TOKEN=f"{MARKER}-token")
+        done = self.culprit("-o", self.path(), "--", sys.executable, "-c", program, f"{MARKER}-argument",
+                            self.path(f"{MARKER}-file"), input=f"{MARKER}-stdin " * 100, env=environment)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        plain = pftrace.plain(self.path())
+        self.assertGreater(len(plain), 500)
+        self.assertNotIn(MARKER.encode(), plain)
+        with open(self.path(), "rb") as file:
+            self.assertNotIn(MARKER.encode(), file.read())
+
+
+class Ends(Case):
+    def test_exit_code_and_streams_are_the_commands(self):
+        done = self.culprit("-q", "-o", self.path(), "--", "sh", "-c", "cat; echo oops >&2; exit 42", input="through\n")
+        self.assertEqual(done.returncode, 42)
+        self.assertEqual(done.stdout, "through\n")
+        self.assertEqual(done.stderr, "oops\n")
+
+    def test_a_command_killed_by_a_signal(self):
+        done = self.culprit("-q", "-o", self.path(), "--", "sh", "-c", "kill -9 $$")
+        self.assertEqual(done.returncode, 137)
+
+    def test_interrupt_from_the_keyboard_ends_both(self):
+        recorder = self.recorder("-o", self.path(), "--", "sleep", "100", start_new_session=True)
+        self.recording_begun(self.path())
+        time.sleep(0.3)
+        os.killpg(recorder.pid, signal.SIGINT)  # what a terminal does
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, FINE, errors)
+        self.assertEqual(pftrace.Recording(self.path()).facts["record.end"], "interrupted")
+
+    def test_interrupting_the_recorder_leaves_its_target_alone(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            target = self.start(["sleep", "100"])
+            recorder = self.recorder("-p", str(target.pid), "-o", self.path(f"{number}.pftrace"))
+            self.recording_begun(self.path(f"{number}.pftrace"))
+            recorder.send_signal(number)
+            _, errors = recorder.communicate(timeout=LIMIT)
+            self.assertEqual(recorder.returncode, FINE, errors)
+            self.assertIsNone(target.poll())
+
+    def test_terminating_the_recorder_terminates_its_command(self):
+        recorder = self.recorder("-o", self.path(), "--", "sleep", "100")
+        self.recording_begun(self.path())
+        time.sleep(0.2)
+        recorder.terminate()
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, FINE, errors)
+
+    def test_a_killed_target_ends_the_recording(self):
+        target = self.start(["sleep", "100"])
+        recorder = self.recorder("-p", str(target.pid), "-o", self.path())
+        self.recording_begun(self.path())
+        target.kill()
+        target.wait()
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, FINE, errors)
+        self.assertEqual(pftrace.Recording(self.path()).facts["record.end"], "target_ended")
+
+    def test_a_killed_recorder_harms_nobody_and_leaves_a_readable_file(self):
+        """At random points: before the command runs, while it starts, in the midst."""
+        chance = random.Random(5)
+        readable = 0
+        for number in range(8):
+            path = self.path(f"{number}.pftrace")
+            done = self.path(f"{number}.done")
+            program = f"import time\nfor i in range(250): time.sleep(0.01)\nopen({done!r}, 'w').write('whole')"
+            recorder = self.recorder("-o", path, "--", sys.executable, "-c", program)
+            delay = chance.uniform(0.0, 2.2)
+            time.sleep(delay)
+            begun = os.path.exists(path) and os.path.getsize(path) > 0
+            recorder.kill()
+            recorder.wait()
+            if begun:
+                recording = pftrace.Recording(path)  # decodes to its end, or it raises
+                readable += 1
+                if delay > 1.6:
+                    self.assertGreater(len(recording.bytes), 200)
+            if delay > 0.9:  # the command ran surely
+                self.until(lambda path=done: os.path.exists(path), f"the command of round {number} finishes")
+        self.assertGreaterEqual(readable, 4)
+
+    def test_a_killed_recorder_leaves_no_program_in_the_kernel(self):
+        self.need_ebpf()
+        tool = shutil.which("bpftool") or "/usr/sbin/bpftool"
+        if os.geteuid() != 0 or not os.path.exists(tool):
+            self.skipTest("needs root and bpftool")
+        listed = lambda: {row["id"] for row in json.loads(subprocess.run([tool, "-j", "prog"], capture_output=True, check=True).stdout)
+                          if row.get("name", "").startswith("on_")}
+        before = listed()
+        target = self.start(["sleep", "100"])
+        recorder = self.recorder("-p", str(target.pid), "-o", self.path())
+        self.recording_begun(self.path())
+        self.until(lambda: len(listed() - before) >= 6, "programs are loaded")
+        mine = listed() - before
+        recorder.kill()
+        recorder.wait()
+        self.until(lambda: not mine & listed(), "programs are gone")
+
+    def test_a_full_disk_ends_the_recording_and_keeps_what_is_there(self):
+        self.need_ebpf()
+        limit = 60_000
+        target = self.start([sys.executable, "-c", PING_PONG, "100000000"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        recorder = self.recorder("-p", str(target.pid), "-o", self.path(), preexec_fn=small_files)
+        self.recording_begun(self.path())
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertIn(recorder.returncode, (INPUT, ENVIRONMENT), errors)
+        self.assertIn(self.path(), errors)
+        self.assertIsNone(target.poll(), "the target runs on")
+        self.assertLessEqual(os.path.getsize(self.path()), limit)
+        self.assertGreater(len(pftrace.Recording(self.path()).bytes), 1000)
+
+
+class Usage(Case):
+    def test_errors(self):
+        for arguments, code in (
+            ([], USAGE),
+            (["-p", "1", "--", "true"], USAGE),
+            (["-p", "4194303"], INPUT),
+            (["-p", "0"], USAGE),
+            (["-p", "x"], USAGE),
+            (["--duration", "5", "--", "true"], USAGE),
+            (["--duration", "-1s", "--", "true"], USAGE),
+            (["--preset", "fast", "--", "true"], USAGE),
+            (["--collect", "nonsense", "--", "true"], USAGE),
+            (["-o", "-", "--", "true"], USAGE),
+            (["--", "/nonexistent/program"], USAGE),
+            (["true"], USAGE),
+        ):
+            with self.subTest(arguments=arguments):
+                done = self.culprit(*arguments, cwd=self.folder.name)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertTrue(done.stderr.startswith("culprit: "), done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder.name) if name.endswith(".pftrace")], [])
+
+    def test_an_existing_file_is_not_overwritten_unless_forced(self):
+        with open(self.path(), "w", encoding="ascii") as file:
+            file.write("precious")
+        self.assertEqual(self.culprit("-o", self.path(), "--", "true").returncode, USAGE)
+        self.assertEqual(os.path.getsize(self.path()), 8)
+        self.assertEqual(self.culprit("--force", "-o", self.path(), "--", "true").returncode, FINE)
+
+    def test_default_name(self):
+        for _ in range(2):
+            done = self.culprit("--", "/bin/true", cwd=self.folder.name)
+            self.assertEqual(done.returncode, FINE, done.stderr)
+        names = os.listdir(self.folder.name)
+        self.assertEqual(len(names), 2)
+        for name in names:
+            self.assertRegex(name, r"^culprit-true-\d{8}-\d{6}(-\d+)?\.pftrace$")
+
+    def test_options_of_the_command_are_its_own(self):
+        done = self.culprit("-q", "-o", self.path(), "--", "sh", "-c", "echo $1 $2", "sh", "--help", "--", input="")
+        self.assertEqual((done.returncode, done.stdout), (FINE, "--help --\n"))
+
+    def test_json_summary(self):
+        done = self.culprit("--json", "-o", self.path(), "--duration", "300ms", "--", "sleep", "100")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertEqual(summary["end"], "duration")
+        self.assertGreaterEqual(summary["duration_ns"], 300_000_000)
+        self.assertEqual(summary["file"], self.path())
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+class Rights(Case):
+    NOBODY = 65534
+    PYTHON = "/usr/bin/python3"  # one that everybody may execute
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder.name, 0o777)
+        self.binary = self.path("culprit")
+        shutil.copy(os.path.join(ARGS.bin, "culprit"), self.binary)
+        os.chmod(self.binary, 0o755)
+
+    def as_nobody(self, *arguments):
+        return subprocess.run([self.binary, "record", *arguments], capture_output=True, text=True, timeout=LIMIT, check=False,
+                              user=self.NOBODY, group=self.NOBODY, extra_groups=[], cwd=self.folder.name)
+
+    def test_without_any_right_totals_are_recorded(self):
+        done = self.as_nobody("--json", "-o", self.path(), "--", self.PYTHON, "-c", "import time; time.sleep(0.3)")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        self.assertIn("not seen: context switches", done.stderr)
+        self.assertIn("cap_bpf", done.stderr)
+        facts = pftrace.Recording(self.path()).facts
+        self.assertEqual(facts["sched.source"], "schedstat")
+        self.assertIn("missing.sched", facts)
+        sched = next(c for c in json.loads(done.stdout)["collectors"] if c["name"] == "sched")
+        self.assertTrue(sched["collected"])
+        self.assertGreater(sched["events"], 0)
+
+    def test_two_capabilities_are_enough(self):
+        self.need_ebpf()
+        setcap = shutil.which("setcap") or "/usr/sbin/setcap"
+        if not os.path.exists(setcap):
+            self.skipTest("no setcap here (package libcap2-bin)")
+        done = subprocess.run([setcap, "cap_bpf,cap_perfmon+ep", self.binary], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.skipTest(f"the file system takes no capabilities: {done.stderr}")
+        done = self.as_nobody("--json", "-o", self.path(), "--", self.PYTHON, "-c", "import time\nfor _ in range(9): time.sleep(0.02)")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        self.assertEqual(recording.facts["sched.source"], "ebpf")
+        self.assertGreaterEqual(sum("nanosleep" in name for _, name, category, _ in recording.slices if category == "blocked"), 9)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--source", required=True)
+    ARGS, rest = parser.parse_known_args()
+    ARGS.bin = os.path.abspath(ARGS.bin)
+    unittest.main(argv=[sys.argv[0], *rest])
