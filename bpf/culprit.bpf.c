@@ -1,0 +1,388 @@
+// The programs Culprit runs in the kernel: BTF tracepoints only, because kprobes, fentry and tracefs are often missing.
+//
+// A program first asks whether the process is a target (one bit of a bitmap by tgid) and returns at once when it is not.
+// Records go to one ring buffer without waking the recorder, which looks every 50 ms; only when more than wake_bytes wait
+// it is woken. Nobody waits here: what does not fit is dropped and counted.
+#include "core_types.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "records.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+enum { TASK_DEAD_BITS = 0x80 };
+enum { KERNEL_ERRNO_LIMIT = 4095 };
+
+// Set by the loader.
+const volatile __u32 has_prev_state = 0;  // sched_switch has a fourth argument (Linux 5.18)
+const volatile __u32 take_stacks = 0;
+const volatile __u64 wake_bytes = 1 << 20;
+const volatile __u64 long_syscall_ns = 1000000;
+const volatile __u64 long_block_ns = 1000000;
+
+// Changed while running.
+volatile __u32 paused = 0;
+__u64 targets[CULPRIT_PID_LIMIT / 64] = {};
+struct culprit_losses losses = {};
+
+// The thread that ran next after a recorded switch and is no target: its leaving is recorded too, so that the file knows
+// how long it ran instead.
+struct {
+  __u32 tid;
+  __u32 pad[15];
+} instead[CULPRIT_CPU_LIMIT] = {};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 16 << 20);
+} ring SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_STACK_TRACE);
+  __uint(key_size, sizeof(__u32));
+  __uint(value_size, CULPRIT_STACK_DEPTH * sizeof(__u64));
+  __uint(max_entries, 16384);
+} stacks SEC(".maps");
+
+struct open_call {
+  __u64 begin;
+  __s64 nr;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct open_call);
+} open_calls SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __type(key, struct culprit_syscall_key);
+  __type(value, struct culprit_total);
+} syscall_totals SEC(".maps");
+
+struct open_request {
+  __u64 begin;
+  __u64 sector;
+  __u32 bytes;
+  __u32 device;
+  __u32 operation;
+  __s32 tid;
+  __s32 tgid;
+  __u32 pad;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 8192);
+  __type(key, __u64);
+  __type(value, struct open_request);
+} open_requests SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1024);
+  __type(key, struct culprit_block_key);
+  __type(value, struct culprit_total);
+} block_totals SEC(".maps");
+
+extern int __preempt_count __ksym __weak;
+extern struct pcpu_hot pcpu_hot __ksym __weak;
+
+static __always_inline int is_target(__u32 tgid) {
+  tgid &= CULPRIT_PID_LIMIT - 1;
+  return (targets[tgid / 64] >> (tgid % 64)) & 1;
+}
+
+static __always_inline void set_target(__u32 tgid, int on) {
+  tgid &= CULPRIT_PID_LIMIT - 1;
+  __u64 bit = 1ull << (tgid % 64);
+  if (on)
+    __sync_fetch_and_or(&targets[tgid / 64], bit);
+  else
+    __sync_fetch_and_and(&targets[tgid / 64], ~bit);
+}
+
+static __always_inline __u64 submit_flags(void) {
+  return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void fill_head(struct culprit_head *head, __u32 kind, __u64 at) {
+  head->kind = kind;
+  head->cpu = bpf_get_smp_processor_id();
+  head->at = at;
+}
+
+static __always_inline void copy_comm(char *to, struct task_struct *task) {
+  __u64 *words = (__u64 *)to;
+  words[0] = *(__u64 *)&task->comm[0];
+  words[1] = *(__u64 *)&task->comm[8];
+}
+
+static __always_inline __u32 state_of(struct task_struct *task) {
+  if (bpf_core_field_exists(task->__state)) return task->__state;
+  struct task_struct___old *old = (void *)task;
+  return BPF_CORE_READ(old, state);
+}
+
+// The system call in which a task that is not running stands; -1 for interrupts, faults and kernel threads.
+static __always_inline __s32 syscall_of(struct task_struct *task) {
+  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+#if defined(__TARGET_ARCH_x86)
+  return (__s32)BPF_CORE_READ(regs, orig_ax);
+#else
+  return BPF_CORE_READ(regs, syscallno);
+#endif
+}
+
+static __always_inline __u32 context_now(void) {
+  int count;
+  if (&__preempt_count)
+    count = *(int *)bpf_this_cpu_ptr(&__preempt_count);
+  else if (&pcpu_hot)
+    count = ((struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
+  else
+    return CULPRIT_CONTEXT_UNKNOWN;
+  if (count & 0xff0000) return CULPRIT_HARDIRQ;  // hard interrupt or NMI
+  if (count & 0x100) return CULPRIT_SOFTIRQ;
+  return CULPRIT_TASK;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *ctx) {
+  if (paused) return 0;
+  struct task_struct *prev = (struct task_struct *)ctx[1];
+  struct task_struct *next = (struct task_struct *)ctx[2];
+  __u32 cpu = bpf_get_smp_processor_id() & (CULPRIT_CPU_LIMIT - 1);
+  int from = is_target(prev->tgid);
+  int to = is_target(next->tgid);
+  __u32 waits = instead[cpu].tid;
+  if (!from && !to && !waits) return 0;
+  instead[cpu].tid = (from && !to) ? next->pid : 0;
+
+  struct culprit_switch *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    __sync_fetch_and_add(&losses.ring_full_sched, 1);
+    return 0;
+  }
+  fill_head(&record->head, CULPRIT_SWITCH, bpf_ktime_get_ns());
+  record->prev_tid = prev->pid;
+  record->prev_tgid = prev->tgid;
+  record->next_tid = next->pid;
+  record->next_tgid = next->tgid;
+  record->prev_prio = prev->prio;
+  record->next_prio = next->prio;
+  __u32 state = 0;
+  if (!ctx[0]) state = has_prev_state ? (__u32)ctx[3] : state_of(prev);
+  record->prev_state = state;
+  record->syscall = -1;
+  record->stack = -1;
+  record->pad = 0;
+  copy_comm(record->prev_comm, prev);
+  copy_comm(record->next_comm, next);
+  if (from && state && !(state & TASK_DEAD_BITS)) {
+    record->syscall = syscall_of(prev);
+    if (take_stacks) {
+      __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
+      record->stack = stack;
+      if (stack < 0) __sync_fetch_and_add(&losses.stacks_missed, 1);
+    }
+  }
+  bpf_ringbuf_submit(record, submit_flags());
+  return 0;
+}
+
+static __always_inline int waking(struct task_struct *task, __u32 is_new, __u32 context) {
+  if (paused || !is_target(task->tgid)) return 0;
+  struct culprit_waking *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    __sync_fetch_and_add(&losses.ring_full_sched, 1);
+    return 0;
+  }
+  struct task_struct *waker = bpf_get_current_task_btf();
+  fill_head(&record->head, CULPRIT_WAKING, bpf_ktime_get_ns());
+  record->tid = task->pid;
+  record->tgid = task->tgid;
+  record->waker_tid = waker->pid;
+  record->waker_tgid = waker->tgid;
+  record->prio = task->prio;
+  record->target_cpu = bpf_core_field_exists(task->wake_cpu) ? task->wake_cpu : record->head.cpu;
+  record->context = context;
+  record->is_new = is_new;
+  copy_comm(record->comm, task);
+  copy_comm(record->waker_comm, waker);
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 0, CULPRIT_CONTEXT_UNKNOWN); }
+
+// The same on kernels that let the preemption count be read; loaded instead of on_waking.
+SEC("tp_btf/sched_waking")
+int on_waking_context(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 0, context_now()); }
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(__u64 *ctx) { return waking((struct task_struct *)ctx[0], 1, CULPRIT_TASK); }
+
+static __always_inline int task_record(__u32 kind, struct task_struct *task, __s32 parent_tid, __s32 parent_tgid,
+                                       __u32 group_dead) {
+  struct culprit_task *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    __sync_fetch_and_add(&losses.ring_full_sched, 1);
+    return 0;
+  }
+  fill_head(&record->head, kind, bpf_ktime_get_ns());
+  record->tid = task->pid;
+  record->tgid = task->tgid;
+  record->parent_tid = parent_tid;
+  record->parent_tgid = parent_tgid;
+  record->group_dead = group_dead;
+  record->pad = 0;
+  copy_comm(record->comm, task);
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
+// Targets are followed also while paused: who is a target must stay true.
+SEC("tp_btf/sched_process_fork")
+int on_fork(__u64 *ctx) {
+  struct task_struct *parent = (struct task_struct *)ctx[0];
+  struct task_struct *child = (struct task_struct *)ctx[1];
+  if (!is_target(parent->tgid)) {
+    // A pid is used again: whatever its bit says was about somebody else.
+    if (child->pid == child->tgid && is_target(child->tgid)) set_target(child->tgid, 0);
+    return 0;
+  }
+  if (child->tgid != parent->tgid) set_target(child->tgid, 1);
+  return task_record(CULPRIT_FORK, child, parent->pid, parent->tgid, 0);
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(__u64 *ctx) {
+  struct task_struct *task = (struct task_struct *)ctx[0];
+  if (!is_target(task->tgid)) return 0;
+  return task_record(CULPRIT_EXEC, task, (__s32)ctx[1], task->tgid, 0);
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx) {
+  struct task_struct *task = (struct task_struct *)ctx[0];
+  if (!is_target(task->tgid)) return 0;
+  // The bit stays: the last switch of the thread is still to come. The recorder clears it.
+  return task_record(CULPRIT_EXIT, task, 0, 0, task->signal->live.counter == 0);
+}
+
+static __always_inline void add_total(struct culprit_total *total, __u64 duration, __u64 bytes) {
+  __sync_fetch_and_add(&total->count, 1);
+  __sync_fetch_and_add(&total->total_ns, duration);
+  __sync_fetch_and_add(&total->bytes, bytes);
+  if (duration > total->max_ns) total->max_ns = duration;
+}
+
+SEC("tp_btf/sys_enter")
+int on_sys_enter(__u64 *ctx) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  if (paused || !is_target(task->tgid)) return 0;
+  struct open_call *call = bpf_task_storage_get(&open_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!call) return 0;
+  call->nr = (__s64)ctx[1];
+  call->begin = bpf_ktime_get_ns();
+  return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_sys_exit(__u64 *ctx) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  if (paused || !is_target(task->tgid)) return 0;
+  struct open_call *call = bpf_task_storage_get(&open_calls, task, 0, 0);
+  if (!call || !call->begin) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  __u64 begin = call->begin;
+  __u64 duration = now - begin;
+  struct culprit_syscall_key key = {.tid = task->pid, .nr = (__s32)call->nr};
+  call->begin = 0;
+  struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
+  if (total) {  // only this thread writes here
+    total->count += 1;
+    total->total_ns += duration;
+    if (duration > total->max_ns) total->max_ns = duration;
+  } else {
+    struct culprit_total first = {.count = 1, .total_ns = duration, .max_ns = duration, .tgid = task->tgid};
+    if (bpf_map_update_elem(&syscall_totals, &key, &first, BPF_NOEXIST))
+      __sync_fetch_and_add(&losses.totals_missed, 1);
+  }
+  if (duration < long_syscall_ns) return 0;
+  struct culprit_syscall *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    __sync_fetch_and_add(&losses.ring_full_syscalls, 1);
+    return 0;
+  }
+  fill_head(&record->head, CULPRIT_SYSCALL, now);
+  record->begin = begin;
+  record->tid = task->pid;
+  record->tgid = task->tgid;
+  record->nr = key.nr;
+  __s64 value = (__s64)ctx[1];
+  record->error = value < 0 && value >= -KERNEL_ERRNO_LIMIT ? (__s32)-value : 0;
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_block_issue(__u64 *ctx) {
+  if (paused) return 0;
+  struct request *request = (struct request *)ctx[0];
+  __u64 key = (__u64)request;
+  struct open_request open = {};
+  open.begin = bpf_ktime_get_ns();
+  open.sector = request->__sector;
+  open.bytes = request->__data_len;
+  open.operation = request->cmd_flags & 0xff;
+  struct block_device *part = request->part;
+  if (part) open.device = part->bd_dev;
+  struct task_struct *task = bpf_get_current_task_btf();
+  if (is_target(task->tgid)) {
+    open.tid = task->pid;
+    open.tgid = task->tgid;
+  }
+  if (bpf_map_update_elem(&open_requests, &key, &open, BPF_ANY)) __sync_fetch_and_add(&losses.requests_missed, 1);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_block_complete(__u64 *ctx) {
+  __u64 key = ctx[0];
+  struct open_request *open = bpf_map_lookup_elem(&open_requests, &key);
+  if (!open) return 0;
+  __u64 now = bpf_ktime_get_ns();
+  __u64 duration = now - open->begin;
+  struct culprit_block_key total_key = {.device = open->device, .operation = open->operation};
+  struct culprit_total *total = bpf_map_lookup_elem(&block_totals, &total_key);
+  if (total) {
+    add_total(total, duration, open->bytes);
+  } else {
+    struct culprit_total first = {.count = 1, .total_ns = duration, .max_ns = duration, .bytes = open->bytes};
+    if (bpf_map_update_elem(&block_totals, &total_key, &first, BPF_NOEXIST))
+      __sync_fetch_and_add(&losses.totals_missed, 1);
+  }
+  if (!paused && (open->tgid || duration >= long_block_ns)) {
+    struct culprit_block *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    if (record) {
+      fill_head(&record->head, CULPRIT_BLOCK, now);
+      record->begin = open->begin;
+      record->sector = open->sector;
+      record->bytes = open->bytes;
+      record->device = open->device;
+      record->operation = open->operation;
+      record->tid = open->tid;
+      record->tgid = open->tgid;
+      record->pad = 0;
+      bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    } else {
+      __sync_fetch_and_add(&losses.ring_full_syscalls, 1);
+    }
+  }
+  bpf_map_delete_elem(&open_requests, &key);
+  return 0;
+}

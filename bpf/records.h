@@ -1,0 +1,122 @@
+/* What the programs in the kernel hand to the recorder through the ring buffer and the maps. Included by both sides.
+ * Times are CLOCK_MONOTONIC nanoseconds; ids are those of the initial pid namespace. Nothing here can hold an argument
+ * of a system call, a path or user data: names of threads (the kernel's 15 characters) and addresses of code only. */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+enum culprit_record_kind {
+  CULPRIT_SWITCH = 1,
+  CULPRIT_WAKING = 2,
+  CULPRIT_FORK = 3,
+  CULPRIT_EXEC = 4,
+  CULPRIT_EXIT = 5,
+  CULPRIT_SYSCALL = 6,
+  CULPRIT_BLOCK = 7,
+};
+
+enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024 };
+
+/* Begin of every record. */
+struct culprit_head {
+  __u32 kind;
+  __u32 cpu;
+  __u64 at;
+};
+
+struct culprit_switch {
+  struct culprit_head head;
+  __s32 prev_tid;
+  __s32 prev_tgid;
+  __s32 next_tid;
+  __s32 next_tgid;
+  __s32 prev_prio;
+  __s32 next_prio;
+  __u32 prev_state; /* as the kernel keeps it; 0 when preempted */
+  __s32 syscall;    /* in which prev blocks; -1: none or not a target */
+  __s32 stack;      /* user stack of prev: id in the map of stacks; negative: none */
+  __u32 pad;
+  char prev_comm[CULPRIT_COMM];
+  char next_comm[CULPRIT_COMM];
+};
+
+/* In which context the waker ran: only `task` makes it the cause for sure. */
+enum culprit_context { CULPRIT_TASK = 0, CULPRIT_SOFTIRQ = 1, CULPRIT_HARDIRQ = 2, CULPRIT_CONTEXT_UNKNOWN = 3 };
+
+struct culprit_waking {
+  struct culprit_head head;
+  __s32 tid;
+  __s32 tgid;
+  __s32 waker_tid;
+  __s32 waker_tgid;
+  __s32 prio;
+  __u32 target_cpu;
+  __u32 context;
+  __u32 is_new; /* a thread's first wake-up */
+  char comm[CULPRIT_COMM];
+  char waker_comm[CULPRIT_COMM];
+};
+
+/* Fork of a thread (tgid == parent_tgid) or a process, exec, exit. */
+struct culprit_task {
+  struct culprit_head head;
+  __s32 tid;
+  __s32 tgid;
+  __s32 parent_tid;  /* fork; at exec the tid before */
+  __s32 parent_tgid; /* fork */
+  __u32 group_dead;  /* exit: it was the last thread of its process */
+  __u32 pad;
+  char comm[CULPRIT_COMM];
+};
+
+/* One long system call; head.at is its end. */
+struct culprit_syscall {
+  struct culprit_head head;
+  __u64 begin;
+  __s32 tid;
+  __s32 tgid;
+  __s32 nr;
+  __s32 error; /* errno, 0 when it succeeded */
+};
+
+/* One request of a block device; head.at is its completion. */
+struct culprit_block {
+  struct culprit_head head;
+  __u64 begin;
+  __u64 sector;
+  __u32 bytes;
+  __u32 device; /* major << 20 | minor */
+  __u32 operation;
+  __s32 tid; /* who issued it; 0: unknown (not a target) */
+  __s32 tgid;
+  __u32 pad;
+};
+
+/* Totals since the begin. */
+struct culprit_syscall_key {
+  __s32 tid;
+  __s32 nr;
+};
+struct culprit_total {
+  __u64 count;
+  __u64 total_ns;
+  __u64 max_ns;
+  __u64 bytes;
+  __s32 tgid;
+  __u32 pad;
+};
+struct culprit_block_key {
+  __u32 device;
+  __u32 operation;
+};
+
+/* Losses, counted in the kernel. */
+struct culprit_losses {
+  __u64 ring_full_sched;
+  __u64 ring_full_syscalls;
+  __u64 stacks_missed;     /* two stacks with one hash, or the map of stacks is full */
+  __u64 totals_missed;     /* the map of totals is full */
+  __u64 requests_missed;   /* the map of open block requests is full */
+};

@@ -1,0 +1,241 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "core/escape.h"
+#include "record/collectors.h"
+#include "record/doctor/checks.h"
+#include "report/render.h"
+
+namespace culprit::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+using record::Check;
+using record::CheckState;
+
+struct DoctorOptions {
+  std::int64_t pid = 0;
+  OutputOptions output;
+};
+
+/// One collector, tried.
+struct Tried {
+  std::string name;
+  bool collects = false;
+  std::string error;
+  std::vector<record::Sight> sights;
+};
+
+struct Findings {
+  std::vector<Check> checks;
+  std::vector<Tried> collectors;
+  std::string summary;  ///< what `culprit record` would collect now
+  bool possible = false;
+};
+
+/// A folder that goes away with everything in it.
+struct Scratch {
+  Scratch() {
+    std::error_code error;
+    const auto parent = std::filesystem::temp_directory_path(error);
+    std::string pattern = ((error ? std::filesystem::path("/tmp") : parent) / "culprit-doctor-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path = pattern;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::string path;
+};
+
+/// Starts every collector as a recording would, into a file that is thrown away, and stops it at once.
+Result<std::vector<Tried>> try_collectors(std::int64_t pid) {
+  const Scratch scratch;
+  if (scratch.path.empty())
+    return environment_error("no folder for a trial recording can be made", "/tmp", "set TMPDIR to a folder with room");
+  auto writer = perfetto::Writer::create(scratch.path + "/trial.pftrace");
+  if (!writer) return writer.error();
+  auto set = record::make_collectors(record::Preset::deep, {}, {});
+  if (!set) return set.error();
+  std::vector<record::Target> targets;
+  if (pid > 0) targets.push_back({pid, 0});
+  record::Session session{*writer, record::Preset::deep, targets, getpid()};
+  std::vector<Tried> tried;
+  for (const auto& collector : set->collectors) {
+    static_cast<void>(collector->environment());
+    const Status status = collector->start(session);
+    tried.push_back(
+        {std::string(collector->name()), status.ok(), status ? "" : to_string(status.error()), collector->sights()});
+  }
+  for (const auto& collector : set->collectors) collector->stop(session, record::monotonic_now());
+  if (const Status status = writer->close(); !status) return status.error();
+  return tried;
+}
+
+std::string summary_of(const std::vector<Tried>& collectors) {
+  std::vector<std::string> names;
+  std::vector<std::string> absent;
+  for (const Tried& tried : collectors) {
+    std::size_t seen = 0;
+    for (const record::Sight& sight : tried.sights) seen += sight.available ? std::size_t{1} : std::size_t{0};
+    if (!tried.collects || seen == 0)
+      absent.push_back(tried.name);
+    else if (seen == tried.sights.size())
+      names.push_back(tried.name);
+    else
+      names.push_back(fmt::format("{} ({} of {})", tried.name, seen, tried.sights.size()));
+  }
+  std::string text = names.empty() ? std::string("culprit record would collect nothing now")
+                                   : fmt::format("culprit record would collect now: {}", fmt::join(names, ", "));
+  if (!absent.empty() && !names.empty()) text += fmt::format("; not {}", fmt::join(absent, ", "));
+  return text;
+}
+
+Result<Findings> examine(std::int64_t pid) {
+  Findings findings;
+  const record::Attempts attempts = record::make_attempts();
+  findings.checks = record::machine_checks({}, attempts);
+  if (pid > 0) {
+    auto process = record::process_checks({}, attempts, pid);
+    if (process.front().state == CheckState::missing)
+      return input_error(process.front().found, fmt::format("-p {}", pid), process.front().remedy);
+    findings.checks.insert(findings.checks.end(), process.begin(), process.end());
+  }
+  auto tried = try_collectors(pid);
+  if (!tried) return tried.error();
+  findings.collectors = std::move(*tried);
+  for (const Tried& collector : findings.collectors) findings.possible = findings.possible || collector.collects;
+  findings.summary = summary_of(findings.collectors);
+  return findings;
+}
+
+std::string_view mark(CheckState state, bool color) {
+  switch (state) {
+    case CheckState::ok:
+      return color ? "\x1b[32mok     \x1b[0m" : "ok     ";
+    case CheckState::limited:
+      return color ? "\x1b[33mlimited\x1b[0m" : "limited";
+    case CheckState::missing:
+      break;
+  }
+  return color ? "\x1b[31mmissing\x1b[0m" : "missing";
+}
+
+void add_line(std::string& text, std::string_view marker, std::string_view what, std::string_view found,
+              std::string_view remedy) {
+  text +=
+      fmt::format("  {}  {}{}{}\n", marker, escape_terminal(what), found.empty() ? "" : ": ", escape_terminal(found));
+  if (!remedy.empty()) text += fmt::format("           -> {}\n", escape_terminal(remedy));
+}
+
+std::string terminal_text(const Findings& findings, bool color) {
+  std::string text;
+  std::string group;
+  for (const Check& check : findings.checks) {
+    if (check.group != group) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", group = check.group);
+    add_line(text, mark(check.state, color), check.what, check.found, check.remedy);
+  }
+  for (const Tried& tried : findings.collectors) {
+    text += fmt::format("\ncollector {}\n", tried.name);
+    if (!tried.collects) add_line(text, mark(CheckState::missing, color), tried.name, tried.error, "");
+    for (const record::Sight& sight : tried.sights)
+      add_line(text, mark(sight.available ? CheckState::ok : CheckState::missing, color), sight.what, sight.why,
+               sight.remedy);
+  }
+  return text + "\n" + escape_terminal(findings.summary) + "\n";
+}
+
+std::vector<model::Table> tables_of(const Findings& findings) {
+  model::Table checks{
+      "Checks",
+      "checks",
+      {{"Group", "group"}, {"What", "what"}, {"State", "state"}, {"Found", "found"}, {"Remedy", "remedy"}},
+      {},
+      {}};
+  for (const Check& c : findings.checks)
+    checks.rows.push_back({c.group, c.what, std::string(to_string(c.state)), c.found, c.remedy});
+  model::Table sights{
+      "Collectors",
+      "sights",
+      {{"Collector", "collector"}, {"What", "what"}, {"State", "state"}, {"Why", "why"}, {"Remedy", "remedy"}},
+      {},
+      {findings.summary}};
+  for (const Tried& tried : findings.collectors)
+    for (const record::Sight& s : tried.sights)
+      sights.rows.push_back({tried.name, s.what, std::string(s.available ? "ok" : "missing"), s.why, s.remedy});
+  return {std::move(checks), std::move(sights)};
+}
+
+ordered_json json_of(const Findings& findings) {
+  ordered_json json;
+  json["culprit"] = CULPRIT_VERSION;
+  json["possible"] = findings.possible;
+  json["summary"] = findings.summary;
+  json["checks"] = ordered_json::array();
+  for (const Check& c : findings.checks)
+    json["checks"].push_back({{"group", c.group},
+                              {"key", c.key},
+                              {"what", c.what},
+                              {"state", std::string(to_string(c.state))},
+                              {"found", c.found},
+                              {"remedy", c.remedy}});
+  json["collectors"] = ordered_json::array();
+  for (const Tried& tried : findings.collectors) {
+    ordered_json sights = ordered_json::array();
+    for (const record::Sight& s : tried.sights)
+      sights.push_back({{"what", s.what}, {"available", s.available}, {"why", s.why}, {"remedy", s.remedy}});
+    json["collectors"].push_back(
+        {{"name", tried.name}, {"collects", tried.collects}, {"error", tried.error}, {"sights", std::move(sights)}});
+  }
+  return json;
+}
+
+Result<int> run_doctor(const DoctorOptions& options) {
+  const auto output = resolve_output(options.output, {});
+  if (!output) return output.error();
+  const auto findings = examine(options.pid);
+  if (!findings) return findings.error();
+  std::string text;
+  switch (output->format) {
+    case OutputFormat::terminal:
+      text = terminal_text(*findings, output->color);
+      break;
+    case OutputFormat::markdown:
+      text = report::render_markdown(tables_of(*findings));
+      break;
+    case OutputFormat::csv:
+      text = report::render_csv(tables_of(*findings));
+      break;
+    case OutputFormat::json:
+      text = json_of(*findings).dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+      break;
+  }
+  if (Status status = write_output(*output, text); !status) return status.error();
+  return findings->possible ? kFine : static_cast<int>(ErrorKind::environment);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Invocation& invocation) {
+  auto* verb =
+      app.add_subcommand("doctor", "what a recording would see here, what it would miss, and how to mend that");
+  auto options = std::make_shared<DoctorOptions>();
+  verb->add_option("-p,--pid", options->pid, "say it for this process")->check(in_range(1, 4194304))->type_name("PID");
+  add_output_options(*verb, options->output);
+  verb->footer(help_footer("culprit doctor -p 4711"));
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_doctor(*options); }; });
+}
+
+}  // namespace culprit::cli

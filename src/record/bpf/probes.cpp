@@ -1,0 +1,283 @@
+#include "record/bpf/probes.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "culprit.skel.h"
+
+namespace culprit::record::bpf {
+
+namespace {
+
+constexpr std::size_t kMostPerConsume = 1'000'000;
+constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, fixed by the kernel's interface
+
+std::string text_of(int code) { return std::generic_category().message(code); }
+
+Error no_right(const std::string& what, int code) {
+  if (code == EPERM || code == EACCES)
+    return environment_error(what + ": " + text_of(code), "eBPF",
+                             "run as root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)");
+  return environment_error(what + ": " + text_of(code), "eBPF",
+                           "needs Linux 5.15 or newer with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_EVENTS");
+}
+
+/// Whether the tracepoint sched_switch hands over the state of prev as a fourth argument.
+bool switch_has_state(const btf* kernel) {
+  const int id = btf__find_by_name_kind(kernel, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+  if (id < 0) return false;
+  const btf_type* type = btf__type_by_id(kernel, static_cast<__u32>(id));
+  type = btf__type_by_id(kernel, type->type);                       // pointer
+  if (type != nullptr) type = btf__type_by_id(kernel, type->type);  // function
+  return type != nullptr && btf_kind(type) == BTF_KIND_FUNC_PROTO && btf_vlen(type) >= 5;
+}
+
+/// The preemption count can be read only where the kernel lists the variable that holds it.
+bool preempt_count_listed() {
+  std::ifstream symbols("/proc/kallsyms");
+  std::string line;
+  while (std::getline(symbols, line))
+    if (line.ends_with(" __preempt_count") || line.ends_with(" pcpu_hot")) return true;
+  return false;
+}
+
+}  // namespace
+
+struct Probes::State {
+  ProbeOptions options;
+  unsigned parts = 0;
+  std::vector<Listener*> listeners;
+  culprit_bpf* skeleton = nullptr;
+  ring_buffer* ring = nullptr;
+  int stats_fd = -1;
+  std::optional<Status> opened;
+  bool detached = false;
+  bool context = false;
+  std::uint64_t malformed = 0;
+  std::size_t taken = 0;  // in this consume()
+
+  ~State() {
+    ring_buffer__free(ring);
+    culprit_bpf__destroy(skeleton);
+    if (stats_fd >= 0) close(stats_fd);
+  }
+
+  /// Programs that set_enabled() switches, with their links.
+  std::vector<std::pair<bpf_program*, bpf_link**>> switched() const {
+    auto& programs = skeleton->progs;
+    auto& links = skeleton->links;
+    std::vector<std::pair<bpf_program*, bpf_link**>> all = {
+        {programs.on_switch, &links.on_switch},
+        {programs.on_waking, &links.on_waking},
+        {programs.on_waking_context, &links.on_waking_context},
+        {programs.on_wakeup_new, &links.on_wakeup_new},
+        {programs.on_sys_enter, &links.on_sys_enter},
+        {programs.on_sys_exit, &links.on_sys_exit},
+        {programs.on_block_issue, &links.on_block_issue},
+        {programs.on_block_complete, &links.on_block_complete},
+    };
+    std::erase_if(all, [](const auto& entry) { return !bpf_program__autoload(entry.first); });
+    return all;
+  }
+
+  Status load();
+};
+
+Status Probes::State::load() {
+  struct stat space {};
+  if (stat("/proc/self/ns/pid", &space) == 0 && space.st_ino != kInitialPidNamespace)
+    return environment_error("this process is in a pid namespace of its own, the kernel's ids mean other processes",
+                             "eBPF", "run culprit on the host, or in a container with the host's pid namespace");
+  libbpf_set_print(nullptr);
+  btf* kernel = btf__load_vmlinux_btf();
+  if (kernel == nullptr) return no_right("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux)", errno);
+  const bool has_state = switch_has_state(kernel);
+  btf__free(kernel);
+
+  skeleton = culprit_bpf__open();
+  if (skeleton == nullptr) return no_right("cannot open the programs", errno);
+  context = preempt_count_listed();
+  skeleton->rodata->has_prev_state = has_state ? 1 : 0;
+  skeleton->rodata->take_stacks = (parts & kStacks) != 0 ? 1 : 0;
+  skeleton->rodata->long_syscall_ns = static_cast<__u64>(options.long_syscall);
+  skeleton->rodata->long_block_ns = static_cast<__u64>(options.long_block);
+  skeleton->rodata->wake_bytes = std::min<__u64>(__u64{1} << 20, options.ring_bytes / 4);
+  const auto& programs = skeleton->progs;
+  const bool sched = (parts & kSched) != 0;
+  bpf_program__set_autoload(programs.on_switch, sched);
+  bpf_program__set_autoload(programs.on_waking, sched && !context);
+  bpf_program__set_autoload(programs.on_waking_context, sched && context);
+  bpf_program__set_autoload(programs.on_wakeup_new, sched);
+  bpf_program__set_autoload(programs.on_sys_enter, (parts & kSyscalls) != 0);
+  bpf_program__set_autoload(programs.on_sys_exit, (parts & kSyscalls) != 0);
+  bpf_program__set_autoload(programs.on_block_issue, (parts & kBlock) != 0);
+  bpf_program__set_autoload(programs.on_block_complete, (parts & kBlock) != 0);
+  bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(options.ring_bytes));
+  if ((parts & kStacks) == 0) bpf_map__set_max_entries(skeleton->maps.stacks, 1);
+  if (const int code = culprit_bpf__load(skeleton); code != 0)
+    return no_right("the kernel refuses the programs", -code);
+
+  // Lets the kernel count from the first run; without CAP_SYS_ADMIN the cost stays unknown.
+  if (options.count_cpu) stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+  const auto record = [](void* self, void* data, std::size_t size) {
+    auto* state = static_cast<State*>(self);
+    if (!dispatch({static_cast<const std::byte*>(data), size}, state->listeners)) ++state->malformed;
+    return ++state->taken >= kMostPerConsume ? -EAGAIN : 0;
+  };
+  ring = ring_buffer__new(bpf_map__fd(skeleton->maps.ring), record, this, nullptr);
+  if (ring == nullptr) return no_right("cannot map the ring buffer", errno);
+  if (const int code = culprit_bpf__attach(skeleton); code != 0) return no_right("cannot attach the programs", -code);
+  return {};
+}
+
+Probes::Probes(const ProbeOptions& options) : state_(std::make_unique<State>()) { state_->options = options; }
+Probes::~Probes() = default;
+
+void Probes::want(unsigned parts) { state_->parts |= parts; }
+void Probes::set_long_syscall(Ns at_least) { state_->options.long_syscall = at_least; }
+void Probes::listen(Listener& listener) { state_->listeners.push_back(&listener); }
+void Probes::unlisten(Listener& listener) { std::erase(state_->listeners, &listener); }
+
+Status Probes::open() {
+  if (!state_->opened) {
+    state_->opened = state_->load();
+    if (!*state_->opened) {
+      ring_buffer__free(std::exchange(state_->ring, nullptr));
+      culprit_bpf__destroy(std::exchange(state_->skeleton, nullptr));
+    }
+  }
+  return *state_->opened;
+}
+
+bool Probes::is_open() const { return state_->skeleton != nullptr && state_->opened.has_value(); }
+
+Status Probes::set_enabled(bool enabled) {
+  if (!is_open() || state_->detached) return environment_error("no programs are attached", "eBPF");
+  for (const auto& [program, link] : state_->switched()) {
+    if (enabled && *link == nullptr) {
+      *link = bpf_program__attach(program);
+      if (*link == nullptr) return no_right("cannot attach the programs again", errno);
+    } else if (!enabled) {
+      bpf_link__destroy(std::exchange(*link, nullptr));
+    }
+  }
+  return {};
+}
+
+void Probes::detach() {
+  if (!is_open() || std::exchange(state_->detached, true)) return;
+  culprit_bpf__detach(state_->skeleton);
+}
+
+namespace {
+
+std::atomic_ref<__u64> word_of(culprit_bpf& skeleton, std::int64_t pid) {
+  return std::atomic_ref<__u64>(skeleton.bss->targets[static_cast<std::size_t>(pid) / 64]);
+}
+__u64 bit_of(std::int64_t pid) { return __u64{1} << (static_cast<unsigned>(pid) % 64); }
+bool possible(std::int64_t pid) { return pid > 0 && pid < CULPRIT_PID_LIMIT; }
+
+}  // namespace
+
+void Probes::add_target(std::int64_t pid) {
+  if (is_open() && possible(pid) && pid != getpid()) word_of(*state_->skeleton, pid).fetch_or(bit_of(pid));
+}
+void Probes::remove_target(std::int64_t pid) {
+  if (is_open() && possible(pid)) word_of(*state_->skeleton, pid).fetch_and(~bit_of(pid));
+}
+bool Probes::is_target(std::int64_t pid) const {
+  return is_open() && possible(pid) && (word_of(*state_->skeleton, pid).load() & bit_of(pid)) != 0;
+}
+
+std::size_t Probes::consume() {
+  if (!is_open()) return 0;
+  state_->taken = 0;
+  ring_buffer__consume(state_->ring);
+  return state_->taken;
+}
+
+int Probes::wake_fd() const { return is_open() ? ring_buffer__epoll_fd(state_->ring) : -1; }
+
+culprit_losses Probes::losses() const { return is_open() ? state_->skeleton->bss->losses : culprit_losses{}; }
+std::uint64_t Probes::malformed() const { return state_->malformed; }
+bool Probes::knows_context() const { return state_->context; }
+
+KernelCpu Probes::kernel_cpu() const {
+  KernelCpu cost;
+  if (!is_open() || state_->stats_fd < 0) return cost;
+  cost.known = true;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, state_->skeleton->obj) {
+    if (bpf_program__fd(program) < 0) continue;
+    bpf_prog_info info{};
+    __u32 size = sizeof info;
+    if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) continue;
+    const std::string_view section = bpf_program__section_name(program);
+    const bool sched = section.find("/sched_") != std::string_view::npos;
+    (sched ? cost.sched_ns : cost.syscalls_ns) += static_cast<Ns>(info.run_time_ns);
+    (sched ? cost.sched_runs : cost.syscalls_runs) += info.run_cnt;
+  }
+  return cost;
+}
+
+std::vector<std::uint64_t> Probes::stack(std::int32_t id) const {
+  std::array<std::uint64_t, CULPRIT_STACK_DEPTH> frames{};
+  if (!is_open() || id < 0) return {};
+  if (bpf_map_lookup_elem(bpf_map__fd(state_->skeleton->maps.stacks), &id, frames.data()) != 0) return {};
+  return {frames.begin(), std::ranges::find(frames, std::uint64_t{0})};
+}
+
+namespace {
+
+/// All rows of a hash map that other processors change meanwhile.
+template <class Row, class Key>
+std::vector<Row> rows_of(const bpf_map* map) {
+  const int fd = bpf_map__fd(map);
+  std::vector<Row> rows;
+  Row row{};
+  Key key{};
+  const Key* before = nullptr;
+  const std::size_t most = bpf_map__max_entries(map);
+  while (rows.size() < most && bpf_map_get_next_key(fd, before, &key) == 0) {
+    row.key = key;
+    if (bpf_map_lookup_elem(fd, &key, &row.total) == 0) rows.push_back(row);
+    before = &row.key;
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<SyscallTotal> Probes::syscall_totals() const {
+  if (!is_open()) return {};
+  auto rows = rows_of<SyscallTotal, culprit_syscall_key>(state_->skeleton->maps.syscall_totals);
+  std::ranges::sort(rows, {}, [](const SyscallTotal& row) { return std::tuple(row.key.tid, row.key.nr); });
+  return rows;
+}
+
+std::vector<BlockTotal> Probes::block_totals() const {
+  if (!is_open()) return {};
+  auto rows = rows_of<BlockTotal, culprit_block_key>(state_->skeleton->maps.block_totals);
+  std::ranges::sort(rows, {}, [](const BlockTotal& row) { return std::tuple(row.key.device, row.key.operation); });
+  return rows;
+}
+
+void Probes::forget_syscalls(const culprit_syscall_key& key) {
+  if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.syscall_totals), &key);
+}
+
+}  // namespace culprit::record::bpf

@@ -1,0 +1,104 @@
+// The one set of programs that a recording has in the kernel. Collectors say before they start which parts they want,
+// and listen; the first that starts loads and attaches everything.
+//
+// Needs Linux 5.15 with BTF, CAP_BPF and CAP_PERFMON (or root), and the initial pid namespace. One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bpf/records.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "record/bpf/records.h"
+
+namespace culprit::record::bpf {
+
+/// What to load.
+enum Part : unsigned {
+  kSched = 1,     ///< switches, wake-ups
+  kStacks = 2,    ///< user stacks where a thread blocks
+  kSyscalls = 4,  ///< every system call of the targets
+  kBlock = 8,     ///< requests of block devices
+};
+
+struct ProbeOptions {
+  Ns long_syscall = 1'000'000;                     ///< from here on a system call is recorded by itself
+  Ns long_block = 1'000'000;                       ///< from here on a request of somebody else is
+  std::size_t ring_bytes = std::size_t{16} << 20;  ///< a power of two
+  bool count_cpu = true;  ///< let the kernel measure its programs (costs some 20 ns each time; needs CAP_SYS_ADMIN)
+};
+
+/// One row of the totals of system calls, since the begin.
+struct SyscallTotal {
+  culprit_syscall_key key;
+  culprit_total total;
+};
+struct BlockTotal {
+  culprit_block_key key;
+  culprit_total total;
+};
+
+/// CPU time of the programs, where the kernel measures it.
+struct KernelCpu {
+  bool known = false;
+  Ns sched_ns = 0;
+  Ns syscalls_ns = 0;
+  std::uint64_t sched_runs = 0;
+  std::uint64_t syscalls_runs = 0;
+};
+
+class Probes {
+ public:
+  explicit Probes(const ProbeOptions& options = {});
+  ~Probes();
+  Probes(const Probes&) = delete;
+  Probes& operator=(const Probes&) = delete;
+
+  /// Before open().
+  void want(unsigned parts);
+  void set_long_syscall(Ns at_least);
+  /// Hears everything until it is removed; must outlive that.
+  void listen(Listener& listener);
+  void unlisten(Listener& listener);
+
+  /// Loads and attaches. Idempotent: the result of the first call counts. The error names the missing right or kernel
+  /// feature.
+  Status open();
+  [[nodiscard]] bool is_open() const;
+  /// Detaches all programs but those that follow the targets' forks, or attaches them again.
+  Status set_enabled(bool enabled);
+  /// Detaches everything; what is in the ring and the maps can still be read.
+  void detach();
+
+  /// A process and, from now on, its descendants. Never this process itself.
+  void add_target(std::int64_t pid);
+  void remove_target(std::int64_t pid);
+  [[nodiscard]] bool is_target(std::int64_t pid) const;
+
+  /// Hands what waits in the ring to the listeners; the number of records. At most a million, then it returns.
+  std::size_t consume();
+  /// Readable when more than a megabyte waits; -1 when not open.
+  [[nodiscard]] int wake_fd() const;
+
+  [[nodiscard]] culprit_losses losses() const;
+  [[nodiscard]] std::uint64_t malformed() const;
+  [[nodiscard]] KernelCpu kernel_cpu() const;
+  /// Whether wake-ups know their context (task or interrupt).
+  [[nodiscard]] bool knows_context() const;
+  /// Addresses of a user stack, innermost first; empty when the id is unknown.
+  [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
+  /// In the order of the keys.
+  [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
+  [[nodiscard]] std::vector<BlockTotal> block_totals() const;
+  /// Makes room: a thread that is gone.
+  void forget_syscalls(const culprit_syscall_key& key);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace culprit::record::bpf

@@ -1,0 +1,64 @@
+#include "record/bpf/records.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace culprit::record::bpf {
+
+namespace {
+
+constexpr auto kLatest = static_cast<__u64>(std::numeric_limits<std::int64_t>::max());
+
+bool times_fit(const culprit_head& head) { return head.at <= kLatest; }
+template <class T>
+bool times_fit(const T& record) {
+  return record.begin <= record.head.at && times_fit(record.head);
+}
+bool times_fit(const culprit_switch& record) { return times_fit(record.head); }
+bool times_fit(const culprit_waking& record) { return times_fit(record.head); }
+bool times_fit(const culprit_task& record) { return times_fit(record.head); }
+
+template <class T>
+bool hand_over(std::span<const std::byte> bytes, std::span<Listener* const> listeners,
+               void (Listener::*member)(const T&)) {
+  if (bytes.size() < sizeof(T)) return false;
+  T record;
+  std::memcpy(&record, bytes.data(), sizeof record);
+  if (!times_fit(record)) return false;
+  for (Listener* listener : listeners) (listener->*member)(record);
+  return true;
+}
+
+}  // namespace
+
+bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
+  culprit_head head;
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  switch (head.kind) {
+    case CULPRIT_SWITCH:
+      return hand_over(bytes, listeners, &Listener::on_switch);
+    case CULPRIT_WAKING:
+      return hand_over(bytes, listeners, &Listener::on_waking);
+    case CULPRIT_FORK:
+      return hand_over(bytes, listeners, &Listener::on_fork);
+    case CULPRIT_EXEC:
+      return hand_over(bytes, listeners, &Listener::on_exec);
+    case CULPRIT_EXIT:
+      return hand_over(bytes, listeners, &Listener::on_exit);
+    case CULPRIT_SYSCALL:
+      return hand_over(bytes, listeners, &Listener::on_syscall);
+    case CULPRIT_BLOCK:
+      return hand_over(bytes, listeners, &Listener::on_block);
+    default:
+      return false;
+  }
+}
+
+std::string_view comm(const char (&field)[CULPRIT_COMM]) {
+  const char* end = std::find(field, field + CULPRIT_COMM, '\0');
+  return {field, static_cast<std::size_t>(end - field)};
+}
+
+}  // namespace culprit::record::bpf

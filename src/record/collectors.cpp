@@ -1,0 +1,77 @@
+#include "record/collectors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "record/annotate/annotate.h"
+#include "record/environment/environment.h"
+#include "record/host/host.h"
+#include "record/nvtx/nvtx.h"
+#include "record/sched/sched.h"
+#include "record/syscalls/syscalls.h"
+
+namespace culprit::record {
+
+namespace {
+
+constexpr Ns kLongSyscallDeep = 1'000'000;
+constexpr Ns kLongSyscallWatch = 10'000'000;
+
+struct Entry {
+  std::string_view name;
+  std::function<std::unique_ptr<Collector>(Preset, const std::shared_ptr<bpf::Probes>&)> make;
+};
+
+/// Collectors that name processes and threads first: what others write refers to them.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all = {
+      {"sched",
+       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes) {
+         sched::SchedOptions options;
+         options.stacks = preset == Preset::deep;
+         return sched::make_sched(probes, options);
+       }},
+      {"syscalls", [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},
+      {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_environment_collector(); }},
+      {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
+      {"annotate", [](Preset, const std::shared_ptr<bpf::Probes>&) { return annotate::make_annotate(); }},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> collector_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) names.emplace_back(entry.name);
+  return names;
+}
+
+Result<CollectorSet> make_collectors(Preset preset, const std::vector<std::string>& only,
+                                     const std::vector<std::string>& without) {
+  const std::vector<std::string> known = collector_names();
+  for (const auto* names : {&only, &without})
+    for (const std::string& name : *names)
+      if (std::ranges::find(known, name) == known.end())
+        return usage_error(fmt::format("there is no collector '{}'", name),
+                           fmt::format("choose from: {}", fmt::join(known, ", ")));
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  CollectorSet set;
+  bpf::ProbeOptions options;
+  options.long_syscall = preset == Preset::deep ? kLongSyscallDeep : kLongSyscallWatch;
+  set.probes = std::make_shared<bpf::Probes>(options);
+  for (const Entry& entry : entries())
+    if ((only.empty() || has(only, entry.name)) && !has(without, entry.name))
+      set.collectors.push_back(entry.make(preset, set.probes));
+  if (set.collectors.empty()) return usage_error("no collector is left", "leave out --no-collect or --collect");
+  return set;
+}
+
+}  // namespace culprit::record

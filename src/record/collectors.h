@@ -1,0 +1,29 @@
+// The one list of collectors.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "record/bpf/probes.h"
+#include "record/collector/collector.h"
+
+namespace culprit::record {
+
+/// Collectors of one recording and the programs in the kernel that some of them share.
+struct CollectorSet {
+  std::vector<std::unique_ptr<Collector>> collectors;
+  std::shared_ptr<bpf::Probes> probes;
+};
+
+/// Names for --collect, in the order in which they run.
+std::vector<std::string> collector_names();
+
+/// All collectors of the preset; `only` (when not empty) and `without` choose among them by name. Error: an unknown
+/// name, or nothing is left.
+Result<CollectorSet> make_collectors(Preset preset, const std::vector<std::string>& only,
+                                     const std::vector<std::string>& without);
+
+}  // namespace culprit::record

@@ -1,0 +1,44 @@
+// A program started to be recorded. It waits at a pipe until the collectors are ready, so that nothing of it is missed,
+// and is an ordinary child from then on: whatever becomes of the recorder, it runs on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace culprit::record {
+
+class Command {
+ public:
+  /// Starts a process that waits. It keeps this process's standard files; `environment` ("NAME=value") is added to or
+  /// replaces what it inherits. Errors: no process can be made.
+  static Result<Command> prepare(const std::vector<std::string>& arguments,
+                                 const std::vector<std::string>& environment);
+  Command(Command&& other) noexcept;
+  Command& operator=(Command&&) = delete;
+  /// A process that still waits ends; one that runs is left alone.
+  ~Command();
+
+  [[nodiscard]] std::int64_t pid() const { return pid_; }
+  /// Lets it execute the program. Error: that cannot be executed.
+  Status go();
+  /// Its wait status once it has ended, else nothing; never blocks.
+  std::optional<int> ended();
+  void signal(int number) const;
+
+ private:
+  Command() = default;
+  std::string name_;
+  std::int64_t pid_ = -1;
+  int go_fd_ = -1;     // closed without a word: the child gives up
+  int error_fd_ = -1;  // errno of a failed exec; closed by a successful one
+  std::optional<int> status_;
+};
+
+/// Exit code of a shell for a wait status: the program's own, or 128 + signal.
+int exit_code_of(int wait_status);
+
+}  // namespace culprit::record

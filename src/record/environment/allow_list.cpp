@@ -1,0 +1,136 @@
+#include "record/environment/allow_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace culprit::record {
+
+namespace {
+
+constexpr std::array kPrefixes = {"NCCL_", "CUDA_",     "OMP_", "TORCH_", "PYTORCH_", "VLLM_",   "SGLANG_", "SGL_",
+                                  "MKL_",  "OPENBLAS_", "KMP_", "GOMP_",  "TRITON_",  "CUBLAS_", "CUDNN_"};
+constexpr std::array kNames = {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_TF32_OVERRIDE"};
+/// Taken only when they hold a truth value or a small number.
+constexpr std::array kSwitches = {"HF_HUB_OFFLINE",
+                                  "HF_DATASETS_OFFLINE",
+                                  "TRANSFORMERS_OFFLINE",
+                                  "TOKENIZERS_PARALLELISM",
+                                  "PYTHONUNBUFFERED",
+                                  "PYTHONDONTWRITEBYTECODE",
+                                  "PYTHONASYNCIODEBUG",
+                                  "PYTHONFAULTHANDLER",
+                                  "HF_HUB_ENABLE_HF_TRANSFER",
+                                  "WORLD_SIZE",
+                                  "RANK",
+                                  "LOCAL_RANK",
+                                  "LOCAL_WORLD_SIZE",
+                                  "NODE_RANK"};
+constexpr std::array kForbidden = {"KEY",  "TOKEN",  "SECRET", "PASS",    "CRED",    "AUTH",
+                                   "PRIV", "COOKIE", "SIGN",   "SESSION", "LICENSE", "CERT"};
+constexpr std::array kSecretBegins = {"hf_", "sk-", "sk_",        "ghp_",   "gho_",  "glpat-",  "AKIA",  "ASIA",
+                                      "eyJ", "xox", "-----BEGIN", "nvapi-", "ya29.", "Bearer ", "Basic "};
+
+bool is_switch(std::string_view value) {
+  constexpr std::array kWords = {"true", "false", "yes", "no", "on", "off"};
+  if (value.empty() || value.size() > 6) return false;
+  if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) return true;
+  std::string lower(value);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return std::ranges::find(kWords, std::string_view(lower)) != kWords.end();
+}
+
+bool has_forbidden_word(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return std::ranges::any_of(kForbidden, [&](const char* word) { return upper.find(word) != std::string::npos; });
+}
+
+/// A run of at least 20 characters of base64 or hexadecimal with both letters and digits in it.
+bool has_secret_run(std::string_view value) {
+  constexpr std::size_t kSecretRun = 20;
+  std::size_t run = 0;
+  bool letter = false;
+  bool digit = false;
+  for (const char c : value) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_letter && !is_digit && c != '+' && c != '=') {
+      run = 0;
+      letter = digit = false;
+      continue;
+    }
+    ++run;
+    letter = letter || is_letter;
+    digit = digit || is_digit;
+    if (run >= kSecretRun && letter && digit) return true;
+  }
+  return false;
+}
+
+bool looks_secret(std::string_view value) {
+  const std::size_t scheme = value.find("://");
+  if (scheme != std::string_view::npos && value.find('@', scheme) != std::string_view::npos) return true;
+  for (const char* begin : kSecretBegins)
+    for (std::size_t at = value.find(begin); at != std::string_view::npos; at = value.find(begin, at + 1))
+      if (at == 0 || std::string_view(" ,;:=\"'").find(value[at - 1]) != std::string_view::npos) return true;
+  std::string lower(value);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const char* word : {"password", "passwd", "secret", "token=", "api_key", "apikey", "authorization"})
+    if (lower.find(word) != std::string::npos) return true;
+  return has_secret_run(value);
+}
+
+/// FNV-1a: tells two long values apart, no more.
+std::uint64_t digest(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+}  // namespace
+
+bool is_allowed_variable(std::string_view name) {
+  const auto is = [&](const char* other) { return name == other; };
+  if (std::ranges::any_of(kSwitches, is) || std::ranges::any_of(kNames, is)) return true;
+  if (has_forbidden_word(name)) return false;
+  return std::ranges::any_of(kPrefixes, [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+std::string shown_value(std::string_view value) {
+  constexpr std::size_t kLongest = 200;
+  constexpr std::size_t kBegin = 80;
+  if (looks_secret(value)) return "<hidden: looks like a secret>";
+  if (value.size() <= kLongest) return std::string(value);
+  return fmt::format("{}... <{} bytes, digest {:016x}>", value.substr(0, kBegin), value.size(), digest(value));
+}
+
+std::vector<std::pair<std::string, std::string>> allowed_variables(std::string_view environ) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  while (!environ.empty()) {
+    const std::size_t end = environ.find('\0');
+    const std::string_view entry = environ.substr(0, end);
+    environ.remove_prefix(end == std::string_view::npos ? environ.size() : end + 1);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = entry.substr(0, equals);
+    const std::string_view value = entry.substr(equals + 1);
+    constexpr std::size_t kLongestName = 64;
+    const bool plain = !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
+      return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    });
+    if (!plain || !is_allowed_variable(name)) continue;
+    const auto is = [&](const char* other) { return name == other; };
+    if (std::ranges::any_of(kSwitches, is) && !is_switch(value)) continue;
+    variables.emplace_back(name, shown_value(value));
+  }
+  std::ranges::sort(variables);
+  return variables;
+}
+
+}  // namespace culprit::record

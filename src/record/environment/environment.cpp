@@ -1,0 +1,143 @@
+#include "record/environment/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "record/environment/facts.h"
+
+namespace culprit::record {
+
+namespace {
+
+constexpr std::size_t kMostTargets = 64;
+/// A program loads its libraries in its first seconds; later ones are found when the recording ends.
+constexpr std::array<Ns, 3> kLooks = {500'000'000, 5'000'000'000, 30'000'000'000};
+
+class EnvironmentCollector : public Collector {
+ public:
+  explicit EnvironmentCollector(EnvironmentOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "environment"; }
+
+  Status start(Session& session) override {
+    for (const Fact& fact : host_facts(options_.root, options_.hostname)) write(session, "env." + fact.key, fact.value);
+    sights_.clear();
+    sights_.push_back({"kernel, processors, memory and settings of the machine", written_ != 0,
+                       written_ != 0 ? "" : "/proc and /sys cannot be read",
+                       written_ != 0 ? "" : "mount /proc and /sys"});
+    for (const Fact& fact : nvidia_facts(options_.root, sights_)) write(session, "env." + fact.key, fact.value);
+    for (const Target& target : session.targets) target_joined(target);
+    started_ = true;
+    for (Known& known : targets_) look(session, known);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Sight> sights() const override {
+    std::vector<Sight> sights = sights_;
+    if (started_) {
+      const bool all = hidden_ == 0;
+      sights.push_back({"libraries, packages and settings of the targets", all,
+                        all ? "" : fmt::format("environment and maps of {} targets cannot be read", hidden_),
+                        all ? "" : "run as the same user as the target, or as root"});
+    } else if (sights.empty()) {
+      nvidia_facts(options_.root, sights);
+    }
+    return sights;
+  }
+
+  void target_joined(const Target& target) override {
+    const auto same = [&](const Known& k) { return k.pid == target.pid; };
+    if (targets_.size() >= kMostTargets || std::ranges::any_of(targets_, same)) return;
+    Known known;
+    known.pid = target.pid;
+    known.number = numbers_++;
+    targets_.push_back(std::move(known));
+  }
+
+  void target_left(const Target& target) override {
+    const auto same = [&](const Known& k) { return k.pid == target.pid; };
+    const auto found = std::ranges::find_if(targets_, same);
+    // The first one stays: the others are compared with it.
+    if (found != targets_.end() && found->number != 0) targets_.erase(found);
+  }
+
+  void poll(Session& session, Ns now) override {
+    if (stopped_) return;
+    for (Known& known : targets_) {
+      if (known.joined == 0) known.joined = now;
+      if (known.looks >= kLooks.size() || now - known.joined < kLooks[known.looks]) continue;
+      ++known.looks;
+      look(session, known);
+      return;  // one at a time: a look takes milliseconds
+    }
+  }
+
+  void stop(Session& session, Ns /*now*/) override {
+    if (stopped_ || !started_) return;
+    stopped_ = true;
+    for (Known& known : targets_) look(session, known);
+  }
+
+  [[nodiscard]] CollectorStats stats() const override {
+    CollectorStats stats;
+    stats.events = written_;
+    return stats;
+  }
+
+ private:
+  struct Known {
+    std::int64_t pid = 0;
+    Ns joined = 0;
+    std::size_t looks = 0;
+    std::size_t number = 0;
+    bool blind = false;
+    std::map<std::string, std::string> written;
+  };
+
+  void write(Session& session, const std::string& key, const std::string& value) {
+    session.writer.metadata(key, value);
+    ++written_;
+  }
+
+  void look(Session& session, Known& known) {
+    const auto facts = target_facts(options_.root, known.pid);
+    if (facts.empty()) return;
+    const bool sees = std::ranges::any_of(facts, [](const Fact& f) { return f.key.starts_with("library."); });
+    if (!sees && !known.blind) ++hidden_, known.blind = true;
+    if (sees && known.blind) --hidden_, known.blind = false;
+    const auto* first = targets_.empty() || &targets_.front() == &known ? nullptr : &targets_.front().written;
+    const std::string prefix = known.number == 0 ? "env.target." : fmt::format("env.target{}.", known.number);
+    for (const Fact& fact : facts) {
+      std::string& last = known.written[fact.key];
+      if (last == fact.value) continue;
+      last = fact.value;
+      if (first != nullptr) {
+        const auto same = first->find(fact.key);
+        if (same != first->end() && same->second == fact.value) continue;
+      }
+      write(session, prefix + fact.key, fact.value);
+    }
+  }
+
+  EnvironmentOptions options_;
+  std::vector<Known> targets_;
+  std::vector<Sight> sights_;
+  std::size_t numbers_ = 0;
+  std::size_t hidden_ = 0;
+  std::uint64_t written_ = 0;
+  bool started_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_environment_collector(EnvironmentOptions options) {
+  return std::make_unique<EnvironmentCollector>(std::move(options));
+}
+
+}  // namespace culprit::record

@@ -1,0 +1,164 @@
+#include "record/host/groups.h"
+
+#include <fmt/format.h>
+
+namespace culprit::record {
+
+namespace {
+
+constexpr std::size_t kMostGroups = 32;
+
+/// Calls `use(key, value)` for every "key value" line.
+template <class Use>
+void each_pair(std::string_view text, Use use) {
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    const std::string_view key = take_word(line);
+    if (const auto value = to_u64(take_word(line))) use(key, *value);
+  }
+}
+
+}  // namespace
+
+GroupSampler::GroupSampler(const std::string& root) : root_(root) {
+  const auto text = read_text(root + "/proc/self/mountinfo", std::size_t{4} << 20);
+  if (text) mounts_ = parse_cgroup_mounts(*text, root);
+  if (mounts_.empty()) trouble_ = "no cgroup file system is mounted";
+}
+
+void GroupSampler::place(std::int64_t pid) {
+  if (mounts_.empty()) return;
+  const auto text = read_text(fmt::format("{}/proc/{}/cgroup", root_, pid), 64 * 1024);
+  if (!text) return forget(pid);
+  const auto known = place_of_.find(pid);
+  if (known != place_of_.end() && known->second == *text) return;
+  forget(pid);
+  auto found = groups_.find(*text);
+  if (found == groups_.end()) {
+    if (groups_.size() >= kMostGroups) {
+      trouble_ = fmt::format("the targets are in more than {} groups; the first {} are seen", kMostGroups, kMostGroups);
+      return;
+    }
+    found = groups_.emplace(*text, Group{}).first;
+    found->second.folders = find_cgroups(*text, mounts_);
+    open_group(found->second, pid);
+  }
+  found->second.members.insert(pid);
+  place_of_[pid] = *text;
+}
+
+void GroupSampler::forget(std::int64_t pid) {
+  const auto place = place_of_.find(pid);
+  if (place == place_of_.end()) return;
+  const auto group = groups_.find(place->second);
+  if (group != groups_.end()) {
+    group->second.members.erase(pid);
+    if (group->second.members.empty()) groups_.erase(group);
+  }
+  place_of_.erase(place);
+}
+
+void GroupSampler::open_group(Group& group, std::int64_t pid) {
+  const auto track = [&](const char* name, const char* unit) { return Track{name, unit, pid}; };
+  group.pid = pid;
+  group.used = {track("cgroup.cpu.used", "count"), group.folders.cpu_v2 ? 1e-6 : 1e-9};
+  group.periods = {track("cgroup.cpu.periods", "count/s")};
+  group.throttled_periods = {track("cgroup.cpu.throttled_periods", "count/s")};
+  group.throttled_time = {track("cgroup.cpu.throttled_time", "ns/s"), group.folders.cpu_v2 ? 1e3 : 1.0};
+  group.limit_hits = {track("cgroup.memory.limit_hits", "count/s")};
+  group.oom_kills = {track("cgroup.memory.oom_kills", "count/s")};
+  group.quota = track("cgroup.cpu.quota", "count");
+  group.memory_used = track("cgroup.memory.used", "bytes");
+  group.memory_limit = track("cgroup.memory.limit", "bytes");
+  group.cpuset = track("cgroup.cpuset.cpus", "count");
+  const CgroupFolders& f = group.folders;
+  if (!f.cpuacct.empty()) group.usage = KernelFile(f.cpuacct.front() + "/cpuacct.usage");
+  if (!f.memory.empty()) {
+    group.memory = KernelFile(f.memory.front() + (f.memory_v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+    group.memory_events = KernelFile(f.memory.front() + (f.memory_v2 ? "/memory.events" : "/memory.failcnt"));
+  }
+  find_throttle(group);
+}
+
+void GroupSampler::find_throttle(Group& group) {
+  const CgroupFolders& f = group.folders;
+  if (f.cpu.empty()) return;
+  const auto tightest = tightest_cpu_quota(f.cpu, f.cpu_v2);
+  const std::string& folder = tightest ? tightest->folder : f.cpu.front();
+  if (folder == group.throttle_folder) return;
+  group.throttle_folder = folder;
+  group.cpu_stat = KernelFile(folder + "/cpu.stat");
+  for (RateTrack* track : {&group.periods, &group.throttled_periods, &group.throttled_time}) track->counter = {};
+  if (f.cpu_v2) group.used.counter = {};
+}
+
+void GroupSampler::sample(Ns now, Emitter& emitter) {
+  for (auto& [text, group] : groups_) {
+    each_pair(group.cpu_stat.read(buffer_), [&](std::string_view key, std::uint64_t value) {
+      if (key == "nr_periods") group.periods.put(emitter, now, value);
+      if (key == "nr_throttled") group.throttled_periods.put(emitter, now, value);
+      if (key == (group.folders.cpu_v2 ? "throttled_usec" : "throttled_time"))
+        group.throttled_time.put(emitter, now, value);
+      if (key == "usage_usec" && group.folders.cpu_v2) group.used.put(emitter, now, value);
+    });
+    if (group.usage.is_open())
+      if (const auto value = to_u64(trim(group.usage.read(buffer_)))) group.used.put(emitter, now, *value);
+    if (const auto value = to_u64(trim(group.memory.read(buffer_))))
+      emitter.put(group.memory_used, now, static_cast<double>(*value));
+    const std::string_view events = group.memory_events.read(buffer_);
+    if (!group.folders.memory_v2) {
+      if (const auto value = to_u64(trim(events))) group.limit_hits.put(emitter, now, *value);
+    } else {
+      each_pair(events, [&](std::string_view key, std::uint64_t value) {
+        if (key == "max") group.limit_hits.put(emitter, now, value);
+        if (key == "oom_kill") group.oom_kills.put(emitter, now, value);
+      });
+    }
+  }
+}
+
+void GroupSampler::refresh(Ns now, Emitter& emitter) {
+  if (groups_.empty()) return;
+  if (next_ >= groups_.size()) next_ = 0;
+  Group& group = std::next(groups_.begin(), static_cast<std::ptrdiff_t>(next_++))->second;
+  const CgroupFolders& f = group.folders;
+  find_throttle(group);
+  // A limit that went away is written once as 0: "none".
+  const auto quota = tightest_cpu_quota(f.cpu, f.cpu_v2);
+  if (quota || group.had_quota) emitter.put(group.quota, now, quota ? quota->cores : 0);
+  group.had_quota = group.had_quota || quota.has_value();
+  const auto limit = tightest_memory_limit(f.memory, f.memory_v2);
+  if (limit || group.had_limit) emitter.put(group.memory_limit, now, static_cast<double>(limit.value_or(0)));
+  group.had_limit = group.had_limit || limit.has_value();
+  if (f.cpuset.empty()) return;
+  const auto cpus =
+      count_cpu_list(read_word(f.cpuset.front() + (f.cpuset_v2 ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus")));
+  if (cpus && *cpus > 0) emitter.put(group.cpuset, now, static_cast<double>(*cpus));
+}
+
+void GroupSampler::sights(std::vector<Sight>& out) const {
+  const auto count = [&](auto has) {
+    std::size_t n = 0;
+    for (const auto& [text, group] : groups_) n += has(group) ? std::size_t{1} : std::size_t{0};
+    return n;
+  };
+  const auto line = [&](std::string what, std::size_t seen, const char* controller) {
+    Sight sight{std::move(what), groups_.empty() ? trouble_.empty() : seen == groups_.size(), "", ""};
+    if (!sight.available) {
+      sight.why = !trouble_.empty() ? trouble_
+                                    : fmt::format(
+                                          "the {} controller of the target's group cannot be seen from here "
+                                          "(another cgroup namespace, or not enabled for that group)",
+                                          controller);
+      sight.remedy =
+          fmt::format("record on the host, or enable the {} controller in cgroup.subtree_control", controller);
+    }
+    out.push_back(std::move(sight));
+  };
+  line("processor quota and throttling of the target's control group",
+       count([](const Group& g) { return g.cpu_stat.is_open(); }), "cpu");
+  line("memory limit and use of the target's control group", count([](const Group& g) { return g.memory.is_open(); }),
+       "memory");
+}
+
+}  // namespace culprit::record

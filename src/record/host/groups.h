@@ -1,0 +1,55 @@
+// The control groups that the targets are in: how much processor and memory they may use, how much they do use, and
+// how long they were held back.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "record/collector/cgroups.h"
+#include "record/collector/collector.h"
+#include "record/collector/kernel_text.h"
+#include "record/host/tracks.h"
+
+namespace culprit::record {
+
+/// Samples the groups of the targets. A target that moves to another group, and a quota that appears higher up, are
+/// found within a second.
+class GroupSampler {
+ public:
+  explicit GroupSampler(const std::string& root);
+
+  /// Looks where `pid` is now.
+  void place(std::int64_t pid);
+  void forget(std::int64_t pid);
+  void sample(Ns now, Emitter& emitter);
+  /// Limits, and the folder that throttles, of one of the groups; each call takes the next.
+  void refresh(Ns now, Emitter& emitter);
+  void sights(std::vector<Sight>& out) const;
+
+ private:
+  struct Group {
+    std::int64_t pid = 0;
+    CgroupFolders folders;
+    std::set<std::int64_t> members;
+    std::string throttle_folder;
+    KernelFile cpu_stat, usage, memory, memory_events;
+    RateTrack used, periods, throttled_periods, throttled_time, limit_hits, oom_kills;
+    Track quota, memory_used, memory_limit, cpuset;
+    bool had_quota = false;
+    bool had_limit = false;
+  };
+  void open_group(Group& group, std::int64_t pid);
+  void find_throttle(Group& group);
+
+  std::string root_;
+  std::vector<CgroupMount> mounts_;
+  std::map<std::string, Group> groups_;           ///< by the text of /proc/PID/cgroup
+  std::map<std::int64_t, std::string> place_of_;  ///< which group a target is in
+  std::vector<char> buffer_;
+  std::size_t next_ = 0;
+  std::string trouble_;
+};
+
+}  // namespace culprit::record

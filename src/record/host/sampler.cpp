@@ -1,0 +1,108 @@
+#include "record/host/sampler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace culprit::record {
+
+namespace {
+
+std::uint64_t page_bytes() { return static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 4096L)); }
+
+Ns thread_cpu() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return Ns{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+ProcessOptions process_options(const HostOptions& options) {
+  ProcessOptions process;
+  process.root = options.root;
+  process.own_pid = options.own_pid;
+  process.page_bytes = page_bytes();
+  process.ticks_per_second = static_cast<std::uint64_t>(std::max(sysconf(_SC_CLK_TCK), 1L));
+  return process;
+}
+
+}  // namespace
+
+HostSampler::HostSampler(const HostOptions& options, CounterOut out)
+    : options_(options),
+      emitter_(std::move(out)),
+      cpu_(options.root),
+      memory_(options.root, page_bytes()),
+      disks_(options.root),
+      networks_(options.root),
+      sensors_(options.root),
+      groups_(options.root),
+      processes_(process_options(options)),
+      others_{"host.cpu.others", "count"} {}
+
+void HostSampler::join(const Target& target) {
+  if (std::ranges::find(pids_, target.pid) == pids_.end()) pids_.push_back(target.pid);
+  processes_.join(target);
+  groups_.place(target.pid);
+}
+
+void HostSampler::leave(std::int64_t pid) {
+  std::erase(pids_, pid);
+  processes_.leave(pid);
+  groups_.forget(pid);
+}
+
+bool HostSampler::poll(Ns now) {
+  if (now < due_) return false;
+  const Ns before = thread_cpu();
+  sample(now);
+  cpu_ns_ += thread_cpu() - before;
+  // Samples that were missed are not made up for.
+  due_ = std::max(due_ + options_.interval, now + options_.interval / 2);
+  return true;
+}
+
+void HostSampler::sample(Ns now) {
+  cpu_.sample(now, emitter_);
+  const auto own = processes_.sample(now, emitter_);
+  if (const auto& used = cpu_.used(); used && own)
+    emitter_.put(others_, used->begin, used->cores - *own - processes_.recorder());
+  memory_.sample(now, emitter_);
+  disks_.sample(now, emitter_);
+  groups_.sample(now, emitter_);
+  cpu_.sample_frequencies(now, emitter_);
+  sample_in_turns(now);
+  ++samples_;
+}
+
+void HostSampler::sample_in_turns(Ns now) {
+  // A target may be moved to another group at any time.
+  if (!pids_.empty()) {
+    if (next_pid_ >= pids_.size()) next_pid_ = 0;
+    groups_.place(pids_[next_pid_++]);
+  }
+  const bool slow = options_.interval >= 1'000'000'000;
+  const std::uint64_t turn = samples_ % 10;
+  if (slow || turn == 1) networks_.sample(now, emitter_);
+  if (slow || turn == 3) sensors_.sample(now, emitter_);
+  if (slow || turn == 5) memory_.sample_nodes(now, emitter_);
+  if (slow || turn % 5 == 0) groups_.refresh(now, emitter_);
+  if (now >= others_due_ && (slow || turn == 7)) {
+    processes_.sample_others(now, emitter_);
+    others_due_ = now + options_.others_interval - options_.interval / 2;
+  }
+}
+
+std::vector<Sight> HostSampler::sights() const {
+  std::vector<Sight> sights;
+  cpu_.sights(sights);
+  processes_.sights(sights);
+  memory_.sights(sights);
+  disks_.sights(sights);
+  networks_.sights(sights);
+  groups_.sights(sights);
+  sensors_.sights(sights);
+  return sights;
+}
+
+}  // namespace culprit::record

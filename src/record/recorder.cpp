@@ -1,0 +1,451 @@
+#include "record/recorder.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include "formats/perfetto/writer.h"
+#include "record/command.h"
+#include "record/signals.h"
+#include "record/targets.h"
+
+namespace culprit::record {
+
+namespace {
+
+constexpr Ns kMillisecond = 1'000'000;
+constexpr Ns kSecond = 1'000'000'000;
+constexpr Ns kRound = 50 * kMillisecond;
+constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
+constexpr Ns kFlush = kSecond;
+constexpr Ns kClock = 5 * kSecond;
+constexpr std::size_t kManyTargets = 8;
+
+Ns own_cpu() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * kSecond + Ns{t.tv_usec} * 1000; };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+std::int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+Ns boottime_of(std::int64_t ticks) {
+  const long per_second = sysconf(_SC_CLK_TCK);
+  return per_second > 0 ? ticks * (kSecond / per_second) : 0;
+}
+
+/// Waits for descriptors; -1 ones are left out by poll(2) itself.
+void wait_for(Ns at_most, int first, int second) {
+  pollfd files[] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
+  const timespec limit{at_most / kSecond, at_most % kSecond};
+  ppoll(files, 2, &limit, nullptr);
+}
+
+bool readable(int fd) {
+  pollfd file{fd, POLLIN, 0};
+  return fd >= 0 && ::poll(&file, 1, 0) > 0 && (file.revents & POLLIN) != 0;
+}
+
+}  // namespace
+
+std::string_view to_string(Ending ending) {
+  switch (ending) {
+    case Ending::none:
+      return "none";
+    case Ending::duration:
+      return "duration";
+    case Ending::steps:
+      return "steps";
+    case Ending::target_ended:
+      return "target_ended";
+    case Ending::interrupted:
+      return "interrupted";
+    case Ending::failed:
+      return "failed";
+  }
+  return "none";
+}
+
+struct Recorder::State final : private bpf::Listener {
+  RecordOptions options;
+  CollectorSet set;
+  std::optional<perfetto::Writer> writer;
+  Targets targets;
+  std::vector<Target> current;  // what Session::targets refers to
+  std::optional<Session> session;
+  std::optional<Command> command;
+  std::vector<bool> collects;  // beside set.collectors
+  std::vector<std::int64_t> forked;
+  std::vector<std::int64_t> executed;
+  std::vector<Target> leaving;  // told to the collectors one round later, when the last records are in
+  std::vector<std::pair<std::int64_t, std::string>> names;
+  bool someone_died = false;
+  bool enabled = true;
+  bool finished = false;
+  bool terminated_command = false;
+  Ns paused_at = 0;
+  Ns begin = 0;
+  Ns end = 0;
+  Ns cpu_before = 0;
+  Ns last_round = 0;
+  Ns next_flush = 0;
+  Ns next_clock = 0;
+  Ns next_look = 0;
+  Ns interrupted_at = 0;
+  Ending ending = Ending::none;
+  std::optional<Error> error;
+  std::optional<int> command_status;
+
+  State(RecordOptions given, CollectorSet collectors) : options(std::move(given)), set(std::move(collectors)) {
+    if (set.probes) set.probes->listen(*this);
+  }
+  ~State() override {
+    if (set.probes) set.probes->unlisten(*this);
+  }
+
+  void on_fork(const culprit_task& record) override {
+    if (record.tgid != record.parent_tgid) forked.push_back(record.tgid);
+  }
+  void on_exec(const culprit_task& record) override { executed.push_back(record.tgid); }
+  void on_exit(const culprit_task& record) override { someone_died |= record.group_dead != 0; }
+
+  Status start();
+  Status start_collectors();
+  void introduce(const Target& target);
+  void rename(std::int64_t pid);
+  void follow(Ns now);
+  void check_end(Ns now, int stop_fd);
+  void write_facts(Ns now);
+  RecordProgress progress(Ns now) const;
+  RecordSummary finish();
+};
+
+void Recorder::State::introduce(const Target& target) {
+  const auto stat = targets.stat(target.pid);
+  if (!stat) return;
+  perfetto::ProcessInfo info;
+  info.pid = target.pid;
+  info.parent = stat->parent;
+  info.name = stat->name;
+  info.start_ns = boottime_of(target.start_ticks);
+  writer->process(info);
+  for (const auto& [tid, name] : targets.threads(target.pid)) writer->thread(target.pid, tid, name);
+  std::erase_if(names, [&](const auto& entry) { return entry.first == target.pid; });
+  names.emplace_back(target.pid, stat->name);
+}
+
+/// Writes the name of a process again when it has changed.
+void Recorder::State::rename(std::int64_t pid) {
+  const auto stat = targets.stat(pid);
+  const auto known = std::ranges::find(names, pid, &std::pair<std::int64_t, std::string>::first);
+  if (!stat || (known != names.end() && known->second == stat->name)) return;
+  const auto target = std::ranges::find(current, pid, &Target::pid);
+  if (target != current.end()) introduce(*target);
+}
+
+Status Recorder::State::start_collectors() {
+  std::string reasons;
+  std::string remedy;
+  bool any = false;
+  for (auto& collector : set.collectors) {
+    const Status status = collector->start(*session);
+    collects.push_back(status.ok());
+    any |= status.ok();
+    int number = 1;
+    for (const Sight& sight : collector->sights()) {
+      if (sight.available) continue;
+      const std::string key = fmt::format("missing.{}", collector->name());
+      writer->metadata(number == 1 ? key : fmt::format("{}.{}", key, number),
+                       fmt::format("{}: {}", sight.what, sight.why));
+      ++number;
+    }
+    if (status) continue;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", collector->name(), status.error().what);
+    if (remedy.empty()) remedy = status.error().remedy;
+  }
+  if (any) return {};
+  return environment_error(fmt::format("nothing can be collected ({})", reasons), "record", remedy);
+}
+
+Status Recorder::State::start() {
+  cpu_before = own_cpu();
+  // Who does not exist needs no file.
+  for (const std::int64_t pid : options.pids)
+    if (Status status = targets.add(pid); !status) return status;
+
+  perfetto::WriterOptions writer_options;
+  writer_options.replace = options.replace;
+  auto made = perfetto::Writer::create(options.output, writer_options);
+  if (!made) return made.error();
+  writer.emplace(std::move(*made));
+
+  if (!options.command.empty()) {
+    std::vector<std::string> environment;
+    for (const auto& collector : set.collectors)
+      for (std::string& variable : collector->environment()) environment.push_back(std::move(variable));
+    auto prepared = Command::prepare(options.command, environment);
+    if (!prepared) return prepared.error();
+    command.emplace(std::move(*prepared));
+    if (Status status = targets.add(command->pid()); !status) return status;
+  }
+  current = targets.list();
+  session.emplace(Session{*writer, options.preset, current, getpid()});
+  writer->metadata("record.version", options.version);
+  writer->metadata("record.preset", options.preset == Preset::deep ? "deep" : "watch");
+  for (const Target& target : targets.take_joined()) introduce(target);
+  begin = monotonic_now();
+  if (Status status = start_collectors(); !status) return status;
+  if (command)
+    if (Status status = command->go(); !status) return status;
+  const Ns now = monotonic_now();
+  next_flush = now + kFlush;
+  next_clock = now + kClock;
+  return writer->flush();
+}
+
+void Recorder::State::follow(Ns now) {
+  for (const std::int64_t pid : std::exchange(forked, {})) targets.add_child(pid);
+  const bool kernel_follows = set.probes && set.probes->is_open();
+  const bool look = now >= next_look;
+  if (look) next_look = now + (kernel_follows ? 2 * kSecond : kSecond / 5);
+  if (look || someone_died || targets.list().size() <= kManyTargets) targets.refresh(look);
+  someone_died = false;
+
+  const auto tell_left = std::exchange(leaving, targets.take_left());
+  const auto joined = targets.take_joined();
+  current = targets.list();
+  for (const Target& target : joined) {
+    introduce(target);
+    for (std::size_t i = 0; i < set.collectors.size(); ++i)
+      if (collects[i]) set.collectors[i]->target_joined(target);
+  }
+  for (const Target& target : tell_left) {
+    // Its pid may already be somebody else's, who is recorded too.
+    if (targets.contains(target.pid)) continue;
+    std::erase_if(names, [&](const auto& entry) { return entry.first == target.pid; });
+    for (std::size_t i = 0; i < set.collectors.size(); ++i)
+      if (collects[i]) set.collectors[i]->target_left(target);
+  }
+  for (const std::int64_t pid : std::exchange(executed, {})) rename(pid);
+  if (look && !kernel_follows)
+    for (const Target& target : current) rename(target.pid);
+}
+
+void Recorder::State::check_end(Ns now, int stop_fd) {
+  if (command) command_status = command->ended();
+  if (ending != Ending::none) return;
+  if (readable(stop_fd)) {
+    const StopSignal signal = take_signal(stop_fd);
+    const bool again = interrupted_at != 0;
+    if (!again) interrupted_at = now;
+    if (!command || command_status || again) {
+      ending = Ending::interrupted;
+    } else if (!signal.from_terminal) {
+      command->signal(signal.number != 0 ? signal.number : SIGTERM);
+    }
+  }
+  if (interrupted_at != 0 && (command_status || now - interrupted_at > kPatience)) ending = Ending::interrupted;
+  if (ending != Ending::none) return;
+  if (options.duration > 0 && now - begin >= options.duration)
+    ending = Ending::duration;
+  else if (options.steps > 0 && session->steps >= options.steps)
+    ending = Ending::steps;
+  else if (command_status || (current.empty() && leaving.empty()))
+    ending = Ending::target_ended;
+}
+
+RecordProgress Recorder::State::progress(Ns now) const {
+  RecordProgress progress;
+  progress.elapsed = (end != 0 ? end : now) - begin;
+  for (const auto& collector : set.collectors) {
+    const CollectorStats stats = collector->stats();
+    progress.events += stats.events;
+    progress.dropped += stats.dropped;
+  }
+  progress.steps = session ? session->steps : 0;
+  progress.file_bytes = writer ? writer->stats().file_bytes : 0;
+  progress.own_cpu = own_cpu() - cpu_before;
+  progress.targets = current.size();
+  return progress;
+}
+
+void Recorder::State::write_facts(Ns now) {
+  const auto fact = [&](std::string_view key, std::int64_t value) { writer->metadata(key, std::to_string(value)); };
+  writer->metadata("record.end", to_string(ending));
+  fact("record.duration_ns", end - begin);
+  fact("record.steps", static_cast<std::int64_t>(session->steps));
+  const RecordProgress total = progress(now);
+  fact("cost.own.cpu_ns", total.own_cpu);
+  fact("cost.own.peak_memory_bytes", peak_memory());
+  fact("cost.own.file_bytes", static_cast<std::int64_t>(total.file_bytes));
+  fact("cost.events", static_cast<std::int64_t>(total.events));
+  fact("cost.dropped", static_cast<std::int64_t>(total.dropped));
+  if (set.probes)
+    if (const bpf::KernelCpu cpu = set.probes->kernel_cpu(); cpu.known)
+      fact("cost.kernel.cpu_ns", cpu.sched_ns + cpu.syscalls_ns);
+  for (const auto& collector : set.collectors) {
+    const CollectorStats stats = collector->stats();
+    const std::string prefix = fmt::format("cost.{}.", collector->name());
+    fact(prefix + "events", static_cast<std::int64_t>(stats.events));
+    fact(prefix + "dropped", static_cast<std::int64_t>(stats.dropped));
+    if (stats.kernel_cpu_ns > 0) fact(prefix + "kernel_cpu_ns", stats.kernel_cpu_ns);
+  }
+}
+
+RecordSummary Recorder::State::finish() {
+  const Ns now = monotonic_now();
+  if (!std::exchange(finished, true) && writer) {
+    end = begin != 0 ? now : 0;
+    if (session) {
+      for (std::size_t i = 0; i < collects.size(); ++i)
+        if (collects[i]) set.collectors[i]->stop(*session, now);
+      if (begin != 0) write_facts(now);
+    }
+    if (Status status = writer->close(); !status && !error) {
+      error = status.error();
+      ending = Ending::failed;
+    }
+    if (set.probes) set.probes->detach();
+  }
+  // A command is there to be recorded: when the recording ends first it is asked to end, never forced.
+  const bool over = ending == Ending::duration || ending == Ending::steps;
+  if (command && over && !command->ended() && !std::exchange(terminated_command, true)) {
+    command->signal(SIGTERM);
+    for (const Ns limit = now + kPatience; !command->ended() && monotonic_now() < limit;)
+      wait_for(kShortestRound, -1, -1);
+  }
+
+  RecordSummary summary;
+  summary.path = options.output;
+  summary.ending = ending;
+  summary.total = progress(now);
+  if (writer) summary.raw_bytes = writer->stats().raw_bytes;
+  summary.peak_memory = peak_memory();
+  if (set.probes) {
+    const bpf::KernelCpu cpu = set.probes->kernel_cpu();
+    summary.kernel_cpu = cpu.sched_ns + cpu.syscalls_ns;
+  }
+  if (command && !terminated_command && interrupted_at == 0) summary.command_status = command->ended();
+  summary.error = error;
+  return summary;
+}
+
+Recorder::Recorder(RecordOptions options, CollectorSet collectors)
+    : state_(std::make_unique<State>(std::move(options), std::move(collectors))) {}
+
+Recorder::~Recorder() {
+  if (state_->begin != 0) static_cast<void>(state_->finish());
+}
+
+Status Recorder::start() {
+  Status status = state_->start();
+  if (status) return status;
+  // A file of a recording that never was is of no use to anybody.
+  const bool made = state_->writer.has_value();
+  for (std::size_t i = 0; i < state_->collects.size(); ++i)
+    if (state_->collects[i]) state_->set.collectors[i]->stop(*state_->session, monotonic_now());
+  state_->begin = 0;
+  state_->command.reset();
+  state_->writer.reset();
+  if (made) unlink(state_->options.output.c_str());
+  return status;
+}
+
+std::vector<CollectorSummary> Recorder::collectors() const {
+  std::vector<CollectorSummary> all;
+  for (std::size_t i = 0; i < state_->collects.size(); ++i) {
+    const Collector& collector = *state_->set.collectors[i];
+    all.push_back({std::string(collector.name()), state_->collects[i], collector.stats(), collector.sights()});
+  }
+  return all;
+}
+
+bool Recorder::poll(int stop_fd) {
+  State& state = *state_;
+  if (state.ending != Ending::none) return false;
+  Ns now = monotonic_now();
+  const Ns since = now - state.last_round;
+  if (since < kShortestRound) {
+    wait_for(kShortestRound - since, stop_fd, -1);
+    now = monotonic_now();
+  }
+  Ns until = state.last_round + kRound;
+  if (state.options.duration > 0) until = std::min(until, state.begin + state.options.duration);
+  const int wake = state.set.probes && state.enabled ? state.set.probes->wake_fd() : -1;
+  if (now < until && !readable(stop_fd)) wait_for(until - now, stop_fd, wake);
+
+  now = monotonic_now();
+  state.last_round = now;
+  if (state.enabled)
+    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+      if (state.collects[i]) state.set.collectors[i]->poll(*state.session, now);
+  state.follow(now);
+  if (now >= state.next_clock) {
+    state.writer->clock_snapshot();
+    state.next_clock = now + kClock;
+  }
+  if (now >= state.next_flush) {
+    state.next_flush = now + kFlush;
+    if (Status status = state.writer->flush(); !status) {
+      state.error = status.error();
+      state.ending = Ending::failed;
+    }
+  }
+  state.check_end(now, stop_fd);
+  return state.ending == Ending::none;
+}
+
+RecordSummary Recorder::finish() {
+  RecordSummary summary = state_->finish();
+  summary.collectors = collectors();
+  return summary;
+}
+
+RecordSummary Recorder::run(int stop_fd, const std::function<void(const RecordProgress&)>& progress) {
+  Ns next = 0;
+  while (poll(stop_fd)) {
+    const Ns now = monotonic_now();
+    if (!progress || now < next) continue;
+    next = now + kSecond / 4;
+    progress(state_->progress(now));
+  }
+  return finish();
+}
+
+Status Recorder::set_enabled(bool enabled) {
+  State& state = *state_;
+  if (enabled == state.enabled || !state.session) return {};
+  const Ns now = monotonic_now();
+  if (state.set.probes && state.set.probes->is_open())
+    if (Status status = state.set.probes->set_enabled(enabled); !status) return status;
+  if (enabled) {
+    state.next_look = 0;
+    state.writer->slice(state.writer->named_track("recorder"), state.paused_at, now, "paused", "record");
+  } else {
+    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+      if (state.collects[i]) state.set.collectors[i]->poll(*state.session, now);
+    state.paused_at = now;
+  }
+  state.enabled = enabled;
+  return {};
+}
+
+void Recorder::stop(Ending why) {
+  if (state_->ending == Ending::none) state_->ending = why;
+}
+Ending Recorder::ending() const { return state_->ending; }
+RecordProgress Recorder::progress() const { return state_->progress(monotonic_now()); }
+
+}  // namespace culprit::record

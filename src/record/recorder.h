@@ -1,0 +1,101 @@
+// Drives the collectors of one recording: makes the file, follows the targets, asks every collector now and then,
+// decides when it ends, and writes down what it cost.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "record/collector/collector.h"
+#include "record/collectors.h"
+
+namespace culprit::record {
+
+struct RecordOptions {
+  std::vector<std::int64_t> pids;    ///< processes that run, or
+  std::vector<std::string> command;  ///< a program to start
+  Preset preset = Preset::deep;
+  std::uint64_t steps = 0;  ///< end after so many steps; 0: no limit
+  Ns duration = 0;          ///< 0: no limit
+  std::string output;
+  bool replace = false;  ///< an existing output is an error unless set
+  std::string version;   ///< of the program, for the file
+};
+
+enum class Ending : std::uint8_t { none, duration, steps, target_ended, interrupted, failed };
+std::string_view to_string(Ending ending);
+
+/// While it runs.
+struct RecordProgress {
+  Ns elapsed = 0;
+  std::uint64_t events = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t file_bytes = 0;
+  Ns own_cpu = 0;
+  std::size_t targets = 0;
+};
+
+/// Of one collector.
+struct CollectorSummary {
+  std::string name;
+  bool collected = false;  ///< start() went well
+  CollectorStats stats;
+  std::vector<Sight> sights;
+};
+
+struct RecordSummary {
+  std::string path;
+  Ending ending = Ending::none;
+  RecordProgress total;
+  std::uint64_t raw_bytes = 0;
+  std::int64_t peak_memory = 0;  ///< bytes of this process
+  Ns kernel_cpu = 0;             ///< of the programs in the kernel; 0: not measured
+  std::vector<CollectorSummary> collectors;
+  std::optional<int> command_status;  ///< wait status of a started command that ended by itself
+  std::optional<Error> error;         ///< why it ended early; the file is readable up to there
+};
+
+/// One recording: start(), then run(), or poll() until ending() and finish(). One thread.
+class Recorder {
+ public:
+  Recorder(RecordOptions options, CollectorSet collectors);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// Makes the file, finds the targets, starts the collectors, then the command. Errors: the target does not exist, the
+  /// file cannot be made, no collector can collect anything.
+  Status start();
+  /// What every collector sees and misses; after start().
+  [[nodiscard]] std::vector<CollectorSummary> collectors() const;
+
+  /// Waits at most 50 ms, or until `stop_fd` (-1: none) is readable or the kernel has much to tell; then asks the
+  /// collectors. False when the recording is over. When `stop_fd` is readable it ends with Ending::interrupted, for a
+  /// started command after that has ended or `kPatience` has passed.
+  bool poll(int stop_fd = -1);
+  /// Stops the collectors, writes the facts, closes the file. Idempotent.
+  RecordSummary finish();
+  /// poll() until it is over, finish(). `progress` is called a few times a second.
+  RecordSummary run(int stop_fd, const std::function<void(const RecordProgress&)>& progress = {});
+
+  /// Stops and resumes collecting inside a running recording: programs in the kernel are detached, collectors are not
+  /// asked. To measure what recording costs.
+  Status set_enabled(bool enabled);
+  void stop(Ending why);
+  [[nodiscard]] Ending ending() const;
+  [[nodiscard]] RecordProgress progress() const;
+
+  static constexpr Ns kPatience = 5'000'000'000;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace culprit::record

@@ -1,0 +1,199 @@
+#include "record/sched/kernel_sched.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace culprit::record::sched {
+
+namespace {
+
+constexpr std::size_t kMostNames = 1U << 16;
+constexpr std::size_t kMostStacks = 1U << 16;
+
+}  // namespace
+
+std::int64_t reported_state(std::uint32_t kernel_state) {
+  constexpr std::uint32_t kReported = 0x7f;
+  constexpr std::uint32_t kDead = 0x80;
+  constexpr std::uint32_t kIdle = 0x402;  // uninterruptible, but no load
+  if (kernel_state == 0) return 0;
+  if ((kernel_state & kDead) != 0) return 0x10;
+  if ((kernel_state & kIdle) == kIdle) return 0x80;
+  // Waiting for a lock on a real-time kernel, frozen: uninterruptible in all but name.
+  if ((kernel_state & kReported) == 0) return 2;
+  return std::bit_floor(kernel_state & kReported);
+}
+
+std::size_t KernelSched::StackHash::operator()(const StackKey& key) const {
+  return std::hash<std::int64_t>{}((std::int64_t{key.tgid} << 32) ^ key.stack);
+}
+
+KernelSched::KernelSched(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options)
+    : probes_(std::move(probes)),
+      options_(options),
+      intervals_([this](const Blocked& blocked) { write_blocked(blocked); }) {
+  probes_->want(bpf::kSched | (options_.stacks ? bpf::kStacks : 0U));
+  probes_->listen(*this);
+}
+
+KernelSched::~KernelSched() { probes_->unlisten(*this); }
+
+Status KernelSched::start(Session& session) {
+  shortest_blocked_ = session.preset == Preset::deep ? options_.shortest_blocked_deep : options_.shortest_blocked_watch;
+  if (Status status = probes_->open(); !status) {
+    error_ = status.error().what;
+    remedy_ = status.error().remedy;
+    return status;
+  }
+  started_ = true;
+  writer_ = &session.writer;
+  for (const Target& target : session.targets) probes_->add_target(target.pid);
+  return {};
+}
+
+std::vector<Sight> KernelSched::sights() const {
+  std::vector<Sight> sights = {
+      {"context switches, wake-ups with the waker, the system call a thread blocks in", started_, error_, remedy_}};
+  if (options_.stacks)
+    sights.push_back(
+        {"native stacks where threads block (of code built with frame pointers)", started_, error_, remedy_});
+  if (started_ && !probes_->knows_context())
+    sights.push_back({"whether an interrupt, not the running thread, woke a thread", false,
+                      "the kernel does not name the variable __preempt_count",
+                      "a kernel with CONFIG_KALLSYMS_ALL; until then take a waker as a hint"});
+  return sights;
+}
+
+void KernelSched::target_joined(const Target& target) { probes_->add_target(target.pid); }
+
+void KernelSched::target_left(const Target& target) {
+  probes_->remove_target(target.pid);
+  symbols_.forget(target.pid);
+  std::erase_if(stack_texts_, [&](const auto& entry) { return entry.first.tgid == target.pid; });
+}
+
+void KernelSched::poll(Session& /*session*/, Ns /*now*/) { probes_->consume(); }
+
+void KernelSched::stop(Session& session, Ns now) {
+  if (!started_ || stopped_) return;
+  stopped_ = true;
+  probes_->detach();
+  while (probes_->consume() > 0) {
+  }
+  intervals_.finish(now);
+  const culprit_losses losses = probes_->losses();
+  session.writer.metadata("sched.source", "ebpf");
+  session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
+  session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
+  session.writer.metadata("cost.sched.stacks_missed", std::to_string(losses.stacks_missed));
+  writer_ = nullptr;
+}
+
+CollectorStats KernelSched::stats() const {
+  CollectorStats stats;
+  stats.events = events_;
+  stats.dropped = probes_->losses().ring_full_sched + probes_->malformed();
+  stats.kernel_cpu_ns = probes_->kernel_cpu().sched_ns;
+  return stats;
+}
+
+void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]) {
+  if (tid == 0) return;
+  std::array<char, CULPRIT_COMM> name;
+  std::ranges::copy(comm, name.begin());
+  if (names_.size() >= kMostNames) names_.clear();
+  const auto [found, is_new] = names_.try_emplace(tid, name);
+  if (!is_new && found->second == name) return;
+  found->second = name;
+  writer_->thread(tgid, tid, bpf::comm(comm));
+}
+
+void KernelSched::on_switch(const culprit_switch& record) {
+  if (writer_ == nullptr) return;
+  ++events_;
+  name_thread(record.prev_tgid, record.prev_tid, record.prev_comm);
+  name_thread(record.next_tgid, record.next_tid, record.next_comm);
+  perfetto::SchedSwitch event;
+  event.at = static_cast<Ns>(record.head.at);
+  event.cpu = record.head.cpu;
+  event.prev_tid = record.prev_tid;
+  event.next_tid = record.next_tid;
+  event.prev_priority = record.prev_prio;
+  event.next_priority = record.next_prio;
+  event.prev_state = reported_state(record.prev_state);
+  event.prev_name = bpf::comm(record.prev_comm);
+  event.next_name = bpf::comm(record.next_comm);
+  writer_->sched_switch(event);
+  intervals_.on_switch(record, probes_->is_target(record.prev_tgid), probes_->is_target(record.next_tgid));
+}
+
+void KernelSched::on_waking(const culprit_waking& record) {
+  if (writer_ == nullptr) return;
+  ++events_;
+  name_thread(record.tgid, record.tid, record.comm);
+  name_thread(record.waker_tgid, record.waker_tid, record.waker_comm);
+  perfetto::SchedWaking event;
+  event.at = static_cast<Ns>(record.head.at);
+  event.cpu = record.head.cpu;
+  event.target_cpu = record.target_cpu;
+  event.waker_tid = record.context == CULPRIT_HARDIRQ ? 0 : record.waker_tid;
+  event.tid = record.tid;
+  event.priority = record.prio;
+  event.name = bpf::comm(record.comm);
+  writer_->sched_waking(event);
+  intervals_.on_waking(record);
+}
+
+void KernelSched::on_fork(const culprit_task& record) {
+  if (writer_ == nullptr) return;
+  ++events_;
+  name_thread(record.tgid, record.tid, record.comm);
+}
+
+void KernelSched::on_exec(const culprit_task& record) {
+  if (writer_ == nullptr) return;
+  ++events_;
+  symbols_.forget(record.tgid);
+  std::erase_if(stack_texts_, [&](const auto& entry) { return entry.first.tgid == record.tgid; });
+  name_thread(record.tgid, record.tid, record.comm);
+}
+
+void KernelSched::on_exit(const culprit_task& record) {
+  if (writer_ == nullptr) return;
+  ++events_;
+  writer_->process_exit(static_cast<Ns>(record.head.at), record.tid);
+  intervals_.on_exit(record.tid);
+  names_.erase(record.tid);
+}
+
+const std::string& KernelSched::stack_text(const Blocked& blocked) {
+  if (stack_texts_.size() >= kMostStacks) stack_texts_.clear();
+  const auto [found, is_new] = stack_texts_.try_emplace({blocked.tgid, blocked.stack});
+  if (is_new) found->second = symbols_.folded(blocked.tgid, probes_->stack(blocked.stack), blocked.end);
+  return found->second;
+}
+
+void KernelSched::write_blocked(const Blocked& blocked) {
+  if (blocked.end - blocked.begin < shortest_blocked_ || writer_ == nullptr) return;
+  std::vector<perfetto::Argument> arguments;
+  if (blocked.waker_tid != 0) {
+    arguments.push_back({"waker_tid", std::int64_t{blocked.waker_tid}});
+    arguments.push_back({"waker_pid", std::int64_t{blocked.waker_tgid}});
+    arguments.push_back({"waker", blocked.waker});
+  }
+  if (blocked.context == CULPRIT_HARDIRQ) arguments.push_back({"woken_by", std::string_view("interrupt")});
+  if (blocked.context == CULPRIT_SOFTIRQ) arguments.push_back({"woken_by", std::string_view("softirq")});
+  if (blocked.open) arguments.push_back({"open", std::int64_t{1}});
+  if (blocked.stack >= 0)
+    if (const std::string& stack = stack_text(blocked); !stack.empty())
+      arguments.push_back({"stack", std::string_view(stack)});
+  writer_->slice(writer_->named_track("blocked", blocked.tgid, blocked.tid), blocked.begin, blocked.end,
+                 blocked_name(blocked), "blocked", arguments);
+}
+
+}  // namespace culprit::record::sched

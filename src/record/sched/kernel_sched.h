@@ -1,0 +1,65 @@
+// The eBPF side of the collector: records of the kernel's programs to events of the file.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "record/bpf/probes.h"
+#include "record/bpf/symbols.h"
+#include "record/collector/collector.h"
+#include "record/sched/blocked.h"
+#include "record/sched/sched.h"
+
+namespace culprit::record::sched {
+
+class KernelSched final : public Collector, private bpf::Listener {
+ public:
+  KernelSched(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options);
+  ~KernelSched() override;
+
+  [[nodiscard]] std::string_view name() const override { return "sched"; }
+  Status start(Session& session) override;
+  [[nodiscard]] std::vector<Sight> sights() const override;
+  void target_joined(const Target& target) override;
+  void target_left(const Target& target) override;
+  void poll(Session& session, Ns now) override;
+  void stop(Session& session, Ns now) override;
+  [[nodiscard]] CollectorStats stats() const override;
+
+ private:
+  struct StackKey {
+    std::int32_t tgid;
+    std::int32_t stack;
+    bool operator==(const StackKey&) const = default;
+  };
+  struct StackHash {
+    std::size_t operator()(const StackKey& key) const;
+  };
+
+  void on_switch(const culprit_switch& record) override;
+  void on_waking(const culprit_waking& record) override;
+  void on_fork(const culprit_task& record) override;
+  void on_exec(const culprit_task& record) override;
+  void on_exit(const culprit_task& record) override;
+  void name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]);
+  void write_blocked(const Blocked& blocked);
+  const std::string& stack_text(const Blocked& blocked);
+
+  std::shared_ptr<bpf::Probes> probes_;
+  SchedOptions options_;
+  BlockedIntervals intervals_;
+  bpf::Symbols symbols_;
+  perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
+  Ns shortest_blocked_ = 0;
+  bool started_ = false;
+  bool stopped_ = false;
+  std::string error_;
+  std::string remedy_;
+  std::uint64_t events_ = 0;
+  std::unordered_map<std::int32_t, std::array<char, CULPRIT_COMM>> names_;  // as last written
+  std::unordered_map<StackKey, std::string, StackHash> stack_texts_;
+};
+
+}  // namespace culprit::record::sched

@@ -1,0 +1,44 @@
+#include "record/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace culprit::record {
+
+Result<StopSignals> StopSignals::take() {
+  StopSignals signals;
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted, number);
+  sigprocmask(SIG_BLOCK, &wanted, &signals.before_);
+  signals.fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals.fd_ < 0) {
+    const int code = errno;
+    sigprocmask(SIG_SETMASK, &signals.before_, nullptr);
+    return environment_error("cannot wait for signals: " + std::generic_category().message(code), "signalfd");
+  }
+  return signals;
+}
+
+StopSignals::StopSignals(StopSignals&& other) noexcept : fd_(std::exchange(other.fd_, -1)), before_(other.before_) {}
+
+StopSignals::~StopSignals() {
+  if (fd_ < 0) return;
+  // What arrived meanwhile was heard; it must not strike when the mask is lifted.
+  while (take_signal(fd_).number != 0) {
+  }
+  close(fd_);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+StopSignal take_signal(int fd) {
+  signalfd_siginfo info{};
+  if (read(fd, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
+  return {static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+}
+
+}  // namespace culprit::record

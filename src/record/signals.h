@@ -1,0 +1,35 @@
+// Signals that ask a recording to end, as a descriptor to wait on instead of handlers.
+#pragma once
+
+#include <signal.h>
+
+#include "core/error.h"
+
+namespace culprit::record {
+
+/// While it lives SIGINT, SIGTERM and SIGHUP do not end this process but make fd() readable (signalfd(2)).
+class StopSignals {
+ public:
+  static Result<StopSignals> take();
+  StopSignals(StopSignals&& other) noexcept;
+  StopSignals& operator=(StopSignals&&) = delete;
+  ~StopSignals();
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  StopSignals() = default;
+  int fd_ = -1;
+  sigset_t before_{};
+};
+
+/// One signal that arrived.
+struct StopSignal {
+  int number = 0;
+  bool from_terminal = false;  ///< everybody on the terminal got it, a started command too
+};
+
+/// Takes the next signal from a descriptor of StopSignals, or from a pipe that somebody wrote to (number 0 then).
+/// Does not block when it is readable.
+StopSignal take_signal(int fd);
+
+}  // namespace culprit::record

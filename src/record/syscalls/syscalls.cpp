@@ -1,0 +1,238 @@
+#include "record/syscalls/syscalls.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "record/bpf/syscall_name.h"
+#include "record/syscalls/lanes.h"
+#include "record/syscalls/page_faults.h"
+
+namespace culprit::record::syscalls {
+
+namespace {
+
+/// "vda" of a device number; "253:0" when sysfs does not know it.
+std::string device_name(std::uint32_t device) {
+  const std::string number = fmt::format("{}:{}", device >> 20, device & 0xfffff);
+  std::error_code error;
+  const auto link = std::filesystem::read_symlink("/sys/dev/block/" + number, error);
+  return error || link.filename().empty() ? number : link.filename().string();
+}
+
+/// Operations of block requests: the kernel's enum req_op.
+std::string operation_name(std::uint32_t operation) {
+  switch (operation) {
+    case 0:
+      return "read";
+    case 1:
+      return "write";
+    case 2:
+      return "flush";
+    case 3:
+      return "discard";
+    case 9:
+      return "write_zeroes";
+    default:
+      return fmt::format("operation_{}", operation);
+  }
+}
+
+class Syscalls final : public Collector, private bpf::Listener {
+ public:
+  Syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options)
+      : probes_(std::move(probes)), options_(options) {
+    probes_->want((options_.calls ? bpf::kSyscalls : 0U) | (options_.block ? bpf::kBlock : 0U));
+    probes_->listen(*this);
+  }
+  ~Syscalls() override { probes_->unlisten(*this); }
+
+  [[nodiscard]] std::string_view name() const override { return "syscalls"; }
+
+  Status start(Session& session) override {
+    if (const Status status = probes_->open(); !status) {
+      error_ = status.error().what;
+      remedy_ = status.error().remedy;
+    } else {
+      probes_open_ = true;
+      for (const Target& target : session.targets) probes_->add_target(target.pid);
+    }
+    writer_ = &session.writer;  // page faults need no right
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Sight> sights() const override {
+    std::vector<Sight> sights;
+    if (options_.calls)
+      sights.push_back({"system calls: count, total and longest per thread; single ones that take long", probes_open_,
+                        error_, remedy_});
+    if (options_.block) sights.push_back({"block I/O: latency and bytes by device", probes_open_, error_, remedy_});
+    sights.push_back({"page faults, minor and major, per process", true, "", ""});
+    return sights;
+  }
+
+  void target_joined(const Target& target) override { probes_->add_target(target.pid); }
+  void target_left(const Target& target) override {
+    probes_->remove_target(target.pid);
+    faults_.erase(target.pid);
+  }
+
+  void poll(Session& session, Ns now) override {
+    if (writer_ == nullptr) return;
+    probes_->consume();
+    if (now < next_totals_) return;
+    write_totals(session, now);
+    next_totals_ = now + options_.totals_every;
+  }
+
+  void stop(Session& session, Ns now) override {
+    if (writer_ == nullptr) return;
+    probes_->detach();
+    while (probes_->consume() > 0) {
+    }
+    write_totals(session, now);
+    const culprit_losses losses = probes_->losses();
+    writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
+    writer_->metadata("cost.syscalls.requests_missed", std::to_string(losses.requests_missed));
+    writer_ = nullptr;
+  }
+
+  [[nodiscard]] CollectorStats stats() const override {
+    CollectorStats stats;
+    stats.events = events_;
+    stats.dropped = lanes_full_ + probes_->losses().ring_full_syscalls;
+    stats.kernel_cpu_ns = probes_->kernel_cpu().syscalls_ns;
+    return stats;
+  }
+
+ private:
+  struct Written {
+    std::uint64_t count = 0;
+    std::uint64_t total_ns = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct FaultTracks {
+    perfetto::TrackUuid minor, major;
+  };
+
+  void on_syscall(const culprit_syscall& record) override {
+    if (writer_ == nullptr) return;
+    ++events_;
+    std::array<perfetto::Argument, 1> error = {{{"errno", std::int64_t{record.error}}}};
+    writer_->slice(writer_->named_track("system calls", record.tgid, record.tid), static_cast<Ns>(record.begin),
+                   static_cast<Ns>(record.head.at), call_name(record.nr), "syscall",
+                   std::span(error).first(record.error != 0 ? 1 : 0));
+  }
+
+  void on_block(const culprit_block& record) override {
+    if (writer_ == nullptr) return;
+    ++events_;
+    const auto begin = static_cast<Ns>(record.begin);
+    const auto end = static_cast<Ns>(record.head.at);
+    const auto lane = lanes_[record.device].place(begin, end);
+    if (!lane) {
+      ++lanes_full_;
+      return;
+    }
+    std::vector<perfetto::Argument> arguments = {{"bytes", std::int64_t{record.bytes}},
+                                                 {"sector", static_cast<std::int64_t>(record.sector)}};
+    if (record.tgid != 0) {
+      arguments.push_back({"pid", std::int64_t{record.tgid}});
+      arguments.push_back({"tid", std::int64_t{record.tid}});
+    }
+    writer_->slice(writer_->named_track("disk " + disk(record.device), 0, 0, *lane), begin, end,
+                   operation_name(record.operation), "block_io", arguments);
+  }
+
+  void on_exit(const culprit_task& record) override { gone_.insert(record.tid); }
+
+  const std::string& call_name(int number) {
+    auto [found, is_new] = call_names_.try_emplace(number);
+    if (is_new) found->second = bpf::syscall_name(number);
+    return found->second;
+  }
+
+  const std::string& disk(std::uint32_t device) {
+    auto [found, is_new] = disks_.try_emplace(device);
+    if (is_new) found->second = device_name(device);
+    return found->second;
+  }
+
+  /// What was added to a total since it was last written; nothing when nothing was.
+  void write_total(Written& written, const culprit_total& total, perfetto::TrackUuid track, Ns now,
+                   std::string_view name, std::string_view category) {
+    if (total.count <= written.count) return;
+    ++events_;
+    const auto signed_of = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+    std::vector<perfetto::Argument> arguments = {{"count", signed_of(total.count - written.count)},
+                                                 {"total_ns", signed_of(total.total_ns - written.total_ns)},
+                                                 {"longest_so_far_ns", signed_of(total.max_ns)},
+                                                 {"since_ns", totals_at_}};
+    if (total.bytes > 0) arguments.push_back({"bytes", signed_of(total.bytes - written.bytes)});
+    writer_->instant(track, now, name, category, arguments);
+    written = {total.count, total.total_ns, total.bytes};
+  }
+
+  void write_totals(Session& session, Ns now) {
+    for (const bpf::SyscallTotal& row : probes_->syscall_totals()) {
+      const std::pair key(row.key.tid, row.key.nr);
+      write_total(calls_[key], row.total, writer_->named_track("system call totals", row.total.tgid, row.key.tid), now,
+                  call_name(row.key.nr), "syscall_total");
+      if (gone_.contains(row.key.tid)) {
+        probes_->forget_syscalls(row.key);
+        calls_.erase(key);
+      }
+    }
+    gone_.clear();
+    for (const bpf::BlockTotal& row : probes_->block_totals())
+      write_total(blocks_[{row.key.device, row.key.operation}], row.total,
+                  writer_->named_track(fmt::format("disk {} totals", disk(row.key.device))), now,
+                  operation_name(row.key.operation), "block_total");
+    for (const Target& target : session.targets) {
+      const auto faults = read_page_faults(target.pid);
+      if (!faults) continue;
+      const auto [found, is_new] = faults_.try_emplace(target.pid);
+      if (is_new)
+        found->second = {writer_->counter_track("page_faults.minor", "count", target.pid),
+                         writer_->counter_track("page_faults.major", "count", target.pid)};
+      writer_->counter(found->second.minor, now, static_cast<double>(faults->minor));
+      writer_->counter(found->second.major, now, static_cast<double>(faults->major));
+      events_ += 2;
+    }
+    totals_at_ = now;
+  }
+
+  std::shared_ptr<bpf::Probes> probes_;
+  SyscallsOptions options_;
+  perfetto::Writer* writer_ = nullptr;  // from start() to stop()
+  bool probes_open_ = false;
+  std::string error_;
+  std::string remedy_;
+  Ns next_totals_ = 0;
+  Ns totals_at_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t lanes_full_ = 0;
+  std::map<std::pair<std::int32_t, std::int32_t>, Written> calls_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Written> blocks_;
+  std::set<std::int32_t> gone_;
+  std::unordered_map<int, std::string> call_names_;
+  std::unordered_map<std::uint32_t, std::string> disks_;
+  std::unordered_map<std::uint32_t, Lanes> lanes_;
+  std::map<std::int64_t, FaultTracks> faults_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options) {
+  return std::make_unique<Syscalls>(std::move(probes), options);
+}
+
+}  // namespace culprit::record::syscalls

@@ -1,0 +1,22 @@
+// System calls, page faults and block I/O of the targets: totals of everything, single events only of what took long.
+//
+// No argument of a system call is looked at: number, time and error only.
+#pragma once
+
+#include <memory>
+
+#include "record/bpf/probes.h"
+#include "record/collector/collector.h"
+
+namespace culprit::record::syscalls {
+
+struct SyscallsOptions {
+  bool calls = true;  ///< every system call of the targets is timed; else only page faults and block I/O
+  bool block = true;
+  Ns totals_every = 1'000'000'000;
+};
+
+/// `probes` is shared with other collectors.
+std::unique_ptr<Collector> make_syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options = {});
+
+}  // namespace culprit::record::syscalls

@@ -1,0 +1,142 @@
+#include "record/targets.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+namespace culprit::record {
+
+namespace {
+
+std::optional<std::string> read_text(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Names of a folder that are numbers, sorted.
+std::vector<std::int64_t> numbers_in(const std::string& folder) {
+  std::vector<std::int64_t> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (const auto value = number(entry->path().filename().string())) found.push_back(*value);
+  std::ranges::sort(found);
+  return found;
+}
+
+bool ended(const ProcessStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
+
+}  // namespace
+
+std::optional<ProcessStat> parse_stat(std::string_view text) {
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(") ");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2) return std::nullopt;
+  const auto pid = number(text.substr(0, open));
+  if (!pid || *pid <= 0) return std::nullopt;
+  ProcessStat stat;
+  stat.pid = *pid;
+  stat.name = text.substr(open + 2, close - open - 2);
+  std::istringstream rest{std::string(text.substr(close + 2))};
+  rest >> stat.state >> stat.parent;
+  std::string skipped;
+  for (int field = 5; field < 22; ++field) rest >> skipped;
+  rest >> stat.start_ticks;
+  if (!rest || stat.parent < 0 || stat.start_ticks < 0) return std::nullopt;
+  return stat;
+}
+
+Targets::Targets(std::string proc, std::int64_t own_pid)
+    : proc_(std::move(proc)), own_pid_(own_pid < 0 ? getpid() : own_pid) {}
+
+std::optional<ProcessStat> Targets::stat(std::int64_t pid) const {
+  const auto text = read_text(fmt::format("{}/{}/stat", proc_, pid));
+  return text ? parse_stat(*text) : std::nullopt;
+}
+
+std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t pid) const {
+  std::vector<std::pair<std::int64_t, std::string>> threads;
+  const std::string folder = fmt::format("{}/{}/task", proc_, pid);
+  for (const std::int64_t tid : numbers_in(folder)) {
+    auto name = read_text(fmt::format("{}/{}/comm", folder, tid));
+    if (!name) continue;
+    if (!name->empty() && name->back() == '\n') name->pop_back();
+    threads.emplace_back(tid, std::move(*name));
+  }
+  return threads;
+}
+
+bool Targets::contains(std::int64_t pid) const { return std::ranges::find(list_, pid, &Target::pid) != list_.end(); }
+
+void Targets::join(const ProcessStat& stat) {
+  const Target target{stat.pid, stat.start_ticks};
+  list_.push_back(target);
+  joined_.push_back(target);
+}
+
+Status Targets::add(std::int64_t pid) {
+  const std::string where = fmt::format("process {}", pid);
+  const auto found = stat(pid);
+  if (!found) return input_error("no such process", where, "see 'ps -e' for what runs");
+  if (ended(*found)) return input_error("it has ended already", where);
+  if (pid == own_pid_) return usage_error("the recorder cannot record itself");
+  constexpr std::int64_t kKernelThreads = 2;
+  if (pid == kKernelThreads || found->parent == kKernelThreads)
+    return usage_error(fmt::format("process {} is a thread of the kernel", pid), "name a process of a user");
+  if (!contains(pid)) join(*found);
+  add_descendants();
+  return {};
+}
+
+bool Targets::add_child(std::int64_t pid) {
+  if (pid == own_pid_ || contains(pid)) return false;
+  const auto found = stat(pid);
+  if (!found || ended(*found)) return false;
+  join(*found);
+  return true;
+}
+
+void Targets::add_descendants() {
+  std::vector<ProcessStat> all;
+  for (const std::int64_t pid : numbers_in(proc_))
+    if (auto found = stat(pid); found && !ended(*found)) all.push_back(std::move(*found));
+  // A child may have a lower pid than its parent, so until nothing is found.
+  for (bool more = true; more;) {
+    more = false;
+    for (const ProcessStat& process : all) {
+      if (process.pid == own_pid_ || contains(process.pid) || !contains(process.parent)) continue;
+      join(process);
+      more = true;
+    }
+  }
+}
+
+void Targets::refresh(bool look_for_children) {
+  std::vector<Target> stay;
+  for (const Target& target : list_) {
+    const auto found = stat(target.pid);
+    const bool same = found && found->start_ticks == target.start_ticks && !ended(*found);
+    (same ? stay : left_).push_back(target);
+  }
+  list_ = std::move(stay);
+  if (look_for_children) add_descendants();
+}
+
+std::vector<Target> Targets::take_joined() { return std::exchange(joined_, {}); }
+std::vector<Target> Targets::take_left() { return std::exchange(left_, {}); }
+
+}  // namespace culprit::record
