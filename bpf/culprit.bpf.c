@@ -16,14 +16,17 @@ enum { KERNEL_ERRNO_LIMIT = 4095 };
 // Set by the loader.
 const volatile __u32 has_prev_state = 0;  // sched_switch has a fourth argument (Linux 5.18)
 const volatile __u32 take_stacks = 0;
+const volatile __u64 stack_pause_ns = 50000;
 const volatile __u64 wake_bytes = 1 << 20;
 const volatile __u64 long_syscall_ns = 1000000;
 const volatile __u64 long_block_ns = 1000000;
 
 // Changed while running.
 volatile __u32 paused = 0;
+volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
+__u64 last_stack[CULPRIT_STACK_SLOTS] = {};  // by tid, shared when two tids meet
 
 struct culprit_cpu cpus[CULPRIT_CPU_LIMIT] = {};
 
@@ -96,7 +99,17 @@ static __always_inline void set_target(__u32 tgid, int on) {
 }
 
 static __always_inline __u64 submit_flags(void) {
-  return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  if (woken || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <= wake_bytes) return BPF_RB_NO_WAKEUP;
+  woken = 1;
+  return BPF_RB_FORCE_WAKEUP;
+}
+
+// A thread that blocks again and again within this time gives its stack once: walking it costs more than all the rest.
+static __always_inline int stack_is_due(__u32 tid, __u64 now) {
+  __u64 *last = &last_stack[tid & (CULPRIT_STACK_SLOTS - 1)];
+  if (now - *last < stack_pause_ns) return 0;
+  *last = now;
+  return 1;
 }
 
 static __always_inline void fill_head(struct culprit_head *head, __u32 kind, __u64 at) {
@@ -196,7 +209,7 @@ int on_switch(__u64 *ctx) {
   copy_comm(record->next_comm, next);
   if (from && state && !(state & TASK_DEAD_BITS)) {
     record->syscall = syscall_of(prev);
-    if (take_stacks) {
+    if (take_stacks && stack_is_due(prev->pid, record->head.at)) {
       __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
       record->stack = stack;
       if (stack < 0) __sync_fetch_and_add(&losses.stacks_missed, 1);

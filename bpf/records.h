@@ -17,7 +17,7 @@ enum culprit_record_kind {
   CULPRIT_BLOCK = 7,
 };
 
-enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024 };
+enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
 
 /* Begin of every record. */
 struct culprit_head {

@@ -212,6 +212,7 @@ bool Probes::is_target(std::int64_t pid) const {
 std::size_t Probes::consume() {
   if (!is_open()) return 0;
   state_->taken = 0;
+  std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->woken)).store(0);
   ring_buffer__consume(state_->ring);
   return state_->taken;
 }
