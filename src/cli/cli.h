@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
 
@@ -20,6 +22,7 @@ inline constexpr int kUndecided = 5;   ///< only with --fail-on
 /// What the chosen verb wants to run; set by the verb's callback.
 struct Invocation {
   std::function<Result<int>()> run;
+  std::vector<std::string> command;  ///< what stood behind "--" of `record`
 };
 
 void add_info(CLI::App& app, Invocation& invocation);
@@ -29,6 +32,8 @@ void add_export(CLI::App& app, Invocation& invocation);
 void add_kernels(CLI::App& app, Invocation& invocation);
 void add_diff(CLI::App& app, Invocation& invocation);
 void add_profile(CLI::App& app, Invocation& invocation);
+void add_record(CLI::App& app, Invocation& invocation);
+void add_inject(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 
 }  // namespace culprit::cli

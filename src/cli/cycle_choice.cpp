@@ -114,12 +114,17 @@ Result<ChosenCycles> choose_cycles(const Trace& trace, const CycleChoice& choice
   chosen.found = std::move(*found);
   const model::Cycles& cycles = chosen.found.cycles;
   if (cycles.cycles.empty())
-    return usage_error("no cycles in this trace: " + cycles.reason,
+    return input_error("holds no cycles: " + cycles.reason, trace.ranks.empty() ? "" : trace.ranks.front().path,
                        "name what begins a step with --anchor, or leave out --by cycle, --by phase, --cycle and "
                        "--phase");
   if (choice.filters())
     if (Status status = keep(chosen, choice); !status) return status.error();
-  if (std::min(cycles.period_confidence, cycles.phase_confidence) < kLowConfidence)
+  if (cycles.anchor_given && cycles.period_confidence < kLowConfidence)
+    chosen.notes.push_back(
+        fmt::format("Cycles begin at '{}' as asked; by how regularly it comes it is {:.0f}% likely that "
+                    "a cycle is one step",
+                    cycles.anchor, cycles.period_confidence * 100));
+  else if (std::min(cycles.period_confidence, cycles.phase_confidence) < kLowConfidence)
     chosen.notes.push_back(
         fmt::format("Cycles are uncertain: found by {} ({}), {:.0f}% that a cycle is one step, {:.0f}% that a step "
                     "begins where the cycle does",

@@ -42,7 +42,7 @@ void add_cycle_choice(CLI::App& verb, CycleChoice& choice);
 /// "3", "1,4-6" as ranges. Error: usage.
 Result<std::vector<CycleRange>> parse_cycle_numbers(std::string_view text);
 
-/// Finds the cycles of `trace` and marks those chosen. Errors: usage, when there are no cycles (the reason says why),
+/// Finds the cycles of `trace` and marks those chosen. Errors: input, when there are no cycles (the reason says why),
 /// when none is chosen, or when the anchor does not occur.
 Result<ChosenCycles> choose_cycles(const Trace& trace, const CycleChoice& choice);
 

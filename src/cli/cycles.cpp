@@ -64,13 +64,13 @@ Result<int> run_cycles(const CyclesOptions& options) {
       if (cycles.cycles.empty()) break;
       text += "\n";
       text += report::render_terminal({&table, 1}, {report::Look::plain, output->color, 100});
-      text += report::period_plot(report::period_distributions(cycles));
+      text += report::period_plot(report::period_distributions(cycles)) + report::left_out_of_periods(cycles);
       break;
     case OutputFormat::markdown:
       table.notes.insert(table.notes.begin(), report::cycles_heading(cycles));
       text = report::render_markdown({&table, 1});
       if (const std::string plot = report::period_plot(report::period_distributions(cycles)); !plot.empty())
-        text += "\n```text" + plot + "```\n";
+        text += "\n```text" + plot + report::left_out_of_periods(cycles) + "```\n";
       break;
     case OutputFormat::csv:
       text = report::render_csv({&table, 1});
@@ -80,7 +80,8 @@ Result<int> run_cycles(const CyclesOptions& options) {
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();
-  return kFine;
+  // As everywhere that cycles are asked for; the answer says why there are none.
+  return cycles.cycles.empty() ? static_cast<int>(ErrorKind::input) : kFine;
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 
 #include "cli/cli.h"
 #include "cli/diff_traces.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
 #include "compare/pairing.h"
 #include "compare/suspicion.h"
 #include "core/atomic_file.h"
@@ -34,6 +36,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kTerminalRows = 15;
 constexpr mode_t kOutputMode = 0644;
 constexpr int kMostInputs = 4096;
+constexpr const char* kNativeProfile = "profile.json";  // what marks the directory of `culprit profile -o`
 
 struct DiffOptions {
   std::vector<std::string> inputs;
@@ -169,12 +172,77 @@ Status write_reports(const DiffOptions& options, const std::string& format, cons
 
 Status print(const std::string& text) { return write_file("-", text); }
 
+/// -o names one file: by its end, unless it is a directory already.
+bool is_file_target(const DiffOptions& options) {
+  const std::string& path = options.output;
+  std::error_code code;
+  return (path.ends_with(".md") || path.ends_with(".csv") || path.ends_with(".json")) && !fs::is_directory(path, code);
+}
+
+/// Writes to the file of -o, or to standard output.
+Status deliver(const DiffOptions& options, const std::string& text) {
+  if (!is_file_target(options)) return print(text);
+  std::vector<std::string> inputs = options.inputs;
+  inputs.insert(inputs.end(), options.candidates.begin(), options.candidates.end());
+  if (Status status = refuse_overwriting(options.output, inputs); !status) return status;
+  std::error_code code;
+  if (!options.force && fs::exists(fs::symlink_status(options.output, code)))
+    return usage_error(fmt::format("'{}' exists already", options.output),
+                       "choose another name with -o, or give --force");
+  return write_file(options.output, text);
+}
+
+int exit_of(const DiffOptions& options, model::Outcome outcome) {
+  using enum model::Outcome;
+  if (options.fail_on.empty() || options.fail_on == "not_comparable") return kFine;
+  if (outcome == inconclusive) return kUndecided;
+  if (options.fail_on == "inconclusive") return kFine;
+  return outcome == regression || (options.fail_on == "difference" && outcome == improvement) ? kDifference : kFine;
+}
+
+/// What `culprit profile -o` wrote cannot be compared; says what can.
+Status refuse_native_profiles(const DiffOptions& options) {
+  for (const auto* side : {&options.inputs, &options.candidates})
+    for (const std::string& input : *side) {
+      std::error_code code;
+      const fs::path directory = fs::is_directory(input, code) ? fs::path(input) : fs::path(input).parent_path();
+      const std::string name = fs::path(input).filename().string();
+      const bool is_part = name == "cycles.csv" || name == "functions.csv" || name == "resources.csv" ||
+                           name == "counters.csv" || name == kNativeProfile;
+      if ((fs::is_directory(input, code) || is_part) && fs::exists(directory / kNativeProfile, code) &&
+          fs::exists(directory / "functions.csv", code))
+        return usage_error(
+            fmt::format("'{}' was written by `culprit profile`, which diff does not read", input),
+            "give the traces that it was made of, or tables of `culprit profile --compat deepdive -o DIR`");
+    }
+  return {};
+}
+
 /// Neither one directory with both sides nor two tables.
 bool begins_with_traces(const DiffOptions& options) {
   if (options.candidates.empty() && options.inputs.size() == 1) return false;
   const auto is_table = [](const std::string& path) { return is_profile_table(path); };
   return !std::all_of(options.inputs.begin(), options.inputs.end(), is_table) ||
          !std::all_of(options.candidates.begin(), options.candidates.end(), is_table);
+}
+
+std::string refusal_text(const TraceComparison& compared, bool json) {
+  const auto& [reason, remedy] = *compared.not_comparable;
+  if (!json) {
+    std::string text = fmt::format("Not comparable: {}\n", escape_terminal(reason));
+    for (const SideBySide& s : compared.side_by_side)
+      text += fmt::format("  {}: {} in the baseline, {} in the candidate; nothing follows from that\n", s.what, s.base,
+                          s.candidate);
+    return text + escape_terminal(remedy) + ".\n";
+  }
+  std::string differences;
+  for (const compare::Difference& d : compared.differences)
+    differences +=
+        fmt::format("{}{{\"what\": \"{}\", \"base\": \"{}\", \"candidate\": \"{}\"}}", differences.empty() ? "" : ", ",
+                    escape_json(d.what), escape_json(d.base), escape_json(d.candidate));
+  return fmt::format(
+      "{{\"outcome\": \"not_comparable\", \"reason\": \"{}\", \"remedy\": \"{}\", \"differences\": [{}]}}\n",
+      escape_json(reason), escape_json(remedy), differences);
 }
 
 Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set);
@@ -201,16 +269,13 @@ Result<int> run_on_traces(const DiffOptions& options) {
   const auto compared = compare_traces(sides);
   if (!compared) return compared.error();
   if (compared->not_comparable) {
-    const std::string& why = *compared->not_comparable;
-    const std::string text =
-        options.json || options.format == "json"
-            ? fmt::format("{{\"outcome\": \"not_comparable\", \"reason\": \"{}\"}}\n", escape_json(why))
-            : fmt::format("Not comparable: {}\nName what begins a cycle of both runs with --anchor.\n",
-                          escape_terminal(why));
-    if (Status status = write_file("-", text); !status) return status.error();
+    if (Status status = deliver(options, refusal_text(*compared, options.json || options.format == "json")); !status)
+      return status.error();
     return options.fail_on.empty() ? kFine : kUndecided;
   }
-  return report_set(options, compared->set);
+  const auto reported = report_set(options, compared->set);
+  if (!reported) return reported.error();
+  return exit_of(options, compared->set.outcome.value_or(model::Outcome::inconclusive));
 }
 
 Result<int> run_diff(const DiffOptions& given) {
@@ -219,7 +284,20 @@ Result<int> run_diff(const DiffOptions& given) {
     return usage_error(fmt::format("there is no score '{}'", options.score), "so far 'suspicion' is the only one");
   if (options.json && !options.format.empty() && options.format != "json")
     return usage_error("--json and --format contradict each other", "give one of them");
+  if (options.format == "markdown") options.format = "md";
+  if (is_file_target(options) && options.format.empty()) {
+    const std::string end = fs::path(options.output).extension().string().substr(1);
+    if (options.json && end != "json")
+      return usage_error(fmt::format("--json contradicts the name '{}'", options.output),
+                         "give a name that ends in .json");
+    options.format = end;
+  }
+  if (Status status = refuse_native_profiles(options); !status) return status.error();
   if (begins_with_traces(options)) return run_on_traces(options);
+  if (!options.fail_on.empty() && options.fail_on != "not_comparable")
+    return usage_error(
+        fmt::format("--fail-on {} needs traces on both sides: tables of cycles are not judged", options.fail_on),
+        "give the traces, or leave out --fail-on");
   if (!options.candidates.empty()) {
     if (options.inputs.size() != 1 || options.candidates.size() != 1)
       return usage_error("several profile tables on one side", "give one table for each side");
@@ -241,6 +319,14 @@ Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& s
   if (set.comparisons.empty())
     return input_error("the two sides hold no process to compare", options.inputs[0],
                        "look at what they recorded, or record again");
+  if (is_file_target(options)) {
+    if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");
+    if (options.format == "csv" && set.comparisons.size() > 1)
+      return usage_error(fmt::format("{} tables do not fit into one CSV file", set.comparisons.size()),
+                         "give a directory with -o, or a name that ends in .md or .json");
+    if (Status status = deliver(options, render(options.format, set)); !status) return status.error();
+    return kFine;
+  }
   if (options.output.empty() || options.output == "-") {
     const std::string format = options.json ? "json" : options.format;
     const Status status =
@@ -275,17 +361,31 @@ void add_diff(CLI::App& app, Invocation& invocation) {
   verb->add_option("--anchor", options->anchor, "Traces: name of the marker or function that begins a cycle");
   verb->add_option("--threads", options->threads, "Traces: threads that load (default: all cores)")
       ->check(CLI::Range(0, 1024).description(""));
-  verb->add_option("--fail-on", options->fail_on, "Exit with 5 when the runs are not_comparable")
-      ->check(CLI::IsMember({"not_comparable"}).description(""));
+  verb->add_option("--fail-on", options->fail_on,
+                   "Traces: exit with 1 on a 'regression', or on any 'difference', of the cycle time, and with 5 when "
+                   "that is undecided; with 5 when the outcome is 'inconclusive'; with 5 when the runs are "
+                   "'not_comparable'")
+      ->check(one_of({"regression", "difference", "inconclusive", "not_comparable"}))
+      ->type_name("WHAT");
   verb->add_option("--score", options->score,
                    "How differences are ranked; so far only 'suspicion', which is the default")
       ->capture_default_str();
-  verb->add_option("-o,--output", options->output,
-                   "Directory for the reports (.md and .csv per comparison); created when missing");
-  verb->add_option("--format", options->format, "md, csv, json or terminal; with -o the only kind of file written")
-      ->check(CLI::IsMember({"md", "csv", "json", "terminal"}));
+  verb->add_option(
+          "-o,--output", options->output,
+          "A file, when the name ends in .md, .csv or .json; else a directory for the reports (.md and .csv per "
+          "comparison), created when missing")
+      ->type_name("PATH");
+  verb->add_option("--format", options->format,
+                   "terminal, markdown (md), csv or json; with a directory the only kind of file written")
+      ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
   verb->add_flag("--json", options->json, "The whole comparison as JSON on standard output");
   verb->add_flag("--force", options->force, "Overwrite reports that exist");
+  verb->footer(help_footer("culprit diff good.json.gz bad.json.gz -o report.md\n"
+                           "  culprit diff good0.json good1.json --vs bad0.json bad1.json --json\n"
+                           "  culprit diff last.json.gz now.json.gz --fail-on regression\n"
+                           "  culprit diff case/  (with normal_perf_data/ and abnormal_perf_data/)") +
+               "\n  1  a difference (only with --fail-on)\n  5  undecided: inconclusive or not comparable (only with "
+               "--fail-on)");
   verb->callback([options, &invocation] { invocation.run = [options] { return run_diff(*options); }; });
 }
 

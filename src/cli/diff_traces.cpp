@@ -11,8 +11,10 @@
 
 #include "cli/output.h"
 #include "compare/comparable.h"
+#include "compare/cycle_time.h"
 #include "compare/pairing.h"
 #include "compare/suspicion.h"
+#include "compare/trace_rows.h"
 #include "cycles/find.h"
 #include "profile/profile_tables.h"
 #include "profile/run_profile.h"
@@ -29,8 +31,43 @@ struct Side {
   model::Profile profile;
   model::Cycles cycles;
   std::vector<std::string> notes;
-  std::string name;  ///< of the first file
+  compare::RunFacts facts;
+  std::vector<compare::StepTime> times;  ///< of every recording
+  std::string name;                      ///< of the first file
 };
+
+void add_facts(const Trace& trace, compare::RunFacts& facts) {
+  for (const Rank& rank : trace.ranks) {
+    if (rank.rank >= 0) facts.ranks.insert(rank.rank);
+    facts.world_size = std::max(facts.world_size, rank.world_size);
+  }
+  std::set<std::pair<std::uint16_t, std::int32_t>> worked;
+  for (std::size_t g = 0; g < trace.gpu.size(); ++g)
+    worked.emplace(trace.slices[trace.gpu[g].slice].rank, trace.gpu[g].device);
+  const auto add = [&](bool all) {
+    for (const Device& device : trace.devices)
+      if (!device.name.empty() && (all || worked.contains({device.rank, device.id})))
+        facts.device_models.insert(device.name);
+  };
+  add(false);
+  // Some writers number the devices of the machine and list those of the process.
+  if (facts.device_models.empty() && !worked.empty()) add(true);
+}
+
+std::string periods_of(const model::Cycles& cycles) {
+  std::vector<Ns> periods;
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if (whole[i]) periods.push_back(cycles.cycles[i].period);
+  if (periods.empty()) return "unknown";
+  std::ranges::sort(periods);
+  return format_duration(periods[periods.size() / 2]);
+}
+
+std::vector<SideBySide> side_by_side(const Side& base, const Side& candidate) {
+  return {{"cycles", std::to_string(base.cycles.cycles.size()), std::to_string(candidate.cycles.cycles.size())},
+          {"median period of whole cycles", periods_of(base.cycles), periods_of(candidate.cycles)}};
+}
 
 bool looks_like_trace(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -69,11 +106,29 @@ bool are_ranks(const std::vector<Trace>& traces) {
   return true;
 }
 
+void judge_cycle_times(const Side& base, const Side& candidate, const std::vector<model::Phase>& phases, bool forgot,
+                       model::ComparisonSet& set) {
+  for (const model::Phase phase : phases) {
+    const auto of_phase = [&](const Side& side) {
+      std::vector<double> values;
+      for (const compare::StepTime& t : side.times)
+        if ((forgot && t.guessed ? model::Phase::other : t.phase) == phase) values.push_back(t.time);
+      return values;
+    };
+    set.cycle_times.push_back(compare::judge_cycle_time(of_phase(base), of_phase(candidate)));
+    set.cycle_times.back().phase = phase;
+  }
+  set.outcome = compare::overall(set.cycle_times);
+}
+
 Status add_run(const Trace& trace, const TraceSides& sides, const std::string& file, Side& side) {
   cycles::FindOptions find;
   find.anchor = sides.anchor;
   const auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
+  add_facts(trace, side.facts);
+  const std::vector<compare::StepTime> times = compare::step_times(found->cycles);
+  side.times.insert(side.times.end(), times.begin(), times.end());
   profile::RunProfileOptions options;
   options.whole_cycles_only = true;
   model::Profile profile = profile::run_profile(trace, *found, options);
@@ -85,7 +140,7 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
     return {};
   }
   if (const auto why = compare::why_not_comparable(side.cycles, found->cycles))
-    return input_error(fmt::format("is no recording of the same run as {}: {}", side.name, *why), file,
+    return input_error(fmt::format("is no recording of the same run as {}: {}", side.name, why->reason), file,
                        "give only runs that belong together on one side");
   compare::append_replicate(side.profile, profile);
   side.cycles.cycles.insert(side.cycles.cycles.end(), found->cycles.cycles.begin(), found->cycles.cycles.end());
@@ -131,8 +186,17 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
   auto candidate = load_side(sides.candidate, sides);
   if (!candidate) return candidate.error();
   TraceComparison result;
+  result.differences = compare::differences_of(base->facts, candidate->facts);
+  const bool forgot =
+      compare::forget_guessed_phases(base->cycles, candidate->cycles, base->profile, candidate->profile);
   result.not_comparable = compare::why_not_comparable(base->cycles, candidate->cycles);
-  if (result.not_comparable) return result;
+  if (!result.differences.empty() && result.differences.front().blocks)
+    result.not_comparable = {compare::to_string(result.differences),
+                             "Compare runs on devices of one model and with the same number of ranks"};
+  if (result.not_comparable) {
+    result.side_by_side = side_by_side(*base, *candidate);
+    return result;
+  }
 
   const compare::Roles roles = compare::match_roles(base->profile, candidate->profile);
   const std::vector<model::Phase> phases = compare::common_phases(base->cycles, candidate->cycles);
@@ -156,11 +220,13 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
       const compare::ProcessPair pair{model::Pairing::strict, pid, pid};
       result.set.comparisons.push_back(compare::compare_by_suspicion(a, b, pair, files.identifier + files.suffix,
                                                                      compare::comparison_base_name(files, pair)));
+      compare::judge_on_traces(result.set.comparisons.back());
     }
     for (const std::int64_t pid : theirs)
       if (!ours.contains(pid))
         result.set.unpaired.push_back({candidate->name, pid, "the baseline has no process of this role"});
   }
+  judge_cycle_times(*base, *candidate, phases, forgot, result.set);
   for (const Side* side : {&*base, &*candidate}) {
     model::InputReport input;
     input.file = side->name;
@@ -168,6 +234,10 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
     result.set.inputs.push_back(std::move(input));
   }
   result.set.notes = compare::comparison_notes(base->cycles, candidate->cycles);
+  if (forgot)
+    result.set.notes.emplace_back("Phases that were guessed from names of kernels differ and are not told apart");
+  for (const compare::Difference& d : result.differences)
+    result.set.notes.push_back(fmt::format("{} differ: {} against {}", d.what, d.base, d.candidate));
   result.set.notes.push_back(
       fmt::format("Cycles begin at '{}' on both sides: {}", base->cycles.anchor, base->cycles.reason));
   for (const Side* side : {&*base, &*candidate})

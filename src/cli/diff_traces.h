@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "compare/comparable.h"
+#include "compare/run_facts.h"
 #include "core/error.h"
 #include "model/comparison.h"
 
@@ -17,8 +19,17 @@ struct TraceSides {
   unsigned threads = 0;
 };
 
+/// A number of both sides that may be looked at though the runs are not comparable.
+struct SideBySide {
+  std::string what;
+  std::string base;
+  std::string candidate;
+};
+
 struct TraceComparison {
-  std::optional<std::string> not_comparable;  ///< what differs; then `set` is empty
+  std::optional<compare::Refusal> not_comparable;  ///< then `set` is empty
+  std::vector<compare::Difference> differences;    ///< of the runs as such
+  std::vector<SideBySide> side_by_side;            ///< only when not comparable
   model::ComparisonSet set;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "formats/kineto/writer.h"
+#include "formats/perfetto/export.h"
 
 namespace culprit::cli {
 
@@ -41,12 +42,20 @@ Result<int> export_ranks(const Trace& trace, const ExportOptions& options) {
   return kFine;
 }
 
+bool is_perfetto(const std::string& path) { return path.ends_with(".perfetto-trace") || path.ends_with(".pftrace"); }
+
 Result<int> run_export(const ExportOptions& options) {
   if (Status status = refuse_overwriting(options.path, options.files); !status) return status.error();
+  if (is_perfetto(options.path)) {
+    const auto whole = load_with_progress(options.files, options.threads);
+    if (!whole) return whole.error();
+    if (Status status = perfetto::save_trace(*whole, options.path); !status) return status.error();
+    return kFine;
+  }
   if (options.files.size() == 1 && options.path != "-" && !options.path.ends_with(".json") &&
       !options.path.ends_with(".json.gz") && !std::filesystem::is_other(options.path))
     return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
-                       "end it in .json or .json.gz");
+                       "end it in .json, .json.gz, .perfetto-trace or .pftrace");
   auto trace = load_with_progress(options.files, options.threads);
   if (!trace) return trace.error();
   if (trace->ranks.size() > 1) return export_ranks(*trace, options);
@@ -57,11 +66,12 @@ Result<int> run_export(const ExportOptions& options) {
 }  // namespace
 
 void add_export(CLI::App& app, Invocation& invocation) {
-  auto* verb = app.add_subcommand("export", "write a trace as Chrome / Kineto JSON");
+  auto* verb = app.add_subcommand("export", "write a trace as Chrome / Kineto JSON or as a Perfetto trace");
   auto options = std::make_shared<ExportOptions>();
   add_input_options(*verb, options->files, options->threads);
   verb->add_option("-o,--output", options->path,
-                   "OUT.json or OUT.json.gz, '-' for standard output; a directory when there are several ranks")
+                   "OUT.json or OUT.json.gz, '-' for standard output; a directory when there are several ranks; "
+                   "OUT.perfetto-trace or OUT.pftrace for Perfetto, all ranks in one file")
       ->required()
       ->type_name("PATH");
   verb->footer(help_footer("culprit export trace.json.zst -o trace.json.gz"));

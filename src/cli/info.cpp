@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/recording_tables.h"
 #include "core/units.h"
 #include "cycles/find.h"
 #include "kernels/cycles_info.h"
@@ -150,10 +151,14 @@ model::Table counters_table(const TraceInfo& info) {
                      {{"Counter", "name", ColumnType::name},
                       {"Samples", "samples", ColumnType::count},
                       {"Min", "min", ColumnType::number},
-                      {"Max", "max", ColumnType::number}},
+                      {"Mean", "mean", ColumnType::number},
+                      {"Max", "max", ColumnType::number},
+                      {"Unit", "unit"},
+                      {"Of", "of", ColumnType::name}},
                      {},
                      {}};
-  for (const auto& c : info.counters) table.rows.push_back({c.name, count_cell(c.samples), c.min, c.max});
+  for (const auto& c : info.counters)
+    table.rows.push_back({c.name, count_cell(c.samples), c.min, c.mean, c.max, c.unit, c.of});
   return table;
 }
 
@@ -226,9 +231,12 @@ model::Table unread_table(const TraceInfo& info) {
 }
 
 std::vector<model::Table> tables_of(const TraceInfo& info) {
+  constexpr std::size_t kThreads = 30;
   std::vector<model::Table> tables = {run_table(info), files_table(info)};
-  for (model::Table& table : std::vector{devices_table(info), categories_table(info), markers_table(info),
-                                         counters_table(info), unread_table(info)})
+  for (model::Table& table : metadata_tables(info)) tables.push_back(std::move(table));
+  for (model::Table& table :
+       std::vector{process_sched_table(info), thread_sched_table(info, kThreads), devices_table(info),
+                   categories_table(info), markers_table(info), counters_table(info), unread_table(info)})
     if (!table.rows.empty()) tables.push_back(std::move(table));
   if (info.cycles) {
     tables.push_back(cycles_table(*info.cycles));
@@ -264,6 +272,28 @@ ordered_json json_of(const model::CyclesInfo& info) {
   json["count"] = info.count;
   json["phases"] = rows_of(phases_table(info));
   return json;
+}
+
+/// The table's rows with the lists of peers and reasons whole.
+ordered_json sched_threads(const TraceInfo& info) {
+  ordered_json rows = rows_of(thread_sched_table(info, 0));
+  const auto peers = [](const std::vector<model::PeerInfo>& list) {
+    ordered_json json = ordered_json::array();
+    for (const model::PeerInfo& peer : list)
+      json.push_back({{"name", peer.name}, {"tid", peer.tid}, {"count", peer.count}, {"time_ns", peer.time}});
+    return json;
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const model::ThreadSchedInfo& thread = info.sched[i];
+    rows[i]["process"] = thread.process;
+    rows[i]["wakeups"] = thread.wakeups;
+    rows[i]["woken_by"] = peers(thread.woken_by);
+    rows[i]["ran_instead"] = peers(thread.ran_instead);
+    rows[i]["blocked_in"] = ordered_json::array();
+    for (const auto& [name, sum] : thread.blocked_in)
+      rows[i]["blocked_in"].push_back({{"name", name}, {"count", sum.count}, {"time_ns", sum.sum}});
+  }
+  return rows;
 }
 
 ordered_json json_of(const TraceInfo& info) {
@@ -310,6 +340,13 @@ ordered_json json_of(const TraceInfo& info) {
   for (const model::Table& table : {files_table(info), devices_table(info), categories_table(info), markers_table(info),
                                     counters_table(info), unread_table(info), losses_table(info)})
     json[table.key] = rows_of(table);
+  json["metadata"] = ordered_json::array();
+  for (const auto& rank : info.ranks) {
+    ordered_json facts = ordered_json::object();
+    for (const auto& [key, value] : rank.metadata) facts[key] = value;
+    json["metadata"].push_back(std::move(facts));
+  }
+  json["scheduling"] = {{"processes", rows_of(process_sched_table(info))}, {"threads", sched_threads(info)}};
   if (info.cycles) json["cycles"] = json_of(*info.cycles);
   return json;
 }

@@ -127,6 +127,8 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_export(app, invocation);
   add_diff(app, invocation);
   add_profile(app, invocation);
+  add_record(app, invocation);
+  add_inject(app, invocation);
   add_doctor(app, invocation);
 
   if (!arguments.empty() && arguments.front() == "help") {
@@ -139,6 +141,14 @@ int parse_and_run(std::vector<std::string> arguments) {
     if (std::ranges::find(verbs, arguments.front()) == verbs.end())
       return fail(usage_error(fmt::format("unknown verb '{}'", arguments.front()),
                               suggestion(arguments.front(), verbs, "see 'culprit --help'")));
+  }
+  if (!arguments.empty() && arguments.front() == "record") {
+    // What stands behind "--" is a program with options of its own.
+    const auto mark = std::ranges::find(arguments, "--");
+    if (mark != arguments.end()) {
+      invocation.command.assign(mark + 1, arguments.end());
+      arguments.erase(mark, arguments.end());
+    }
   }
   try {
     std::ranges::reverse(arguments);  // the parser takes them from the back

@@ -65,20 +65,24 @@ std::vector<Phase> common_phases(const Cycles& base, const Cycles& candidate) {
   return common;
 }
 
-std::optional<std::string> why_not_comparable(const Cycles& base, const Cycles& candidate) {
+std::optional<Refusal> why_not_comparable(const Cycles& base, const Cycles& candidate) {
   for (const auto& [side, cycles] : {std::pair("baseline", &base), std::pair("candidate", &candidate)})
     if (cycles->method == CycleMethod::none || cycles->cycles.empty())
-      return fmt::format("no cycles were found in the {}: {}", side, cycles->reason);
+      return Refusal{fmt::format("no cycles were found in the {}: {}", side, cycles->reason),
+                     "Name what begins a cycle of both runs with --anchor"};
   if (base.method != candidate.method)
-    return fmt::format("cycles of the baseline were found by {} ('{}'), those of the candidate by {} ('{}')",
-                       name_of(base.method), base.anchor, name_of(candidate.method), candidate.anchor);
+    return Refusal{fmt::format("cycles of the baseline were found by {} ('{}'), those of the candidate by {} ('{}')",
+                               name_of(base.method), base.anchor, name_of(candidate.method), candidate.anchor),
+                   "Name what begins a cycle of both runs with --anchor"};
   // The text of a sequence describes it and is no name.
   if (base.method != CycleMethod::launch_sequence && without_digits(base.anchor) != without_digits(candidate.anchor))
-    return fmt::format("a cycle of the baseline begins at '{}', one of the candidate at '{}'", base.anchor,
-                       candidate.anchor);
+    return Refusal{fmt::format("a cycle of the baseline begins at '{}', one of the candidate at '{}'", base.anchor,
+                               candidate.anchor),
+                   "Name what begins a cycle of both runs with --anchor"};
   if (common_phases(base, candidate).empty())
-    return fmt::format("the runs have no phase in common: the baseline has {}, the candidate {}", phases_of(base),
-                       phases_of(candidate));
+    return Refusal{fmt::format("the runs have no phase in common: the baseline has {}, the candidate {}",
+                               phases_of(base), phases_of(candidate)),
+                   "Record the same phases on both sides"};
   return std::nullopt;
 }
 

@@ -10,10 +10,16 @@
 
 namespace culprit::compare {
 
-/// Why cycles of `base` and `candidate` must not be compared, as one sentence that names both; nullopt when they may.
+/// Why two runs must not be compared, and what to do about it.
+struct Refusal {
+  std::string reason;  ///< one sentence that names both sides
+  std::string remedy;
+};
+
+/// Why cycles of `base` and `candidate` must not be compared; nullopt when they may.
 /// They must be found by the same method, begin at the same anchor (names that differ only in digits are the same), and
 /// have a phase in common.
-std::optional<std::string> why_not_comparable(const model::Cycles& base, const model::Cycles& candidate);
+std::optional<Refusal> why_not_comparable(const model::Cycles& base, const model::Cycles& candidate);
 
 /// Phases that whole cycles of both runs have, in the order of model::Phase.
 std::vector<model::Phase> common_phases(const model::Cycles& base, const model::Cycles& candidate);

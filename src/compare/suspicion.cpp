@@ -221,7 +221,7 @@ class Comparer {
     });
     result_.anchors_differ = result_.sides[0].anchors != result_.sides[1].anchors;
     result_.unscored = shares_.unscored(cycle_count_, texts);
-    conclude();
+    choose_findings(result_);
   }
 
  private:
@@ -229,26 +229,6 @@ class Comparer {
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     std::sort(ids.begin(), ids.end(), [&](StringId a, StringId b) { return result_.texts[a] < result_.texts[b]; });
-  }
-
-  /// The first (function, device) pairs above the threshold, each with the resources that moved.
-  void conclude() {
-    const auto& rows = result_.rows;
-    const auto same = [&](std::size_t a, std::size_t b) {
-      return rows[a].function == rows[b].function && rows[a].device == rows[b].device;
-    };
-    for (std::size_t i = 0; i < rows.size() && rows[i].score > kSuspicionThreshold; ++i) {
-      auto& findings = result_.findings;
-      auto found =
-          std::find_if(findings.begin(), findings.end(), [&](const SuspicionFinding& f) { return same(f.row, i); });
-      if (found == findings.end()) {
-        if (findings.size() == kMostFindings) continue;
-        findings.push_back({i, {}});
-        found = findings.end() - 1;
-      }
-      if (found->resources.size() < kMostFindings && std::fabs(rows[i].delta_mu) > kSmallestMove)
-        found->resources.push_back(i);
-    }
   }
 
   Comparison& result_;
@@ -260,6 +240,27 @@ class Comparer {
 };
 
 }  // namespace
+
+void choose_findings(Comparison& comparison) {
+  const auto& rows = comparison.rows;
+  auto& findings = comparison.findings;
+  findings.clear();
+  const auto same = [&](std::size_t a, std::size_t b) {
+    return rows[a].function == rows[b].function && rows[a].device == rows[b].device;
+  };
+  for (std::size_t i = 0; i < rows.size() && rows[i].score > kSuspicionThreshold; ++i) {
+    if (rows[i].mark == model::RowMark::cycle_grew || rows[i].mark == model::RowMark::cycle_shrank) continue;
+    auto found =
+        std::find_if(findings.begin(), findings.end(), [&](const SuspicionFinding& f) { return same(f.row, i); });
+    if (found == findings.end()) {
+      if (findings.size() == kMostFindings) continue;
+      findings.push_back({i, {}});
+      found = findings.end() - 1;
+    }
+    if (found->resources.size() < kMostFindings && std::fabs(rows[i].delta_mu) > kSmallestMove)
+      found->resources.push_back(i);
+  }
+}
 
 Comparison compare_by_suspicion(const Profile& base, const Profile& candidate, const ProcessPair& processes,
                                 std::string identifier, std::string base_name) {

@@ -21,4 +21,8 @@ namespace culprit::compare {
 model::Comparison compare_by_suspicion(const model::Profile& base, const model::Profile& candidate,
                                        const ProcessPair& processes, std::string identifier, std::string base_name);
 
+/// The first (function, device) pairs whose score is above the threshold, at most three, each with the resources that
+/// moved. Rows whose mark says that only the cycle changed are passed over.
+void choose_findings(model::Comparison& comparison);
+
 }  // namespace culprit::compare

@@ -154,7 +154,7 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
   std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::pair<Ns, std::uint32_t>>> begins;
   for (const auto& [key, windows] : rows.windows)
     for (std::uint32_t i = 0; i < windows.size(); ++i)
-      if (windows[i].operations > 0) begins[key].emplace_back(windows[i].begin, i);
+      if (windows[i].operations > 0) begins[key].emplace_back(windows[i].begin, i);  // its last is the open one
   for (TrackId t = 0; t < trace.tracks.size(); ++t) {
     const std::uint32_t l = lane_of[trace.tracks[t].process];
     if (l == kUnknownLane) continue;
@@ -196,7 +196,7 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
       if (linked) i = std::clamp(i, before, std::max(before, next[k - from]));
       model::DeviceWindow& window = rows.windows[{l, gpu->device}][i];
       if (window.operations == 0) continue;
-      const bool last = i + 1 == lane.size();
+      const bool last = i == at->second.back().second;
       if (last && s.begin >= std::max(window.end, lane.end.back())) continue;
       if (last) window.end = std::max(window.end, s.end());
       draft.cycle_of_slice[gpu->slice] = lane.first + i;
@@ -274,6 +274,7 @@ Found finish(Draft& draft, const Cutting& cutting, std::vector<std::string> note
   model::Cycles& cycles = found.cycles;
   cycles.method = cutting.method;
   cycles.anchor = cutting.anchor;
+  cycles.anchor_given = cutting.given;
   cycles.period_confidence = cutting.period_confidence;
   cycles.phase_confidence = cutting.phase_confidence;
   cycles.reason = cutting.reason;
@@ -328,9 +329,19 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
   find_idle_host(trace, order, cutting, draft);
   number_cycles(trace, draft, notes);
   std::uint64_t outside = 0;
-  for (std::size_t g = 0; g < trace.gpu.size(); ++g)
-    outside += draft.cycle_of_slice[trace.gpu[g].slice] == kNone ? 1U : 0U;
-  if (outside > 0) notes.push_back(fmt::format("{} of {} GPU operations lie in no cycle", outside, trace.gpu.size()));
+  std::uint64_t unlaunched = 0;
+  for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
+    if (draft.cycle_of_slice[trace.gpu[g].slice] != kNone) continue;
+    ++outside;
+    unlaunched += trace.gpu[g].launcher == kNone ? 1U : 0U;
+  }
+  if (outside > 0)
+    notes.push_back(fmt::format(
+        "{} of {} GPU operations lie in no cycle{}", outside, trace.gpu.size(),
+        unlaunched == 0 ? ""
+                        : fmt::format("; the launch of {} is not in the recording{}",
+                                      unlaunched == outside ? "each of these" : fmt::format("{} of these", unlaunched),
+                                      cutting.device_time ? "" : ", as of work launched before it began")));
   if (draft.placed_by_time > 0)
     notes.push_back(
         fmt::format("{} GPU operations without a known launch were placed by their time", draft.placed_by_time));

@@ -31,6 +31,7 @@ struct Lane {
 struct Cutting {
   model::CycleMethod method = model::CycleMethod::none;
   std::string anchor;
+  bool given = false;  ///< the anchor was named by the user
   double period_confidence = 0;
   double phase_confidence = 0;
   std::string reason;
@@ -52,7 +53,8 @@ std::vector<std::vector<Ns>> launch_times(const Trace& trace);
 /// Method 1: the family of markers that delimits steps; with `anchor` the slices of that name whatever they are.
 std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order,
                                      const std::vector<std::vector<Ns>>& launches);
-/// nullopt when `anchor` names nothing.
+/// Slices called `anchor`, or, where no two are, those whose names are the same but for their numbers; 'N' or '#' in
+/// `anchor` may stand for a number, as in what reports show. nullopt when it names nothing.
 std::optional<Cutting> cut_by_name(const Trace& trace, const SliceOrder& order, const std::string& anchor);
 
 /// Method 2: the outermost repeated function of the thread that launches most.
@@ -61,5 +63,10 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
 
 /// Method 3: the repeating sequence of GPU operations.
 std::optional<Cutting> cut_by_sequence(const Trace& trace);
+
+/// Looks for numbered parts of a model (`blocks.7`, `DecoderLayer_7`) on the threads of the anchors. When every cycle
+/// is one of them, `cutting` is a list of parts: its confidence drops below one half and the reason says why; where the
+/// numbers start again at least twice, the steps between are given instead.
+Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting);
 
 }  // namespace culprit::cycles

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "cycles/assemble.h"
 #include "cycles/cutting.h"
@@ -87,12 +88,30 @@ Found nothing(const Trace& trace) {
   return found;
 }
 
-/// Drops cycles that were not asked for; what lay in them lies in none.
-void select(Found& found, const FindOptions& options) {
-  if (!options.phase && options.skip == 0) return;
+/// "20 on 2 ranks: 18 decode, 2 prefill".
+std::string what_there_is(const std::vector<model::Cycle>& cycles) {
+  std::map<model::Phase, std::size_t> phases;
+  std::set<std::uint16_t> ranks;
+  for (const model::Cycle& c : cycles) {
+    ++phases[c.phase];
+    ranks.insert(c.rank);
+  }
+  std::string text = ranks.size() > 1 ? fmt::format("{} on {} ranks: ", cycles.size(), ranks.size()) : "";
+  const char* between = "";
+  for (const auto& [phase, n] : phases) {
+    text += fmt::format("{}{} {}", between, n, model::phase_name(phase));
+    between = ", ";
+  }
+  return text;
+}
+
+/// Drops cycles that were not asked for; what lay in them lies in none. Error: usage, when none is left.
+Status select(Found& found, const FindOptions& options) {
+  if ((!options.phase && options.skip == 0) || found.cycles.cycles.empty()) return {};
   std::vector<model::Cycle>& cycles = found.cycles.cycles;
   std::vector<std::uint32_t> place(cycles.size(), kNone);
   std::map<std::pair<std::uint16_t, std::uint32_t>, unsigned> seen;
+  const std::string all = what_there_is(cycles);
   std::uint32_t out = 0;
   for (std::uint32_t i = 0; i < cycles.size(); ++i) {
     const bool skipped = seen[{cycles[i].rank, cycles[i].process}]++ < options.skip;
@@ -101,12 +120,19 @@ void select(Found& found, const FindOptions& options) {
     if (out != i) cycles[out] = std::move(cycles[i]);
     ++out;
   }
+  if (out == 0)
+    return usage_error(
+        fmt::format("no cycle fits{}{}; there are {}",
+                    options.phase ? fmt::format(" --phase {}", model::phase_name(*options.phase)) : "",
+                    options.skip > 0 ? fmt::format(" --skip {} (of every rank)", options.skip) : "", all),
+        "`culprit cycles` without these options lists them");
   if (out < cycles.size())
     found.cycles.notes.push_back(
         fmt::format("{} of {} cycles were left out as asked", cycles.size() - out, cycles.size()));
   cycles.resize(out);
   for (std::uint32_t& c : found.cycle_of_slice)
     if (c != kNone) c = place[c];
+  return {};
 }
 
 }  // namespace
@@ -118,11 +144,14 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     if (!cutting)
       return usage_error(fmt::format("no slice is called '{}'", options.anchor),
                          "give the name of a marker or function in the trace; without --anchor one is chosen");
+    cutting = doubt_parts(trace, order, std::move(*cutting));
   } else {
     cutting = cut(trace, order, options);
+    if (cutting && !(options.ignore_markers && options.ignore_host_functions))
+      cutting = doubt_parts(trace, order, std::move(*cutting));
   }
   Found found = cutting ? assemble(trace, order, *cutting) : nothing(trace);
-  select(found, options);
+  if (Status status = select(found, options); !status) return status.error();
   return found;
 }
 

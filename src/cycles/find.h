@@ -34,7 +34,8 @@ struct Found {
 };
 
 /// Finds cycles. Never fails for what a trace holds: without repetition the method is none and the reason says why.
-/// Errors: usage, when `options.anchor` names nothing that occurs in the trace. Time linear in slices apart from
+/// Errors: usage, when `options.anchor` names nothing that occurs in the trace, or there are cycles and none of them is
+/// of `options.phase` and behind `options.skip`. Time linear in slices apart from
 /// sorting candidates; about 8 bytes per slice while it runs.
 Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const FindOptions& options);
 

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
 #include "cycles/cutting.h"
 #include "cycles/name_hints.h"
+#include "cycles/windows.h"
 
 namespace culprit::cycles {
 
@@ -17,7 +20,7 @@ struct Track1 {
   TrackId track = kNone;
   std::vector<Cut> cuts;
   Ns total = 0;
-  Ns reach = 0;  // end of what was taken so far
+  Ns reach = std::numeric_limits<Ns>::min();  // end of what was taken so far
 };
 
 /// The same family on all tracks.
@@ -79,7 +82,7 @@ Judged judge(const Trace& trace, const Family& family, const std::vector<std::ve
   for (const auto& rank : launches) all += rank.size();
   for (const Lane& lane : j.lanes) {
     j.most = std::max(j.most, lane.cuts.size());
-    Ns end = 0;
+    Ns end = std::numeric_limits<Ns>::min();
     for (std::size_t i = 0; i < lane.cuts.size(); ++i) {
       const Cut& cut = lane.cuts[i];
       j.total += std::min<Ns>(cut.end - cut.begin, 1'000'000'000'000'000);
@@ -181,9 +184,10 @@ std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order
       cutting.reason = fmt::format("{} marker{} of this kind", best->most, best->most == 1 ? "" : "s");
     else
       cutting.reason = fmt::format(
-          "{} marker{} of this kind{}; {:.0f}% of the GPU launches lie between first and last", best->most,
+          "{} marker{} of this kind{}; {:.0f}% of the recorded GPU launches lie {}", best->most,
           best->most == 1 ? "" : "s",
-          best->numbered && best->numbers_rise && best->most > 1 ? ", numbered one by one" : "", best->coverage * 100);
+          best->numbered && best->numbers_rise && best->most > 1 ? ", numbered one by one" : "", best->coverage * 100,
+          best->most == 1 ? "in it" : "between begin of the first and end of the last");
     if (at_end) cutting.notes.emplace_back("the marker stands inside a step, not at its begin");
     if (best->numbers_repeat)
       cutting.notes.emplace_back("the numbers in the marker's name start again: it may be a part of a step");
@@ -194,32 +198,55 @@ std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order
   return std::nullopt;
 }
 
+namespace {
+
+/// The name with every run of digits as `placeholder`.
+std::string pattern_of(std::string_view name, char placeholder) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    if (name[i] < '0' || name[i] > '9') {
+      out += name[i++];
+      continue;
+    }
+    while (i < name.size() && name[i] >= '0' && name[i] <= '9') ++i;
+    out += placeholder;
+  }
+  return out;
+}
+
+/// How sure it is that what the user named comes once per step: by how regularly it comes. A part of a model comes as
+/// regularly as a step.
+double confidence_by_regularity(const std::vector<Lane>& lanes, std::string_view anchor) {
+  std::vector<double> away;
+  for (const Lane& lane : lanes) {
+    std::vector<Ns> periods;
+    for (std::size_t i = 0; i + 1 < lane.cuts.size(); ++i)
+      periods.push_back(lane.cuts[i + 1].begin - lane.cuts[i].begin);
+    if (periods.size() < 2) continue;
+    const auto usual = static_cast<double>(std::max<Ns>(1, middle_of(periods)));
+    for (const Ns p : periods) away.push_back(std::abs(static_cast<double>(p) - usual) / usual);
+  }
+  constexpr double kMost = 0.95;
+  constexpr double kFew = 0.5;   // two at most say nothing
+  constexpr double kPart = 0.3;  // layers are as regular as steps
+  const double confidence = away.empty() ? kFew : std::clamp(kMost - middle_of(std::move(away)), kPart, kMost);
+  return is_model_part(anchor) || numbered_part(anchor) ? std::min(confidence, kPart) : confidence;
+}
+
+}  // namespace
+
 std::optional<Cutting> cut_by_name(const Trace& trace, const SliceOrder& order, const std::string& anchor) {
   // The exact name first; when it does not occur, names that differ from it only in digits.
   std::vector<char> matches(trace.strings.size(), 0);
   bool exact = false;
   bool alike = false;
-  const bool digits = anchor.find_first_of("0123456789#") != std::string::npos;
-  const auto without_digits = [](std::string_view text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size();) {
-      if (text[i] >= '0' && text[i] <= '9') {
-        while (i < text.size() && text[i] >= '0' && text[i] <= '9') ++i;
-        out += '0';
-      } else {
-        out += text[i++];
-      }
-    }
-    return out;
-  };
-  const std::string folded = without_digits(anchor);
+  const std::string pattern = pattern_of(anchor, 'N');
   for (std::size_t n = 0; n < trace.strings.size(); ++n) {
     const std::string_view name = trace.strings[static_cast<StringId>(n)];
     if (name == anchor) {
       matches[n] = 1;
       exact = true;
-    } else if ((digits && without_digits(name) == folded) || marker_family(name) == anchor ||
-               (anchor == "ProfilerStep#N" && name.starts_with("ProfilerStep#"))) {
+    } else if (pattern_of(name, 'N') == pattern || pattern_of(name, '#') == anchor || marker_family(name) == pattern) {
       matches[n] = 2;
       alike = true;
     }
@@ -247,9 +274,11 @@ std::optional<Cutting> cut_by_name(const Trace& trace, const SliceOrder& order, 
     cutting.anchor = anchor;
     cutting.device_time = on_gpu;
     cutting.lanes = lanes_of(trace, family);
-    cutting.period_confidence = 0.95;
-    cutting.phase_confidence = 0.95;
-    cutting.reason = fmt::format("the anchor was given; it occurs {} times", cutting.most());
+    cutting.given = true;
+    cutting.period_confidence = confidence_by_regularity(cutting.lanes, anchor);
+    cutting.phase_confidence = 1;
+    cutting.reason = fmt::format("the anchor was given by the user; it occurs {} time{}", cutting.most(),
+                                 cutting.most() == 1 ? "" : "s");
     return cutting;
   }
   return std::nullopt;

@@ -86,7 +86,7 @@ std::string marker_family(std::string_view name) {
   for (std::size_t i = 0; i < rest.size();) {
     if (is_digit(rest[i])) {
       while (i < rest.size() && is_digit(rest[i])) ++i;
-      out += '#';
+      out += 'N';
       continue;
     }
     if (i == 0 || !is_letter(rest[i - 1])) {
@@ -140,6 +140,8 @@ MarkerRank marker_rank(std::string_view name) {
     return MarkerRank::step_word;
   if (has_any(text, {"forward_step", "train_step", "training_step", "run_batch", "execute_model"}))
     return MarkerRank::step_word;
+  // Operators and autograd functions that PyTorch writes as NVTX ranges.
+  if (has_any(text, {", op_id = ", ", seq = "})) return MarkerRank::denied;
   return MarkerRank::unknown;
 }
 
@@ -254,8 +256,8 @@ std::uint8_t phase_hint_of_kernel(std::string_view name) {
   if (has_any(text, {"splitkv", "paged_attention", "decode_attention", "batchdecode", "decode_kernel", "mmha",
                      "_fwd_kernel_stage1", "_fwd_grouped_kernel_stage1", "unified_attention_2d_decode", "flash_mla"}))
     return kHintDecode;
-  if (has_any(text, {"flash_fwd_kernel", "prefill", "context_attention", "fmha_v2", "fmhafwd", "_extend_"}))
-    return kHintPrefill;
+  if (has_any(text, {"prefill", "context_attention", "_extend_"})) return kHintPrefill;
+  if (has_any(text, {"flash_fwd_kernel", "fmha_v2", "fmhafwd"})) return kHintQueries;
   return 0;
 }
 
@@ -268,6 +270,25 @@ std::uint8_t phase_hint_of_host(std::string_view name) {
   if (has_any_word(text, {"forward_decode", "run_decode", "decode_forward"}) || has_any(text, {"): decode_step"}))
     return kHintDecode;
   return 0;
+}
+
+std::optional<NumberedPart> numbered_part(std::string_view name) {
+  const std::string text = folded(name);
+  for (const std::string_view word : {"layers", "layer", "blocks", "block"})
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      std::size_t digit = at + word.size();
+      if (digit < text.size() && std::string_view("._ #-[").find(text[digit]) != std::string_view::npos) ++digit;
+      const std::int64_t number = number_at(text, digit);
+      if (number < 0) continue;
+      NumberedPart part{{}, number};
+      for (std::size_t i = 0; i < text.size(); ++i)
+        if (!is_digit(name[i]))
+          part.family += name[i];
+        else if (i == 0 || !is_digit(name[i - 1]))
+          part.family += 'N';
+      return part;
+    }
+  return std::nullopt;
 }
 
 bool is_denied_function(std::string_view name) {

@@ -10,9 +10,9 @@
 
 namespace culprit::cycles {
 
-/// The name with every run of digits as '#', words of a phase (prefill, decode, extend, ...) as '~', and a bracketed
+/// The name with every run of digits as 'N', words of a phase (prefill, decode, extend, ...) as '~', and a bracketed
 /// tail cut off, so that the markers of one loop share a family: "step[DECODE bs=3]" -> "step[", "iteration 5" ->
-/// "iteration #".
+/// "iteration N".
 std::string marker_family(std::string_view name);
 
 /// How much a family looks like the marker of a step.
@@ -47,9 +47,18 @@ inline bool ends_step(Role r) {
 }
 
 /// Bits: what the presence of a name in a cycle says about its phase.
-enum PhaseHint : std::uint8_t { kHintPrefill = 1, kHintDecode = 2, kHintTrain = 4 };
+/// `kHintQueries`: attention of many queries at once. Prefill in a server of a language model; every forward pass of
+/// other models (diffusion, vision) has it, too.
+enum PhaseHint : std::uint8_t { kHintPrefill = 1, kHintDecode = 2, kHintTrain = 4, kHintQueries = 8 };
 std::uint8_t phase_hint_of_kernel(std::string_view name);
 std::uint8_t phase_hint_of_host(std::string_view name);
+
+/// One of numbered siblings of a model: "FSDP::pre_forward (blocks.7.mlp), op_id = 12", "DecoderLayer_7", "layers.7".
+struct NumberedPart {
+  std::string family;  ///< the name with every run of digits as 'N'
+  std::int64_t number = 0;
+};
+std::optional<NumberedPart> numbered_part(std::string_view name);
 
 /// Functions that never delimit cycles: wrappers, and waits for requests or threads.
 bool is_denied_function(std::string_view name);

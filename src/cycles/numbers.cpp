@@ -1,22 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 
 #include "cycles/draft.h"
 #include "cycles/name_hints.h"
+#include "cycles/windows.h"
 
 namespace culprit::cycles {
 
 namespace {
 
-struct Collective {
-  Ns end = 0;
-  std::int64_t cycle = 0;  // place in its lane
-};
-/// By communicator, or name where the trace does not tell communicators apart.
-using Collectives = std::map<std::pair<StringId, StringId>, std::vector<Collective>>;
+/// Ends of the last collective of every cycle of a lane, by communicator, or name where the trace does not tell
+/// communicators apart. The last one, because a recording that begins inside a step lacks the first.
+using Collectives = std::map<std::pair<StringId, StringId>, std::map<std::int64_t, Ns>>;
 
 std::vector<Collectives> collectives_of(const Trace& trace, const Draft& draft) {
   std::vector<std::uint32_t> lane_of(draft.cycles.size(), 0);
@@ -33,37 +32,96 @@ std::vector<Collectives> collectives_of(const Trace& trace, const Draft& draft) 
     if (known[s.name] == 0) continue;
     const StringId group = s.extra == kNone ? 0 : trace.extras[s.extra].group;
     const std::uint32_t l = lane_of[c];
-    out[l][{group, s.name}].push_back({s.end(), static_cast<std::int64_t>(c) - draft.lanes[l].first});
+    const auto cycle = static_cast<std::int64_t>(c) - draft.lanes[l].first;
+    const auto [at, fresh] = out[l][{group, group == 0 ? s.name : StringId{0}}].try_emplace(cycle, s.end());
+    if (!fresh) at->second = std::max(at->second, s.end());
   }
-  for (Collectives& lane : out)
-    for (auto& [key, list] : lane) std::ranges::sort(list, {}, &Collective::end);
   return out;
 }
 
-/// How many cycles lane `other` began before `first`, by what cycle each finds the same collective in; all ranks leave
-/// a collective at the same time. nullopt when they share none or disagree with themselves.
-std::optional<std::int64_t> offset_of(const Collectives& first, const Collectives& other) {
-  std::map<std::int64_t, std::uint64_t> votes;
-  std::uint64_t all = 0;
-  for (const auto& [key, list] : other) {
-    const auto at = first.find(key);
-    if (at == first.end()) continue;
-    const std::vector<Collective>& base = at->second;
-    std::size_t k = 0;
-    for (const Collective& c : list) {
-      while (k + 1 < base.size() && std::abs(base[k + 1].end - c.end) <= std::abs(base[k].end - c.end)) ++k;
-      ++votes[base[k].cycle - c.cycle];
-      ++all;
-    }
+constexpr std::int64_t kMostShift = 64;  // ranks that began further apart are looked for where the clock says
+
+/// How well two lanes fit when cycle i of the one is cycle i + shift of the other.
+struct Fit {
+  std::int64_t shift = 0;
+  Ns offset = 0;  ///< clock of the other minus clock of the first
+  Ns spread = 0;  ///< of the offset over the cycles
+  std::size_t pairs = 0;
+};
+
+std::optional<Fit> fit_of(const Collectives& first, const Collectives& other, std::int64_t shift) {
+  std::vector<Ns> differences;
+  for (const auto& [key, ends] : other) {
+    const auto base = first.find(key);
+    if (base == first.end()) continue;
+    for (const auto& [cycle, end] : ends)
+      if (const auto at = base->second.find(cycle + shift); at != base->second.end())
+        differences.push_back(end - at->second);
   }
-  std::optional<std::int64_t> best;
-  std::uint64_t most = 0;
-  for (const auto& [offset, count] : votes)
-    if (count > most) {
-      most = count;
-      best = offset;
+  if (differences.empty()) return std::nullopt;
+  Fit fit{shift, middle_of(differences), 0, differences.size()};
+  for (Ns& d : differences) d = std::abs(d - fit.offset);
+  fit.spread = middle_of(std::move(differences));
+  return fit;
+}
+
+struct Alignment {
+  std::int64_t shift = 0;  ///< cycles that the other lane began after the first
+  Ns offset = 0;           ///< of its clock
+  std::size_t cycles = 0;  ///< that are compared
+};
+
+/// The shift at which the clocks agree best, by the middle one of the other lane's collectives.
+std::optional<std::int64_t> shift_by_clock(const Collectives& first, const Collectives& other) {
+  for (const auto& [key, ends] : other) {
+    const auto base = first.find(key);
+    if (base == first.end() || ends.empty()) continue;
+    const auto& [cycle, end] = *std::next(ends.begin(), static_cast<std::ptrdiff_t>(ends.size() / 2));
+    const auto nearest =
+        std::ranges::min_element(base->second, {}, [end](const auto& e) { return std::abs(e.second - end); });
+    return nearest->first - cycle;
+  }
+  return std::nullopt;
+}
+
+/// Which cycles of two lanes share their collectives. All ranks leave a collective together, so at the right shift the
+/// ends differ by the offset of the clocks alone, equally in every cycle: that decides where steps differ in length.
+/// Where they do not, every shift fits, and the one for which the clocks agree is taken. nullopt when neither tells.
+std::optional<Alignment> align(const Collectives& first, const Collectives& other, std::int64_t cycles_of_first,
+                               std::int64_t cycles_of_other, Ns period) {
+  std::vector<Fit> fits;
+  const std::int64_t from = std::max(-kMostShift, 1 - cycles_of_other);
+  const std::int64_t to = std::min(kMostShift, cycles_of_first - 1);
+  std::vector<std::int64_t> shifts;
+  for (std::int64_t shift = from; shift <= to; ++shift) shifts.push_back(shift);
+  if (const auto clock = shift_by_clock(first, other); clock && (*clock < from || *clock > to))
+    shifts.push_back(*clock);
+  std::size_t most = 0;
+  for (const std::int64_t shift : shifts)
+    if (const std::optional<Fit> fit = fit_of(first, other, shift)) {
+      fits.push_back(*fit);
+      most = std::max(most, fit->pairs);
     }
-  return most * 5 >= all * 3 ? best : std::nullopt;
+  // Few pairs agree by chance; half of what can overlap do not.
+  std::erase_if(fits, [&](const Fit& fit) { return fit.pairs * 2 < most || (most >= 3 && fit.pairs < 3); });
+  if (fits.empty()) return std::nullopt;
+  const auto steadiest = std::ranges::min_element(fits, {}, &Fit::spread);
+  const auto nearest = std::ranges::min_element(fits, {}, [](const Fit& f) { return std::abs(f.offset); });
+  const auto result = [](const Fit& fit) { return Alignment{fit.shift, fit.offset, fit.pairs}; };
+  constexpr Ns kNoise = 2000;  // rounding of the times
+  const auto rivals = std::ranges::count_if(
+      fits, [&](const Fit& fit) { return fit.spread <= std::max(steadiest->spread * 3, kNoise); });
+  if (rivals == 1 && steadiest->pairs >= 3) return result(*steadiest);
+  if (std::abs(nearest->offset) * 10 <= period) return result(*nearest);
+  return std::nullopt;
+}
+
+constexpr Ns kWorthSaying = 1'000'000;
+
+Ns usual_period(const Draft& draft) {
+  std::vector<Ns> periods;
+  for (const model::Cycle& c : draft.cycles) periods.push_back(c.period);
+  return periods.empty() ? 0 : middle_of(std::move(periods));
 }
 
 }  // namespace
@@ -85,14 +143,21 @@ void number_cycles(const Trace& trace, Draft& draft, std::vector<std::string>& n
     } else {
       const std::vector<Collectives> collectives = collectives_of(trace, draft);
       for (std::size_t l = 1; l < draft.lanes.size(); ++l) {
-        const std::optional<std::int64_t> offset = offset_of(collectives[0], collectives[l]);
-        shift[l] = offset.value_or(0);
-        if (!offset)
+        const std::optional<Alignment> alignment =
+            align(collectives[0], collectives[l], draft.lanes[0].size(), draft.lanes[l].size(), usual_period(draft));
+        shift[l] = alignment ? alignment->shift : 0;
+        const std::uint16_t mine = draft.lanes[l].lane->rank;
+        const std::uint16_t theirs = draft.lanes[0].lane->rank;
+        if (!alignment)
           notes.push_back(
               fmt::format("rank {} shares no collectives with rank {} that tell which cycles belong together: counted "
-                          "from the first "
-                          "of each",
-                          draft.lanes[l].lane->rank, draft.lanes[0].lane->rank));
+                          "from the first of each",
+                          mine, theirs));
+        else if (std::abs(alignment->offset) >= kWorthSaying)
+          notes.push_back(
+              fmt::format("the clock of rank {} is {} {} that of rank {}, by the ends of {} shared collectives", mine,
+                          format_duration(std::abs(alignment->offset)), alignment->offset > 0 ? "ahead of" : "behind",
+                          theirs, alignment->cycles));
       }
     }
   }

@@ -10,17 +10,18 @@ namespace culprit::cycles {
 namespace {
 
 struct Evidence {
-  std::array<std::uint32_t, 3> host{};  // prefill, decode, train
-  std::array<std::uint32_t, 3> kernel{};
+  std::array<std::uint32_t, 4> host{};  // prefill, decode, train, attention of many queries
+  std::array<std::uint32_t, 4> kernel{};
 };
 
-model::Phase decide(const Evidence& e, std::uint64_t operations) {
+/// `serves`: something in the run tells that a language model is served, so attention of many queries is prefill.
+model::Phase decide(const Evidence& e, std::uint64_t operations, bool serves) {
   using enum model::Phase;
   if (e.host[2] > 0 || std::uint64_t{e.kernel[2]} * 50 >= std::max<std::uint64_t>(operations, 1)) return train_step;
   if (e.host[0] > 0 && e.host[1] > 0) return mixed;
   if (e.host[0] > 0) return prefill;
   if (e.host[1] > 0) return decode;
-  const std::uint32_t p = e.kernel[0];
+  const std::uint32_t p = e.kernel[0] + (serves ? e.kernel[3] : 0);
   const std::uint32_t d = e.kernel[1];
   if (p == 0 && d == 0) return other;
   if (std::min(p, d) * 10 >= p + d) return mixed;
@@ -62,8 +63,20 @@ void find_phases(const Trace& trace, const Cutting&, Draft& draft) {
     auto& counts = gpu ? evidence[c].kernel : evidence[c].host;
     for (std::size_t b = 0; b < counts.size(); ++b) counts[b] += static_cast<unsigned>(hint) >> b & 1U;
   }
-  for (std::size_t c = 0; c < draft.cycles.size(); ++c)
-    if (draft.cycles[c].phase == model::Phase::other) draft.cycles[c].phase = decide(evidence[c], draft.operations[c]);
+  bool serves = false;
+  for (std::size_t c = 0; c < draft.cycles.size(); ++c) {
+    const Evidence& e = evidence[c];
+    const model::Phase stated = draft.cycles[c].phase;
+    serves = serves || e.host[0] + e.host[1] + e.kernel[0] + e.kernel[1] > 0 || stated == model::Phase::prefill ||
+             stated == model::Phase::decode || stated == model::Phase::mixed;
+  }
+  for (std::size_t c = 0; c < draft.cycles.size(); ++c) {
+    model::Cycle& cycle = draft.cycles[c];
+    if (cycle.phase != model::Phase::other) continue;
+    const Evidence& e = evidence[c];
+    cycle.phase = decide(e, draft.operations[c], serves);
+    cycle.phase_guessed = cycle.phase != model::Phase::other && e.host[0] + e.host[1] + e.host[2] == 0;
+  }
 }
 
 void mark_edges(Draft& draft) {

@@ -27,6 +27,7 @@ constexpr std::size_t kLeadersPerCount = 6;
 constexpr std::size_t kMaxLeaders = 400;
 constexpr std::size_t kMaxMembers = 64;
 constexpr double kAlternates = 0.88;
+constexpr double kMayBeLayer = 0.45;
 constexpr double kWholeSteps = 50;  // a recording fits whole steps by chance in about one of so many cases
 
 struct Member {
@@ -44,9 +45,12 @@ struct TokenClass {
   double alternation = 0;
   double extent = 0;      // share of the operations it spans
   bool ends = false;      // something that ends a step is among them
+  bool firm = false;      // sampling, loss or an optimizer is: a layer may copy and look up, but does none of these
+  bool embeds = false;    // an embedding or a lookup that looks like one is
   bool backward = false;  // something of a backward pass is
   bool regular = false;   // most occurrences of the leader are equally far apart
   bool nested = false;    // a finer class repeats inside it
+  bool enclosed = false;  // a longer regular repetition holds it a fixed number of times
 };
 
 double weight_of(Role role) {
@@ -119,6 +123,8 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
     if (!seen[static_cast<std::size_t>(kind)]) c.roles += weight_of(kind);
     seen[static_cast<std::size_t>(kind)] = true;
     c.ends = c.ends || ends_step(kind) || kind == Role::loss;
+    c.firm = c.firm || kind == Role::sampling || kind == Role::loss || kind == Role::optimizer;
+    c.embeds = c.embeds || kind == Role::embedding;
     c.backward = c.backward || tokens[t].backward;
   }
   c.alternation = sum / static_cast<double>(c.members.size());
@@ -433,11 +439,30 @@ struct Choice {
   TokenClass step;
 };
 
-/// Keeps `step` in `choice` and notes whether a finer class repeats inside it: then it is no innermost repetition.
+/// Whether the leader of `inner` occurs equally often, and at least twice, in most intervals of the leader of `outer`.
+bool encloses(const Token& outer, const Token& inner) {
+  std::map<std::size_t, std::size_t> times;
+  std::size_t k = 0;
+  for (std::size_t i = 0; i + 1 < outer.at.size(); ++i) {
+    while (k < inner.at.size() && inner.at[k] < outer.at[i]) ++k;
+    const std::size_t first = k;
+    while (k < inner.at.size() && inner.at[k] < outer.at[i + 1]) ++k;
+    ++times[k - first];
+  }
+  return std::ranges::any_of(times,
+                             [&](const auto& t) { return t.first >= 2 && t.second * 5 >= (outer.at.size() - 1) * 4; });
+}
+
+/// Keeps `step` in `choice` and notes whether a finer class repeats inside it (then it is no innermost repetition), and
+/// whether it repeats inside a longer one.
 void mark_nested(const std::vector<TokenClass>& classes, const TokenClass& step, Choice& choice) {
   choice.step = step;
-  for (const TokenClass& c : classes)
-    if (c.count >= step.count * 3 && c.names >= 2 && c.regular && c.extent > 0.6) choice.step.nested = true;
+  for (const TokenClass& c : classes) {
+    if (c.names < 2 || !c.regular || c.extent <= 0.6) continue;
+    if (c.count >= step.count * 3) choice.step.nested = true;
+    if (c.count * 2 <= step.count && encloses(choice.tokens[c.leader], choice.tokens[step.leader]))
+      choice.step.enclosed = true;
+  }
 }
 
 std::optional<Choice> find_step(const std::vector<Operation>& list) {
@@ -514,8 +539,11 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
 
   const Slice& first = trace.slices[cutting.lanes.front().cuts.empty() ? 0 : list[walk(list, wheel).front()].slice];
   cutting.anchor = fmt::format("launches from \"{}\"", trace.name(first));
-  const bool known = step.roles >= 4 && step.ends;
-  double period = known && step.roles >= 8                                        ? 0.97
+  const bool once = step.roles >= 4 && step.ends;
+  // Layers may copy to and from the host and look rows up; only what no layer does makes a step of it.
+  const bool known = once && (step.firm || (step.embeds && !step.enclosed));
+  double period = once && !known                                                  ? kMayBeLayer
+                  : known && step.roles >= 8                                      ? 0.97
                   : known && step.roles >= 6                                      ? 0.93
                   : known || (step.backward && step.regular && step.extent > 0.9) ? 0.85
                   : step.roles >= 4 || step.nested                                ? 0.5
@@ -529,13 +557,15 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace) {
   if (wheel.gap_ratio < 1.2 && !wheel.fits_recording) phase -= 0.15;
   cutting.phase_confidence = std::clamp(std::min(phase, cutting.period_confidence), 0.05, 0.95);
   cutting.reason = fmt::format(
-      "{} things repeat together {} times, about {:.0f} GPU operations apart{}; a cycle begins where the launch gap is "
+      "{} things repeat together {} times, about {:.0f} GPU operations apart{}{}; a cycle begins where the launch gap "
+      "is "
       "largest{}",
       step.members.size(), step.count, wheel.median_length,
       known ? ", among them what a step does only once (input, loss, sampling, optimizer, copies to the host)"
-      : step.backward && step.regular && step.extent > 0.9
-          ? ", a backward pass among them, and fill the recording"
-          : ", but nothing among them tells a step from a part of one, such as a layer",
+      : step.backward && step.regular && step.extent > 0.9 ? ", a backward pass among them, and fill the recording"
+      : once ? ", copies to and from the host among them, but no sampling, loss or optimizer: layers may copy, too"
+             : ", but nothing among them tells a step from a part of one, such as a layer",
+      step.enclosed && !step.firm ? "; a longer repetition holds them a fixed number of times" : "",
       wheel.clear_begin ? ", where input begins or output ends" : "; a sequence alone has no natural beginning");
   return cutting;
 }

@@ -14,6 +14,7 @@
 #include "formats/io/input.h"
 #include "formats/kineto/reader.h"
 #include "formats/nsys_sqlite/reader.h"
+#include "formats/perfetto/reader.h"
 #include "formats/registry.h"
 #include "trace/builder.h"
 
@@ -46,6 +47,8 @@ Result<Trace> load_file(const std::string& path, unsigned workers, const Progres
   switch (format) {
     case Format::kineto:
       return kineto::read(std::move(*input), {.workers = workers, .progress = progress});
+    case Format::perfetto:
+      return culprit::perfetto::read(std::move(*input), progress);
     case Format::nsys_sqlite:
       return load_database(*input, path, progress);
     case Format::nsys_report: {

@@ -163,6 +163,7 @@ Result<std::optional<KernelData>> load_tables(const std::string& path) {
     }
     case Format::kineto:
     case Format::nsys_sqlite:
+    case Format::perfetto:
     case Format::nsys_report:
     case Format::unknown:
       break;

@@ -7,6 +7,7 @@
 #include "formats/kineto/reader.h"
 #include "formats/ncu_csv/ncu_csv.h"
 #include "formats/nsys_sqlite/reader.h"
+#include "formats/perfetto/reader.h"
 
 namespace culprit::formats {
 
@@ -21,8 +22,9 @@ struct Entry {
 bool looks_like_ncu_report(std::string_view start) { return start.starts_with(std::string_view("NVR\0", 4)); }
 
 // Tables stand before JSON: program output in front of them may begin with a bracket.
-constexpr std::array<Entry, 6> kEntries = {{
+constexpr std::array<Entry, 7> kEntries = {{
     {Format::nsys_sqlite, "SQLite database", nsys_sqlite::looks_like},
+    {Format::perfetto, "Perfetto trace", culprit::perfetto::looks_like},
     {Format::ncu_report, "Nsight Compute report", looks_like_ncu_report},
     {Format::ncu_csv, "Nsight Compute CSV", ncu_csv::looks_like},
     {Format::launch_log, "kernel launch log", kernel_text::looks_like_launch_log},
@@ -46,7 +48,9 @@ Format detect(std::string_view start, std::string_view path) {
 }
 
 std::string_view known_formats() {
-  return "expected a JSON trace of the PyTorch profiler (plain, .gz or .zst), an SQLite export of Nsight Systems, "
+  return "expected a JSON trace of the PyTorch profiler (plain, .gz or .zst), a recording or another Perfetto trace, "
+         "an "
+         "SQLite export of Nsight Systems, "
          "Nsight Compute CSV, a kernel launch log or a profiler's table";
 }
 

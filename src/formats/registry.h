@@ -14,6 +14,7 @@ enum class Format : std::uint8_t {
   launch_log,     ///< text: one line per kernel launch
   summary_table,  ///< text: a profiler's table with one row per name
   nsys_report,    ///< Nsight Systems' own file
+  perfetto,       ///< Perfetto protobuf: recordings
   ncu_report,     ///< Nsight Compute's own file
 };
 

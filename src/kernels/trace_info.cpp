@@ -7,8 +7,11 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "kernels/busy.h"
 #include "kernels/saturating.h"
+#include "kernels/sched_info.h"
 
 namespace culprit::kernels {
 
@@ -55,14 +58,20 @@ void add_structure(const Trace& trace, model::TraceInfo& info) {
   }
   for (const Rank& r : trace.ranks)
     info.ranks.push_back({r.path, r.host, r.backend, r.schema, r.rank, r.world_size, r.input_bytes, r.text_bytes,
-                          r.events, r.format, r.unread_tables});
+                          r.events, r.format, r.unread_tables, r.metadata});
   for (const CounterSeries& series : trace.counters) {
-    model::CounterInfo counter{std::string(trace.strings[series.name]), series.samples.size(), 0, 0};
+    model::CounterInfo counter{std::string(trace.strings[series.name]), series.samples.size()};
     if (!series.samples.empty()) {
       const auto [low, high] = std::ranges::minmax(series.samples, {}, &CounterSample::value);
       counter.min = low.value;
       counter.max = high.value;
+      double sum = 0;
+      for (const CounterSample& sample : series.samples) sum += sample.value;
+      counter.mean = sum / static_cast<double>(series.samples.size());
     }
+    counter.unit = trace.strings[series.unit];
+    if (const Process& process = trace.processes[series.process]; series.unit != 0 && process.pid >= 0)
+      counter.of = fmt::format("{} ({})", trace.strings[process.name], process.pid);
     info.counters.push_back(std::move(counter));
   }
   for (const Flow& flow : trace.flows) {
@@ -203,6 +212,7 @@ model::TraceInfo trace_info(const Trace& trace) {
                            [](const model::CategoryInfo& c) { return c.slices.sum; });
   add_markers(trace, annotations, info);
   add_gpu(trace, info);
+  info.sched = sched_info(trace);
   return info;
 }
 

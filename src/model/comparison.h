@@ -32,6 +32,32 @@ struct ComparisonSide {
   std::uint64_t rows_no_name = 0;    ///< of these left out because the function has no name
 };
 
+/// What the change of a row comes from; only where both sides are traces.
+enum class RowMark : std::uint8_t {
+  none,
+  cycle_grew,    ///< the share fell because the cycle grew; the function took as long as before
+  cycle_shrank,  ///< the share rose because the cycle shrank
+  added,         ///< the baseline has no such function
+  gone,          ///< the candidate has none
+};
+
+/// What became of the cycle time.
+enum class Outcome : std::uint8_t { inconclusive, regression, improvement, no_change };
+
+/// Cycle times of one phase, and what follows from them. Changes are relative: 0.1 is 10 % longer.
+struct CycleTimeOutcome {
+  Phase phase = Phase::other;
+  Outcome outcome = Outcome::inconclusive;
+  double change = kNoNumber;  ///< of the geometric mean
+  double low = kNoNumber;     ///< 95 % interval; none with too few cycles
+  double high = kNoNumber;
+  double smallest_seen = kNoNumber;  ///< smallest regression that these cycles could have shown
+  double tolerance = 0;
+  double between = 0;  ///< assumed spread between recordings of the same
+  std::array<std::size_t, 2> cycles{};
+  std::array<double, 2> effective{};  ///< number of independent cycles
+};
+
 /// One (function, metric, device) with the reference's statistics. Percent and the reference's scaled units, as printed
 /// there.
 struct SuspicionRow {
@@ -50,6 +76,7 @@ struct SuspicionRow {
   double z_log_mu = 0;
   std::optional<double> p_mu;
   std::optional<double> u_mu;
+  RowMark mark = RowMark::none;
 };
 
 /// A (function, device) with a high score, and the resources that moved with it: indices into Comparison::rows.
@@ -87,6 +114,8 @@ struct Unpaired {
 /// All comparisons of one invocation, with what was left out.
 struct ComparisonSet {
   std::vector<Comparison> comparisons;
+  std::optional<Outcome> outcome;             ///< of all phases together; only of traces
+  std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
   std::vector<Unpaired> unpaired;
   std::vector<InputReport> inputs;  ///< one per file read
   std::vector<std::string> notes;

@@ -49,6 +49,7 @@ struct Cycle {
   std::uint16_t rank = 0;              ///< row of the trace's ranks
   std::uint32_t process = 0xffffffff;  ///< row of the trace's processes, or none
   Phase phase = Phase::other;
+  bool phase_guessed = false;  ///< from the names of kernels alone
   Workload workload;
   Ns begin = 0;       ///< of the host window; without host data of the first GPU operation
   Ns period = 0;      ///< to the begin of the next cycle; of the last cycle: to the end of its span
@@ -64,6 +65,7 @@ struct Cycle {
 struct Cycles {
   CycleMethod method = CycleMethod::none;
   std::string anchor;              ///< name of what delimits the cycles, or a description of the sequence
+  bool anchor_given = false;       ///< by the user: where a step begins is no question, what one is may be
   double period_confidence = 0;    ///< that a cycle is one step, not a part or a multiple of one
   double phase_confidence = 0;     ///< that a step begins where the cycle begins
   std::string reason;              ///< one sentence for people

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/units.h"
@@ -27,8 +28,38 @@ struct RankInfo {
   std::uint64_t input_bytes = 0;
   std::uint64_t text_bytes = 0;
   std::uint64_t events = 0;
-  std::string format{};                      ///< "" for JSON
-  std::vector<std::string> unread_tables{};  ///< databases: tables that were not read
+  std::string format{};                                         ///< "" for JSON
+  std::vector<std::string> unread_tables{};                     ///< databases: tables that were not read
+  std::vector<std::pair<std::string, std::string>> metadata{};  ///< recordings: facts by key, sorted
+};
+
+/// One other thread and how much it had to do with this one.
+struct PeerInfo {
+  std::string name;
+  std::int64_t tid = 0;
+  std::uint64_t count = 0;
+  Ns time = 0;
+};
+
+/// What the scheduler did with one thread. Times are sums over the recording.
+struct ThreadSchedInfo {
+  std::int64_t rank = -1;
+  std::int64_t pid = -1;
+  std::string process;
+  std::int64_t tid = -1;
+  std::string thread;
+  Ns on_cpu = 0;
+  Ns run_queue = 0;  ///< ready to run, no processor
+  Ns blocked = 0;    ///< asleep, uninterruptible sleep and stopped included
+  Ns uninterruptible = 0;
+  Ns stopped = 0;
+  std::uint64_t switches = 0;
+  std::uint64_t preemptions = 0;
+  std::uint64_t migrations = 0;
+  std::uint64_t wakeups = 0;
+  std::vector<std::pair<std::string, CountAndSum>> blocked_in;  ///< by reason, longest first; known for long ones only
+  std::vector<PeerInfo> woken_by;
+  std::vector<PeerInfo> ran_instead;
 };
 
 struct DeviceInfo {
@@ -53,6 +84,9 @@ struct CounterInfo {
   std::uint64_t samples = 0;
   double min = 0;
   double max = 0;
+  double mean = 0;     ///< of the samples
+  std::string unit{};  ///< empty: the name has to say it
+  std::string of{};    ///< process, or empty
 };
 
 /// An annotation that repeats and could delimit cycles; digits of its name are shown as N.
@@ -109,6 +143,7 @@ struct TraceInfo {
   std::vector<DeviceInfo> devices;
   std::vector<CategoryInfo> categories;
   std::vector<CounterInfo> counters;
+  std::vector<ThreadSchedInfo> sched;  ///< longest on a processor first
   std::vector<MarkerInfo> markers;
   std::vector<LossCount> losses;
   std::uint64_t flows_host_to_device = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "profile/reference_types.h"
@@ -71,6 +72,27 @@ std::int64_t device_in_name(std::string_view name, std::string& rest) {
   return device;
 }
 
+/// A recording says the unit, in SI, and whose counter it is.
+void set_recorded(const Trace& trace, const CounterSeries& series, CounterMeaning& meaning) {
+  constexpr std::pair<std::string_view, Unit> kUnits[] = {
+      {"fraction", Unit::fraction},        {"Hz", Unit::hertz},        {"bytes", Unit::bytes},
+      {"bytes/s", Unit::bytes_per_second}, {"celsius", Unit::celsius}, {"W", Unit::watt}};
+  const auto* unit = std::ranges::find(kUnits, trace.strings[series.unit], &std::pair<std::string_view, Unit>::first);
+  meaning.metric = trace.strings[series.name];
+  meaning.unit = unit != std::end(kUnits) ? unit->second : Unit::plain;
+  meaning.to_si = 1;
+  meaning.place.clear();
+  const std::int64_t pid = trace.processes[series.process].pid;
+  if (pid > 0) meaning.pid = pid;
+}
+
+/// "host.cpu3.user": of one processor of many.
+bool is_of_one_cpu(std::string_view metric) {
+  constexpr std::string_view kCpu = "host.cpu";
+  return metric.starts_with(kCpu) && metric.size() > kCpu.size() && metric[kCpu.size()] >= '0' &&
+         metric[kCpu.size()] <= '9';
+}
+
 }  // namespace
 
 CounterMeaning meaning_of(const Trace& trace, const CounterSeries& series) {
@@ -97,6 +119,7 @@ CounterMeaning meaning_of(const Trace& trace, const CounterSeries& series) {
         meaning.metric.resize(dot);
         break;
       }
+  if (series.unit != 0) set_recorded(trace, series, meaning);
   meaning.clock = meaning.device >= 0 && (contains(small, "clock") || contains(small, "frequency"));
   return meaning;
 }
@@ -110,6 +133,7 @@ bool concerns(const CounterMeaning& meaning, std::string_view kind) {
     return meaning.device >= 0 && (contains(metric, "pcie") || contains(metric, "link"));
   if (meaning.device >= 0 || metric.starts_with("process_gpu")) return false;
   const bool memory = contains(metric, "mem_") || contains(metric, "memory");
+  if (is_of_one_cpu(metric)) return false;
   if (kind == "oncpu" || kind == "runq") return contains(metric, "cpu") || memory;
   if (kind == "syscall_memory") return memory;
   return kind == "syscall_file" && metric.starts_with("disk");

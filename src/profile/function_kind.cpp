@@ -11,10 +11,10 @@ namespace culprit {
 namespace {
 
 constexpr std::array<std::string_view, kFunctionKinds> kKindNames = {
-    "other",          "gpu_compute",     "gpu_comm",     "gpu_memcpy_h2d", "gpu_memcpy_d2h", "gpu_memcpy_d2d",
-    "gpu_memcpy_p2p", "gpu_memcpy",      "gpu_memset",   "gpu_annotation", "cuda_api",       "sync",
-    "cpu_op",         "annotation",      "python",       "oncpu",          "runq",           "syscall_memory",
-    "syscall_file",   "syscall_network", "syscall_wait", "syscall_other",  "overhead"};
+    "other",          "gpu_compute",  "gpu_comm",        "gpu_memcpy_h2d", "gpu_memcpy_d2h", "gpu_memcpy_d2d",
+    "gpu_memcpy_p2p", "gpu_memcpy",   "gpu_memset",      "gpu_annotation", "cuda_api",       "sync",
+    "cpu_op",         "annotation",   "python",          "oncpu",          "runq",           "blocked",
+    "syscall_memory", "syscall_file", "syscall_network", "syscall_wait",   "syscall_other",  "overhead"};
 
 constexpr std::array<std::string_view, kKernelFamilies> kFamilyNames = {
     "other",    "gemm",        "attention", "elementwise", "reduce",        "norm",          "softmax",

@@ -514,6 +514,9 @@ constexpr std::array kKindRows = std::to_array<KindRow>({
     // Scheduling and system calls, by name alone.
     {C::os_sched, K::runq, "^runq", {"runq"}},
     {C::os_sched, K::oncpu, "^oncpu", {"oncpu", "oncpu_4"}},
+    {C::os_sched, K::blocked, "^blocked", {"blocked", "blocked_uninterruptible"}},
+    {C::os_sched, K::blocked, "^stopped", {"stopped"}},
+    {C::syscall, K::blocked, "^blocked:", {"blocked:fsync", "blocked:page_fault"}},
     {C::syscall, K::syscall_memory, "mmap", {"mmap"}},
     {C::syscall, K::syscall_memory, "munmap", {"__x64_sys_munmap"}},
     {C::syscall, K::syscall_memory, "mprotect", {"mprotect"}},

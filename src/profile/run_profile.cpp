@@ -150,6 +150,7 @@ class Builder {
       out.begin = trace_.base_ns + cycle.begin;
       out.duration = cycle.period > 0 ? cycle.period : cycle.span_end - cycle.span_begin;
       out.phase = cycle.phase;
+      out.phase_guessed = cycle.phase_guessed;
       out.rank = static_cast<std::int32_t>(cycle.rank);
       if (cycle.process != kNone) out.pid = trace_.processes[cycle.process].pid;
       profile_.cycles.push_back(out);
@@ -185,6 +186,10 @@ class Builder {
       ++sum.count;
       sum.duration += slice.duration;
       if (slice.gpu != kNone && sum.exposed >= 0) sum.exposed += exposed[slice.gpu];
+      if (key.device >= 0) {
+        Ns& longest = longest_[{key.cycle, key.device}];
+        longest = std::max(longest, slice.duration);
+      }
       use_of_slice_[i] = it->second;
     }
   }
@@ -231,9 +236,14 @@ class Builder {
   }
 
   /// What a share is of: on a device its own window, which host and device cross at different times; else the period.
+  /// Work on side streams may lie outside the window of its cycle; a window that is shorter than one operation of the
+  /// cycle says nothing about shares, and the operation counts instead.
   [[nodiscard]] Ns window_of(const UseKey& key) const {
     for (const model::DeviceWindow& window : found_.cycles.cycles[found_row_[key.cycle]].devices)
-      if (window.device == key.device && key.device >= 0 && window.end > window.begin) return window.end - window.begin;
+      if (window.device == key.device && key.device >= 0 && window.end > window.begin) {
+        const auto longest = longest_.find({key.cycle, key.device});
+        return std::max(window.end - window.begin, longest == longest_.end() ? Ns{0} : longest->second);
+      }
     return profile_.cycles[key.cycle].duration;
   }
 
@@ -387,7 +397,8 @@ class Builder {
   std::vector<std::uint32_t> found_row_;     ///< by row of the profile's cycles
   std::vector<std::uint32_t> use_of_slice_;  ///< row of sums_
   std::vector<Sum> sums_;
-  std::vector<std::uint32_t> use_row_;  ///< by row of sums_
+  std::map<std::pair<std::uint32_t, std::int32_t>, Ns> longest_;  // operation, by row of the cycle and device
+  std::vector<std::uint32_t> use_row_;                            ///< by row of sums_
   std::vector<std::vector<Link>> links_;
   std::vector<Series> series_;
   tsl::hopscotch_map<UseKey, std::uint32_t, UseHash> use_ids_;

@@ -7,8 +7,10 @@
 #include <functional>
 #include <utility>
 
+#include "record/annotate/annotate.h"
 #include "record/environment/environment.h"
 #include "record/host/host.h"
+#include "record/nvtx/nvtx.h"
 #include "record/sched/sched.h"
 #include "record/syscalls/syscalls.h"
 
@@ -36,6 +38,8 @@ const std::vector<Entry>& entries() {
       {"syscalls", [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
       {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},
       {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_environment_collector(); }},
+      {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
+      {"annotate", [](Preset, const std::shared_ptr<bpf::Probes>&) { return annotate::make_annotate(); }},
   };
   return all;
 }

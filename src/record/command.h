@@ -15,7 +15,8 @@ class Command {
  public:
   /// Starts a process that waits. It keeps this process's standard files; `environment` ("NAME=value") is added to or
   /// replaces what it inherits. Errors: no process can be made.
-  static Result<Command> prepare(const std::vector<std::string>& arguments, const std::vector<std::string>& environment);
+  static Result<Command> prepare(const std::vector<std::string>& arguments,
+                                 const std::vector<std::string>& environment);
   Command(Command&& other) noexcept;
   Command& operator=(Command&&) = delete;
   /// A process that still waits ends; one that runs is left alone.

@@ -349,7 +349,19 @@ Recorder::~Recorder() {
   if (state_->begin != 0) static_cast<void>(state_->finish());
 }
 
-Status Recorder::start() { return state_->start(); }
+Status Recorder::start() {
+  Status status = state_->start();
+  if (status) return status;
+  // A file of a recording that never was is of no use to anybody.
+  const bool made = state_->writer.has_value();
+  for (std::size_t i = 0; i < state_->collects.size(); ++i)
+    if (state_->collects[i]) state_->set.collectors[i]->stop(*state_->session, monotonic_now());
+  state_->begin = 0;
+  state_->command.reset();
+  state_->writer.reset();
+  if (made) unlink(state_->options.output.c_str());
+  return status;
+}
 
 std::vector<CollectorSummary> Recorder::collectors() const {
   std::vector<CollectorSummary> all;

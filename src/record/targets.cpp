@@ -80,9 +80,7 @@ std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t 
   return threads;
 }
 
-bool Targets::contains(std::int64_t pid) const {
-  return std::ranges::find(list_, pid, &Target::pid) != list_.end();
-}
+bool Targets::contains(std::int64_t pid) const { return std::ranges::find(list_, pid, &Target::pid) != list_.end(); }
 
 void Targets::join(const ProcessStat& stat) {
   const Target target{stat.pid, stat.start_ticks};

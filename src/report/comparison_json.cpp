@@ -5,6 +5,7 @@
 
 #include "core/escape.h"
 #include "report/comparison_report.h"
+#include "report/comparison_text.h"
 
 namespace culprit::report {
 
@@ -101,6 +102,7 @@ void table_row(JsonText& json, const SuspicionRow& row, const StringTable& texts
   json.number("log_mu_z", row.z_log_mu);
   json.number("mu_p", row.p_mu.value_or(kNoNumber));
   json.number("mu_u_p", row.u_mu.value_or(kNoNumber));
+  if (row.mark != RowMark::none) json.text("mark", to_string(row.mark));
   json.close('}');
 }
 
@@ -139,6 +141,24 @@ void comparison_object(JsonText& json, const Comparison& comparison) {
   json.close('}');
 }
 
+void cycle_time_object(JsonText& json, const CycleTimeOutcome& o) {
+  json.open('{');
+  json.text("phase", phase_name(o.phase));
+  json.text("outcome", to_string(o.outcome));
+  json.number("change", o.change);
+  json.number("low", o.low);
+  json.number("high", o.high);
+  json.number("smallest_seen", o.smallest_seen);
+  json.number("tolerance", o.tolerance);
+  json.number("assumed_spread_between_recordings", o.between);
+  for (const std::size_t side : {0U, 1U}) {
+    const std::string name = side == 0 ? "baseline" : "candidate";
+    count(json, name + "_cycles", o.cycles[side]);
+    json.number(name + "_effective_cycles", o.effective[side]);
+  }
+  json.close('}');
+}
+
 void input_object(JsonText& json, const InputReport& input) {
   json.open('{');
   json.text("file", input.file);
@@ -166,6 +186,12 @@ std::string comparisons_json(const ComparisonSet& set) {
   JsonText json;
   json.open('{');
   json.text("score", "suspicion");
+  if (set.outcome) json.text("outcome", to_string(*set.outcome));
+  if (!set.cycle_times.empty()) {
+    json.open('[', "cycle_times");
+    for (const CycleTimeOutcome& o : set.cycle_times) cycle_time_object(json, o);
+    json.close(']');
+  }
   json.open('[', "comparisons");
   for (const Comparison& comparison : set.comparisons) comparison_object(json, comparison);
   json.close(']');

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -98,6 +99,36 @@ std::string comparison_title(const Comparison& comparison, const NameStyle& styl
              ? fmt::format("Strict Performance Comparison: {} (PID: {})", which, base.pid)
              : fmt::format("Cross Performance Comparison: {} (Normal PID:{} vs Abnormal PID:{})", which, base.pid,
                            candidate.pid);
+}
+
+std::string_view to_string(Outcome outcome) {
+  constexpr std::array<std::string_view, 4> kNames = {"inconclusive", "regression", "improvement", "no_change"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+std::string_view to_string(RowMark mark) {
+  constexpr std::array<std::string_view, 5> kNames = {"", "cycle_grew", "cycle_shrank", "new", "gone"};
+  return kNames[static_cast<std::size_t>(mark)];
+}
+
+std::vector<std::string> outcome_lines(const ComparisonSet& set) {
+  std::vector<std::string> lines;
+  for (const CycleTimeOutcome& o : set.cycle_times) {
+    std::string line = fmt::format("Outcome ({}): {}", phase_name(o.phase), to_string(o.outcome));
+    if (std::isfinite(o.change)) line += fmt::format("; cycle time {:+.1f} %", o.change * 100);
+    if (std::isfinite(o.low)) line += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", o.low * 100, o.high * 100);
+    line += fmt::format(", from {} and {} whole cycles", o.cycles[0], o.cycles[1]);
+    if (o.outcome == Outcome::inconclusive)
+      line += std::isfinite(o.smallest_seen)
+                  ? fmt::format("; a regression of {:.1f} % would have been seen", o.smallest_seen * 100)
+                  : std::string("; too few to tell");
+    lines.push_back(line);
+  }
+  if (!set.cycle_times.empty())
+    lines.push_back(fmt::format(
+        "Changes within {:.0f} % do not count; two recordings of the same are assumed to differ by {:.0f} %",
+        set.cycle_times.front().tolerance * 100, set.cycle_times.front().between * 100));
+  return lines;
 }
 
 std::vector<std::string> comparison_notes(const Comparison& comparison, const ComparisonSet& set,

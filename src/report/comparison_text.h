@@ -38,6 +38,12 @@ std::string comparison_title(const model::Comparison& comparison, const NameStyl
 std::vector<std::string> comparison_notes(const model::Comparison& comparison, const model::ComparisonSet& set,
                                           const NameStyle& style);
 
+std::string_view to_string(model::Outcome outcome);
+std::string_view to_string(model::RowMark mark);
+
+/// What became of the cycle time, one sentence per phase; empty when it was not judged.
+std::vector<std::string> outcome_lines(const model::ComparisonSet& set);
+
 /// Notes about files and processes that belong to no comparison of the set.
 std::vector<std::string> set_notes(const model::ComparisonSet& set, const NameStyle& style);
 

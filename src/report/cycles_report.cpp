@@ -113,6 +113,13 @@ std::string cycles_heading(const model::Cycles& cycles) {
   std::string how = cycles.method == model::CycleMethod::marker          ? "marker"
                     : cycles.method == model::CycleMethod::host_function ? "host function"
                                                                          : "sequence of launches";
+  if (cycles.anchor_given)
+    return fmt::format(
+        "Found by {}: {}\nConfidence: where a step begins was given by the user; {:.0f}% that a cycle is one step, by "
+        "how "
+        "regularly it comes\nReason: {}\n",
+        how, shorten(escape_terminal(cycles.anchor), 160), cycles.period_confidence * 100,
+        escape_terminal(cycles.reason));
   return fmt::format(
       "Found by {}: {}\nConfidence: {:.0f}% that a cycle is one step, {:.0f}% that a step begins where the cycle does\n"
       "Reason: {}\n",
@@ -145,6 +152,24 @@ std::string period_plot(const std::vector<PeriodDistribution>& distributions) {
   return out;
 }
 
+std::string left_out_of_periods(const model::Cycles& cycles) {
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  std::size_t partial = 0;
+  std::size_t warm_up = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (whole[i]) continue;
+    ++(cycles.cycles[i].partial ? partial : cycles.cycles[i].warm_up ? warm_up : last);
+  }
+  std::string parts;
+  for (const auto& [n, what] : {std::pair(partial, "partial"), std::pair(warm_up, "warm-up"),
+                                std::pair(last, "last of its process, whose end is not known")})
+    if (n > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", n, what);
+  return parts.empty()
+             ? ""
+             : fmt::format("Periods leave out {} of {} cycles: {}\n", partial + warm_up + last, whole.size(), parts);
+}
+
 std::string cycles_json_members(const model::Cycles& cycles) {
   std::string notes;
   for (const std::string& note : cycles.notes)
@@ -157,11 +182,12 @@ std::string cycles_json_members(const model::Cycles& cycles) {
         periods.empty() ? "" : ", ", to_string(d.phase), d.periods.size(), d.periods.front(), quantile(d.periods, 0.5),
         quantile(d.periods, 0.9), quantile(d.periods, 0.99), d.periods.back());
   return fmt::format(
-      "\"method\": \"{}\",\n\"anchor\": \"{}\",\n\"period_confidence\": {:.4f},\n\"phase_confidence\": "
+      "\"method\": \"{}\",\n\"anchor\": \"{}\",\n\"anchor_given\": {},\n\"period_confidence\": "
+      "{:.4f},\n\"phase_confidence\": "
       "{:.4f},\n\"reason\": "
       "\"{}\",\n\"notes\": [{}],\n\"origin_ns\": {},\n\"periods\": [{}]",
-      to_string(cycles.method), escape_json(cycles.anchor), cycles.period_confidence, cycles.phase_confidence,
-      escape_json(cycles.reason), notes, origin_of(cycles), periods);
+      to_string(cycles.method), escape_json(cycles.anchor), cycles.anchor_given, cycles.period_confidence,
+      cycles.phase_confidence, escape_json(cycles.reason), notes, origin_of(cycles), periods);
 }
 
 }  // namespace culprit::report

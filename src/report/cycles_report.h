@@ -35,8 +35,11 @@ std::string cycles_heading(const model::Cycles& cycles);
 /// Histograms for a terminal, one per phase, with p50, p90 and p99; empty when there is nothing to show.
 std::string period_plot(const std::vector<PeriodDistribution>& distributions);
 
-/// The members "method", "anchor", "period_confidence", "phase_confidence", "reason", "notes", "origin_ns" and
-/// "periods" of a JSON object, without braces.
+/// Why fewer periods are shown than there are cycles, as a line; empty when all are.
+std::string left_out_of_periods(const model::Cycles& cycles);
+
+/// The members "method", "anchor", "anchor_given", "period_confidence", "phase_confidence", "reason", "notes",
+/// "origin_ns" and "periods" of a JSON object, without braces.
 std::string cycles_json_members(const model::Cycles& cycles);
 
 }  // namespace culprit::report

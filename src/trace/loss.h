@@ -44,6 +44,7 @@ std::string_view to_string(Severity severity);
   X(metadata_invalid, warning, "a metadata event without usable arguments", "harmless")                                \
   X(tracks_collapsed, data_loss, "more than 4 million tracks; later ones share one",                                   \
     "look at the thread ids of the input")                                                                             \
+  X(packets_lost, data_loss, "the recorder lost events before they reached the file", "record with larger buffers")    \
   X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \
     "record baseTimeNanoseconds")
 

@@ -72,10 +72,17 @@ void append(Trace& run, Trace&& part, Ns offset) {
   }
   for (CounterSeries& series : part.counters) {
     series.name = strings[series.name];
+    series.unit = strings[series.unit];
     series.process += process_base;
     series.track = moved(series.track, track_base);
     for (CounterSample& sample : series.samples) sample.at += offset;
     run.counters.push_back(std::move(series));
+  }
+  for (ThreadSched& thread : part.sched) {
+    thread.track += track_base;
+    for (auto* peers : {&thread.woken_by, &thread.ran_instead})
+      for (SchedPeer& peer : *peers) peer.name = strings[peer.name];
+    run.sched.push_back(std::move(thread));
   }
   for (const Flow& flow : part.flows) run.flows.push_back({flow.from + slice_base, flow.to + slice_base, flow.kind});
   for (Device& device : part.devices) {

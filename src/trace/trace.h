@@ -182,6 +182,26 @@ struct CounterSeries {
   ProcessId process = 0;
   TrackId track = kNone;
   std::vector<CounterSample> samples;
+  StringId unit = 0;  ///< of the values ("fraction", "bytes/s"), empty when the name has to say it
+};
+
+/// A thread that had to do with another one: woke it, or ran while it waited.
+struct SchedPeer {
+  StringId name = 0;
+  std::int64_t tid = 0;
+  std::uint64_t count = 0;
+  Ns time = 0;  ///< waited meanwhile
+};
+
+/// What the scheduler did with one thread, beside the slices of its track.
+struct ThreadSched {
+  TrackId track = 0;              ///< of kind sched
+  std::uint64_t switches = 0;     ///< times it left a processor
+  std::uint64_t preemptions = 0;  ///< of these: while it could still run
+  std::uint64_t migrations = 0;   ///< times it came to another processor than the one before
+  std::uint64_t wakeups = 0;
+  std::vector<SchedPeer> woken_by;     ///< most frequent first, at most 16
+  std::vector<SchedPeer> ran_instead;  ///< left the processor when this thread got it after waiting; longest wait first
 };
 
 enum class FlowKind : std::uint8_t { other, host_to_device, async, forward_backward };
@@ -201,7 +221,8 @@ struct Trace {
   ChunkedVector<SliceMetric> metrics;  ///< counters of single slices, by slice
   ChunkedVector<Instant> instants;
   std::vector<CounterSeries> counters;
-  std::vector<Flow> flows;  ///< host_to_device flows that only repeat a correlation id are not kept
+  std::vector<ThreadSched> sched;  ///< by track
+  std::vector<Flow> flows;         ///< host_to_device flows that only repeat a correlation id are not kept
   StringTable strings;
   std::vector<Category> categories;
   std::vector<Track> tracks;

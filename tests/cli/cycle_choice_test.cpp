@@ -65,10 +65,10 @@ struct CycleOptions : testing::Test {
   }
 };
 
-TEST_F(CycleOptions, WithoutCyclesOneUsageErrorSaysWhy) {
+TEST_F(CycleOptions, WithoutCyclesOneErrorSaysWhy) {
   for (const char* option : {"--by cycle", "--by phase", "--cycle 1", "--phase decode"}) {
     const auto result = run_program("top " + plain + " " + option + " 2>&1");
-    EXPECT_EQ(result.code, 2) << option;
+    EXPECT_EQ(result.code, 3) << option;
     EXPECT_EQ(std::ranges::count(result.output, '\n'), 1) << result.output;
     EXPECT_THAT(result.output, AllOf(HasSubstr("nothing repeats"), HasSubstr("--anchor"))) << option;
   }

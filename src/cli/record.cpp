@@ -1,0 +1,253 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/cli.h"
+#include "cli/durations.h"
+#include "cli/option_checks.h"
+#include "cli/output.h"
+#include "core/escape.h"
+#include "core/units.h"
+#include "record/collectors.h"
+#include "record/command.h"
+#include "record/recorder.h"
+#include "record/signals.h"
+#include "record/targets.h"
+
+namespace culprit::cli {
+
+namespace {
+
+struct RecordVerbOptions {
+  std::string preset = "deep";
+  std::uint64_t steps = 0;
+  std::string duration;
+  std::vector<std::string> collect;
+  std::vector<std::string> no_collect;
+  std::string output;
+  bool force = false;
+  bool json = false;
+  bool quiet = false;
+  std::vector<std::int64_t> pids;
+};
+
+void say(std::string_view text) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
+    if (written <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// A name for a file from the name of a program, which anybody may have chosen.
+std::string file_part(std::string_view name) {
+  if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  std::string part;
+  for (const char c : name.substr(0, 40)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+    part += plain ? c : '_';
+  }
+  return part.empty() ? "program" : part;
+}
+
+std::string default_output(const RecordVerbOptions& options, const std::vector<std::string>& command) {
+  std::string name;
+  if (!command.empty()) {
+    name = command.front();
+  } else if (const auto stat = record::Targets().stat(options.pids.front())) {
+    name = stat->name;
+  }
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  const std::string stem = fmt::format("culprit-{}-{:%Y%m%d-%H%M%S}", file_part(name), local);
+  std::string path = stem + ".pftrace";
+  std::error_code error;
+  for (int number = 2; std::filesystem::exists(path, error); ++number)
+    path = fmt::format("{}-{}.pftrace", stem, number);
+  return path;
+}
+
+double percent(Ns part, Ns whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+/// One line for each thing that cannot be seen: what, why, how to get it.
+std::string missing_lines(const std::vector<record::CollectorSummary>& collectors) {
+  std::string lines;
+  for (const auto& collector : collectors) {
+    for (const record::Sight& sight : collector.sights) {
+      if (sight.available) continue;
+      lines += fmt::format("culprit: {}: not seen: {}: {}{}{}\n", collector.name, escape_terminal(sight.what),
+                           escape_terminal(sight.why),
+                           sight.remedy.empty() ? "" : "; to see it: ", escape_terminal(sight.remedy));
+    }
+  }
+  return lines;
+}
+
+std::string progress_line(const record::RecordProgress& now, const record::RecordProgress& before) {
+  const Ns span = std::max<Ns>(now.elapsed - before.elapsed, 1);
+  const double rate = static_cast<double>(now.events - before.events) * 1e9 / static_cast<double>(span);
+  return fmt::format("\r\x1b[Krecording {:.1f} s  {} processes  {} events/s  {} dropped  {}  own CPU {:.1f} %{}",
+                     static_cast<double>(now.elapsed) / 1e9, now.targets,
+                     format_count(static_cast<std::uint64_t>(rate)), format_count(now.dropped),
+                     format_bytes(static_cast<double>(now.file_bytes)), percent(now.own_cpu - before.own_cpu, span),
+                     now.steps > 0 ? fmt::format("  {} steps", now.steps) : std::string());
+}
+
+std::string summary_text(const record::RecordSummary& summary) {
+  const auto& total = summary.total;
+  std::string text = fmt::format(
+      "culprit: recorded {:.2f} s into {} ({}): {} events, {} dropped; own CPU {:.2f} %, {} of memory",
+      static_cast<double>(total.elapsed) / 1e9, escape_terminal(summary.path),
+      format_bytes(static_cast<double>(total.file_bytes)), format_count(total.events), format_count(total.dropped),
+      percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
+  if (summary.kernel_cpu > 0)
+    text += fmt::format(", in the kernel {:.2f} % of one processor", percent(summary.kernel_cpu, total.elapsed));
+  return text + "\n";
+}
+
+std::string summary_json(const record::RecordSummary& summary) {
+  nlohmann::ordered_json json;
+  json["file"] = repair_utf8(summary.path);
+  json["end"] = record::to_string(summary.ending);
+  json["duration_ns"] = summary.total.elapsed;
+  json["steps"] = summary.total.steps;
+  json["events"] = summary.total.events;
+  json["dropped"] = summary.total.dropped;
+  json["cost"] = {{"own_cpu_ns", summary.total.own_cpu},
+                  {"own_peak_memory_bytes", summary.peak_memory},
+                  {"file_bytes", summary.total.file_bytes},
+                  {"raw_bytes", summary.raw_bytes}};
+  json["cost"]["kernel_cpu_ns"] =
+      summary.kernel_cpu > 0 ? nlohmann::ordered_json(summary.kernel_cpu) : nlohmann::ordered_json();
+  json["collectors"] = nlohmann::ordered_json::array();
+  for (const auto& collector : summary.collectors) {
+    nlohmann::ordered_json row = {{"name", collector.name},
+                                  {"collected", collector.collected},
+                                  {"events", collector.stats.events},
+                                  {"dropped", collector.stats.dropped}};
+    row["sees"] = nlohmann::ordered_json::array();
+    row["missing"] = nlohmann::ordered_json::array();
+    for (const record::Sight& sight : collector.sights) {
+      if (sight.available)
+        row["sees"].push_back(sight.what);
+      else
+        row["missing"].push_back({{"what", sight.what}, {"why", sight.why}, {"remedy", sight.remedy}});
+    }
+    json["collectors"].push_back(std::move(row));
+  }
+  if (summary.command_status) json["command_exit_code"] = record::exit_code_of(*summary.command_status);
+  if (summary.error) json["error"] = repair_utf8(to_string(*summary.error));
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::string>& command) {
+  if (options.pids.empty() == command.empty())
+    return usage_error(command.empty() ? "nothing to record" : "both -p and a COMMAND are given",
+                       "give -p PID, or a COMMAND behind '--'");
+  record::RecordOptions record;
+  record.pids = options.pids;
+  record.command = command;
+  record.preset = options.preset == "watch" ? record::Preset::watch : record::Preset::deep;
+  record.steps = options.steps;
+  record.replace = options.force;
+  record.version = CULPRIT_VERSION;
+  if (!options.duration.empty()) {
+    const auto duration = parse_duration(options.duration);
+    if (!duration || *duration <= 0)
+      return usage_error(fmt::format("'{}' is no duration", options.duration), "write it like 10s, 500ms or 2m");
+    record.duration = *duration;
+  }
+  record.output = options.output.empty() ? default_output(options, command) : options.output;
+  if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
+
+  auto collectors = record::make_collectors(record.preset, options.collect, options.no_collect);
+  if (!collectors) return collectors.error();
+  auto signals = record::StopSignals::take();
+  if (!signals) return signals.error();
+  record::Recorder recorder(std::move(record), std::move(*collectors));
+  const Status started = recorder.start();
+  if (!options.quiet) say(missing_lines(recorder.collectors()));
+  if (!started) return started.error();
+
+  std::function<void(const record::RecordProgress&)> progress;
+  record::RecordProgress before;
+  const bool terminal = !options.quiet && isatty(STDERR_FILENO) != 0;
+  if (terminal)
+    progress = [&before](const record::RecordProgress& now) {
+      if (now.elapsed > 1'000'000'000) say(progress_line(now, before));
+      before = now;
+    };
+  const record::RecordSummary summary = recorder.run(signals->fd(), progress);
+  if (terminal) say("\r\x1b[K");
+  if (!options.quiet) say(summary_text(summary));
+  if (options.json)
+    if (Status status = write_output({}, summary_json(summary)); !status) return status.error();
+  if (summary.error) return *summary.error;
+  return summary.command_status ? record::exit_code_of(*summary.command_status) : kFine;
+}
+
+}  // namespace
+
+void add_record(CLI::App& app, Invocation& invocation) {
+  auto* verb =
+      app.add_subcommand("record", "record what running processes (-p), or a program that is started (-- COMMAND), do");
+  auto options = std::make_shared<RecordVerbOptions>();
+  verb->add_option("-p,--pid", options->pids, "processes to record, with their descendants")
+      ->delimiter(',')
+      ->check(in_range(1, 4194304))
+      ->type_name("PID");
+  verb->add_option("--preset", options->preset,
+                   "deep: every detail, a few percent of cost (default); watch: cheap enough to stay on")
+      ->check(one_of({"watch", "deep"}))
+      ->type_name("PRESET");
+  verb->add_option("--duration", options->duration, "end after this time: 10s, 500ms, 2m")->type_name("TIME");
+  verb->add_option("--steps", options->steps, "end after so many steps that the program marks")
+      ->check(in_range(1, 1e15))
+      ->type_name("N");
+  const std::string names = fmt::format("{}", fmt::join(record::collector_names(), ", "));
+  verb->add_option("--collect", options->collect, "only these, by comma: " + names)->delimiter(',')->type_name("NAMES");
+  verb->add_option("--no-collect", options->no_collect, "all but these")->delimiter(',')->type_name("NAMES");
+  verb->add_option("-o,--output", options->output,
+                   "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
+      ->type_name("FILE");
+  verb->add_flag("--force", options->force, "overwrite FILE");
+  verb->add_flag("--json", options->json, "print the summary as JSON on standard output");
+  verb->add_flag("-q,--quiet", options->quiet, "print errors only");
+  verb->footer(
+      "  culprit record [OPTIONS] -p PID[,PID...]\n"
+      "  culprit record [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
+      "Ends at --duration, at --steps, when the target ends, or on Ctrl-C. A COMMAND whose recording ends first gets\n"
+      "SIGTERM; its exit code is passed on when it ends by itself. Neither environment nor arguments are recorded.\n\n"
+      "Examples:\n"
+      "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
+      "  culprit record --preset watch -p 4711,4712\n"
+      "  culprit record -- python3 serve.py --port 8000\n\n"
+      "Needs root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)\n"
+      "Without these rights totals per thread are recorded.\n\n"
+      "Exit codes:\n  0  fine, or the COMMAND's own\n  2  bad usage\n  3  bad input\n"
+      "  4  nothing can be collected, or the disk is full");
+  verb->callback([options, &invocation] {
+    invocation.run = [options, &invocation] { return run_record(*options, invocation.command); };
+  });
+}
+
+}  // namespace culprit::cli

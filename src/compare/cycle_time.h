@@ -1,0 +1,41 @@
+// Whether the cycles of two runs take different times, decided with error control: the first answer of a comparison.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/comparison.h"
+#include "model/cycles.h"
+
+namespace culprit::compare {
+
+/// What one step took: its period without the time in which there was nothing to do, in ns; of several ranks the
+/// slowest.
+struct StepTime {
+  model::Phase phase = model::Phase::other;
+  bool guessed = false;  ///< the phase is
+  double time = 0;
+};
+
+/// One per number of a cycle, ascending: ranks of one step are no replicates. Partial and warm-up cycles, and the last
+/// of every process, whose end is not known, are left out.
+std::vector<StepTime> step_times(const model::Cycles& cycles);
+
+struct CycleTimeOptions {
+  double tolerance = 0.03;  ///< relative change that does not matter
+  double between = 0.01;    ///< relative spread between recordings of the same; assumed when there are no replicates
+};
+
+/// Welch's interval (95 %) of the difference of mean logarithms, with the effective number n (1 - r) / (1 + r) of
+/// cycles, r = clamp(autocorrelation of lag 1 + 1 / sqrt(n), 0, 0.9), and twice the variance between recordings added.
+/// regression or improvement: the interval lies beyond the tolerance; no_change: inside it; else inconclusive. With
+/// fewer than four effective cycles on a side only sides that separate fully, by more than the tolerance and that
+/// spread, and of so many values that this happens by chance in at most 5 %, count as different. Values that are not
+/// positive are left out.
+model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
+                                         const CycleTimeOptions& options = {});
+
+/// Of several phases: regression before inconclusive before improvement before no_change; inconclusive without any.
+model::Outcome overall(const std::vector<model::CycleTimeOutcome>& outcomes);
+
+}  // namespace culprit::compare

@@ -1,0 +1,56 @@
+// Clocks of a Perfetto trace: which one a time is of, and what it is on the one that all events are put on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <tsl/hopscotch_map.h>
+
+#include "core/units.h"
+
+namespace culprit::perfetto {
+
+inline constexpr std::uint32_t kRealtime = 1, kMonotonicRaw = 5, kBoottime = 6;
+
+struct ClockReading {
+  std::uint32_t clock = 0;
+  std::uint64_t at = 0;
+  bool incremental = false;
+  std::uint64_t unit_ns = 1;
+};
+
+class Clocks {
+ public:
+  /// A snapshot: what all these clocks showed at one moment. Clocks 64 to 127 belong to `sequence`.
+  void snapshot(std::uint32_t sequence, const std::vector<ClockReading>& readings,
+                std::optional<std::uint32_t> primary);
+  /// `at` of `clock` on the trace's clock; `clock` 0 is that clock. nullopt: no snapshot relates the two, or the time
+  /// is out of range.
+  std::optional<Ns> convert(std::uint32_t sequence, std::uint32_t clock, std::uint64_t at);
+  /// Unix time at 0 of the trace's clock.
+  [[nodiscard]] std::optional<Ns> realtime_of_zero() const { return realtime_of_zero_; }
+
+ private:
+  struct Point {
+    Ns from = 0;  ///< the clock, in ns
+    Ns to = 0;    ///< the trace's clock
+  };
+  struct Clock {
+    std::vector<Point> points;  ///< by `from`
+    std::uint64_t unit_ns = 1;
+    bool incremental = false;
+    std::uint64_t last = 0;  ///< incremental: the time so far, in units
+  };
+  using Key = std::uint64_t;
+  static Key key(std::uint32_t sequence, std::uint32_t clock);
+  std::optional<Ns> at_point(const Clock& clock, Ns at) const;
+
+  std::map<Key, Clock> clocks_;
+  std::uint32_t primary_ = kBoottime;
+  bool primary_known_ = false;
+  std::optional<Ns> realtime_of_zero_;
+};
+
+}  // namespace culprit::perfetto

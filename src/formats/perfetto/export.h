@@ -1,0 +1,18 @@
+// Writes any trace as a Perfetto trace, so that the Perfetto UI and trace_processor open it and reading it again gives
+// the same slices.
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+#include "trace/trace.h"
+
+namespace culprit::perfetto {
+
+/// Writes `trace`, all ranks, to `path` with mode 0600; the file appears when it is complete ("-" is standard output).
+/// GPU streams, asynchronous slices and scheduling lie on tracks of their own below their process or thread; slices
+/// that overlap without nesting get lanes. Process and thread ids that do not fit Linux's numbers, or that two ranks
+/// share, are replaced by numbers from 2^30 on. Flows are not written.
+Status save_trace(const Trace& trace, const std::string& path);
+
+}  // namespace culprit::perfetto

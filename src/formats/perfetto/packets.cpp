@@ -1,0 +1,279 @@
+#include "formats/perfetto/packets.h"
+
+#include "formats/perfetto/reader.h"
+
+#include <isa-l.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace culprit::perfetto {
+
+namespace {
+
+constexpr std::uint32_t kPacketField = 1;
+constexpr std::uint32_t kCompressedField = 50;
+constexpr std::uint8_t kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
+constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+/// Real traces inflate 4 to 40 times.
+constexpr std::uint64_t kMostRatio = 256;
+constexpr std::uint64_t kFreeBytes = std::uint64_t{256} << 20;
+
+/// Inflates one zlib stream into `out`. False when it is damaged or too large; what came before stays in `out`.
+bool inflate(Packet deflated, std::vector<std::uint8_t>& out, std::size_t most) {
+  inflate_state state;
+  isal_inflate_init(&state);
+  state.crc_flag = ISAL_ZLIB;
+  state.next_in = const_cast<std::uint8_t*>(deflated.data());  // not written to
+  state.avail_in = static_cast<std::uint32_t>(deflated.size());
+  out.clear();
+  for (;;) {
+    const std::size_t made = out.size();
+    if (made >= most) return false;
+    out.resize(std::min(most, std::max<std::size_t>(made * 2, std::size_t{1} << 20)));
+    state.next_out = out.data() + made;
+    state.avail_out = static_cast<std::uint32_t>(out.size() - made);
+    const int code = isal_inflate(&state);
+    out.resize(out.size() - state.avail_out);
+    if (code != ISAL_DECOMP_OK) return false;
+    if (state.block_state == ISAL_BLOCK_FINISH) return true;
+    if (state.avail_out != 0) return false;  // the input ended
+  }
+}
+
+class Reader {
+ public:
+  Reader(formats::Input& input, Losses& losses, const std::function<void(Packet)>& take)
+      : input_(input), losses_(losses), take_(take) {}
+
+  Result<PacketCounts> run(const std::function<void(std::uint64_t)>& progress) {
+    for (;;) {
+      Packet rest(buffer_.data() + begin_, end_ - begin_);
+      const std::size_t before = rest.size();
+      const Step step = top_level(rest);
+      if (step == Step::taken) {
+        begin_ += before - rest.size();
+        offset_ += before - rest.size();
+        continue;
+      }
+      if (step == Step::damaged) {
+        lose(LossReason::event_malformed);
+        losses_.add(LossReason::text_after_damage, rest.size());
+        return counts_;
+      }
+      if (Status status = fill(); !status) return status.error();
+      if (end_of_file_) break;
+      if (progress) progress(input_.consumed_bytes());
+    }
+    if (skip_ != 0 || begin_ != end_) lose(LossReason::truncated_tail);
+    if (!input_.damage().empty()) lose(LossReason::compressed_damage);
+    return counts_;
+  }
+
+ private:
+  enum class Step { taken, more, damaged };
+
+  void lose(LossReason reason) { losses_.add(reason, 1, fmt::format("{} byte {}", input_.path(), offset_)); }
+
+  /// Takes one field of the file off `rest`.
+  Step top_level(Packet& rest) {
+    if (skip_ != 0) {
+      const std::size_t n = std::min<std::uint64_t>(skip_, rest.size());
+      rest = rest.subspan(n);
+      skip_ -= n;
+      return skip_ == 0 ? Step::taken : (n == 0 ? Step::more : Step::taken);
+    }
+    Packet at = rest;
+    std::uint64_t key = 0;
+    if (!take_varint(at, key)) return at.size() >= 10 ? Step::damaged : Step::more;
+    const auto wire = static_cast<std::uint8_t>(key & 7U);
+    std::uint64_t size = 0;
+    if (wire == kVarint) {
+      if (!take_varint(at, size)) return at.size() >= 10 ? Step::damaged : Step::more;
+      rest = at;
+      return Step::taken;
+    }
+    if (wire == kFixed64 || wire == kFixed32) {
+      size = wire == kFixed64 ? 8 : 4;
+      if (at.size() < size) return Step::more;
+      rest = at.subspan(size);
+      return Step::taken;
+    }
+    if (wire != kLength || key >> 3 == 0 || key >> 3 > 0x1fffffff) return Step::damaged;
+    if (!take_varint(at, size)) return at.size() >= 10 ? Step::damaged : Step::more;
+    if (key >> 3 != kPacketField || size > kMostPacket) {
+      if (key >> 3 == kPacketField) lose(LossReason::event_too_large);
+      skip_ = size;
+      rest = at;
+      return Step::taken;
+    }
+    if (at.size() < size) return Step::more;
+    packet(at.first(size), true);
+    rest = at.subspan(size);
+    return Step::taken;
+  }
+
+  void packet(Packet bytes, bool may_be_deflated) {
+    Fields fields(bytes);
+    Field field;
+    Packet deflated;
+    bool is_deflated = false;
+    while (fields.next(field))
+      if (field.number == kCompressedField && field.wire == kLength) {
+        deflated = field.bytes;
+        is_deflated = true;
+      }
+    if (!fields.whole()) return lose(LossReason::event_malformed);
+    if (!is_deflated) {
+      ++counts_.packets;
+      counts_.bytes += bytes.size();
+      return take_(bytes);
+    }
+    if (!may_be_deflated) return lose(LossReason::event_malformed);
+    const std::uint64_t allowed = kFreeBytes + kMostRatio * input_.consumed_bytes();
+    const std::uint64_t left = allowed > counts_.bytes ? allowed - counts_.bytes : 0;
+    if (!inflate(deflated, inflated_, std::min<std::uint64_t>(kMostPacket * 2, left)))
+      lose(LossReason::compressed_damage);
+    inflated_packets();
+  }
+
+  /// The packets inside; of a damaged stream those before the damage.
+  void inflated_packets() {
+    Packet rest(inflated_);
+    while (!rest.empty()) {
+      std::uint64_t key = 0;
+      std::uint64_t size = 0;
+      if (!take_varint(rest, key) || key != (kPacketField << 3 | kLength) || !take_varint(rest, size) ||
+          size > rest.size())
+        return;
+      packet(rest.first(size), false);
+      rest = rest.subspan(size);
+    }
+  }
+
+  Status fill() {
+    if (begin_ != 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    if (buffer_.size() < end_ + kReadBytes) buffer_.resize(std::max(end_ + kReadBytes, 2 * end_));
+    const auto got = input_.read(reinterpret_cast<char*>(buffer_.data()) + end_, buffer_.size() - end_);
+    if (!got) return got.error();
+    end_ += *got;
+    end_of_file_ = *got == 0;
+    return {};
+  }
+
+  formats::Input& input_;
+  Losses& losses_;
+  const std::function<void(Packet)>& take_;
+  std::vector<std::uint8_t> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t offset_ = 0;  ///< of begin_ in the text
+  std::uint64_t skip_ = 0;    ///< bytes of a field that is not kept
+  bool end_of_file_ = false;
+  std::vector<std::uint8_t> inflated_;
+  PacketCounts counts_;
+};
+
+}  // namespace
+
+bool take_varint(Packet& bytes, std::uint64_t& value) {
+  value = 0;
+  const std::size_t most = std::min<std::size_t>(bytes.size(), 10);
+  for (std::size_t i = 0; i < most; ++i) {
+    value |= static_cast<std::uint64_t>(bytes[i] & 0x7fU) << (7 * i);
+    if (bytes[i] < 0x80) {
+      bytes = bytes.subspan(i + 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Fields::next(Field& field) {
+  if (rest_.empty() || bad_) return false;
+  std::uint64_t key = 0;
+  bad_ = true;
+  if (!take_varint(rest_, key) || key >> 3 == 0 || key >> 3 > 0x1fffffff) return false;
+  field.number = static_cast<std::uint32_t>(key >> 3);
+  field.wire = static_cast<std::uint8_t>(key & 7U);
+  field.bytes = {};
+  std::uint64_t size = 0;
+  switch (field.wire) {
+    case kVarint:
+      if (!take_varint(rest_, field.value)) return false;
+      break;
+    case kFixed64:
+    case kFixed32:
+      size = field.wire == kFixed64 ? 8 : 4;
+      if (rest_.size() < size) return false;
+      field.value = 0;
+      static_assert(std::endian::native == std::endian::little);
+      std::memcpy(&field.value, rest_.data(), size);
+      rest_ = rest_.subspan(size);
+      break;
+    case kLength:
+      if (!take_varint(rest_, size) || size > rest_.size()) return false;
+      field.bytes = rest_.first(size);
+      rest_ = rest_.subspan(size);
+      break;
+    default:
+      return false;
+  }
+  bad_ = false;
+  return true;
+}
+
+Result<PacketCounts> for_each_packet(formats::Input& input, Losses& losses, const std::function<void(Packet)>& take,
+                                     const std::function<void(std::uint64_t)>& progress) {
+  return Reader(input, losses, take).run(progress);
+}
+
+bool looks_like(std::string_view start) {
+  Packet rest(reinterpret_cast<const std::uint8_t*>(start.data()), start.size());
+  // Text that begins with a line break is no trace, whatever its next characters would mean.
+  const auto head = start.substr(0, 4096);
+  const bool text = std::ranges::all_of(head, [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return u == '\t' || u == '\n' || u == '\r' || u >= 0x20;
+  });
+  if (text) return false;
+  int packets = 0;
+  bool known = false;
+  while (!rest.empty() && packets < 8) {
+    std::uint64_t key = 0;
+    std::uint64_t size = 0;
+    if (!take_varint(rest, key) || key != (kPacketField << 3 | kLength)) return false;
+    if (!take_varint(rest, size)) break;
+    if (size > kMostPacket) return false;
+    const bool cut = size > rest.size();
+    Fields fields(cut ? rest : rest.first(size));
+    Field field;
+    while (fields.next(field)) {
+      if (field.number > 2000) return false;
+      known = true;
+    }
+    if (cut) {
+      // The last field of what can be seen may be cut, but its number must be one of a packet.
+      std::uint64_t first = 0;
+      Packet at = rest;
+      if (!take_varint(at, first) || first >> 3 == 0 || first >> 3 > 2000 || (first & 7U) == 3 || (first & 7U) == 4)
+        return false;
+      return known || packets > 0 || first == (kCompressedField << 3 | kLength) || first >> 3 < 130;
+    }
+    if (!fields.whole()) return false;
+    rest = rest.subspan(size);
+    ++packets;
+  }
+  return known;
+}
+
+}  // namespace culprit::perfetto

@@ -1,0 +1,212 @@
+#include "formats/perfetto/sched_slices.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <tsl/hopscotch_map.h>
+
+namespace culprit::perfetto {
+
+namespace {
+
+constexpr std::size_t kMostPeers = 256;  ///< remembered per thread
+constexpr std::size_t kShownPeers = 16;
+
+enum class State : std::uint8_t { unknown, running, waiting, blocked };
+
+struct Thread {
+  bool own = false;
+  State state = State::unknown;
+  Ns since = 0;
+  std::int32_t cpu = -1;  ///< the last one it ran on
+  StringId blocked_name = 0;
+  StringId name = 0;
+  TrackId track = kNone;
+  ThreadSched sched;
+  tsl::hopscotch_map<std::int32_t, SchedPeer> wakers;
+  tsl::hopscotch_map<std::int32_t, SchedPeer> rivals;
+};
+
+void count_peer(tsl::hopscotch_map<std::int32_t, SchedPeer>& peers, std::int32_t tid, StringId name, Ns time) {
+  auto it = peers.find(tid);
+  if (it == peers.end()) {
+    if (peers.size() >= kMostPeers) return;
+    it = peers.emplace(tid, SchedPeer{name, tid, 0, 0}).first;
+  }
+  SchedPeer& peer = it.value();
+  if (name != 0) peer.name = name;
+  ++peer.count;
+  peer.time += time;
+}
+
+std::vector<SchedPeer> ordered(const tsl::hopscotch_map<std::int32_t, SchedPeer>& peers, bool by_time) {
+  std::vector<SchedPeer> list;
+  for (const auto& [tid, peer] : peers) list.push_back(peer);
+  std::ranges::sort(list, [&](const SchedPeer& a, const SchedPeer& b) {
+    if (by_time && a.time != b.time) return a.time > b.time;
+    if (a.count != b.count) return a.count > b.count;
+    return a.tid < b.tid;
+  });
+  if (list.size() > kShownPeers) list.resize(kShownPeers);
+  return list;
+}
+
+class SchedMachine {
+ public:
+  SchedMachine(const ProcessOf& process_of, TraceBuilder& builder)
+      : process_of_(process_of),
+        builder_(builder),
+        category_(builder.category("sched")),
+        oncpu_(builder.intern("oncpu")),
+        runq_(builder.intern("runq")),
+        blocked_(builder.intern("blocked")),
+        uninterruptible_(builder.intern("blocked_uninterruptible")),
+        stopped_(builder.intern("stopped")) {}
+
+  void take(const SchedEvent& event) {
+    last_ = std::max(last_, event.at);
+    switch (event.kind) {
+      case SchedEvent::Kind::switched:
+        leave(event);
+        enter(event);
+        break;
+      case SchedEvent::Kind::woken:
+        wake(event);
+        break;
+      case SchedEvent::Kind::exited:
+        // It is still running; its last switch ends the slice.
+        break;
+    }
+  }
+
+  void finish() {
+    std::vector<std::int32_t> tids;
+    for (const auto& [tid, thread] : threads_)
+      if (thread.own) tids.push_back(tid);
+    std::ranges::sort(tids);
+    for (const std::int32_t tid : tids) {
+      Thread& thread = threads_.find(tid).value();
+      close(tid, thread, last_);
+      if (thread.track == kNone) continue;
+      thread.sched.track = thread.track;
+      thread.sched.woken_by = ordered(thread.wakers, false);
+      thread.sched.ran_instead = ordered(thread.rivals, true);
+      Track& track = builder_.trace().tracks[thread.track];
+      if (track.name == 0) track.name = thread.name;
+      builder_.trace().sched.push_back(std::move(thread.sched));
+    }
+    std::ranges::sort(builder_.trace().sched, {}, &ThreadSched::track);
+  }
+
+ private:
+  Thread& thread(std::int32_t tid, StringId name) {
+    auto it = threads_.find(tid);
+    if (it == threads_.end()) {
+      it = threads_.emplace(tid, Thread{}).first;
+      it.value().own = tid > 0 && process_of_(tid).has_value();
+    }
+    if (name != 0) it.value().name = name;
+    return it.value();
+  }
+
+  void emit(std::int32_t tid, Thread& thread, Ns end, StringId name) {
+    if (!thread.own) return;
+    if (thread.track == kNone)
+      thread.track = builder_.track({.pid = process_of_(tid).value_or(-1), .tid = tid, .kind = TrackKind::sched});
+    Slice slice;
+    slice.begin = thread.since;
+    slice.duration = std::clamp<Ns>(end - thread.since, 0, kMaxDuration);
+    slice.name = name;
+    slice.track = thread.track;
+    slice.category = category_;
+    builder_.add(slice);
+  }
+
+  /// Ends what the thread was doing.
+  void close(std::int32_t tid, Thread& thread, Ns at) {
+    if (thread.state == State::running) emit(tid, thread, at, oncpu_);
+    if (thread.state == State::waiting) emit(tid, thread, at, runq_);
+    if (thread.state == State::blocked) emit(tid, thread, at, thread.blocked_name);
+    thread.state = State::unknown;
+  }
+
+  [[nodiscard]] StringId blocked_name(std::uint16_t state) const {
+    if ((state & 0x2U) != 0) return uninterruptible_;
+    return (state & 0xcU) != 0 ? stopped_ : blocked_;
+  }
+
+  void leave(const SchedEvent& event) {
+    // Whoever ran here by the last switch but is not the one that leaves now has left unseen: until when is unknown.
+    if (const auto current = current_.find(event.cpu); current != current_.end() && current->second != event.prev) {
+      const auto lost = threads_.find(current->second);
+      if (lost != threads_.end() && lost->second.state == State::running && lost->second.cpu == event.cpu)
+        lost.value().state = State::unknown;
+    }
+    current_[event.cpu] = event.next;
+    if (event.prev <= 0) return;
+    Thread& prev = thread(event.prev, event.prev_name);
+    if (prev.state == State::running && prev.cpu == event.cpu) close(event.prev, prev, event.at);
+    prev.cpu = event.cpu;
+    prev.since = event.at;
+    ++prev.sched.switches;
+    constexpr std::uint16_t kPreempted = 0x100, kDead = 0x30;
+    if (event.prev_state == 0 || (event.prev_state & kPreempted) != 0) {
+      ++prev.sched.preemptions;
+      prev.state = State::waiting;
+    } else if ((event.prev_state & kDead) != 0) {
+      prev.state = State::unknown;
+    } else {
+      prev.state = State::blocked;
+      prev.blocked_name = blocked_name(event.prev_state);
+    }
+  }
+
+  void enter(const SchedEvent& event) {
+    if (event.next <= 0) return;
+    Thread& next = thread(event.next, event.next_name);
+    const Ns waited = event.at - next.since;
+    if (next.state == State::waiting && event.prev > 0) count_peer(next.rivals, event.prev, event.prev_name, waited);
+    if (next.state == State::running) next.state = State::unknown;  // its leaving was not seen
+    close(event.next, next, event.at);
+    if (next.cpu >= 0 && next.cpu != event.cpu) ++next.sched.migrations;
+    next.cpu = event.cpu;
+    next.state = State::running;
+    next.since = event.at;
+  }
+
+  void wake(const SchedEvent& event) {
+    if (event.next <= 0) return;
+    Thread& woken = thread(event.next, event.next_name);
+    if (woken.state != State::blocked && woken.state != State::unknown) return;
+    close(event.next, woken, event.at);
+    woken.state = State::waiting;
+    woken.since = event.at;
+    ++woken.sched.wakeups;
+    // Threads that never switch here are known by their number only.
+    StringId name = event.prev_name;
+    if (const auto waker = threads_.find(event.prev); name == 0 && waker != threads_.end()) name = waker->second.name;
+    count_peer(woken.wakers, event.prev, name, 0);
+  }
+
+  const ProcessOf& process_of_;
+  TraceBuilder& builder_;
+  CategoryId category_;
+  StringId oncpu_, runq_, blocked_, uninterruptible_, stopped_;
+  tsl::hopscotch_map<std::int32_t, Thread> threads_;
+  tsl::hopscotch_map<std::int32_t, std::int32_t> current_;  ///< by processor
+  Ns last_ = 0;
+};
+
+}  // namespace
+
+void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, TraceBuilder& builder) {
+  if (events.empty()) return;
+  std::vector<std::uint32_t> order(events.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return events[a].at < events[b].at; });
+  SchedMachine machine(process_of, builder);
+  for (const std::uint32_t i : order) machine.take(events[i]);
+  machine.finish();
+}
+
+}  // namespace culprit::perfetto

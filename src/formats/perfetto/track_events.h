@@ -1,0 +1,127 @@
+// TrackEvents of a Perfetto trace: gathered as they come, because neither times nor descriptions of tracks are in
+// order, and turned into slices, instants and counters at the end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tsl/hopscotch_map.h>
+
+#include "core/chunked_vector.h"
+#include "formats/perfetto/trace.pb.h"
+#include "trace/builder.h"
+
+namespace culprit::perfetto {
+
+/// Names of the tracks on which exported traces keep what a thread's own track cannot hold.
+inline constexpr std::string_view kSchedulingTrack = "scheduling";
+inline constexpr std::string_view kOverlapTrack = "overlapping";
+
+/// What packets of one sequence share.
+struct Sequence {
+  bool valid = false;  ///< what was interned is known
+  bool seen = false;   ///< a packet of it came before
+  std::uint32_t clock = 0;
+  std::uint64_t default_track = 0;
+  bool has_default_track = false;
+  std::vector<std::uint64_t> extra_counters;
+  std::vector<std::uint64_t> extra_double_counters;
+  tsl::hopscotch_map<std::uint64_t, StringId> names;
+  tsl::hopscotch_map<std::uint64_t, StringId> categories;
+  tsl::hopscotch_map<std::uint64_t, StringId> keys;
+  tsl::hopscotch_map<std::uint64_t, StringId> strings;
+  std::map<std::uint64_t, std::int64_t> counter_sums;  ///< of counters that are sent as differences
+
+  void clear_state();
+};
+
+class TrackEvents {
+ public:
+  explicit TrackEvents(TraceBuilder& builder) : builder_(builder) {}
+
+  void intern(Sequence& sequence, const proto::InternedData& data);
+  void describe(const proto::TrackDescriptor& descriptor);
+  /// `thread` descriptors of old writers make the track of their sequence.
+  std::uint64_t describe_thread(const proto::ThreadDescriptor& thread);
+  void event(Sequence& sequence, const proto::TrackEvent& event, Ns at);
+
+  /// Pairs begins with ends and hands everything to the builder.
+  void finish();
+
+  void name_process(std::int64_t pid, std::string_view name);
+  void name_thread(std::int64_t pid, std::int64_t tid, std::string_view name);
+  /// The process of a thread, as far as anything in the file said so.
+  [[nodiscard]] std::optional<std::int64_t> process_of(std::int64_t tid) const;
+  [[nodiscard]] bool knows_processes() const { return !process_names_.empty() || !pids_.empty(); }
+  /// A process that the recording describes, not only one that a thread was said to be of.
+  void introduce_process(std::int64_t pid);
+  /// Processes and their ranks, as said by labels of ours.
+  [[nodiscard]] const std::map<std::int64_t, std::int64_t>& ranks() const { return ranks_; }
+  /// Gives the tracks of threads and the processes their names.
+  void name_all();
+
+ private:
+  enum class Type : std::uint8_t { begin, end, instant };
+  struct Event {
+    Ns at = 0;
+    std::uint32_t track = 0;
+    StringId name = 0;
+    std::uint32_t arguments = kNone;
+    CategoryId category = 0;
+    Type type = Type::begin;
+  };
+  struct Sample {
+    Ns at = 0;
+    double value = 0;
+    std::uint32_t track = 0;
+  };
+  struct Arguments {
+    GpuSlice gpu;
+    SliceExtra extra;
+    std::uint32_t correlation = 0;
+    bool gpu_known = false;
+    bool extra_known = false;
+  };
+  struct TrackInfo {
+    std::uint64_t parent = 0;
+    std::int64_t pid = -1;
+    std::int64_t tid = -1;
+    StringId name = 0;
+    bool described = false;
+    bool is_counter = false;
+    bool incremental = false;
+    std::int64_t multiplier = 1;
+    StringId unit = 0;
+    TrackId track = kNone;  ///< made when needed
+  };
+
+  std::uint32_t track_index(std::uint64_t uuid);
+  void legacy(Sequence& sequence, const proto::TrackEvent& event, Ns at, Event row);
+  std::uint32_t arguments(const Sequence& sequence, const proto::TrackEvent& event);
+  void argument(Arguments& kept, bool& used, std::string_view key, const std::int64_t* number, std::string_view text);
+  void sample(Sequence& sequence, std::uint64_t uuid, Ns at, std::int64_t value);
+  void sample(std::uint64_t uuid, Ns at, double value);
+  void owner(const TrackInfo& info, std::int64_t& pid, std::int64_t& tid) const;
+  TrackId builder_track(std::uint32_t index);
+  void add_slice(const Event& begin, Ns end);
+  void add_counters();
+
+  TraceBuilder& builder_;
+  tsl::hopscotch_map<std::uint64_t, std::uint32_t> indexes_;  ///< by uuid
+  std::vector<TrackInfo> tracks_;
+  ChunkedVector<Event> events_;
+  ChunkedVector<Sample> samples_;
+  ChunkedVector<Arguments> arguments_;
+  std::map<std::int64_t, StringId> process_names_;
+  std::set<std::int64_t> introduced_;
+  std::map<std::int64_t, StringId> thread_names_;  ///< by tid
+  std::map<std::int64_t, std::int64_t> pids_;      ///< by tid
+  std::map<std::int64_t, std::int64_t> ranks_;     ///< by pid
+};
+
+}  // namespace culprit::perfetto

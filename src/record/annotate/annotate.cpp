@@ -1,0 +1,247 @@
+#include "record/annotate/annotate.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "annotate.skel.h"
+#include "bpf/annotate_records.h"
+#include "record/annotate/marked_file.h"
+#include "record/collector/step_name.h"
+
+namespace culprit::record::annotate {
+
+namespace {
+
+constexpr std::size_t kMostOpen = 64;  // marks within marks of one thread
+constexpr std::size_t kMostThreads = 65536;
+constexpr std::size_t kMostFiles = 1024;  // with marks in them
+constexpr Ns kLookAgain = 1'000'000'000;  // for files that a process maps later
+constexpr Ns kLookOften = 3'000'000'000;  // a process that is that young is looked at in every poll
+
+struct Thread {
+  perfetto::TrackUuid track = 0;
+  std::size_t open = 0;  // steps that were written
+  std::size_t deeper = 0;
+};
+
+struct Process {
+  Ns joined = 0;
+  Ns looked = 0;
+};
+
+class AnnotateCollector final : public Collector {
+ public:
+  AnnotateCollector() = default;
+  AnnotateCollector(const AnnotateCollector&) = delete;
+  AnnotateCollector& operator=(const AnnotateCollector&) = delete;
+  ~AnnotateCollector() override;
+
+  [[nodiscard]] std::string_view name() const override { return "annotate"; }
+  Status start(Session& session) override;
+  [[nodiscard]] std::vector<Sight> sights() const override;
+  void target_joined(const Target& target) override;
+  void target_left(const Target& target) override;
+  void poll(Session& session, Ns now) override;
+  void stop(Session& session, Ns now) override;
+  [[nodiscard]] CollectorStats stats() const override;
+
+ private:
+  Status load();
+  void look_for_marks(std::int64_t pid);
+  void attach(const std::string& path, const std::vector<std::string>& marks);
+  void take(const culprit_annotation& record);
+
+  annotate_bpf* skeleton_ = nullptr;
+  ring_buffer* ring_ = nullptr;
+  std::vector<bpf_link*> links_;
+  Session* session_ = nullptr;  // while poll() runs
+  bool is_started_ = false;
+  Error refusal_;
+  std::map<std::int64_t, Process> processes_;
+  std::set<std::pair<unsigned long long, unsigned long long>> known_files_;
+  std::size_t marked_files_ = 0;
+  std::map<std::pair<std::int32_t, std::int32_t>, Thread> threads_;
+  std::string attach_trouble_;
+  CollectorStats stats_;
+};
+
+AnnotateCollector::~AnnotateCollector() {
+  for (bpf_link* link : links_) bpf_link__destroy(link);
+  ring_buffer__free(ring_);
+  annotate_bpf__destroy(skeleton_);
+}
+
+Error no_right(const std::string& what, int code) {
+  const std::string why = what + ": " + std::generic_category().message(code);
+  if (code == EPERM || code == EACCES)
+    return environment_error(why, "USDT probes",
+                             "run as root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)");
+  return environment_error(why, "USDT probes", "needs Linux 5.15 or newer with uprobes and CONFIG_DEBUG_INFO_BTF");
+}
+
+Status AnnotateCollector::load() {
+  libbpf_set_print(nullptr);
+  skeleton_ = annotate_bpf__open();
+  if (skeleton_ == nullptr) return no_right("cannot open the probes", errno);
+  if (const int code = annotate_bpf__load(skeleton_); code != 0)
+    return no_right("the kernel refuses the probes", -code);
+  const auto record = [](void* self, void* data, std::size_t size) {
+    if (size >= sizeof(culprit_annotation)) {
+      culprit_annotation copy;
+      std::memcpy(&copy, data, sizeof copy);
+      static_cast<AnnotateCollector*>(self)->take(copy);
+    }
+    return 0;
+  };
+  ring_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.annotate_ring), record, this, nullptr);
+  if (ring_ == nullptr) return no_right("cannot map the ring buffer", errno);
+  return {};
+}
+
+Status AnnotateCollector::start(Session& session) {
+  if (const Status loaded = load(); !loaded) {
+    refusal_ = loaded.error();
+    return loaded;
+  }
+  is_started_ = true;
+  for (const Target& target : session.targets) target_joined(target);
+  return {};
+}
+
+std::vector<Sight> AnnotateCollector::sights() const {
+  Sight sight{.what = "steps marked with culprit_annotate.h", .available = is_started_, .why = {}, .remedy = {}};
+  if (!is_started_) {
+    sight.why = refusal_.what;
+    sight.remedy = refusal_.remedy;
+  }
+  return {sight};
+}
+
+void AnnotateCollector::target_joined(const Target& target) {
+  if (!is_started_ || processes_.contains(target.pid)) return;
+  const auto pid = static_cast<std::int32_t>(target.pid);
+  const std::uint8_t yes = 1;
+  bpf_map_update_elem(bpf_map__fd(skeleton_->maps.annotate_targets), &pid, &yes, BPF_ANY);
+  processes_[target.pid].joined = monotonic_now();
+  look_for_marks(target.pid);
+}
+
+void AnnotateCollector::target_left(const Target& target) {
+  if (!is_started_) return;
+  const auto pid = static_cast<std::int32_t>(target.pid);
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.annotate_targets), &pid);
+  processes_.erase(target.pid);
+}
+
+/// Looks at what the process executes from, each file once.
+void AnnotateCollector::look_for_marks(std::int64_t pid) {
+  processes_[pid].looked = monotonic_now();
+  for (const MappedFile& file : executable_files(pid)) {
+    if (marked_files_ >= kMostFiles || !known_files_.emplace(file.device, file.inode).second) continue;
+    const std::string path = fmt::format("/proc/{}/root{}", pid, file.path);  // it may live in a container
+    const std::vector<std::string> marks = marks_in(path);
+    if (marks.empty()) continue;
+    ++marked_files_;
+    attach(path, marks);
+  }
+}
+
+/// In every process that has the file mapped, now or later: a forked or restarted one needs no second look.
+void AnnotateCollector::attach(const std::string& path, const std::vector<std::string>& marks) {
+  const std::array<std::pair<const char*, bpf_program*>, 3> probes = {{{"step_begin", skeleton_->progs.on_step_begin},
+                                                                       {"step_end", skeleton_->progs.on_step_end},
+                                                                       {"mark", skeleton_->progs.on_mark}}};
+  for (const auto& [name, program] : probes) {
+    if (std::ranges::find(marks, name) == marks.end()) continue;
+    bpf_link* link = bpf_program__attach_usdt(program, -1, path.c_str(), "culprit", name, nullptr);
+    if (link != nullptr)
+      links_.push_back(link);
+    else
+      attach_trouble_ = fmt::format("{}: {}", name, std::generic_category().message(errno));
+  }
+}
+
+void AnnotateCollector::take(const culprit_annotation& record) {
+  if (session_ == nullptr || record.tgid <= 0 || record.tid <= 0) return;
+  const auto key = std::pair(record.tgid, record.tid);
+  if (!threads_.contains(key) && threads_.size() >= kMostThreads) {
+    ++stats_.dropped;
+    return;
+  }
+  perfetto::Writer& writer = session_->writer;
+  const auto [found, is_new] = threads_.try_emplace(key);
+  Thread& thread = found->second;
+  if (is_new) thread.track = writer.thread_track(record.tgid, record.tid);
+  ++stats_.events;
+  const auto at = static_cast<Ns>(record.at);
+  std::string name = "(unreadable)";
+  if (record.text_bytes > 0)
+    name.assign(record.text, strnlen(record.text, std::min<std::size_t>(static_cast<std::size_t>(record.text_bytes),
+                                                                        sizeof record.text)));
+  switch (record.kind) {
+    case CULPRIT_STEP_BEGUN:
+      if (thread.open >= kMostOpen) {
+        ++thread.deeper;
+        ++stats_.dropped;
+        return;
+      }
+      if (++thread.open == 1 && !is_step_name(name)) name = "step: " + name;
+      writer.slice_begin(thread.track, at, name, "annotate");
+      return;
+    case CULPRIT_STEP_ENDED:
+      if (thread.deeper > 0) {
+        --thread.deeper;
+      } else if (thread.open > 0) {  // else it began before the recording
+        writer.slice_end(thread.track, at);
+        if (--thread.open == 0) ++session_->steps;
+      }
+      return;
+    case CULPRIT_MARKED:
+      writer.instant(thread.track, at, name, "annotate");
+      return;
+    default:
+      ++stats_.dropped;
+  }
+}
+
+void AnnotateCollector::poll(Session& session, Ns now) {
+  if (!is_started_) return;
+  session_ = &session;
+  ring_buffer__consume(ring_);
+  session_ = nullptr;
+  for (auto& [pid, process] : processes_)
+    if (now - process.joined < kLookOften || now - process.looked > kLookAgain) look_for_marks(pid);
+}
+
+void AnnotateCollector::stop(Session& session, Ns now) {
+  if (!is_started_) return;
+  for (bpf_link* link : links_) bpf_link__destroy(link);
+  links_.clear();
+  poll(session, now);
+  if (!attach_trouble_.empty()) session.writer.metadata("missing.annotate", attach_trouble_);
+  stats_ = stats();
+  is_started_ = false;
+}
+
+CollectorStats AnnotateCollector::stats() const {
+  CollectorStats out = stats_;
+  if (is_started_) out.dropped += skeleton_->bss->dropped;
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Collector> make_annotate() { return std::make_unique<AnnotateCollector>(); }
+
+}  // namespace culprit::record::annotate

@@ -1,0 +1,231 @@
+// `culprit diff` and `culprit cycles` on traces, as a user runs them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+#include "support/shared_data.h"
+#include "support/temp_file.h"
+
+namespace culprit::cli {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing_support::run_program;
+
+struct Plan {
+  std::vector<int> periods;  ///< microseconds
+  std::vector<std::string> kernels{"gemm", "norm"};
+  int kernel_us = 200;
+  std::string device = "A100";
+  int world = 1;
+  std::string marker = "ProfilerStep#";
+};
+
+/// A trace with one marked step per period, in each of them every kernel once.
+std::string trace(const Plan& plan) {
+  std::string events;
+  int at = 1000;
+  int step = 0;
+  int correlation = 0;
+  for (const int period : plan.periods) {
+    events += fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"{}{}","pid":1,"tid":1,"ts":{},"dur":{}}},)",
+                          plan.marker, ++step, at, period - 1);
+    int offset = 5;
+    for (const std::string& kernel : plan.kernels) {
+      ++correlation;
+      events += fmt::format(
+          R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":2,"args":{{"correlation":{}}}}},
+             {{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":7,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"correlation":{}}}}},)",
+          at + offset, correlation, kernel, at + offset + 10, plan.kernel_us + step % 2, correlation);
+      offset += plan.kernel_us + 5;
+    }
+    at += period;
+  }
+  events.pop_back();
+  return fmt::format(
+      R"({{"deviceProperties":[{{"id":0,"name":"{}"}}],"distributedInfo":{{"rank":0,"world_size":{},"backend":"nccl"}},"traceEvents":[{}]}})",
+      plan.device, plan.world, events);
+}
+
+std::vector<int> steps(int n, int period) {
+  std::vector<int> periods;
+  for (int i = 0; i < n; ++i) periods.push_back(period + i * 7 % 5);
+  return periods;
+}
+
+struct DiffTraces : testing::Test {
+  test::TempDir dir;
+  std::string good = dir.file("good.json", trace({steps(24, 1000)}));
+  std::string same = dir.file("same.json", trace({steps(24, 1000)}));
+  std::string slow = dir.file("slow.json", trace({steps(24, 1300)}));
+  std::string few = dir.file("few.json", trace({steps(4, 1300)}));
+
+  static std::string content(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+};
+
+TEST_F(DiffTraces, OutcomeComesFirstAndDecidesTheExitCode) {
+  const auto plain = run_program("diff " + good + " " + slow + " 2>&1");
+  EXPECT_EQ(plain.code, 0) << plain.output;
+  EXPECT_THAT(plain.output, testing::StartsWith("Outcome (other): regression; cycle time +2"));
+  EXPECT_EQ(run_program("diff " + good + " " + slow + " --fail-on regression").code, 1);
+  EXPECT_EQ(run_program("diff " + slow + " " + good + " --fail-on regression").code, 0) << "an improvement";
+  EXPECT_EQ(run_program("diff " + slow + " " + good + " --fail-on difference").code, 1);
+  EXPECT_EQ(run_program("diff " + good + " " + same + " --fail-on difference").code, 0);
+  EXPECT_EQ(run_program("diff " + good + " " + slow + " --fail-on inconclusive").code, 0);
+}
+
+TEST_F(DiffTraces, UndecidedIsFiveOnlyWhenAskedFor) {
+  EXPECT_EQ(run_program("diff " + few + " " + few).code, 0);
+  EXPECT_EQ(run_program("diff " + few + " " + few + " --fail-on regression").code, 5);
+  EXPECT_EQ(run_program("diff " + few + " " + few + " --fail-on inconclusive").code, 5);
+  EXPECT_EQ(run_program("diff " + few + " " + few + " --fail-on not_comparable").code, 0);
+}
+
+TEST_F(DiffTraces, JsonHoldsTheOutcome) {
+  const auto result = run_program("diff " + good + " " + slow + " --json");
+  const json document = json::parse(result.output);
+  EXPECT_EQ(document["outcome"], "regression");
+  ASSERT_EQ(document["cycle_times"].size(), 1U);
+  EXPECT_NEAR(document["cycle_times"][0]["change"], 0.3, 0.01);
+  EXPECT_EQ(document["cycle_times"][0]["baseline_cycles"], 23);
+}
+
+TEST_F(DiffTraces, SharesThatFellWithTheCycleAreNoFindings) {
+  const auto result = run_program("diff " + good + " " + slow + " 2>&1");
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("Findings: none"), HasSubstr("gemm *"), HasSubstr("took as long as before")));
+  const std::string slower = dir.file("kernel.json", trace({steps(24, 1300), {"gemm", "norm"}, 350}));
+  EXPECT_THAT(run_program("diff " + good + " " + slower).output,
+              AllOf(HasSubstr("- gemm on GPU"), Not(HasSubstr("gemm *"))));
+}
+
+TEST_F(DiffTraces, FunctionsOfOneSideAreNewOrGone) {
+  const std::string other = dir.file("other.json", trace({steps(24, 1000), {"gemm", "fresh"}}));
+  const auto result = run_program("diff " + good + " " + other + " 2>&1");
+  EXPECT_THAT(result.output, testing::ContainsRegex("fresh .*new"));
+  EXPECT_THAT(result.output, testing::ContainsRegex("norm .*gone"));
+}
+
+TEST_F(DiffTraces, OneCycleOnASideGivesNoRowsOfZeros) {
+  const std::string one = dir.file("one.json", trace({{1000}}));
+  const std::string another = dir.file("another.json", trace({{1100}}));
+  const auto result = run_program("diff " + one + " " + another + " 2>&1");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("inconclusive"), Not(HasSubstr("0.0000"))));
+}
+
+TEST_F(DiffTraces, OtherDevicesOrWorldsAreNotCompared) {
+  const std::string other = dir.file("v100.json", trace({steps(24, 1000), {"gemm", "norm"}, 200, "V100", 2}));
+  const auto result = run_program("diff " + good + " " + other + " 2>&1");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("Not comparable: device model A100 against V100; world size 1 against 2"),
+                                   Not(HasSubstr("--anchor")), HasSubstr("median period")));
+  for (const char* what : {"not_comparable", "regression", "inconclusive"})
+    EXPECT_EQ(run_program("diff " + good + " " + other + " --fail-on " + what).code, 5) << what;
+  const json document = json::parse(run_program("diff " + good + " " + other + " --json").output);
+  EXPECT_EQ(document["outcome"], "not_comparable");
+  EXPECT_EQ(document["differences"][0]["what"], "device model");
+}
+
+TEST_F(DiffTraces, OtherAnchorsAreNotComparedAndTheRemedyHelps) {
+  const std::string other =
+      dir.file("iteration.json", trace({steps(24, 1000), {"gemm", "norm"}, 200, "A100", 1, "iteration "}));
+  const auto result = run_program("diff " + good + " " + other + " 2>&1");
+  EXPECT_THAT(result.output, AllOf(HasSubstr("Not comparable"), HasSubstr("iteration N"), HasSubstr("--anchor")));
+  EXPECT_THAT(run_program("diff " + good + " " + other + " --anchor gemm").output, HasSubstr("Outcome"));
+}
+
+TEST_F(DiffTraces, OutputIsAFileOrADirectoryByItsName) {
+  const std::string pair = "diff " + good + " " + slow;
+  for (const char* name : {"r.md", "r.csv", "r.json"}) {
+    const std::string path = dir.path(name);
+    ASSERT_EQ(run_program(pair + " -o " + path + " 2>&1").code, 0) << name;
+    EXPECT_FALSE(content(path).empty()) << name;
+    EXPECT_EQ(run_program(pair + " -o " + path + " 2>&1").code, 2) << "never overwritten without --force";
+    EXPECT_EQ(run_program(pair + " --force -o " + path + " 2>&1").code, 0);
+  }
+  EXPECT_TRUE(json::accept(content(dir.path("r.json"))));
+  EXPECT_THAT(content(dir.path("r.md")), HasSubstr("Outcome"));
+  ASSERT_EQ(run_program(pair + " -o " + dir.path("reports")).code, 0);
+  EXPECT_TRUE(std::filesystem::is_directory(dir.path("reports")));
+  EXPECT_EQ(run_program(pair + " --force -o " + good + " 2>&1").code, 2) << "an input is never overwritten";
+  EXPECT_EQ(run_program(pair + " --format markdown").output.substr(0, 2), "# ");
+}
+
+TEST_F(DiffTraces, WhatProfileWroteIsRefusedWithARemedy) {
+  const std::string native = dir.path("native");
+  ASSERT_EQ(run_program("profile " + good + " -o " + native).code, 0);
+  for (const std::string& side : {native, native + "/functions.csv", native + "/profile.json"}) {
+    const auto result = run_program("diff " + side + " " + side + " 2>&1");
+    EXPECT_EQ(result.code, 2) << side;
+    EXPECT_THAT(result.output, AllOf(HasSubstr("culprit profile"), HasSubstr("--compat deepdive"))) << side;
+  }
+}
+
+TEST_F(DiffTraces, TablesAreNotJudged) {
+  const std::string table = dir.file("a.csv",
+                                     "cycle,pid,beta_pct,function_name,metric_name,device,mu_pct,anchor_dur_us,anchor_"
+                                     "name\n1,7,5,f,m,GPU 0,1,1000,s\n");
+  EXPECT_EQ(run_program("diff " + table + " " + table + " --fail-on regression 2>&1").code, 2);
+}
+
+TEST_F(DiffTraces, CyclesAndProfileAgreeOnTracesWithoutCycles) {
+  const std::string none =
+      dir.file("none.json", R"([{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1}])");
+  const auto cycles = run_program("cycles " + none);
+  EXPECT_EQ(cycles.code, 3);
+  EXPECT_THAT(cycles.output, HasSubstr("nothing repeats"));
+  EXPECT_EQ(json::parse(run_program("cycles " + none + " --json").output)["method"], "none");
+  EXPECT_EQ(run_program("profile " + none + " 2>&1").code, 3);
+  EXPECT_EQ(run_program("top --by cycle " + none + " 2>&1").code, 3);
+  for (const char* verb : {"cycles ", "profile "})
+    for (const char* choice : {" --phase prefill", " --skip 24"}) {
+      const auto result = run_program(verb + good + choice + " 2>&1");
+      EXPECT_EQ(result.code, 2) << verb << choice;
+      EXPECT_THAT(result.output, AllOf(HasSubstr("no cycle fits"), HasSubstr("24 other"))) << verb << choice;
+    }
+}
+
+TEST_F(DiffTraces, CyclesSayWhatTheirPeriodsLeaveOut) {
+  const auto result = run_program("cycles " + good);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.output, HasSubstr("Periods leave out 1 of 24 cycles: 1 last of its process"));
+  const auto given = run_program("cycles " + good + " --anchor 'ProfilerStep#N'");
+  EXPECT_THAT(given.output, AllOf(HasSubstr("given by the user"), HasSubstr("95% that a cycle is one step")));
+  EXPECT_EQ(json::parse(run_program("cycles " + good + " --json --anchor gemm").output)["anchor_given"], true);
+}
+
+TEST(CorpusPairs, OtherHardwareIsRefusedAndUnmarkedBlocksAreCompared) {
+  const std::string kineto = "corpus/kineto/";
+  CULPRIT_NEEDS_SHARED(kineto + "hta_trace_diff/control.json.gz");
+  CULPRIT_NEEDS_SHARED("corpus/nsys/mfu_2gpu_before.sqlite");
+  const auto pair = [](const std::string& a, const std::string& b) {
+    return run_program("diff " + test::shared(a) + " " + test::shared(b) + " --fail-on not_comparable 2>&1");
+  };
+  const auto hta = pair(kineto + "hta_trace_diff/control.json.gz", kineto + "hta_trace_diff/test.json.gz");
+  EXPECT_EQ(hta.code, 5);
+  EXPECT_THAT(hta.output, AllOf(HasSubstr("A100"), HasSubstr("V100"), HasSubstr("world size 8 against 2")));
+  const auto vendors = pair(kineto + "qwen_h100_vs_mi300/h100.json.gz", kineto + "qwen_h100_vs_mi300/mi300.json.gz");
+  EXPECT_EQ(vendors.code, 5);
+  EXPECT_THAT(vendors.output, AllOf(HasSubstr("H100"), HasSubstr("MI300X"), Not(HasSubstr("--anchor"))));
+  const auto blocks = pair("corpus/nsys/mfu_2gpu_before.sqlite", "corpus/nsys/mfu_2gpu_after.sqlite");
+  EXPECT_EQ(blocks.code, 0) << blocks.output;
+  EXPECT_THAT(blocks.output, AllOf(HasSubstr("Outcome (other)"), HasSubstr("Confidence is low")));
+}
+
+}  // namespace
+}  // namespace culprit::cli

@@ -1,0 +1,143 @@
+#include "record/bpf/records.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace culprit::record::bpf {
+namespace {
+
+struct Heard : Listener {
+  std::vector<culprit_switch> switches;
+  std::vector<culprit_waking> wakings;
+  std::vector<culprit_task> forks, execs, exits;
+  std::vector<culprit_syscall> calls;
+  std::vector<culprit_block> blocks;
+
+  void on_switch(const culprit_switch& record) override { switches.push_back(record); }
+  void on_waking(const culprit_waking& record) override { wakings.push_back(record); }
+  void on_fork(const culprit_task& record) override { forks.push_back(record); }
+  void on_exec(const culprit_task& record) override { execs.push_back(record); }
+  void on_exit(const culprit_task& record) override { exits.push_back(record); }
+  void on_syscall(const culprit_syscall& record) override { calls.push_back(record); }
+  void on_block(const culprit_block& record) override { blocks.push_back(record); }
+  [[nodiscard]] std::size_t total() const {
+    return switches.size() + wakings.size() + forks.size() + execs.size() + exits.size() + calls.size() + blocks.size();
+  }
+};
+
+template <class T>
+std::vector<std::byte> bytes_of(T record, __u32 kind, __u64 at = 1000) {
+  record.head.kind = kind;
+  record.head.at = at;
+  std::vector<std::byte> bytes(sizeof record);
+  std::memcpy(bytes.data(), &record, sizeof record);
+  return bytes;
+}
+
+bool hear(Heard& heard, std::span<const std::byte> bytes) {
+  Listener* listeners[] = {&heard};
+  return dispatch(bytes, listeners);
+}
+
+TEST(Records, EveryKindReachesItsListener) {
+  Heard heard;
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH)));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_waking{}, CULPRIT_WAKING)));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_task{}, CULPRIT_FORK)));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_task{}, CULPRIT_EXEC)));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_task{}, CULPRIT_EXIT)));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_syscall{}, CULPRIT_SYSCALL)));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_block{}, CULPRIT_BLOCK)));
+  EXPECT_EQ(heard.switches.size(), 1u);
+  EXPECT_EQ(heard.wakings.size(), 1u);
+  EXPECT_EQ(heard.forks.size(), 1u);
+  EXPECT_EQ(heard.execs.size(), 1u);
+  EXPECT_EQ(heard.exits.size(), 1u);
+  EXPECT_EQ(heard.calls.size(), 1u);
+  EXPECT_EQ(heard.blocks.size(), 1u);
+}
+
+TEST(Records, KeepsWhatTheKernelWrote) {
+  culprit_switch record{};
+  record.prev_tid = 7;
+  record.next_tid = 9;
+  record.prev_state = 1;
+  record.syscall = 202;
+  std::memcpy(record.next_comm, "worker", 6);
+  Heard heard;
+  ASSERT_TRUE(hear(heard, bytes_of(record, CULPRIT_SWITCH, 123456789)));
+  EXPECT_EQ(heard.switches.front().prev_tid, 7);
+  EXPECT_EQ(heard.switches.front().head.at, 123456789u);
+  EXPECT_EQ(heard.switches.front().syscall, 202);
+  EXPECT_EQ(comm(heard.switches.front().next_comm), "worker");
+}
+
+TEST(Records, TooShortIsRefusedAtEveryLength) {
+  const auto whole = bytes_of(culprit_switch{}, CULPRIT_SWITCH);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    // A copy of exactly this size, so that a sanitizer sees every byte read too many.
+    const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    Heard heard;
+    EXPECT_FALSE(hear(heard, cut)) << size;
+    EXPECT_EQ(heard.total(), 0u);
+  }
+}
+
+TEST(Records, LongerThanKnownIsRead) {
+  auto longer = bytes_of(culprit_waking{}, CULPRIT_WAKING);
+  longer.resize(longer.size() + 24);
+  Heard heard;
+  EXPECT_TRUE(hear(heard, longer));
+}
+
+TEST(Records, UnknownKindsAreRefused) {
+  for (const __u32 kind : {0u, 8u, 255u, 0xffffffffu}) {
+    Heard heard;
+    EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, kind))) << kind;
+  }
+}
+
+TEST(Records, ImpossibleTimesAreRefused) {
+  Heard heard;
+  EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH, std::numeric_limits<__u64>::max())));
+  culprit_syscall call{};
+  call.begin = 2000;  // after its end
+  EXPECT_FALSE(hear(heard, bytes_of(call, CULPRIT_SYSCALL, 1999)));
+  EXPECT_TRUE(hear(heard, bytes_of(call, CULPRIT_SYSCALL, 2000)));
+  culprit_block block{};
+  block.begin = 5;
+  EXPECT_FALSE(hear(heard, bytes_of(block, CULPRIT_BLOCK, 4)));
+}
+
+TEST(Records, RandomBytesNeverBreakAnything) {
+  std::mt19937 random(4);
+  std::uniform_int_distribution<int> byte(0, 255);
+  std::uniform_int_distribution<int> length(0, 128);
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(length(random)));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(byte(random));
+    if (bytes.size() >= 4) {
+      bytes[0] = static_cast<std::byte>(byte(random) % 9);
+      bytes[1] = bytes[2] = bytes[3] = std::byte{0};
+    }
+    Heard heard;
+    EXPECT_EQ(heard.total(), 0u);
+    const bool taken = hear(heard, bytes);
+    EXPECT_EQ(heard.total(), taken ? 1u : 0u);
+  }
+}
+
+TEST(Records, NamesNeedNoZeroAtTheirEnd) {
+  char full[CULPRIT_COMM];
+  std::memset(full, 'x', sizeof full);
+  EXPECT_EQ(comm(full), std::string(CULPRIT_COMM, 'x'));
+  char empty[CULPRIT_COMM] = {};
+  EXPECT_EQ(comm(empty), "");
+}
+
+}  // namespace
+}  // namespace culprit::record::bpf

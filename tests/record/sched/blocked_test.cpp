@@ -1,0 +1,159 @@
+#include "record/sched/blocked.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "record/sched/sched.h"
+
+namespace culprit::record::sched {
+namespace {
+
+struct Seen {
+  Blocked blocked;
+  std::string waker;
+};
+
+struct Fixture : ::testing::Test {
+  std::vector<Seen> seen;
+  BlockedIntervals intervals{[this](const Blocked& blocked) { seen.push_back({blocked, std::string(blocked.waker)}); }};
+
+  void leaves(Ns at, std::int32_t tid, std::uint32_t state, std::int32_t syscall = -1) {
+    culprit_switch record{};
+    record.head.at = static_cast<__u64>(at);
+    record.prev_tid = tid;
+    record.prev_tgid = 1;
+    record.prev_state = state;
+    record.syscall = syscall;
+    intervals.on_switch(record, true, false);
+  }
+  void comes(Ns at, std::int32_t tid) {
+    culprit_switch record{};
+    record.head.at = static_cast<__u64>(at);
+    record.next_tid = tid;
+    intervals.on_switch(record, false, true);
+  }
+  void woken(Ns at, std::int32_t tid, std::uint32_t context = CULPRIT_TASK) {
+    culprit_waking record{};
+    record.head.at = static_cast<__u64>(at);
+    record.tid = tid;
+    record.waker_tid = 77;
+    record.waker_tgid = 70;
+    record.context = context;
+    std::memcpy(record.waker_comm, "waker", 5);
+    intervals.on_waking(record);
+  }
+};
+
+TEST_F(Fixture, LastsFromSwitchToWakeUp) {
+  leaves(1'000'000, 5, 1, SYS_futex);
+  woken(3'000'000, 5);
+  comes(3'500'000, 5);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].blocked.begin, 1'000'000);
+  EXPECT_EQ(seen[0].blocked.end, 3'000'000);
+  EXPECT_EQ(seen[0].blocked.waker_tid, 77);
+  EXPECT_EQ(seen[0].blocked.waker_tgid, 70);
+  EXPECT_EQ(seen[0].waker, "waker");
+  EXPECT_EQ(blocked_name(seen[0].blocked), "blocked:futex");
+}
+
+TEST_F(Fixture, PreemptionIsNotBlocking) {
+  leaves(1'000'000, 5, 0);
+  comes(2'000'000, 5);
+  EXPECT_TRUE(seen.empty());
+}
+
+TEST_F(Fixture, AHardInterruptIsNotTheRunningThread) {
+  leaves(1'000'000, 5, 1);
+  woken(2'000'000, 5, CULPRIT_HARDIRQ);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].blocked.waker_tid, 0);
+  EXPECT_EQ(seen[0].blocked.context, CULPRIT_HARDIRQ);
+}
+
+TEST_F(Fixture, WithoutAWakeUpItEndsWhenTheThreadRuns) {
+  leaves(1'000'000, 5, 2);
+  comes(4'000'000, 5);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].blocked.end, 4'000'000);
+  EXPECT_EQ(seen[0].blocked.waker_tid, 0);
+}
+
+TEST_F(Fixture, AWakeUpRecordedBeforeItsSwitchLeavesNoInterval) {
+  woken(999'000, 5);
+  leaves(1'000'000, 5, 1);
+  comes(9'000'000, 5);  // it waited for a processor, it was not blocked
+  EXPECT_TRUE(seen.empty());
+}
+
+TEST_F(Fixture, AnOldWakeUpIsNotMistakenForAnEarlyOne) {
+  woken(1'000, 5);
+  leaves(9'000'000, 5, 1);
+  woken(10'000'000, 5);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].blocked.begin, 9'000'000);
+}
+
+TEST_F(Fixture, TheFirstWakeUpOfAThreadEndsNothing) {
+  culprit_waking record{};
+  record.head.at = 500;
+  record.tid = 5;
+  record.is_new = 1;
+  intervals.on_waking(record);
+  leaves(1'000, 5, 1);
+  woken(2'000, 5);
+  EXPECT_EQ(seen.size(), 1u);
+}
+
+TEST_F(Fixture, DeathIsNotBlocking) {
+  leaves(1'000, 5, 0x80);
+  intervals.finish(9'000);
+  EXPECT_TRUE(seen.empty());
+}
+
+TEST_F(Fixture, WhatHasNotEndedIsHandedOverInOrder) {
+  leaves(1'000, 9, 1);
+  leaves(2'000, 5, 1);
+  leaves(3'000, 7, 1);
+  intervals.on_exit(7);
+  intervals.finish(10'000);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].blocked.tid, 5);
+  EXPECT_EQ(seen[1].blocked.tid, 9);
+  EXPECT_TRUE(seen[0].blocked.open);
+  EXPECT_EQ(seen[0].blocked.end, 10'000);
+  intervals.finish(20'000);
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+TEST(BlockedName, ReasonsWithoutASystemCall) {
+  Blocked blocked;
+  blocked.state = 2;
+  EXPECT_EQ(blocked_name(blocked), "blocked:page_fault");
+  blocked.state = 4;
+  blocked.syscall = SYS_read;
+  EXPECT_EQ(blocked_name(blocked), "blocked:stopped");
+  blocked.state = 1;
+  blocked.syscall = -1;
+  EXPECT_EQ(blocked_name(blocked), "blocked:unknown");
+}
+
+TEST(ReportedState, KernelBitsToTheStatesOfTheFormat) {
+  EXPECT_EQ(reported_state(0), 0);
+  EXPECT_EQ(reported_state(1), 1);
+  EXPECT_EQ(reported_state(2), 2);
+  EXPECT_EQ(reported_state(0x102), 2);     // killable: wakes for fatal signals only
+  EXPECT_EQ(reported_state(0x402), 0x80);  // idle kernel thread
+  EXPECT_EQ(reported_state(4), 4);
+  EXPECT_EQ(reported_state(8), 8);
+  EXPECT_EQ(reported_state(0x80), 0x10);  // dead
+  EXPECT_EQ(reported_state(0x1000), 2);   // lock of a real-time kernel
+  EXPECT_EQ(reported_state(0x8000), 2);   // frozen
+}
+
+}  // namespace
+}  // namespace culprit::record::sched
