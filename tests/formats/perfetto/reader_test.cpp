@@ -244,6 +244,23 @@ TEST(PerfettoReader, CountersAsDifferencesAndWithMultiplier) {
   EXPECT_EQ(trace.counters[0].samples[2].value, 60);
 }
 
+TEST(PerfettoReader, ProcessesThatAreOnlyNamedHaveNoScheduling) {
+  const TempDir dir;
+  const std::string path = dir.path("named.pftrace");
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->process({.pid = 10, .name = "own"});
+  writer->process({.pid = 20, .name = "other", .recorded = false});
+  writer->sched_switch({.at = 100, .prev_tid = 20, .next_tid = 10});
+  writer->sched_switch({.at = 300, .prev_tid = 10, .next_tid = 20});
+  writer->sched_switch({.at = 400, .prev_tid = 20, .next_tid = 10});
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  EXPECT_EQ(sched_time(trace, 10, "oncpu"), 200);
+  EXPECT_EQ(sched_time(trace, 10, "runq"), 100);
+  EXPECT_EQ(sched_time(trace, 20, "oncpu"), 0);
+}
+
 TEST(PerfettoReader, CompactSchedulingAndWakeups) {
   const TempDir dir;
   const Trace trace = read_bytes(dir, encode(dir, R"(
