@@ -59,11 +59,10 @@ struct SchedWaking {
 struct ProcessInfo {
   std::int64_t pid = 0;
   std::int64_t parent = 0;
-  std::string_view name {
-    bool recorded = true;     ///< false: only named, because counters tell of it; its threads are nobody's business
-  };                          ///< program name only, never its arguments
+  std::string_view name{};    ///< program name only, never its arguments
   std::int64_t rank = -1;     ///< -1: unknown
   std::int64_t start_ns = 0;  ///< CLOCK_BOOTTIME at which it started, 0: unknown; tells a reused pid
+  bool recorded = true;       ///< false: only named, because counters tell of it; its threads are nobody's business
 };
 
 struct WriterOptions {
