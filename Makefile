@@ -72,6 +72,7 @@ bench:
 	@cmake --build --preset bench -j $(JOBS)
 	@scripts/bench --build build-bench --max $(BENCH_MAX)
 	@scripts/bench-record --build build-bench
+	@build-bench/nvtx_cost
 
 clean:
 	rm -rf build build-asan build-bench build-debug build-fuzz build-tsan

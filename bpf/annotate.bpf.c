@@ -20,7 +20,7 @@ struct {
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1 << 20);
+  __uint(max_entries, 4 << 20);
 } annotate_ring SEC(".maps");
 
 static __always_inline int write(struct pt_regs *ctx, __u32 kind) {

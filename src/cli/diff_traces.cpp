@@ -9,13 +9,16 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/environment.h"
 #include "cli/output.h"
 #include "compare/comparable.h"
 #include "compare/cycle_time.h"
+#include "compare/host_changes.h"
 #include "compare/pairing.h"
 #include "compare/suspicion.h"
 #include "compare/trace_rows.h"
 #include "cycles/find.h"
+#include "profile/host_evidence.h"
 #include "profile/profile_tables.h"
 #include "profile/run_profile.h"
 #include "trace/builder.h"
@@ -33,7 +36,9 @@ struct Side {
   std::vector<std::string> notes;
   compare::RunFacts facts;
   std::vector<compare::StepTime> times;  ///< of every recording
+  model::HostEvidence host;              ///< of every recording
   std::string name;                      ///< of the first file
+  Environment environment;               ///< what recordings say of their machine, every value of a key
 };
 
 void add_facts(const Trace& trace, compare::RunFacts& facts) {
@@ -71,7 +76,7 @@ std::vector<SideBySide> side_by_side(const Side& base, const Side& candidate) {
 
 bool looks_like_trace(const fs::path& path) {
   const std::string name = path.filename().string();
-  return std::ranges::any_of(std::array{".json", ".json.gz", ".json.zst"},
+  return std::ranges::any_of(std::array{".json", ".json.gz", ".json.zst", ".pftrace", ".perfetto-trace"},
                              [&](const char* end) { return name.ends_with(end); }) &&
          !name.ends_with(".truth.json");
 }
@@ -90,8 +95,10 @@ Result<std::vector<std::string>> expand(const std::vector<std::string>& paths) {
       if (looks_like_trace(entry.path())) found.push_back(entry.path().string());
     if (code) return input_error("cannot be listed", path, "check its rights");
     if (found.empty())
-      return usage_error(fmt::format("'{}' is a directory without traces (*.json, .json.gz, .json.zst)", path),
-                         "name files, or one directory with normal_perf_data and abnormal_perf_data");
+      return usage_error(
+          fmt::format("'{}' is a directory without traces (*.json, .json.gz, .json.zst, .pftrace, .perfetto-trace)",
+                      path),
+          "name files, or one directory with normal_perf_data and abnormal_perf_data");
     std::ranges::sort(found);
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -127,8 +134,10 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
   const auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
   add_facts(trace, side.facts);
+  add_environment(trace, side.environment);
   const std::vector<compare::StepTime> times = compare::step_times(found->cycles);
   side.times.insert(side.times.end(), times.begin(), times.end());
+  compare::add_replicate(side.host, profile::host_evidence(trace, found->cycles));
   profile::RunProfileOptions options;
   options.whole_cycles_only = true;
   model::Profile profile = profile::run_profile(trace, *found, options);
@@ -227,6 +236,8 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
         result.set.unpaired.push_back({candidate->name, pid, "the baseline has no process of this role"});
   }
   judge_cycle_times(*base, *candidate, phases, forgot, result.set);
+  model::HostChanges host = compare::host_changes(base->host, candidate->host);
+  if (!host.states.empty() || !host.counters.empty()) result.set.host = std::move(host);
   for (const Side* side : {&*base, &*candidate}) {
     model::InputReport input;
     input.file = side->name;
@@ -238,6 +249,8 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
     result.set.notes.emplace_back("Phases that were guessed from names of kernels differ and are not told apart");
   for (const compare::Difference& d : result.differences)
     result.set.notes.push_back(fmt::format("{} differ: {} against {}", d.what, d.base, d.candidate));
+  const std::vector<std::string> environment = environment_notes(base->environment, candidate->environment);
+  result.set.notes.insert(result.set.notes.end(), environment.begin(), environment.end());
   result.set.notes.push_back(
       fmt::format("Cycles begin at '{}' on both sides: {}", base->cycles.anchor, base->cycles.reason));
   for (const Side* side : {&*base, &*candidate})

@@ -73,6 +73,13 @@ double separation_by_chance(std::size_t n, std::size_t m) {
   return 2 * std::exp(std::lgamma(a + 1) + std::lgamma(b + 1) - std::lgamma(a + b + 1));
 }
 
+/// On the device that idles least, else on the host.
+Ns time_of(const model::Cycle& cycle) {
+  const auto least = std::ranges::min_element(cycle.devices, {}, &model::DeviceWindow::idle);
+  if (least == cycle.devices.end() || least->end <= least->begin) return cycle.period - cycle.no_work;
+  return least->end - least->begin - std::min(cycle.no_work, least->idle);
+}
+
 }  // namespace
 
 std::vector<StepTime> step_times(const model::Cycles& cycles) {
@@ -81,7 +88,7 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const model::Cycle& cycle = cycles.cycles[i];
     if (!whole[i]) continue;
-    const auto time = static_cast<double>(cycle.period - cycle.no_work);
+    const auto time = static_cast<double>(time_of(cycle));
     StepTime& step = steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, 0}).first->second;
     step.time = std::max(step.time, time);
   }

@@ -9,8 +9,9 @@
 
 namespace culprit::compare {
 
-/// What one step took: its period without the time in which there was nothing to do, in ns; of several ranks the
-/// slowest.
+/// What one step took, without the time in which there was nothing to do, in ns: the window of the device that idles
+/// least (a host that runs ahead and waits every few steps has uneven periods), without devices the period. Of several
+/// ranks the slowest.
 struct StepTime {
   model::Phase phase = model::Phase::other;
   bool guessed = false;  ///< the phase is

@@ -38,7 +38,7 @@ class Pause final : public Injector {
     if (now < next_) return next_;
     if (stopped_since_ != 0) {
       continue_all();
-      next_ = now + kPeriod - stop_ns_;
+      next_ = std::max(now, pulse_begin_ + kPeriod);
     } else if (Status status = stop_all(guard); !status) {
       return status.error();
     }
@@ -66,6 +66,7 @@ class Pause final : public Injector {
       if (!handle.signal(SIGSTOP) && errno != ESRCH)
         return environment_error("cannot be stopped: operation not permitted", fmt::format("process {}", pid));
     stopped_since_ = monotonic_now();
+    pulse_begin_ = std::max(next_, stopped_since_ - kPeriod);
     next_ = stopped_since_ + stop_ns_;
     ++pulses_;
     return {};
@@ -80,6 +81,7 @@ class Pause final : public Injector {
   ProcessId target_;
   Ns stop_ns_;
   Ns next_ = 0;
+  Ns pulse_begin_ = 0;    ///< as planned, so that delays do not add up
   Ns stopped_since_ = 0;  ///< 0: running
   std::map<pid_t, ProcessHandle> known_;
   std::int64_t pulses_ = 0;

@@ -25,12 +25,13 @@ struct Shape {
   std::size_t least;
   std::size_t most;
 };
-constexpr std::array<Shape, 6> kShapes = {{{"continue_process", 2, 2},
+constexpr std::array<Shape, 7> kShapes = {{{"continue_process", 2, 2},
                                            {"leave_cgroup", 2, 2},
                                            {"remove_file", 1, 1},
                                            {"remove_directory", 1, 1},
                                            {"write_file", 2, 2},
-                                           {"command", 1, 64}}};
+                                           {"command", 1, 64},
+                                           {"remove_queue", 3, 3}}};
 
 const Shape& shape_of(Undo::Kind kind) { return kShapes.at(static_cast<std::size_t>(kind)); }
 
@@ -43,6 +44,19 @@ std::optional<std::string> continue_process(const Undo& undo) {
   if (!handle) return std::nullopt;  // it ended: nothing is stopped
   if (!handle->signal(SIGCONT) && errno != ESRCH)
     return fmt::format("process {} was not continued: {}", *pid, std::strerror(errno));
+  return std::nullopt;
+}
+
+std::optional<std::string> remove_queue(const std::string& tc, const std::string& interface,
+                                        const std::string& handle) {
+  const auto shown = run_command({tc, "qdisc", "show", "dev", interface});
+  if (!shown) return to_string(shown.error());
+  const auto words = split_words(shown->text);
+  if (std::ranges::find(words, handle) == words.end()) return std::nullopt;
+  const auto outcome = run_command({tc, "qdisc", "del", "dev", interface, "root", "handle", handle});
+  if (!outcome) return to_string(outcome.error());
+  if (outcome->exit_code != 0)
+    return fmt::format("the queue {} of {} was not removed: {}", handle, interface, outcome->text);
   return std::nullopt;
 }
 
@@ -75,6 +89,8 @@ std::optional<std::string> execute(const Undo& undo) {
       if (outcome->exit_code != 0) return fmt::format("{} failed: {}", undo.args[0], outcome->text);
       return std::nullopt;
     }
+    case Undo::Kind::remove_queue:
+      return remove_queue(undo.args[0], undo.args[1], undo.args[2]);
   }
   return "damaged step";
 }
@@ -121,6 +137,8 @@ std::string describe(const Undo& undo) {
       return fmt::format("remove {}", undo.args.at(0));
     case Undo::Kind::write_file:
       return fmt::format("write '{}' to {}", undo.args.at(1), undo.args.at(0));
+    case Undo::Kind::remove_queue:
+      return fmt::format("remove the queue {} of {}", undo.args.at(2), undo.args.at(1));
     case Undo::Kind::command:
       return fmt::format("run {}", fmt::join(undo.args, " "));
   }

@@ -12,9 +12,18 @@ namespace culprit::faults {
 
 /// One step back. `args` by kind:
 /// continue_process: pid, start time (field 22 of /proc/PID/stat) · leave_cgroup: own cgroup, cgroup to return to ·
-/// remove_file: path · remove_directory: path, only when empty · write_file: path, text · command: argv.
+/// remove_file: path · remove_directory: path, only when empty · write_file: path, text · command: argv ·
+/// remove_queue: the program tc, network interface, handle of the queue to remove (no other is removed).
 struct Undo {
-  enum class Kind : std::uint8_t { continue_process, leave_cgroup, remove_file, remove_directory, write_file, command };
+  enum class Kind : std::uint8_t {
+    continue_process,
+    leave_cgroup,
+    remove_file,
+    remove_directory,
+    write_file,
+    command,
+    remove_queue
+  };
   Kind kind = Kind::remove_file;
   std::vector<std::string> args;
   friend bool operator==(const Undo&, const Undo&) = default;

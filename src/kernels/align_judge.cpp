@@ -31,8 +31,10 @@ double median_error(std::vector<double> values, double middle) {
   return kMedianError * kMadToDeviation * median(values) / std::sqrt(n);
 }
 
-model::Change change_of(double ratio, double limit, double absolute) {
+model::Change change_of(double ratio, double limit, double absolute, std::size_t calls) {
   if (std::abs(absolute) < kResolution || std::abs(ratio - 1) <= limit) return model::Change::same;
+  // So few calls show no spread: that they differ may be chance.
+  if (calls < kSpreadKnown) return model::Change::not_judged;
   return ratio > 1 ? model::Change::slower : model::Change::faster;
 }
 
@@ -47,7 +49,7 @@ Judgement judge(std::vector<double> a, std::vector<double> b, double tolerance) 
   const double error = std::hypot(median_error(a, middle_a) / middle_a, median_error(b, middle_b) / middle_b);
   result.limit = std::max(tolerance, kStandardErrors * error);
   if (std::min(a.size(), b.size()) < kSpreadKnown) result.limit = std::max(result.limit, kLimitWithoutSpread);
-  result.change = change_of(result.ratio, result.limit, middle_b - middle_a);
+  result.change = change_of(result.ratio, result.limit, middle_b - middle_a, std::min(a.size(), b.size()));
   return result;
 }
 
@@ -64,7 +66,7 @@ Judgement judge_pairs(const std::vector<double>& a, const std::vector<double>& b
   result.ratio = std::exp(middle);
   result.limit = std::max(tolerance, kStandardErrors * median_error(ratios, middle));
   if (ratios.size() < kSpreadKnown) result.limit = std::max(result.limit, kLimitWithoutSpread);
-  result.change = change_of(result.ratio, result.limit, median(differences));
+  result.change = change_of(result.ratio, result.limit, median(differences), a.size());
   return result;
 }
 

@@ -257,7 +257,8 @@ class Comparer {
       const std::uint32_t row = a.launches[node_a.starts[0] + i];
       change.name = shown_name(*side_[0].log, side_[0].log->launches[row]);
       if (is_communication(side_[0].name[row], 0, row)) change.change = Change::not_judged;
-      change.where = fmt::format("{} x [{} launches], launch {}", node_a.copies, node_a.period, i + 1);
+      change.where = fmt::format("{} x [{} launch{}], launch {}", node_a.copies, node_a.period,
+                                 node_a.period == 1 ? "" : "es", i + 1);
       result_.positions.push_back(std::move(change));
     }
   }

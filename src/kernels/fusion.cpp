@@ -22,6 +22,10 @@ using model::KernelLaunch;
 /// Shorter launches do not run long enough for their DRAM use to show what the memory can do.
 constexpr Ns kTrustedLatency = 10'000;
 constexpr Ns kLaunchSizedGap = 20'000;
+/// What the device waited for this long came from elsewhere in the program: nobody would write one kernel for both.
+constexpr Ns kApartGap = 1'000'000;
+/// No kernel does more operations of a model than this.
+constexpr std::size_t kMostTogether = 32;
 /// Launches of one operation over equal chunks differ by about this much.
 constexpr double kChunkNoise = 0.10;
 constexpr std::size_t kMostChunked = 4096;
@@ -52,7 +56,9 @@ class Search {
         continue;
       }
       std::size_t end = begin + 1;
-      while (end < rows.size() && together(role, role_of(rows[end]))) ++end;
+      while (end < rows.size() && together(role, role_of(rows[end])) && !apart(rows[end - 1], rows[end]) &&
+             (end - begin < kMostTogether || role == FusionRole::layout || role == FusionRole::optimizer))
+        ++end;
       const bool between = begin > 0 && end < rows.size() && is_product(rows[begin - 1]) && is_product(rows[end]);
       if (end - begin >= 2 || role == FusionRole::layout)
         run(std::span(rows).subspan(begin, end - begin), role, between);
@@ -84,6 +90,12 @@ class Search {
       product = family == KernelFamily::gemm || family == KernelFamily::convolution;
     }
     return *product || static_cast<double>(launch.tensor) >= kProductTensor;
+  }
+
+  [[nodiscard]] bool apart(std::uint32_t before, std::uint32_t after) const {
+    const KernelLaunch& a = log_.launches[before];
+    const KernelLaunch& b = log_.launches[after];
+    return a.begin >= 0 && b.begin >= 0 && b.begin - add_saturating(a.begin, a.latency) > kApartGap;
   }
 
   static bool together(FusionRole first, FusionRole next) {

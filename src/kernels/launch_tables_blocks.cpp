@@ -315,9 +315,13 @@ Table name_change_table(const model::LogComparison& comparison, bool all) {
     if (all || moved || change.change != model::Change::same) table.rows.push_back(change_row(change));
   }
   table.notes.push_back(fmt::format("{} of {} kernels take the same time per call", same, comparison.names.size()));
-  table.notes.push_back(fmt::format("A: {} launches, {}; B: {} launches, {}; {} launches matched",
-                                    comparison.launches_a, format_duration(comparison.time_a), comparison.launches_b,
-                                    format_duration(comparison.time_b), comparison.aligned));
+  const auto launches = [](std::uint64_t n) { return fmt::format("{} launch{}", n, n == 1 ? "" : "es"); };
+  table.notes.push_back(fmt::format("A: {}, {}; B: {}, {}; {} matched", launches(comparison.launches_a),
+                                    format_duration(comparison.time_a), launches(comparison.launches_b),
+                                    format_duration(comparison.time_b), launches(comparison.aligned)));
+  if (std::ranges::any_of(comparison.names,
+                          [](const model::KernelChange& c) { return c.change == model::Change::not_judged; }))
+    table.notes.emplace_back("Not judged: communication, and what differs in fewer than four calls on a side");
   table.notes.emplace_back("More or fewer calls are work, not a change; times are compared per call, by medians");
   for (const std::string& note : comparison.notes) table.notes.push_back(note);
   return table;

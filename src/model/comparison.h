@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/string_table.h"
+#include "model/host_evidence.h"
 #include "model/profile.h"
 
 namespace culprit::model {
@@ -116,6 +117,7 @@ struct ComparisonSet {
   std::vector<Comparison> comparisons;
   std::optional<Outcome> outcome;             ///< of all phases together; only of traces
   std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
+  std::optional<HostChanges> host;            ///< recordings with scheduling or counters of the host
   std::vector<Unpaired> unpaired;
   std::vector<InputReport> inputs;  ///< one per file read
   std::vector<std::string> notes;

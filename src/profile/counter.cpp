@@ -136,7 +136,8 @@ bool concerns(const CounterMeaning& meaning, std::string_view kind) {
   if (is_of_one_cpu(metric)) return false;
   if (kind == "oncpu" || kind == "runq") return contains(metric, "cpu") || memory;
   if (kind == "syscall_memory") return memory;
-  return kind == "syscall_file" && metric.starts_with("disk");
+  const bool disk = metric.starts_with("disk") || metric.starts_with("host.disk") || contains(metric, "pressure.io");
+  return disk && (kind == "syscall_file" || kind == "blocked");
 }
 
 }  // namespace culprit::profile

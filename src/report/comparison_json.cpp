@@ -180,6 +180,25 @@ void input_object(JsonText& json, const InputReport& input) {
   json.close('}');
 }
 
+void host_changes(JsonText& json, std::string_view key, const std::vector<HostChange>& changes) {
+  json.open('[', key);
+  for (const HostChange& change : changes) {
+    json.open('{');
+    json.text("what", change.what);
+    json.text("unit", change.unit);
+    const auto value = [&](std::string_view name, const std::optional<double>& number) {
+      if (number)
+        json.number(name, *number);
+      else
+        json.null(name);
+    };
+    value("baseline", change.value[0]);
+    value("candidate", change.value[1]);
+    json.close('}');
+  }
+  json.close(']');
+}
+
 }  // namespace
 
 std::string comparisons_json(const ComparisonSet& set) {
@@ -191,6 +210,12 @@ std::string comparisons_json(const ComparisonSet& set) {
     json.open('[', "cycle_times");
     for (const CycleTimeOutcome& o : set.cycle_times) cycle_time_object(json, o);
     json.close(']');
+  }
+  if (set.host) {
+    json.open('{', "host");
+    host_changes(json, "states", set.host->states);
+    host_changes(json, "counters", set.host->counters);
+    json.close('}');
   }
   json.open('[', "comparisons");
   for (const Comparison& comparison : set.comparisons) comparison_object(json, comparison);

@@ -8,6 +8,8 @@
 #include "core/units.h"
 #include "report/comparison_report.h"
 #include "report/comparison_text.h"
+#include "report/host_report.h"
+#include "report/render.h"
 
 namespace culprit::report {
 
@@ -232,6 +234,10 @@ std::string comparison_markdown(const Comparison& comparison, const ComparisonSe
   }
   out += summary(comparison) + durations(comparison);
   out += "\n## 3. In-depth Core Metric Comparison\n\n" + conclusion(comparison, names) + details(comparison, names);
+  if (set.host) {
+    const std::vector<Table> tables = host_tables(*set.host, true);
+    out += "\n" + render_markdown(tables);
+  }
   out += kLegend;
   out += names.definitions();
   return out;

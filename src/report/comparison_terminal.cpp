@@ -5,6 +5,8 @@
 #include "core/escape.h"
 #include "report/comparison_report.h"
 #include "report/comparison_text.h"
+#include "report/host_report.h"
+#include "report/render.h"
 
 namespace culprit::report {
 
@@ -88,6 +90,11 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
     for (const std::string& note : comparison_notes(comparison, set, style)) out += "  Note: " + note + "\n";
     if (most_rows > 0) out += rows_text(comparison, most_rows, style);
     out += "\n";
+  }
+  if (set.host) {
+    const std::vector<Table> tables = host_tables(*set.host, true);
+    out += render_terminal(tables, {});
+    if (!tables.empty()) out += "\n";
   }
   for (const std::string& note : set_notes(set, {{}, safe})) out += "Note: " + note + "\n";
   return out;

@@ -121,7 +121,8 @@ std::vector<std::string> outcome_lines(const ComparisonSet& set) {
     if (o.outcome == Outcome::inconclusive)
       line += std::isfinite(o.smallest_seen)
                   ? fmt::format("; a regression of {:.1f} % would have been seen", o.smallest_seen * 100)
-                  : std::string("; too few to tell");
+                  : fmt::format("; too few independent ones to tell ({:.1f} and {:.1f}: neighbours are alike)",
+                                o.effective[0], o.effective[1]);
     lines.push_back(line);
   }
   if (!set.cycle_times.empty())

@@ -105,6 +105,23 @@ TEST(Overall, TheWorstOfThePhases) {
   EXPECT_EQ(overall({with(Outcome::regression), with(Outcome::inconclusive)}), Outcome::regression);
 }
 
+TEST(StepTimes, AHostThatRunsAheadDoesNotMakeStepsUneven) {
+  model::Cycles cycles;
+  for (std::uint32_t number = 1; number <= 9; ++number) {
+    model::Cycle c;
+    c.number = number;
+    c.period = number % 4 == 0 ? 3700 : 100;
+    const Ns begin = number * Ns{1000};
+    c.devices.push_back({0, begin, begin + 1000, 900, 100, 5});
+    c.devices.push_back({1, begin, begin + 5000, 100, 4900, 1});
+    c.no_work = number == 2 ? 60 : 0;
+    cycles.cycles.push_back(c);
+  }
+  const auto times = step_times(cycles);
+  ASSERT_EQ(times.size(), 8U);
+  for (std::size_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i].time, i == 1 ? 940 : 1000);
+}
+
 TEST(StepTimes, TheSlowestRankCountsAndIdleTimeDoesNot) {
   model::Cycles cycles;
   for (std::uint32_t number = 1; number <= 4; ++number)

@@ -135,7 +135,12 @@ TEST(CompareLogs, ASeedAgainstItself) {
 
 TEST(Judge, WithFewCallsTheLimitIsWide) {
   EXPECT_EQ(judge({10'000, 10'000}, {11'500, 11'500}, 0.05).change, Change::same);
-  EXPECT_EQ(judge({10'000, 10'000}, {13'000, 13'000}, 0.05).change, Change::slower);
+  EXPECT_EQ(judge({10'000, 10'000}, {13'000, 13'000}, 0.05).change, Change::not_judged);
+  const std::vector<double> three(3, 13'000);
+  const std::vector<double> four(4, 10'000);
+  EXPECT_EQ(judge(four, three, 0.05).change, Change::not_judged) << "few on one side are enough";
+  EXPECT_EQ(judge_pairs(three, {20'000, 20'000, 20'000}, 0.05).change, Change::not_judged);
+  EXPECT_EQ(judge(four, {13'000, 13'000, 13'000, 13'000}, 0.05).change, Change::slower);
   EXPECT_EQ(judge({}, {1}, 0.05).change, Change::same);
 }
 

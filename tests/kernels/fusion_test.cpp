@@ -81,6 +81,25 @@ TEST(Fusion, LaunchSizedGapsAreCountedLongOnesAreNot) {
   EXPECT_EQ(report.candidates[0].gaps, 4'000);
 }
 
+TEST(Fusion, ALongPauseSeparatesRuns) {
+  KernelLog log;
+  Ns begin = 0;
+  for (const Ns gap : {0, 4'000, 1'500'000, 4'000}) {
+    begin += gap;
+    add_launch(log, kVectorized, 10'000, 0.0f, 0.5f).begin = begin;
+    begin += 10'000;
+  }
+  const auto report = report_of(log);
+  ASSERT_EQ(report.candidates.size(), 1u);
+  EXPECT_EQ(report.candidates[0].begins.size(), 2u) << "two runs of two launches, not one of four";
+}
+
+TEST(Fusion, NoRunIsLongerThanAKernelCouldBe) {
+  KernelLog log;
+  for (int i = 0; i < 100; ++i) add_launch(log, kVectorized, 10'000, 0.0f, 0.5f);
+  for (const auto& candidate : report_of(log).candidates) EXPECT_LE(candidate.names.size(), 32u);
+}
+
 TEST(Fusion, BoundNeverExceedsTimeAndGaps) {
   for (const char* seed : {"001_abc90e299168b04d", "002_2e6eb07346960d83", "003_a62fcc25c90d6fd4"}) {
     const std::string path = std::string("seeds/") + seed + ".txt";

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/escape.h"
+#include "formats/perfetto/writer.h"
 
 namespace culprit::perfetto {
 
@@ -114,9 +115,12 @@ void TrackEvents::introduce_process(std::int64_t pid) {
 
 std::optional<std::int64_t> TrackEvents::process_of(std::int64_t tid) const {
   // Others of whom only a thread's name is known were met on the way: they woke somebody, or ran before.
+  if (strangers_.contains(tid)) return std::nullopt;
   if (introduced_.contains(tid)) return tid;  // the main thread
   const auto it = pids_.find(tid);
-  if (it == pids_.end() || (!introduced_.empty() && !introduced_.contains(it->second))) return std::nullopt;
+  if (it == pids_.end() || strangers_.contains(it->second) ||
+      (!introduced_.empty() && !introduced_.contains(it->second)))
+    return std::nullopt;
   return it->second;
 }
 
@@ -137,7 +141,9 @@ void TrackEvents::describe(const proto::TrackDescriptor& descriptor) {
     if (process.has_process_name() || process.cmdline_size() > 0) introduce_process(process.pid());
     name_process(process.pid(), process.has_process_name() || process.cmdline_size() == 0 ? process.process_name()
                                                                                           : process.cmdline(0));
+    strangers_.erase(process.pid());
     for (const std::string& label : process.process_labels()) {
+      if (label == kStrangerLabel && strangers_.size() < kMostNamed) strangers_.insert(process.pid());
       std::int64_t rank = -1;
       if (label.starts_with("rank ") &&
           std::from_chars(label.data() + 5, label.data() + label.size(), rank).ec == std::errc() && rank >= 0)

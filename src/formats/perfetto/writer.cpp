@@ -361,10 +361,9 @@ void Writer::process(const ProcessInfo& info) {
   proto::ProcessDescriptor& descriptor = *track.descriptor.mutable_track_descriptor()->mutable_process();
   if (!name.empty()) descriptor.set_process_name(name);
   if (info.start_ns > 0) descriptor.set_start_timestamp_ns(std::max<Ns>(1, info.start_ns - s.boot_offset));
-  if (info.rank >= 0) {
-    descriptor.clear_process_labels();
-    descriptor.add_process_labels(fmt::format("rank {}", info.rank));
-  }
+  descriptor.clear_process_labels();
+  if (info.rank >= 0) descriptor.add_process_labels(fmt::format("rank {}", info.rank));
+  if (!info.recorded) descriptor.add_process_labels(std::string(kStrangerLabel));
   track.chunk = 0;
   s.describe(uuid);
   s.settle();

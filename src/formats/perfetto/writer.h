@@ -20,6 +20,9 @@
 
 namespace culprit::perfetto {
 
+/// Label of processes that are only named (ProcessInfo::recorded is false).
+inline constexpr std::string_view kStrangerLabel = "not recorded";
+
 /// A track of slices, or of one counter.
 using TrackUuid = std::uint64_t;
 
@@ -37,9 +40,9 @@ struct SchedSwitch {
   std::int32_t next_tid = 0;
   std::int32_t prev_priority = 120;
   std::int32_t next_priority = 120;
-  std::int64_t prev_state = 0;  ///< as in the kernel's tracepoint: 0 = still runnable (preempted), 1 = S, 2 = D, ...
-  std::string_view prev_name;   ///< the kernel's 15 characters
-  std::string_view next_name;
+  std::int64_t prev_state = 0;   ///< as in the kernel's tracepoint: 0 = still runnable (preempted), 1 = S, 2 = D, ...
+  std::string_view prev_name{};  ///< the kernel's 15 characters
+  std::string_view next_name{};
 };
 
 /// `waker_tid`, running on `cpu`, made `tid` runnable.
@@ -50,15 +53,16 @@ struct SchedWaking {
   std::int32_t waker_tid = 0;
   std::int32_t tid = 0;
   std::int32_t priority = 120;
-  std::string_view name;  ///< of `tid`
+  std::string_view name{};  ///< of `tid`
 };
 
 struct ProcessInfo {
   std::int64_t pid = 0;
   std::int64_t parent = 0;
-  std::string_view name;      ///< program name only, never its arguments
+  std::string_view name{};    ///< program name only, never its arguments
   std::int64_t rank = -1;     ///< -1: unknown
   std::int64_t start_ns = 0;  ///< CLOCK_BOOTTIME at which it started, 0: unknown; tells a reused pid
+  bool recorded = true;       ///< false: only named, because counters tell of it; its threads are nobody's business
 };
 
 struct WriterOptions {

@@ -67,6 +67,7 @@ class AnnotateCollector final : public Collector {
   std::vector<bpf_link*> links_;
   Session* session_ = nullptr;  // while poll() runs
   bool is_started_ = false;
+  bool is_stopped_ = false;
   Error refusal_;
   std::map<std::int64_t, Process> processes_;
   std::set<std::pair<unsigned long long, unsigned long long>> known_files_;
@@ -216,7 +217,7 @@ void AnnotateCollector::take(const culprit_annotation& record) {
 }
 
 void AnnotateCollector::poll(Session& session, Ns now) {
-  if (!is_started_) return;
+  if (!is_started_ || is_stopped_) return;
   session_ = &session;
   ring_buffer__consume(ring_);
   session_ = nullptr;
@@ -225,18 +226,18 @@ void AnnotateCollector::poll(Session& session, Ns now) {
 }
 
 void AnnotateCollector::stop(Session& session, Ns now) {
-  if (!is_started_) return;
+  if (!is_started_ || is_stopped_) return;
   for (bpf_link* link : links_) bpf_link__destroy(link);
   links_.clear();
   poll(session, now);
   if (!attach_trouble_.empty()) session.writer.metadata("missing.annotate", attach_trouble_);
   stats_ = stats();
-  is_started_ = false;
+  is_stopped_ = true;
 }
 
 CollectorStats AnnotateCollector::stats() const {
   CollectorStats out = stats_;
-  if (is_started_) out.dropped += skeleton_->bss->dropped;
+  if (is_started_ && !is_stopped_) out.dropped += skeleton_->bss->dropped;
   return out;
 }
 

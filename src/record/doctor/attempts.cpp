@@ -70,11 +70,12 @@ std::string own_path() {
   return n > 0 ? std::string(text, static_cast<std::size_t>(n)) : "culprit";
 }
 
-/// The first of `names` that the dynamic loader can open; it is closed at once.
+/// The first of `names` that the dynamic loader can open. It stays: some of these libraries do not survive being
+/// unloaded.
 template <std::size_t n>
 std::string openable(const std::array<const char*, n>& names) {
   for (const char* name : names)
-    if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
+    if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE)) {
       dlclose(library);
       return name;
     }

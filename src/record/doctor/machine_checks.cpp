@@ -75,7 +75,9 @@ void kernel_checks(const Collecting& add, const std::string& root) {
                 "boot with lockdown=integrity");
   else
     add.ok("kernel.lockdown", "kernel lockdown",
-           lockdown.find("[integrity]") != std::string::npos ? "integrity, which lets Culprit's programs run" : "none");
+           lockdown.empty()                                    ? "cannot be asked: securityfs is not mounted"
+           : lockdown.find("[integrity]") != std::string::npos ? "integrity, which lets Culprit's programs run"
+                                                               : "none");
 
   const std::string schedstat = read_word(root + "/proc/self/schedstat");
   if (!schedstat.empty())

@@ -28,33 +28,37 @@ GroupSampler::GroupSampler(const std::string& root) : root_(root) {
 
 void GroupSampler::place(std::int64_t pid) {
   if (mounts_.empty()) return;
-  const auto text = read_text(fmt::format("{}/proc/{}/cgroup", root_, pid), 64 * 1024);
-  if (!text) return forget(pid);
-  const auto known = place_of_.find(pid);
-  if (known != place_of_.end() && known->second == *text) return;
-  forget(pid);
-  auto found = groups_.find(*text);
+  Place& place = place_of_[pid];
+  if (!place.file.is_open()) place.file = KernelFile(fmt::format("{}/proc/{}/cgroup", root_, pid));
+  const std::string_view text = place.file.read(buffer_);
+  if (text.empty()) return forget(pid);
+  if (text == place.text) return;
+  leave_group(pid, place.text);
+  place.text = text;
+  auto found = groups_.find(place.text);
   if (found == groups_.end()) {
     if (groups_.size() >= kMostGroups) {
       trouble_ = fmt::format("the targets are in more than {} groups; the first {} are seen", kMostGroups, kMostGroups);
       return;
     }
-    found = groups_.emplace(*text, Group{}).first;
-    found->second.folders = find_cgroups(*text, mounts_);
+    found = groups_.emplace(place.text, Group{}).first;
+    found->second.folders = find_cgroups(place.text, mounts_);
     open_group(found->second, pid);
   }
   found->second.members.insert(pid);
-  place_of_[pid] = *text;
+}
+
+void GroupSampler::leave_group(std::int64_t pid, const std::string& text) {
+  const auto group = groups_.find(text);
+  if (group == groups_.end()) return;
+  group->second.members.erase(pid);
+  if (group->second.members.empty()) groups_.erase(group);
 }
 
 void GroupSampler::forget(std::int64_t pid) {
   const auto place = place_of_.find(pid);
   if (place == place_of_.end()) return;
-  const auto group = groups_.find(place->second);
-  if (group != groups_.end()) {
-    group->second.members.erase(pid);
-    if (group->second.members.empty()) groups_.erase(group);
-  }
+  leave_group(pid, place->second.text);
   place_of_.erase(place);
 }
 

@@ -41,12 +41,17 @@ class GroupSampler {
     bool had_limit = false;
   };
   void open_group(Group& group, std::int64_t pid);
+  void leave_group(std::int64_t pid, const std::string& text);
   void find_throttle(Group& group);
 
   std::string root_;
   std::vector<CgroupMount> mounts_;
-  std::map<std::string, Group> groups_;           ///< by the text of /proc/PID/cgroup
-  std::map<std::int64_t, std::string> place_of_;  ///< which group a target is in
+  std::map<std::string, Group> groups_;  ///< by the text of /proc/PID/cgroup
+  struct Place {
+    KernelFile file;  ///< /proc/PID/cgroup
+    std::string text;
+  };
+  std::map<std::int64_t, Place> place_of_;
   std::vector<char> buffer_;
   std::size_t next_ = 0;
   std::string trouble_;

@@ -36,6 +36,7 @@ class HostCollector : public Collector {
                      perfetto::ProcessInfo info;
                      info.pid = pid;
                      info.name = name;
+                     info.recorded = false;
                      writer->process(info);
                    }};
     sampler_.emplace(options, std::move(out));

@@ -1,5 +1,6 @@
 #include "record/host/processes.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace culprit::record {
 
 namespace {
 
-constexpr std::size_t kMostProcesses = 1 << 18;
+constexpr std::uint64_t kMostCores = 8192;  // that one process can keep busy
 
 /// Processor time of a process by its clock. The number of the clock is that of clock_getcpuclockid(3), without its
 /// check, which costs another system call.
@@ -22,6 +23,17 @@ std::optional<std::uint64_t> clock_of(std::int64_t pid) {
   timespec time{};
   if (clock_gettime(id, &time) != 0) return std::nullopt;
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// Calls `use(pid)` for every process, in no order.
+template <class Use>
+void each_process(const std::string& proc, Use use) {
+  DIR* folder = opendir(proc.c_str());
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder))
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+      if (const auto pid = to_i64(entry->d_name)) use(*pid);
+  closedir(folder);
 }
 
 }  // namespace
@@ -189,13 +201,11 @@ void ProcessSampler::sample_others(Ns now, Emitter& emitter) {
   const Ns since = std::exchange(others_at_, now);
   const bool first = since == 0 || now <= since;
   ++round_;
-  for (const std::string& name : list_folder(options_.root + "/proc", kMostProcesses)) {
-    if (name.front() < '1' || name.front() > '9') continue;
-    const auto pid = to_i64(name);
-    if (!pid || *pid == options_.own_pid || targets_.contains(*pid)) continue;
-    const auto cpu = cpu_time(*pid);
-    if (!cpu) continue;
-    const auto [found, inserted] = others_.try_emplace(*pid);
+  each_process(options_.root + "/proc", [&](std::int64_t pid) {
+    if (pid == options_.own_pid || targets_.contains(pid)) return;
+    const auto cpu = cpu_time(pid);
+    if (!cpu) return;
+    const auto [found, inserted] = others_.try_emplace(pid);
     Other& other = found->second;
     // Less time than before: the pid belongs to another process now.
     if (*cpu < other.cpu_ns) other = Other{};
@@ -203,10 +213,10 @@ void ProcessSampler::sample_others(Ns now, Emitter& emitter) {
     const std::uint64_t grown = *cpu - before;
     other.cpu_ns = *cpu;
     other.round = round_;
-    if (first || grown > static_cast<std::uint64_t>(now - since) * 1024) continue;
+    if (first || grown > static_cast<std::uint64_t>(now - since) * kMostCores) return;
     const double cores = static_cast<double>(grown) / static_cast<double>(now - since);
-    if (cores > options_.other_least) heavy.push_back({*pid, cores});
-  }
+    if (cores > options_.other_least) heavy.push_back({pid, cores});
+  });
   std::ranges::sort(
       heavy, [](const Heavy& a, const Heavy& b) { return a.cores != b.cores ? a.cores > b.cores : a.pid < b.pid; });
   heavy.resize(std::min(heavy.size(), options_.other_most));

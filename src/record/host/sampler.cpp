@@ -77,7 +77,7 @@ void HostSampler::sample(Ns now) {
 
 void HostSampler::sample_in_turns(Ns now) {
   // A target may be moved to another group at any time.
-  if (!pids_.empty()) {
+  if (!pids_.empty() && samples_ % 2 == 0) {
     if (next_pid_ >= pids_.size()) next_pid_ = 0;
     groups_.place(pids_[next_pid_++]);
   }

@@ -102,6 +102,7 @@ TEST_F(Annotate, RecordsARunningProgram) {
   EXPECT_THAT(recording.named("half"), SizeIs(3));
   EXPECT_THAT(recording.named("step: train"), SizeIs(1)) << "declared a step, so that it is found as one";
   EXPECT_EQ(recording.ends_without_begin, 0U);
+  EXPECT_TRUE(recorded_.collector().sights().at(0).available) << "after the end too";
 }
 
 TEST_F(Annotate, RecordsAStartedProgram) {

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "record/collector/step_name.h"
 #include "record/nvtx/recorded.h"
@@ -265,6 +266,27 @@ TEST(Nvtx, LeftoversOfDeadRecordersAreRemoved) {
   EXPECT_FALSE(std::filesystem::exists(left));
   EXPECT_TRUE(std::filesystem::exists(alive));
   EXPECT_TRUE(std::filesystem::exists(folder.path("something-else")));
+}
+
+TEST(Nvtx, GarbageInTheFolderIsCountedAndRemoved) {
+  test::TempDir folder;
+  test::Recorded recorded(collector(folder));
+  ASSERT_TRUE(recorded.start().ok());
+  recorded.add(getpid());
+  const std::string variable = recorded.collector().environment().at(1);
+  const std::string rings = variable.substr(variable.find('=') + 1);
+  const std::string mine = rings + "/" + std::to_string(getpid()) + "-";
+  std::ofstream(rings + "/nonsense.ring") << "x";
+  ASSERT_EQ(mkfifo((mine + "1-1.ring").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/dev/zero", (mine + "2-1.ring").c_str()), 0);
+  std::ofstream(mine + "3-1.ring") << std::string(300'000, '\xff');
+  std::ofstream(mine + "4-1.ring") << std::string(300'000, '\0');  // a ring that never gets ready
+  std::ofstream(rings + "/1-1-1.ring") << "of a process that is not recorded";
+  for (int i = 0; i < 50; ++i) recorded.poll();
+  EXPECT_TRUE(std::filesystem::is_empty(rings));
+  EXPECT_EQ(recorded.collector().stats().dropped, 6U);
+  EXPECT_EQ(recorded.collector().stats().events, 0U);
+  EXPECT_THAT(recorded.finish().slices, IsEmpty());
 }
 
 TEST(StepName, KnowsMarkersOfSteps) {

@@ -1,0 +1,107 @@
+#include "compare/host_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace culprit::compare {
+
+namespace {
+
+using PerPhase = std::array<double, model::kPhases.size()>;
+
+/// Mean per step over the phases in `weights` (which sum to 1).
+double per_step(const PerPhase& totals, const model::HostEvidence& side, const PerPhase& weights) {
+  double mean = 0;
+  for (std::size_t p = 0; p < weights.size(); ++p)
+    if (weights[p] > 0) mean += weights[p] * totals[p] / static_cast<double>(side.cycles[p]);
+  return mean;
+}
+
+bool moved(const model::HostChange& change) {
+  if (!change.value[0] || !change.value[1]) return true;
+  const double difference = std::abs(*change.value[1] - *change.value[0]);
+  return difference > kLeastCounterShare * std::max(std::abs(*change.value[0]), std::abs(*change.value[1]));
+}
+
+void add_states(const model::HostEvidence& base, const model::HostEvidence& candidate, const PerPhase& weights,
+                model::HostChanges& changes) {
+  std::map<std::string, model::HostChange> by_name;
+  const std::array sides = {&base, &candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    for (const model::HostState& state : sides[s]->states) {
+      model::HostChange& change = by_name[state.what];
+      if (change.what.empty()) change = {state.what, "ns per step", {0.0, 0.0}};
+      change.value[s] = per_step(state.total_ns, *sides[s], weights);
+    }
+  const double least = kLeastStateShare * per_step(base.period_ns, base, weights);
+  const auto difference = [](const model::HostChange& c) { return std::abs(*c.value[1] - *c.value[0]); };
+  for (auto& [name, change] : by_name)
+    if (difference(change) >= least) changes.states.push_back(std::move(change));
+  std::ranges::stable_sort(changes.states, [&](const auto& a, const auto& b) { return difference(a) > difference(b); });
+  changes.states.insert(changes.states.begin(),
+                        {"period",
+                         "ns per step",
+                         {per_step(base.period_ns, base, weights), per_step(candidate.period_ns, candidate, weights)}});
+}
+
+}  // namespace
+
+void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) {
+  side.scheduling = side.scheduling || other.scheduling;
+  for (std::size_t p = 0; p < side.cycles.size(); ++p) {
+    side.cycles[p] += other.cycles[p];
+    side.period_ns[p] += other.period_ns[p];
+  }
+  for (const model::HostState& state : other.states) {
+    auto known = std::ranges::find(side.states, state.what, &model::HostState::what);
+    if (known == side.states.end()) {
+      side.states.push_back(state);
+      continue;
+    }
+    for (std::size_t p = 0; p < state.total_ns.size(); ++p) known->total_ns[p] += state.total_ns[p];
+  }
+  for (const model::HostCounter& counter : other.counters) {
+    auto known = std::ranges::find(side.counters, counter.name, &model::HostCounter::name);
+    if (known == side.counters.end()) {
+      side.counters.push_back(counter);
+      continue;
+    }
+    const auto samples = static_cast<double>(known->samples + counter.samples);
+    const double weight = static_cast<double>(counter.samples) / samples;
+    known->mean += weight * (counter.mean - known->mean);
+    known->samples += counter.samples;
+  }
+}
+
+model::HostChanges host_changes(const model::HostEvidence& base, const model::HostEvidence& candidate) {
+  model::HostChanges changes;
+  changes.scheduling = {base.scheduling, candidate.scheduling};
+  PerPhase weights{};
+  double all = 0;
+  for (std::size_t p = 0; p < weights.size(); ++p)
+    if (base.cycles[p] > 0 && candidate.cycles[p] > 0) all += weights[p] = static_cast<double>(base.cycles[p]);
+  if (all > 0 && base.scheduling && candidate.scheduling) {
+    for (double& weight : weights) weight /= all;
+    add_states(base, candidate, weights, changes);
+  }
+  std::map<std::string, model::HostChange> counters;
+  const std::array sides = {&base, &candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    for (const model::HostCounter& counter : sides[s]->counters) {
+      model::HostChange& change = counters[counter.name];
+      change.what = counter.name;
+      change.unit = counter.unit;
+      change.value[s] = counter.mean;
+    }
+  for (auto& [name, change] : counters) {
+    if (moved(change))
+      changes.counters.push_back(std::move(change));
+    else
+      ++changes.counters_alike;
+  }
+  return changes;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,20 @@
+// What the operating system saw of two recordings, side by side.
+#pragma once
+
+#include "model/host_evidence.h"
+
+namespace culprit::compare {
+
+/// A state is listed when it differs by at least this share of the baseline's period.
+inline constexpr double kLeastStateShare = 0.005;
+/// A counter is listed when its mean moved by at least this share of the larger side.
+inline constexpr double kLeastCounterShare = 0.1;
+
+/// Adds another recording of the same run: totals and cycles add, means of counters weigh by samples.
+void add_replicate(model::HostEvidence& side, const model::HostEvidence& other);
+
+/// States per step: of each phase that both sides have, total / cycles, weighted by the baseline's cycles, so that
+/// another mix of phases is no change. Without a common phase there are no states.
+model::HostChanges host_changes(const model::HostEvidence& base, const model::HostEvidence& candidate);
+
+}  // namespace culprit::compare

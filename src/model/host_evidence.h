@@ -1,0 +1,57 @@
+// What the operating system saw of the recorded processes, step by step: the numbers that tell a waiting program from a
+// working one. `profile` measures it in a recording, `compare` holds two recordings against each other.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/cycles.h"
+
+namespace culprit::model {
+
+/// One state of the recorded threads: "running", "waiting for a processor", "blocked in fsync".
+struct HostState {
+  std::string what;
+  /// Of all threads together, inside the whole cycles of each phase (by the number of the Phase), ns.
+  std::array<double, kPhases.size()> total_ns{};
+};
+
+/// One sampled series while the whole cycles ran.
+struct HostCounter {
+  std::string name;
+  std::string unit;  ///< empty: unknown
+  double mean = 0;
+  std::uint64_t samples = 0;
+};
+
+/// One recording.
+struct HostEvidence {
+  bool scheduling = false;                             ///< false: the recording has no scheduling, `states` is empty
+  std::array<std::uint64_t, kPhases.size()> cycles{};  ///< whole ones, by phase
+  std::array<double, kPhases.size()> period_ns{};      ///< sum of their periods
+  std::vector<HostState> states;                       ///< by name
+  std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
+};
+
+/// The same number of two recordings. A state that one side does not have is 0, a counter that it does not have is
+/// empty.
+struct HostChange {
+  std::string what;
+  std::string unit;
+  std::array<std::optional<double>, 2> value;
+};
+
+/// Both recordings, as far as their phases are the same.
+struct HostChanges {
+  std::array<bool, 2> scheduling{};
+  std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
+  std::vector<HostChange> counters;  ///< those that moved, by name
+  std::size_t counters_alike = 0;    ///< that did not
+};
+
+}  // namespace culprit::model

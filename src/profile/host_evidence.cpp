@@ -1,0 +1,123 @@
+#include "profile/host_evidence.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace culprit::profile {
+
+namespace {
+
+struct Window {
+  Ns begin = 0;
+  Ns end = 0;
+  std::size_t phase = 0;
+};
+using Windows = std::vector<Window>;  // ordered, without overlap
+
+constexpr std::string_view kBlockedPrefix = "blocked:";
+
+struct Work {
+  std::map<std::uint32_t, Windows> of_process;
+  const Windows* most = nullptr;
+  Ns begin = 0;
+  Ns end = 0;
+};
+
+Work windows_of(const model::Cycles& cycles, model::HostEvidence& evidence) {
+  Work work;
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  bool first = true;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (!whole[i]) continue;
+    const model::Cycle& cycle = cycles.cycles[i];
+    const auto phase = static_cast<std::size_t>(cycle.phase);
+    const Ns end = cycle.begin + cycle.period;
+    work.of_process[cycle.process].push_back({cycle.begin, end, phase});
+    work.begin = first ? cycle.begin : std::min(work.begin, cycle.begin);
+    work.end = first ? end : std::max(work.end, end);
+    first = false;
+    ++evidence.cycles[phase];
+    evidence.period_ns[phase] += static_cast<double>(cycle.period);
+  }
+  for (auto& [process, windows] : work.of_process) {
+    std::ranges::sort(windows, {}, &Window::begin);
+    if (work.most == nullptr || windows.size() > work.most->size()) work.most = &windows;
+  }
+  return work;
+}
+
+/// Adds the part of [begin, end) inside each window to the window's phase.
+void distribute(const Windows& windows, Ns begin, Ns end, std::array<double, model::kPhases.size()>& sums) {
+  auto window = std::ranges::upper_bound(windows, begin, {}, &Window::begin);
+  if (window != windows.begin()) --window;
+  for (; window != windows.end() && window->begin < end; ++window) {
+    const Ns overlap = std::min(end, window->end) - std::max(begin, window->begin);
+    if (overlap > 0) sums[window->phase] += static_cast<double>(overlap);
+  }
+}
+
+std::string state_name(std::string_view name, bool reason) {
+  if (reason) {
+    if (name.starts_with(kBlockedPrefix)) name.remove_prefix(kBlockedPrefix.size());
+    return "blocked in " + std::string(name);
+  }
+  if (name == "oncpu") return "running";
+  if (name == "runq") return "waiting for a processor";
+  if (name == "blocked_uninterruptible") return "blocked, uninterruptible";
+  if (name == "stopped") return "stopped";
+  return {};
+}
+
+void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
+  std::map<std::string, model::HostCounter> by_name;
+  for (const CounterSeries& series : trace.counters) {
+    double sum = 0;
+    std::uint64_t samples = 0;
+    for (const CounterSample& sample : series.samples)
+      if (sample.at >= work.begin && sample.at < work.end) sum += sample.value, ++samples;
+    if (samples == 0) continue;
+    const std::string name(trace.strings[series.name]);
+    model::HostCounter& counter = by_name[name];
+    counter.name = name;
+    counter.unit = trace.strings[series.unit];
+    counter.mean += sum / static_cast<double>(samples);
+    counter.samples += samples;
+  }
+  for (auto& [name, counter] : by_name) evidence.counters.push_back(std::move(counter));
+}
+
+}  // namespace
+
+model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycles) {
+  model::HostEvidence evidence;
+  const Work work = windows_of(cycles, evidence);
+  if (work.most == nullptr) return evidence;
+  add_counters(trace, work, evidence);
+
+  std::vector<bool> reasons;
+  for (const Category& category : trace.categories) reasons.push_back(category.name == "blocked");
+  std::map<std::pair<StringId, bool>, std::array<double, model::kPhases.size()>> sums;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    const Track& track = trace.tracks[slice.track];
+    const bool scheduling = track.kind == TrackKind::sched;
+    evidence.scheduling = evidence.scheduling || scheduling;
+    if (!scheduling && !reasons[slice.category]) continue;
+    const auto own = work.of_process.find(track.process);
+    distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(),
+               sums[{slice.name, !scheduling}]);
+  }
+  std::map<std::string, model::HostState> states;
+  for (const auto& [key, total] : sums) {
+    const std::string what = state_name(trace.strings[key.first], key.second);
+    if (what.empty()) continue;
+    model::HostState& state = states[what];
+    state.what = what;
+    for (std::size_t p = 0; p < total.size(); ++p) state.total_ns[p] += total[p];
+  }
+  for (auto& [what, state] : states) evidence.states.push_back(std::move(state));
+  return evidence;
+}
+
+}  // namespace culprit::profile

@@ -1,0 +1,16 @@
+// What the operating system saw of the recorded processes while their cycles ran: sums of thread states per phase,
+// means of counters.
+#pragma once
+
+#include "model/cycles.h"
+#include "model/host_evidence.h"
+#include "trace/trace.h"
+
+namespace culprit::profile {
+
+/// Measures all threads with scheduling inside the whole cycles (model::whole_periods) of their process; threads of
+/// processes without cycles are measured in those of the process with the most. Counters: mean over the samples between
+/// the begin of the first and the end of the last whole cycle. O(slices log cycles). Empty without whole cycles.
+model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycles);
+
+}  // namespace culprit::profile

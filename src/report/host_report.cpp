@@ -1,0 +1,91 @@
+#include "report/host_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "core/units.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::Cell;
+using model::ColumnType;
+using model::HostChange;
+
+Cell number(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
+
+std::string readable(double value, std::string_view unit) {
+  if (unit == "bytes") return format_bytes(value);
+  if (unit == "bytes/s") return format_bytes(value) + "/s";
+  if (unit == "fraction") return fmt::format("{:.1f} %", 100 * value);
+  if (unit == "ns") return format_duration(value);
+  if (unit == "ns/s") return fmt::format("{:.1f} ms/s", value / 1e6);
+  if (unit == "Hz") return fmt::format("{:.0f} MHz", value / 1e6);
+  if (unit == "count") return fmt::format("{:.2f}", value);
+  if (unit == "count/s") return fmt::format("{:.1f} /s", value);
+  if (unit.empty()) return fmt::format("{:g}", value);
+  return fmt::format("{:.1f} {}", value, unit);
+}
+
+Cell text(const std::optional<double>& value, std::string_view unit) {
+  return value ? Cell{readable(*value, unit)} : Cell{};
+}
+
+Cell ratio(const HostChange& change) {
+  const auto& [base, candidate] = change.value;
+  if (!base || !candidate || *base <= 0) return {};
+  return *candidate / *base;
+}
+
+model::Table states_table(const model::HostChanges& changes) {
+  model::Table table{"What the threads did per step",
+                     "host_states",
+                     {{"All threads of the recorded processes", "state", ColumnType::name},
+                      {"Baseline", "baseline_ns", ColumnType::time},
+                      {"Candidate", "candidate_ns", ColumnType::time},
+                      {"Difference", "difference_ns", ColumnType::time},
+                      {"Ratio", "ratio", ColumnType::number, 2}},
+                     {},
+                     {}};
+  for (const HostChange& state : changes.states)
+    table.rows.push_back(
+        {state.what, number(state.value[0]), number(state.value[1]), *state.value[1] - *state.value[0], ratio(state)});
+  table.notes.emplace_back(
+      "Sums over threads, so they can exceed the period. Only what differs by more than 0.5 % of the period.");
+  return table;
+}
+
+model::Table counters_table(const model::HostChanges& changes, bool for_people) {
+  model::Table table{"Counters that moved", "host_counters", {}, {}, {}};
+  const ColumnType type = for_people ? ColumnType::text : ColumnType::number;
+  table.columns = {
+      {"Counter", "counter", ColumnType::name}, {"Baseline", "baseline", type}, {"Candidate", "candidate", type}};
+  if (!for_people) table.columns.push_back({"Unit", "unit", ColumnType::text});
+  table.columns.push_back({"Ratio", "ratio", ColumnType::number, 2});
+  for (const HostChange& counter : changes.counters) {
+    auto& row = table.rows.emplace_back();
+    row.emplace_back(counter.what);
+    for (const auto& value : counter.value) row.push_back(for_people ? text(value, counter.unit) : number(value));
+    if (!for_people) row.emplace_back(counter.unit);
+    row.push_back(ratio(counter));
+  }
+  if (changes.counters_alike > 0)
+    table.notes.push_back(
+        fmt::format("Means while the steps ran. {} more differ by less than 10 %.", changes.counters_alike));
+  return table;
+}
+
+}  // namespace
+
+std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people) {
+  std::vector<model::Table> tables;
+  if (!changes.states.empty()) tables.push_back(states_table(changes));
+  if (!changes.counters.empty()) tables.push_back(counters_table(changes, for_people));
+  return tables;
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,97 @@
+#include "compare/host_changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace culprit::compare {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr auto kPrefill = static_cast<std::size_t>(model::Phase::prefill);
+constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
+
+model::HostEvidence evidence(std::uint64_t prefills, std::uint64_t decodes, double run_queue_per_step) {
+  model::HostEvidence side;
+  side.scheduling = true;
+  side.cycles[kPrefill] = prefills;
+  side.cycles[kDecode] = decodes;
+  side.period_ns[kPrefill] = 40e6 * static_cast<double>(prefills);
+  side.period_ns[kDecode] = 10e6 * static_cast<double>(decodes);
+  model::HostState waiting{"waiting for a processor", {}};
+  waiting.total_ns[kPrefill] = run_queue_per_step * static_cast<double>(prefills);
+  waiting.total_ns[kDecode] = run_queue_per_step * static_cast<double>(decodes);
+  side.states = {waiting};
+  return side;
+}
+
+TEST(HostChanges, SameRunHasOnlyThePeriod) {
+  const auto changes = host_changes(evidence(2, 10, 1e6), evidence(2, 10, 1e6));
+  ASSERT_EQ(changes.states.size(), 1U);
+  EXPECT_EQ(changes.states[0].what, "period");
+  EXPECT_DOUBLE_EQ(*changes.states[0].value[0], *changes.states[0].value[1]);
+}
+
+TEST(HostChanges, AnotherMixOfPhasesIsNoChange) {
+  const auto changes = host_changes(evidence(2, 10, 1e6), evidence(20, 10, 1e6));
+  ASSERT_EQ(changes.states.size(), 1U);
+  EXPECT_DOUBLE_EQ(*changes.states[0].value[0], 15e6);
+  EXPECT_DOUBLE_EQ(*changes.states[0].value[1], 15e6);
+}
+
+TEST(HostChanges, WaitingThatGrewIsListedPerStep) {
+  const auto changes = host_changes(evidence(2, 10, 1e6), evidence(4, 30, 5e6));
+  ASSERT_EQ(changes.states.size(), 2U);
+  EXPECT_EQ(changes.states[1].what, "waiting for a processor");
+  EXPECT_DOUBLE_EQ(*changes.states[1].value[0], 1e6);
+  EXPECT_DOUBLE_EQ(*changes.states[1].value[1], 5e6);
+}
+
+TEST(HostChanges, StateOfOneSideIsZeroOnTheOther) {
+  auto candidate = evidence(0, 10, 1e6);
+  model::HostState stopped{"stopped", {}};
+  stopped.total_ns[kDecode] = 20e6;
+  candidate.states.push_back(stopped);
+  const auto changes = host_changes(evidence(0, 10, 1e6), candidate);
+  ASSERT_EQ(changes.states.size(), 2U);
+  EXPECT_THAT(changes.states[1].value, ElementsAre(0.0, 2e6));
+}
+
+TEST(HostChanges, WithoutACommonPhaseThereAreNoStates) {
+  EXPECT_TRUE(host_changes(evidence(5, 0, 1e6), evidence(0, 5, 9e6)).states.empty());
+}
+
+TEST(HostChanges, WithoutSchedulingOnASideThereAreNoStates) {
+  auto candidate = evidence(2, 10, 9e6);
+  candidate.scheduling = false;
+  EXPECT_TRUE(host_changes(evidence(2, 10, 1e6), candidate).states.empty());
+}
+
+TEST(HostChanges, CountersThatMovedAreListedAndTheOthersCounted) {
+  auto base = evidence(2, 10, 1e6);
+  auto candidate = base;
+  base.counters = {{"a", "count", 1.0, 10}, {"b", "count", 1.0, 10}, {"gone", "count", 1.0, 10}};
+  candidate.counters = {{"a", "count", 1.05, 10}, {"b", "count", 2.0, 10}};
+  const auto changes = host_changes(base, candidate);
+  EXPECT_EQ(changes.counters_alike, 1U);
+  ASSERT_EQ(changes.counters.size(), 2U);
+  EXPECT_EQ(changes.counters[0].what, "b");
+  EXPECT_EQ(changes.counters[1].what, "gone");
+  EXPECT_FALSE(changes.counters[1].value[1].has_value());
+}
+
+TEST(HostChanges, ReplicatesAddUp) {
+  auto side = evidence(2, 10, 1e6);
+  side.counters = {{"a", "count", 1.0, 10}};
+  auto other = evidence(2, 10, 3e6);
+  other.counters = {{"a", "count", 4.0, 20}, {"b", "count", 7.0, 1}};
+  add_replicate(side, other);
+  EXPECT_EQ(side.cycles[kDecode], 20U);
+  EXPECT_DOUBLE_EQ(side.states[0].total_ns[kDecode], 40e6);
+  EXPECT_DOUBLE_EQ(side.counters[0].mean, 3.0);
+  EXPECT_EQ(side.counters[0].samples, 30U);
+  EXPECT_EQ(side.counters[1].name, "b");
+}
+
+}  // namespace
+}  // namespace culprit::compare

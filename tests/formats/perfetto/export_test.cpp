@@ -1,0 +1,135 @@
+#include "formats/perfetto/export.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <vector>
+
+#include "formats/kineto/reader.h"
+#include "support.h"
+#include "support/shared_data.h"
+#include "tracegen/generate.h"
+
+namespace culprit::perfetto::test {
+namespace {
+
+using culprit::test::TempDir;
+
+/// What a slice is, without the numbers that differ between files.
+using Fingerprint = std::tuple<Ns, Ns, std::string, std::string, std::uint32_t, std::int32_t, std::int32_t,
+                               std::uint64_t, std::uint32_t, std::int64_t>;
+
+std::vector<Fingerprint> fingerprints(const Trace& trace) {
+  std::vector<Fingerprint> all;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& s = trace.slices[i];
+    const GpuSlice gpu = s.gpu == kNone ? GpuSlice{} : trace.gpu[s.gpu];
+    all.emplace_back(trace.base_ns + s.begin, s.duration, std::string(trace.name(s)), trace.categories[s.category].name,
+                     s.correlation, gpu.device, gpu.stream, gpu.bytes, gpu.grid[0] * 31 + gpu.block[1],
+                     s.extra == kNone ? -1 : trace.extras[s.extra].sequence);
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+Trace kineto(const std::string& path) {
+  auto input = formats::Input::open(path);
+  EXPECT_TRUE(input);
+  auto trace = formats::kineto::read(std::move(*input), {});
+  EXPECT_TRUE(trace);
+  return std::move(*trace);
+}
+
+void comes_back(const Trace& trace) {
+  const TempDir dir;
+  const Status saved = save_trace(trace, dir.path("x.pftrace"));
+  ASSERT_TRUE(saved) << to_string(saved.error());
+  const Trace back = read_file(dir.path("x.pftrace"));
+  EXPECT_EQ(back.losses[LossReason::begin_without_end], 0U);
+  EXPECT_EQ(back.losses[LossReason::end_without_begin], 0U);
+  const auto before = fingerprints(trace);
+  const auto after = fingerprints(back);
+  ASSERT_EQ(before.size(), after.size());
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) differ += before[i] != after[i] ? 1 : 0;
+  EXPECT_EQ(differ, 0U);
+  EXPECT_EQ(back.instants.size(), trace.instants.size());
+  std::size_t samples_before = 0;
+  std::size_t samples_after = 0;
+  for (const CounterSeries& series : trace.counters) samples_before += series.samples.size();
+  for (const CounterSeries& series : back.counters) samples_after += series.samples.size();
+  EXPECT_EQ(samples_before, samples_after);
+  const auto streams = [](const Trace& t) { return std::ranges::count(t.tracks, TrackKind::gpu_stream, &Track::kind); };
+  EXPECT_EQ(streams(back), streams(trace));
+}
+
+TEST(PerfettoExport, GeneratedTraceComesBack) {
+  const TempDir dir;
+  tracegen::Options options;
+  options.output = dir.path("x.json");
+  const auto generated = tracegen::generate(options);
+  ASSERT_TRUE(generated);
+  comes_back(kineto(dir.path("x.json")));
+}
+
+TEST(PerfettoExport, OverlappingSlicesOfOneThreadComeBack) {
+  const TempDir dir;
+  const std::string events = R"({"ph":"X","name":"a","cat":"c","pid":1,"tid":2,"ts":0,"dur":10},)"
+                             R"({"ph":"X","name":"b","cat":"c","pid":1,"tid":2,"ts":5,"dur":10},)"
+                             R"({"ph":"X","name":"c","cat":"c","pid":1,"tid":2,"ts":5,"dur":10},)"
+                             R"({"ph":"X","name":"d","cat":"c","pid":1,"tid":2,"ts":10,"dur":0},)"
+                             R"({"ph":"X","name":"e","cat":"c","pid":1,"tid":2,"ts":10,"dur":5})";
+  const Trace trace = kineto(dir.file("x.json", R"({"traceEvents":[)" + events + "]}"));
+  comes_back(trace);
+  ASSERT_TRUE(save_trace(trace, dir.path("x.pftrace")));
+  const Trace back = read_file(dir.path("x.pftrace"));
+  EXPECT_EQ(slice_named(back, "a").track, slice_named(back, "b").track);
+}
+
+TEST(PerfettoExport, TextPidsAndHugeTidsGetNumbersAndKeepNames) {
+  const TempDir dir;
+  const std::string events =
+      R"({"ph":"X","name":"a","cat":"c","pid":"Spans","tid":"PyTorch Profiler","ts":-5,"dur":10},)"
+      R"({"ph":"X","name":"b","cat":"c","pid":0,"tid":139876543210987,"ts":5,"dur":10})";
+  const Trace trace =
+      kineto(dir.file("x.json", R"({"baseTimeNanoseconds":1700000000000000000,"traceEvents":[)" + events + "]}"));
+  comes_back(trace);
+  ASSERT_TRUE(save_trace(trace, dir.path("x.pftrace")));
+  const std::string text = decode(dir.path("x.pftrace"));
+  EXPECT_THAT(text, ::testing::HasSubstr("process_name: \"Spans\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("thread 139876543210987"));
+}
+
+TEST(PerfettoExport, NothingIsLeftBehindWhenTheDiskIsFull) {
+  EXPECT_FALSE(save_trace(Trace{}, "/dev/full"));
+  const TempDir dir;
+  EXPECT_FALSE(save_trace(Trace{}, dir.path("no/such/folder.pftrace")));
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(PerfettoExport, CorpusTracesComeBack) {
+  CULPRIT_NEEDS_SHARED("corpus/kineto");
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(culprit::test::shared("corpus/kineto")))
+    if (entry.is_regular_file() && entry.path().string().find(".json") != std::string::npos &&
+        entry.file_size() < (std::uintmax_t{1} << 20))
+      files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::size_t tried = 0;
+  for (const std::string& file : files) {
+    if (tried == 12) break;
+    SCOPED_TRACE(file);
+    auto input = formats::Input::open(file);
+    if (!input) continue;
+    auto trace = formats::kineto::read(std::move(*input), {});
+    if (!trace || trace->slices.empty()) continue;
+    ++tried;
+    comes_back(*trace);
+  }
+  EXPECT_GT(tried, 0U);
+}
+
+}  // namespace
+}  // namespace culprit::perfetto::test

@@ -1,0 +1,104 @@
+#include "profile/host_evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "trace/builder.h"
+
+namespace culprit::profile {
+namespace {
+
+constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
+
+/// A process with one thread whose scheduling the tests draw.
+class Recording {
+ public:
+  void state(std::string_view name, Ns begin, Ns end) { add(TrackKind::sched, "sched", name, begin, end); }
+  void blocked(std::string_view name, Ns begin, Ns end) { add(TrackKind::thread, "blocked", name, begin, end); }
+  void counter(std::string_view name, Ns at, double value) {
+    builder_.add_counter(builder_.intern(name), builder_.process(7, 0), kNone, {at, value});
+  }
+  Trace finish() { return std::move(builder_).finish(); }
+
+ private:
+  void add(TrackKind kind, std::string_view category, std::string_view name, Ns begin, Ns end) {
+    TrackKey key;
+    key.pid = 7;
+    key.tid = 7;
+    key.kind = kind;
+    Slice slice;
+    slice.begin = begin;
+    slice.duration = end - begin;
+    slice.name = builder_.intern(name);
+    slice.track = builder_.track(key);
+    slice.category = builder_.category(category);
+    builder_.add(slice);
+  }
+  TraceBuilder builder_{Rank{}};
+};
+
+/// Three cycles of 100 ns from 0 on, of which the last has no known end.
+model::Cycles three_cycles() {
+  model::Cycles cycles;
+  for (int i = 0; i < 3; ++i) {
+    model::Cycle cycle;
+    cycle.number = static_cast<std::uint32_t>(i + 1);
+    cycle.process = 0;
+    cycle.phase = model::Phase::decode;
+    cycle.begin = i * 100;
+    cycle.period = 100;
+    cycles.cycles.push_back(cycle);
+  }
+  return cycles;
+}
+
+double total(const model::HostEvidence& evidence, std::string_view what) {
+  for (const model::HostState& state : evidence.states)
+    if (state.what == what) return state.total_ns[kDecode];
+  return -1;
+}
+
+TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
+  Recording recording;
+  recording.state("oncpu", -50, 30);
+  recording.state("runq", 30, 60);
+  recording.state("oncpu", 60, 150);
+  recording.state("runq", 180, 400);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_TRUE(evidence.scheduling);
+  EXPECT_EQ(evidence.cycles[kDecode], 2U);
+  EXPECT_DOUBLE_EQ(total(evidence, "running"), 120);
+  EXPECT_DOUBLE_EQ(total(evidence, "waiting for a processor"), 50);
+}
+
+TEST(HostEvidence, ReasonsOfBlockingAreNamed) {
+  Recording recording;
+  recording.state("oncpu", 0, 10);
+  recording.state("blocked", 10, 90);
+  recording.blocked("blocked:fsync", 10, 90);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in fsync"), 80);
+  EXPECT_EQ(total(evidence, "blocked"), -1);
+}
+
+TEST(HostEvidence, CountersAreMeansWhileTheStepsRan) {
+  Recording recording;
+  recording.counter("host.cpu.busy", -10, 100);
+  recording.counter("host.cpu.busy", 10, 1);
+  recording.counter("host.cpu.busy", 150, 3);
+  recording.counter("host.cpu.busy", 250, 100);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_EQ(evidence.counters.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 2);
+  EXPECT_EQ(evidence.counters[0].samples, 2U);
+}
+
+TEST(HostEvidence, WithoutCyclesThereIsNothing) {
+  Recording recording;
+  recording.state("oncpu", 0, 10);
+  EXPECT_TRUE(host_evidence(recording.finish(), model::Cycles{}).states.empty());
+}
+
+}  // namespace
+}  // namespace culprit::profile
