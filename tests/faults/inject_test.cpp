@@ -22,15 +22,19 @@ using nlohmann::json;
 
 /// A target with a child and a grandchild that are born and die, all of them busy.
 void busy_family() {
-  if (fork() == 0)
-    while (true)
-      if (const pid_t child = fork(); child == 0) {
-        for (volatile int i = 0; i < 10'000'000; i = i + 1) {
-        }
-        _exit(0);
-      } else {
+  if (fork() == 0) {
+    while (true) {
+      const pid_t child = fork();
+      if (child != 0) {
         waitpid(child, nullptr, 0);
+        continue;
       }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      while (std::chrono::steady_clock::now() < end) {
+      }
+      _exit(0);
+    }
+  }
   while (true) {
   }
 }
@@ -44,6 +48,8 @@ struct Inject : testing::Test {
   void start(std::vector<std::string> arguments, const std::string& path_first = "") {
     arguments.insert(arguments.begin(), {std::string(CULPRIT_BINARY_DIR) + "/culprit", "inject"});
     arguments.insert(arguments.end(), {"--json", "-o", answer});
+    unlink((work.path + "/log").c_str());  // what an earlier run said must not be taken for this one
+    unlink(answer.c_str());
     program = fork();
     if (program != 0) return;
     setpgid(0, 0);
@@ -131,7 +137,9 @@ TEST_P(KillTest, SigkillAtRandomPointsRestoresTheMachine) {
     const std::string origin = origin_of(target.pid);
     start(arguments(target.pid));
     // Half of them while it starts, half while it acts.
-    if (round % 2 == 1) ASSERT_TRUE(test::eventually([&] { return acting(); })) << log();
+    if (round % 2 == 1) {
+      ASSERT_TRUE(test::eventually([&] { return acting(); })) << log();
+    }
     const auto wait_us = std::uniform_int_distribution<unsigned>(0, round % 2 == 1 ? 300'000 : 60'000)(random);
     usleep(wait_us);
     acted += acting() ? 1 : 0;

@@ -32,10 +32,13 @@ TEST(Process, WhatMustNotBeDisturbedIsRefused) {
   EXPECT_THAT(refusal(0), testing::HasSubstr("no process number"));
   EXPECT_THAT(refusal(-1), testing::HasSubstr("no process number"));
   EXPECT_THAT(refusal(getpid()), testing::HasSubstr("itself"));
-  if (getppid() > 1) EXPECT_THAT(refusal(getppid()), testing::HasSubstr("started this program"));
+  if (getppid() > 1) {
+    EXPECT_THAT(refusal(getppid()), testing::HasSubstr("started this program"));
+  }
   EXPECT_THAT(refusal(2'000'000'000), testing::HasSubstr("no such process"));
-  if (const auto facts = process_facts(2); facts && facts->kernel_thread)
+  if (const auto facts = process_facts(2); facts && facts->kernel_thread) {
     EXPECT_THAT(refusal(2), testing::HasSubstr("kernel thread"));
+  }
   const test::Child child;
   EXPECT_EQ(refusal(child.pid), "allowed");
 }
