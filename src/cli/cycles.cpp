@@ -23,6 +23,7 @@ struct CyclesOptions {
   std::string anchor;
   std::string phase;
   unsigned skip = 0;
+  unsigned limit = 0;
   OutputOptions output;
 };
 
@@ -57,6 +58,10 @@ Result<int> run_cycles(const CyclesOptions& options) {
   const model::Cycles& cycles = found->cycles;
   model::Table table = report::cycles_table(cycles);
   if (auto note = loss_note(trace->losses)) table.notes.push_back(std::move(*note));
+  if (const std::size_t limit = options.limit; limit > 0 && table.rows.size() > limit) {
+    table.notes.push_back(fmt::format("{} more rows: --limit 0 shows all", table.rows.size() - limit));
+    table.rows.resize(limit);
+  }
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal:
@@ -95,6 +100,9 @@ void add_cycles(CLI::App& app, Invocation& invocation) {
       ->type_name("NAME");
   verb->add_option("--phase", options->phase, "only cycles of a phase: prefill, decode, mixed, train_step, other")
       ->check(one_of({"prefill", "decode", "mixed", "train_step", "other"}));
+  verb->add_option("--limit", options->limit, "rows of the table; 0 shows all (default)")
+      ->check(in_range(0, 1e9))
+      ->type_name("N");
   verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")
       ->check(in_range(0, 1e9))
       ->type_name("N");

@@ -34,6 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTerminalRows = 15;
+constexpr std::size_t kTerminalRowsBesideHost = 5;  ///< where the table of thread states says more
 constexpr mode_t kOutputMode = 0644;
 constexpr int kMostInputs = 4096;
 constexpr const char* kNativeProfile = "profile.json";  // what marks the directory of `culprit profile -o`
@@ -330,8 +331,9 @@ Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& s
   if (options.output.empty() || options.output == "-") {
     const std::string format = options.json ? "json" : options.format;
     const Status status =
-        print(format.empty() || format == "terminal" ? report::comparisons_terminal(set, kTerminalRows)
-                                                     : render(format, set));
+        print(format.empty() || format == "terminal"
+                  ? report::comparisons_terminal(set, set.host ? kTerminalRowsBesideHost : kTerminalRows)
+                  : render(format, set));
     if (!status) return status.error();
     return kFine;
   }

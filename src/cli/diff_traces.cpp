@@ -221,6 +221,7 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
     std::set<std::int64_t> theirs;
     for (const model::FunctionUse& use : a.functions) ours.insert(a.processes[use.process].pid);
     for (const model::FunctionUse& use : b.functions) theirs.insert(b.processes[use.process].pid);
+    if (base->host.scheduling) ours.erase(-1), theirs.erase(-1);  // work of the machine, of no process
     for (const std::int64_t pid : ours) {
       if (!theirs.contains(pid)) {
         result.set.unpaired.push_back({base->name, pid, "the candidate has no process of this role"});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ namespace culprit::faults {
 namespace {
 
 constexpr int kPeriodUs = 20'000;
-constexpr int kAnswerMs = 5000;
+constexpr int kAnswerMs = 2000;
 
 /// One line without its end; empty when none came in time.
 std::string receive_line(int socket) {
@@ -103,6 +104,9 @@ Result<std::unique_ptr<Injector>> make_gil(const Request& request, const Process
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return environment_error(fmt::format("no socket: {}", std::strerror(errno)), "");
+  // A stopped target accepts nobody.
+  const timeval longest{2, 0};
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
   ucred peer{};
   socklen_t peer_size = sizeof peer;
   if (connect(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||

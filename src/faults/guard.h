@@ -19,7 +19,7 @@ class Guard {
  public:
   /// Forks the guard; call while this process has one thread. It kills an injector that was silent for `patience`, and
   /// undoes. Error: no process, or the state file cannot be written.
-  static Result<Guard> start(const std::string& state_file, Ns patience = 5'000'000'000);
+  static Result<Guard> start(const std::string& state_file, Ns patience = 10'000'000'000);
   Guard(Guard&& other) noexcept;
   Guard& operator=(Guard&&) = delete;
   /// Undoes what undo() has not.

@@ -47,11 +47,14 @@ Work windows_of(const model::Cycles& cycles, model::HostEvidence& evidence) {
   return work;
 }
 
-/// Adds the part of [begin, end) inside each window to the window's phase.
-void distribute(const Windows& windows, Ns begin, Ns end, std::array<double, model::kPhases.size()>& sums) {
+/// Adds the part of [begin, end) inside each window to the window's phase. `partly`: whoever sleeps through a whole
+/// window waits for something else than the step, and does not count.
+void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
+                std::array<double, model::kPhases.size()>& sums) {
   auto window = std::ranges::upper_bound(windows, begin, {}, &Window::begin);
   if (window != windows.begin()) --window;
   for (; window != windows.end() && window->begin < end; ++window) {
+    if (partly && begin <= window->begin && end >= window->end) continue;
     const Ns overlap = std::min(end, window->end) - std::max(begin, window->begin);
     if (overlap > 0) sums[window->phase] += static_cast<double>(overlap);
   }
@@ -105,7 +108,7 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     evidence.scheduling = evidence.scheduling || scheduling;
     if (!scheduling && !reasons[slice.category]) continue;
     const auto own = work.of_process.find(track.process);
-    distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(),
+    distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(), !scheduling,
                sums[{slice.name, !scheduling}]);
   }
   std::map<std::string, model::HostState> states;

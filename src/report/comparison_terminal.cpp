@@ -77,6 +77,11 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
   std::string out;
   for (const std::string& line : outcome_lines(set)) out += line + "\n";
   if (!out.empty()) out += "\n";
+  if (set.host) {
+    const std::vector<Table> tables = host_tables(*set.host, true);
+    out += render_terminal(tables, {});
+    if (!tables.empty()) out += "\n";
+  }
   const auto safe = [](std::string_view text) { return escape_terminal(text); };
   for (const Comparison& comparison : set.comparisons) {
     const NameStyle style{
@@ -90,11 +95,6 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
     for (const std::string& note : comparison_notes(comparison, set, style)) out += "  Note: " + note + "\n";
     if (most_rows > 0) out += rows_text(comparison, most_rows, style);
     out += "\n";
-  }
-  if (set.host) {
-    const std::vector<Table> tables = host_tables(*set.host, true);
-    out += render_terminal(tables, {});
-    if (!tables.empty()) out += "\n";
   }
   for (const std::string& note : set_notes(set, {{}, safe})) out += "Note: " + note + "\n";
   return out;

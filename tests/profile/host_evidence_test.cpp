@@ -82,6 +82,14 @@ TEST(HostEvidence, ReasonsOfBlockingAreNamed) {
   EXPECT_EQ(total(evidence, "blocked"), -1);
 }
 
+TEST(HostEvidence, AThreadThatSleepsThroughTheStepIsNotBlockedInIt) {
+  Recording recording;
+  recording.state("oncpu", 0, 10);
+  recording.blocked("blocked:accept4", 90, 300);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in accept4"), 10);
+}
+
 TEST(HostEvidence, CountersAreMeansWhileTheStepsRan) {
   Recording recording;
   recording.counter("host.cpu.busy", -10, 100);
