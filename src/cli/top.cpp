@@ -30,6 +30,7 @@ struct TopOptions {
   unsigned threads = 0;
   std::string by = "name";
   std::string classes = "gpu";
+  bool classes_given = false;
   std::string sort;  ///< empty: what suits the grouping
   bool reverse = false;
   std::string filter;
@@ -146,7 +147,8 @@ std::string json_of(const TopOptions& options, const Trace& trace, const std::op
       losses_json(trace.losses), report::render_json(tables));
 }
 
-Result<int> run_top(const TopOptions& options) {
+Result<int> run_top(const TopOptions& given) {
+  TopOptions options = given;
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
   if (!options.split.empty() && options.classes != "gpu" && options.classes != "kernels")
@@ -158,6 +160,10 @@ Result<int> run_top(const TopOptions& options) {
   auto trace = load_with_progress(options.files, options.threads);
   if (!trace) return trace.error();
 
+  // A recording without GPU work has only its host to show.
+  if (!options.classes_given && options.split.empty() && trace->gpu.empty() && !trace->ranks.empty() &&
+      trace->ranks.front().format == "Perfetto")
+    options.classes = "all";
   kernels::FunctionQuery query;
   query.classes = kClasses.at(options.classes);
   query.by = kGroups.at(options.by);
@@ -237,7 +243,7 @@ void add_top(CLI::App& app, Invocation& invocation) {
       ->check(one_of(names_of(kGroups)));
   verb->add_option("--class", options->classes,
                    "what to count: gpu (kernels, copies, fills), kernels, cpu_op, runtime, python, annotation, all "
-                   "(default: gpu)")
+                   "(default: gpu; all for recordings without GPU work)")
       ->check(one_of(names_of(kClasses)));
   verb->add_option(
           "--sort", options->sort,
@@ -261,7 +267,10 @@ void add_top(CLI::App& app, Invocation& invocation) {
       ->type_name("N");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit top rank0.json.gz --class kernels --by short-name --limit 10"));
-  verb->callback([options, &invocation] { invocation.run = [options] { return run_top(*options); }; });
+  verb->callback([options, &invocation, verb] {
+    options->classes_given = verb->count("--class") > 0;
+    invocation.run = [options] { return run_top(*options); };
+  });
 }
 
 }  // namespace culprit::cli

@@ -38,6 +38,7 @@ constexpr std::pair<std::string_view, SliceClass> kCategories[] = {
     {"annotation", annotation},
     {"cpu_instant_event", annotation},
     {"nvtx", annotation},
+    {"annotate", annotation},
     {"gpu_user_annotation", gpu_annotation},
     {"mtia_workloadd", other},
     {"python", python},
