@@ -1,7 +1,7 @@
 # The front door. Every target installs what it needs (Debian packages, scripts/deps) and can be the first command after a clone.
 #
 #   make build    the program, optimised: build/culprit
-#   make demo     two simulated runs, one with a fault, looked at with Culprit
+#   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make check    formatting, lint, clang-tidy, and the tests under ThreadSanitizer
 #   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)

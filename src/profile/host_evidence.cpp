@@ -16,6 +16,7 @@ struct Window {
 using Windows = std::vector<Window>;  // ordered, without overlap
 
 constexpr std::string_view kBlockedPrefix = "blocked:";
+constexpr std::string_view kUninterruptible = "blocked, uninterruptible";
 
 struct Work {
   std::map<std::uint32_t, Windows> of_process;
@@ -63,11 +64,12 @@ void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
 std::string state_name(std::string_view name, bool reason) {
   if (reason) {
     if (name.starts_with(kBlockedPrefix)) name.remove_prefix(kBlockedPrefix.size());
+    if (name == "stopped") return {};  // a state of its own
     return "blocked in " + std::string(name);
   }
   if (name == "oncpu") return "running";
   if (name == "runq") return "waiting for a processor";
-  if (name == "blocked_uninterruptible") return "blocked, uninterruptible";
+  if (name == "blocked_uninterruptible") return std::string(kUninterruptible);
   if (name == "stopped") return "stopped";
   return {};
 }
@@ -111,10 +113,12 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(), !scheduling,
                sums[{slice.name, !scheduling}]);
   }
+  // Where the reasons of blocking are known, that it could not be interrupted says nothing new.
+  const bool named = std::ranges::any_of(sums, [](const auto& sum) { return sum.first.second; });
   std::map<std::string, model::HostState> states;
   for (const auto& [key, total] : sums) {
     const std::string what = state_name(trace.strings[key.first], key.second);
-    if (what.empty()) continue;
+    if (what.empty() || (named && what == kUninterruptible)) continue;
     model::HostState& state = states[what];
     state.what = what;
     for (std::size_t p = 0; p < total.size(); ++p) state.total_ns[p] += total[p];
