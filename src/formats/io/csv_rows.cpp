@@ -136,7 +136,8 @@ Status split_csv(std::string_view text, std::string_view file, const CsvSink& si
 Result<std::string> read_whole_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
-    return input_error(fmt::format("cannot be opened: {}", std::generic_category().message(errno)), path, "check name and rights");
+    return input_error(fmt::format("cannot be opened: {}", std::generic_category().message(errno)), path,
+                       "check name and rights");
   struct stat status {};
   if (::fstat(fd, &status) != 0 || S_ISDIR(status.st_mode)) {
     ::close(fd);
@@ -154,7 +155,8 @@ Result<std::string> read_whole_file(const std::string& path) {
     if (n < 0) {
       const int code = errno;
       ::close(fd);
-      return input_error(fmt::format("cannot be read: {}", std::generic_category().message(code)), path, "check the disk");
+      return input_error(fmt::format("cannot be read: {}", std::generic_category().message(code)), path,
+                         "check the disk");
     }
     if (n == 0) break;
     used += static_cast<std::size_t>(n);

@@ -119,7 +119,7 @@ class TrackEvents {
   ChunkedVector<Arguments> arguments_;
   std::map<std::int64_t, StringId> process_names_;
   std::set<std::int64_t> introduced_;
-  std::set<std::int64_t> strangers_;   ///< processes of which only counters tell
+  std::set<std::int64_t> strangers_;               ///< processes of which only counters tell
   std::map<std::int64_t, StringId> thread_names_;  ///< by tid
   std::map<std::int64_t, std::int64_t> pids_;      ///< by tid
   std::map<std::int64_t, std::int64_t> ranks_;     ///< by pid
