@@ -26,6 +26,7 @@ constexpr Ns kRound = 50 * kMillisecond;
 constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
 constexpr Ns kFlush = kSecond;
 constexpr Ns kClock = 5 * kSecond;
+constexpr Ns kFullLook = 10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
 constexpr std::size_t kManyTargets = 8;
 
 Ns own_cpu() {
@@ -220,7 +221,7 @@ void Recorder::State::follow(Ns now) {
   for (const std::int64_t pid : std::exchange(forked, {})) targets.add_child(pid);
   const bool kernel_follows = set.probes && set.probes->is_open();
   const bool look = now >= next_look;
-  if (look) next_look = now + (kernel_follows ? 2 * kSecond : kSecond / 5);
+  if (look) next_look = now + (kernel_follows ? kFullLook : kSecond / 5);
   if (look || someone_died || targets.list().size() <= kManyTargets) targets.refresh(look);
   someone_died = false;
 
