@@ -73,6 +73,7 @@ bench:
 	@scripts/bench --build build-bench --max $(BENCH_MAX)
 	@scripts/bench-record --build build-bench
 	@build-bench/nvtx_cost
+	@setsid -w build-bench/record_overhead --json bench-results/$$(date +%Y-%m-%dT%H%M%S)-record-overhead.json
 
 clean:
 	rm -rf build build-asan build-bench build-debug build-fuzz build-tsan

@@ -24,6 +24,7 @@ const volatile __u64 long_block_ns = 1000000;
 // Changed while running.
 volatile __u32 paused = 0;
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
+volatile __u64 resumed_at = 0;  // the programs were attached again: what began before has an unseen end
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
 __u64 last_stack[CULPRIT_STACK_SLOTS] = {};  // by tid, shared when two tids meet
@@ -320,7 +321,7 @@ int on_sys_exit(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
   if (paused || !is_target(task->tgid)) return 0;
   struct open_call *call = bpf_task_storage_get(&open_calls, task, 0, 0);
-  if (!call || !call->begin) return 0;
+  if (!call || call->begin <= resumed_at) return 0;
   __u64 now = bpf_ktime_get_ns();
   __u64 begin = call->begin;
   __u64 duration = now - begin;
@@ -379,6 +380,10 @@ int on_block_complete(__u64 *ctx) {
   __u64 key = ctx[0];
   struct open_request *open = bpf_map_lookup_elem(&open_requests, &key);
   if (!open) return 0;
+  if (open->begin <= resumed_at) {
+    bpf_map_delete_elem(&open_requests, &key);
+    return 0;
+  }
   __u64 now = bpf_ktime_get_ns();
   __u64 duration = now - open->begin;
   struct culprit_block_key total_key = {.device = open->device, .operation = open->operation};

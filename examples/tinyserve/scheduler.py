@@ -52,6 +52,11 @@ class Scheduler:
         self.free_slots = list(range(engine.slots - 1, -1, -1))
         self.steps = []  # (phase, requests, tokens, begin ns, duration ns), CLOCK_MONOTONIC
         self._start = time.monotonic()
+        self._is_stopped = False
+
+    def stop(self):
+        """Takes up no more requests; run() returns when those at work are finished. May be called by a signal handler."""
+        self._is_stopped = True
 
     def now(self):
         return time.monotonic() - self._start
@@ -59,6 +64,9 @@ class Scheduler:
     def recv_requests(self):
         """Takes over what has arrived by now."""
         now = self.now()
+        if self._is_stopped:
+            self._upcoming = None
+            self.waiting.clear()
         if self.duration is not None and now >= self.duration:
             self._upcoming = None
         while self._upcoming is not None and self._upcoming.arrival <= now:

@@ -8,6 +8,7 @@ are random, so the answers mean nothing; the work is real. Prints its metrics as
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 
@@ -72,6 +73,7 @@ def main(arguments=None):
     stream = request_stream(count, options.rate, options.seed, Engine.VOCABULARY)
     log = StepLog(options.log_requests) if options.log_requests else None
     scheduler = Scheduler(engine, stream, duration=options.duration, log=log)
+    signal.signal(signal.SIGTERM, lambda *_: scheduler.stop())
     begin = time.monotonic()
     scheduler.run()
     elapsed = time.monotonic() - begin

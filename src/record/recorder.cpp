@@ -26,6 +26,7 @@ constexpr Ns kRound = 50 * kMillisecond;
 constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
 constexpr Ns kFlush = kSecond;
 constexpr Ns kClock = 5 * kSecond;
+constexpr Ns kFullLook = 10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
 constexpr std::size_t kManyTargets = 8;
 
 Ns own_cpu() {
@@ -127,6 +128,7 @@ struct Recorder::State final : private bpf::Listener {
   void rename(std::int64_t pid);
   void follow(Ns now);
   void check_end(Ns now, int stop_fd);
+  void resume(Ns now);
   void write_facts(Ns now);
   RecordProgress progress(Ns now) const;
   RecordSummary finish();
@@ -219,7 +221,7 @@ void Recorder::State::follow(Ns now) {
   for (const std::int64_t pid : std::exchange(forked, {})) targets.add_child(pid);
   const bool kernel_follows = set.probes && set.probes->is_open();
   const bool look = now >= next_look;
-  if (look) next_look = now + (kernel_follows ? 2 * kSecond : kSecond / 5);
+  if (look) next_look = now + (kernel_follows ? kFullLook : kSecond / 5);
   if (look || someone_died || targets.list().size() <= kManyTargets) targets.refresh(look);
   someone_died = false;
 
@@ -308,6 +310,7 @@ RecordSummary Recorder::State::finish() {
   const Ns now = monotonic_now();
   if (!std::exchange(finished, true) && writer) {
     end = begin != 0 ? now : 0;
+    if (!std::exchange(enabled, true)) resume(now);
     if (session) {
       for (std::size_t i = 0; i < collects.size(); ++i)
         if (collects[i]) set.collectors[i]->stop(*session, now);
@@ -344,6 +347,15 @@ RecordSummary Recorder::State::finish() {
   if (command && !terminated_command && interrupted_at == 0) summary.command_status = command->ended();
   summary.error = error;
   return summary;
+}
+
+/// Everything periodic goes on as if there had been no pause: the costs of recording keep their rhythm.
+void Recorder::State::resume(Ns now) {
+  const Ns pause = now - paused_at;
+  writer->slice(writer->named_track("recorder"), paused_at, now, "paused", "record");
+  for (Ns* due : {&last_round, &next_flush, &next_clock, &next_look}) *due += pause;
+  for (std::size_t i = 0; i < set.collectors.size(); ++i)
+    if (collects[i]) set.collectors[i]->resume(now, pause);
 }
 
 Recorder::Recorder(RecordOptions options, CollectorSet collectors)
@@ -435,12 +447,11 @@ Status Recorder::set_enabled(bool enabled) {
   if (state.set.probes && state.set.probes->is_open())
     if (Status status = state.set.probes->set_enabled(enabled); !status) return status;
   if (enabled) {
-    state.next_look = 0;
-    state.writer->slice(state.writer->named_track("recorder"), state.paused_at, now, "paused", "record");
+    state.resume(now);
   } else {
-    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
-      if (state.collects[i]) state.set.collectors[i]->poll(*state.session, now);
     state.paused_at = now;
+    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+      if (state.collects[i]) state.set.collectors[i]->pause(now);
   }
   state.enabled = enabled;
   return {};

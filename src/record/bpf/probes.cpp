@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -61,6 +62,7 @@ struct Probes::State {
   int stats_fd = -1;
   std::optional<Status> opened;
   bool detached = false;
+  bool is_paused = false;
   bool context = false;
   std::uint64_t malformed = 0;
   std::size_t taken = 0;  // in this consume()
@@ -173,6 +175,15 @@ bool Probes::is_open() const { return state_->skeleton != nullptr && state_->ope
 
 Status Probes::set_enabled(bool enabled) {
   if (!is_open() || state_->detached) return environment_error("no programs are attached", "eBPF");
+  if (enabled && state_->is_paused) {
+    // Whatever was under way when the programs were detached has ended unseen.
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    state_->skeleton->bss->resumed_at =
+        static_cast<__u64>(now.tv_sec) * 1'000'000'000U + static_cast<__u64>(now.tv_nsec);
+    for (culprit_cpu& cpu : state_->skeleton->bss->cpus) cpu = {};
+  }
+  state_->is_paused = !enabled;
   for (const auto& [program, link] : state_->switched()) {
     if (enabled && *link == nullptr) {
       *link = bpf_program__attach(program);
