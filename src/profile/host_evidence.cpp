@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace culprit::profile {
@@ -74,20 +75,37 @@ std::string state_name(std::string_view name, bool reason) {
   return {};
 }
 
+/// Mean of a series in [begin, end), by time: a value holds until the next one, and writers leave out values that stay
+/// the same. nullopt before its first value.
+std::optional<double> mean_of(const std::vector<CounterSample>& samples, Ns begin, Ns end) {
+  auto sample = std::ranges::upper_bound(samples, begin, {}, &CounterSample::at);
+  if (sample != samples.begin()) --sample;
+  double sum = 0;
+  double span = 0;
+  for (; sample != samples.end() && sample->at < end; ++sample) {
+    const auto next = std::next(sample);
+    const Ns until = next == samples.end() ? end : std::min(next->at, end);
+    const auto held = static_cast<double>(until - std::max(sample->at, begin));
+    sum += sample->value * held;
+    span += held;
+  }
+  return span > 0 ? std::optional(sum / span) : std::nullopt;
+}
+
 void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
   std::map<std::string, model::HostCounter> by_name;
   for (const CounterSeries& series : trace.counters) {
-    double sum = 0;
-    std::uint64_t samples = 0;
-    for (const CounterSample& sample : series.samples)
-      if (sample.at >= work.begin && sample.at < work.end) sum += sample.value, ++samples;
-    if (samples == 0) continue;
+    const auto mean = mean_of(series.samples, work.begin, work.end);
+    if (!mean) continue;
+    const auto inside = [&](const CounterSample& s) { return s.at >= work.begin && s.at < work.end; };
     const std::string name(trace.strings[series.name]);
     model::HostCounter& counter = by_name[name];
     counter.name = name;
     counter.unit = trace.strings[series.unit];
-    counter.mean += sum / static_cast<double>(samples);
-    counter.samples += samples;
+    counter.mean += *mean;
+    // One that only holds from before counts as one.
+    counter.samples +=
+        static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(series.samples, inside)));
   }
   for (auto& [name, counter] : by_name) evidence.counters.push_back(std::move(counter));
 }

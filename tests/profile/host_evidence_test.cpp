@@ -90,16 +90,34 @@ TEST(HostEvidence, AThreadThatSleepsThroughTheStepIsNotBlockedInIt) {
   EXPECT_DOUBLE_EQ(total(evidence, "blocked in accept4"), 10);
 }
 
-TEST(HostEvidence, CountersAreMeansWhileTheStepsRan) {
+TEST(HostEvidence, CountersAreMeansOverTheTimeOfTheSteps) {
   Recording recording;
-  recording.counter("host.cpu.busy", -10, 100);
-  recording.counter("host.cpu.busy", 10, 1);
+  recording.counter("host.cpu.busy", -10, 5);  // until 20
+  recording.counter("host.cpu.busy", 20, 1);
   recording.counter("host.cpu.busy", 150, 3);
   recording.counter("host.cpu.busy", 250, 100);
   const auto evidence = host_evidence(recording.finish(), three_cycles());
   ASSERT_EQ(evidence.counters.size(), 1U);
-  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 2);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, (5 * 20 + 1 * 130 + 3 * 50) / 200.0);
   EXPECT_EQ(evidence.counters[0].samples, 2U);
+}
+
+TEST(HostEvidence, ACounterThatDidNotChangeHoldsItsValue) {
+  Recording recording;
+  recording.counter("host.cpu0.frequency", -10, 7);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_EQ(evidence.counters.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 7);
+  EXPECT_EQ(evidence.counters[0].samples, 1U);
+}
+
+TEST(HostEvidence, ACounterThatBeginsLaterCountsFromThen) {
+  Recording recording;
+  recording.counter("cgroup.cpu.quota", 150, 2);
+  recording.counter("later", 200, 2);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_EQ(evidence.counters.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 2);
 }
 
 TEST(HostEvidence, WithoutCyclesThereIsNothing) {

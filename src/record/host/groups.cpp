@@ -33,6 +33,10 @@ void GroupSampler::place(std::int64_t pid) {
   const std::string_view text = place.file.read(buffer_);
   if (text.empty()) return forget(pid);
   if (text == place.text) return;
+  // What the track of its limits says of the group it leaves has to be taken back in the new one.
+  const auto left = groups_.find(place.text);
+  const bool had_quota = left != groups_.end() && left->second.pid == pid && left->second.had_quota;
+  const bool had_limit = left != groups_.end() && left->second.pid == pid && left->second.had_limit;
   leave_group(pid, place.text);
   place.text = text;
   auto found = groups_.find(place.text);
@@ -44,6 +48,8 @@ void GroupSampler::place(std::int64_t pid) {
     found = groups_.emplace(place.text, Group{}).first;
     found->second.folders = find_cgroups(place.text, mounts_);
     open_group(found->second, pid);
+    found->second.had_quota = had_quota;
+    found->second.had_limit = had_limit;
   }
   found->second.members.insert(pid);
 }

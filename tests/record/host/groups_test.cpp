@@ -134,6 +134,21 @@ TEST_F(Groups, ATargetThatIsMovedIsFollowed) {
   EXPECT_DOUBLE_EQ(samples.last("cgroup.cpu.quota", 42), 0.1);
 }
 
+TEST_F(Groups, ATargetThatLeavesAGroupWithAQuotaHasNone) {
+  version1();
+  cpu1("/pod", 0, 0, 0, "-1");
+  cpu1("/jail", 0, 0, 0, "10000");
+  machine.put("/proc/42/cgroup", "1:cpu,cpuacct:/jail\n");
+  GroupSampler groups(machine.root());
+  groups.place(42);
+  groups.refresh(kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.cpu.quota", 42), 0.1);
+  machine.put("/proc/42/cgroup", "1:cpu,cpuacct:/pod/job\n");
+  groups.place(42);
+  groups.refresh(2 * kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.cpu.quota", 42), 0);
+}
+
 TEST_F(Groups, ProcessesOfOneGroupShareItsTracks) {
   version1();
   machine.put("/proc/43/cgroup", "4:memory:/job\n3:cpuset:/\n1:cpu,cpuacct:/pod/job\n0::/\n");
