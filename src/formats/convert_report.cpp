@@ -71,8 +71,8 @@ Result<ConvertedReport> convert_report(const std::string& path, Format format) {
   if (code) return environment_error("there is no folder for temporary files", path, "set TMPDIR");
   std::string folder = (temporary / "culprit-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr)
-    return environment_error(fmt::format("cannot make a temporary folder: {}", std::generic_category().message(errno)), folder,
-                             "set TMPDIR to a folder that can be written");
+    return environment_error(fmt::format("cannot make a temporary folder: {}", std::generic_category().message(errno)),
+                             folder, "set TMPDIR to a folder that can be written");
   ConvertedReport report(folder, folder + (systems ? "/report.sqlite" : "/report.csv"));
   // A name that begins with a dash must not become an option.
   const std::string input = std::filesystem::absolute(path, code).string();
