@@ -10,6 +10,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 __u64 dropped = 0;
+volatile __u32 enabled = 0;  // all probes of a program begin and end to record in one moment
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -28,7 +29,7 @@ static __always_inline int write(struct pt_regs *ctx, __u32 kind) {
   __s32 tgid = id >> 32;
   struct culprit_annotation *record;
   long name = 0;
-  if (!bpf_map_lookup_elem(&annotate_targets, &tgid)) return 0;
+  if (!enabled || !bpf_map_lookup_elem(&annotate_targets, &tgid)) return 0;
   record = bpf_ringbuf_reserve(&annotate_ring, sizeof(*record), 0);
   if (!record) {
     __sync_fetch_and_add(&dropped, 1);

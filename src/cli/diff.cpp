@@ -26,6 +26,8 @@
 #include "formats/profile_csv/perf_csv.h"
 #include "model/comparison.h"
 #include "report/comparison_report.h"
+#include "report/host_report.h"
+#include "report/render.h"
 
 namespace culprit::cli {
 
@@ -234,7 +236,9 @@ std::string refusal_text(const TraceComparison& compared, bool json) {
     for (const SideBySide& s : compared.side_by_side)
       text += fmt::format("  {}: {} in the baseline, {} in the candidate; nothing follows from that\n", s.what, s.base,
                           s.candidate);
-    return text + escape_terminal(remedy) + ".\n";
+    text += escape_terminal(remedy) + ".\n";
+    if (compared.set.host) text += report::render_terminal(report::host_tables(*compared.set.host, true), {});
+    return text;
   }
   std::string differences;
   for (const compare::Difference& d : compared.differences)
@@ -242,8 +246,11 @@ std::string refusal_text(const TraceComparison& compared, bool json) {
         fmt::format("{}{{\"what\": \"{}\", \"base\": \"{}\", \"candidate\": \"{}\"}}", differences.empty() ? "" : ", ",
                     escape_json(d.what), escape_json(d.base), escape_json(d.candidate));
   return fmt::format(
-      "{{\"outcome\": \"not_comparable\", \"reason\": \"{}\", \"remedy\": \"{}\", \"differences\": [{}]}}\n",
-      escape_json(reason), escape_json(remedy), differences);
+      "{{\"outcome\": \"not_comparable\", \"reason\": \"{}\", \"remedy\": \"{}\", \"differences\": [{}]{}}}\n",
+      escape_json(reason), escape_json(remedy), differences,
+      compared.set.host
+          ? fmt::format(", \"host_tables\": {}", report::render_json(report::host_tables(*compared.set.host, false)))
+          : std::string());
 }
 
 Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set);

@@ -46,6 +46,7 @@ void add_facts(const Trace& trace, compare::RunFacts& facts) {
     if (rank.rank >= 0) facts.ranks.insert(rank.rank);
     facts.world_size = std::max(facts.world_size, rank.world_size);
   }
+  facts.gpu_work = facts.gpu_work || !trace.gpu.empty();
   std::set<std::pair<std::uint16_t, std::int32_t>> worked;
   for (std::size_t g = 0; g < trace.gpu.size(); ++g)
     worked.emplace(trace.slices[trace.gpu[g].slice].rank, trace.gpu[g].device);
@@ -137,7 +138,8 @@ Status add_run(const Trace& trace, const TraceSides& sides, const std::string& f
   add_environment(trace, side.environment);
   const std::vector<compare::StepTime> times = compare::step_times(found->cycles);
   side.times.insert(side.times.end(), times.begin(), times.end());
-  compare::add_replicate(side.host, profile::host_evidence(trace, found->cycles));
+  compare::add_replicate(side.host, found->cycles.cycles.empty() ? profile::host_evidence_per_second(trace)
+                                                                 : profile::host_evidence(trace, found->cycles));
   profile::RunProfileOptions options;
   options.whole_cycles_only = true;
   model::Profile profile = profile::run_profile(trace, *found, options);
@@ -204,6 +206,8 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
                              "Compare runs on devices of one model and with the same number of ranks"};
   if (result.not_comparable) {
     result.side_by_side = side_by_side(*base, *candidate);
+    if (base->host.per_second && candidate->host.per_second)
+      result.set.host = compare::host_changes(base->host, candidate->host);
     return result;
   }
 

@@ -27,7 +27,7 @@ struct SideBySide {
 };
 
 struct TraceComparison {
-  std::optional<compare::Refusal> not_comparable;  ///< then `set` is empty
+  std::optional<compare::Refusal> not_comparable;  ///< then `set` holds at most `host`
   std::vector<compare::Difference> differences;    ///< of the runs as such
   std::vector<SideBySide> side_by_side;            ///< only when not comparable
   model::ComparisonSet set;

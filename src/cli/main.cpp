@@ -170,6 +170,7 @@ int parse_and_run(std::vector<std::string> arguments) {
 
 int run(int argc, const char* const* argv) {
   occupy_standard_descriptors();
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));  // a file that may not grow is seen when writing
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));  // a reader that has gone away is seen when writing
   try {
     return parse_and_run({argv + std::min(argc, 1), argv + argc});

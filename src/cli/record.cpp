@@ -121,7 +121,10 @@ std::string summary_text(const record::RecordSummary& summary) {
       percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
   if (summary.kernel_cpu > 0)
     text += fmt::format(", in the kernel {:.2f} % of one processor", percent(summary.kernel_cpu, total.elapsed));
-  return text + "\n";
+  if (total.steps > 0) return text + fmt::format("; {} steps\n", format_count(total.steps));
+  return text +
+         "\nculprit: the program marked no steps, so `culprit diff` can only compare what happened per second;"
+         " docs/annotate.md says how to mark them\n";
 }
 
 std::string summary_json(const record::RecordSummary& summary) {

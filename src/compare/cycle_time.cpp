@@ -73,11 +73,14 @@ double separation_by_chance(std::size_t n, std::size_t m) {
   return 2 * std::exp(std::lgamma(a + 1) + std::lgamma(b + 1) - std::lgamma(a + b + 1));
 }
 
-/// On the device that idles least, else on the host.
-Ns time_of(const model::Cycle& cycle) {
+/// On the device that idles least, else on the host. Outside an anchor that the user named there is work of which
+/// nothing is known: the whole period counts.
+Ns time_of(const model::Cycle& cycle, bool anchor_given) {
   const auto least = std::ranges::min_element(cycle.devices, {}, &model::DeviceWindow::idle);
-  if (least == cycle.devices.end() || least->end <= least->begin) return cycle.period - cycle.no_work;
-  return least->end - least->begin - std::min(cycle.no_work, least->idle);
+  if (least == cycle.devices.end() || least->end <= least->begin)
+    return anchor_given ? cycle.period : cycle.period - cycle.no_work;
+  const Ns window = least->end - least->begin;
+  return anchor_given ? window : window - std::min(cycle.no_work, least->idle);
 }
 
 }  // namespace
@@ -88,7 +91,7 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const model::Cycle& cycle = cycles.cycles[i];
     if (!whole[i]) continue;
-    const auto time = static_cast<double>(time_of(cycle));
+    const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
     StepTime& step = steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, 0}).first->second;
     step.time = std::max(step.time, time);
   }

@@ -40,6 +40,7 @@ void add_states(const model::HostEvidence& base, const model::HostEvidence& cand
   for (auto& [name, change] : by_name)
     if (difference(change) >= least) changes.states.push_back(std::move(change));
   std::ranges::stable_sort(changes.states, [&](const auto& a, const auto& b) { return difference(a) > difference(b); });
+  if (base.per_second) return;
   changes.states.insert(changes.states.begin(),
                         {"period",
                          "ns per step",
@@ -50,6 +51,7 @@ void add_states(const model::HostEvidence& base, const model::HostEvidence& cand
 
 void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) {
   side.scheduling = side.scheduling || other.scheduling;
+  side.per_second = side.per_second || other.per_second;
   for (std::size_t p = 0; p < side.cycles.size(); ++p) {
     side.cycles[p] += other.cycles[p];
     side.period_ns[p] += other.period_ns[p];
@@ -77,6 +79,7 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) 
 
 model::HostChanges host_changes(const model::HostEvidence& base, const model::HostEvidence& candidate) {
   model::HostChanges changes;
+  changes.per_second = base.per_second && candidate.per_second;
   changes.scheduling = {base.scheduling, candidate.scheduling};
   PerPhase weights{};
   double all = 0;

@@ -11,6 +11,10 @@ namespace culprit::compare {
 
 std::vector<Difference> differences_of(const RunFacts& base, const RunFacts& candidate) {
   std::vector<Difference> differences;
+  if (base.gpu_work != candidate.gpu_work) {
+    const auto text = [](bool work) { return work ? "recorded" : "none"; };
+    differences.push_back({"work on GPUs:", text(base.gpu_work), text(candidate.gpu_work), true});
+  }
   if (!base.device_models.empty() && !candidate.device_models.empty() && base.device_models != candidate.device_models)
     differences.push_back({"device model", fmt::format("{}", fmt::join(base.device_models, ", ")),
                            fmt::format("{}", fmt::join(candidate.device_models, ", ")), true});

@@ -15,6 +15,7 @@ namespace culprit::compare {
 /// Facts of one side. Empty and -1: the recording does not say.
 struct RunFacts {
   std::set<std::string> device_models;  ///< of the devices that worked
+  bool gpu_work = false;                ///< kernels, copies or sets were recorded
   std::int64_t world_size = -1;
   std::set<std::int64_t> ranks;  ///< numbers of the ranks that were recorded
 };
@@ -27,8 +28,8 @@ struct Difference {
   bool blocks = false;
 };
 
-/// Facts that both sides know and that differ, those that block first. Other device models and another world size
-/// block; other ranks of the same world do not.
+/// Facts that both sides know and that differ, those that block first. GPU work on one side only, other device models and another
+/// world size block; other ranks of the same world do not.
 std::vector<Difference> differences_of(const RunFacts& base, const RunFacts& candidate);
 
 /// "device model A100 against V100; world size 8 against 2".

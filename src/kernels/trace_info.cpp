@@ -51,8 +51,12 @@ void add_structure(const Trace& trace, model::TraceInfo& info) {
   info.instants = trace.instants.size();
   info.processes = trace.processes.size();
   info.names = trace.strings.size() - 1;
+  std::set<std::pair<ProcessId, std::int64_t>> scheduled;
+  for (const Track& track : trace.tracks)
+    if (track.kind == TrackKind::sched) scheduled.emplace(track.process, track.tid);
+  info.threads = scheduled.size();
   for (const Track& track : trace.tracks) {
-    if (track.kind == TrackKind::thread) ++info.threads;
+    if (track.kind == TrackKind::thread && !scheduled.contains({track.process, track.tid})) ++info.threads;
     if (track.kind == TrackKind::gpu_stream) ++info.streams;
     if (track.kind == TrackKind::async) ++info.async_tracks;
   }

@@ -31,6 +31,7 @@ struct HostCounter {
 
 /// One recording.
 struct HostEvidence {
+  bool per_second = false;                             ///< no cycles: one of a second stands for the whole recording
   bool scheduling = false;                             ///< false: the recording has no scheduling, `states` is empty
   std::array<std::uint64_t, kPhases.size()> cycles{};  ///< whole ones, by phase
   std::array<double, kPhases.size()> period_ns{};      ///< sum of their periods
@@ -48,6 +49,7 @@ struct HostChange {
 
 /// Both recordings, as far as their phases are the same.
 struct HostChanges {
+  bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name

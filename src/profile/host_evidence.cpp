@@ -112,6 +112,35 @@ void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evi
 
 }  // namespace
 
+model::HostEvidence host_evidence_per_second(const Trace& trace) {
+  constexpr double kSecond = 1e9;
+  model::Cycle all;
+  bool first = true;
+  Ns end = 0;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    if (trace.tracks[slice.track].kind != TrackKind::sched) continue;
+    all.begin = first ? slice.begin : std::min(all.begin, slice.begin);
+    end = first ? slice.end() : std::max(end, slice.end());
+    first = false;
+  }
+  all.number = 1;
+  all.period = end - all.begin;
+  if (all.period <= 0) return {};
+  model::Cycle after;  // the last cycle has no known end
+  after.number = 2;
+  after.begin = end;
+  model::Cycles cycles;
+  cycles.cycles = {all, after};
+  model::HostEvidence evidence = host_evidence(trace, cycles);
+  evidence.per_second = true;
+  const double scale = kSecond / static_cast<double>(all.period);
+  for (double& period : evidence.period_ns) period *= scale;
+  for (model::HostState& state : evidence.states)
+    for (double& total : state.total_ns) total *= scale;
+  return evidence;
+}
+
 model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycles) {
   model::HostEvidence evidence;
   const Work work = windows_of(cycles, evidence);

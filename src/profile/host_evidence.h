@@ -14,4 +14,7 @@ namespace culprit::profile {
 /// the begin of the first and the end of the last whole cycle. O(slices log cycles). Empty without whole cycles.
 model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycles);
 
+/// The same for a recording without cycles, scaled to one cycle of a second in Phase::other.
+model::HostEvidence host_evidence_per_second(const Trace& trace);
+
 }  // namespace culprit::profile

@@ -26,7 +26,8 @@ constexpr Ns kRound = 50 * kMillisecond;
 constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
 constexpr Ns kFlush = kSecond;
 constexpr Ns kClock = 5 * kSecond;
-constexpr Ns kFullLook = 10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
+constexpr Ns kFullLook =
+    10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
 constexpr std::size_t kManyTargets = 8;
 
 Ns own_cpu() {
@@ -204,6 +205,7 @@ Status Recorder::State::start() {
   }
   current = targets.list();
   session.emplace(Session{*writer, options.preset, current, getpid()});
+  session->starts_command = command.has_value();
   writer->metadata("record.version", options.version);
   writer->metadata("record.preset", options.preset == Preset::deep ? "deep" : "watch");
   for (const Target& target : targets.take_joined()) introduce(target);

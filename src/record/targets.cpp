@@ -54,7 +54,12 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   std::istringstream rest{std::string(text.substr(close + 2))};
   rest >> stat.state >> stat.parent;
   std::string skipped;
-  for (int field = 5; field < 22; ++field) rest >> skipped;
+  for (int field = 5; field < 9; ++field) rest >> skipped;
+  std::uint64_t flags = 0;
+  rest >> flags;
+  constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD of the kernel
+  stat.kernel_thread = (flags & kKernelThread) != 0;
+  for (int field = 10; field < 22; ++field) rest >> skipped;
   rest >> stat.start_ticks;
   if (!rest || stat.parent < 0 || stat.start_ticks < 0) return std::nullopt;
   return stat;
@@ -94,8 +99,7 @@ Status Targets::add(std::int64_t pid) {
   if (!found) return input_error("no such process", where, "see 'ps -e' for what runs");
   if (ended(*found)) return input_error("it has ended already", where);
   if (pid == own_pid_) return usage_error("the recorder cannot record itself");
-  constexpr std::int64_t kKernelThreads = 2;
-  if (pid == kKernelThreads || found->parent == kKernelThreads)
+  if (found->kernel_thread)
     return usage_error(fmt::format("process {} is a thread of the kernel", pid), "name a process of a user");
   if (!contains(pid)) join(*found);
   add_descendants();

@@ -19,6 +19,7 @@ struct ProcessStat {
   std::int64_t parent = 0;
   std::int64_t start_ticks = 0;
   char state = '?';
+  bool kernel_thread = false;
   std::string name;  ///< the kernel's 15 characters
 };
 

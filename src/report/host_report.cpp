@@ -42,7 +42,7 @@ Cell ratio(const HostChange& change) {
 }
 
 model::Table states_table(const model::HostChanges& changes) {
-  model::Table table{"What the threads did per step",
+  model::Table table{changes.per_second ? "What the threads did per second" : "What the threads did per step",
                      "host_states",
                      {{"All threads of the recorded processes", "state", ColumnType::name},
                       {"Baseline", "baseline_ns", ColumnType::time},
@@ -54,8 +54,9 @@ model::Table states_table(const model::HostChanges& changes) {
   for (const HostChange& state : changes.states)
     table.rows.push_back(
         {state.what, number(state.value[0]), number(state.value[1]), *state.value[1] - *state.value[0], ratio(state)});
-  table.notes.emplace_back(
-      "Sums over threads, so they can exceed the period. Only what differs by more than 0.5 % of the period.");
+  table.notes.push_back(
+      fmt::format("Sums over threads, so they can exceed the {0}. Only what differs by more than 0.5 % of it.",
+                  changes.per_second ? "second" : "period"));
   return table;
 }
 

@@ -100,7 +100,8 @@ Result<ChunkFile> ChunkFile::create(const std::string& path, bool replace, int l
     if (state->fd < 0) return write_error(path, errno);
     return ChunkFile(std::move(state));
   }
-  if (exists && !replace) return usage_error(fmt::format("'{}' exists", path), "choose another name, or remove it");
+  if (exists && !replace)
+    return usage_error(fmt::format("'{}' exists", path), "choose another name, remove it, or give --force");
   // Removed instead of overwritten: whoever reads the old file keeps it, and a link is not followed.
   if (exists && ::unlink(path.c_str()) != 0) return write_error(path, errno);
   state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -152,6 +152,8 @@ class Reader {
       rank.has_base = true;
     }
     rank.metadata.assign(facts_.begin(), facts_.end());
+    if (facts_.contains("record.version") && !facts_.contains("record.end"))
+      builder_.losses().add(LossReason::truncated_tail, 1, "the recorder did not end the file");
     // One number for the file, when all its processes agree.
     for (const auto& [pid, number] : tracks_.ranks()) {
       if (rank.rank >= 0 && rank.rank != number) {

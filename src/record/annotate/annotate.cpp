@@ -117,6 +117,7 @@ Status AnnotateCollector::start(Session& session) {
   }
   is_started_ = true;
   for (const Target& target : session.targets) target_joined(target);
+  skeleton_->bss->enabled = 1;
   return {};
 }
 
@@ -227,6 +228,7 @@ void AnnotateCollector::poll(Session& session, Ns now) {
 
 void AnnotateCollector::stop(Session& session, Ns now) {
   if (!is_started_ || is_stopped_) return;
+  skeleton_->bss->enabled = 0;
   for (bpf_link* link : links_) bpf_link__destroy(link);
   links_.clear();
   poll(session, now);

@@ -41,6 +41,7 @@ struct Session {
   Preset preset = Preset::deep;
   const std::vector<Target>& targets;  ///< the processes recorded now, descendants included; kept true by the recorder
   std::int64_t own_pid = 0;
+  bool starts_command = true;  ///< false: the targets run already, Collector::environment() reaches nobody
   std::uint64_t steps = 0;  ///< steps of the targets that ended so far; counted up by collectors that see step markers
 };
 

@@ -106,6 +106,12 @@ Status NvtxCollector::prepare(const NvtxOptions& options) {
 }
 
 Status NvtxCollector::start(Session& session) {
+  if (!session.starts_command && !is_refused_) {
+    is_refused_ = true;
+    refusal_ =
+        environment_error("programs that run already have not loaded the library that sees them", "",
+                          "start the program with `culprit record -- COMMAND`, or mark steps with culprit_annotate.h");
+  }
   if (is_refused_) return refusal_;
   begin_ = monotonic_now();
   clock_.add(clock_point());
