@@ -15,9 +15,9 @@ namespace culprit::compare {
 /// Facts of one side. Empty and -1: the recording does not say.
 struct RunFacts {
   std::set<std::string> device_models;  ///< of the devices that worked
-  bool gpu_work = false;                ///< kernels, copies or sets were recorded
   std::int64_t world_size = -1;
   std::set<std::int64_t> ranks;  ///< numbers of the ranks that were recorded
+  bool gpu_work = false;         ///< kernels, copies or sets were recorded
 };
 
 /// One fact that differs. `blocks`: the runs must not be compared.

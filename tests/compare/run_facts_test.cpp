@@ -25,6 +25,16 @@ TEST(Differences, OtherDevicesAndWorldSizesBlock) {
   EXPECT_EQ(to_string(d), "device model A100 against V100; world size 8 against 2; recorded ranks 3 against 1");
 }
 
+TEST(Differences, WorkOnGpusOfOneSideOnlyBlocks) {
+  RunFacts with;
+  with.gpu_work = true;
+  const auto d = differences_of(RunFacts{}, with);
+  ASSERT_EQ(d.size(), 1U);
+  EXPECT_TRUE(d[0].blocks);
+  EXPECT_EQ(to_string(d), "work on GPUs: none against recorded");
+  EXPECT_TRUE(differences_of(with, with).empty());
+}
+
 TEST(Differences, AnotherRankOfTheSameWorldDoesNotBlock) {
   const auto d = differences_of({{"A100"}, 8, {3}}, {{"A100"}, 8, {4}});
   ASSERT_EQ(d.size(), 1U);

@@ -120,6 +120,19 @@ TEST(HostEvidence, ACounterThatBeginsLaterCountsFromThen) {
   EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 2);
 }
 
+TEST(HostEvidence, OfARecordingWithoutCyclesASecondStandsForAll) {
+  Recording recording;
+  recording.state("oncpu", 0, 500);
+  recording.state("runq", 500, 2000);
+  const auto evidence = host_evidence_per_second(recording.finish());
+  EXPECT_TRUE(evidence.per_second);
+  const auto kOther = static_cast<std::size_t>(model::Phase::other);
+  ASSERT_EQ(evidence.states.size(), 2U);
+  EXPECT_DOUBLE_EQ(evidence.states[0].total_ns[kOther], 0.25e9);
+  EXPECT_DOUBLE_EQ(evidence.states[1].total_ns[kOther], 0.75e9);
+  EXPECT_DOUBLE_EQ(evidence.period_ns[kOther], 1e9);
+}
+
 TEST(HostEvidence, WithoutCyclesThereIsNothing) {
   Recording recording;
   recording.state("oncpu", 0, 10);
