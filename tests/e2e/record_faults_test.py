@@ -28,6 +28,7 @@ REFUSED = 4
 RECORDED = {}  # path and pid of the undisturbed run of this process of tests
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 PROCESSOR = "waiting for a processor"
+LOAD = "culprit-load"  # threads of the injector
 
 # A client and a server that talk over the loopback device, one byte at a time; the first answer is told in a file.
 PING = r"""
@@ -181,6 +182,8 @@ class Pair:
         self.truths = truths
         self.info = [info(path) for path in (baseline, candidate)]
         self.diff = read("diff", baseline, candidate)
+        if "host" not in self.diff:
+            raise AssertionError(f"no steps to compare: {self.diff}"[:1000])
         self.states = {s["what"]: (s["baseline"], s["candidate"]) for s in self.diff["host"]["states"]}
         self.moved = {c["what"]: (c["baseline"], c["candidate"]) for c in self.diff["host"]["counters"]}
 
@@ -247,13 +250,9 @@ class Case(unittest.TestCase):
     def injector_works(self, pair, least):
         self.show("processors used by `culprit inject`", (0, pair.injector()))
         self.assertGreater(pair.injector(), least, "the recording does not name the injector among the busy programs")
-
-    def others_do_not_fall(self, pair):
-        """They grow where processors were free; where none were, they already had what the server left them."""
-        others = pair.moved.get("host.cpu.others")
-        self.show("processors used by others", others)
-        if others:
-            self.assertGreater(others[1], others[0])
+        ran = tuple(sum(r["time_ns"] for t in pair.threads(side) for r in t["ran_instead"] if r["name"] == LOAD) for side in (0, 1))
+        self.grows("ms that the server waited until the injector's threads left a processor", ran, 3.0, 1e-6)
+        self.assertGreater(ran[1], 20e6)
 
     def nothing_held_back(self, pair):
         for name in ("throttled_periods", "throttled_time"):
@@ -265,7 +264,10 @@ class Faults(Case):
         pair = self.pair("cpu", "--severity", "1", "--threads", "16")
         self.grows("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1.5, 1e-6)
         self.show("ms running per step", pair.states.get("running"), 1e-6)
-        self.others_do_not_fall(pair)
+        others = pair.moved.get("host.cpu.others")
+        self.show("processors used by others", others)
+        if others:  # alike when other programs had all processors but the server's before
+            self.assertGreater(others[1], others[0])
         self.injector_works(pair, 0.2)
         self.nothing_held_back(pair)
 
@@ -322,8 +324,7 @@ class Faults(Case):
         # Who holds the lock is a thread of the server that hardly ran before, and no other program.
         holder = [max(t["on_cpu_ns"] for t in pair.threads(side) if t["tid"] != t["pid"] and t["thread"].startswith("python"))
                   for side in (0, 1)]
-        self.show("ms that the thread which holds the lock ran", holder, 1e-6)
-        self.assertLess(holder[0], 20e6)
+        self.grows("ms that the thread which holds the lock ran", holder, 5.0, 1e-6)
         self.assertGreater(holder[1], pair.truth["achieved"]["held_cpu_ns"] * 0.7)
         self.show("processors used by others", pair.moved.get("host.cpu.others"))
         self.show("processors used by `culprit inject`", (0, pair.injector()))
@@ -338,8 +339,7 @@ class Faults(Case):
         self.show("ms running per step", running, 1e-6)
         if running:
             self.assertGreater(running[1], 0.6 * running[0])
-        self.grows("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1.1, 1e-6)
-        self.others_do_not_fall(pair)
+        self.show("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1e-6)
         self.injector_works(pair, 0.1)
         self.nothing_held_back(pair)
 
