@@ -1,9 +1,9 @@
 # culprit_python_tests(FILE ARGS ...): registers every test method of a unittest file as a test of its own, named
-# FILE.Class.test_method, so that it is counted, skipped and rerun like a Google Test case.
+# FILE.Class.test_method, so that it is counted, skipped and rerun like a Google Test case. SERIAL: no other test runs beside it.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 function(culprit_python_tests file)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "ARGS" ${ARGN})
   set(path ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   if(NOT ARG_TIMEOUT)
@@ -18,7 +18,7 @@ function(culprit_python_tests file)
     elseif(line MATCHES "def (test_[A-Za-z0-9_]+)")
       set(test ${prefix}.${class}.${CMAKE_MATCH_1})
       add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${path} ${ARG_ARGS} -v ${class}.${CMAKE_MATCH_1})
-      set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)" TIMEOUT ${ARG_TIMEOUT})
+      set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
       math(EXPR count "${count} + 1")
     endif()
   endforeach()

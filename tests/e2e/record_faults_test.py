@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+"""What a recording shows of each fault: tinyserve is recorded undisturbed and disturbed by `culprit inject`, and both files
+are read with `culprit diff` and `culprit info`. A fault that this machine cannot do skips, with the reason that
+`culprit inject` gives.
+
+    record_faults_test.py --bin BUILD_DIR --source ROOT [unittest options]
+
+Prints the numbers it judges, normal -> disturbed. Other programs may keep the processors busy all along, and not evenly; so what
+is compared is either absent without the fault, or a ratio that other programs move little.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ARGS = argparse.Namespace(bin="build", source=".")
+SECONDS = 2.0  # disturbed, or not, after the first step
+LIMIT = 60
+REFUSED = 4
+RECORDED = {}  # path and pid of the undisturbed run of this process of tests
+PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+PROCESSOR = "waiting for a processor"
+LOAD = "culprit-load"  # threads of the injector
+
+# A client and a server that talk over the loopback device, one byte at a time; the first answer is told in a file.
+PING = r"""
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+for end in (client, server):
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def serve():
+    while server.recv(1):
+        server.send(b"x")
+threading.Thread(target=serve, daemon=True).start()
+for turn in range(10**9):
+    client.send(b"x")
+    client.recv(1)
+    if turn == 0:
+        open(sys.argv[1], "w").write("x")
+"""
+
+
+def setUpModule():
+    # Server and injectors meet on two processors, however many there are.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    RECORDED["folder"] = tempfile.mkdtemp(prefix="culprit-faults-", dir="/var/tmp")  # /tmp may be in memory: no disk to disturb
+
+
+def tearDownModule():
+    shutil.rmtree(RECORDED["folder"])
+
+
+def culprit(*arguments):
+    return subprocess.run([os.path.join(ARGS.bin, "culprit"), *arguments], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
+
+
+def until(true, what, limit=30):
+    end = time.monotonic() + limit
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"never: {what}")
+        time.sleep(0.02)
+
+
+def has_content(path):
+    return os.path.exists(path) and os.path.getsize(path) > 0
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+@contextlib.contextmanager
+def running(command, **options):
+    child = subprocess.Popen(command, **options)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.terminate()  # both record and inject put things in order then
+            try:
+                child.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                child.kill()
+        child.wait()
+
+
+def inject(name, arguments, pid, injectors):
+    """Disturbs for SECONDS, beginning when all injectors say so; what each tells of itself, and its pid."""
+    base = os.path.join(RECORDED["folder"], name)
+    truths = []
+    with contextlib.ExitStack() as stack:
+        started = []
+        for number in range(injectors):
+            errors = stack.enter_context(open(f"{base}.{number}.inject", "w", encoding="utf-8"))
+            command = [os.path.join(ARGS.bin, "culprit"), "inject", *arguments, "--target", str(pid), "--duration", "60s",
+                       "-o", f"{base}.{number}.truth.json"]
+            started.append(stack.enter_context(running(command, stderr=errors)))
+        for number in range(injectors):
+            until(lambda n=number: has_content(f"{base}.{n}.inject"), f"{name} begins")
+        time.sleep(SECONDS)
+        for injector in started:
+            if injector.poll() is None:
+                injector.send_signal(signal.SIGINT)
+        codes = [injector.wait(timeout=LIMIT) for injector in started]
+    for number, code in enumerate(codes):
+        with open(f"{base}.{number}.inject", encoding="utf-8") as errors:
+            if code == REFUSED and not has_content(f"{base}.{number}.truth.json"):
+                raise unittest.SkipTest(f"{name} is refused here: {errors.read()}")
+            if code != 0:
+                raise AssertionError(f"inject {name} ended with {code}: {errors.read()}")
+        with open(f"{base}.{number}.truth.json", encoding="utf-8") as truth:
+            truths.append({**json.load(truth), "pid": started[number].pid})
+    return truths
+
+
+def tinyserve(log):
+    return [PYTHON, os.path.join(ARGS.bin, "examples", "tinyserve", "tinyserve.py"), "--requests", "100000", "--rate", "0",
+            "--faults", "--log-requests", log]
+
+
+def ping(log):
+    return [PYTHON, "-c", PING, log]
+
+
+def record(name, fault=(), injectors=1, server=tinyserve):
+    """Path of a recording of a server, and what the injectors tell. The recording ends when the fault does."""
+    base = os.path.join(RECORDED["folder"], name)
+    truths = []
+    with open(f"{base}.err", "w", encoding="utf-8") as errors:
+        command = [os.path.join(ARGS.bin, "culprit"), "record", "--quiet", "-o", f"{base}.pftrace", "--", *server(f"{base}.log")]
+        with running(command, stdout=subprocess.DEVNULL, stderr=errors, cwd=RECORDED["folder"]) as recorder:
+            until(lambda: has_content(f"{base}.log") or recorder.poll() is not None, "the server makes a step")
+            if recorder.poll() is None:
+                if fault:
+                    truths = inject(name, fault, children_of(recorder.pid)[0], injectors)
+                else:
+                    time.sleep(SECONDS)
+                recorder.terminate()  # and its command
+            code = recorder.wait(timeout=LIMIT)
+    if code != 0:
+        with open(f"{base}.err", encoding="utf-8") as errors:
+            raise AssertionError(f"record ended with {code}: {errors.read()}")
+    return f"{base}.pftrace", truths
+
+
+def normal():
+    if "normal" not in RECORDED:
+        RECORDED["normal"] = record("normal")[0]
+    return RECORDED["normal"]
+
+
+def read(*arguments):
+    done = culprit(arguments[0], "--json", *arguments[1:])
+    if done.returncode != 0:
+        raise AssertionError(f"culprit {arguments} ended with {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def info(path):
+    if path not in RECORDED:
+        RECORDED[path] = read("info", path)
+    return RECORDED[path]
+
+
+class Pair:
+    """Two recordings, read as a user reads them. `states` and `moved` hold what `diff` lists: what is not there is alike."""
+
+    def __init__(self, baseline, candidate, truths=()):
+        self.truths = truths
+        self.info = [info(path) for path in (baseline, candidate)]
+        self.diff = read("diff", baseline, candidate)
+        if "host" not in self.diff:
+            raise AssertionError(f"no steps to compare: {self.diff}"[:1000])
+        self.states = {s["what"]: (s["baseline"], s["candidate"]) for s in self.diff["host"]["states"]}
+        self.moved = {c["what"]: (c["baseline"], c["candidate"]) for c in self.diff["host"]["counters"]}
+
+    @property
+    def truth(self):
+        return self.truths[0]
+
+    def mean(self, side, name, of=""):
+        """Of the samples in a file; None without any."""
+        counters = [c for c in self.info[side]["counters"] if c["name"] == name and of in c["of"]]
+        return sum(c["mean"] for c in counters) if counters else None
+
+    def counter(self, name):
+        return tuple(self.mean(side, name) for side in (0, 1))
+
+    def injector(self):
+        """Processors that the injector used, as the recording of the fault has it; 0 when it is not among the busy ones."""
+        return max((c["mean"] for c in self.info[1]["counters"]
+                    if c["name"] == "other.cpu" and c["of"] in [f"culprit ({t['pid']})" for t in self.truths]), default=0)
+
+    def threads(self, side):
+        return self.info[side]["scheduling"]["threads"]
+
+    def steps(self, side):
+        return self.info[side]["cycles"]["count"]
+
+    def blocked(self, call):
+        """ns that all threads were blocked in a system call, per step."""
+        return tuple(sum(b["time_ns"] for t in self.threads(side) for b in t["blocked_in"] if b["name"] == f"blocked:{call}") /
+                     self.steps(side) for side in (0, 1))
+
+
+class Case(unittest.TestCase):
+    def need(self, *faults):
+        """Skips where a fault is not possible, or scheduling cannot be recorded."""
+        for fault in read("inject", "--list"):
+            if fault["fault"] in faults and not fault["available"]:
+                self.skipTest(f"{fault['fault']} is not possible here: {fault['reason']}")
+        if "summary" not in RECORDED:
+            RECORDED["summary"] = read("record", "-o", os.path.join(RECORDED["folder"], "probe.pftrace"), "--", "true")
+        for collector in RECORDED["summary"]["collectors"]:
+            for missing in collector["missing"]:
+                if missing["what"].startswith("context switches"):
+                    self.skipTest(f"no eBPF here: {missing['why']}")
+
+    def pair(self, fault, *options, injectors=1):
+        self.need(fault)
+        return Pair(normal(), *record(fault, (fault, *options), injectors))
+
+    def show(self, what, values, scale=1.0, unit=""):
+        if values is None:
+            print(f"{self.id().split('.')[-1]}: {what}: alike", flush=True)
+            return
+        text = ["none" if v is None else f"{v * scale:.4g}" for v in values]
+        print(f"{self.id().split('.')[-1]}: {what}: {text[0]} -> {text[1]} {unit}".rstrip(), flush=True)
+
+    def grows(self, what, values, times, scale=1.0, unit=""):
+        self.show(what, values, scale, unit)
+        self.assertIsNotNone(values, f"{what} is alike")
+        self.assertIsNotNone(values[0], f"{what} is not in the normal recording")
+        self.assertIsNotNone(values[1], f"{what} is not in the disturbed recording")
+        self.assertGreater(values[1], values[0] * times, what)
+
+    def injector_works(self, pair, least):
+        self.show("processors used by `culprit inject`", (0, pair.injector()))
+        self.assertGreater(pair.injector(), least, "the recording does not name the injector among the busy programs")
+        ran = tuple(sum(r["time_ns"] for t in pair.threads(side) for r in t["ran_instead"] if r["name"] == LOAD) for side in (0, 1))
+        self.show("ms that the server waited until the injector's threads left a processor", ran, 1e-6)
+
+    def nothing_held_back(self, pair):
+        for name in ("throttled_periods", "throttled_time"):
+            self.assertEqual([v for v in pair.counter(f"cgroup.cpu.{name}") if v], [])
+
+
+class Faults(Case):
+    def test_cpu(self):
+        pair = self.pair("cpu", "--severity", "1", "--threads", "16")
+        self.grows("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1.5, 1e-6)
+        self.show("ms running per step", pair.states.get("running"), 1e-6)
+        others = pair.moved.get("host.cpu.others")
+        self.show("processors used by others", others)
+        if others:  # alike when other programs had all processors but the server's before
+            self.assertGreater(others[1], others[0])
+        self.injector_works(pair, 0.2)
+        self.nothing_held_back(pair)
+
+    def test_cgroup_throttle(self):
+        pair = self.pair("cgroup-throttle", "--severity", "0.9")
+        self.assertGreater(pair.truth["achieved"]["throttled_periods"], 0, "the fault had no effect")
+        for name, scale, unit in (("throttled_periods", 1, "1/s"), ("throttled_time", 1e-6, "ms/s")):
+            values = pair.moved.get(f"cgroup.cpu.{name}")
+            self.show(f"cgroup.cpu.{name}", values, scale, unit)
+            self.assertIsNotNone(values, "the recording does not show that the target was throttled")
+            self.assertEqual(values[0] or 0, 0)
+            self.assertGreater(values[1], 0)
+        quota = pair.moved["cgroup.cpu.quota"]
+        self.show("cgroup.cpu.quota", quota, 1, "processors")
+        self.assertIsNone(quota[0])
+        self.assertGreater(quota[1], 0)
+        self.assertLess(quota[1], pair.truth["achieved"]["cpus_left"] * 1.01)
+        # The time that the quota takes away is spent waiting; but in its own cgroup the target may stand better against others.
+        self.show("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1e-6)
+
+    def test_pause(self):
+        pair = self.pair("pause", "--severity", "0.5")
+        self.show("ms stopped per step, all threads together", pair.states["stopped"], 1e-6)
+        self.assertEqual(pair.states["stopped"][0], 0)
+        self.assertGreater(pair.states["stopped"][1], 0)
+        stopped = [max(t["stopped_ns"] for t in pair.threads(side)) for side in (0, 1)]
+        self.show("ms that a thread was stopped", stopped, 1e-6)
+        self.assertEqual(stopped[0], 0)
+        told = pair.truth["achieved"]["stopped_ns"]
+        self.assertGreater(stopped[1], told * 0.4)  # it stops when it gets a processor to see the signal
+        self.assertLess(stopped[1], told * 1.1)
+        self.nothing_held_back(pair)
+
+    def test_disk(self):
+        # One injector has four writers, which a fast disk serves beside everybody else.
+        pair = self.pair("disk", "--severity", "1", injectors=4)
+        names = {c["name"] for c in pair.info[1]["counters"]}
+        disks = {name for name in names if name.startswith("host.disk.") and name.endswith(".busy")}
+        disk = max(sorted(disks), key=lambda name: pair.mean(1, name))
+        busy, pressure = pair.counter(disk), pair.counter("host.pressure.io.some")
+        fsync = pair.blocked("fsync")
+        self.grows(f"{disk}, share of the time", busy, 2.0)
+        self.grows("host.pressure.io.some, share of the time", pressure, 2.0)
+        self.show("ms blocked in fsync per step", fsync, 1e-6)
+        self.assertGreater(fsync[0], 0)
+        self.nothing_held_back(pair)
+        if busy[0] > 0.06 or pressure[0] > 0.015:
+            self.skipTest(f"only fsync is not judged: without the fault, other programs make {disk} {busy[0]:.3f} and "
+                          f"host.pressure.io.some {pressure[0]:.3f}")
+        self.assertGreater(fsync[1], 1.3 * fsync[0])
+
+    def test_gil(self):
+        pair = self.pair("gil", "--severity", "0.9")
+        self.grows("ms blocked in futex per step", pair.states.get("blocked in futex"), 2.0, 1e-6)
+        self.grows("ms running per step", pair.states.get("running"), 1.3, 1e-6)
+        self.grows("ms per step", pair.states["period"], 1.3, 1e-6)
+        # Who holds the lock is a thread of the server that hardly ran before, and no other program.
+        holder = [max(t["on_cpu_ns"] for t in pair.threads(side) if t["tid"] != t["pid"] and t["thread"].startswith("python"))
+                  for side in (0, 1)]
+        self.grows("ms that the thread which holds the lock ran", holder, 5.0, 1e-6)
+        self.assertGreater(holder[1], pair.truth["achieved"]["held_cpu_ns"] * 0.7)
+        self.show("processors used by others", pair.moved.get("host.cpu.others"))
+        self.show("processors used by `culprit inject`", (0, pair.injector()))
+        self.assertLess(pair.injector(), 0.1)
+        self.nothing_held_back(pair)
+
+    def test_memory_bandwidth(self):
+        # Only a PMU could tell which accesses waited. The time running per step holds that, but among much else that
+        # shares the caches.
+        pair = self.pair("memory-bandwidth", "--severity", "1", "--threads", "4")
+        running = pair.states.get("running")
+        self.show("ms running per step", running, 1e-6)
+        if running:
+            self.assertGreater(running[1], 0.6 * running[0])
+        self.show("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1e-6)
+        self.injector_works(pair, 0.1)
+        self.nothing_held_back(pair)
+
+    def test_network(self):
+        self.need("network")
+        baseline, _ = record("network-normal", server=ping)
+        candidate, _ = record("network", ("network", "--severity", "0.2"), server=ping)
+        answers = [[b for t in info(path)["scheduling"]["threads"] for b in t["blocked_in"] if b["name"] == "blocked:recvfrom"]
+                   for path in (baseline, candidate)]
+        wait = [sum(b["time_ns"] for b in side) / sum(b["count"] for b in side) for side in answers]
+        self.grows("ms blocked in recvfrom each time", wait, 3.0, 1e-6)
+        self.assertGreater(wait[1], 5e6)  # 20 ms each way
+
+    def test_nothing(self):
+        self.need()
+        pair = Pair(normal(), record("again")[0])
+        self.assertNotIn("stopped", pair.states)
+        self.assertEqual([t["stopped_ns"] for side in (0, 1) for t in pair.threads(side) if t["stopped_ns"]], [])
+        self.assertNotIn("cgroup.cpu.quota", pair.moved)
+        self.nothing_held_back(pair)
+        for what, most in (("running", 2.5), (PROCESSOR, 20), ("period", 10)):
+            values = pair.states.get(what)
+            self.show(f"ms {what} per step", values, 1e-6)
+            if values:
+                self.assertLess(max(values), most * min(values) + 1e6, what)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--source", required=True)
+    ARGS, rest = parser.parse_known_args()
+    ARGS.bin = os.path.abspath(ARGS.bin)
+    unittest.main(argv=[sys.argv[0], *rest])
