@@ -139,5 +139,20 @@ TEST(StepTimes, TheSlowestRankCountsAndIdleTimeDoesNot) {
   EXPECT_EQ(times[0].time, 1050);
 }
 
+TEST(StepTimes, OutsideAnAnchorThatTheUserNamedThereMayBeWork) {
+  model::Cycles cycles;
+  cycles.anchor_given = true;
+  for (std::uint32_t number = 1; number <= 3; ++number) {
+    model::Cycle c;
+    c.number = number;
+    c.period = 1000;
+    c.no_work = 900;
+    cycles.cycles.push_back(c);
+  }
+  const auto times = step_times(cycles);
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(times[0].time, 1000);
+}
+
 }  // namespace
 }  // namespace culprit::compare

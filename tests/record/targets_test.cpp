@@ -46,6 +46,14 @@ TEST(ParseStat, NamesMayHoldAnything) {
   EXPECT_EQ(stat->start_ticks, 555);
 }
 
+TEST(ParseStat, ThreadsOfTheKernelAreToldByTheirFlagNotByTheirNumber) {
+  EXPECT_FALSE(parse_stat(stat_line(2, "init", 'S', 1, 1))->kernel_thread);
+  const auto kernel = parse_stat("9 (rcu) I 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0");
+  ASSERT_TRUE(kernel);
+  EXPECT_TRUE(kernel->kernel_thread);
+  EXPECT_EQ(kernel->start_ticks, 7);
+}
+
 TEST(ParseStat, RefusesNonsense) {
   for (const auto* text : {"", "x", "12", "12 (a", "12 a) S 1", "12 (a) S", "0 (a) S 1", "-3 (a) S 1 2 3", ") ( 1"})
     EXPECT_FALSE(parse_stat(text)) << text;
