@@ -25,7 +25,7 @@ struct HostState {
 struct HostCounter {
   std::string name;
   std::string unit;  ///< empty: unknown
-  double mean = 0;
+  double mean = 0;   ///< by time: a value holds until the next
   std::uint64_t samples = 0;
 };
 

@@ -267,7 +267,7 @@ class Faults(Case):
         self.show("processors used by others", others)
         if others:  # alike when other programs had all processors but the server's before
             self.assertGreater(others[1], others[0])
-        self.injector_works(pair, 0.2)
+        self.injector_works(pair, 0.1)
         self.nothing_held_back(pair)
 
     def test_cgroup_throttle(self):
