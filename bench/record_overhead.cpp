@@ -40,7 +40,7 @@ using namespace culprit::record;
 constexpr Ns kMs = 1'000'000;
 constexpr Ns kSecond = 1000 * kMs;
 constexpr Ns kLook = 50 * kMs;    // between two looks of the recorder
-constexpr Ns kSettle = 10 * kMs;  // of a block, not counted
+constexpr Ns kSettle = 20 * kMs;  // of a block, not counted
 constexpr Ns kWarmUp = 3 * kSecond;
 constexpr int kSlots = 8;
 constexpr std::size_t kFewestSteps = 4;  // of a block that counts
@@ -184,7 +184,6 @@ class Run {
     std::uniform_int_distribution<Ns> length(50 * kMs + kSettle, 150 * kMs + kSettle);
     std::vector<Pair> pairs(static_cast<std::size_t>(options_.blocks) / 2);
     const auto events_before = recorder_->progress();
-    const auto kernel_before = probes_->kernel_cpu();
     for (Pair& pair : pairs) {
       const bool on_first = (random() & 1) != 0;
       for (const bool on : {on_first, !on_first}) (on ? pair.on : pair.off) = block(on, length(random));
@@ -192,13 +191,12 @@ class Run {
     switch_to(false);
     Outcome outcome;
     outcome.name = name;
-    const auto kernel = probes_->kernel_cpu();
     const auto total = recorder_->progress();
     const auto time_on = static_cast<double>(std::max<Ns>(time_on_, 1));
     outcome.recorder_share = static_cast<double>(cpu_on_) / time_on;
-    outcome.sched_share = static_cast<double>(kernel.sched_ns - kernel_before.sched_ns) / time_on;
-    outcome.syscalls_share = static_cast<double>(kernel.syscalls_ns - kernel_before.syscalls_ns) / time_on;
-    outcome.kernel_known = kernel.known;
+    outcome.sched_share = static_cast<double>(kernel_on_.sched_ns) / time_on;
+    outcome.syscalls_share = static_cast<double>(kernel_on_.syscalls_ns) / time_on;
+    outcome.kernel_known = kernel_on_.known;
     outcome.events_per_s = static_cast<double>(total.events - events_before.events) * 1e9 / time_on;
     outcome.dropped = total.dropped;
     outcome.longest_switch_ms = static_cast<double>(longest_switch_) / 1e6;
@@ -233,7 +231,7 @@ class Run {
     const Ns now = monotonic_now();
     longest_switch_ = std::max(longest_switch_, now - before);
     if (on)
-      next_look_ += before - paused_at_;
+      next_look_ += now - paused_at_;
     else
       paused_at_ = before;
   }
@@ -241,6 +239,7 @@ class Run {
   /// The time that counts.
   Span block(bool on, Ns length) {
     switch_to(on);
+    const bpf::KernelCpu kernel_before = probes_->kernel_cpu();
     const Ns begin = monotonic_now();
     const Ns cpu_before = own_cpu();
     const Ns end = begin + length;
@@ -249,11 +248,16 @@ class Run {
       next_look_ = monotonic_now() + kLook;
     }
     sleep_until(end);
+    const Span span = {begin + kSettle, monotonic_now()};
     if (on_) {
-      time_on_ += monotonic_now() - begin;
+      time_on_ += span.end - begin;
       cpu_on_ += own_cpu() - cpu_before;
+      const bpf::KernelCpu kernel = probes_->kernel_cpu();
+      kernel_on_.known = kernel.known;
+      kernel_on_.sched_ns += kernel.sched_ns - kernel_before.sched_ns;
+      kernel_on_.syscalls_ns += kernel.syscalls_ns - kernel_before.syscalls_ns;
     }
-    return {begin + kSettle, monotonic_now()};
+    return span;
   }
 
   void compare(const std::vector<Pair>& pairs, Outcome& outcome) const {
@@ -303,6 +307,7 @@ class Run {
   Ns paused_at_ = 0;
   Ns time_on_ = 0;
   Ns cpu_on_ = 0;
+  bpf::KernelCpu kernel_on_;
   Ns longest_switch_ = 0;
 };
 

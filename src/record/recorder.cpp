@@ -26,7 +26,8 @@ constexpr Ns kRound = 50 * kMillisecond;
 constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
 constexpr Ns kFlush = kSecond;
 constexpr Ns kClock = 5 * kSecond;
-constexpr Ns kFullLook = 10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
+constexpr Ns kFullLook =
+    10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
 constexpr std::size_t kManyTargets = 8;
 
 Ns own_cpu() {
@@ -443,17 +444,18 @@ RecordSummary Recorder::run(int stop_fd, const std::function<void(const RecordPr
 Status Recorder::set_enabled(bool enabled) {
   State& state = *state_;
   if (enabled == state.enabled || !state.session) return {};
-  const Ns now = monotonic_now();
+  if (!enabled) {
+    state.enabled = false;
+    state.paused_at = monotonic_now();
+    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+      if (state.collects[i]) state.set.collectors[i]->pause(state.paused_at);
+  }
   if (state.set.probes && state.set.probes->is_open())
     if (Status status = state.set.probes->set_enabled(enabled); !status) return status;
   if (enabled) {
-    state.resume(now);
-  } else {
-    state.paused_at = now;
-    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
-      if (state.collects[i]) state.set.collectors[i]->pause(now);
+    state.enabled = true;
+    state.resume(monotonic_now());
   }
-  state.enabled = enabled;
   return {};
 }
 
