@@ -5,6 +5,8 @@
 //   record_overhead [--blocks N] [--seed N] [--threads N] [--cpu N] [--json FILE] [--only none|watch|deep] [--collect
 //   NAME]
 //
+// Without NVTX: the library in the program always writes, which nvtx_cost measures.
+//
 // "none" switches nothing: what it shows is the resolution of the measurement. The rhythm of the recorder (its looks
 // every 50 ms, samples of the host, flushes) stands still in the off blocks, so that on blocks hold their share of it.
 #include <fmt/format.h>
@@ -146,7 +148,7 @@ class Run {
  public:
   Run(const Options& options, const std::string& folder, bool switches, Preset preset)
       : options_(options), switches_(switches), times_(folder + "/steps.csv") {
-    auto set = make_collectors(preset, options.collect, {});
+    auto set = make_collectors(preset, options.collect, {"nvtx"});
     if (!set) fail(to_string(set.error()));
     probes_ = set->probes;
     RecordOptions record;

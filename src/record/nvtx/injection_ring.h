@@ -272,7 +272,6 @@ static void announce(struct ring* ring, uint16_t domain) {
 }
 
 static inline void write_event(struct ring* ring, const struct event* e) {
-  if (RARE(__atomic_load_n(&ring->shared->paused, __ATOMIC_RELAXED) != 0)) return;
   if (RARE(!(ring->announced >> e->domain & 1))) announce(ring, e->domain);
   put(ring, e);
 }

@@ -50,8 +50,6 @@ class NvtxCollector final : public Collector {
   void target_joined(const Target& target) override { known_[static_cast<std::int32_t>(target.pid)] = kStays; }
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
-  void pause(Ns now) override;
-  void resume(Ns now, Ns pause) override;
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
 
@@ -287,15 +285,6 @@ void NvtxCollector::poll(Session& session, Ns now) {
     if (it == rings_.end()) it = rings_.begin();
   }
   for (auto& [pid, ranges] : processes_) ranges.settle();
-}
-
-/// Threads that make their ring during a pause write into it until the next one.
-void NvtxCollector::pause(Ns /*now*/) {
-  for (auto& [file, ring] : rings_) ring.reader.set_paused(true);
-}
-
-void NvtxCollector::resume(Ns /*now*/, Ns /*pause*/) {
-  for (auto& [file, ring] : rings_) ring.reader.set_paused(false);
 }
 
 void NvtxCollector::stop(Session& session, Ns now) {

@@ -35,8 +35,7 @@ struct culprit_nvtx_header {
   uint64_t head;        /* written by the thread */
   uint64_t dropped;     /* records that found no room */
   uint8_t unused_1[112];
-  uint64_t tail;   /* written by the recorder */
-  uint32_t paused; /* written by the recorder: leave out records; depths are counted on */
+  uint64_t tail; /* written by the recorder */
 };
 
 enum culprit_nvtx_type {

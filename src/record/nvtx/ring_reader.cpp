@@ -179,10 +179,4 @@ std::size_t RingReader::drain(const EventSink& sink) {
   return std::min(waiting, kCapacity);
 }
 
-void RingReader::set_paused(bool paused) {
-  const std::uint32_t word = paused ? 1 : 0;
-  if (fd_ >= 0 && pwrite(fd_, &word, sizeof word, offsetof(culprit_nvtx_header, paused)) != sizeof word)
-    finished_ = true;
-}
-
 }  // namespace culprit::record::nvtx

@@ -71,9 +71,6 @@ class RingReader {
   /// Hands everything that is new to the sink and gives the room back; the number of bytes, at most one capacity.
   std::size_t drain(const EventSink& sink);
 
-  /// Asks the thread to leave out records, or to write them again.
-  void set_paused(bool paused);
-
   [[nodiscard]] const RingName& name() const { return name_; }
   [[nodiscard]] bool counts_cycles() const { return counts_cycles_; }
   /// The thread has ended; nothing comes after the next drain().
