@@ -114,7 +114,8 @@ void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&
   writer_->thread(tgid, tid, bpf::comm(comm));
 }
 
-/// What a thread did during a pause is unknown: what was open then ends there. Records from before it may come after it.
+/// What a thread did during a pause is unknown: what was open then ends there. Records from before it may come after
+/// it.
 void KernelSched::cut_at_pauses(Ns at) {
   for (; !pauses_.empty() && at >= pauses_.front().end; pauses_.pop_front()) intervals_.finish(pauses_.front().begin);
 }
