@@ -198,7 +198,7 @@ class Run {
     outcome.recorder_share = static_cast<double>(cpu_on_) / time_on;
     outcome.sched_share = static_cast<double>(kernel_on_.sched_ns) / time_on;
     outcome.syscalls_share = static_cast<double>(kernel_on_.syscalls_ns) / time_on;
-    outcome.kernel_known = kernel_on_.known;
+    outcome.kernel_known = probes_->kernel_cpu().known;
     outcome.events_per_s = static_cast<double>(total.events - events_before.events) * 1e9 / time_on;
     outcome.dropped = total.dropped;
     outcome.longest_switch_ms = static_cast<double>(longest_switch_) / 1e6;
@@ -255,7 +255,6 @@ class Run {
       time_on_ += span.end - begin;
       cpu_on_ += own_cpu() - cpu_before;
       const bpf::KernelCpu kernel = probes_->kernel_cpu();
-      kernel_on_.known = kernel.known;
       kernel_on_.sched_ns += kernel.sched_ns - kernel_before.sched_ns;
       kernel_on_.syscalls_ns += kernel.syscalls_ns - kernel_before.syscalls_ns;
     }

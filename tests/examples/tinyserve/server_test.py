@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ARGS = argparse.Namespace(folder=".")
@@ -55,6 +56,20 @@ class Server(unittest.TestCase):
         result = serve("--duration", "0.5", "--rate", "20")
         self.assertGreater(result["requests"], 0)
         self.assertLess(result["requests"], 40)
+
+    def test_sigterm_lets_it_finish_what_it_has_begun(self):
+        command = [sys.executable, os.path.join(ARGS.folder, "tinyserve.py"), *SMALL, "--requests", "100000", "--rate", "0"]
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "log")
+            with subprocess.Popen([*command, "--log-requests", log], stdout=subprocess.PIPE, text=True) as server:
+                begun = time.monotonic()
+                while not (os.path.exists(log) and os.path.getsize(log)) and time.monotonic() - begun < 60:
+                    time.sleep(0.01)
+                server.terminate()
+                result = json.loads(server.communicate(timeout=60)[0])
+        self.assertEqual(server.returncode, 0)
+        self.assertGreater(result["requests"], 0)
+        self.assertLess(result["requests"], 100000)
 
     def test_wrong_options_are_refused(self):
         for wrong in (["--requests", "0"], ["--rate", "-1"], ["--duration", "1", "--rate", "0"], ["--width", "100"]):
