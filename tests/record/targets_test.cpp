@@ -76,6 +76,7 @@ TEST(Targets, ErrorsSayWhat) {
   Proc proc;
   proc.put(10, 1, 100, 'Z');
   proc.put(30, 2);
+  static_cast<void>(proc.dir.file("30/stat", "30 (rcu) I 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0"));
   proc.put(999, 1);
   Targets targets(proc.dir.path(), 999);
   EXPECT_EQ(targets.add(4).error().kind, ErrorKind::input);
