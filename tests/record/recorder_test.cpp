@@ -51,7 +51,8 @@ struct FakeCollector final : Collector {
     const auto track = session.writer.named_track("fake");
     // Names that deflate cannot shrink.
     for (int i = 0; i < bytes_per_poll / 16; ++i)
-      session.writer.instant(track, now, std::to_string(std::hash<Ns>{}(now * 7919 + Ns{i} * 104729) * 2654435761U), "x");
+      session.writer.instant(track, now, std::to_string(std::hash<Ns>{}(now * 7919 + Ns{i} * 104729) * 2654435761U),
+                             "x");
   }
   void stop(Session& /*session*/, Ns /*now*/) override { ++log.stops; }
   [[nodiscard]] CollectorStats stats() const override { return {static_cast<std::uint64_t>(log.polls), 2, 0}; }
