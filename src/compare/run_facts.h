@@ -28,8 +28,8 @@ struct Difference {
   bool blocks = false;
 };
 
-/// Facts that both sides know and that differ, those that block first. GPU work on one side only, other device models and another
-/// world size block; other ranks of the same world do not.
+/// Facts that both sides know and that differ, those that block first. GPU work on one side only, other device models
+/// and another world size block; other ranks of the same world do not.
 std::vector<Difference> differences_of(const RunFacts& base, const RunFacts& candidate);
 
 /// "device model A100 against V100; world size 8 against 2".
