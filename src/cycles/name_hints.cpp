@@ -108,31 +108,11 @@ MarkerRank marker_rank(std::string_view name) {
   if (name.starts_with("ProfilerStep#")) return MarkerRank::profiler_step;
   const std::string text = folded(name);
   if (has_any(text, {"optimizer.step"})) return MarkerRank::once_per_step;
-  if (has_any(text, {"nccl",
-                     "gloo",
-                     "rccl",
-                     "mpi:",
-                     "compiledfxgraph",
-                     "torch-compiled",
-                     "torchdynamo",
-                     "autograd",
-                     "aten::",
-                     "zero_grad",
-                     "dataloader",
-                     "c10d",
-                     "fsdp::",
-                     "epoch",
-                     "layer",
-                     "awaitable",
-                     "wait()",
-                     "all2all",
-                     "alltoall",
-                     "all_to_all",
-                     "reduce_scatter",
-                     "all_gather",
-                     "attention",
-                     "mlp",
-                     "pytorch profiler",
+  if (has_any(text, {"nccl",           "gloo",        "rccl",      "mpi:",     "compiledfxgraph",
+                     "torch-compiled", "torchdynamo", "autograd",  "aten::",   "zero_grad",
+                     "dataloader",     "c10d",        "fsdp::",    "epoch",    "layer",
+                     "awaitable",      "wait()",      "all2all",   "alltoall", "all_to_all",
+                     "reduce_scatter", "all_gather",  "attention", "mlp",      "pytorch profiler",
                      "capture_"}))
     return MarkerRank::denied;
   if (has_any_word(text, {"step", "steps", "iteration", "iter"})) return MarkerRank::step_word;

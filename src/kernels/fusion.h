@@ -1,8 +1,8 @@
 // Launches in a row that one kernel could do instead, and what that saves at most.
 //
 // A run is a maximal row of launches of one lane that work element by element, reduce, normalise, copy, gather or cast,
-// with the compute axis below the threshold, at most 32 of them (optimizers: any number), and without a pause of more than
-// a millisecond. Runs with the same names in the same order are one candidate.
+// with the compute axis below the threshold, at most 32 of them (optimizers: any number), and without a pause of more
+// than a millisecond. Runs with the same names in the same order are one candidate.
 //
 // The bound and its assumptions, per run with times t_i, DRAM use u_i, and b = the best DRAM use of any launch of at
 // least 10 us in the log:

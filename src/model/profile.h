@@ -42,8 +42,8 @@ struct ProfileCycle {
   double reported_duration_us = kNoNumber;
   Phase phase = Phase::other;
   bool phase_guessed = false;  ///< see Cycle::phase_guessed
-  std::int32_t rank = -1;  ///< in the order of the run's files, -1 when not known
-  std::int64_t pid = -1;   ///< whose cycle it is, -1 when not known
+  std::int32_t rank = -1;      ///< in the order of the run's files, -1 when not known
+  std::int64_t pid = -1;       ///< whose cycle it is, -1 when not known
 };
 
 struct ProfileProcess {
