@@ -1,5 +1,6 @@
 #include "formats/perfetto/reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "formats/perfetto/packets.h"
@@ -242,6 +243,30 @@ TEST(PerfettoReader, CountersAsDifferencesAndWithMultiplier) {
   EXPECT_EQ(trace.counters[0].samples[0].value, 30);
   EXPECT_EQ(trace.counters[0].samples[1].value, 20);
   EXPECT_EQ(trace.counters[0].samples[2].value, 60);
+}
+
+TEST(PerfettoReader, AStepOfTheWallClockMovesNothing) {
+  constexpr std::int64_t kBefore = 1'700'000'000'000'000'000;
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  const auto file = [&](std::int64_t second_realtime) {
+    return fmt::format(R"(
+      packet {{ clock_snapshot {{ primary_trace_clock: 3
+        clocks {{ clock_id: 3 timestamp: 1000 }} clocks {{ clock_id: 6 timestamp: 1000 }} clocks {{ clock_id: 1 timestamp: {} }} }} }}
+      packet {{ timestamp: 2000 timestamp_clock_id: 3 trusted_packet_sequence_id: 1
+        track_event {{ type: TYPE_SLICE_BEGIN name: "a" track_uuid: 1 }} }}
+      packet {{ clock_snapshot {{ primary_trace_clock: 3
+        clocks {{ clock_id: 3 timestamp: 4000 }} clocks {{ clock_id: 6 timestamp: 4000 }} clocks {{ clock_id: 1 timestamp: {} }} }} }}
+      packet {{ timestamp: 5000 timestamp_clock_id: 3 trusted_packet_sequence_id: 1
+        track_event {{ type: TYPE_SLICE_END track_uuid: 1 }} }})",
+                       kBefore, second_realtime);
+  };
+  const TempDir dir;
+  for (const std::int64_t step : {std::int64_t{0}, kHour, -kHour}) {
+    const Trace trace = read_bytes(dir, encode(dir, file(kBefore + 3000 + step)));
+    const Slice slice = slice_named(trace, "a");
+    EXPECT_EQ(slice.duration, 3000) << step;
+    EXPECT_EQ(trace.base_ns + slice.begin, kBefore + 1000) << step;
+  }
 }
 
 TEST(PerfettoReader, ProcessesThatAreOnlyNamedHaveNoScheduling) {
