@@ -41,6 +41,15 @@ Cell ratio(const HostChange& change) {
   return *candidate / *base;
 }
 
+/// "host.cpu3.user": what people first look at as "host.cpu.user".
+bool is_of_one_part(std::string_view name) {
+  for (const std::string_view prefix : {"host.cpu", "host.numa"})
+    if (name.starts_with(prefix) && name.size() > prefix.size() && name[prefix.size()] >= '0' &&
+        name[prefix.size()] <= '9')
+      return true;
+  return false;
+}
+
 model::Table states_table(const model::HostChanges& changes) {
   model::Table table{changes.per_second ? "What the threads did per second" : "What the threads did per step",
                      "host_states",
@@ -67,7 +76,12 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
       {"Counter", "counter", ColumnType::name}, {"Baseline", "baseline", type}, {"Candidate", "candidate", type}};
   if (!for_people) table.columns.push_back({"Unit", "unit", ColumnType::text});
   table.columns.push_back({"Ratio", "ratio", ColumnType::number, 2});
+  std::size_t hidden = 0;
   for (const HostChange& counter : changes.counters) {
+    if (for_people && is_of_one_part(counter.what)) {
+      ++hidden;
+      continue;
+    }
     auto& row = table.rows.emplace_back();
     row.emplace_back(counter.what);
     for (const auto& value : counter.value) row.push_back(for_people ? text(value, counter.unit) : number(value));
@@ -77,6 +91,8 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
   if (changes.counters_alike > 0)
     table.notes.push_back(
         fmt::format("Means while the steps ran. {} more differ by less than 10 %.", changes.counters_alike));
+  if (hidden > 0)
+    table.notes.push_back(fmt::format("{} of single processors and memory nodes: --json shows them.", hidden));
   return table;
 }
 

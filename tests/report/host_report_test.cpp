@@ -1,0 +1,63 @@
+#include "report/host_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/render.h"
+
+namespace culprit::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+model::HostChanges changes() {
+  model::HostChanges c;
+  c.states = {{"period", "ns per step", {1e6, 2e6}}, {"stopped", "ns per step", {0.0, 5e5}}};
+  c.counters = {{"cgroup.cpu.throttled_time", "ns/s", {0.0, 441e6}},
+                {"host.cpu.user", "fraction", {0.25, 0.5}},
+                {"host.cpu1.user", "fraction", {0.25, 0.5}},
+                {"host.swap.in", "bytes/s", {std::nullopt, 4096.0}}};
+  c.counters_alike = 7;
+  return c;
+}
+
+TEST(HostReport, PeopleGetReadableUnits) {
+  const auto tables = host_tables(changes(), true);
+  ASSERT_EQ(tables.size(), 2U);
+  const std::string text = render_terminal(tables, {});
+  EXPECT_THAT(text, HasSubstr("What the threads did per step"));
+  EXPECT_THAT(text, HasSubstr("500.000us"));
+  EXPECT_THAT(text, HasSubstr("441.0 ms/s"));
+  EXPECT_THAT(text, HasSubstr("50.0 %"));
+  EXPECT_THAT(text, HasSubstr("4.00 KiB/s"));
+  EXPECT_THAT(text, HasSubstr("7 more differ by less than 10 %"));
+  EXPECT_THAT(text, Not(HasSubstr("host.cpu1.user")));
+  EXPECT_THAT(text, HasSubstr("1 of single processors"));
+}
+
+TEST(HostReport, ProgramsGetNumbersInSiUnitsAndEmptyCells) {
+  const auto tables = host_tables(changes(), false);
+  ASSERT_EQ(tables.size(), 2U);
+  ASSERT_EQ(tables[1].rows.size(), 4U);
+  EXPECT_EQ(tables[1].rows[0][2], model::Cell{441e6});
+  EXPECT_EQ(tables[1].rows[3][1], model::Cell{});
+  EXPECT_EQ(tables[1].rows[3][3], model::Cell{std::string("bytes/s")});
+}
+
+TEST(HostReport, ARatioNeedsABaseline) {
+  const auto tables = host_tables(changes(), false);
+  EXPECT_EQ(tables[0].rows[1].back(), model::Cell{});
+  EXPECT_EQ(tables[0].rows[0].back(), model::Cell{2.0});
+}
+
+TEST(HostReport, WithoutStepsItSpeaksOfSeconds) {
+  auto c = changes();
+  c.per_second = true;
+  EXPECT_EQ(host_tables(c, true).front().title, "What the threads did per second");
+}
+
+TEST(HostReport, NothingIsNoTable) { EXPECT_TRUE(host_tables({}, true).empty()); }
+
+}  // namespace
+}  // namespace culprit::report
