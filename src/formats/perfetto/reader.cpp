@@ -1,6 +1,7 @@
 #include "formats/perfetto/reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -138,13 +139,18 @@ class Reader {
   void finish() {
     tracks_.finish();
     const bool known = tracks_.knows_processes();
+    // A thread that slept to the end of a recording leaves no event there; the counters of the host go on.
+    Ns end = std::numeric_limits<Ns>::min();
+    if (facts_.contains("record.version"))
+      for (const CounterSeries& series : builder_.trace().counters)
+        for (const CounterSample& sample : series.samples) end = std::max(end, sample.at);
     add_sched_slices(
         sched_,
         [&](std::int32_t tid) -> std::optional<std::int64_t> {
           if (!known) return -1;
           return tracks_.process_of(tid);
         },
-        builder_);
+        end, builder_);
     tracks_.name_all();
     Rank& rank = builder_.rank();
     if (const auto base = clocks_.realtime_of_zero(); base && *base > 0) {

@@ -79,7 +79,8 @@ class SchedMachine {
     }
   }
 
-  void finish() {
+  void finish(Ns end) {
+    last_ = std::max(last_, end);
     std::vector<std::int32_t> tids;
     for (const auto& [tid, thread] : threads_)
       if (thread.own) tids.push_back(tid);
@@ -199,14 +200,15 @@ class SchedMachine {
 
 }  // namespace
 
-void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, TraceBuilder& builder) {
+void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, Ns end,
+                      TraceBuilder& builder) {
   if (events.empty()) return;
   std::vector<std::uint32_t> order(events.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return events[a].at < events[b].at; });
   SchedMachine machine(process_of, builder);
   for (const std::uint32_t i : order) machine.take(events[i]);
-  machine.finish();
+  machine.finish(end);
 }
 
 }  // namespace culprit::perfetto

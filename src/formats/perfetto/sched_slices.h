@@ -28,7 +28,8 @@ using ProcessOf = std::function<std::optional<std::int64_t>(std::int32_t tid)>;
 
 /// Adds a track of kind sched for every thread that `process_of` knows, with slices `oncpu`, `runq` (woken or
 /// preempted, until it runs), `blocked` (interruptible sleep), `blocked_uninterruptible`, `stopped`; and Trace::sched.
-/// States that last at the end of the events end there.
-void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, TraceBuilder& builder);
+/// States that last at the end of the events end there, or at `end` when that is later.
+void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, Ns end,
+                      TraceBuilder& builder);
 
 }  // namespace culprit::perfetto

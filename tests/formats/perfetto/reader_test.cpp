@@ -269,6 +269,24 @@ TEST(PerfettoReader, AStepOfTheWallClockMovesNothing) {
   }
 }
 
+TEST(PerfettoReader, AThreadThatSleepsToTheEndOfARecordingSleepsToItsEnd) {
+  const TempDir dir;
+  for (const bool ours : {true, false}) {
+    WriterOptions options;
+    options.replace = true;
+    const std::string path = dir.path("asleep.pftrace");
+    auto writer = Writer::create(path, options);
+    ASSERT_TRUE(writer);
+    writer->process({.pid = 10, .name = "own"});
+    writer->sched_switch({.at = 100, .prev_tid = 0, .next_tid = 10});
+    writer->sched_switch({.at = 300, .prev_tid = 10, .next_tid = 0, .prev_state = 1});
+    writer->counter(writer->counter_track("host.cpu.busy", "fraction"), 5000, 0.5);
+    if (ours) writer->metadata("record.version", "1");
+    ASSERT_TRUE(writer->close());
+    EXPECT_EQ(sched_time(read_file(path), 10, "blocked"), ours ? 4700 : 0);
+  }
+}
+
 TEST(PerfettoReader, ProcessesThatAreOnlyNamedHaveNoScheduling) {
   const TempDir dir;
   const std::string path = dir.path("named.pftrace");
