@@ -133,7 +133,8 @@ class Contents(Case):
             # Before the recording began the main thread switched some hundred times; after it told its totals, a few more.
             slack = 300 + involuntary
             self.assertAlmostEqual(len(left), voluntary + involuntary, delta=slack)
-            self.assertGreater(blocked, rounds * 0.2)  # the fewer, the more others want the processors
+            self.assertGreater(blocked, rounds * 0.2)  # how often a reader finds its byte without blocking is chance
+            self.assertGreaterEqual(blocked, voluntary - 300)
             self.assertLessEqual(blocked, voluntary + 50)
             woken = sum(1 for _, _, to, _ in recording.wakings if to == tid)
             self.assertAlmostEqual(woken, blocked, delta=blocked * 0.02 + 50)
