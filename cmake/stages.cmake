@@ -14,16 +14,13 @@ set(CULPRIT_EDGES
   "formats|core,model,stats,trace,formats_.*"
   "cycles|core,model,stats,trace"
   "profile|core,model,stats,trace,cycles"
-  "kernels|core,model,stats,trace,cycles,profile"
+  "summary|core,model,stats,trace,cycles,profile"
+  "kernels|core,model,stats,trace,profile"
   "compare|core,model,stats,profile"
-  "diagnose|core,model,stats,compare,profile"
   "report|core,model,stats"
   "record_.*|core,model,stats,formats_perfetto,record_collector,record_bpf"
   "record|core,model,stats,formats_perfetto,record_.*"
   "faults|core,model,stats"
-  "watch|core,model,stats,record,diagnose"
-  "store|core,model,stats"
-  "serve|core,model,stats,store,report"
   "tracegen|core,model,stats"
   "cli|.*")
 

@@ -9,10 +9,10 @@
 #include "cli/recording_tables.h"
 #include "core/units.h"
 #include "cycles/find.h"
-#include "kernels/cycles_info.h"
-#include "kernels/trace_info.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
+#include "summary/cycles_info.h"
+#include "summary/trace_info.h"
 
 namespace culprit::cli {
 
@@ -356,11 +356,11 @@ Result<int> run_info(const InfoOptions& options) {
   if (!output) return output.error();
   auto trace = load_with_progress(options.files, options.threads);
   if (!trace) return trace.error();
-  TraceInfo info = kernels::trace_info(*trace);
+  TraceInfo info = summary::trace_info(*trace);
   if (!options.no_cycles) {
     const auto found = cycles::find_cycles(*trace, order_slices(*trace), {});
     if (!found) return found.error();
-    info.cycles = kernels::cycles_info(found->cycles);
+    info.cycles = summary::cycles_info(found->cycles);
   }
   std::string text;
   switch (output->format) {

@@ -11,19 +11,19 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
-#include "kernels/function_table.h"
-#include "kernels/self_time.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
+#include "summary/function_table.h"
+#include "summary/self_time.h"
 
 namespace culprit::cli {
 
 namespace {
 
-using kernels::class_bit;
-using kernels::GroupBy;
-using kernels::Pass;
-using kernels::SortBy;
+using summary::class_bit;
+using summary::GroupBy;
+using summary::Pass;
+using summary::SortBy;
 
 struct TopOptions {
   std::vector<std::string> files;
@@ -50,14 +50,14 @@ const std::map<std::string, GroupBy> kGroups = {
 const std::map<std::string, SortBy> kSorts = {
     {"time", SortBy::time},     {"calls", SortBy::calls}, {"avg", SortBy::average}, {"min", SortBy::min},
     {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name}};
-const std::map<std::string, kernels::ClassSet> kClasses = {
-    {"gpu", kernels::kGpuWork},
+const std::map<std::string, summary::ClassSet> kClasses = {
+    {"gpu", summary::kGpuWork},
     {"kernels", class_bit(SliceClass::kernel)},
     {"cpu_op", class_bit(SliceClass::cpu_op)},
     {"runtime", class_bit(SliceClass::runtime) | class_bit(SliceClass::driver)},
     {"python", class_bit(SliceClass::python)},
     {"annotation", class_bit(SliceClass::annotation)},
-    {"all", kernels::kAllClasses}};
+    {"all", summary::kAllClasses}};
 
 template <class Value>
 std::vector<std::string> names_of(const std::map<std::string, Value>& map) {
@@ -82,14 +82,14 @@ std::vector<Part> parts_of(const TopOptions& options) {
           {"other", "other (copies, data loading, launcher unknown):", pass_bit(Pass::other)}};
 }
 
-bool has_backward(const kernels::Passes& passes) {
+bool has_backward(const summary::Passes& passes) {
   return std::ranges::find(passes.of_gpu, Pass::backward) != passes.of_gpu.end();
 }
 
-kernels::FunctionTableOptions table_options(const TopOptions& options, const Output& output) {
+summary::FunctionTableOptions table_options(const TopOptions& options, const Output& output) {
   const bool host = options.classes != "gpu" && options.classes != "kernels";
   const bool profiler = output.format == OutputFormat::terminal && options.look == "torch" && options.classes != "all";
-  kernels::FunctionTableOptions table;
+  summary::FunctionTableOptions table;
   if (options.sort.empty())
     table.sort = options.by == "cycle" ? SortBy::name : SortBy::time;
   else
@@ -99,7 +99,7 @@ kernels::FunctionTableOptions table_options(const TopOptions& options, const Out
     table.limit = static_cast<std::size_t>(options.limit);
   else
     table.limit = output.format == OutputFormat::terminal ? 25 : 0;
-  if (profiler) table.columns = options.stats ? kernels::Columns::profiler_stats : kernels::Columns::profiler;
+  if (profiler) table.columns = options.stats ? summary::Columns::profiler_stats : summary::Columns::profiler;
   table.processor = host ? "CPU" : "CUDA";
   if (options.by != "name" && options.by != "short-name") {
     table.heading = options.by;
@@ -122,7 +122,7 @@ std::string cycles_members(const TopOptions& options, const std::optional<Chosen
 }
 
 /// What to say below a table about cycles and about why it is empty.
-void add_notes(model::Table& table, const kernels::FunctionSums& sums, const TopOptions& options,
+void add_notes(model::Table& table, const summary::FunctionSums& sums, const TopOptions& options,
                const std::optional<ChosenCycles>& cycles) {
   if (sums.calls == 0)
     table.notes.push_back(fmt::format("Nothing of class '{}' in {}", options.classes,
@@ -164,7 +164,7 @@ Result<int> run_top(const TopOptions& given) {
   if (!options.classes_given && options.split.empty() && trace->gpu.empty() && !trace->ranks.empty() &&
       trace->ranks.front().format == "Perfetto")
     options.classes = "all";
-  kernels::FunctionQuery query;
+  summary::FunctionQuery query;
   query.classes = kClasses.at(options.classes);
   query.by = kGroups.at(options.by);
   query.filter = options.filter;
@@ -177,13 +177,13 @@ Result<int> run_top(const TopOptions& given) {
     if (options.cycles.filters()) query.kept_cycles = &cycles->kept;
   }
   std::vector<Ns> self;
-  if ((query.classes & ~kernels::kGpuWork) != 0) {
-    self = kernels::self_times(*trace);
+  if ((query.classes & ~summary::kGpuWork) != 0) {
+    self = summary::self_times(*trace);
     query.self = &self;
   }
-  kernels::Passes passes;
+  summary::Passes passes;
   if (!options.split.empty()) {
-    passes = kernels::find_passes(*trace);
+    passes = summary::find_passes(*trace);
     if (!passes.known)
       return usage_error(
           "nothing in this trace tells forward from backward GPU work: no autograd operators, no "
@@ -192,17 +192,17 @@ Result<int> run_top(const TopOptions& given) {
     query.passes = &passes;
   }
 
-  const kernels::FunctionTableOptions base = table_options(options, *output);
+  const summary::FunctionTableOptions base = table_options(options, *output);
   std::vector<model::Table> tables;
   for (const Part& part : parts_of(options)) {
     query.pass_set = part.passes;
-    const kernels::FunctionSums sums = function_stats(*trace, query);
+    const summary::FunctionSums sums = function_stats(*trace, query);
     if (!options.split.empty() && sums.calls == 0 && part.key != "forward") continue;
     if (part.key == "forward_backward" && !has_backward(passes)) {
       tables.back().notes.emplace_back("No GPU work of a backward pass was found");
       continue;
     }
-    kernels::FunctionTableOptions table = base;
+    summary::FunctionTableOptions table = base;
     table.key = part.key;
     table.title = part.title;
     tables.push_back(function_table(sums, table));
@@ -213,7 +213,7 @@ Result<int> run_top(const TopOptions& given) {
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal: {
-      const bool profiler = base.columns != kernels::Columns::full;
+      const bool profiler = base.columns != summary::Columns::full;
       text = report::render_terminal(
           tables, {profiler ? report::Look::profiler : report::Look::plain, output->color, options.name_width});
       break;

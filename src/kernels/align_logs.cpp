@@ -11,11 +11,11 @@
 #include <span>
 #include <tuple>
 
+#include "core/saturating.h"
 #include "kernels/align.h"
 #include "kernels/blocks.h"
 #include "kernels/classes.h"
 #include "kernels/launch_identity.h"
-#include "kernels/saturating.h"
 #include "profile/function_kind.h"
 
 namespace culprit::kernels {

@@ -10,9 +10,9 @@
 #include <set>
 #include <span>
 
+#include "core/saturating.h"
 #include "kernels/blocks_positions.h"
 #include "kernels/blocks_regions.h"
-#include "kernels/saturating.h"
 
 namespace culprit::kernels {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/saturating.h"
 #include "kernels/align.h"
-#include "kernels/saturating.h"
 
 namespace culprit::kernels {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 
 namespace culprit::kernels {
 

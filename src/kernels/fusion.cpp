@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 
+#include "core/saturating.h"
 #include "kernels/classes.h"
 #include "kernels/fusion_idioms.h"
-#include "kernels/saturating.h"
 #include "profile/function_kind.h"
 
 namespace culprit::kernels {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 
 namespace culprit::kernels {
 

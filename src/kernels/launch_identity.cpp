@@ -14,7 +14,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
 

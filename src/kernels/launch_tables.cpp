@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
+#include "core/saturating.h"
 #include "kernels/launch_identity.h"
-#include "kernels/saturating.h"
 
 namespace culprit::kernels {
 

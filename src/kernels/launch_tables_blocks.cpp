@@ -4,12 +4,12 @@
 #include <cmath>
 #include <string>
 
+#include "core/saturating.h"
 #include "kernels/align_logs.h"
 #include "kernels/blocks.h"
 #include "kernels/fusion.h"
 #include "kernels/launch_identity.h"
 #include "kernels/launch_tables.h"
-#include "kernels/saturating.h"
 
 namespace culprit::kernels {
 

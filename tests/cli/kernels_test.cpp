@@ -7,8 +7,8 @@
 #include "formats/load.h"
 #include "formats/load_kernels.h"
 #include "kernels/align_logs.h"
-#include "kernels/function_stats.h"
 #include "kernels/launch_tables.h"
+#include "summary/function_stats.h"
 #include "support/shared_data.h"
 
 namespace culprit {
@@ -54,9 +54,9 @@ TEST(KernelsOfCaptures, SameTotalsAsTop) {
     CULPRIT_NEEDS_SHARED(file);
     const auto trace = formats::load_run({test::shared(file)}, {});
     ASSERT_TRUE(trace.ok());
-    kernels::FunctionQuery query;
-    query.classes = kernels::class_bit(SliceClass::kernel);
-    const kernels::FunctionSums top = function_stats(*trace, query);
+    summary::FunctionQuery query;
+    query.classes = summary::class_bit(SliceClass::kernel);
+    const summary::FunctionSums top = function_stats(*trace, query);
     const auto log = log_of(file);
     const model::Table table = kernels::name_table(log, {});
     EXPECT_EQ(log.launches.size(), top.calls);
@@ -64,7 +64,7 @@ TEST(KernelsOfCaptures, SameTotalsAsTop) {
     for (const auto& row : table.rows)
       by_name[std::get<std::string>(row[0])] = {std::get<std::int64_t>(row[1]), std::get<std::int64_t>(row[2])};
     ASSERT_EQ(by_name.size(), top.functions.size());
-    for (const kernels::FunctionStats& function : top.functions) {
+    for (const summary::FunctionStats& function : top.functions) {
       const auto found = by_name.find(function.label);
       ASSERT_NE(found, by_name.end()) << function.label;
       EXPECT_EQ(found->second.first, static_cast<std::int64_t>(function.calls));

@@ -1,14 +1,14 @@
-#include "kernels/function_table.h"
+#include "summary/function_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "kernels/self_time.h"
+#include "summary/self_time.h"
 #include "support/trace_maker.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 namespace {
 
 using model::Cell;
@@ -207,4 +207,4 @@ TEST(Filter, SubstringsAndPatterns) {
 }
 
 }  // namespace
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,13 +1,13 @@
-#include "kernels/sched_info.h"
+#include "summary/sched_info.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::vector<model::ThreadSchedInfo> sched_info(const Trace& trace) {
   return threads;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

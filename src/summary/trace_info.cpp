@@ -1,4 +1,4 @@
-#include "kernels/trace_info.h"
+#include "summary/trace_info.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "kernels/busy.h"
-#include "kernels/saturating.h"
-#include "kernels/sched_info.h"
+#include "core/saturating.h"
+#include "summary/busy.h"
+#include "summary/sched_info.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -220,4 +220,4 @@ model::TraceInfo trace_info(const Trace& trace) {
   return info;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

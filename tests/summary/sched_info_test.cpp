@@ -1,10 +1,10 @@
-#include "kernels/sched_info.h"
+#include "summary/sched_info.h"
 
 #include <gtest/gtest.h>
 
 #include "trace/builder.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 namespace {
 
 /// One thread with scheduling, and what it was blocked in.
@@ -66,4 +66,4 @@ TEST(SchedInfo, PeersHaveNames) {
 TEST(SchedInfo, TracesWithoutSchedulingHaveNone) { EXPECT_TRUE(sched_info(Trace{}).empty()); }
 
 }  // namespace
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -5,7 +5,7 @@
 
 #include "core/units.h"
 
-namespace culprit::kernels {
+namespace culprit {
 
 /// a + b, or the nearest representable time.
 inline Ns add_saturating(Ns a, Ns b) {
@@ -14,4 +14,4 @@ inline Ns add_saturating(Ns a, Ns b) {
   return b > 0 ? std::numeric_limits<Ns>::max() : std::numeric_limits<Ns>::min();
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit

@@ -1,4 +1,4 @@
-#include "kernels/self_time.h"
+#include "summary/self_time.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "support/trace_maker.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 namespace {
 
 using testing_support::TraceMaker;
@@ -61,4 +61,4 @@ TEST(SelfTimes, NestedSlicesSumToTheTimeCovered) {
 TEST(SelfTimes, EmptyTrace) { EXPECT_TRUE(self_times(Trace{}).empty()); }
 
 }  // namespace
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

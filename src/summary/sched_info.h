@@ -6,9 +6,9 @@
 #include "model/trace_info.h"
 #include "trace/trace.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 /// One row per thread with scheduling, longest on a processor first. Empty for traces without scheduling.
 std::vector<model::ThreadSchedInfo> sched_info(const Trace& trace);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,10 +1,10 @@
-#include "kernels/busy.h"
+#include "summary/busy.h"
 
 #include <algorithm>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 Ns union_length(std::vector<Span>& spans) {
   if (!std::is_sorted(spans.begin(), spans.end())) std::sort(spans.begin(), spans.end());
@@ -18,4 +18,4 @@ Ns union_length(std::vector<Span>& spans) {
   return length;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,11 +1,11 @@
-#include "kernels/trace_info.h"
+#include "summary/trace_info.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/busy.h"
+#include "summary/busy.h"
 #include "support/trace_maker.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 namespace {
 
 using testing_support::TraceMaker;
@@ -115,4 +115,4 @@ TEST(TraceInfo, SumsDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,9 +1,9 @@
-#include "kernels/passes.h"
+#include "summary/passes.h"
 
 #include <algorithm>
 #include <array>
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -129,4 +129,4 @@ Passes find_passes(const Trace& trace) {
   return result;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -5,7 +5,7 @@
 
 #include "trace/trace.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 /// Self time of every slice, by row: its duration minus the union of the slices directly inside it on the same thread.
 /// Containment is by time; a slice that outlasts the one it began in takes only the common part from it. GPU work does
@@ -13,4 +13,4 @@ namespace culprit::kernels {
 /// equal the time in which at least one of them ran.
 std::vector<Ns> self_times(const Trace& trace);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,12 +1,12 @@
-#include "kernels/cycles_info.h"
+#include "summary/cycles_info.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/function_table.h"
+#include "summary/function_table.h"
 #include "support/trace_maker.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 namespace {
 
 using model::Phase;
@@ -127,4 +127,4 @@ TEST_F(ByCycle, WithoutAChoiceNothingIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -4,9 +4,9 @@
 #include "model/cycles.h"
 #include "model/trace_info.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 /// How the cycles were found and, per phase, how many there are, how long and how busy.
 model::CyclesInfo cycles_info(const model::Cycles& cycles);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

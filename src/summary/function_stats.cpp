@@ -1,4 +1,4 @@
-#include "kernels/function_stats.h"
+#include "summary/function_stats.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -260,4 +260,4 @@ bool matches_filter(std::string_view name, std::string_view filter) {
   return f == filter.size();
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

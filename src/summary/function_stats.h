@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cycles/find.h"
-#include "kernels/passes.h"
+#include "summary/passes.h"
 #include "trace/trace.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 enum class GroupBy : std::uint8_t { name, short_name, kind, device, stream, rank, category, cycle, phase };
 
@@ -64,4 +64,4 @@ FunctionSums function_stats(const Trace& trace, const FunctionQuery& query);
 /// anywhere in the name. Case counts. Time is bounded by length of name times length of filter.
 bool matches_filter(std::string_view name, std::string_view filter);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,11 +1,11 @@
-#include "kernels/cycles_info.h"
+#include "summary/cycles_info.h"
 
 #include <algorithm>
 #include <set>
 
-#include "kernels/saturating.h"
+#include "core/saturating.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -57,4 +57,4 @@ model::CyclesInfo cycles_info(const model::Cycles& cycles) {
   return info;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -5,7 +5,7 @@
 
 #include "core/units.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 struct Span {
   Ns begin = 0;
@@ -17,4 +17,4 @@ struct Span {
 /// Length of the union of `spans`, which are sorted in place (no sorting when they are in order already).
 Ns union_length(std::vector<Span>& spans);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,8 +1,8 @@
-#include "kernels/self_time.h"
+#include "summary/self_time.h"
 
 #include <algorithm>
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -41,4 +41,4 @@ std::vector<Ns> self_times(const Trace& trace) {
   return self;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

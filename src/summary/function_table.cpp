@@ -1,14 +1,14 @@
-#include "kernels/function_table.h"
+#include "summary/function_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "core/saturating.h"
 #include "core/units.h"
-#include "kernels/saturating.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 namespace {
 
@@ -118,4 +118,4 @@ model::Table function_table(const FunctionSums& sums, const FunctionTableOptions
   return table;
 }
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -1,10 +1,10 @@
-#include "kernels/passes.h"
+#include "summary/passes.h"
 
 #include <gtest/gtest.h>
 
 #include "support/trace_maker.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 namespace {
 
 using testing_support::TraceMaker;
@@ -98,4 +98,4 @@ TEST(Passes, WithoutLauncherItIsOther) {
 }
 
 }  // namespace
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

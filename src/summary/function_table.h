@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/function_stats.h"
 #include "model/table.h"
+#include "summary/function_stats.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 enum class SortBy : std::uint8_t { time, calls, average, min, median, max, name };
 
@@ -36,4 +36,4 @@ struct FunctionTableOptions {
 /// notes rows and time not shown.
 model::Table function_table(const FunctionSums& sums, const FunctionTableOptions& options);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary

@@ -7,7 +7,7 @@
 
 #include "trace/trace.h"
 
-namespace culprit::kernels {
+namespace culprit::summary {
 
 enum class Pass : std::uint8_t { other, forward, backward, optimizer };
 std::string_view to_string(Pass pass);
@@ -31,4 +31,4 @@ struct Passes {
 /// Work without a known launcher is `other`. Linear in slices; 5 bytes per slice while it runs.
 Passes find_passes(const Trace& trace);
 
-}  // namespace culprit::kernels
+}  // namespace culprit::summary
