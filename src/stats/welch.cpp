@@ -1,21 +1,12 @@
 #include "stats/welch.h"
 
-#include <boost/math/policies/policy.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 #include <limits>
 
-namespace culprit::stats {
+#include "stats/policy.h"
 
-namespace {
-namespace policies = boost::math::policies;
-// Out-of-range arguments give NaN instead of an exception.
-using Quiet =
-    policies::policy<policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-                     policies::overflow_error<policies::ignore_error>,
-                     policies::underflow_error<policies::ignore_error>,
-                     policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
-}  // namespace
+namespace culprit::stats {
 
 double student_two_sided_p(double t, double degrees) {
   if (std::isnan(t) || std::isnan(degrees) || degrees <= 0) return std::numeric_limits<double>::quiet_NaN();

@@ -1,0 +1,13 @@
+// Quantiles of distributions, by Boost.Math, whose headers stay out of this one: they take seconds to compile.
+#pragma once
+
+namespace culprit::stats {
+
+/// The value below which Student's t with `degrees` of freedom lies with probability `share`; the normal distribution's
+/// for infinitely many degrees. NaN when `share` is not in (0, 1) or `degrees` not positive.
+double student_quantile(double share, double degrees);
+
+/// The same of the normal distribution with mean 0 and standard deviation 1.
+double normal_quantile(double share);
+
+}  // namespace culprit::stats
