@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/saturating.h"
 #include "cycles/cutting.h"
 #include "cycles/name_hints.h"
 
@@ -81,7 +82,7 @@ std::vector<Candidate> outermost_repeated(const Trace& trace, const SliceOrder& 
     if (added) candidates.push_back({s.name, {}, 0, 0});
     Candidate& c = candidates[at->second];
     c.cuts.push_back({s.begin, s.end(), s.name, -1});
-    c.total += std::min<Ns>(s.duration, 1'000'000'000'000'000);
+    c.total = add_saturating(c.total, s.duration);
     c.launches += static_cast<std::uint64_t>(std::ranges::lower_bound(launches, s.end()) -
                                              std::ranges::lower_bound(launches, s.begin));
     closed_until = std::max(closed_until, s.end());
@@ -104,7 +105,7 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
       for (const Candidate& c : of_thread.back()) {
         auto& [launched, total, most] = sums[c.name];
         launched += c.launches;
-        total += c.total;
+        total = add_saturating(total, c.total);
         most = std::max(most, c.cuts.size());
       }
     }

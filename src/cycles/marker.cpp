@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/saturating.h"
 #include "cycles/cutting.h"
 #include "cycles/name_hints.h"
 #include "cycles/windows.h"
@@ -49,7 +50,7 @@ void take(Family& family, const Trace& trace, SliceIndex index, TrackId track) {
   if (!t.cuts.empty() && s.begin < t.reach) return;  // inside another one
   t.cuts.push_back({s.begin, s.end(), s.name, iteration_number(trace.name(s)).value_or(-1)});
   t.reach = std::max(t.reach, s.end());
-  t.total += std::min<Ns>(s.duration, 1'000'000'000'000'000);
+  t.total = add_saturating(t.total, s.duration);
 }
 
 /// One lane per process: its track with the most instances (ties: the longest, then the first).
@@ -85,7 +86,7 @@ Judged judge(const Trace& trace, const Family& family, const std::vector<std::ve
     Ns end = std::numeric_limits<Ns>::min();
     for (std::size_t i = 0; i < lane.cuts.size(); ++i) {
       const Cut& cut = lane.cuts[i];
-      j.total += std::min<Ns>(cut.end - cut.begin, 1'000'000'000'000'000);
+      j.total = add_saturating(j.total, cut.end - cut.begin);
       end = std::max(end, cut.end);
       if (cut.number < 0) continue;
       j.numbered = true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/saturating.h"
+
 namespace culprit::cycles {
 
 namespace {
@@ -75,7 +77,7 @@ std::vector<Operations> list_operations(const Trace& trace) {
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
     const Slice& s = trace.slices[trace.gpu[g].slice];
     Ns& sum = busy[{s.rank, trace.gpu[g].device}];
-    sum += std::min<Ns>(s.duration + 1, 1'000'000'000'000);
+    sum = add_saturating(sum, s.duration + 1);
   }
   std::vector<Ns> most(ranks.size(), -1);
   for (const auto& [key, sum] : busy)

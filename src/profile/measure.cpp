@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "core/saturating.h"
+
 namespace culprit::profile {
 
 std::span<const CounterSample> samples_within(std::span<const CounterSample> samples, Ns begin, Ns end) {
@@ -63,7 +65,7 @@ std::vector<Execution> merge_overlapping(std::vector<Execution> executions) {
     if (!blocks.empty() && execution.begin < blocks.back().end) {
       Execution& block = blocks.back();
       block.end = std::max(block.end, execution.end);
-      block.duration += execution.duration;
+      block.duration = add_saturating(block.duration, execution.duration);
       block.count += execution.count;
     } else {
       blocks.push_back(execution);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/saturating.h"
 #include "core/units.h"
 
 namespace culprit::profile {
@@ -51,7 +52,7 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
     if (cycle.phase == phase) {
       ++cycles_of[{cycle.rank, cycle.pid}];
       all_ranks.insert(cycle.rank);
-      time += cycle.duration;
+      time = add_saturating(time, cycle.duration);
       ++n;
     }
   std::map<GroupKey, Group> groups;
@@ -62,9 +63,9 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
     Group& group = groups[{Owner{cycle.rank, cycle.pid}, use.function, use.device}];
     group.kind = use.kind;
     group.count += use.count;
-    group.duration += use.duration;
+    group.duration = add_saturating(group.duration, use.duration);
     if (use.exposed >= 0) {
-      group.exposed += use.exposed;
+      group.exposed = add_saturating(group.exposed, use.exposed);
       group.has_exposed = true;
       gpu = true;
     }

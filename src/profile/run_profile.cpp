@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/hash.h"
+#include "core/saturating.h"
 #include "profile/counter.h"
 #include "profile/exposed.h"
 #include "profile/function_kind.h"
@@ -84,10 +86,7 @@ struct UseKey {
 };
 struct UseHash {
   std::size_t operator()(const UseKey& key) const {
-    std::uint64_t h = (std::uint64_t{key.cycle} << 32 | key.name) * 0x9E3779B97F4A7C15u;
-    h ^= (std::uint64_t{key.process} << 16 | static_cast<std::uint16_t>(key.device)) * 0xC2B2AE3D27D4EB4Fu;
-    h ^= static_cast<std::uint64_t>(key.kind) << 57;
-    return h ^ (h >> 29);
+    return hash_parts(key.cycle, key.process, key.name, key.device, key.kind);
   }
 };
 
@@ -130,9 +129,8 @@ class Builder {
   /// Kinds depend on name and class alone: one look-up per pair.
   FunctionKind kind_of_slice(const Slice& slice) {
     const SliceClass c = trace_.slice_class(slice);
-    const std::uint64_t key = std::uint64_t{slice.name} << 8 | static_cast<std::uint64_t>(c);
-    auto it = kinds_.find(key);
-    if (it == kinds_.end()) it = kinds_.emplace(key, kind_of(c, trace_.name(slice))).first;
+    const auto [it, fresh] = kinds_.try_emplace({slice.name, c});
+    if (fresh) it.value() = kind_of(c, trace_.name(slice));
     return it->second;
   }
 
@@ -184,8 +182,8 @@ class Builder {
       if (fresh) sums_.push_back({key, 0, 0, slice.gpu != kNone ? Ns{0} : Ns{-1}});
       Sum& sum = sums_[it->second];
       ++sum.count;
-      sum.duration += slice.duration;
-      if (slice.gpu != kNone && sum.exposed >= 0) sum.exposed += exposed[slice.gpu];
+      sum.duration = add_saturating(sum.duration, slice.duration);
+      if (slice.gpu != kNone && sum.exposed >= 0) sum.exposed = add_saturating(sum.exposed, exposed[slice.gpu]);
       if (key.device >= 0) {
         Ns& longest = longest_[{key.cycle, key.device}];
         longest = std::max(longest, slice.duration);
@@ -402,8 +400,8 @@ class Builder {
   std::vector<std::vector<Link>> links_;
   std::vector<Series> series_;
   tsl::hopscotch_map<UseKey, std::uint32_t, UseHash> use_ids_;
-  tsl::hopscotch_map<std::uint64_t, FunctionKind> kinds_;
-  tsl::hopscotch_map<StringId, StringId> short_names_;
+  tsl::hopscotch_map<std::pair<StringId, SliceClass>, FunctionKind, Hash> kinds_;
+  tsl::hopscotch_map<StringId, StringId, Hash> short_names_;
 };
 
 }  // namespace

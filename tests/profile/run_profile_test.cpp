@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -229,6 +231,35 @@ TEST(RunProfile, HostileNamesAreOnlyNames) {
   EXPECT_NE(find(profile, 1, hostile), nullptr);
   EXPECT_EQ(profile.series.size(), 3u);
   EXPECT_EQ(functions_table(profile).rows.size(), 1u);
+}
+
+TEST(RunProfile, SumsOfHugeDurationsStopAtTheEndOfTheRange) {
+  TraceMaker maker;
+  for (int i = 0; i < 4; ++i) maker.gpu(maker.stream(0, i), "kernel", "gemm", 0, 3'000'000'000'000'000'000);
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1));
+  EXPECT_EQ(find(profile, 1, "gemm")->duration, std::numeric_limits<Ns>::max());
+  EXPECT_EQ(find(profile, 1, "gemm")->exposed, 3'000'000'000'000'000'000);
+  EXPECT_EQ(summary_tables(profile, {}).size(), 1U);
+}
+
+/// Seconds that the profile of `n` steps takes that are all called differently; the best of three.
+double seconds_of_distinct_names(std::uint32_t n) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  for (std::uint32_t i = 0; i < n; ++i)
+    maker.slice(thread, "user_annotation", "step " + std::to_string(i), static_cast<Ns>(i) * 100, 90);
+  const cycles::Found found = every(maker.trace(), 100, n);
+  double best = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(run_profile(maker.trace(), found).functions.size(), n);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+TEST(RunProfile, TimeGrowsWithTheNumberOfNamesNotItsSquare) {
+  EXPECT_LT(seconds_of_distinct_names(24'000), 8 * seconds_of_distinct_names(6'000));
 }
 
 }  // namespace
