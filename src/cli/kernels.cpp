@@ -13,13 +13,14 @@
 #include "core/progress.h"
 #include "formats/kernel_text/launch_log.h"
 #include "formats/kernel_text/summary_table.h"
-#include "formats/load_kernels.h"
+#include "formats/load.h"
 #include "kernels/align_logs.h"
 #include "kernels/blocks.h"
 #include "kernels/classes.h"
 #include "kernels/fusion.h"
 #include "kernels/launch_gaps.h"
 #include "kernels/launch_tables.h"
+#include "kernels/trace_log.h"
 #include "report/kernels_plot.h"
 #include "report/render.h"
 
@@ -187,8 +188,13 @@ std::string render_summaries(const KernelsOptions& options, const Output& output
 Result<model::KernelLog> log_of(Result<formats::KernelData> data, const std::vector<std::string>& files) {
   if (!data) return data.error();
   if (auto* log = std::get_if<model::KernelLog>(&*data)) return std::move(*log);
-  return input_error("a summary table has one row per name and no launches", files.front(),
-                     "give a launch log, Nsight Compute CSV or a trace");
+  if (const auto* trace = std::get_if<Trace>(&*data)) {
+    model::KernelLog log = kernels::kernel_log_of(*trace);
+    if (log.launches.empty())
+      return input_error("holds no kernel", files.front(), "record GPU activities (kernels) too");
+    return log;
+  }
+  return input_error("has one row per name and no launches", files.front(), "give a launch log or a trace");
 }
 
 Result<std::string> compare(const KernelsOptions& options, const Output& output, const model::KernelLog& a) {

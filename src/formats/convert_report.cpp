@@ -63,9 +63,8 @@ ConvertedReport::~ConvertedReport() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-Result<ConvertedReport> convert_report(const std::string& path, Format format) {
-  const bool systems = format == Format::nsys_report;
-  const std::string tool = systems ? "nsys" : "ncu";
+Result<ConvertedReport> convert_report(const std::string& path, const Conversion& conversion) {
+  const std::string_view tool = conversion.command.front();
   std::error_code code;
   const std::filesystem::path temporary = std::filesystem::temp_directory_path(code);
   if (code) return environment_error("there is no folder for temporary files", path, "set TMPDIR");
@@ -73,28 +72,35 @@ Result<ConvertedReport> convert_report(const std::string& path, Format format) {
   if (::mkdtemp(folder.data()) == nullptr)
     return environment_error(fmt::format("cannot make a temporary folder: {}", std::generic_category().message(errno)),
                              folder, "set TMPDIR to a folder that can be written");
-  ConvertedReport report(folder, folder + (systems ? "/report.sqlite" : "/report.csv"));
+  ConvertedReport report(folder, fmt::format("{}/{}", folder, conversion.output));
   // A name that begins with a dash must not become an option.
   const std::string input = std::filesystem::absolute(path, code).string();
   std::vector<std::string> words;
-  if (systems)
-    words = {"nsys", "export", "--type", "sqlite", "--force-overwrite", "true", "--output", report.file(), input};
-  else
-    words = {"ncu", "--import", input, "--csv", "--page", "raw"};
-  const std::string command = systems ? fmt::format("nsys export --type sqlite -o REPORT.sqlite {}", path)
-                                      : fmt::format("ncu --import {} --csv --page raw > REPORT.csv", path);
+  std::string by_hand;
+  bool prints = true;
+  for (const std::string_view word : conversion.command) {
+    const bool is_output = word == "OUTPUT";
+    prints = prints && !is_output;
+    words.emplace_back(is_output ? report.file() : word == "INPUT" ? input : std::string(word));
+    by_hand += fmt::format("{}{}", by_hand.empty() ? "" : " ",
+                           is_output         ? conversion.output
+                           : word == "INPUT" ? std::string_view(path)
+                                             : word);
+  }
+  if (prints) by_hand += fmt::format(" > {}", conversion.output);
+  const std::string printed = prints ? report.file() : folder + "/stdout";
   const std::string complaints = folder + "/stderr";
-  const int status = run(words, systems ? folder + "/stdout" : report.file(), complaints);
+  const int status = run(words, printed, complaints);
   // posix_spawnp reports a missing program by itself, or by the exit status 127 of the child.
   if (status == -ENOENT || status == -EACCES || status == 127)
     return input_error(fmt::format("is a report that only {} can open, and that is not installed here", tool), path,
-                       fmt::format("run where it is installed: {}", command));
+                       fmt::format("run where it is installed: {}", by_hand));
   if (status != 0) {
     std::string words_of_tool = last_words(complaints);
-    if (words_of_tool.empty() && systems) words_of_tool = last_words(folder + "/stdout");
+    if (words_of_tool.empty() && !prints) words_of_tool = last_words(printed);
     return input_error(
         fmt::format("{} could not convert the report{}{}", tool, words_of_tool.empty() ? "" : ": ", words_of_tool),
-        path, fmt::format("run by hand to see why: {}", command));
+        path, fmt::format("run by hand to see why: {}", by_hand));
   }
   return report;
 }

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/error.h"
-#include "formats/registry.h"
 
 namespace culprit::formats {
+
+/// How a program makes a file that can be read of one that only it can open.
+struct Conversion {
+  std::vector<std::string_view> command;  ///< INPUT and OUTPUT stand for the files; without OUTPUT it is what it prints
+  std::string_view output;                ///< name of the file that is made
+};
 
 /// A converted file in a folder of its own; both vanish with this object.
 class ConvertedReport {
@@ -22,8 +29,8 @@ class ConvertedReport {
   std::string file_;
 };
 
-/// Runs `nsys export` or `ncu --import` (no shell; found in PATH) into a new temporary folder.
+/// Runs the command on `path` (no shell; found in PATH) into a new temporary folder.
 /// Errors: the program is not installed (the remedy is the command to run elsewhere), or it failed (its last words).
-Result<ConvertedReport> convert_report(const std::string& path, Format format);
+Result<ConvertedReport> convert_report(const std::string& path, const Conversion& conversion);
 
 }  // namespace culprit::formats

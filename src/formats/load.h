@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "formats/registry.h"
 #include "trace/trace.h"
 
 namespace culprit::formats {
@@ -14,11 +15,16 @@ namespace culprit::formats {
 struct LoadOptions {
   unsigned threads = 0;  ///< 0 = all cores
   /// Called from the loading threads, one call at a time: bytes of the files taken so far, and in all (0 = unknown).
-  std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress;
+  std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress{};
 };
 
-/// Loads one run from its files (one per rank, in the order given); "-" is standard input.
-/// Errors name the file; the first bad file ends the load.
+/// Loads one run from its files (one per rank, in the order given). "-" is standard input; any file may be a pipe where
+/// its format can be read from one. Errors name the file, and the first bad file ends the load; one file under two
+/// names is an error of usage.
 Result<Trace> load_run(const std::vector<std::string>& paths, const LoadOptions& options);
+
+/// Loads what the files of one capture tell of kernels: traces are merged as by load_run(), launch logs follow each
+/// other file by file, summary tables are listed one after another. Errors: as load_run(); files of different kinds.
+Result<KernelData> load_kernel_data(const std::vector<std::string>& paths, const LoadOptions& options);
 
 }  // namespace culprit::formats

@@ -1,7 +1,11 @@
 #include "formats/registry.h"
 
 #include <array>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "formats/convert_report.h"
 #include "formats/kernel_text/launch_log.h"
 #include "formats/kernel_text/summary_table.h"
 #include "formats/kineto/reader.h"
@@ -13,45 +17,132 @@ namespace culprit::formats {
 
 namespace {
 
-struct Entry {
-  Format format;
-  std::string_view name;
-  bool (*looks_like)(std::string_view start);
-};
+/// What other programs or libraries open by its name cannot be a stream.
+Status require_file(const Input& input, std::string_view what) {
+  if (!input.named_file())
+    return input_error(fmt::format("is {}, which cannot be read from a pipe", what), input.path(), "name the file");
+  if (input.compression() != Compression::none)
+    return input_error(fmt::format("is {} in compressed form", what), input.path(), "decompress it first");
+  return {};
+}
 
-bool looks_like_ncu_report(std::string_view start) { return start.starts_with(std::string_view("NVR\0", 4)); }
+// ---- traces
+
+constexpr std::string_view kDatabase = "an SQLite database";
+constexpr std::string_view kNsysReport = "an Nsight Systems report";
+constexpr std::string_view kNcuReport = "an Nsight Compute report";
+
+bool is_database(std::string_view start, std::string_view) { return nsys_sqlite::looks_like(start); }
+bool is_perfetto(std::string_view start, std::string_view) { return perfetto::looks_like(start); }
+bool is_json(std::string_view start, std::string_view) { return kineto::looks_like_json(start); }
+bool is_nsys_report(std::string_view, std::string_view path) {
+  return path.ends_with(".nsys-rep") || path.ends_with(".qdrep");
+}
+
+Result<Trace> read_json(Input input, const ReadOptions& options) {
+  return kineto::read(std::move(input), {.workers = options.workers, .progress = options.progress});
+}
+
+Result<Trace> read_perfetto(Input input, const ReadOptions& options) {
+  return perfetto::read(std::move(input), options.progress);
+}
+
+Result<Trace> read_database(Input input, const ReadOptions& options) {
+  if (Status status = require_file(input, kDatabase); !status) return status.error();
+  return nsys_sqlite::read(input.path(), options.progress);
+}
+
+Result<Trace> read_nsys_report(Input input, const ReadOptions& options) {
+  if (Status status = require_file(input, kNsysReport); !status) return status.error();
+  const auto report = convert_report(
+      input.path(), {{"nsys", "export", "--type", "sqlite", "--output", "OUTPUT", "INPUT"}, "report.sqlite"});
+  if (!report) return report.error();
+  auto trace = nsys_sqlite::read(report->file(), options.progress);
+  if (trace) trace->ranks.front().path = input.path();
+  return trace;
+}
+
+// ---- kernels without a timeline
+
+bool is_ncu_report(std::string_view start, std::string_view) { return start.starts_with(std::string_view("NVR\0", 4)); }
+bool is_ncu_csv(std::string_view start, std::string_view) { return ncu_csv::looks_like(start); }
+bool is_launch_log(std::string_view start, std::string_view) { return kernel_text::looks_like_launch_log(start); }
+bool is_summary_table(std::string_view start, std::string_view) { return kernel_text::looks_like_summary_table(start); }
+
+using Parse = Result<KernelData> (*)(std::string_view text, std::string_view file);
+
+Result<KernelData> parse_launch_log(std::string_view text, std::string_view file) {
+  auto log = kernel_text::parse_launch_log(text, file);
+  if (!log) return log.error();
+  return KernelData(std::move(*log));
+}
+
+Result<KernelData> parse_summary_table(std::string_view text, std::string_view file) {
+  auto summaries = kernel_text::parse_summary_tables(text, file);
+  if (!summaries) return summaries.error();
+  return KernelData(std::move(*summaries));
+}
+
+Result<KernelData> parse_ncu_csv(std::string_view text, std::string_view file) {
+  auto data = ncu_csv::parse(text, file);
+  if (!data) return data.error();
+  if (data->is_summary) return KernelData(std::move(data->summaries));
+  return KernelData(std::move(data->log));
+}
+
+/// Parses the whole text, which the user knows as `file`. Damage of its compression is counted.
+Result<KernelData> read_text(Input& input, std::string_view file, Parse parse) {
+  const auto text = read_all(input);
+  if (!text) return text.error();
+  auto data = parse(*text, file);
+  if (!data || input.damage().empty()) return data;
+  auto* log = std::get_if<model::KernelLog>(&*data);
+  model::InputReport& report = log != nullptr ? log->inputs.front() : std::get<model::KernelSummaries>(*data).input;
+  ++report.bad_rows;
+  report.first.insert(report.first.begin(), {0, std::string(input.damage()), "copy the file again"});
+  return data;
+}
+
+template <Parse parse>
+Result<KernelData> read_text(Input input, const ReadOptions&) {
+  return read_text(input, input.path(), parse);
+}
+
+Result<KernelData> read_ncu_report(Input input, const ReadOptions&) {
+  if (Status status = require_file(input, kNcuReport); !status) return status.error();
+  const auto report =
+      convert_report(input.path(), {{"ncu", "--import", "INPUT", "--csv", "--page", "raw"}, "report.csv"});
+  if (!report) return report.error();
+  auto converted = Input::open(report->file());
+  if (!converted) return converted.error();
+  return read_text(*converted, input.path(), parse_ncu_csv);
+}
 
 // Tables stand before JSON: program output in front of them may begin with a bracket.
-constexpr std::array<Entry, 7> kEntries = {{
-    {Format::nsys_sqlite, "SQLite database", nsys_sqlite::looks_like},
-    {Format::perfetto, "Perfetto trace", culprit::perfetto::looks_like},
-    {Format::ncu_report, "Nsight Compute report", looks_like_ncu_report},
-    {Format::ncu_csv, "Nsight Compute CSV", ncu_csv::looks_like},
-    {Format::launch_log, "kernel launch log", kernel_text::looks_like_launch_log},
-    {Format::summary_table, "profiler table", kernel_text::looks_like_summary_table},
-    {Format::kineto, "JSON trace", kineto::looks_like_json},
+constexpr std::array<Format, 8> kFormats = {{
+    {kDatabase, "an SQLite export of Nsight Systems", is_database, read_database, nullptr},
+    {"a Perfetto trace", "a recording or another Perfetto trace", is_perfetto, read_perfetto, nullptr},
+    {kNcuReport, "", is_ncu_report, nullptr, read_ncu_report},
+    {"Nsight Compute CSV", "Nsight Compute CSV", is_ncu_csv, nullptr, read_text<parse_ncu_csv>},
+    {"a kernel launch log", "a kernel launch log", is_launch_log, nullptr, read_text<parse_launch_log>},
+    {"a profiler table", "a profiler's table", is_summary_table, nullptr, read_text<parse_summary_table>},
+    {"a JSON trace", "a JSON trace of the PyTorch profiler (plain, .gz or .zst)", is_json, read_json, nullptr},
+    {kNsysReport, "", is_nsys_report, read_nsys_report, nullptr},
 }};
 
 }  // namespace
 
-std::string_view to_string(Format format) {
-  for (const Entry& entry : kEntries)
-    if (entry.format == format) return entry.name;
-  return format == Format::nsys_report ? "Nsight Systems report" : "unknown";
+const Format* detect(std::string_view start, std::string_view path) {
+  for (const Format& format : kFormats)
+    if (format.recognizes(start, path)) return &format;
+  return nullptr;
 }
 
-Format detect(std::string_view start, std::string_view path) {
-  for (const Entry& entry : kEntries)
-    if (entry.looks_like(start)) return entry.format;
-  if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep")) return Format::nsys_report;
-  return Format::unknown;
-}
-
-std::string_view known_formats() {
-  return "expected a JSON trace of the PyTorch profiler (plain, .gz or .zst), a recording or another Perfetto trace, "
-         "an "
-         "SQLite export of Nsight Systems, "
-         "Nsight Compute CSV, a kernel launch log or a profiler's table";
+std::string expected_formats() {
+  std::string text;
+  for (const Format& format : kFormats)
+    if (!format.expected.empty()) text += fmt::format("{}{}", text.empty() ? "expected " : ", or ", format.expected);
+  return text;
 }
 
 }  // namespace culprit::formats

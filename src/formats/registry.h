@@ -1,33 +1,43 @@
-// What a file is, by its content. Names decide only for reports in formats that no one has described.
+// All formats that files of a run can have: what tells them, and how they are read. The one place that names them.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <variant>
+
+#include "core/error.h"
+#include "formats/io/input.h"
+#include "model/kernel_log.h"
+#include "trace/trace.h"
 
 namespace culprit::formats {
 
-enum class Format : std::uint8_t {
-  unknown,
-  kineto,         ///< Chrome JSON
-  nsys_sqlite,    ///< Nsight Systems, exported to SQLite
-  ncu_csv,        ///< Nsight Compute CSV
-  launch_log,     ///< text: one line per kernel launch
-  summary_table,  ///< text: a profiler's table with one row per name
-  nsys_report,    ///< Nsight Systems' own file
-  perfetto,       ///< Perfetto protobuf: recordings
-  ncu_report,     ///< Nsight Compute's own file
+struct ReadOptions {
+  unsigned workers = 1;
+  std::function<void(std::uint64_t)> progress{};  ///< gets bytes of the file
 };
 
-/// Names a format to people: "Nsight Compute CSV".
-std::string_view to_string(Format format);
+/// What a file tells of kernels: a timeline of everything, one row per launch, or one row per name.
+using KernelData = std::variant<Trace, model::KernelLog, model::KernelSummaries>;
+
+/// One format. It has one of the two readers.
+struct Format {
+  std::string_view name;      ///< for people, with its article: "an SQLite database"
+  std::string_view expected;  ///< what to give instead of something unrecognized
+  bool (*recognizes)(std::string_view start, std::string_view path) = nullptr;
+  Result<Trace> (*read_trace)(Input input, const ReadOptions& options) = nullptr;
+  Result<KernelData> (*read_kernels)(Input input, const ReadOptions& options) = nullptr;  ///< there is no timeline
+};
 
 /// How much of a file detect() wants to see: program output may stand before a table.
 inline constexpr std::size_t kDetectBytes = std::size_t{256} << 10;
 
-/// The format of a text that begins with `start`; `path` decides only for Nsight Systems' reports.
-Format detect(std::string_view start, std::string_view path);
+/// The format of a text that begins with `start`, or null; `path` decides only for reports that nobody has described.
+const Format* detect(std::string_view start, std::string_view path);
 
-/// What a file of unknown format should have been, for error messages.
-std::string_view known_formats();
+/// What a file of unrecognized format should have been, for error messages.
+std::string expected_formats();
 
 }  // namespace culprit::formats

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "formats/load.h"
-#include "formats/load_kernels.h"
 #include "kernels/align_logs.h"
 #include "kernels/launch_tables.h"
+#include "kernels/trace_log.h"
 #include "summary/function_stats.h"
 #include "support/shared_data.h"
 
@@ -17,9 +17,11 @@ namespace {
 using model::Change;
 
 model::KernelLog log_of(const std::string& inside) {
-  auto log = formats::load_kernel_log({test::shared(inside)}, {});
-  EXPECT_TRUE(log.ok()) << (log.ok() ? "" : to_string(log.error()));
-  return log.ok() ? std::move(*log) : model::KernelLog();
+  auto data = formats::load_kernel_data({test::shared(inside)}, {});
+  EXPECT_TRUE(data.ok()) << (data.ok() ? "" : to_string(data.error()));
+  if (!data) return {};
+  if (const auto* trace = std::get_if<Trace>(&*data)) return kernels::kernel_log_of(*trace);
+  return std::get<model::KernelLog>(std::move(*data));
 }
 
 // 68 against 60 attention calls: one capture is longer. Per call nothing changed; send and receive differ by who waits.

@@ -1,14 +1,15 @@
 // The registry and the two doors behind it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
+#include <utility>
 
-#include "formats/convert_report.h"
 #include "formats/load.h"
-#include "formats/load_kernels.h"
 #include "formats/registry.h"
 #include "support/database_maker.h"
 #include "support/shared_data.h"
@@ -44,49 +45,73 @@ void make_program(const TempDir& dir, const std::string& name, const std::string
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
 }
 
+std::string_view name_of(std::string_view start, std::string_view path) {
+  const Format* format = detect(start, path);
+  return format == nullptr ? "unrecognized" : format->name;
+}
+
 TEST(Registry, ContentDecidesNotTheName) {
-  EXPECT_EQ(detect(kLog, "trace.json"), Format::launch_log);
-  EXPECT_EQ(detect(kNcu, "x.sqlite"), Format::ncu_csv);
-  EXPECT_EQ(detect(kSummary, "x"), Format::summary_table);
-  EXPECT_EQ(detect(kJson, "x.csv"), Format::kineto);
-  EXPECT_EQ(detect(std::string_view("SQLite format 3\0", 16), "x.json"), Format::nsys_sqlite);
-  EXPECT_EQ(detect(std::string_view("NVR\0abc", 7), "x"), Format::ncu_report);
-  EXPECT_EQ(detect("bytes", "x.nsys-rep"), Format::nsys_report);
-  EXPECT_EQ(detect("bytes", "x.txt"), Format::unknown);
-  EXPECT_EQ(detect("[INFO] started\n" + std::string(kNcu), "x"), Format::ncu_csv);
+  EXPECT_EQ(name_of(kLog, "trace.json"), "a kernel launch log");
+  EXPECT_EQ(name_of(kNcu, "x.sqlite"), "Nsight Compute CSV");
+  EXPECT_EQ(name_of(kSummary, "x"), "a profiler table");
+  EXPECT_EQ(name_of(kJson, "x.csv"), "a JSON trace");
+  EXPECT_EQ(name_of(std::string_view("SQLite format 3\0", 16), "x.json"), "an SQLite database");
+  EXPECT_EQ(name_of(std::string_view("NVR\0abc", 7), "x"), "an Nsight Compute report");
+  EXPECT_EQ(name_of("bytes", "x.nsys-rep"), "an Nsight Systems report");
+  EXPECT_EQ(name_of("bytes", "x.txt"), "unrecognized");
+  EXPECT_EQ(name_of("[INFO] started\n" + std::string(kNcu), "x"), "Nsight Compute CSV");
 }
 
 TEST(Load, KernelsWithoutTimelineAreNoTrace) {
   const TempDir dir;
-  const auto trace = load_run({dir.file("a.txt", kLog)}, {.threads = 1, .progress = {}});
+  const auto trace = load_run({dir.file("a.txt", kLog)}, {.threads = 1});
   ASSERT_FALSE(trace);
   EXPECT_EQ(trace.error().kind, ErrorKind::input);
   EXPECT_NE(trace.error().remedy.find("culprit kernels"), std::string::npos);
 }
 
+Result<model::KernelLog> load_log(const std::vector<std::string>& paths) {
+  auto data = load_kernel_data(paths, {.threads = 1});
+  if (!data) return data.error();
+  if (auto* log = std::get_if<model::KernelLog>(&*data)) return std::move(*log);
+  return input_error("no log", paths.front());
+}
+
 TEST(LoadKernels, EveryKindOfLog) {
   const TempDir dir;
-  const LoadOptions options{.threads = 1, .progress = {}};
-  const auto text = load_kernel_log({dir.file("a.txt", kLog)}, options);
+  const auto text = load_log({dir.file("a.txt", kLog)});
   ASSERT_TRUE(text) << to_string(text.error());
   EXPECT_EQ(text->source, model::KernelSource::text_log);
-  const auto packed = load_kernel_log({dir.file("a.txt.gz", test::gzip(kLog))}, options);
+  const auto packed = load_log({dir.file("a.txt.gz", test::gzip(kLog))});
   ASSERT_TRUE(packed) << to_string(packed.error());
   EXPECT_EQ(packed->launches.size(), 1U);
-  const auto ncu = load_kernel_log({dir.file("a.csv", kNcu)}, options);
+  const auto ncu = load_log({dir.file("a.csv", kNcu)});
   ASSERT_TRUE(ncu) << to_string(ncu.error());
   EXPECT_EQ(ncu->launches[0].latency, 123);
-  EXPECT_FALSE(load_kernel_log({dir.file("t.txt", kSummary)}, options));
-  EXPECT_TRUE(load_kernel_summaries(dir.path("t.txt")));
-  EXPECT_FALSE(load_kernel_summaries(dir.path("a.csv")));
-  EXPECT_FALSE(load_kernel_log({dir.path("a.csv"), dir.path("t.txt")}, options));
-  EXPECT_FALSE(load_kernel_log({dir.path("missing")}, options));
+  const auto summary = load_kernel_data({dir.file("t.txt", kSummary)}, {.threads = 1});
+  ASSERT_TRUE(summary);
+  EXPECT_TRUE(std::holds_alternative<model::KernelSummaries>(*summary));
+  const auto trace = load_kernel_data({dir.file("a.json", kJson)}, {.threads = 1});
+  ASSERT_TRUE(trace);
+  EXPECT_TRUE(std::holds_alternative<Trace>(*trace));
+  EXPECT_FALSE(load_log({dir.path("missing")}));
+}
+
+TEST(LoadKernels, DifferentKindsAreNoCapture) {
+  const TempDir dir;
+  const std::vector<std::string> files = {dir.file("a.csv", kNcu), dir.file("t.txt", kSummary),
+                                          dir.file("a.json", kJson)};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto mixed = load_kernel_data({files[i], files[(i + 1) % files.size()]}, {});
+    ASSERT_FALSE(mixed);
+    EXPECT_EQ(mixed.error().kind, ErrorKind::input);
+    EXPECT_NE(mixed.error().what.find("different kinds"), std::string::npos);
+  }
 }
 
 TEST(LoadKernels, SeveralFilesFollowEachOther) {
   const TempDir dir;
-  const auto log = load_kernel_log({dir.file("a", kNcu), dir.file("b", std::string(kNcu) + "1,8,other,7\n")},
-                                   {.threads = 1, .progress = {}});
+  const auto log = load_log({dir.file("a", kNcu), dir.file("b", std::string(kNcu) + "1,8,other,7\n")});
   ASSERT_TRUE(log) << to_string(log.error());
   ASSERT_EQ(log->launches.size(), 3U);
   EXPECT_EQ(log->names[log->launches[2].name], "other");
@@ -95,49 +120,108 @@ TEST(LoadKernels, SeveralFilesFollowEachOther) {
   EXPECT_EQ(log->inputs.size(), 2U);
 }
 
-TEST(LoadKernels, TracesGiveLaunchesInOrderOfBegin) {
+TEST(Load, UnrecognizedFilesAreToldWhatWouldBe) {
   const TempDir dir;
-  const auto log = load_kernel_log({dir.file("a.json", kJson)}, {.threads = 1, .progress = {}});
-  ASSERT_TRUE(log) << to_string(log.error());
-  ASSERT_EQ(log->launches.size(), 2U);
-  EXPECT_EQ(log->names[log->launches[0].name], "early");
-  EXPECT_EQ(log->launches[0].begin, 0);
-  EXPECT_EQ(log->launches[1].begin, 8000);
-  EXPECT_FLOAT_EQ(log->launches[1].occupancy, 0.4F);
-  EXPECT_FLOAT_EQ(log->launches[0].occupancy, 0);
-  EXPECT_EQ(log->launches[0].grid[0], 2U);
-  EXPECT_TRUE(std::isnan(log->launches[0].dram));
+  const auto trace = load_run({dir.file("a.bin", "some words")}, {});
+  ASSERT_FALSE(trace);
+  EXPECT_EQ(trace.error().kind, ErrorKind::input);
+  EXPECT_EQ(trace.error().what, "unrecognized format");
+  for (const char* words : {"JSON trace", "recording", "SQLite export", "Nsight Compute CSV", "launch log", "table"})
+    EXPECT_NE(trace.error().remedy.find(words), std::string::npos) << words;
 }
 
-TEST(LoadKernels, ProfilerRangesCountForTheirKernels) {
-  const TempDir dir;
-  const std::string text =
-      R"({"traceEvents": [{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7}},
-{"ph":"X","cat":"cuda_profiler_range","name":"k","pid":0,"tid":0,"ts":100,"dur":50,
-"args":{"dram__throughput.avg.pct_of_peak_sustained_elapsed": 25.0, "dram__bytes.sum": 1024}}]})";
-  const auto log = load_kernel_log({dir.file("a.json", text)}, {.threads = 1, .progress = {}});
-  ASSERT_TRUE(log) << to_string(log.error());
-  EXPECT_FLOAT_EQ(log->launches[0].dram, 0.25F);
-  EXPECT_DOUBLE_EQ(log->launches[0].dram_bytes, 1024);
-  EXPECT_EQ(log->launches[0].latency, 2000);
+/// One error of usage, whatever the two names of the file are.
+void expect_one_file(const std::string& a, const std::string& b) {
+  for (const unsigned threads : {1U, 2U}) {
+    const auto trace = load_run({a, b}, {.threads = threads});
+    ASSERT_FALSE(trace);
+    EXPECT_EQ(trace.error().kind, ErrorKind::usage);
+    EXPECT_NE(trace.error().what.find(a), std::string::npos);
+    EXPECT_NE(trace.error().what.find(b), std::string::npos);
+  }
+  const auto kernels = load_kernel_data({a, b}, {});
+  ASSERT_FALSE(kernels);
+  EXPECT_EQ(kernels.error().kind, ErrorKind::usage);
 }
 
-TEST(LoadKernels, RangesOfOtherKernelsAreNotUsed) {
+TEST(Load, AFileUnderTwoNamesIsOneFile) {
   const TempDir dir;
-  const std::string text =
-      R"({"traceEvents": [{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7}},
-{"ph":"X","cat":"cuda_profiler_range","name":"other","pid":0,"tid":0,"ts":100,"dur":50,"args":{"dram__bytes.sum": 1024}}]})";
-  const auto log = load_kernel_log({dir.file("a.json", text)}, {.threads = 1, .progress = {}});
-  ASSERT_TRUE(log);
-  EXPECT_TRUE(std::isnan(log->launches[0].dram_bytes));
-  EXPECT_EQ(log->notes.size(), 1U);
+  const std::string file = dir.file("a.json", kJson);
+  std::filesystem::create_symlink(file, dir.path("symbolic.json"));
+  std::filesystem::create_hard_link(file, dir.path("hard.json"));
+  std::filesystem::create_directory(dir.path("sub"));
+  expect_one_file(file, file);
+  expect_one_file(file, dir.path("symbolic.json"));
+  expect_one_file(dir.path("hard.json"), file);
+  expect_one_file(file, dir.path("sub/../a.json"));
+  expect_one_file(file, dir.path("./a.json"));
+  expect_one_file("-", "-");
+}
+
+TEST(Load, ACopyIsAnotherRank) {
+  const TempDir dir;
+  const auto trace = load_run({dir.file("a.json", kJson), dir.file("b.json", kJson)}, {});
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_EQ(trace->ranks.size(), 2U);
+}
+
+/// `content` comes out of a pipe with a name.
+class Fifo {
+ public:
+  Fifo(const TempDir& dir, const std::string& name, std::string content) : path_(dir.path(name)) {
+    EXPECT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+    writer_ = std::jthread(
+        [path = path_, content = std::move(content)] { std::ofstream(path, std::ios::binary) << content; });
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::jthread writer_;
+};
+
+TEST(Load, PipesAreReadOnce) {
+  const TempDir dir;
+  const Fifo one(dir, "one", std::string(kJson));
+  const Fifo two(dir, "two", test::gzip(kJson));
+  std::uint64_t total = 1;
+  const auto trace = load_run({one.path(), two.path(), dir.file("three", kJson)},
+                              {.threads = 2, .progress = [&](std::uint64_t, std::uint64_t all) { total = all; }});
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_EQ(trace->gpu.size(), 6U);
+  EXPECT_EQ(total, 0U) << "the size of a pipe is not known";
+}
+
+TEST(Load, KernelDataComesFromPipes) {
+  const TempDir dir;
+  for (const std::string_view text : {kLog, kNcu, kSummary, kJson}) {
+    const Fifo pipe(dir, "pipe", std::string(text));
+    const auto data = load_kernel_data({pipe.path()}, {});
+    EXPECT_TRUE(data) << text << (data ? "" : to_string(data.error()));
+    std::filesystem::remove(pipe.path());
+  }
+}
+
+TEST(Load, WhatNeedsAFileSaysSo) {
+  const TempDir dir;
+  for (const std::string_view text : {std::string_view("SQLite format 3\0", 16), std::string_view("NVR\0", 4)}) {
+    const Fifo pipe(dir, "pipe", std::string(text));
+    const auto data = load_kernel_data({pipe.path()}, {});
+    ASSERT_FALSE(data);
+    EXPECT_EQ(data.error().kind, ErrorKind::input);
+    EXPECT_NE(data.error().what.find("pipe"), std::string::npos);
+    std::filesystem::remove(pipe.path());
+    const auto packed = load_kernel_data({dir.file("packed", test::gzip(text))}, {});
+    ASSERT_FALSE(packed);
+    EXPECT_NE(packed.error().remedy.find("decompress"), std::string::npos);
+  }
 }
 
 TEST(Load, CountersOfProfilerRangesAreKept) {
   CULPRIT_NEEDS_SHARED("corpus/kineto/hta_small/cupti_profiler");
   const auto trace = load_run(
       {test::shared("corpus/kineto/hta_small/cupti_profiler/benchmark_result_924719_1679055439_trace.json.gz")},
-      {.threads = 1, .progress = {}});
+      {.threads = 1});
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->metrics.size(), 77U * 9U);
   const SliceMetric& first = trace->metrics[0];
@@ -146,8 +230,7 @@ TEST(Load, CountersOfProfilerRangesAreKept) {
 
 TEST(Load, OccupancyOfEveryKernelIsKept) {
   CULPRIT_NEEDS_SHARED("corpus/kineto/train_a100_graphs/rank0.json.gz");
-  const auto trace =
-      load_run({test::shared("corpus/kineto/train_a100_graphs/rank0.json.gz")}, {.threads = 1, .progress = {}});
+  const auto trace = load_run({test::shared("corpus/kineto/train_a100_graphs/rank0.json.gz")}, {.threads = 1});
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->metrics.size(), 6080U);
 }
@@ -155,11 +238,10 @@ TEST(Load, OccupancyOfEveryKernelIsKept) {
 TEST(Report, WithoutTheProgramTheErrorNamesTheCommand) {
   const TempDir dir;
   const PathGuard guard(dir.path());
-  const auto trace = load_run({dir.file("a.nsys-rep", "bytes")}, {.threads = 1, .progress = {}});
+  const auto trace = load_run({dir.file("a.nsys-rep", "bytes")}, {.threads = 1});
   ASSERT_FALSE(trace);
   EXPECT_NE(trace.error().remedy.find("nsys export"), std::string::npos);
-  const auto log =
-      load_kernel_log({dir.file("a.ncu-rep", std::string_view("NVR\0x", 5))}, {.threads = 1, .progress = {}});
+  const auto log = load_log({dir.file("a.ncu-rep", std::string_view("NVR\0x", 5))});
   ASSERT_FALSE(log);
   EXPECT_NE(log.error().remedy.find("ncu --import"), std::string::npos);
 }
@@ -169,11 +251,11 @@ TEST(Report, IsConvertedAndTheCopyRemoved) {
   test::run_sql(dir.path("source"),
                 "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT);INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL "
                 "VALUES(1,5);");
-  // nsys export --type sqlite --force-overwrite true --output FILE REPORT
-  make_program(dir, "nsys", "cp '" + dir.path("source") + "' \"$7\" && echo \"$7\" > '" + dir.path("seen") + "'\n");
+  // nsys export --type sqlite --output FILE REPORT
+  make_program(dir, "nsys", "cp '" + dir.path("source") + "' \"$5\" && echo \"$5\" > '" + dir.path("seen") + "'\n");
   make_program(dir, "ncu", "printf 'ID,Process ID,Kernel Name,gpu__time_duration.sum\\n0,7,k,123\\n'\n");
   const PathGuard guard(dir.path() + ":" + std::getenv("PATH"));
-  const auto trace = load_run({dir.file("a.nsys-rep", "bytes")}, {.threads = 1, .progress = {}});
+  const auto trace = load_run({dir.file("a.nsys-rep", "bytes")}, {.threads = 1});
   ASSERT_TRUE(trace) << to_string(trace.error());
   EXPECT_EQ(trace->gpu.size(), 1U);
   EXPECT_EQ(trace->ranks[0].path, dir.path("a.nsys-rep"));
@@ -182,8 +264,7 @@ TEST(Report, IsConvertedAndTheCopyRemoved) {
   std::ifstream(seen) >> copy;
   EXPECT_FALSE(copy.empty());
   EXPECT_FALSE(std::filesystem::exists(copy));
-  const auto log =
-      load_kernel_log({dir.file("a.ncu-rep", std::string_view("NVR\0x", 5))}, {.threads = 1, .progress = {}});
+  const auto log = load_log({dir.file("a.ncu-rep", std::string_view("NVR\0x", 5))});
   ASSERT_TRUE(log) << to_string(log.error());
   EXPECT_EQ(log->launches[0].latency, 123);
 }
@@ -192,17 +273,9 @@ TEST(Report, AFailingProgramIsQuoted) {
   const TempDir dir;
   make_program(dir, "nsys", "echo 'report is from a newer version' >&2; exit 1\n");
   const PathGuard guard(dir.path() + ":" + std::getenv("PATH"));
-  const auto trace = load_run({dir.file("a.nsys-rep", "bytes")}, {.threads = 1, .progress = {}});
+  const auto trace = load_run({dir.file("a.nsys-rep", "bytes")}, {.threads = 1});
   ASSERT_FALSE(trace);
   EXPECT_NE(trace.error().what.find("newer version"), std::string::npos);
-}
-
-TEST(Load, DatabasesOfNsightSystems) {
-  CULPRIT_NEEDS_SHARED("corpus/nsys/mock.sqlite");
-  const auto log = load_kernel_log({test::shared("corpus/nsys/mock.sqlite")}, {.threads = 1, .progress = {}});
-  ASSERT_TRUE(log) << to_string(log.error());
-  EXPECT_EQ(log->launches.size(), 2U);
-  EXPECT_LE(log->launches[0].begin, log->launches[1].begin);
 }
 
 }  // namespace

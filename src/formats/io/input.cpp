@@ -25,6 +25,7 @@ struct ZstdFree {
 struct Input::State {
   std::string path;
   int fd = -1;
+  bool named_file = false;
   Compression compression = Compression::none;
   std::uint64_t file_bytes = 0;
   std::uint64_t consumed = 0;
@@ -193,7 +194,8 @@ Result<Input> Input::open(const std::string& path) {
     struct stat status {};
     if (::fstat(state->fd, &status) == 0) {
       if (S_ISDIR(status.st_mode)) return input_error("is a directory", path, "name the files in it");
-      if (S_ISREG(status.st_mode)) state->file_bytes = static_cast<std::uint64_t>(status.st_size);
+      state->named_file = S_ISREG(status.st_mode);
+      if (state->named_file) state->file_bytes = static_cast<std::uint64_t>(status.st_size);
     }
     ::posix_fadvise(state->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
@@ -236,6 +238,7 @@ std::string_view Input::peek(std::size_t size) {
 }
 
 const std::string& Input::path() const { return state_->path; }
+bool Input::named_file() const { return state_->named_file; }
 Compression Input::compression() const { return state_->compression; }
 std::uint64_t Input::file_bytes() const { return state_->file_bytes; }
 std::uint64_t Input::consumed_bytes() const { return state_->consumed; }

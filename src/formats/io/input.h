@@ -34,6 +34,8 @@ class Input {
   std::string_view peek(std::size_t size);
 
   [[nodiscard]] const std::string& path() const;
+  /// A regular file, which others can open by path(); neither standard input nor a pipe.
+  [[nodiscard]] bool named_file() const;
   [[nodiscard]] Compression compression() const;
   /// Bytes of the file, 0 when unknown (a pipe).
   [[nodiscard]] std::uint64_t file_bytes() const;

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "formats/ncu_csv/metrics.h"
 #include "formats/ncu_csv/numbers.h"
 #include "formats/ncu_csv/rows.h"
+#include "model/launch_metrics.h"
 #include "model/profile.h"
 
 namespace culprit::formats::ncu_csv {
@@ -182,23 +182,25 @@ class Reader {
     const MetricRole role = metric_role(name);
     const auto number = parse_number(text, locale_);
     if (!number) {
-      if (role.role != Role::none || !unit.empty()) bad_cell(line, name, text);
+      if (role.role != LaunchField::none || !unit.empty()) bad_cell(line, name, text);
       return;
     }
     UnitScale scale = unit_scale(unit);
-    if (unit.empty() && role.role == Role::duration) {
+    if (unit.empty() && role.role == LaunchField::duration) {
       scale = {"ns", 1};
       unit_assumed_ = true;
     }
-    const bool share = role.role == Role::sm || role.role == Role::dram || role.role == Role::tensor ||
-                       role.role == Role::tensor_of_active || role.role == Role::occupancy;
+    const bool share = role.role == LaunchField::sm || role.role == LaunchField::dram ||
+                       role.role == LaunchField::tensor || role.role == LaunchField::tensor_of_active ||
+                       role.role == LaunchField::occupancy;
     if (share && unit.empty()) scale = {"fraction", 0.01};
     const double value = *number * scale.factor;
     log_.metrics.push_back(
         {static_cast<std::uint32_t>(launch), log_.names.intern(name), log_.names.intern(scale.si), value});
     // A title can stand for several metrics ("DRAM Throughput" in % and in bytes/s): the unit decides.
     if (share && scale.si != "fraction") return;
-    if (role.role == Role::duration && scale.si != "ns") return bad_cell(line, name, fmt::format("{} {}", text, unit));
+    if (role.role == LaunchField::duration && scale.si != "ns")
+      return bad_cell(line, name, fmt::format("{} {}", text, unit));
     pending_[launch].filler.add(role, value);
   }
 
@@ -319,7 +321,7 @@ void Reader::summary(Fields fields, std::uint64_t line) {
     } else if (!at(fields, layout_.unit).empty() && !value.text.empty() && !is_missing_text(value.text)) {
       bad_cell(line, name, value.text);
     }
-    if (number && column == layout_.average && metric_role(name).role == Role::duration && scale.si == "ns") {
+    if (number && column == layout_.average && metric_role(name).role == LaunchField::duration && scale.si == "ns") {
       row.average_device_ns = value.value;
       row.total_device_ns = row.self_device_ns = value.value * row.calls;
     }

@@ -6,12 +6,15 @@
 #include <fstream>
 #include <sstream>
 
-#include "formats/ncu_csv/metrics.h"
 #include "formats/ncu_csv/numbers.h"
+#include "model/launch_metrics.h"
 #include "support/shared_data.h"
 
 namespace culprit::formats::ncu_csv {
 namespace {
+
+using model::LaunchField;
+using model::metric_role;
 
 const std::string kLong =
     "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\",\"Block Size\","
@@ -81,10 +84,11 @@ TEST(NcuNumbers, UnitsBecomeSi) {
 }
 
 TEST(NcuMetrics, ElapsedAndActiveAreNotTheSame) {
-  EXPECT_EQ(metric_role("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed").role, Role::tensor);
-  EXPECT_EQ(metric_role("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active").role, Role::tensor_of_active);
+  EXPECT_EQ(metric_role("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed").role, LaunchField::tensor);
+  EXPECT_EQ(metric_role("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active").role,
+            LaunchField::tensor_of_active);
   EXPECT_EQ(metric_role("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum").weight, 2);
-  EXPECT_EQ(metric_role("smsp__sass_thread_inst_executed_op_branch_pred_on.sum").role, Role::none);
+  EXPECT_EQ(metric_role("smsp__sass_thread_inst_executed_op_branch_pred_on.sum").role, LaunchField::none);
 }
 
 TEST(NcuCsv, LongLayoutAmongProgramOutput) {

@@ -1,31 +1,31 @@
-#include "formats/ncu_csv/metrics.h"
+#include "model/launch_metrics.h"
 
 #include <array>
 #include <cmath>
 #include <utility>
 
-namespace culprit::formats::ncu_csv {
+namespace culprit::model {
 
 namespace {
 
 constexpr std::array<std::pair<std::string_view, MetricRole>, 17> kExact = {
-    {{"gpu__time_duration.sum", {Role::duration, 0}},
-     {"Duration", {Role::duration, 1}},
-     {"gpu__time_duration.avg", {Role::duration, 2}},
-     {"gpu__time_duration.max", {Role::duration, 3}},
-     {"gpu__time_duration", {Role::duration, 4}},
-     {"sm__throughput.avg.pct_of_peak_sustained_elapsed", {Role::sm, 0}},
-     {"Compute (SM) Throughput", {Role::sm, 1}},
-     {"SM [%]", {Role::sm, 2}},
-     {"SOL SM", {Role::sm, 3}},
-     {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", {Role::dram, 0}},
-     {"dram__throughput.avg.pct_of_peak_sustained_elapsed", {Role::dram, 1}},
-     {"DRAM Throughput", {Role::dram, 2}},
-     {"SOL DRAM", {Role::dram, 3}},
-     {"sm__warps_active.avg.pct_of_peak_sustained_active", {Role::occupancy, 0}},
-     {"Achieved Occupancy", {Role::occupancy, 1}},
-     {"est. achieved occupancy %", {Role::occupancy, 2}},
-     {"dram__bytes.sum", {Role::dram_bytes, 0}}}};
+    {{"gpu__time_duration.sum", {LaunchField::duration, 0}},
+     {"Duration", {LaunchField::duration, 1}},
+     {"gpu__time_duration.avg", {LaunchField::duration, 2}},
+     {"gpu__time_duration.max", {LaunchField::duration, 3}},
+     {"gpu__time_duration", {LaunchField::duration, 4}},
+     {"sm__throughput.avg.pct_of_peak_sustained_elapsed", {LaunchField::sm, 0}},
+     {"Compute (SM) Throughput", {LaunchField::sm, 1}},
+     {"SM [%]", {LaunchField::sm, 2}},
+     {"SOL SM", {LaunchField::sm, 3}},
+     {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", {LaunchField::dram, 0}},
+     {"dram__throughput.avg.pct_of_peak_sustained_elapsed", {LaunchField::dram, 1}},
+     {"DRAM Throughput", {LaunchField::dram, 2}},
+     {"SOL DRAM", {LaunchField::dram, 3}},
+     {"sm__warps_active.avg.pct_of_peak_sustained_active", {LaunchField::occupancy, 0}},
+     {"Achieved Occupancy", {LaunchField::occupancy, 1}},
+     {"est. achieved occupancy %", {LaunchField::occupancy, 2}},
+     {"dram__bytes.sum", {LaunchField::dram_bytes, 0}}}};
 
 constexpr int kScalarParts = 3;  // additions, multiplications, fused ones of single precision: the least to know
 
@@ -34,70 +34,70 @@ constexpr int kScalarParts = 3;  // additions, multiplications, fused ones of si
 MetricRole metric_role(std::string_view name) {
   for (const auto& [text, role] : kExact)
     if (name == text) return role;
-  if (name == "dram__bytes_read.sum" || name == "dram__bytes_write.sum") return {Role::dram_bytes_part};
+  if (name == "dram__bytes_read.sum" || name == "dram__bytes_write.sum") return {LaunchField::dram_bytes_part};
   constexpr std::string_view kScalar = "smsp__sass_thread_inst_executed_op_";
   if (name.starts_with(kScalar) && name.ends_with("_pred_on.sum")) {
     const std::string_view op = name.substr(kScalar.size(), name.size() - kScalar.size() - 12);
     if (op.size() == 4 && std::string_view("dfh").find(op[0]) != std::string_view::npos) {
-      if (op.substr(1) == "fma") return {Role::scalar_flops, 0, 2};
-      if (op.substr(1) == "add" || op.substr(1) == "mul") return {Role::scalar_flops, 0, 1};
+      if (op.substr(1) == "fma") return {LaunchField::scalar_flops, 0, 2};
+      if (op.substr(1) == "add" || op.substr(1) == "mul") return {LaunchField::scalar_flops, 0, 1};
     }
   }
-  if (name.starts_with("sm__ops_path_tensor_") && name.ends_with(".sum")) return {Role::tensor_flops};
+  if (name.starts_with("sm__ops_path_tensor_") && name.ends_with(".sum")) return {LaunchField::tensor_flops};
   const bool tensor = name.starts_with("sm__pipe_tensor_") || name.starts_with("sm__inst_executed_pipe_tensor");
   if (tensor && name.ends_with(".avg.pct_of_peak_sustained_elapsed"))
-    return {Role::tensor, name.starts_with("sm__pipe_tensor_cycles_active") ? 0
-                          : name.starts_with("sm__pipe_tensor_")            ? 1
-                                                                            : 2};
-  if (tensor && name.ends_with(".avg.pct_of_peak_sustained_active")) return {Role::tensor_of_active};
+    return {LaunchField::tensor, name.starts_with("sm__pipe_tensor_cycles_active") ? 0
+                                 : name.starts_with("sm__pipe_tensor_")            ? 1
+                                                                                   : 2};
+  if (tensor && name.ends_with(".avg.pct_of_peak_sustained_active")) return {LaunchField::tensor_of_active};
   return {};
 }
 
 void LaunchFiller::add(MetricRole role, double value) {
   switch (role.role) {
-    case Role::none:
+    case LaunchField::none:
       break;
-    case Role::duration:
+    case LaunchField::duration:
       duration_.take(value, role.rank);
       break;
-    case Role::sm:
+    case LaunchField::sm:
       sm_.take(value, role.rank);
       break;
-    case Role::dram:
+    case LaunchField::dram:
       dram_.take(value, role.rank);
       break;
-    case Role::tensor:
+    case LaunchField::tensor:
       tensor_.take(value, role.rank);
       break;
-    case Role::tensor_of_active:
+    case LaunchField::tensor_of_active:
       active_ = true;
       break;
-    case Role::occupancy:
+    case LaunchField::occupancy:
       occupancy_.take(value, role.rank);
       break;
-    case Role::dram_bytes:
+    case LaunchField::dram_bytes:
       bytes_.take(value, role.rank);
       break;
-    case Role::dram_bytes_part:
+    case LaunchField::dram_bytes_part:
       bytes_parts_ += value;
       ++bytes_part_count_;
       break;
-    case Role::scalar_flops:
+    case LaunchField::scalar_flops:
       scalar_flops_ += role.weight * value;
       ++scalar_count_;
       break;
-    case Role::tensor_flops:
+    case LaunchField::tensor_flops:
       tensor_flops_ += value;
       has_tensor_flops_ = true;
       break;
   }
 }
 
-bool LaunchFiller::finish(model::KernelLaunch& launch) {
+bool LaunchFiller::finish(KernelLaunch& launch) {
   constexpr double kNoTensorWork = 0.005;
   constexpr double kMostNs = 1e18;
   const auto fraction = [](const Best& best) {
-    return best.known() && best.value >= 0 ? static_cast<float>(best.value) : model::kUnknown;
+    return best.known() && best.value >= 0 ? static_cast<float>(best.value) : kUnknown;
   };
   launch.sm = fraction(sm_);
   launch.dram = fraction(dram_);
@@ -119,4 +119,4 @@ bool LaunchFiller::finish(model::KernelLaunch& launch) {
   return timed;
 }
 
-}  // namespace culprit::formats::ncu_csv
+}  // namespace culprit::model

@@ -7,9 +7,9 @@
 
 #include "model/kernel_log.h"
 
-namespace culprit::formats::ncu_csv {
+namespace culprit::model {
 
-enum class Role : std::uint8_t {
+enum class LaunchField : std::uint8_t {
   none,
   duration,
   sm,
@@ -24,7 +24,7 @@ enum class Role : std::uint8_t {
 };
 
 struct MetricRole {
-  Role role = Role::none;
+  LaunchField role = LaunchField::none;
   int rank = 0;       ///< of several metrics with one role the lowest rank counts
   double weight = 1;  ///< operations per instruction
 };
@@ -38,7 +38,7 @@ class LaunchFiller {
   /// One metric of the current launch.
   void add(MetricRole role, double value);
   /// Writes what is known into `launch` and starts the next one. False when no duration was given.
-  bool finish(model::KernelLaunch& launch);
+  bool finish(KernelLaunch& launch);
   /// A launch had tensor use only relative to active cycles.
   [[nodiscard]] bool only_active() const { return only_active_; }
 
@@ -62,4 +62,4 @@ class LaunchFiller {
   bool only_active_ = false;
 };
 
-}  // namespace culprit::formats::ncu_csv
+}  // namespace culprit::model
