@@ -13,6 +13,7 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
+#include "core/utf8.h"
 #include "faults/catalog.h"
 #include "faults/guard.h"
 #include "faults/run.h"

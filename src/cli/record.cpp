@@ -23,6 +23,7 @@
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/units.h"
+#include "core/utf8.h"
 #include "record/collectors.h"
 #include "record/command.h"
 #include "record/recorder.h"

@@ -2,54 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <iterator>
+
+#include "core/utf8.h"
 
 namespace culprit {
 
 namespace {
-
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t length = 1;  ///< bytes taken; for an invalid sequence, those of its longest valid beginning
-  bool valid = true;
-};
-
-/// The code point at text[i] (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
-CodePoint decode(std::string_view text, std::size_t i) {
-  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = byte(i);
-  if (lead < 0x80) return {lead, 1, true};
-  std::size_t length = 0;
-  char32_t value = 0;
-  if (lead >= 0xc2 && lead <= 0xdf) {
-    length = 2;
-    value = lead & 0x1fu;
-  } else if (lead >= 0xe0 && lead <= 0xef) {
-    length = 3;
-    value = lead & 0x0fu;
-  } else if (lead >= 0xf0 && lead <= 0xf4) {
-    length = 4;
-    value = lead & 0x07u;
-  } else {
-    return {lead, 1, false};
-  }
-  for (std::size_t k = 1; k < length; ++k) {
-    if (i + k >= text.size()) return {lead, k, false};
-    const unsigned char next = byte(i + k);
-    unsigned char low = 0x80;
-    unsigned char high = 0xbf;
-    if (k == 1) {
-      if (lead == 0xe0) low = 0xa0;
-      if (lead == 0xed) high = 0x9f;
-      if (lead == 0xf0) low = 0x90;
-      if (lead == 0xf4) high = 0x8f;
-    }
-    if (next < low || next > high) return {lead, k, false};
-    value = (value << 6) | (next & 0x3fu);
-  }
-  return {value, length, true};
-}
 
 bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c <= 0x9f); }
 
@@ -57,26 +16,6 @@ bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c <= 0x9f); }
 bool is_reordering(char32_t c) {
   return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0x061c ||
          c == 0x2028 || c == 0x2029;
-}
-
-bool is_wide(char32_t c) {
-  constexpr std::array<std::array<char32_t, 2>, 14> kRanges = {{{0x1100, 0x115f},
-                                                                {0x2e80, 0x303e},
-                                                                {0x3041, 0x33ff},
-                                                                {0x3400, 0x4dbf},
-                                                                {0x4e00, 0x9fff},
-                                                                {0xa000, 0xa4cf},
-                                                                {0xac00, 0xd7a3},
-                                                                {0xf900, 0xfaff},
-                                                                {0xfe30, 0xfe6f},
-                                                                {0xff00, 0xff60},
-                                                                {0xffe0, 0xffe6},
-                                                                {0x1f300, 0x1f64f},
-                                                                {0x1f900, 0x1f9ff},
-                                                                {0x20000, 0x3fffd}}};
-  for (const auto& [first, last] : kRanges)
-    if (c >= first && c <= last) return true;
-  return false;
 }
 
 void append_visible(std::string& out, char32_t c) {
@@ -90,21 +29,10 @@ void append_bytes(std::string& out, std::string_view bytes) {
   for (char b : bytes) fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(b));
 }
 
-/// Calls on_valid(code point, its bytes) or on_invalid(bytes) for every part of `text`.
-template <class OnValid, class OnInvalid>
-void for_each_code_point(std::string_view text, OnValid on_valid, OnInvalid on_invalid) {
-  for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode(text, i);
-    const std::string_view bytes = text.substr(i, c.length);
-    c.valid ? on_valid(c.value, bytes) : on_invalid(bytes);
-    i += c.length;
-  }
-}
-
 std::string make_visible(std::string_view text, std::string_view kept_controls) {
   std::string out;
   out.reserve(text.size());
-  for_each_code_point(
+  each_code_point(
       text,
       [&](char32_t c, std::string_view bytes) {
         const bool kept = c < 0x80 && kept_controls.find(static_cast<char>(c)) != std::string_view::npos;
@@ -220,7 +148,7 @@ std::string escape_html(std::string_view text) {
 std::string escape_json(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for_each_code_point(
+  each_code_point(
       text,
       [&](char32_t c, std::string_view bytes) {
         switch (c) {
@@ -247,40 +175,8 @@ std::string escape_json(std::string_view text) {
         else
           out += bytes;
       },
-      [&](std::string_view) { out += "\xef\xbf\xbd"; });
+      [&](std::string_view) { out += kReplacementCharacter; });
   return out;
-}
-
-std::string repair_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for_each_code_point(
-      text, [&](char32_t, std::string_view bytes) { out += bytes; }, [&](std::string_view) { out += "\xef\xbf\xbd"; });
-  return out;
-}
-
-std::size_t display_width(std::string_view text) {
-  std::size_t width = 0;
-  for_each_code_point(
-      text, [&](char32_t c, std::string_view) { width += is_wide(c) ? 2u : 1u; },
-      [&](std::string_view bytes) { width += bytes.size(); });
-  return width;
-}
-
-std::string shorten(std::string_view text, std::size_t width) {
-  if (text.size() <= width || display_width(text) <= width) return std::string(text);
-  constexpr std::string_view kCut = "...";
-  if (width <= kCut.size()) return std::string(kCut.substr(0, width));
-  std::size_t columns = 0;
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const CodePoint c = decode(text, i);
-    const std::size_t next = c.valid ? (is_wide(c.value) ? 2u : 1u) : c.length;
-    if (columns + next > width - kCut.size()) break;
-    columns += next;
-    i += c.length;
-  }
-  return std::string(text.substr(0, i)) + std::string(kCut);
 }
 
 }  // namespace culprit

@@ -1,7 +1,6 @@
 // Names come from traces, and traces come from anywhere: whatever is shown passes through one of these.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -26,14 +25,5 @@ std::string escape_html(std::string_view text);
 /// The body of a JSON string, without quotes: control characters and `<`, `>`, `&` as \u escapes (so that it can stand
 /// inside a script element); invalid UTF-8 becomes U+FFFD.
 std::string escape_json(std::string_view text);
-
-/// `text` with invalid UTF-8 sequences replaced by U+FFFD.
-std::string repair_utf8(std::string_view text);
-
-/// Columns that `text` takes on a terminal, one per code point (wide characters count as two).
-std::size_t display_width(std::string_view text);
-
-/// `text` cut to at most `width` columns; "..." marks a cut. Never cuts inside a code point.
-std::string shorten(std::string_view text, std::size_t width);
 
 }  // namespace culprit

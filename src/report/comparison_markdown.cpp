@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 #include "core/units.h"
 #include "report/comparison_report.h"

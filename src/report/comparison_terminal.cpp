@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 #include "report/comparison_report.h"
 #include "report/comparison_text.h"

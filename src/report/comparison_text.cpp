@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/escape.h"
+#include "core/display_width.h"
 #include "core/units.h"
 
 namespace culprit::report {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 
 namespace culprit::report {

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 #include "report/render.h"
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 #include "report/render.h"
 

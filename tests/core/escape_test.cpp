@@ -83,30 +83,5 @@ TEST(EscapeJson, SafeInsideScriptElements) {
   EXPECT_EQ(escape_json("é"), "é");
 }
 
-TEST(RepairUtf8, EveryDamagedSequenceBecomesOneMark) {
-  EXPECT_EQ(repair_utf8("ok é"), "ok é");
-  EXPECT_EQ(repair_utf8("\xe6\xbc"
-                        "a"),
-            "\xef\xbf\xbd"
-            "a");
-  EXPECT_EQ(repair_utf8("\xff\xfe"), "\xef\xbf\xbd\xef\xbf\xbd");
-}
-
-TEST(DisplayWidth, WideCharactersCountTwo) {
-  EXPECT_EQ(display_width("abc"), 3u);
-  EXPECT_EQ(display_width("é"), 1u);
-  EXPECT_EQ(display_width("漢字"), 4u);
-}
-
-TEST(Shorten, CutsAtWholeCharacters) {
-  EXPECT_EQ(shorten("abcdef", 6), "abcdef");
-  EXPECT_EQ(shorten("abcdefg", 6), "abc...");
-  EXPECT_EQ(shorten("漢字漢字", 6), "漢...");
-  EXPECT_EQ(shorten("漢字漢字", 8), "漢字漢字");
-  EXPECT_EQ(shorten("abcdef", 2), "..");
-  EXPECT_EQ(shorten("abcdef", 0), "");
-  EXPECT_EQ(shorten(std::string(200, 'x'), 100), std::string(97, 'x') + "...");
-}
-
 }  // namespace
 }  // namespace culprit

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 #include "formats/kernel_text/lines.h"
 #include "model/profile.h"

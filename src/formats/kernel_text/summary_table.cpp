@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/display_width.h"
 #include "core/escape.h"
 #include "formats/kernel_text/lines.h"
 #include "formats/kernel_text/summary_value.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 
 namespace culprit::formats::nsys_sqlite {
 

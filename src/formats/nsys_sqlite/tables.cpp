@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 
 namespace culprit::formats::nsys_sqlite {
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <string>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 
 namespace culprit::perfetto {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 #include "formats/perfetto/clocks.h"
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/sched_slices.h"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 #include "formats/perfetto/writer.h"
 
 namespace culprit::perfetto {

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <tsl/hopscotch_map.h>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 #include "formats/perfetto/chunk.h"
 #include "formats/perfetto/chunk_file.h"
 #include "formats/perfetto/trace.pb.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
 #include "record/environment/facts.h"

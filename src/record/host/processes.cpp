@@ -7,7 +7,7 @@
 #include <array>
 #include <ctime>
 
-#include "core/escape.h"
+#include "core/utf8.h"
 
 namespace culprit::record {
 

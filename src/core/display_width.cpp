@@ -1,0 +1,46 @@
+#include "core/display_width.h"
+
+#include <utf8proc.h>
+
+#include "core/utf8.h"
+
+namespace culprit {
+
+namespace {
+
+std::size_t width_of(const CodePoint& c) {
+  if (!c.valid) return c.length;
+  if (c.value < 0x80) return 1;  // control characters are escaped before they are shown
+  const auto value = static_cast<utf8proc_int32_t>(c.value);
+  if (utf8proc_category(value) == UTF8PROC_CATEGORY_CN) return 1;  // newer than the tables; terminals draw a box
+  return static_cast<std::size_t>(utf8proc_charwidth(value));
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = decode_utf8(text, at);
+    width += width_of(c);
+    at += c.length;
+  }
+  return width;
+}
+
+std::string shorten(std::string_view text, std::size_t width) {
+  if (text.size() <= width || display_width(text) <= width) return std::string(text);
+  constexpr std::string_view kCut = "...";
+  if (width <= kCut.size()) return std::string(kCut.substr(0, width));
+  std::size_t columns = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const CodePoint c = decode_utf8(text, at);
+    columns += width_of(c);
+    if (columns > width - kCut.size()) break;
+    at += c.length;
+  }
+  return std::string(text.substr(0, at)) + std::string(kCut);
+}
+
+}  // namespace culprit

@@ -1,0 +1,18 @@
+// How much room a text takes on a terminal: tables stay straight with names in any script.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace culprit {
+
+/// Columns that `text` takes on a terminal, by utf8proc's tables of Unicode: none for combining marks and control
+/// characters, two for wide characters and emoji; a byte that is no UTF-8 counts as one.
+std::size_t display_width(std::string_view text);
+
+/// `text` cut to at most `width` columns; "..." marks a cut. Never cuts inside a character or before the marks that
+/// combine with it.
+std::string shorten(std::string_view text, std::size_t width);
+
+}  // namespace culprit

@@ -1,0 +1,57 @@
+#include "core/utf8.h"
+
+namespace culprit {
+
+CodePoint decode_utf8(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
+  const unsigned char lead = byte(at);
+  if (lead < 0x80) return {lead, 1, true};
+  std::size_t length = 0;
+  char32_t value = 0;
+  if (lead >= 0xc2 && lead <= 0xdf) {
+    length = 2;
+    value = lead & 0x1fu;
+  } else if (lead >= 0xe0 && lead <= 0xef) {
+    length = 3;
+    value = lead & 0x0fu;
+  } else if (lead >= 0xf0 && lead <= 0xf4) {
+    length = 4;
+    value = lead & 0x07u;
+  } else {
+    return {lead, 1, false};
+  }
+  for (std::size_t k = 1; k < length; ++k) {
+    if (at + k >= text.size()) return {lead, k, false};
+    const unsigned char next = byte(at + k);
+    unsigned char low = 0x80;
+    unsigned char high = 0xbf;
+    if (k == 1) {
+      if (lead == 0xe0) low = 0xa0;
+      if (lead == 0xed) high = 0x9f;
+      if (lead == 0xf0) low = 0x90;
+      if (lead == 0xf4) high = 0x8f;
+    }
+    if (next < low || next > high) return {lead, k, false};
+    value = (value << 6) | (next & 0x3fu);
+  }
+  return {value, length, true};
+}
+
+std::string repair_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  each_code_point(
+      text, [&](char32_t, std::string_view bytes) { out += bytes; },
+      [&](std::string_view) { out += kReplacementCharacter; });
+  return out;
+}
+
+std::string_view utf8_beginning(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80; };
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && continues(end)) --end;
+  return text.substr(0, continues(end) ? most : end);
+}
+
+}  // namespace culprit

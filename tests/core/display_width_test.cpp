@@ -1,0 +1,37 @@
+#include "core/display_width.h"
+
+#include <gtest/gtest.h>
+
+namespace culprit {
+namespace {
+
+TEST(DisplayWidth, WideCharactersCountTwo) {
+  EXPECT_EQ(display_width("abc"), 3u);
+  EXPECT_EQ(display_width("é"), 1u);
+  EXPECT_EQ(display_width("漢字"), 4u);
+  EXPECT_EQ(display_width("🚀"), 2u);
+}
+
+TEST(DisplayWidth, CombiningMarksTakeNoRoom) {
+  EXPECT_EQ(display_width("e\u0301"), 1u);
+  EXPECT_EQ(display_width("\u200b"), 0u);
+}
+
+TEST(DisplayWidth, BytesAndCharactersThatNobodyKnowsTakeOneColumn) {
+  EXPECT_EQ(display_width("\xff\xfe"), 2u);
+  EXPECT_EQ(display_width("\u0378"), 1u);
+}
+
+TEST(Shorten, CutsAtWholeCharacters) {
+  EXPECT_EQ(shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(shorten("abcdefg", 6), "abc...");
+  EXPECT_EQ(shorten("漢字漢字", 6), "漢...");
+  EXPECT_EQ(shorten("漢字漢字", 8), "漢字漢字");
+  EXPECT_EQ(shorten("abcdef", 2), "..");
+  EXPECT_EQ(shorten("abcdef", 0), "");
+  EXPECT_EQ(shorten("abe\u0301defg", 6), "abe\u0301...");
+  EXPECT_EQ(shorten(std::string(200, 'x'), 100), std::string(97, 'x') + "...");
+}
+
+}  // namespace
+}  // namespace culprit
