@@ -10,14 +10,6 @@ namespace culprit {
 
 namespace {
 
-bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c <= 0x9f); }
-
-/// Marks that reorder or break the line they stand in: bidirectional controls, line and paragraph separators.
-bool is_reordering(char32_t c) {
-  return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0x061c ||
-         c == 0x2028 || c == 0x2029;
-}
-
 void append_visible(std::string& out, char32_t c) {
   if (c < 0x80)
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(c));
@@ -36,7 +28,7 @@ std::string make_visible(std::string_view text, std::string_view kept_controls) 
       text,
       [&](char32_t c, std::string_view bytes) {
         const bool kept = c < 0x80 && kept_controls.find(static_cast<char>(c)) != std::string_view::npos;
-        if (!kept && (is_control(c) || is_reordering(c)))
+        if (!kept && is_disruptive(c))
           append_visible(out, c);
         else
           out += bytes;
@@ -69,6 +61,13 @@ bool is_plain_number(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_disruptive(char32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7f && c <= 0x9f);
+  const bool reordering = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f ||
+                          c == 0x061c || c == 0x2028 || c == 0x2029;
+  return control || reordering;
+}
 
 std::string escape_terminal(std::string_view text) { return make_visible(text, {}); }
 
@@ -170,7 +169,7 @@ std::string escape_json(std::string_view text) {
           default:
             break;
         }
-        if (is_control(c) || is_reordering(c) || c == '<' || c == '>' || c == '&')
+        if (is_disruptive(c) || c == '<' || c == '>' || c == '&')
           fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
         else
           out += bytes;

@@ -6,6 +6,10 @@
 
 namespace culprit {
 
+/// Whether a code point does something to the line it stands in besides being seen: control characters (C0, DEL, C1),
+/// bidirectional controls, line and paragraph separators.
+bool is_disruptive(char32_t c);
+
 /// For a terminal: control characters (C0, DEL, C1), bidirectional overrides and invalid UTF-8 become visible escapes
 /// such as \x1b; everything printable stays.
 std::string escape_terminal(std::string_view text);
