@@ -8,31 +8,23 @@
 #include <string>
 
 #include "core/utf8.h"
+#include "formats/perfetto/trace.pb.h"
 
 namespace culprit::perfetto {
 
 namespace {
 
-// Numbers of fields, as in trace.proto.
-constexpr std::uint32_t kPacket = 1;
-namespace packet {
-constexpr std::uint32_t kFtraceEvents = 1, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11, kInternedData = 12,
-                        kSequenceFlags = 13;
-}
-namespace track_event {
-constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kName = 10, kTrack = 11, kDouble = 44;
-constexpr int kSliceBegin = 1, kSliceEnd = 2, kCounter = 4;
-}  // namespace track_event
-namespace interned {
-constexpr std::uint32_t kCategories = 1, kNames = 2, kKeys = 3, kIid = 1, kText = 2;
-}
-namespace annotation {
-constexpr std::uint32_t kName = 1, kInt = 4, kDouble = 5, kString = 6;
-}
-namespace ftrace_field {
-constexpr std::uint32_t kCpu = 1, kEvent = 2, kTimestamp = 1, kPid = 2, kSwitch = 4, kWaking = 20, kExit = 238;
-}
-constexpr std::uint64_t kNeedsState = 2;
+using proto::DebugAnnotation;
+using proto::EventName;
+using proto::FtraceEvent;
+using proto::InternedData;
+using proto::TracePacket;
+using proto::TrackEvent;
+using SwitchEvent = proto::SchedSwitchFtraceEvent;
+using WakingEvent = proto::SchedWakingFtraceEvent;
+using ExitEvent = proto::SchedProcessExitFtraceEvent;
+
+constexpr std::uint32_t kPacket = proto::Trace::kPacketFieldNumber;
 constexpr std::size_t kSliceEndBytes = 48;  ///< upper bound of the packet that ends a slice
 constexpr std::uint32_t kMostCpus = 1 << 14;
 constexpr std::size_t kMostArgumentText = 4 << 10;
@@ -114,14 +106,15 @@ std::uint64_t Chunk::intern(Interned& table, std::uint32_t field, std::string_vi
   std::string repaired;
   text = bounded(text, 4 * most, repaired);
   Bytes entry(text.size() + 4 * kMaxVarint);
-  std::uint8_t* at = put_text(put(entry.data(), interned::kIid, number), interned::kText, text);
+  std::uint8_t* at = put_text(put(entry.data(), EventName::kIidFieldNumber, number), EventName::kNameFieldNumber, text);
   entry.resize(static_cast<std::size_t>(at - entry.data()));
   Bytes data(entry.size() + 2 * kMaxVarint);
   at = put_bytes(data.data(), field, entry.data(), entry.size());
   data.resize(static_cast<std::size_t>(at - data.data()));
   Bytes whole(data.size() + 8 * kMaxVarint);
-  at = put_bytes(whole.data(), packet::kInternedData, data.data(), data.size());
-  at = put(put(at, packet::kSequenceId, kSequence), packet::kSequenceFlags, kNeedsState);
+  at = put_bytes(whole.data(), TracePacket::kInternedDataFieldNumber, data.data(), data.size());
+  at = put(put(at, TracePacket::kTrustedPacketSequenceIdFieldNumber, kSequence), TracePacket::kSequenceFlagsFieldNumber,
+           TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
   const auto size = static_cast<std::size_t>(at - whole.data());
   std::array<std::uint8_t, 2 * kMaxVarint> head{};
   append(main_, head.data(), put_raw(put_raw(head.data(), tag(kPacket, Wire::length)), size));
@@ -133,13 +126,14 @@ std::uint64_t Chunk::intern(Interned& table, std::uint32_t field, std::string_vi
 
 void Chunk::encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::string_view name, std::string_view category,
                          std::span<const Argument> arguments) {
-  const std::uint64_t name_number = name.empty() ? 0 : intern(names_, interned::kNames, name);
-  const std::uint64_t category_number = category.empty() ? 0 : intern(categories_, interned::kCategories, category);
+  const std::uint64_t name_number = name.empty() ? 0 : intern(names_, InternedData::kEventNamesFieldNumber, name);
+  const std::uint64_t category_number =
+      category.empty() ? 0 : intern(categories_, InternedData::kEventCategoriesFieldNumber, category);
   std::array<std::uint8_t, 16 * kMaxVarint> fixed;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
-  std::uint8_t* p = put(fixed.data(), track_event::kType, static_cast<std::uint64_t>(type));
-  p = put(p, track_event::kTrack, track);
-  if (category_number != 0) p = put(p, track_event::kCategory, category_number);
-  if (name_number != 0) p = put(p, track_event::kName, name_number);
+  std::uint8_t* p = put(fixed.data(), TrackEvent::kTypeFieldNumber, static_cast<std::uint64_t>(type));
+  p = put(p, TrackEvent::kTrackUuidFieldNumber, track);
+  if (category_number != 0) p = put(p, TrackEvent::kCategoryIidsFieldNumber, category_number);
+  if (name_number != 0) p = put(p, TrackEvent::kNameIidFieldNumber, name_number);
   const auto fixed_size = static_cast<std::size_t>(p - fixed.data());
   event_.clear();
   const auto annotate = [&](const Argument& argument) {
@@ -148,15 +142,16 @@ void Chunk::encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::strin
     if (const auto* value = std::get_if<std::string_view>(&argument.value))
       text = bounded(*value, kMostArgumentText, store);
     Bytes one(text.size() + 6 * kMaxVarint);
-    std::uint8_t* q = put(one.data(), annotation::kName, intern(keys_, interned::kKeys, argument.key));
+    std::uint8_t* q = put(one.data(), DebugAnnotation::kNameIidFieldNumber,
+                          intern(keys_, InternedData::kDebugAnnotationNamesFieldNumber, argument.key));
     if (const auto* value = std::get_if<std::int64_t>(&argument.value))
-      q = put_signed(q, annotation::kInt, *value);
+      q = put_signed(q, DebugAnnotation::kIntValueFieldNumber, *value);
     else if (const auto* number = std::get_if<double>(&argument.value))
-      q = put_double(q, annotation::kDouble, *number);
+      q = put_double(q, DebugAnnotation::kDoubleValueFieldNumber, *number);
     else
-      q = put_text(q, annotation::kString, text);
+      q = put_text(q, DebugAnnotation::kStringValueFieldNumber, text);
     std::array<std::uint8_t, 2 * kMaxVarint> head{};
-    std::uint8_t* h = put_raw(put_raw(head.data(), tag(track_event::kAnnotation, Wire::length)),
+    std::uint8_t* h = put_raw(put_raw(head.data(), tag(TrackEvent::kDebugAnnotationsFieldNumber, Wire::length)),
                               static_cast<std::size_t>(q - one.data()));
     append(event_, head.data(), h);
     append(event_, one.data(), q);
@@ -166,9 +161,10 @@ void Chunk::encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::strin
     annotate({"arguments left out", static_cast<std::int64_t>(arguments.size() - kMostArguments)});
   const std::size_t inner = fixed_size + event_.size();
   std::array<std::uint8_t, 8 * kMaxVarint> around;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  p = put(around.data(), packet::kTimestamp, static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
-  p = put(put(p, packet::kSequenceId, kSequence), packet::kSequenceFlags, kNeedsState);
-  p = put_raw(put_raw(p, tag(packet::kTrackEvent, Wire::length)), inner);
+  p = put(around.data(), TracePacket::kTimestampFieldNumber, static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
+  p = put(put(p, TracePacket::kTrustedPacketSequenceIdFieldNumber, kSequence), TracePacket::kSequenceFlagsFieldNumber,
+          TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
+  p = put_raw(put_raw(p, tag(TracePacket::kTrackEventFieldNumber, Wire::length)), inner);
   const auto around_size = static_cast<std::size_t>(p - around.data());
   std::array<std::uint8_t, 2 * kMaxVarint> head;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   std::uint8_t* h = put_raw(put_raw(head.data(), tag(kPacket, Wire::length)), around_size + inner);
@@ -190,12 +186,14 @@ void Chunk::event(int type, Ns at, TrackUuid track, std::string_view name, std::
 
 void Chunk::counter(Ns at, TrackUuid track, double value) {
   std::array<std::uint8_t, 8 * kMaxVarint> inner{};
-  std::uint8_t* p = put(inner.data(), track_event::kType, track_event::kCounter);
-  p = put_double(put(p, track_event::kTrack, track), track_event::kDouble, value);
+  std::uint8_t* p = put(inner.data(), TrackEvent::kTypeFieldNumber, TrackEvent::TYPE_COUNTER);
+  p = put_double(put(p, TrackEvent::kTrackUuidFieldNumber, track), TrackEvent::kDoubleCounterValueFieldNumber, value);
   std::array<std::uint8_t, 16 * kMaxVarint> whole{};
-  std::uint8_t* q = put(whole.data(), packet::kTimestamp, static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
-  q = put(put(q, packet::kSequenceId, kSequence), packet::kSequenceFlags, kNeedsState);
-  q = put_bytes(q, packet::kTrackEvent, inner.data(), static_cast<std::size_t>(p - inner.data()));
+  std::uint8_t* q =
+      put(whole.data(), TracePacket::kTimestampFieldNumber, static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
+  q = put(put(q, TracePacket::kTrustedPacketSequenceIdFieldNumber, kSequence), TracePacket::kSequenceFlagsFieldNumber,
+          TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
+  q = put_bytes(q, TracePacket::kTrackEventFieldNumber, inner.data(), static_cast<std::size_t>(p - inner.data()));
   std::array<std::uint8_t, 2 * kMaxVarint> head{};
   std::uint8_t* h =
       put_raw(put_raw(head.data(), tag(kPacket, Wire::length)), static_cast<std::size_t>(q - whole.data()));
@@ -208,7 +206,7 @@ void Chunk::counter(Ns at, TrackUuid track, double value) {
 void Chunk::slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
                   std::span<const Argument> arguments) {
   const std::size_t before = slice_bytes_.size();
-  encode_event(slice_bytes_, track_event::kSliceBegin, begin, track, name, category, arguments);
+  encode_event(slice_bytes_, TrackEvent::TYPE_SLICE_BEGIN, begin, track, name, category, arguments);
   const std::size_t size = slice_bytes_.size() - before;
   slices_.push_back(
       {begin, std::max(begin, end), track, static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(size)});
@@ -226,12 +224,13 @@ void Chunk::ftrace(std::uint32_t cpu_number, std::uint64_t at, std::int32_t pid,
                    const std::uint8_t* begin, const std::uint8_t* end) {
   const auto inner = static_cast<std::size_t>(end - begin);
   std::array<std::uint8_t, 6 * kMaxVarint> event;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::uint8_t* p = put(event.data(), ftrace_field::kTimestamp, at);
-  p = put(p, ftrace_field::kPid, static_cast<std::uint32_t>(pid));
+  std::uint8_t* p = put(event.data(), FtraceEvent::kTimestampFieldNumber, at);
+  p = put(p, FtraceEvent::kPidFieldNumber, static_cast<std::uint32_t>(pid));
   p = put_raw(put_raw(p, tag(field, Wire::length)), inner);
   const auto event_size = static_cast<std::size_t>(p - event.data());
   std::array<std::uint8_t, 2 * kMaxVarint> head;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::uint8_t* h = put_raw(put_raw(head.data(), tag(ftrace_field::kEvent, Wire::length)), event_size + inner);
+  std::uint8_t* h =
+      put_raw(put_raw(head.data(), tag(proto::FtraceEventBundle::kEventFieldNumber, Wire::length)), event_size + inner);
   const auto head_size = static_cast<std::size_t>(h - head.data());
   Bytes& to = cpu(cpu_number);
   const std::size_t before = to.size();
@@ -246,33 +245,33 @@ void Chunk::sched_switch(const SchedSwitch& event, Ns boot_offset) {
   std::string prev_store;
   std::string next_store;
   std::array<std::uint8_t, 2 * 64 + 12 * kMaxVarint> inner;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::uint8_t* p = put_text(inner.data(), 1, comm(event.prev_name, prev_store));
-  p = put_signed(p, 2, event.prev_tid);
-  p = put_signed(p, 3, event.prev_priority);
-  p = put(p, 4, one_state(event.prev_state));
-  p = put_text(p, 5, comm(event.next_name, next_store));
-  p = put_signed(p, 6, event.next_tid);
-  p = put_signed(p, 7, event.next_priority);
+  std::uint8_t* p = put_text(inner.data(), SwitchEvent::kPrevCommFieldNumber, comm(event.prev_name, prev_store));
+  p = put_signed(p, SwitchEvent::kPrevPidFieldNumber, event.prev_tid);
+  p = put_signed(p, SwitchEvent::kPrevPrioFieldNumber, event.prev_priority);
+  p = put(p, SwitchEvent::kPrevStateFieldNumber, one_state(event.prev_state));
+  p = put_text(p, SwitchEvent::kNextCommFieldNumber, comm(event.next_name, next_store));
+  p = put_signed(p, SwitchEvent::kNextPidFieldNumber, event.next_tid);
+  p = put_signed(p, SwitchEvent::kNextPrioFieldNumber, event.next_priority);
   ftrace(event.cpu, static_cast<std::uint64_t>(std::max<Ns>(event.at + boot_offset, 0)), event.prev_tid,
-         ftrace_field::kSwitch, inner.data(), p);
+         FtraceEvent::kSchedSwitchFieldNumber, inner.data(), p);
 }
 
 void Chunk::sched_waking(const SchedWaking& event, Ns boot_offset) {
   std::string store;
   std::array<std::uint8_t, 64 + 10 * kMaxVarint> inner;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::uint8_t* p = put_text(inner.data(), 1, comm(event.name, store));
-  p = put_signed(p, 2, event.tid);
-  p = put_signed(p, 3, event.priority);
-  p = put(p, 4, 1);
-  p = put(p, 5, event.target_cpu);
+  std::uint8_t* p = put_text(inner.data(), WakingEvent::kCommFieldNumber, comm(event.name, store));
+  p = put_signed(p, WakingEvent::kPidFieldNumber, event.tid);
+  p = put_signed(p, WakingEvent::kPrioFieldNumber, event.priority);
+  p = put(p, WakingEvent::kSuccessFieldNumber, 1);
+  p = put(p, WakingEvent::kTargetCpuFieldNumber, event.target_cpu);
   ftrace(event.cpu, static_cast<std::uint64_t>(std::max<Ns>(event.at + boot_offset, 0)), event.waker_tid,
-         ftrace_field::kWaking, inner.data(), p);
+         FtraceEvent::kSchedWakingFieldNumber, inner.data(), p);
 }
 
 void Chunk::process_exit(Ns at_boot, std::int32_t tid) {
   std::array<std::uint8_t, 4 * kMaxVarint> inner{};
-  ftrace(0, static_cast<std::uint64_t>(std::max<Ns>(at_boot, 0)), tid, ftrace_field::kExit, inner.data(),
-         put_signed(inner.data(), 2, tid));
+  ftrace(0, static_cast<std::uint64_t>(std::max<Ns>(at_boot, 0)), tid, FtraceEvent::kSchedProcessExitFieldNumber,
+         inner.data(), put_signed(inner.data(), ExitEvent::kPidFieldNumber, tid));
 }
 
 std::span<const std::uint8_t> Chunk::finish() {
@@ -289,17 +288,17 @@ std::span<const std::uint8_t> Chunk::finish() {
     const Pending& slice = slices_[i];
     const auto begin = slice_bytes_.begin() + slice.offset;
     main_.insert(main_.end(), begin, begin + slice.size);
-    encode_event(main_, track_event::kSliceEnd, slice.end, slice.track, {}, {}, {});
+    encode_event(main_, TrackEvent::TYPE_SLICE_END, slice.end, slice.track, {}, {}, {});
   }
   for (std::uint32_t number = 0; number < cpus_.size(); ++number) {
     Bytes& events = cpus_[number];
     if (events.empty()) continue;
     std::array<std::uint8_t, 2 * kMaxVarint> cpu_field{};
-    const std::uint8_t* cpu_end = put(cpu_field.data(), ftrace_field::kCpu, number);
+    const std::uint8_t* cpu_end = put(cpu_field.data(), proto::FtraceEventBundle::kCpuFieldNumber, number);
     const auto cpu_size = static_cast<std::size_t>(cpu_end - cpu_field.data());
     std::array<std::uint8_t, 8 * kMaxVarint> around{};
-    std::uint8_t* p = put(around.data(), packet::kSequenceId, kSequence);
-    p = put_raw(put_raw(p, tag(packet::kFtraceEvents, Wire::length)), cpu_size + events.size());
+    std::uint8_t* p = put(around.data(), TracePacket::kTrustedPacketSequenceIdFieldNumber, kSequence);
+    p = put_raw(put_raw(p, tag(TracePacket::kFtraceEventsFieldNumber, Wire::length)), cpu_size + events.size());
     const auto around_size = static_cast<std::size_t>(p - around.data());
     std::array<std::uint8_t, 2 * kMaxVarint> head{};
     const std::uint8_t* h =

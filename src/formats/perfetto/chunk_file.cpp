@@ -15,14 +15,15 @@
 #include <fmt/format.h>
 
 #include "formats/perfetto/encode.h"
+#include "formats/perfetto/trace.pb.h"
 
 namespace culprit::perfetto {
 
 namespace {
 
-constexpr std::uint32_t kPacketField = 1;
-constexpr std::uint32_t kCompressedField = 50;
-constexpr std::uint32_t kSequenceField = 10;
+constexpr std::uint32_t kPacketField = proto::Trace::kPacketFieldNumber;
+constexpr std::uint32_t kCompressedField = proto::TracePacket::kCompressedPacketsFieldNumber;
+constexpr std::uint32_t kSequenceField = proto::TracePacket::kTrustedPacketSequenceIdFieldNumber;
 constexpr std::size_t kHead = 32;               ///< room for the fields before and behind the deflated bytes
 constexpr std::size_t kMostPacket = 512 << 10;  ///< what readers take
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "formats/perfetto/trace.pb.h"
 #include "trace/builder.h"
 
 namespace culprit::perfetto {
 
 namespace {
 
+constexpr std::uint32_t kMostOwnClock = 128;  ///< above the clocks that belong to one sequence
 constexpr std::size_t kMostClocks = 1 << 16;
 constexpr std::size_t kMostPoints = 1 << 16;  ///< per clock: days of snapshots
 
@@ -20,8 +22,10 @@ std::optional<Ns> nanoseconds(std::uint64_t at, std::uint64_t unit_ns) {
 
 }  // namespace
 
+Clocks::Clocks() : primary_(proto::BUILTIN_CLOCK_BOOTTIME) {}
+
 Clocks::Key Clocks::key(std::uint32_t sequence, std::uint32_t clock) {
-  const bool own = clock >= 64 && clock < 128;
+  const bool own = clock > proto::BUILTIN_CLOCK_MAX_ID && clock < kMostOwnClock;
   return (own ? static_cast<Key>(sequence) << 32 : 0) | clock;
 }
 
@@ -37,7 +41,7 @@ std::optional<Ns> Clocks::at_point(const Clock& clock, Ns at) const {
 void Clocks::snapshot(std::uint32_t sequence, const std::vector<ClockReading>& readings,
                       std::optional<std::uint32_t> primary) {
   if (!primary_known_) {
-    primary_ = primary.value_or(kBoottime);
+    primary_ = primary.value_or(proto::BUILTIN_CLOCK_BOOTTIME);
     primary_known_ = true;
   }
   // The moment on the trace's clock: read directly, or through a clock that is related to it already.
@@ -64,7 +68,7 @@ void Clocks::snapshot(std::uint32_t sequence, const std::vector<ClockReading>& r
       it->to = *moment;
     else if (clock.points.size() < kMostPoints)
       clock.points.insert(it, {*at, *moment});
-    if (reading.clock == kRealtime && !realtime_of_zero_) realtime_of_zero_ = *at - *moment;
+    if (reading.clock == proto::BUILTIN_CLOCK_REALTIME && !realtime_of_zero_) realtime_of_zero_ = *at - *moment;
   }
 }
 
@@ -73,7 +77,7 @@ std::optional<Ns> Clocks::convert(std::uint32_t sequence, std::uint32_t clock, s
   const auto it = clocks_.find(key(sequence, clock));
   if (it == clocks_.end()) {
     // Without any snapshot all builtin clocks are taken for the trace's.
-    if (clocks_.empty() && clock < 64) return nanoseconds(at, 1);
+    if (clocks_.empty() && clock <= proto::BUILTIN_CLOCK_MAX_ID) return nanoseconds(at, 1);
     return clock == primary_ ? nanoseconds(at, 1) : std::nullopt;
   }
   Clock& known = it->second;

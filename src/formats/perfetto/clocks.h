@@ -12,8 +12,6 @@
 
 namespace culprit::perfetto {
 
-inline constexpr std::uint32_t kRealtime = 1, kMonotonicRaw = 5, kBoottime = 6;
-
 struct ClockReading {
   std::uint32_t clock = 0;
   std::uint64_t at = 0;
@@ -23,6 +21,7 @@ struct ClockReading {
 
 class Clocks {
  public:
+  Clocks();
   /// A snapshot: what all these clocks showed at one moment. Clocks 64 to 127 belong to `sequence`.
   void snapshot(std::uint32_t sequence, const std::vector<ClockReading>& readings,
                 std::optional<std::uint32_t> primary);
@@ -48,7 +47,7 @@ class Clocks {
   std::optional<Ns> at_point(const Clock& clock, Ns at) const;
 
   std::map<Key, Clock> clocks_;
-  std::uint32_t primary_ = kBoottime;
+  std::uint32_t primary_;
   bool primary_known_ = false;
   std::optional<Ns> realtime_of_zero_;
 };

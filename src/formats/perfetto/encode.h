@@ -17,7 +17,7 @@ using Bytes = std::vector<std::uint8_t>;
 /// Longest encoding of a number.
 inline constexpr std::size_t kMaxVarint = 10;
 
-enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, length = 2 };
+enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, length = 2, fixed32 = 5 };
 constexpr std::uint32_t tag(std::uint32_t field, Wire wire) { return field << 3 | static_cast<std::uint32_t>(wire); }
 
 inline std::uint8_t* put_raw(std::uint8_t* at, std::uint64_t value) {

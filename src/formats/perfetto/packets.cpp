@@ -1,7 +1,5 @@
 #include "formats/perfetto/packets.h"
 
-#include "formats/perfetto/reader.h"
-
 #include <isa-l.h>
 
 #include <algorithm>
@@ -12,13 +10,18 @@
 
 #include <fmt/format.h>
 
+#include "formats/perfetto/reader.h"
+#include "formats/perfetto/trace.pb.h"
+
 namespace culprit::perfetto {
 
 namespace {
 
-constexpr std::uint32_t kPacketField = 1;
-constexpr std::uint32_t kCompressedField = 50;
-constexpr std::uint8_t kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
+constexpr std::uint32_t kCompressed = proto::TracePacket::kCompressedPacketsFieldNumber;
+constexpr std::uint64_t kPacketTag = tag(proto::Trace::kPacketFieldNumber, Wire::length);
+constexpr std::uint64_t kMostFieldNumber = 0x1fffffff;  ///< of any message
+constexpr std::uint64_t kMostPacketField = 2000;        ///< of a TracePacket, with room for years to come
+constexpr std::uint64_t kMostUsualField = 130;          ///< of one that a trace begins with
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 /// Real traces inflate 4 to 40 times.
 constexpr std::uint64_t kMostRatio = 256;
@@ -91,23 +94,23 @@ class Reader {
     Packet at = rest;
     std::uint64_t key = 0;
     if (!take_varint(at, key)) return at.size() >= 10 ? Step::damaged : Step::more;
-    const auto wire = static_cast<std::uint8_t>(key & 7U);
+    const auto wire = static_cast<Wire>(key & 7U);
     std::uint64_t size = 0;
-    if (wire == kVarint) {
+    if (wire == Wire::varint) {
       if (!take_varint(at, size)) return at.size() >= 10 ? Step::damaged : Step::more;
       rest = at;
       return Step::taken;
     }
-    if (wire == kFixed64 || wire == kFixed32) {
-      size = wire == kFixed64 ? 8 : 4;
+    if (wire == Wire::fixed64 || wire == Wire::fixed32) {
+      size = wire == Wire::fixed64 ? 8 : 4;
       if (at.size() < size) return Step::more;
       rest = at.subspan(size);
       return Step::taken;
     }
-    if (wire != kLength || key >> 3 == 0 || key >> 3 > 0x1fffffff) return Step::damaged;
+    if (wire != Wire::length || key >> 3 == 0 || key >> 3 > kMostFieldNumber) return Step::damaged;
     if (!take_varint(at, size)) return at.size() >= 10 ? Step::damaged : Step::more;
-    if (key >> 3 != kPacketField || size > kMostPacket) {
-      if (key >> 3 == kPacketField) lose(LossReason::event_too_large);
+    if (key != kPacketTag || size > kMostPacket) {
+      if (key == kPacketTag) lose(LossReason::event_too_large);
       skip_ = size;
       rest = at;
       return Step::taken;
@@ -124,7 +127,7 @@ class Reader {
     Packet deflated;
     bool is_deflated = false;
     while (fields.next(field))
-      if (field.number == kCompressedField && field.wire == kLength) {
+      if (field.number == kCompressed && field.wire == Wire::length) {
         deflated = field.bytes;
         is_deflated = true;
       }
@@ -148,9 +151,7 @@ class Reader {
     while (!rest.empty()) {
       std::uint64_t key = 0;
       std::uint64_t size = 0;
-      if (!take_varint(rest, key) || key != (kPacketField << 3 | kLength) || !take_varint(rest, size) ||
-          size > rest.size())
-        return;
+      if (!take_varint(rest, key) || key != kPacketTag || !take_varint(rest, size) || size > rest.size()) return;
       packet(rest.first(size), false);
       rest = rest.subspan(size);
     }
@@ -202,25 +203,25 @@ bool Fields::next(Field& field) {
   if (rest_.empty() || bad_) return false;
   std::uint64_t key = 0;
   bad_ = true;
-  if (!take_varint(rest_, key) || key >> 3 == 0 || key >> 3 > 0x1fffffff) return false;
+  if (!take_varint(rest_, key) || key >> 3 == 0 || key >> 3 > kMostFieldNumber) return false;
   field.number = static_cast<std::uint32_t>(key >> 3);
-  field.wire = static_cast<std::uint8_t>(key & 7U);
+  field.wire = static_cast<Wire>(key & 7U);
   field.bytes = {};
   std::uint64_t size = 0;
   switch (field.wire) {
-    case kVarint:
+    case Wire::varint:
       if (!take_varint(rest_, field.value)) return false;
       break;
-    case kFixed64:
-    case kFixed32:
-      size = field.wire == kFixed64 ? 8 : 4;
+    case Wire::fixed64:
+    case Wire::fixed32:
+      size = field.wire == Wire::fixed64 ? 8 : 4;
       if (rest_.size() < size) return false;
       field.value = 0;
       static_assert(std::endian::native == std::endian::little);
       std::memcpy(&field.value, rest_.data(), size);
       rest_ = rest_.subspan(size);
       break;
-    case kLength:
+    case Wire::length:
       if (!take_varint(rest_, size) || size > rest_.size()) return false;
       field.bytes = rest_.first(size);
       rest_ = rest_.subspan(size);
@@ -251,23 +252,24 @@ bool looks_like(std::string_view start) {
   while (!rest.empty() && packets < 8) {
     std::uint64_t key = 0;
     std::uint64_t size = 0;
-    if (!take_varint(rest, key) || key != (kPacketField << 3 | kLength)) return false;
+    if (!take_varint(rest, key) || key != kPacketTag) return false;
     if (!take_varint(rest, size)) break;
     if (size > kMostPacket) return false;
     const bool cut = size > rest.size();
     Fields fields(cut ? rest : rest.first(size));
     Field field;
     while (fields.next(field)) {
-      if (field.number > 2000) return false;
+      if (field.number > kMostPacketField) return false;
       known = true;
     }
     if (cut) {
       // The last field of what can be seen may be cut, but its number must be one of a packet.
       std::uint64_t first = 0;
       Packet at = rest;
-      if (!take_varint(at, first) || first >> 3 == 0 || first >> 3 > 2000 || (first & 7U) == 3 || (first & 7U) == 4)
-        return false;
-      return known || packets > 0 || first == (kCompressedField << 3 | kLength) || first >> 3 < 130;
+      if (!take_varint(at, first) || first >> 3 == 0 || first >> 3 > kMostPacketField) return false;
+      const auto wire = static_cast<Wire>(first & 7U);
+      if (wire != Wire::varint && wire != Wire::fixed64 && wire != Wire::length && wire != Wire::fixed32) return false;
+      return known || packets > 0 || first >> 3 <= kMostUsualField;
     }
     if (!fields.whole()) return false;
     rest = rest.subspan(size);

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "formats/io/input.h"
+#include "formats/perfetto/encode.h"
 #include "trace/loss.h"
 
 namespace culprit::perfetto {
@@ -22,7 +23,7 @@ inline constexpr std::size_t kMostPacket = std::size_t{16} << 20;
 /// One field of a message. `number` is 0 when the bytes are no field.
 struct Field {
   std::uint32_t number = 0;
-  std::uint8_t wire = 0;
+  Wire wire = Wire::varint;
   std::uint64_t value = 0;  ///< varint, fixed32, fixed64
   Packet bytes;             ///< length-delimited
 };

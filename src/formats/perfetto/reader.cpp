@@ -23,9 +23,12 @@ namespace {
 
 constexpr std::size_t kMostSequences = std::size_t{1} << 16;
 constexpr std::size_t kMostFacts = std::size_t{1} << 16;
-constexpr std::uint32_t kStateCleared = 1;
-constexpr std::uint32_t kNeedsState = 2;
-constexpr std::int32_t kFtraceMonotonicRaw = 4;
+constexpr std::uint64_t kMostCpus = 1 << 20;
+// Clocks of ftrace that have no number in the format: outside of what files use. No snapshot ever names the second.
+constexpr std::uint32_t kFtraceGlobal = 0xffff'ff00;
+constexpr std::uint32_t kUnrelatedClock = 0xffff'ff01;
+
+using Numbers = proto::TracePacket;
 
 template <class Message>
 bool parse(Message& message, Packet bytes) {
@@ -48,66 +51,52 @@ struct Envelope {
   bool has_defaults = false;
 };
 
-/// Numbers of the payloads that are read, as in trace.proto.
-enum Payload : std::uint32_t {
-  kFtraceEvents = 1,
-  kProcessTree = 2,
-  kChromeEvents = 5,
-  kClockSnapshot = 6,
-  kTrackEvent = 11,
-  kProcessDescriptor = 43,
-  kThreadDescriptor = 44,
-  kSystemInfo = 45,
-  kTrackDescriptor = 60,
-  kTraceAttributes = 126,
-};
-
 bool open_packet(Packet bytes, Envelope& envelope) {
   Fields fields(bytes);
   Field field;
   while (fields.next(field)) {
     switch (field.number) {
-      case 8:
+      case Numbers::kTimestampFieldNumber:
         envelope.timestamp = field.value;
         envelope.has_timestamp = true;
         break;
-      case 10:
+      case Numbers::kTrustedPacketSequenceIdFieldNumber:
         envelope.sequence = static_cast<std::uint32_t>(field.value);
         break;
-      case 12:
+      case Numbers::kInternedDataFieldNumber:
         envelope.interned = field.bytes;
-        envelope.has_interned = field.wire == 2;
+        envelope.has_interned = field.wire == Wire::length;
         break;
-      case 13:
+      case Numbers::kSequenceFlagsFieldNumber:
         envelope.flags |= static_cast<std::uint32_t>(field.value);
         break;
-      case 41:
-        if (field.value != 0) envelope.flags |= kStateCleared;
+      case Numbers::kIncrementalStateClearedFieldNumber:
+        if (field.value != 0) envelope.flags |= Numbers::SEQ_INCREMENTAL_STATE_CLEARED;
         break;
-      case 42:
+      case Numbers::kPreviousPacketDroppedFieldNumber:
         envelope.dropped = field.value != 0;
         break;
-      case 58:
+      case Numbers::kTimestampClockIdFieldNumber:
         envelope.clock = static_cast<std::uint32_t>(field.value);
         break;
-      case 59:
+      case Numbers::kTracePacketDefaultsFieldNumber:
         envelope.defaults = field.bytes;
-        envelope.has_defaults = field.wire == 2;
+        envelope.has_defaults = field.wire == Wire::length;
         break;
-      case 87:
+      case Numbers::kFirstPacketOnSequenceFieldNumber:
         envelope.first = field.value != 0;
         break;
-      case kFtraceEvents:
-      case kProcessTree:
-      case kChromeEvents:
-      case kClockSnapshot:
-      case kTrackEvent:
-      case kProcessDescriptor:
-      case kThreadDescriptor:
-      case kSystemInfo:
-      case kTrackDescriptor:
-      case kTraceAttributes:
-        if (field.wire == 2) envelope.payload = field;
+      case Numbers::kFtraceEventsFieldNumber:
+      case Numbers::kProcessTreeFieldNumber:
+      case Numbers::kChromeEventsFieldNumber:
+      case Numbers::kClockSnapshotFieldNumber:
+      case Numbers::kTrackEventFieldNumber:
+      case Numbers::kProcessDescriptorFieldNumber:
+      case Numbers::kThreadDescriptorFieldNumber:
+      case Numbers::kSystemInfoFieldNumber:
+      case Numbers::kTrackDescriptorFieldNumber:
+      case Numbers::kTraceAttributesFieldNumber:
+        if (field.wire == Wire::length) envelope.payload = field;
         break;
       default:
         break;
@@ -129,8 +118,9 @@ class Reader {
       sequence.valid = false;
     }
     sequence.seen = true;
-    if ((envelope.flags & kStateCleared) != 0) sequence.clear_state();
-    if ((envelope.flags & kNeedsState) != 0 && !sequence.valid) return builder_.losses().add(LossReason::packets_lost);
+    if ((envelope.flags & Numbers::SEQ_INCREMENTAL_STATE_CLEARED) != 0) sequence.clear_state();
+    if ((envelope.flags & Numbers::SEQ_NEEDS_INCREMENTAL_STATE) != 0 && !sequence.valid)
+      return builder_.losses().add(LossReason::packets_lost);
     if (envelope.has_interned && parsed(interned_, envelope.interned)) tracks_.intern(sequence, interned_);
     if (envelope.has_defaults && parsed(defaults_, envelope.defaults)) set_defaults(sequence);
     payload(envelope, sequence);
@@ -200,37 +190,37 @@ class Reader {
   void payload(const Envelope& envelope, Sequence& sequence) {
     const Packet bytes = envelope.payload.bytes;
     switch (envelope.payload.number) {
-      case kTrackEvent:
+      case Numbers::kTrackEventFieldNumber:
         if (parsed(event_, bytes)) track_event(envelope, sequence);
         break;
-      case kFtraceEvents:
+      case Numbers::kFtraceEventsFieldNumber:
         ftrace(bytes);
         break;
-      case kClockSnapshot:
+      case Numbers::kClockSnapshotFieldNumber:
         if (parsed(snapshot_, bytes)) clock_snapshot(envelope.sequence);
         break;
-      case kTrackDescriptor:
+      case Numbers::kTrackDescriptorFieldNumber:
         if (parsed(track_, bytes)) tracks_.describe(track_);
         break;
-      case kProcessTree:
+      case Numbers::kProcessTreeFieldNumber:
         if (parsed(tree_, bytes)) process_tree();
         break;
-      case kProcessDescriptor:
+      case Numbers::kProcessDescriptorFieldNumber:
         if (parsed(process_, bytes)) tracks_.name_process(process_.pid(), process_.process_name());
         break;
-      case kThreadDescriptor:
+      case Numbers::kThreadDescriptorFieldNumber:
         if (parsed(thread_, bytes)) {
           sequence.default_track = tracks_.describe_thread(thread_);
           sequence.has_default_track = true;
         }
         break;
-      case kSystemInfo:
+      case Numbers::kSystemInfoFieldNumber:
         if (parsed(system_, bytes)) system_info();
         break;
-      case kChromeEvents:
+      case Numbers::kChromeEventsFieldNumber:
         if (parsed(chrome_, bytes)) chrome_metadata();
         break;
-      case kTraceAttributes:
+      case Numbers::kTraceAttributesFieldNumber:
         if (parsed(attributes_, bytes)) trace_attributes();
         break;
       default:
@@ -302,22 +292,59 @@ class Reader {
 
   // ---- scheduling
 
+  static std::uint32_t clock_of_ftrace(std::uint64_t number) {
+    switch (number) {
+      case proto::FTRACE_CLOCK_UNSPECIFIED:
+        return proto::BUILTIN_CLOCK_BOOTTIME;
+      case proto::FTRACE_CLOCK_MONO_RAW:
+        return proto::BUILTIN_CLOCK_MONOTONIC_RAW;
+      case proto::FTRACE_CLOCK_GLOBAL:
+        return kFtraceGlobal;
+      default:
+        return kUnrelatedClock;
+    }
+  }
+
   void ftrace(Packet bundle) {
+    using Bundle = proto::FtraceEventBundle;
     std::int32_t cpu = 0;
-    std::uint32_t clock = kBoottime;
+    std::uint32_t clock = proto::BUILTIN_CLOCK_BOOTTIME;
+    std::optional<std::uint64_t> on_ftrace_clock;
+    std::optional<std::uint64_t> on_boottime;
     Packet compact;
     // The processor stands before the events in every writer's files, but it need not.
     Fields head(bundle);
     Field field;
     while (head.next(field)) {
-      if (field.number == 1) cpu = static_cast<std::int32_t>(std::min<std::uint64_t>(field.value, 1 << 20));
-      if (field.number == 3 && field.value != 0) builder_.losses().add(LossReason::packets_lost);
-      if (field.number == 4 && field.wire == 2) compact = field.bytes;
-      if (field.number == 6 && field.value == kFtraceMonotonicRaw) clock = kMonotonicRaw;
+      switch (field.number) {
+        case Bundle::kCpuFieldNumber:
+          cpu = static_cast<std::int32_t>(std::min<std::uint64_t>(field.value, kMostCpus));
+          break;
+        case Bundle::kLostEventsFieldNumber:
+          if (field.value != 0) builder_.losses().add(LossReason::packets_lost);
+          break;
+        case Bundle::kCompactSchedFieldNumber:
+          if (field.wire == Wire::length) compact = field.bytes;
+          break;
+        case Bundle::kFtraceClockFieldNumber:
+          clock = clock_of_ftrace(field.value);
+          break;
+        case Bundle::kFtraceTimestampFieldNumber:
+          on_ftrace_clock = field.value;
+          break;
+        case Bundle::kBootTimestampFieldNumber:
+          on_boottime = field.value;
+          break;
+        default:
+          break;
+      }
     }
+    if (clock == kFtraceGlobal && on_ftrace_clock && on_boottime)
+      clocks_.snapshot(0, {{proto::BUILTIN_CLOCK_BOOTTIME, *on_boottime}, {kFtraceGlobal, *on_ftrace_clock}}, {});
     Fields fields(bundle);
     while (fields.next(field))
-      if (field.number == 2 && field.wire == 2) ftrace_event(field.bytes, cpu, clock);
+      if (field.number == Bundle::kEventFieldNumber && field.wire == Wire::length)
+        ftrace_event(field.bytes, cpu, clock);
     if (!compact.empty() && parsed(compact_, compact)) compact_sched(cpu, clock);
   }
 
@@ -334,9 +361,12 @@ class Reader {
     Fields fields(bytes);
     Field field;
     bool wanted = false;
-    while (fields.next(field))
-      wanted = wanted || field.number == 4 || field.number == 17 || field.number == 20 || field.number == 114 ||
-               field.number == 238;
+    while (fields.next(field)) {
+      using Event = proto::FtraceEvent;
+      wanted = wanted || field.number == Event::kSchedSwitchFieldNumber ||
+               field.number == Event::kSchedWakeupFieldNumber || field.number == Event::kSchedWakingFieldNumber ||
+               field.number == Event::kSchedWakeupNewFieldNumber || field.number == Event::kSchedProcessExitFieldNumber;
+    }
     if (!fields.whole()) return builder_.losses().add(LossReason::event_malformed);
     if (!wanted || !parsed(ftrace_, bytes)) return;
     const auto at = ftrace_time(ftrace_.timestamp(), clock);

@@ -51,7 +51,15 @@ std::string_view unit_text(const proto::CounterDescriptor& counter) {
     case proto::CounterDescriptor::UNIT_UNSPECIFIED:
       break;
   }
-  return counter.type() == 1 ? "ns" : counter.type() == 2 ? "count" : "";
+  switch (counter.type()) {
+    case proto::CounterDescriptor::COUNTER_THREAD_TIME_NS:
+      return "ns";
+    case proto::CounterDescriptor::COUNTER_THREAD_INSTRUCTION_COUNT:
+      return "count";
+    case proto::CounterDescriptor::COUNTER_UNSPECIFIED:
+      break;
+  }
+  return {};
 }
 
 template <class Map, class Entries, class Text>
@@ -156,8 +164,10 @@ void TrackEvents::describe(const proto::TrackDescriptor& descriptor) {
     info.incremental = counter.is_incremental();
     info.multiplier = counter.has_unit_multiplier() ? counter.unit_multiplier() : 1;
     info.unit = builder_.intern(repair_utf8(unit_text(counter)));
-    if (info.name == 0 && counter.type() == 1) info.name = builder_.intern("thread time");
-    if (info.name == 0 && counter.type() == 2) info.name = builder_.intern("thread instructions");
+    if (info.name == 0 && counter.type() == proto::CounterDescriptor::COUNTER_THREAD_TIME_NS)
+      info.name = builder_.intern("thread time");
+    if (info.name == 0 && counter.type() == proto::CounterDescriptor::COUNTER_THREAD_INSTRUCTION_COUNT)
+      info.name = builder_.intern("thread instructions");
   }
 }
 

@@ -23,11 +23,6 @@ namespace culprit::perfetto {
 
 namespace {
 
-constexpr std::uint32_t kClockRealtime = 1;
-constexpr std::uint32_t kClockMonotonic = 3;
-constexpr std::uint32_t kClockBoottime = 6;
-constexpr std::uint32_t kStateCleared = 1;
-constexpr std::uint32_t kNeedsState = 2;
 constexpr std::size_t kMostChunk = std::size_t{320} << 10;
 constexpr std::size_t kLeastChunk = std::size_t{4} << 10;
 constexpr std::size_t kMostMetadata = 4096;  ///< keys that are kept to be written again at the end
@@ -151,8 +146,8 @@ struct Writer::State {
   void begin_chunk() {
     proto::TracePacket packet;
     packet.set_trusted_packet_sequence_id(kSequence);
-    packet.set_sequence_flags(kStateCleared);
-    packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(kClockMonotonic);
+    packet.set_sequence_flags(proto::TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
+    packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(proto::BUILTIN_CLOCK_MONOTONIC);
     if (chunk_number == 1) packet.set_first_packet_on_sequence(true);
     chunk.add(packet);
     proto::TracePacket clocks;
@@ -197,15 +192,15 @@ struct Writer::State {
     }
     packet.set_trusted_packet_sequence_id(kSequence);
     proto::ClockSnapshot& snapshot = *packet.mutable_clock_snapshot();
-    snapshot.set_primary_trace_clock(kClockMonotonic);
+    snapshot.set_primary_trace_clock(proto::BUILTIN_CLOCK_MONOTONIC);
     const auto add = [&](std::uint32_t id, Ns at) {
       proto::ClockSnapshot::Clock& clock = *snapshot.add_clocks();
       clock.set_clock_id(id);
       clock.set_timestamp(static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
     };
-    add(kClockMonotonic, now.monotonic);
-    add(kClockBoottime, now.boottime);
-    if (now.realtime > 0) add(kClockRealtime, now.realtime);
+    add(proto::BUILTIN_CLOCK_MONOTONIC, now.monotonic);
+    add(proto::BUILTIN_CLOCK_BOOTTIME, now.boottime);
+    if (now.realtime > 0) add(proto::BUILTIN_CLOCK_REALTIME, now.realtime);
   }
 
   std::uint64_t generation(std::int64_t pid) const {
@@ -229,7 +224,7 @@ struct Writer::State {
     Track& made = it.value();
     if (added) {
       made.descriptor.set_trusted_packet_sequence_id(kSequence);
-      made.descriptor.set_sequence_flags(kNeedsState);
+      made.descriptor.set_sequence_flags(proto::TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
       made.descriptor.mutable_track_descriptor()->set_uuid(uuid);
     }
     return {&made, added};

@@ -322,6 +322,25 @@ TEST(PerfettoReader, CompactSchedulingAndWakeups) {
   EXPECT_EQ(sched_time(trace, 10, "runq"), 10);
 }
 
+TEST(PerfettoReader, TimesOfOtherFtraceClocksAreRelated) {
+  const TempDir dir;
+  const std::string head = R"(
+    packet { clock_snapshot { clocks { clock_id: 6 timestamp: 5000 } clocks { clock_id: 5 timestamp: 1000 } } }
+    packet { process_tree { processes { pid: 1 cmdline: "a" } threads { tid: 2 tgid: 1 } } }
+    packet { ftrace_events { cpu: 0 )";
+  const std::string events = R"( event { timestamp: 100 sched_switch { prev_pid: 0 next_pid: 2 } }
+                                 event { timestamp: 150 sched_switch { prev_pid: 2 prev_state: 1 next_pid: 0 } } } })";
+  const auto begin = [&](const std::string& clock) -> Ns {
+    const Trace trace = read_bytes(dir, encode(dir, head + clock + events));
+    return trace.slices.empty() ? -static_cast<Ns>(trace.losses[LossReason::time_invalid]) : trace.slices[0].begin;
+  };
+  EXPECT_EQ(begin(""), 100);
+  EXPECT_EQ(begin("ftrace_clock: FTRACE_CLOCK_MONO_RAW"), 4100);
+  EXPECT_EQ(begin("ftrace_clock: FTRACE_CLOCK_GLOBAL ftrace_timestamp: 80 boot_timestamp: 7080"), 7100);
+  EXPECT_EQ(begin("ftrace_clock: FTRACE_CLOCK_GLOBAL"), -2) << "nothing says what that clock showed when";
+  EXPECT_EQ(begin("ftrace_clock: FTRACE_CLOCK_LOCAL ftrace_timestamp: 80 boot_timestamp: 7080"), -2);
+}
+
 TEST(PerfettoReader, OfAThreadThatLeftUnseenNothingIsInvented) {
   const TempDir dir;
   const Trace trace = read_bytes(dir, encode(dir, R"(
