@@ -18,6 +18,7 @@ set(CULPRIT_EDGES
   "kernels|core,model,stats,trace,profile"
   "compare|core,model,stats,profile"
   "report|core,model,stats"
+  "deepdive|core,model,stats,trace,formats_io,report"
   "record_.*|core,model,stats,formats_perfetto,record_collector,record_bpf"
   "record|core,model,stats,formats_perfetto,record_.*"
   "faults|core,model,stats"

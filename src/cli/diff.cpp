@@ -19,13 +19,13 @@
 #include "cli/diff_traces.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "compare/pairing.h"
-#include "compare/suspicion.h"
 #include "core/atomic_file.h"
 #include "core/escape.h"
-#include "formats/profile_csv/perf_csv.h"
-#include "model/comparison.h"
-#include "report/comparison_report.h"
+#include "deepdive/comparison.h"
+#include "deepdive/comparison_report.h"
+#include "deepdive/pairing.h"
+#include "deepdive/perf_csv.h"
+#include "deepdive/suspicion.h"
 #include "report/host_report.h"
 #include "report/render.h"
 
@@ -54,28 +54,28 @@ struct DiffOptions {
   bool force = false;
 };
 
-std::string render(const std::string& format, const model::ComparisonSet& set) {
-  if (format == "json") return report::comparisons_json(set);
+std::string render(const std::string& format, const deepdive::ComparisonSet& set) {
+  if (format == "json") return deepdive::comparisons_json(set);
   std::string text;
-  for (const model::Comparison& comparison : set.comparisons)
-    text += format == "csv" ? report::comparison_csv(comparison) : report::comparison_markdown(comparison, set);
+  for (const deepdive::Comparison& comparison : set.comparisons)
+    text += format == "csv" ? deepdive::comparison_csv(comparison) : deepdive::comparison_markdown(comparison, set);
   return text;
 }
 
 /// Both tables of a pair, read at the same time.
-Result<std::array<model::Profile, 2>> read_pair(const compare::FilePair& files) {
-  formats::PerfCsvOptions options;
-  options.decimals = formats::DecimalRule::reference;
-  std::optional<Result<model::Profile>> candidate;
-  std::thread other([&] { candidate.emplace(formats::read_perf_csv(files.candidate.string(), options)); });
-  auto base = formats::read_perf_csv(files.base.string(), options);
+Result<std::array<deepdive::Profile, 2>> read_pair(const deepdive::FilePair& files) {
+  deepdive::PerfCsvOptions options;
+  options.decimals = deepdive::DecimalRule::reference;
+  std::optional<Result<deepdive::Profile>> candidate;
+  std::thread other([&] { candidate.emplace(deepdive::read_perf_csv(files.candidate.string(), options)); });
+  auto base = deepdive::read_perf_csv(files.base.string(), options);
   other.join();
   if (!base) return base.error();
   if (!*candidate) return candidate->error();
-  return std::array<model::Profile, 2>{std::move(base).value(), std::move(*candidate).value()};
+  return std::array<deepdive::Profile, 2>{std::move(base).value(), std::move(*candidate).value()};
 }
 
-void note_one_sided(model::ComparisonSet& set, const std::vector<std::int64_t>& pids, const fs::path& file,
+void note_one_sided(deepdive::ComparisonSet& set, const std::vector<std::int64_t>& pids, const fs::path& file,
                     const fs::path& other) {
   for (const std::int64_t pid : pids)
     set.unpaired.push_back(
@@ -90,15 +90,15 @@ std::string distinct_name(std::string name, std::set<std::string>& taken) {
   return distinct;
 }
 
-Status compare_pair(const compare::FilePair& files, model::ComparisonSet& set, std::set<std::string>& names) {
+Status compare_pair(const deepdive::FilePair& files, deepdive::ComparisonSet& set, std::set<std::string>& names) {
   const auto profiles = read_pair(files);
   if (!profiles) return profiles.error();
   const auto& [base, candidate] = *profiles;
-  const compare::ProcessPairs processes = compare::pair_processes(base, candidate);
-  for (const compare::ProcessPair& pair : processes.pairs)
+  const deepdive::ProcessPairs processes = deepdive::pair_processes(base, candidate);
+  for (const deepdive::ProcessPair& pair : processes.pairs)
     set.comparisons.push_back(
-        compare::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
-                                      distinct_name(compare::comparison_base_name(files, pair), names)));
+        deepdive::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
+                                       distinct_name(deepdive::comparison_base_name(files, pair), names)));
   note_one_sided(set, processes.base_only, files.base, files.candidate);
   note_one_sided(set, processes.candidate_only, files.candidate, files.base);
   set.inputs.push_back(base.input);
@@ -106,7 +106,7 @@ Status compare_pair(const compare::FilePair& files, model::ComparisonSet& set, s
   return {};
 }
 
-Result<compare::FilePairs> find_pairs(const DiffOptions& options) {
+Result<deepdive::FilePairs> find_pairs(const DiffOptions& options) {
   std::error_code code;
   if (options.inputs.size() == 2) {
     for (const std::string& input : options.inputs)
@@ -118,7 +118,7 @@ Result<compare::FilePairs> find_pairs(const DiffOptions& options) {
         base.filename() == candidate.filename()
             ? base.filename().string()
             : fmt::format("{}_vs_{}", base.filename().string(), candidate.filename().string());
-    compare::FilePairs pairs;
+    deepdive::FilePairs pairs;
     pairs.pairs.push_back({base, candidate, identifier, "", ""});
     return pairs;
   }
@@ -127,9 +127,9 @@ Result<compare::FilePairs> find_pairs(const DiffOptions& options) {
   if (!fs::is_directory(directory, code))
     return usage_error(fmt::format("only one file given: '{}'", directory.string()),
                        "give the candidate, too: diff BASE.csv CAND.csv");
-  const auto files = compare::find_profile_tables(directory);
+  const auto files = deepdive::find_profile_tables(directory);
   if (!files) return files.error();
-  auto pairs = compare::pair_files(*files, fs::canonical(directory, code).parent_path());
+  auto pairs = deepdive::pair_files(*files, fs::canonical(directory, code).parent_path());
   if (pairs.pairs.empty())
     return input_error(
         fmt::format("holds no pair of profile tables ({} *_perf_data.csv found)", files->size()), directory.string(),
@@ -146,17 +146,17 @@ Status write_file(const fs::path& path, const std::string& text) {
 }
 
 /// Writes the reports of every comparison into `options.output`; the paths written are added to `written`.
-Status write_reports(const DiffOptions& options, const std::string& format, const model::ComparisonSet& set,
+Status write_reports(const DiffOptions& options, const std::string& format, const deepdive::ComparisonSet& set,
                      std::vector<fs::path>& written) {
   const fs::path directory = options.output;
   std::vector<std::pair<fs::path, std::string>> files;
-  for (const model::Comparison& comparison : set.comparisons) {
+  for (const deepdive::Comparison& comparison : set.comparisons) {
     if (format.empty() || format == "md")
-      files.emplace_back(directory / (comparison.base_name + ".md"), report::comparison_markdown(comparison, set));
+      files.emplace_back(directory / (comparison.base_name + ".md"), deepdive::comparison_markdown(comparison, set));
     if (format.empty() || format == "csv")
-      files.emplace_back(directory / (comparison.base_name + ".csv"), report::comparison_csv(comparison));
+      files.emplace_back(directory / (comparison.base_name + ".csv"), deepdive::comparison_csv(comparison));
   }
-  if (format == "json") files.emplace_back(directory / "comparisons.json", report::comparisons_json(set));
+  if (format == "json") files.emplace_back(directory / "comparisons.json", deepdive::comparisons_json(set));
   std::error_code code;
   fs::create_directories(directory, code);
   if (code || !fs::is_directory(directory))
@@ -253,7 +253,7 @@ std::string refusal_text(const TraceComparison& compared, bool json) {
           : std::string());
 }
 
-Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set);
+Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet& set);
 
 Result<int> run_on_traces(const DiffOptions& options) {
   TraceSides sides;
@@ -315,15 +315,15 @@ Result<int> run_diff(const DiffOptions& given) {
   const auto pairs = find_pairs(options);
   if (!pairs) return pairs.error();
 
-  model::ComparisonSet set;
+  deepdive::ComparisonSet set;
   set.unpaired = pairs->unpaired;
   std::set<std::string> names;
-  for (const compare::FilePair& files : pairs->pairs)
+  for (const deepdive::FilePair& files : pairs->pairs)
     if (Status status = compare_pair(files, set, names); !status) return status.error();
   return report_set(options, set);
 }
 
-Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& set) {
+Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet& set) {
   if (set.comparisons.empty())
     return input_error("the two sides hold no process to compare", options.inputs[0],
                        "look at what they recorded, or record again");
@@ -339,7 +339,7 @@ Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& s
     const std::string format = options.json ? "json" : options.format;
     const Status status =
         print(format.empty() || format == "terminal"
-                  ? report::comparisons_terminal(set, set.host ? kTerminalRowsBesideHost : kTerminalRows)
+                  ? deepdive::comparisons_terminal(set, set.host ? kTerminalRowsBesideHost : kTerminalRows)
                   : render(format, set));
     if (!status) return status.error();
     return kFine;
@@ -347,7 +347,7 @@ Result<int> report_set(const DiffOptions& options, const model::ComparisonSet& s
   if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");
   std::vector<fs::path> written;
   if (Status status = write_reports(options, options.format, set, written); !status) return status.error();
-  std::string summary = options.json ? report::comparisons_json(set) : report::comparisons_terminal(set, 0);
+  std::string summary = options.json ? deepdive::comparisons_json(set) : deepdive::comparisons_terminal(set, 0);
   if (!options.json)
     for (const fs::path& path : written) summary += fmt::format("Written: {}\n", path.string());
   if (Status status = print(summary); !status) return status.error();

@@ -14,10 +14,11 @@
 #include "compare/comparable.h"
 #include "compare/cycle_time.h"
 #include "compare/host_changes.h"
-#include "compare/pairing.h"
-#include "compare/suspicion.h"
-#include "compare/trace_rows.h"
 #include "cycles/find.h"
+#include "deepdive/from_native.h"
+#include "deepdive/pairing.h"
+#include "deepdive/suspicion.h"
+#include "deepdive/trace_rows.h"
 #include "profile/host_evidence.h"
 #include "profile/profile_tables.h"
 #include "profile/run_profile.h"
@@ -115,7 +116,7 @@ bool are_ranks(const std::vector<Trace>& traces) {
 }
 
 void judge_cycle_times(const Side& base, const Side& candidate, const std::vector<model::Phase>& phases, bool forgot,
-                       model::ComparisonSet& set) {
+                       deepdive::ComparisonSet& set) {
   for (const model::Phase phase : phases) {
     const auto of_phase = [&](const Side& side) {
       std::vector<double> values;
@@ -214,27 +215,27 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
   const compare::Roles roles = compare::match_roles(base->profile, candidate->profile);
   const std::vector<model::Phase> phases = compare::common_phases(base->cycles, candidate->cycles);
   for (const model::Phase phase : phases) {
-    const model::Profile a = compare::for_suspicion(base->profile, phase, roles.base);
-    const model::Profile b = compare::for_suspicion(candidate->profile, phase, roles.candidate);
-    compare::FilePair files;
+    const deepdive::Profile a = deepdive::for_suspicion(base->profile, phase, roles.base);
+    const deepdive::Profile b = deepdive::for_suspicion(candidate->profile, phase, roles.candidate);
+    deepdive::FilePair files;
     files.base = base->name;
     files.candidate = candidate->name;
     files.identifier = fmt::format("{}_vs_{}", files.base.filename().string(), files.candidate.filename().string());
     if (phases.size() > 1) files.suffix = fmt::format("_{}", profile::to_string(phase));
     std::set<std::int64_t> ours;
     std::set<std::int64_t> theirs;
-    for (const model::FunctionUse& use : a.functions) ours.insert(a.processes[use.process].pid);
-    for (const model::FunctionUse& use : b.functions) theirs.insert(b.processes[use.process].pid);
+    for (const deepdive::FunctionUse& use : a.functions) ours.insert(a.processes[use.process].pid);
+    for (const deepdive::FunctionUse& use : b.functions) theirs.insert(b.processes[use.process].pid);
     if (base->host.scheduling) ours.erase(-1), theirs.erase(-1);  // work of the machine, of no process
     for (const std::int64_t pid : ours) {
       if (!theirs.contains(pid)) {
         result.set.unpaired.push_back({base->name, pid, "the candidate has no process of this role"});
         continue;
       }
-      const compare::ProcessPair pair{model::Pairing::strict, pid, pid};
-      result.set.comparisons.push_back(compare::compare_by_suspicion(a, b, pair, files.identifier + files.suffix,
-                                                                     compare::comparison_base_name(files, pair)));
-      compare::judge_on_traces(result.set.comparisons.back());
+      const deepdive::ProcessPair pair{deepdive::Pairing::strict, pid, pid};
+      result.set.comparisons.push_back(deepdive::compare_by_suspicion(a, b, pair, files.identifier + files.suffix,
+                                                                      deepdive::comparison_base_name(files, pair)));
+      deepdive::judge_on_traces(result.set.comparisons.back());
     }
     for (const std::int64_t pid : theirs)
       if (!ours.contains(pid))
@@ -244,7 +245,7 @@ Result<TraceComparison> compare_traces(const TraceSides& sides) {
   model::HostChanges host = compare::host_changes(base->host, candidate->host);
   if (!host.states.empty() || !host.counters.empty()) result.set.host = std::move(host);
   for (const Side* side : {&*base, &*candidate}) {
-    model::InputReport input;
+    deepdive::InputReport input;
     input.file = side->name;
     input.rows = side->profile.functions.size();
     result.set.inputs.push_back(std::move(input));

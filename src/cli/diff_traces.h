@@ -8,7 +8,7 @@
 #include "compare/comparable.h"
 #include "compare/run_facts.h"
 #include "core/error.h"
-#include "model/comparison.h"
+#include "deepdive/comparison.h"
 
 namespace culprit::cli {
 
@@ -30,7 +30,7 @@ struct TraceComparison {
   std::optional<compare::Refusal> not_comparable;  ///< then `set` holds at most `host`
   std::vector<compare::Difference> differences;    ///< of the runs as such
   std::vector<SideBySide> side_by_side;            ///< only when not comparable
-  model::ComparisonSet set;
+  deepdive::ComparisonSet set;
 };
 
 /// Loads both sides, finds and measures their cycles and compares phase by phase and process by process. Files of one

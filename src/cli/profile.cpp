@@ -14,11 +14,11 @@
 #include "core/atomic_file.h"
 #include "core/escape.h"
 #include "cycles/find.h"
-#include "formats/profile_csv/counters_csv.h"
-#include "formats/profile_csv/hardware_csv.h"
-#include "formats/profile_csv/perf_csv.h"
+#include "deepdive/counters_csv.h"
+#include "deepdive/hardware_csv.h"
+#include "deepdive/perf_csv.h"
+#include "deepdive/reference_profile.h"
 #include "profile/profile_tables.h"
-#include "profile/reference_profile.h"
 #include "profile/run_profile.h"
 #include "report/render.h"
 
@@ -97,13 +97,13 @@ std::string job_of(const std::string& path) {
   return name.stem().string();
 }
 
-Result<model::Hardware> hardware_of(const ProfileOptions& options) {
-  if (!options.hardware.empty()) return formats::read_hardware_csv(options.hardware);
-  if (options.files.front() == "-") return model::Hardware{};
+Result<deepdive::Hardware> hardware_of(const ProfileOptions& options) {
+  if (!options.hardware.empty()) return deepdive::read_hardware_csv(options.hardware);
+  if (options.files.front() == "-") return deepdive::Hardware{};
   const fs::path beside = fs::path(options.files.front()).parent_path() / kHardwareFile;
   std::error_code code;
-  if (!fs::exists(beside, code)) return model::Hardware{};
-  return formats::read_hardware_csv(beside.string());
+  if (!fs::exists(beside, code)) return deepdive::Hardware{};
+  return deepdive::read_hardware_csv(beside.string());
 }
 
 Result<int> run_compat(const ProfileOptions& options, const Trace& trace) {
@@ -112,15 +112,15 @@ Result<int> run_compat(const ProfileOptions& options, const Trace& trace) {
   if (options.json) return usage_error("--compat writes CSV, not JSON", "leave out --json");
   const auto hardware = hardware_of(options);
   if (!hardware) return hardware.error();
-  const auto cycles = profile::reference_cycles(trace, order_slices(trace), {options.anchor, options.align});
+  const auto cycles = deepdive::reference_cycles(trace, order_slices(trace), {options.anchor, options.align});
   if (!cycles) return cycles.error();
   NamedTexts files;
   const fs::path directory = options.directory;
   const std::string job = job_of(options.files.front());
-  for (const profile::ReferenceTable& table : profile::reference_profile(trace, *cycles, *hardware, options.cores)) {
-    files.emplace_back(directory / (job + table.suffix + "_perf_data.csv"), formats::write_perf_csv(table.profile));
+  for (const deepdive::ReferenceTable& table : deepdive::reference_profile(trace, *cycles, *hardware, options.cores)) {
+    files.emplace_back(directory / (job + table.suffix + "_perf_data.csv"), deepdive::write_perf_csv(table.profile));
     files.emplace_back(directory / (job + table.suffix + "_counters_data.csv"),
-                       formats::write_counters_csv(table.counters));
+                       deepdive::write_counters_csv(table.counters));
   }
   if (Status status = write_all(options, files); !status) return status.error();
   std::string text = fmt::format("{} cycles of '{}'\n", cycles->cycles.size(), escape_terminal(cycles->anchor));

@@ -27,11 +27,6 @@ std::vector<model::Phase> common_phases(const model::Cycles& base, const model::
 /// What differs without making the comparison wrong: shares of the phases, low confidence.
 std::vector<std::string> comparison_notes(const model::Cycles& base, const model::Cycles& candidate);
 
-/// The cycles of one phase as a table that the suspicion score can work on: `reported_*` numbers are filled, host
-/// functions that only enclose others (annotations) are left out, every function has its mean time per call as a
-/// resource ("time_per_call_us"), and processes are numbered by `pids` (one per row of Profile::processes).
-model::Profile for_suspicion(const model::Profile& profile, model::Phase phase, const std::vector<std::int64_t>& pids);
-
 /// Which processes of two runs belong together: those of one rank in the order of the time that they take. Gives each
 /// row of Profile::processes of both runs a number; the same number on both sides is the same role.
 struct Roles {

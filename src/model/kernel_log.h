@@ -13,6 +13,7 @@
 
 #include "core/string_table.h"
 #include "core/units.h"
+#include "model/input_report.h"
 #include "model/profile.h"
 
 namespace culprit::model {

@@ -1,15 +1,10 @@
 // The profile of a run: how long every function took in every cycle, and how the resources behaved meanwhile.
 //
-// All quantities are SI (ns, fractions, Hz, bytes, bytes/s). A profile that was read from another tool's table keeps,
-// beside each SI value, the number that tool printed (`reported_*`, in its own scaled units): dividing by 100 and
-// multiplying again does not give back every double, neither the comparison with that tool's results nor writing the
-// same bytes again may depend on it.
+// All quantities are SI (ns, fractions, Hz, bytes, bytes/s).
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/string_table.h"
@@ -27,7 +22,6 @@ enum class Unit : std::uint8_t { plain, fraction, hertz, bytes, bytes_per_second
 enum class Provenance : std::uint8_t {
   none,          ///< nothing was measured
   measured,      ///< samples inside the executions
-  mixed,         ///< partly measured, partly interpolated
   interpolated,  ///< only from samples around the executions
   pooled,        ///< samples inside the executions, too few in each but put together
 };
@@ -38,8 +32,6 @@ struct ProfileCycle {
   StringId anchor = 0;
   Ns begin = 0;  ///< since the epoch; 0 when unknown
   Ns duration = 0;
-  double reported_begin_us = kNoNumber;
-  double reported_duration_us = kNoNumber;
   Phase phase = Phase::other;
   bool phase_guessed = false;  ///< see Cycle::phase_guessed
   std::int32_t rank = -1;      ///< in the order of the run's files, -1 when not known
@@ -63,9 +55,7 @@ struct FunctionUse {
   std::int64_t count = 0;
   Ns duration = 0;          ///< sum over all executions
   double beta = kNoNumber;  ///< duration over the cycle's duration; above 1 when executions overlap
-  double reported_duration_us = kNoNumber;
-  double reported_beta_pct = kNoNumber;
-  Ns exposed = -1;  ///< of `duration`, while nothing more important ran on the device; -1: not known
+  Ns exposed = -1;          ///< of `duration`, while nothing more important ran on the device; -1: not known
 };
 
 /// One resource while a function ran. A function without any resource has one entry whose metric is 0.
@@ -74,28 +64,9 @@ struct ResourceUse {
   StringId metric = 0;
   Unit unit = Unit::plain;
   Provenance provenance = Provenance::none;
-  double mu = kNoNumber;     ///< mean
-  double sigma = kNoNumber;  ///< spread inside executions
-  double reported_mu_pct = kNoNumber;
-  double reported_sigma_pct = kNoNumber;
+  double mu = kNoNumber;      ///< mean
+  double sigma = kNoNumber;   ///< spread inside executions
   std::uint64_t samples = 0;  ///< that mu and sigma are made of; 0 when interpolated or not known
-};
-
-/// One place in the input that could not be used.
-struct InputDamage {
-  std::uint64_t line = 0;  ///< 1-based
-  std::string what;
-  std::string remedy;
-};
-
-/// What reading a file met.
-struct InputReport {
-  std::string file;
-  std::uint64_t rows = 0;                    ///< rows kept
-  std::uint64_t bad_rows = 0;                ///< rows that could not be used at all
-  std::uint64_t bad_cells = 0;               ///< cells of kept rows that are no number and count as missing
-  std::vector<InputDamage> first;            ///< the first of them, in file order
-  std::vector<std::string> unknown_columns;  ///< columns that were not read
 };
 
 /// All samples of one resource of one device, process or host, at their own times.
@@ -118,32 +89,8 @@ struct Profile {
   std::vector<ProfileCycle> cycles;
   std::vector<ProfileProcess> processes;
   std::vector<FunctionUse> functions;
-  std::vector<ResourceUse> resources;  ///< in the order of the file that was read or has to be written
-  std::vector<ResourceSeries> series;  ///< by (metric, host, device, pid); empty when read from a table
-  bool reported = false;               ///< the `reported_*` numbers are filled
-  InputReport input;
+  std::vector<ResourceUse> resources;  ///< by use, then metric
+  std::vector<ResourceSeries> series;  ///< by (metric, host, rank, device, pid)
 };
-
-/// One sample of a counter.
-struct CounterSample {
-  StringId counter = 0;
-  StringId host = 0;
-  Unit unit = Unit::plain;
-  Ns time = 0;
-  double value = 0;
-  double reported_time_us = kNoNumber;
-  double reported_value = kNoNumber;
-};
-
-/// Counter samples of a run, as exported beside a profile.
-struct CounterLog {
-  StringTable texts;
-  std::vector<CounterSample> samples;
-  bool reported = false;
-  InputReport input;
-};
-
-/// True for the texts that the reference reads as "no value" in any column: "", N/A, NA, NaN, null, None and so on.
-bool is_missing_text(std::string_view text);
 
 }  // namespace culprit::model

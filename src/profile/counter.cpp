@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "profile/reference_types.h"
+#include "trace/counter_samples.h"
 
 namespace culprit::profile {
 

@@ -153,7 +153,7 @@ std::string_view to_string(model::Unit unit) {
 }
 
 std::string_view to_string(model::Provenance provenance) {
-  constexpr std::array<std::string_view, 5> kNames = {"none", "measured", "mixed", "interpolated", "pooled"};
+  constexpr std::array<std::string_view, 4> kNames = {"none", "measured", "interpolated", "pooled"};
   return kNames[static_cast<std::size_t>(provenance)];
 }
 

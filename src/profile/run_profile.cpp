@@ -10,12 +10,13 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "core/intervals.h"
 #include "core/saturating.h"
 #include "profile/counter.h"
 #include "profile/exposed.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
-#include "profile/measure.h"
+#include "trace/counter_samples.h"
 
 namespace culprit::profile {
 
@@ -341,14 +342,14 @@ class Builder {
   }
 
   /// Begin and end of the stretches in which a device was busy, by (rank, device).
-  using Busy = std::map<std::pair<std::uint16_t, std::int64_t>, std::vector<Execution>>;
+  using Busy = std::map<std::pair<std::uint16_t, std::int64_t>, std::vector<Interval>>;
   [[nodiscard]] Busy busy_stretches() const {
     Busy busy;
     for (std::size_t g = 0; g < trace_.gpu.size(); ++g) {
       const Slice& slice = trace_.slices[trace_.gpu[g].slice];
-      busy[{slice.rank, trace_.gpu[g].device}].push_back({slice.begin, slice.end(), slice.duration, 1});
+      busy[{slice.rank, trace_.gpu[g].device}].push_back({slice.begin, slice.end()});
     }
-    for (auto& [device, stretches] : busy) stretches = merge_overlapping(std::move(stretches));
+    for (auto& [device, stretches] : busy) unite(stretches);
     return busy;
   }
 
@@ -370,7 +371,7 @@ class Builder {
         series.values.push_back(sample.value);
         if (at == busy.end()) continue;
         const auto& stretches = at->second;
-        const auto after = std::ranges::upper_bound(stretches, sample.at, {}, &Execution::begin);
+        const auto after = std::ranges::upper_bound(stretches, sample.at, {}, &Interval::begin);
         if (after == stretches.begin() || (after - 1)->end < sample.at) continue;
         ++series.busy_samples;
         sum += sample.value;

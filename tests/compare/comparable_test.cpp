@@ -121,26 +121,6 @@ TEST(MatchRoles, WhatIsNewHasANumberOfItsOwn) {
   EXPECT_NE(roles.candidate[1], 10);
 }
 
-TEST(ForSuspicion, EveryFunctionHasItsTimePerCall) {
-  const Profile table = for_suspicion(profile_of({{10, 0, 0}}, {500}), Phase::decode, {10});
-  EXPECT_TRUE(table.reported);
-  ASSERT_EQ(table.resources.size(), 1u);
-  EXPECT_EQ(table.texts[table.resources[0].metric], "time_per_call_us");
-  EXPECT_DOUBLE_EQ(table.resources[0].reported_mu_pct, 0.25);
-  EXPECT_DOUBLE_EQ(table.functions[0].reported_beta_pct, 50);
-}
-
-TEST(ForSuspicion, TheOnlyDeviceOfAProcessNeedsNoNumber) {
-  const Profile a = for_suspicion(profile_of({{10, 0, 0}}, {500}, "GPU 3"), Phase::decode, {10});
-  EXPECT_EQ(a.texts[a.functions[0].device], "GPU");
-}
-
-TEST(ForSuspicion, OtherPhasesAreLeftOut) {
-  const Profile table = for_suspicion(profile_of({{10, 0, 0}}, {500}), Phase::prefill, {10});
-  EXPECT_TRUE(table.cycles.empty());
-  EXPECT_TRUE(table.functions.empty());
-}
-
 TEST(AppendReplicate, PutsTheSameRoleTogether) {
   Profile run = profile_of({{10, 0, 0}}, {500});
   append_replicate(run, profile_of({{77, 0, 0}}, {600}));

@@ -7,7 +7,6 @@
 
 #include "cycles/find.h"
 #include "formats/load.h"
-#include "profile/reference_cycles.h"
 #include "profile/run_profile.h"
 #include "support/shared_data.h"
 #include "support/trace_maker.h"
@@ -69,25 +68,6 @@ TEST(Defect18, EveryProcessIsCutByItsOwnSteps) {
   const auto counts = reduces(profile);
   EXPECT_EQ(counts.size(), 12U);
   for (const auto& [key, n] : counts) EXPECT_EQ(n, 2) << "cycle " << key.first << " of " << key.second;
-}
-
-// ... and the tables for compatibility do what the reference does: the second process's launches lie in its foreign
-// cycles, the tail of one step and the head of the next.
-TEST(Defect18, TheCompatibleTablesKeepTheDefect) {
-  const Trace trace = two_processes();
-  const auto theirs = reference_cycles(trace, order_slices(trace), {});
-  ASSERT_TRUE(theirs.ok());
-  bool mixed = false;
-  for (const ReferenceCycle& cycle : theirs->cycles) {
-    std::map<Ns, int> steps;  // of the second process
-    for (const ReferenceMember& m : cycle.members) {
-      const Slice& s = trace.slices[m.slice];
-      if (trace.name(s) == "Engine.step" && trace.processes[trace.tracks[s.track].process].pid == 20)
-        ++steps[(s.begin - kStep / 2) / kStep];
-    }
-    mixed = mixed || steps.size() > 1;
-  }
-  EXPECT_TRUE(mixed);
 }
 
 /// Three steps whose kernels outlast the host's calls by most of a step; one helper call is very long.

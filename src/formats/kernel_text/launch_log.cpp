@@ -11,6 +11,7 @@
 
 #include "core/display_width.h"
 #include "core/escape.h"
+#include "formats/io/missing_text.h"
 #include "formats/kernel_text/lines.h"
 #include "model/profile.h"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/io/missing_text.h"
 #include "formats/ncu_csv/numbers.h"
 #include "formats/ncu_csv/rows.h"
 #include "model/launch_metrics.h"

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/display_width.h"
+#include "core/escape.h"
+#include "deepdive/comparison_report.h"
+#include "deepdive/comparison_text.h"
+#include "report/host_report.h"
+#include "report/render.h"
+
+namespace culprit::deepdive {
+
+namespace {
+
+using namespace model;  // outcomes
+
+constexpr std::size_t kNameWidth = 64;
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::size_t used = display_width(text);
+  const std::string padding(used < width ? width - used : 0, ' ');
+  return right ? padding + text : text + padding;
+}
+
+std::string rows_text(const Comparison& comparison, std::size_t most_rows, const NameStyle& style) {
+  if (comparison.rows.empty()) return "";
+  std::vector<std::vector<std::string>> table = {
+      {"Function", "Metric", "Device", "Score", "β base %", "β cand %", "μ base", "μ cand"}};
+  bool starred = false;
+  const std::size_t shown = std::min(most_rows, comparison.rows.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const SuspicionRow& row = comparison.rows[i];
+    table.push_back({style.name(row.function), style.name(row.metric), style.name(row.device),
+                     fmt::format("{:.4f}", row.score), fmt::format("{:.2f}", row.beta[0]),
+                     fmt::format("{:.2f}", row.beta[1]), with_thousands(row.mu[0], 2), with_thousands(row.mu[1], 2)});
+    auto& cells = table.back();
+    if (row.mark == RowMark::added) cells[3] = "", cells[4] = "new", cells[6] = "";
+    if (row.mark == RowMark::gone) cells[3] = "", cells[5] = "gone", cells[7] = "";
+    const bool by_cycle = row.mark == RowMark::cycle_grew || row.mark == RowMark::cycle_shrank;
+    if (by_cycle) cells[0] += " *";
+    starred = starred || by_cycle;
+  }
+  std::vector<std::size_t> widths(table[0].size(), 0);
+  for (const auto& cells : table)
+    for (std::size_t c = 0; c < cells.size(); ++c) widths[c] = std::max(widths[c], display_width(cells[c]));
+  std::string out = "\n";
+  for (const auto& cells : table) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < cells.size(); ++c) line += " " + padded(cells[c], widths[c], c > 2);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  if (starred) out += "  * the share changed because the cycle did; the function itself took as long as before\n";
+  if (shown < comparison.rows.size()) out += fmt::format("  ... {} more rows\n", comparison.rows.size() - shown);
+  return out;
+}
+
+std::string findings_text(const Comparison& comparison, const NameStyle& style) {
+  if (comparison.findings.empty())
+    return fmt::format("  Findings: none with a Suspicion Score above {:g}\n", kSuspicionThreshold);
+  std::string out = "  First findings:\n";
+  for (const SuspicionFinding& finding : comparison.findings) {
+    const SuspicionRow& row = comparison.rows[finding.row];
+    out += fmt::format("  - {} on {}: β {:.2f} -> {:.2f} % (score {:.2f})\n", style.name(row.function),
+                       style.name(row.device), row.beta[0], row.beta[1], row.score);
+    for (const std::size_t i : finding.resources) {
+      const SuspicionRow& resource = comparison.rows[i];
+      out += fmt::format("      {}: {} -> {}\n", style.name(resource.metric), with_thousands(resource.mu[0], 2),
+                         with_thousands(resource.mu[1], 2));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows) {
+  std::string out;
+  for (const std::string& line : outcome_lines(set)) out += line + "\n";
+  if (!out.empty()) out += "\n";
+  if (set.host) {
+    const std::vector<model::Table> tables = report::host_tables(*set.host, true);
+    out += report::render_terminal(tables, {});
+    if (!tables.empty()) out += "\n";
+  }
+  const auto safe = [](std::string_view text) { return escape_terminal(text); };
+  for (const Comparison& comparison : set.comparisons) {
+    const NameStyle style{
+        [&](StringId id) { return shorten_middle(escape_terminal(comparison.texts[id]), kNameWidth); }, safe};
+    const auto& [a, b] = comparison.sides;
+    out += comparison_title(comparison, style) + "\n";
+    out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());
+    out += fmt::format("  Average cycle time: {} us -> {} us ({})\n", with_thousands(a.mean_cycle_us, 2),
+                       with_thousands(b.mean_cycle_us, 2), change_percent(a.mean_cycle_us, b.mean_cycle_us));
+    out += findings_text(comparison, style);
+    for (const std::string& note : comparison_notes(comparison, set, style)) out += "  Note: " + note + "\n";
+    if (most_rows > 0) out += rows_text(comparison, most_rows, style);
+    out += "\n";
+  }
+  for (const std::string& note : set_notes(set, {{}, safe})) out += "Note: " + note + "\n";
+  return out;
+}
+
+}  // namespace culprit::deepdive

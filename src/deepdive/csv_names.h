@@ -1,0 +1,15 @@
+// Names in a CSV file: written so that no spreadsheet runs them, read back as they were.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace culprit::deepdive {
+
+/// The name without the apostrophe that `append_csv_name` puts in front of a formula.
+std::string_view unguard_name(std::string_view text);
+
+/// `name` as one field, guarded against spreadsheets.
+void append_csv_name(std::string& out, std::string_view name);
+
+}  // namespace culprit::deepdive
