@@ -15,6 +15,6 @@ Result<std::string> read_file(const std::string& path, std::size_t most = std::s
 
 /// At most the first `most` bytes of a file whose absence is no error, as those of /proc and /sys; nothing when it
 /// cannot be read.
-std::optional<std::string> read_beginning(const std::string& path, std::size_t most = std::size_t{1} << 20);
+std::optional<std::string> read_beginning(const std::string& path, std::size_t most = std::size_t{16} << 20);
 
 }  // namespace culprit

@@ -12,6 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "core/file.h"
+#include "core/text.h"
 #include "faults/files.h"
 
 namespace culprit::faults {
@@ -32,7 +34,7 @@ bool has_word(std::string_view list, std::string_view word, char separator) {
 
 /// Mount point of the hierarchy: version 1 with the controller cpu, or version 2 that has it.
 std::optional<std::string> mount_of(bool version2, const CgroupRoots& roots) {
-  const auto mounts = read_small_file(roots.mounts);
+  const auto mounts = read_beginning(roots.mounts);
   if (!mounts) return std::nullopt;
   for (const std::string_view line : split_lines(*mounts)) {
     const auto words = split_words(line);
@@ -40,7 +42,7 @@ std::optional<std::string> mount_of(bool version2, const CgroupRoots& roots) {
     const std::string point(words[1]);
     if (!version2 && words[2] == "cgroup" && has_word(words[3], "cpu", ',')) return point;
     if (version2 && words[2] == "cgroup2") {
-      const auto controllers = read_small_file(point + "/cgroup.controllers");
+      const auto controllers = read_beginning(point + "/cgroup.controllers");
       if (!controllers) continue;
       for (const std::string_view controller : split_words(*controllers))
         if (controller == "cpu") return point;
@@ -53,17 +55,17 @@ std::string parent_of(const std::string& folder) { return folder.substr(0, folde
 
 std::set<pid_t> members(const std::string& folder) {
   std::set<pid_t> pids;
-  const auto text = read_small_file(folder + "/cgroup.procs");
+  const auto text = read_beginning(folder + "/cgroup.procs");
   if (!text) return pids;
   for (const std::string_view line : split_lines(*text))
-    if (const auto pid = parse_number(line)) pids.insert(static_cast<pid_t>(*pid));
+    if (const auto pid = parse_number<std::int64_t>(trim(line))) pids.insert(static_cast<pid_t>(*pid));
   return pids;
 }
 
 std::size_t threads_of(const std::vector<ProcessId>& processes) {
   std::size_t threads = 0;
   for (const ProcessId& process : processes)
-    if (const auto status = read_small_file(fmt::format("/proc/{}/status", process.pid)))
+    if (const auto status = read_beginning(fmt::format("/proc/{}/status", process.pid)))
       threads += static_cast<std::size_t>(std::max<std::int64_t>(1, number_after(*status, "Threads:").value_or(1)));
   return std::max<std::size_t>(1, threads);
 }
@@ -71,12 +73,12 @@ std::size_t threads_of(const std::vector<ProcessId>& processes) {
 /// CPUs that this one group allows; infinite without a quota.
 double own_limit(const CpuCgroup& group, const std::string& folder) {
   if (group.version2) {
-    const auto text = read_small_file(folder + "/cpu.max");
+    const auto text = read_beginning(folder + "/cpu.max");
     if (!text) return HUGE_VAL;
     const auto words = split_words(*text);
     if (words.size() != 2) return HUGE_VAL;
-    const auto quota = parse_number(words[0]);
-    const auto period = parse_number(words[1]);
+    const auto quota = parse_number<std::int64_t>(words[0]);
+    const auto period = parse_number<std::int64_t>(words[1]);
     if (!quota || !period || *period <= 0) return HUGE_VAL;
     return static_cast<double>(*quota) / static_cast<double>(*period);
   }
@@ -106,7 +108,7 @@ Result<QuotaPlan> plan_version2(QuotaPlan plan, const std::vector<ProcessId>& pr
   std::set<pid_t> tree;
   for (const ProcessId& process : processes) tree.insert(process.pid);
   const bool alone = std::ranges::includes(tree, members(folder));
-  if (const auto before = read_small_file(folder + "/cpu.max"); before && alone && plan.origin.path != "/") {
+  if (const auto before = read_beginning(folder + "/cpu.max"); before && alone && plan.origin.path != "/") {
     plan.own = false;
     plan.group = folder;
     plan.quota_file = folder + "/cpu.max";
@@ -115,14 +117,14 @@ Result<QuotaPlan> plan_version2(QuotaPlan plan, const std::vector<ProcessId>& pr
   }
   const std::string parent = plan.origin.path == "/" ? folder : parent_of(folder);
   for (const char* const file : {"/memory.max", "/cpu.max"}) {
-    const auto limit = plan.origin.path == "/" ? std::nullopt : read_small_file(folder + file);
+    const auto limit = plan.origin.path == "/" ? std::nullopt : read_beginning(folder + file);
     if (limit && !limit->starts_with("max"))
       return environment_error(fmt::format("other processes share this group, and leaving it would lift its limit {}",
                                            std::string_view(file).substr(1)),
                                folder, "start the target in a cgroup of its own");
   }
   const std::string control = parent + "/cgroup.subtree_control";
-  const auto enabled = read_small_file(control);
+  const auto enabled = read_beginning(control);
   const auto words = enabled ? split_words(*enabled) : std::vector<std::string_view>();
   if (std::ranges::find(words, "cpu") == words.end())
     return environment_error("the CPU controller is not enabled for children of this group", parent,
@@ -137,7 +139,7 @@ Result<QuotaPlan> plan_version2(QuotaPlan plan, const std::vector<ProcessId>& pr
 
 Result<CpuCgroup> cpu_cgroup_of(pid_t pid, const CgroupRoots& roots) {
   const std::string file = fmt::format("{}/{}/cgroup", roots.proc, pid);
-  const auto text = read_small_file(file);
+  const auto text = read_beginning(file);
   if (!text) return environment_error("there is no such process, or it has no cgroups", file);
   for (const bool version2 : {false, true}) {
     const auto mount = mount_of(version2, roots);
@@ -247,7 +249,7 @@ std::optional<std::string> leave_cgroup(const std::string& own, const std::strin
 
 ThrottleCount throttle_count(const QuotaPlan& plan) {
   ThrottleCount count;
-  const auto text = read_small_file(plan.group + "/cpu.stat");
+  const auto text = read_beginning(plan.group + "/cpu.stat");
   if (!text) return count;
   count.periods = number_after(*text, "nr_periods").value_or(0);
   count.throttled_periods = number_after(*text, "nr_throttled").value_or(0);

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "core/escape.h"
+#include "core/text.h"
 #include "faults/catalog.h"
-#include "faults/files.h"
 #include "faults/injector.h"
 
 namespace culprit::faults {
@@ -43,7 +43,7 @@ std::string receive_line(int socket) {
 std::int64_t field(std::string_view line, std::string_view key) {
   for (const std::string_view word : split_words(line))
     if (word.starts_with(key) && word.substr(key.size()).starts_with('='))
-      return parse_number(word.substr(key.size() + 1)).value_or(0);
+      return parse_number<std::int64_t>(word.substr(key.size() + 1)).value_or(0);
   return 0;
 }
 

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <optional>
 
+#include "core/text.h"
 #include "faults/catalog.h"
 #include "faults/command.h"
-#include "faults/files.h"
 #include "faults/injector.h"
 
 namespace culprit::faults {

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/text.h"
 #include "faults/files.h"
 #include "faults/state_file.h"
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/file.h"
 #include "faults/catalog.h"
 #include "faults/files.h"
 #include "faults/injector.h"
@@ -25,13 +26,13 @@ struct MemoryNow {
 };
 
 MemoryNow memory_now() {
-  const std::string text = read_small_file("/proc/meminfo").value_or(std::string());
+  const std::string text = read_beginning("/proc/meminfo").value_or(std::string());
   const auto bytes = [&](std::string_view key) { return number_after(text, key).value_or(0) * 1024; };
   return {bytes("MemTotal:"), bytes("MemAvailable:"), bytes("SwapFree:")};
 }
 
 std::int64_t pages_swapped_out() {
-  return number_after(read_small_file("/proc/vmstat").value_or(std::string()), "pswpout").value_or(0);
+  return number_after(read_beginning("/proc/vmstat").value_or(std::string()), "pswpout").value_or(0);
 }
 
 class Memory final : public Injector {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/file.h"
 #include "faults/catalog.h"
 #include "faults/files.h"
 #include "faults/injector.h"
@@ -36,7 +37,7 @@ std::int64_t last_level_cache() {
 std::int64_t wanted_bytes() { return std::clamp<std::int64_t>(2 * last_level_cache(), kLeastBytes, kMostBytes); }
 
 std::int64_t bytes_available() {
-  const auto text = read_small_file("/proc/meminfo");
+  const auto text = read_beginning("/proc/meminfo");
   return text ? number_after(*text, "MemAvailable:").value_or(0) * 1024 : 0;
 }
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "core/escape.h"
+#include "core/text.h"
 #include "faults/catalog.h"
 #include "faults/command.h"
-#include "faults/files.h"
 #include "faults/injector.h"
 
 namespace culprit::faults {

@@ -15,15 +15,16 @@
 #include <set>
 #include <utility>
 
-#include "faults/files.h"
+#include "core/file.h"
+#include "core/text.h"
 
 namespace culprit::faults {
 
 std::optional<ProcessFacts> process_facts(pid_t pid) {
   if (pid <= 0) return std::nullopt;
   const std::string folder = fmt::format("/proc/{}", pid);
-  const auto stat = read_small_file(folder + "/stat");
-  const auto status = read_small_file(folder + "/status");
+  const auto stat = read_beginning(folder + "/stat");
+  const auto status = read_beginning(folder + "/status");
   if (!stat || !status) return std::nullopt;
   // The command's name stands in parentheses and may hold anything, also parentheses and blanks.
   const std::size_t close = stat->rfind(')');
@@ -35,9 +36,9 @@ std::optional<ProcessFacts> process_facts(pid_t pid) {
   constexpr std::size_t kStart = 19;
   constexpr std::int64_t kKernelThread = 0x00200000;  // PF_KTHREAD
   if (fields.size() <= kStart) return std::nullopt;
-  const auto parent = parse_number(fields[kParent]);
-  const auto flags = parse_number(fields[kFlags]);
-  const auto start = parse_number(fields[kStart]);
+  const auto parent = parse_number<std::int64_t>(fields[kParent]);
+  const auto flags = parse_number<std::int64_t>(fields[kFlags]);
+  const auto start = parse_number<std::int64_t>(fields[kStart]);
   if (!parent || !flags || !start) return std::nullopt;
   ProcessFacts facts;
   facts.id = {pid, static_cast<std::uint64_t>(*start)};
@@ -46,7 +47,8 @@ std::optional<ProcessFacts> process_facts(pid_t pid) {
   facts.kernel_thread = (*flags & kKernelThread) != 0;
   for (const std::string_view line : split_lines(*status)) {
     const auto words = split_words(line);
-    if (words.size() >= 3 && words[0] == "Uid:") facts.user = static_cast<uid_t>(parse_number(words[2]).value_or(-1));
+    if (words.size() >= 3 && words[0] == "Uid:")
+      facts.user = static_cast<uid_t>(parse_number<std::int64_t>(words[2]).value_or(-1));
   }
   return facts;
 }
@@ -111,7 +113,7 @@ std::vector<ProcessId> process_tree(ProcessId root) {
   DIR* const folder = opendir("/proc");
   if (folder == nullptr) return found;
   while (const dirent* entry = readdir(folder)) {
-    const auto pid = parse_number(entry->d_name);
+    const auto pid = parse_number<std::int64_t>(entry->d_name);
     if (!pid) continue;
     const auto facts = process_facts(static_cast<pid_t>(*pid));
     if (!facts || facts->state == 'Z' || facts->state == 'X') continue;

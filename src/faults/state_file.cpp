@@ -11,7 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "faults/files.h"
+#include "core/file.h"
+#include "core/text.h"
 
 namespace culprit::faults {
 
@@ -26,7 +27,7 @@ bool lives(ProcessId id) {
 }
 
 /// The text up to the next line end, which is taken off; nothing when there is none.
-std::optional<std::string_view> take_line(std::string_view& text) {
+std::optional<std::string_view> take_ended_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
   const std::string_view line = text.substr(0, end);
@@ -35,12 +36,12 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 }
 
 std::optional<ProcessId> take_process(std::string_view& text) {
-  const auto line = take_line(text);
+  const auto line = take_ended_line(text);
   if (!line) return std::nullopt;
   const auto words = split_words(*line);
   if (words.size() != 2) return std::nullopt;
-  const auto pid = parse_number(words[0]);
-  const auto start = parse_number(words[1]);
+  const auto pid = parse_number<std::int64_t>(words[0]);
+  const auto start = parse_number<std::int64_t>(words[1]);
   if (!pid || !start) return std::nullopt;
   return ProcessId{static_cast<pid_t>(*pid), static_cast<std::uint64_t>(*start)};
 }
@@ -48,7 +49,7 @@ std::optional<ProcessId> take_process(std::string_view& text) {
 }  // namespace
 
 std::string boot_id() {
-  const auto text = read_small_file("/proc/sys/kernel/random/boot_id");
+  const auto text = read_beginning("/proc/sys/kernel/random/boot_id");
   return text ? std::string(text->substr(0, text->find('\n'))) : std::string("unknown");
 }
 
@@ -66,7 +67,7 @@ std::optional<Leftover> parse_state(std::string_view text) {
   if (!text.starts_with(kHeader)) return std::nullopt;
   text.remove_prefix(kHeader.size());
   Leftover state;
-  const auto boot = take_line(text);
+  const auto boot = take_ended_line(text);
   const auto injector = take_process(text);
   const auto guard = take_process(text);
   if (!boot || !injector || !guard) return std::nullopt;
@@ -74,8 +75,8 @@ std::optional<Leftover> parse_state(std::string_view text) {
   state.injector = *injector;
   state.guard = *guard;
   while (!text.empty()) {
-    const auto line = take_line(text);
-    const auto size = line ? parse_number(*line) : std::nullopt;
+    const auto line = take_ended_line(text);
+    const auto size = line ? parse_number<std::int64_t>(*line) : std::nullopt;
     if (!size || *size < 0 || static_cast<std::size_t>(*size) >= text.size()) return std::nullopt;
     const auto length = static_cast<std::size_t>(*size);
     auto step = decode(text.substr(0, length));
@@ -130,7 +131,7 @@ std::vector<Leftover> leftovers(const std::string& folder) {
   std::vector<Leftover> found;
   for (const std::string& name : names) {
     const std::string file = fmt::format("{}/{}", folder, name);
-    const auto text = read_small_file(file);
+    const auto text = read_beginning(file);
     auto state = text ? parse_state(*text) : std::nullopt;
     if (!state) continue;
     state->file = file;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ranges>
 
+#include "core/text.h"
 #include "faults/cgroup.h"
 #include "faults/command.h"
 #include "faults/files.h"
@@ -36,8 +37,8 @@ constexpr std::array<Shape, 7> kShapes = {{{"continue_process", 2, 2},
 const Shape& shape_of(Undo::Kind kind) { return kShapes.at(static_cast<std::size_t>(kind)); }
 
 std::optional<std::string> continue_process(const Undo& undo) {
-  const auto pid = parse_number(undo.args[0]);
-  const auto start = parse_number(undo.args[1]);
+  const auto pid = parse_number<std::int64_t>(undo.args[0]);
+  const auto start = parse_number<std::int64_t>(undo.args[1]);
   if (!pid || !start) return fmt::format("not a process: {} {}", undo.args[0], undo.args[1]);
   const ProcessId id{static_cast<pid_t>(*pid), static_cast<std::uint64_t>(*start)};
   const auto handle = ProcessHandle::open(id);

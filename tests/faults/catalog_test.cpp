@@ -6,8 +6,9 @@
 #include <map>
 #include <set>
 
+#include "core/file.h"
+#include "core/text.h"
 #include "faults/cpu_frequency.h"
-#include "faults/files.h"
 #include "faults/text.h"
 #include "faults/workers.h"
 #include "support/child_process.h"
@@ -37,7 +38,7 @@ TEST(FaultTable, NamesOnlyCausesAndDetailsThatAVerdictCanHave) {
 }
 
 TEST(FaultTable, TheDocumentationHasExactlyItsRows) {
-  const auto page = read_small_file(std::string(CULPRIT_SOURCE_DIR) + "/docs/faults.md");
+  const auto page = read_beginning(std::string(CULPRIT_SOURCE_DIR) + "/docs/faults.md");
   ASSERT_TRUE(page);
   std::vector<std::string> documented;
   for (const std::string_view line : split_lines(*page)) {

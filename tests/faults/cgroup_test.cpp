@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "faults/files.h"
+#include "core/file.h"
 #include "support/child_process.h"
 
 namespace culprit::faults {
@@ -84,9 +84,9 @@ TEST(Cgroup, Version2GroupOfTheTargetAloneGetsTheQuotaAndItsOldOneBack) {
   ASSERT_TRUE(plan) << to_string(plan.error());
   EXPECT_FALSE(plan->own);
   ASSERT_TRUE(apply_quota(*plan));
-  EXPECT_THAT(read_small_file(file), testing::Optional(testing::StartsWith("25000 100000")));
+  EXPECT_THAT(read_beginning(file), testing::Optional(testing::StartsWith("25000 100000")));
   EXPECT_TRUE(execute_all(plan->undo).empty());
-  EXPECT_THAT(read_small_file(file), testing::Optional(testing::StartsWith("max 100000")));
+  EXPECT_THAT(read_beginning(file), testing::Optional(testing::StartsWith("max 100000")));
 }
 
 TEST(Cgroup, Version2SharedGroupMovesTheTargetToASiblingUnlessThatLiftsALimit) {

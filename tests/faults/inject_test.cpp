@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/file.h"
 #include "faults/cgroup.h"
-#include "faults/files.h"
 #include "faults/guard.h"
 #include "faults/process.h"
 #include "support/child_process.h"
@@ -73,8 +73,8 @@ struct Inject : testing::Test {
     start(std::move(arguments), path_first);
     return wait();
   }
-  json result() const { return json::parse(read_small_file(answer).value_or("null")); }
-  std::string log() const { return read_small_file(work.path + "/log").value_or(""); }
+  json result() const { return json::parse(read_beginning(answer).value_or("null")); }
+  std::string log() const { return read_beginning(work.path + "/log").value_or(""); }
   std::string states() const { return runtime.path + "/culprit"; }
   bool acting() const { return log().find("injecting") != std::string::npos; }
   void TearDown() override {
@@ -299,7 +299,7 @@ while True:
     execl("/usr/bin/python3", "python3", "-B", script.c_str(), module.c_str(), ready.c_str(), nullptr);
     _exit(126);
   });
-  ASSERT_TRUE(test::eventually([&] { return read_small_file(ready).value_or("").starts_with("ready"); }));
+  ASSERT_TRUE(test::eventually([&] { return read_beginning(ready).value_or("").starts_with("ready"); }));
   const std::string pid = std::to_string(target.pid);
   ASSERT_EQ(run({"gil", "--severity", "0.6", "--duration", "1s", "--target", pid}), 0) << log();
   EXPECT_GT(result()["achieved"]["holds"], 2);
@@ -337,12 +337,12 @@ struct NetworkFault : Inject {
     chmod(work.write("bin/tc", kFakeTc).c_str(), 0755);
     work.write("bin/queue", "qdisc noqueue 0: root refcnt 2\n");
   }
-  std::string queue() const { return read_small_file(work.path + "/bin/queue").value_or(""); }
+  std::string queue() const { return read_beginning(work.path + "/bin/queue").value_or(""); }
 };
 
 TEST_F(NetworkFault, AQueueIsAddedAndRemoved) {
   ASSERT_EQ(run({"network", "--severity", "0.5", "--duration", "200ms"}, work.path + "/bin"), 0) << log();
-  EXPECT_THAT(read_small_file(work.path + "/bin/calls").value_or(""),
+  EXPECT_THAT(read_beginning(work.path + "/bin/calls").value_or(""),
               testing::HasSubstr("netem delay 50.000ms loss 2.500%"));
   EXPECT_THAT(queue(), testing::StartsWith("qdisc noqueue 0:"));
 }
@@ -377,7 +377,7 @@ TEST_F(Inject, GpuSettingsAreMadeAndTakenBack) {
   chmod(work.write("bin/nvidia-smi", kFakeSmi).c_str(), 0755);
   ASSERT_EQ(run({"gpu-clock", "--severity", "0.5", "--duration", "100ms"}, work.path + "/bin"), 0) << log();
   ASSERT_EQ(run({"gpu-power", "--severity", "0.5", "--duration", "100ms"}, work.path + "/bin"), 0) << log();
-  EXPECT_EQ(read_small_file(work.path + "/bin/settings"),
+  EXPECT_EQ(read_beginning(work.path + "/bin/settings"),
             "-i 0 --lock-gpu-clocks=0,990\n-i 0 --reset-gpu-clocks\n"
             "-i 0 --power-limit=450.00\n-i 0 --power-limit=700.00\n");
 }

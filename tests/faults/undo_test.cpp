@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-#include "faults/files.h"
+#include "core/file.h"
 #include "faults/process.h"
 #include "support/child_process.h"
 
@@ -64,7 +64,7 @@ TEST(Undo, TakesStepsInReverseAndGoesOnAfterAFailure) {
                                      {Kind::write_file, {folder.path + "/missing/x", "1"}},
                                      {Kind::write_file, {file, "secnd"}}});
   EXPECT_EQ(failures.size(), 1U);
-  EXPECT_EQ(read_small_file(file), "first");
+  EXPECT_EQ(read_beginning(file), "first");
   EXPECT_NE(access(own.c_str(), F_OK), 0);
 }
 

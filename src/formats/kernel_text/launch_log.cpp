@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "core/display_width.h"
 #include "core/escape.h"
+#include "core/text.h"
 #include "formats/io/missing_text.h"
 #include "formats/kernel_text/lines.h"
 #include "model/profile.h"
@@ -62,10 +62,8 @@ std::vector<LogColumn> header_columns(std::string_view line) {
 }
 
 std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 class Reader {

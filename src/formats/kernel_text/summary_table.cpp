@@ -8,6 +8,7 @@
 
 #include "core/display_width.h"
 #include "core/escape.h"
+#include "core/text.h"
 #include "formats/io/missing_text.h"
 #include "formats/kernel_text/lines.h"
 #include "formats/kernel_text/summary_value.h"

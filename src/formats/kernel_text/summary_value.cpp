@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "formats/kernel_text/lines.h"
+#include "core/text.h"
 
 namespace culprit::formats::kernel_text {
 
