@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "core/escape.h"
+#include "core/json_writer.h"
 #include "tracegen/machine.h"
 #include "tracegen/workload.h"
 
@@ -37,51 +37,88 @@ std::string truth_path(const Options& o) {
   return split_ending(o.output).first + ".truth.json";
 }
 
-std::string options_json(const Options& o) {
-  return fmt::format(
-      "{{\"workload\": \"{}\", \"ranks\": {}, \"layers\": {}, \"batch\": {}, \"seed\": {}, \"fault\": \"{}\", "
-      "\"severity_ppm\": {}, \"fault_from\": {}, \"fault_rank\": {}, \"jitter_ppm\": {}, \"lost_ppm\": {}, "
-      "\"queue_depth\": {}, \"graph\": {}, \"markers\": {}, \"python\": {}, \"style\": \"{}\", \"base_ns\": {}}}",
-      to_string(o.workload), o.ranks, o.layers, o.batch, o.seed, to_string(o.fault), o.severity_ppm, o.fault_from,
-      o.fault_rank, o.jitter_ppm, o.lost_ppm, o.queue_depth, o.graph, o.markers, o.python, to_string(o.style), kBaseNs);
+void write_options(JsonWriter& json, const Options& o) {
+  json.begin_object("options", JsonForm::line);
+  json.member("workload", to_string(o.workload));
+  json.member("ranks", o.ranks);
+  json.member("layers", o.layers);
+  json.member("batch", o.batch);
+  json.member("seed", o.seed);
+  json.member("fault", to_string(o.fault));
+  json.member("severity_ppm", o.severity_ppm);
+  json.member("fault_from", o.fault_from);
+  json.member("fault_rank", o.fault_rank);
+  json.member("jitter_ppm", o.jitter_ppm);
+  json.member("lost_ppm", o.lost_ppm);
+  json.member("queue_depth", o.queue_depth);
+  json.member("graph", o.graph);
+  json.member("markers", o.markers);
+  json.member("python", o.python);
+  json.member("style", to_string(o.style));
+  json.member("base_ns", kBaseNs);
+  json.end_object();
 }
 
-std::string step_json(const Machine& m, const StepPlan& plan, const StepTruth& s, Ns next, std::uint32_t rank,
-                      bool disturbed) {
+void write_step(JsonWriter& json, const Machine& m, const StepPlan& plan, Ns next, std::uint32_t rank) {
   const TraceWriter& w = m.writer(rank);
-  return fmt::format(
-      "{{\"rank\": {}, \"step\": {}, \"phase\": \"{}\", \"batch\": {}, \"tokens\": {}, \"context\": {}, "
-      "\"disturbed\": {}, \"begin_ns\": {}, \"period_ns\": {}, \"device_begin_ns\": {}, \"device_end_ns\": {}, "
-      "\"runq_ns\": {}, \"blocked_ns\": {}, \"input_ns\": {}, \"kernels\": {}}}",
-      rank, plan.number, plan.phase, plan.batch, plan.tokens, plan.context, disturbed, w.as_written(s.begin),
-      next - s.begin, w.as_written(s.device_begin), s.device_end, s.runq, s.blocked, s.input, s.kernels);
+  const StepTruth& s = m.step(rank);
+  json.begin_object(JsonForm::line);
+  json.member("rank", rank);
+  json.member("step", plan.number);
+  json.member("phase", plan.phase);
+  json.member("batch", plan.batch);
+  json.member("tokens", plan.tokens);
+  json.member("context", plan.context);
+  json.member("disturbed", m.fault_active(rank));
+  json.member("begin_ns", w.as_written(s.begin));
+  json.member("period_ns", next - s.begin);
+  json.member("device_begin_ns", w.as_written(s.device_begin));
+  json.member("device_end_ns", s.device_end);
+  json.member("runq_ns", s.runq);
+  json.member("blocked_ns", s.blocked);
+  json.member("input_ns", s.input);
+  json.member("kernels", s.kernels);
+  json.end_object();
 }
 
-std::string rank_json(const Machine& m, std::uint32_t rank, const std::string& path) {
+void write_rank(JsonWriter& json, const Machine& m, std::uint32_t rank, const std::string& path) {
   const TraceWriter& writer = m.writer(rank);
   const Written& w = writer.written();
-  std::string out = fmt::format(
-      "{{\"rank\": {}, \"path\": \"{}\", \"clock_offset_ns\": {}, \"text_bytes\": {}, \"events\": {}, \"slices\": {}, "
-      "\"lost\": {}, \"flow_begins\": {}, \"flow_ends\": {}, \"counters\": {}, \"instants\": {}, \"metadata\": {}, "
-      "\"memcpy_bytes\": {}, \"memset_bytes\": {},\n \"categories\": {{",
-      rank, escape_json(path), m.clock_offset(rank), writer.text_bytes(), w.events, w.slices, w.lost, w.flow_begins,
-      w.flow_ends, w.counters, w.instants, w.metadata, w.memcpy_bytes, w.memset_bytes);
-  std::string_view comma;
+  json.begin_object();
+  json.member("rank", rank);
+  json.member("path", path);
+  json.member("clock_offset_ns", m.clock_offset(rank));
+  json.member("text_bytes", writer.text_bytes());
+  json.member("events", w.events);
+  json.member("slices", w.slices);
+  json.member("lost", w.lost);
+  json.member("flow_begins", w.flow_begins);
+  json.member("flow_ends", w.flow_ends);
+  json.member("counters", w.counters);
+  json.member("instants", w.instants);
+  json.member("metadata", w.metadata);
+  json.member("memcpy_bytes", w.memcpy_bytes);
+  json.member("memset_bytes", w.memset_bytes);
+  json.begin_object("categories");
   for (std::size_t c = 0; c < kCats; ++c) {
-    out += fmt::format("{}\"{}\": {{\"count\": {}, \"sum_ns\": {}}}", comma, kCatNames[c], w.by_cat[c].count,
-                       w.by_cat[c].total);
-    comma = ", ";
+    json.begin_object(kCatNames[c], JsonForm::line);
+    json.member("count", w.by_cat[c].count);
+    json.member("sum_ns", w.by_cat[c].total);
+    json.end_object();
   }
-  out += "},\n \"names\": [";
-  comma = "\n  ";
+  json.end_object();
+  json.begin_array("names");
   for (std::size_t f = 0; f < kFns; ++f) {
     if (w.by_fn[f].count == 0) continue;
-    out += fmt::format("{}{{\"category\": \"{}\", \"name\": \"{}\", \"count\": {}, \"sum_ns\": {}}}", comma,
-                       kCatNames[static_cast<std::size_t>(kFnInfos[f].cat)], escape_json(kFnInfos[f].name),
-                       w.by_fn[f].count, w.by_fn[f].total);
-    comma = ",\n  ";
+    json.begin_object(JsonForm::line);
+    json.member("category", kCatNames[static_cast<std::size_t>(kFnInfos[f].cat)]);
+    json.member("name", kFnInfos[f].name);
+    json.member("count", w.by_fn[f].count);
+    json.member("sum_ns", w.by_fn[f].total);
+    json.end_object();
   }
-  return out + "]}";
+  json.end_array();
+  json.end_object();
 }
 
 }  // namespace
@@ -96,14 +133,21 @@ Result<Generated> generate(const Options& options) {
   if (!result.truth.empty()) {
     truth.emplace();
     if (Status s = truth->open(result.truth); !s) return s.error();
-    truth->write(fmt::format("{{\"format\": \"culprit-tracegen truth 1\",\n\"options\": {},\n\"steps\": [",
-                             options_json(options)));
   }
+  std::string text;
+  JsonWriter json(text);
+  const auto flush = [&] {
+    if (truth) truth->write(text);
+    text.clear();
+  };
+  json.begin_object();
+  json.member("format", "culprit-tracegen truth 1");
+  write_options(json, options);
+  json.begin_array("steps");
   Machine machine(options);
   if (Status s = machine.open(result.traces); !s) return s.error();
 
   Planner planner(options);
-  std::string_view comma = "\n";
   const auto more = [&] {
     if (options.slices != 0) return machine.writer(0).written().slices < options.slices;
     return result.steps < options.steps;
@@ -112,27 +156,23 @@ Result<Generated> generate(const Options& options) {
     const StepPlan plan = planner.next();
     run_step(machine, options, plan);
     ++result.steps;
-    if (!truth) continue;
-    for (std::uint32_t r = 0; r < options.ranks; ++r) {
-      truth->write(comma);
-      truth->write(step_json(machine, plan, machine.step(r), machine.now(r), r, machine.fault_active(r)));
-      comma = ",\n";
-    }
+    for (std::uint32_t r = 0; r < options.ranks; ++r) write_step(json, machine, plan, machine.now(r), r);
+    flush();
   }
+  json.end_array();
   if (Status s = machine.close(); !s) return s.error();
-  if (truth) truth->write("],\n\"ranks\": [\n");
+  json.begin_array("ranks");
   for (std::uint32_t r = 0; r < options.ranks; ++r) {
-    if (truth) {
-      if (r != 0) truth->write(",\n");
-      truth->write(rank_json(machine, r, result.traces[r]));
-    }
+    write_rank(json, machine, r, result.traces[r]);
     result.slices += machine.writer(r).written().slices;
     result.text_bytes += machine.writer(r).text_bytes();
   }
-  if (truth) {
-    truth->write("]}\n");
+  json.end_array();
+  json.end_object();
+  json.finish();
+  flush();
+  if (truth)
     if (Status s = truth->close(); !s) return s.error();
-  }
   return result;
 }
 
