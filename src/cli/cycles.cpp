@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "core/escape.h"
+#include "core/json_writer.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
 
@@ -35,12 +35,15 @@ const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::p
 
 std::string json_of(const CyclesOptions& options, const Trace& trace, const model::Cycles& cycles,
                     const model::Table& table) {
-  std::string files;
-  for (const std::string& file : options.files)
-    files += fmt::format("{}\"{}\"", files.empty() ? "" : ", ", escape_json(file));
-  return fmt::format("{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n{},\n\"losses\": {},\n\"tables\": {}\n}}\n",
-                     CULPRIT_VERSION, files, report::cycles_json_members(cycles), losses_json(trace.losses),
-                     report::render_json({&table, 1}));
+  std::string text;
+  JsonWriter json(text);
+  begin_answer(json, options.files);
+  report::write_cycles(json, cycles);
+  write_losses(json, trace.losses);
+  report::write_tables(json, {&table, 1});
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 Result<int> run_cycles(const CyclesOptions& options) {

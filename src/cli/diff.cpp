@@ -21,6 +21,7 @@
 #include "cli/output.h"
 #include "core/atomic_file.h"
 #include "core/escape.h"
+#include "core/json_writer.h"
 #include "deepdive/comparison.h"
 #include "deepdive/comparison_report.h"
 #include "deepdive/pairing.h"
@@ -240,17 +241,25 @@ std::string refusal_text(const TraceComparison& compared, bool json) {
     if (compared.set.host) text += report::render_terminal(report::host_tables(*compared.set.host, true), {});
     return text;
   }
-  std::string differences;
-  for (const compare::Difference& d : compared.differences)
-    differences +=
-        fmt::format("{}{{\"what\": \"{}\", \"base\": \"{}\", \"candidate\": \"{}\"}}", differences.empty() ? "" : ", ",
-                    escape_json(d.what), escape_json(d.base), escape_json(d.candidate));
-  return fmt::format(
-      "{{\"outcome\": \"not_comparable\", \"reason\": \"{}\", \"remedy\": \"{}\", \"differences\": [{}]{}}}\n",
-      escape_json(reason), escape_json(remedy), differences,
-      compared.set.host
-          ? fmt::format(", \"host_tables\": {}", report::render_json(report::host_tables(*compared.set.host, false)))
-          : std::string());
+  std::string text;
+  JsonWriter out(text);
+  out.begin_object();
+  out.member("outcome", "not_comparable");
+  out.member("reason", reason);
+  out.member("remedy", remedy);
+  out.begin_array("differences");
+  for (const compare::Difference& d : compared.differences) {
+    out.begin_object(JsonForm::line);
+    out.member("what", d.what);
+    out.member("base", d.base);
+    out.member("candidate", d.candidate);
+    out.end_object();
+  }
+  out.end_array();
+  if (compared.set.host) report::write_tables(out, "host_tables", report::host_tables(*compared.set.host, false));
+  out.end_object();
+  out.finish();
+  return text;
 }
 
 Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet& set);

@@ -5,12 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
+#include "core/json_writer.h"
 #include "record/collectors.h"
 #include "record/doctor/checks.h"
 #include "report/render.h"
@@ -19,7 +19,6 @@ namespace culprit::cli {
 
 namespace {
 
-using nlohmann::ordered_json;
 using record::Check;
 using record::CheckState;
 
@@ -178,28 +177,47 @@ std::vector<model::Table> tables_of(const Findings& findings) {
   return {std::move(checks), std::move(sights)};
 }
 
-ordered_json json_of(const Findings& findings) {
-  ordered_json json;
-  json["culprit"] = CULPRIT_VERSION;
-  json["possible"] = findings.possible;
-  json["summary"] = findings.summary;
-  json["checks"] = ordered_json::array();
-  for (const Check& c : findings.checks)
-    json["checks"].push_back({{"group", c.group},
-                              {"key", c.key},
-                              {"what", c.what},
-                              {"state", std::string(to_string(c.state))},
-                              {"found", c.found},
-                              {"remedy", c.remedy}});
-  json["collectors"] = ordered_json::array();
-  for (const Tried& tried : findings.collectors) {
-    ordered_json sights = ordered_json::array();
-    for (const record::Sight& s : tried.sights)
-      sights.push_back({{"what", s.what}, {"available", s.available}, {"why", s.why}, {"remedy", s.remedy}});
-    json["collectors"].push_back(
-        {{"name", tried.name}, {"collects", tried.collects}, {"error", tried.error}, {"sights", std::move(sights)}});
+std::string json_of(const Findings& findings) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("culprit", CULPRIT_VERSION);
+  json.member("possible", findings.possible);
+  json.member("summary", findings.summary);
+  json.begin_array("checks");
+  for (const Check& c : findings.checks) {
+    json.begin_object();
+    json.member("group", c.group);
+    json.member("key", c.key);
+    json.member("what", c.what);
+    json.member("state", to_string(c.state));
+    json.member("found", c.found);
+    json.member("remedy", c.remedy);
+    json.end_object();
   }
-  return json;
+  json.end_array();
+  json.begin_array("collectors");
+  for (const Tried& tried : findings.collectors) {
+    json.begin_object();
+    json.member("name", tried.name);
+    json.member("collects", tried.collects);
+    json.member("error", tried.error);
+    json.begin_array("sights");
+    for (const record::Sight& s : tried.sights) {
+      json.begin_object();
+      json.member("what", s.what);
+      json.member("available", s.available);
+      json.member("why", s.why);
+      json.member("remedy", s.remedy);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 Result<int> run_doctor(const DoctorOptions& options) {
@@ -219,7 +237,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
       text = report::render_csv(tables_of(*findings));
       break;
     case OutputFormat::json:
-      text = json_of(*findings).dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+      text = json_of(*findings);
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();

@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/recording_tables.h"
+#include "core/json_writer.h"
 #include "core/units.h"
 #include "cycles/find.h"
 #include "report/cycles_report.h"
@@ -20,7 +20,6 @@ namespace {
 
 using model::ColumnType;
 using model::TraceInfo;
-using nlohmann::ordered_json;
 
 struct InfoOptions {
   std::vector<std::string> files;
@@ -246,63 +245,63 @@ std::vector<model::Table> tables_of(const TraceInfo& info) {
   return tables;
 }
 
-ordered_json rows_of(const model::Table& table) {
-  ordered_json rows = ordered_json::array();
-  for (const auto& row : table.rows) {
-    ordered_json object;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      ordered_json& value = object[table.columns[c].key];
-      if (const auto* text = std::get_if<std::string>(&row[c])) value = *text;
-      if (const auto* integer = std::get_if<std::int64_t>(&row[c])) value = *integer;
-      if (const auto* number = std::get_if<double>(&row[c])) value = *number;
-    }
-    rows.push_back(std::move(object));
-  }
-  return rows;
+/// The phases, and how the cycles were found.
+void write_cycles(JsonWriter& json, const model::CyclesInfo& info) {
+  json.begin_object("cycles");
+  json.member("method", report::to_string(info.method));
+  json.member("anchor", info.anchor);
+  json.member("period_confidence", info.period_confidence);
+  json.member("phase_confidence", info.phase_confidence);
+  json.member("reason", info.reason);
+  json.member("notes", info.notes);
+  json.member("count", info.count);
+  report::write_rows(json, "phases", phases_table(info));
+  json.end_object();
 }
 
-ordered_json json_of(const model::CyclesInfo& info) {
-  ordered_json json;
-  json["method"] = std::string(report::to_string(info.method));
-  json["anchor"] = info.anchor;
-  json["period_confidence"] = info.period_confidence;
-  json["phase_confidence"] = info.phase_confidence;
-  json["reason"] = info.reason;
-  json["notes"] = info.notes;
-  json["count"] = info.count;
-  json["phases"] = rows_of(phases_table(info));
-  return json;
+void write_peers(JsonWriter& json, std::string_view name, const std::vector<model::PeerInfo>& peers) {
+  json.begin_array(name);
+  for (const model::PeerInfo& peer : peers) {
+    json.begin_object();
+    json.member("name", peer.name);
+    json.member("tid", peer.tid);
+    json.member("count", peer.count);
+    json.member("time_ns", peer.time);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 /// The table's rows with the lists of peers and reasons whole.
-ordered_json sched_threads(const TraceInfo& info) {
-  ordered_json rows = rows_of(thread_sched_table(info, 0));
-  const auto peers = [](const std::vector<model::PeerInfo>& list) {
-    ordered_json json = ordered_json::array();
-    for (const model::PeerInfo& peer : list)
-      json.push_back({{"name", peer.name}, {"tid", peer.tid}, {"count", peer.count}, {"time_ns", peer.time}});
-    return json;
-  };
-  for (std::size_t i = 0; i < rows.size(); ++i) {
+void write_sched_threads(JsonWriter& json, const TraceInfo& info) {
+  model::Table table = thread_sched_table(info, 0);
+  std::erase_if(table.columns, [](const model::Column& column) {
+    return column.key == "blocked_in" || column.key == "woken_by" || column.key == "ran_instead";
+  });  // the last ones
+  json.begin_array("threads");
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const model::ThreadSchedInfo& thread = info.sched[i];
-    rows[i]["process"] = thread.process;
-    rows[i]["wakeups"] = thread.wakeups;
-    rows[i]["woken_by"] = peers(thread.woken_by);
-    rows[i]["ran_instead"] = peers(thread.ran_instead);
-    rows[i]["blocked_in"] = ordered_json::array();
-    for (const auto& [name, sum] : thread.blocked_in)
-      rows[i]["blocked_in"].push_back({{"name", name}, {"count", sum.count}, {"time_ns", sum.sum}});
+    json.begin_object(JsonForm::line);
+    report::write_row(json, table, i);
+    json.member("process", thread.process);
+    json.member("wakeups", thread.wakeups);
+    write_peers(json, "woken_by", thread.woken_by);
+    write_peers(json, "ran_instead", thread.ran_instead);
+    json.begin_array("blocked_in");
+    for (const auto& [name, sum] : thread.blocked_in) {
+      json.begin_object();
+      json.member("name", name);
+      json.member("count", sum.count);
+      json.member("time_ns", sum.sum);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
   }
-  return rows;
+  json.end_array();
 }
 
-ordered_json json_of(const TraceInfo& info) {
-  ordered_json json;
-  json["culprit"] = CULPRIT_VERSION;
-  json["clock"] = info.clock;
-  json["base_ns"] = info.base_ns;
-  json["begin_ns"] = info.begin;
-  json["duration_ns"] = info.duration;
+std::string json_of(const TraceInfo& info) {
   std::uint64_t input_bytes = 0;
   std::uint64_t text_bytes = 0;
   std::uint64_t events = 0;
@@ -311,44 +310,60 @@ ordered_json json_of(const TraceInfo& info) {
     text_bytes += rank.text_bytes;
     events += rank.events;
   }
-  json["input_bytes"] = input_bytes;
-  json["text_bytes"] = text_bytes;
-  json["events"] = events;
-  json["slices"] = info.slices;
-  json["instants"] = info.instants;
-  json["names"] = info.names;
-  json["processes"] = info.processes;
-  json["threads"] = info.threads;
-  json["streams"] = info.streams;
-  json["async_tracks"] = info.async_tracks;
-  json["kernels"] = info.kernels.count;
-  json["unique_names"] = info.unique_kernels;
-  json["kernel_sum_ns"] = info.kernels.sum;
-  json["busy_union_ns"] = info.busy_union;
-  json["memcpy"] = info.memcpy.count;
-  json["memcpy_sum_ns"] = info.memcpy.sum;
-  json["memset"] = info.memset.count;
-  json["memset_sum_ns"] = info.memset.sum;
-  json["top_name"] = info.top_name;
-  json["top_count"] = info.top.count;
-  json["top_sum_ns"] = info.top.sum;
-  json["gpu_with_launcher"] = info.launched;
-  json["flows"] = {{"host_to_device", info.flows_host_to_device},
-                   {"forward_backward", info.flows_forward_backward},
-                   {"async", info.flows_async},
-                   {"other", info.flows_other}};
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("culprit", CULPRIT_VERSION);
+  json.member("clock", info.clock);
+  json.member("base_ns", info.base_ns);
+  json.member("begin_ns", info.begin);
+  json.member("duration_ns", info.duration);
+  json.member("input_bytes", input_bytes);
+  json.member("text_bytes", text_bytes);
+  json.member("events", events);
+  json.member("slices", info.slices);
+  json.member("instants", info.instants);
+  json.member("names", info.names);
+  json.member("processes", info.processes);
+  json.member("threads", info.threads);
+  json.member("streams", info.streams);
+  json.member("async_tracks", info.async_tracks);
+  json.member("kernels", info.kernels.count);
+  json.member("unique_names", info.unique_kernels);
+  json.member("kernel_sum_ns", info.kernels.sum);
+  json.member("busy_union_ns", info.busy_union);
+  json.member("memcpy", info.memcpy.count);
+  json.member("memcpy_sum_ns", info.memcpy.sum);
+  json.member("memset", info.memset.count);
+  json.member("memset_sum_ns", info.memset.sum);
+  json.member("top_name", info.top_name);
+  json.member("top_count", info.top.count);
+  json.member("top_sum_ns", info.top.sum);
+  json.member("gpu_with_launcher", info.launched);
+  json.begin_object("flows", JsonForm::line);
+  json.member("host_to_device", info.flows_host_to_device);
+  json.member("forward_backward", info.flows_forward_backward);
+  json.member("async", info.flows_async);
+  json.member("other", info.flows_other);
+  json.end_object();
   for (const model::Table& table : {files_table(info), devices_table(info), categories_table(info), markers_table(info),
                                     counters_table(info), unread_table(info), losses_table(info)})
-    json[table.key] = rows_of(table);
-  json["metadata"] = ordered_json::array();
+    report::write_rows(json, table.key, table);
+  json.begin_array("metadata");
   for (const auto& rank : info.ranks) {
-    ordered_json facts = ordered_json::object();
-    for (const auto& [key, value] : rank.metadata) facts[key] = value;
-    json["metadata"].push_back(std::move(facts));
+    json.begin_object();
+    for (const auto& [key, value] : rank.metadata) json.member(key, value);
+    json.end_object();
   }
-  json["scheduling"] = {{"processes", rows_of(process_sched_table(info))}, {"threads", sched_threads(info)}};
-  if (info.cycles) json["cycles"] = json_of(*info.cycles);
-  return json;
+  json.end_array();
+  json.begin_object("scheduling");
+  report::write_rows(json, "processes", process_sched_table(info));
+  write_sched_threads(json, info);
+  json.end_object();
+  if (info.cycles) write_cycles(json, *info.cycles);
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 Result<int> run_info(const InfoOptions& options) {
@@ -374,7 +389,7 @@ Result<int> run_info(const InfoOptions& options) {
       text = report::render_csv(tables_of(info));
       break;
     case OutputFormat::json:
-      text = json_of(info).dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+      text = json_of(info);
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();

@@ -7,13 +7,13 @@
 #include <charconv>
 #include <ctime>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/cli.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
-#include "core/utf8.h"
+#include "core/json_writer.h"
 #include "faults/catalog.h"
 #include "faults/guard.h"
 #include "faults/run.h"
@@ -23,8 +23,6 @@
 namespace culprit::cli {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 struct InjectOptions {
   faults::Request request;
@@ -64,13 +62,6 @@ std::string clock_text(Ns unix) {
   return fmt::format("{:%H:%M:%S}", parts);
 }
 
-ordered_json to_json(const std::vector<faults::Figure>& figures) {
-  ordered_json object = ordered_json::object();
-  for (const faults::Figure& figure : figures)
-    std::visit([&](const auto& value) { object[figure.key] = value; }, figure.value);
-  return object;
-}
-
 std::string figures_text(const std::vector<faults::Figure>& figures) {
   std::vector<std::string> parts;
   for (const faults::Figure& figure : figures)
@@ -87,21 +78,28 @@ std::string figures_text(const std::vector<faults::Figure>& figures) {
 
 std::string report_json(const faults::Report& report) {
   const faults::FaultInfo& info = *faults::find_fault(report.fault);
-  ordered_json json;
-  json["fault"] = report.fault;
-  json["severity"] = report.severity;
-  json["cause"] = info.cause;
-  json["detail"] = info.detail;
-  json["target"] = report.target.pid == 0 ? ordered_json(nullptr) : ordered_json(report.target.pid);
-  json["what"] = repair_utf8(report.what);
-  json["begin_monotonic_ns"] = report.begin_monotonic;
-  json["end_monotonic_ns"] = report.end_monotonic;
-  json["begin_unix_ns"] = report.begin_unix;
-  json["end_unix_ns"] = report.end_unix;
-  json["ended_by"] = report.ended_by;
-  json["achieved"] = to_json(report.figures);
-  json["not_restored"] = report.not_restored;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("fault", report.fault);
+  json.member("severity", report.severity);
+  json.member("cause", info.cause);
+  json.member("detail", info.detail);
+  json.member("target", report.target.pid == 0 ? std::nullopt : std::optional(report.target.pid));
+  json.member("what", report.what);
+  json.member("begin_monotonic_ns", report.begin_monotonic);
+  json.member("end_monotonic_ns", report.end_monotonic);
+  json.member("begin_unix_ns", report.begin_unix);
+  json.member("end_unix_ns", report.end_unix);
+  json.member("ended_by", report.ended_by);
+  json.begin_object("achieved");
+  for (const faults::Figure& figure : report.figures)
+    std::visit([&](const auto& value) { json.member(figure.key, value); }, figure.value);
+  json.end_object();
+  json.member("not_restored", report.not_restored);
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 std::string report_text(const faults::Report& report) {
@@ -119,18 +117,23 @@ Result<int> list_faults(const Output& output) {
   }
   std::string text;
   if (output.format == OutputFormat::json) {
-    ordered_json list = ordered_json::array();
-    for (const auto& [info, missing] : rows)
-      list.push_back({{"fault", info->name},
-                      {"does", info->does},
-                      {"severity", info->severity},
-                      {"cause", info->cause},
-                      {"detail", info->detail},
-                      {"needs", info->needs},
-                      {"needs_target", info->needs_target},
-                      {"available", missing.empty()},
-                      {"reason", missing}});
-    text = list.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    JsonWriter json(text);
+    json.begin_array();
+    for (const auto& [info, missing] : rows) {
+      json.begin_object();
+      json.member("fault", info->name);
+      json.member("does", info->does);
+      json.member("severity", info->severity);
+      json.member("cause", info->cause);
+      json.member("detail", info->detail);
+      json.member("needs", info->needs);
+      json.member("needs_target", info->needs_target);
+      json.member("available", missing.empty());
+      json.member("reason", missing);
+      json.end_object();
+    }
+    json.end_array();
+    json.finish();
   } else {
     for (const auto& [info, missing] : rows) {
       const std::string verdict =
@@ -150,28 +153,38 @@ Result<int> list_faults(const Output& output) {
 Result<int> undo_leftovers(const Output& output) {
   const auto folder = faults::state_folder();
   if (!folder) return folder.error();
-  ordered_json json = ordered_json::array();
+  std::string document;
+  JsonWriter json(document);
+  json.begin_array();
   std::string text;
   bool failed = false;
   for (const faults::Leftover& leftover : faults::leftovers(*folder)) {
     if (leftover.in_use()) {
       text += fmt::format("{}: in use by process {}, left alone\n", leftover.file, leftover.injector.pid);
-      json.push_back({{"file", leftover.file}, {"in_use_by", leftover.injector.pid}});
+      json.begin_object();
+      json.member("file", leftover.file);
+      json.member("in_use_by", leftover.injector.pid);
+      json.end_object();
       continue;
     }
     const auto failures = faults::undo_leftover(leftover);
     failed = failed || !failures.empty();
-    ordered_json steps = ordered_json::array();
+    json.begin_object();
+    json.member("file", leftover.file);
+    json.begin_array("steps");
     for (const faults::Undo& step : leftover.steps) {
-      steps.push_back(repair_utf8(faults::describe(step)));
+      json.value(faults::describe(step));
       text += fmt::format("undone: {}\n", escape_terminal(faults::describe(step)));
     }
+    json.end_array();
+    json.member("failed", failures);
+    json.end_object();
     for (const std::string& failure : failures) text += fmt::format("FAILED: {}\n", escape_terminal(failure));
-    json.push_back({{"file", leftover.file}, {"steps", steps}, {"failed", failures}});
   }
+  json.end_array();
+  json.finish();
   if (text.empty()) text = "nothing was left over\n";
-  if (output.format == OutputFormat::json)
-    text = json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  if (output.format == OutputFormat::json) text = std::move(document);
   if (Status status = write_output(output, text); !status) return status.error();
   if (failed)
     return environment_error("not everything could be undone", *folder, "run again, as the user who injected");

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "core/atomic_file.h"
 #include "core/escape.h"
+#include "core/json_writer.h"
 #include "core/progress.h"
 #include "formats/kernel_text/launch_log.h"
 #include "formats/kernel_text/summary_table.h"
@@ -123,12 +124,6 @@ std::vector<model::Table> analyse(const KernelsOptions& options, const Output& o
   return tables;
 }
 
-std::string files_json(const std::vector<std::string>& files) {
-  std::string text;
-  for (const std::string& file : files) text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", escape_json(file));
-  return "[" + text + "]";
-}
-
 std::string render(const KernelsOptions& options, const Output& output, std::span<const model::Table> tables) {
   switch (output.format) {
     case OutputFormat::terminal:
@@ -138,11 +133,16 @@ std::string render(const KernelsOptions& options, const Output& output, std::spa
     case OutputFormat::csv:
       return report::render_csv(tables);
     case OutputFormat::json:
-      return fmt::format("{{\n\"culprit\": \"{}\",\n\"files\": {},\n\"against\": {},\n\"tables\": {}\n}}\n",
-                         CULPRIT_VERSION, files_json(options.files), files_json(options.against),
-                         report::render_json(tables));
+      break;
   }
-  return {};
+  std::string text;
+  JsonWriter json(text);
+  begin_answer(json, options.files);
+  json.member("against", options.against);
+  report::write_tables(json, tables);
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 model::Table summary_rows(const model::KernelSummary& summary) {

@@ -9,7 +9,7 @@
 
 #include "cli/option_checks.h"
 #include "core/atomic_file.h"
-#include "core/escape.h"
+#include "core/json_writer.h"
 #include "core/progress.h"
 #include "core/units.h"
 #include "formats/load.h"
@@ -94,16 +94,25 @@ std::optional<std::string> loss_note(const Losses& losses) {
   return "Losses: " + text + "; 'culprit info' says what and why";
 }
 
-std::string losses_json(const Losses& losses) {
-  std::string text = "[";
+void begin_answer(JsonWriter& json, const std::vector<std::string>& files) {
+  json.begin_object();
+  json.member("culprit", CULPRIT_VERSION);
+  json.member("files", files);
+}
+
+void write_losses(JsonWriter& json, const Losses& losses) {
+  json.begin_array("losses");
   for (std::size_t i = 0; i < Losses::kReasons; ++i) {
     const auto reason = static_cast<LossReason>(i);
     if (losses[reason] == 0) continue;
     const LossInfo& loss = info(reason);
-    text += fmt::format("{}{{\"reason\": \"{}\", \"severity\": \"{}\", \"count\": {}}}", text.size() == 1 ? "" : ", ",
-                        escape_json(loss.name), to_string(loss.severity), losses[reason]);
+    json.begin_object(JsonForm::line);
+    json.member("reason", loss.name);
+    json.member("severity", to_string(loss.severity));
+    json.member("count", losses[reason]);
+    json.end_object();
   }
-  return text + "]";
+  json.end_array();
 }
 
 }  // namespace culprit::cli

@@ -16,6 +16,10 @@ namespace CLI {
 class App;
 }
 
+namespace culprit {
+class JsonWriter;
+}
+
 namespace culprit::cli {
 
 enum class OutputFormat { terminal, markdown, csv, json };
@@ -56,7 +60,10 @@ Result<Trace> load_with_progress(const std::vector<std::string>& files, unsigned
 
 /// "3 data loss, 12 warning, 1 info: ...", or nothing when nothing was lost or repaired.
 std::optional<std::string> loss_note(const Losses& losses);
-/// JSON array of the losses.
-std::string losses_json(const Losses& losses);
+
+/// Opens the object of a JSON answer: the members "culprit", which is the version, and "files".
+void begin_answer(JsonWriter& json, const std::vector<std::string>& files);
+/// The member "losses".
+void write_losses(JsonWriter& json, const Losses& losses);
 
 }  // namespace culprit::cli

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "core/atomic_file.h"
 #include "core/escape.h"
+#include "core/json_writer.h"
 #include "cycles/find.h"
 #include "deepdive/counters_csv.h"
 #include "deepdive/hardware_csv.h"
@@ -134,15 +135,21 @@ Result<int> run_compat(const ProfileOptions& options, const Trace& trace) {
 }
 
 std::string document(const ProfileOptions& options, const Trace& trace, const model::Cycles& cycles,
-                     const std::string& tables) {
-  std::string names;
-  for (const std::string& file : options.files)
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", escape_json(file));
-  return fmt::format(
-      "{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n\"anchor\": \"{}\",\n\"how\": \"{}\",\n"
-      "\"period_confidence\": {:.3f},\n\"phase_confidence\": {:.3f},\n\"losses\": {},\n\"tables\": {}\n}}\n",
-      CULPRIT_VERSION, names, escape_json(cycles.anchor), escape_json(cycles.reason), cycles.period_confidence,
-      cycles.phase_confidence, losses_json(trace.losses), tables);
+                     std::span<const model::Table> tables) {
+  std::string text;
+  JsonWriter json(text);
+  begin_answer(json, options.files);
+  json.member("anchor", cycles.anchor);
+  json.member("how", cycles.reason);
+  json.key("period_confidence");
+  json.fixed(cycles.period_confidence, 3);
+  json.key("phase_confidence");
+  json.fixed(cycles.phase_confidence, 3);
+  write_losses(json, trace.losses);
+  report::write_tables(json, tables);
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 Result<int> run_profile_verb(const ProfileOptions& options) {
@@ -180,13 +187,12 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
     const std::vector<model::Table> tables = all();
     for (const model::Table& table : tables)
       files.emplace_back(fs::path(options.directory) / (table.key + ".csv"), report::render_csv(std::span(&table, 1)));
-    files.emplace_back(fs::path(options.directory) / "profile.json",
-                       document(options, *trace, found->cycles, report::render_json(tables)));
+    files.emplace_back(fs::path(options.directory) / "profile.json", document(options, *trace, found->cycles, tables));
     if (Status status = write_all(options, files); !status) return status.error();
   }
   std::string text;
   if (options.json)
-    text = document(options, *trace, found->cycles, report::render_json(files.empty() ? all() : summary));
+    text = document(options, *trace, found->cycles, files.empty() ? all() : summary);
   else
     text = report::render_terminal(summary, {report::Look::plain, false, 60}) + written_lines(files);
   if (Status status = print(text); !status) return status.error();

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,8 +21,8 @@
 #include "cli/option_checks.h"
 #include "cli/output.h"
 #include "core/escape.h"
+#include "core/json_writer.h"
 #include "core/units.h"
-#include "core/utf8.h"
 #include "record/collectors.h"
 #include "record/command.h"
 #include "record/recorder.h"
@@ -129,38 +128,51 @@ std::string summary_text(const record::RecordSummary& summary) {
 }
 
 std::string summary_json(const record::RecordSummary& summary) {
-  nlohmann::ordered_json json;
-  json["file"] = repair_utf8(summary.path);
-  json["end"] = record::to_string(summary.ending);
-  json["duration_ns"] = summary.total.elapsed;
-  json["steps"] = summary.total.steps;
-  json["events"] = summary.total.events;
-  json["dropped"] = summary.total.dropped;
-  json["cost"] = {{"own_cpu_ns", summary.total.own_cpu},
-                  {"own_peak_memory_bytes", summary.peak_memory},
-                  {"file_bytes", summary.total.file_bytes},
-                  {"raw_bytes", summary.raw_bytes}};
-  json["cost"]["kernel_cpu_ns"] =
-      summary.kernel_cpu > 0 ? nlohmann::ordered_json(summary.kernel_cpu) : nlohmann::ordered_json();
-  json["collectors"] = nlohmann::ordered_json::array();
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("file", summary.path);
+  json.member("end", record::to_string(summary.ending));
+  json.member("duration_ns", summary.total.elapsed);
+  json.member("steps", summary.total.steps);
+  json.member("events", summary.total.events);
+  json.member("dropped", summary.total.dropped);
+  json.begin_object("cost");
+  json.member("own_cpu_ns", summary.total.own_cpu);
+  json.member("own_peak_memory_bytes", summary.peak_memory);
+  json.member("file_bytes", summary.total.file_bytes);
+  json.member("raw_bytes", summary.raw_bytes);
+  json.member("kernel_cpu_ns", summary.kernel_cpu > 0 ? std::optional(summary.kernel_cpu) : std::nullopt);
+  json.end_object();
+  json.begin_array("collectors");
   for (const auto& collector : summary.collectors) {
-    nlohmann::ordered_json row = {{"name", collector.name},
-                                  {"collected", collector.collected},
-                                  {"events", collector.stats.events},
-                                  {"dropped", collector.stats.dropped}};
-    row["sees"] = nlohmann::ordered_json::array();
-    row["missing"] = nlohmann::ordered_json::array();
+    json.begin_object();
+    json.member("name", collector.name);
+    json.member("collected", collector.collected);
+    json.member("events", collector.stats.events);
+    json.member("dropped", collector.stats.dropped);
+    json.begin_array("sees");
+    for (const record::Sight& sight : collector.sights)
+      if (sight.available) json.value(sight.what);
+    json.end_array();
+    json.begin_array("missing");
     for (const record::Sight& sight : collector.sights) {
-      if (sight.available)
-        row["sees"].push_back(sight.what);
-      else
-        row["missing"].push_back({{"what", sight.what}, {"why", sight.why}, {"remedy", sight.remedy}});
+      if (sight.available) continue;
+      json.begin_object();
+      json.member("what", sight.what);
+      json.member("why", sight.why);
+      json.member("remedy", sight.remedy);
+      json.end_object();
     }
-    json["collectors"].push_back(std::move(row));
+    json.end_array();
+    json.end_object();
   }
-  if (summary.command_status) json["command_exit_code"] = record::exit_code_of(*summary.command_status);
-  if (summary.error) json["error"] = repair_utf8(to_string(*summary.error));
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  json.end_array();
+  if (summary.command_status) json.member("command_exit_code", record::exit_code_of(*summary.command_status));
+  if (summary.error) json.member("error", to_string(*summary.error));
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::string>& command) {

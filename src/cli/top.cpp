@@ -10,7 +10,7 @@
 #include "cli/cycle_choice.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "core/escape.h"
+#include "core/json_writer.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "summary/function_table.h"
@@ -113,14 +113,6 @@ bool needs_cycles(const TopOptions& options) {
   return options.by == "cycle" || options.by == "phase" || options.cycles.filters();
 }
 
-/// Members of the JSON object: which cycles were chosen and how they were found; nothing when cycles were not needed.
-std::string cycles_members(const TopOptions& options, const std::optional<ChosenCycles>& cycles) {
-  if (!cycles) return {};
-  return fmt::format("\"cycle\": \"{}\",\n\"phase\": \"{}\",\n\"cycles\": {{{}}},\n",
-                     escape_json(options.cycles.numbers), options.cycles.phase,
-                     report::cycles_json_members(cycles->found.cycles));
-}
-
 /// What to say below a table about cycles and about why it is empty.
 void add_notes(model::Table& table, const summary::FunctionSums& sums, const TopOptions& options,
                const std::optional<ChosenCycles>& cycles) {
@@ -137,14 +129,24 @@ void add_notes(model::Table& table, const summary::FunctionSums& sums, const Top
 
 std::string json_of(const TopOptions& options, const Trace& trace, const std::optional<ChosenCycles>& cycles,
                     std::span<const model::Table> tables) {
-  std::string files;
-  for (const std::string& file : options.files)
-    files += fmt::format("{}\"{}\"", files.empty() ? "" : ", ", escape_json(file));
-  return fmt::format(
-      "{{\n\"culprit\": \"{}\",\n\"files\": [{}],\n\"class\": \"{}\",\n\"by\": \"{}\",\n\"filter\": \"{}\",\n"
-      "{}\"losses\": {},\n\"tables\": {}\n}}\n",
-      CULPRIT_VERSION, files, options.classes, options.by, escape_json(options.filter), cycles_members(options, cycles),
-      losses_json(trace.losses), report::render_json(tables));
+  std::string text;
+  JsonWriter json(text);
+  begin_answer(json, options.files);
+  json.member("class", options.classes);
+  json.member("by", options.by);
+  json.member("filter", options.filter);
+  if (cycles) {  // which were chosen, and how they were found
+    json.member("cycle", options.cycles.numbers);
+    json.member("phase", options.cycles.phase);
+    json.begin_object("cycles");
+    report::write_cycles(json, cycles->found.cycles);
+    json.end_object();
+  }
+  write_losses(json, trace.losses);
+  report::write_tables(json, tables);
+  json.end_object();
+  json.finish();
+  return text;
 }
 
 Result<int> run_top(const TopOptions& given) {

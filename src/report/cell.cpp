@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/escape.h"
 #include "core/units.h"
 #include "report/render.h"
 
@@ -37,14 +36,6 @@ std::string cell_text(const model::Column& column, const model::Cell& cell) {
   }
   if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
   return fmt::format("{:.{}f}", value, column.precision);
-}
-
-std::string cell_json(const model::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return "\"" + escape_json(*text) + "\"";
-  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
-  if (const auto* number = std::get_if<double>(&cell); number != nullptr && std::isfinite(*number))
-    return fmt::format("{}", *number);
-  return "null";
 }
 
 }  // namespace culprit::report

@@ -7,6 +7,7 @@
 
 #include "core/display_width.h"
 #include "core/escape.h"
+#include "core/json_writer.h"
 
 namespace culprit::report {
 
@@ -171,24 +172,30 @@ std::string left_out_of_periods(const model::Cycles& cycles) {
              : fmt::format("Periods leave out {} of {} cycles: {}\n", partial + warm_up + last, whole.size(), parts);
 }
 
-std::string cycles_json_members(const model::Cycles& cycles) {
-  std::string notes;
-  for (const std::string& note : cycles.notes)
-    notes += fmt::format("{}\"{}\"", notes.empty() ? "" : ", ", escape_json(note));
-  std::string periods;
-  for (const PeriodDistribution& d : period_distributions(cycles))
-    periods += fmt::format(
-        "{}{{\"phase\": \"{}\", \"cycles\": {}, \"min_ns\": {}, \"p50_ns\": {}, \"p90_ns\": {}, \"p99_ns\": {}, "
-        "\"max_ns\": {}}}",
-        periods.empty() ? "" : ", ", to_string(d.phase), d.periods.size(), d.periods.front(), quantile(d.periods, 0.5),
-        quantile(d.periods, 0.9), quantile(d.periods, 0.99), d.periods.back());
-  return fmt::format(
-      "\"method\": \"{}\",\n\"anchor\": \"{}\",\n\"anchor_given\": {},\n\"period_confidence\": "
-      "{:.4f},\n\"phase_confidence\": "
-      "{:.4f},\n\"reason\": "
-      "\"{}\",\n\"notes\": [{}],\n\"origin_ns\": {},\n\"periods\": [{}]",
-      to_string(cycles.method), escape_json(cycles.anchor), cycles.anchor_given, cycles.period_confidence,
-      cycles.phase_confidence, escape_json(cycles.reason), notes, origin_of(cycles), periods);
+void write_cycles(JsonWriter& json, const model::Cycles& cycles) {
+  json.member("method", to_string(cycles.method));
+  json.member("anchor", cycles.anchor);
+  json.member("anchor_given", cycles.anchor_given);
+  json.key("period_confidence");
+  json.fixed(cycles.period_confidence, 4);
+  json.key("phase_confidence");
+  json.fixed(cycles.phase_confidence, 4);
+  json.member("reason", cycles.reason);
+  json.member("notes", cycles.notes);
+  json.member("origin_ns", origin_of(cycles));
+  json.begin_array("periods");
+  for (const PeriodDistribution& d : period_distributions(cycles)) {
+    json.begin_object(JsonForm::line);
+    json.member("phase", to_string(d.phase));
+    json.member("cycles", d.periods.size());
+    json.member("min_ns", d.periods.front());
+    json.member("p50_ns", quantile(d.periods, 0.5));
+    json.member("p90_ns", quantile(d.periods, 0.9));
+    json.member("p99_ns", quantile(d.periods, 0.99));
+    json.member("max_ns", d.periods.back());
+    json.end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace culprit::report

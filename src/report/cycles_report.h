@@ -9,6 +9,10 @@
 #include "model/cycles.h"
 #include "model/table.h"
 
+namespace culprit {
+class JsonWriter;
+}
+
 namespace culprit::report {
 
 std::string_view to_string(model::Phase phase);
@@ -39,7 +43,7 @@ std::string period_plot(const std::vector<PeriodDistribution>& distributions);
 std::string left_out_of_periods(const model::Cycles& cycles);
 
 /// The members "method", "anchor", "anchor_given", "period_confidence", "phase_confidence", "reason", "notes",
-/// "origin_ns" and "periods" of a JSON object, without braces.
-std::string cycles_json_members(const model::Cycles& cycles);
+/// "origin_ns" and "periods" of the object that is open.
+void write_cycles(JsonWriter& json, const model::Cycles& cycles);
 
 }  // namespace culprit::report

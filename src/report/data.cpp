@@ -1,7 +1,11 @@
 // CSV and JSON: what programs read.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "core/escape.h"
+#include "core/json_writer.h"
 #include "report/render.h"
 
 namespace culprit::report {
@@ -11,8 +15,9 @@ namespace {
 std::string csv_cell(const model::Cell& cell) {
   if (std::holds_alternative<std::monostate>(cell)) return {};
   if (const auto* text = std::get_if<std::string>(&cell)) return escape_csv(*text);
-  std::string number = cell_json(cell);
-  return number == "null" ? std::string() : number;
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
+  const double number = std::get<double>(cell);
+  return std::isfinite(number) ? fmt::format("{}", number) : std::string();
 }
 
 bool same_columns(const model::Table& a, const model::Table& b) {
@@ -47,28 +52,42 @@ std::string render_csv(std::span<const model::Table> tables) {
   return out;
 }
 
-std::string render_json(std::span<const model::Table> tables) {
-  std::string out = "[";
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    const model::Table& table = tables[t];
-    out += t == 0 ? "\n" : ",\n";
-    out +=
-        "{\"table\": \"" + escape_json(table.key) + "\", \"title\": \"" + escape_json(table.title) + "\", \"rows\": [";
-    for (std::size_t r = 0; r < table.rows.size(); ++r) {
-      out += r == 0 ? "\n  {" : ",\n  {";
-      for (std::size_t c = 0; c < table.columns.size(); ++c) {
-        if (c != 0) out += ", ";
-        out += "\"" + escape_json(table.columns[c].key) +
-               "\": " + (c < table.rows[r].size() ? cell_json(table.rows[r][c]) : "null");
-      }
-      out += '}';
-    }
-    out += "], \"notes\": [";
-    for (std::size_t n = 0; n < table.notes.size(); ++n)
-      out += (n == 0 ? "\"" : ", \"") + escape_json(table.notes[n]) + "\"";
-    out += "]}";
+void write_row(JsonWriter& json, const model::Table& table, std::size_t row) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    json.key(table.columns[c].key);
+    const model::Cell& cell = c < table.rows[row].size() ? table.rows[row][c] : model::Cell();
+    if (const auto* text = std::get_if<std::string>(&cell))
+      json.value(*text);
+    else if (const auto* integer = std::get_if<std::int64_t>(&cell))
+      json.value(*integer);
+    else if (const auto* number = std::get_if<double>(&cell))
+      json.value(*number);
+    else
+      json.null();
   }
-  return out + (tables.empty() ? "]" : "\n]");
+}
+
+void write_rows(JsonWriter& json, std::string_view name, const model::Table& table) {
+  json.begin_array(name);
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    json.begin_object(JsonForm::line);
+    write_row(json, table, row);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_tables(JsonWriter& json, std::string_view name, std::span<const model::Table> tables) {
+  json.begin_array(name);
+  for (const model::Table& table : tables) {
+    json.begin_object();
+    json.member("table", table.key);
+    json.member("title", table.title);
+    write_rows(json, "rows", table);
+    json.member("notes", table.notes);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace culprit::report

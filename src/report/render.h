@@ -5,8 +5,13 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "model/table.h"
+
+namespace culprit {
+class JsonWriter;
+}
 
 namespace culprit::report {
 
@@ -32,12 +37,18 @@ std::string render_markdown(std::span<const model::Table> tables, std::size_t na
 /// and get a first column "table"; others follow after an empty line. Notes are left out.
 std::string render_csv(std::span<const model::Table> tables);
 
-/// A JSON array of {"table", "title", "rows": [{key: value}], "notes"}; times in ns, names in full, empty cells null.
-std::string render_json(std::span<const model::Table> tables);
+/// A member "tables", or `name`: an array of {"table", "title", "rows": [{key: value}], "notes"}; times in ns, names in
+/// full, empty cells null.
+void write_tables(JsonWriter& json, std::string_view name, std::span<const model::Table> tables);
+inline void write_tables(JsonWriter& json, std::span<const model::Table> tables) {
+  write_tables(json, "tables", tables);
+}
+/// A member with the rows of one table.
+void write_rows(JsonWriter& json, std::string_view name, const model::Table& table);
+/// The cells of one row, as members of the object that is open.
+void write_row(JsonWriter& json, const model::Table& table, std::size_t row);
 
 /// One cell as people read it ("1.132s", "29.86%"), not escaped; empty when nothing was measured.
 std::string cell_text(const model::Column& column, const model::Cell& cell);
-/// One cell as a JSON value.
-std::string cell_json(const model::Cell& cell);
 
 }  // namespace culprit::report

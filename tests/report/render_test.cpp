@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/json_writer.h"
+
 namespace culprit::report {
 namespace {
 
@@ -115,13 +117,21 @@ TEST(Csv, TablesWithTheSameColumnsShareAHeading) {
   EXPECT_EQ(render_csv(tables), "name,self_ns,share,calls\nf,1,1,194\n\nkind,self_ns,share,calls\ng,2,1,194\n");
 }
 
+nlohmann::json written(std::span<const Table> tables) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  write_tables(json, tables);
+  json.end_object();
+  EXPECT_THAT(text, Not(HasSubstr("</script>")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  return nlohmann::json::parse(text)["tables"];
+}
+
 TEST(Json, IsValidForAnyName) {
   Table table = table_of("</script>\"\\\xff\x1b\n", 123456789012345678, 0.1);
   table.rows.push_back({std::monostate{}, std::numeric_limits<double>::quiet_NaN(), 1.5});
-  const std::string text = render_json({&table, 1});
-  EXPECT_THAT(text, Not(HasSubstr("</script>")));
-  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  const auto json = nlohmann::json::parse(text);
+  const auto json = written({&table, 1});
   EXPECT_EQ(json[0]["rows"][0]["name"], "</script>\"\\\xef\xbf\xbd\x1b\n");
   EXPECT_EQ(json[0]["rows"][0]["self_ns"], 123456789012345678);
   EXPECT_TRUE(json[0]["rows"][1]["name"].is_null());
@@ -129,7 +139,7 @@ TEST(Json, IsValidForAnyName) {
   EXPECT_TRUE(json[0]["rows"][1]["calls"].is_null());
 }
 
-TEST(Json, NoTablesIsAnEmptyArray) { EXPECT_EQ(nlohmann::json::parse(render_json({})), nlohmann::json::array()); }
+TEST(Json, NoTablesIsAnEmptyArray) { EXPECT_EQ(written({}), nlohmann::json::array()); }
 
 TEST(CellText, EmptyAndNotFinite) {
   const model::Column time{"t", "t", ColumnType::time, 3};
