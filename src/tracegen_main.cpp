@@ -44,7 +44,9 @@ int run(int argc, char** argv) {
          "trace to write: FILE.json, FILE.json.gz, or - for standard output; with several ranks FILE.rankN.json")
       ->required()
       ->type_name("PATH");
-  app.add_option("--truth", o.truth, "where the truth goes (default: FILE.truth.json; none for -)")->type_name("PATH");
+  app.add_flag("--force", o.replace, "overwrite files that exist");
+  app.add_option("--truth", o.truth, "where the truth goes (default: FILE.truth.json; none for a pipe)")
+      ->type_name("PATH");
   app.add_option("--workload", workload, "serve (prefill and decode steps) or train")->capture_default_str();
   auto* steps = app.add_option("--steps", o.steps, "number of steps")->capture_default_str();
   app.add_option("--slices", o.slices, "go on until the first rank has at least so many slices, then finish the step")

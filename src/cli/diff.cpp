@@ -19,9 +19,9 @@
 #include "cli/diff_traces.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "core/atomic_file.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
+#include "core/output_file.h"
 #include "deepdive/comparison.h"
 #include "deepdive/comparison_report.h"
 #include "deepdive/pairing.h"
@@ -38,7 +38,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kTerminalRows = 15;
 constexpr std::size_t kTerminalRowsBesideHost = 5;  ///< where the table of thread states says more
-constexpr mode_t kOutputMode = 0644;
 constexpr int kMostInputs = 4096;
 constexpr const char* kNativeProfile = "profile.json";  // what marks the directory of `culprit profile -o`
 
@@ -139,13 +138,6 @@ Result<deepdive::FilePairs> find_pairs(const DiffOptions& options) {
   return pairs;
 }
 
-Status write_file(const fs::path& path, const std::string& text) {
-  auto file = AtomicFile::create(path.string(), kOutputMode);
-  if (!file) return file.error();
-  if (Status written = file->write(text); !written) return written;
-  return file->commit();
-}
-
 /// Writes the reports of every comparison into `options.output`; the paths written are added to `written`.
 Status write_reports(const DiffOptions& options, const std::string& format, const deepdive::ComparisonSet& set,
                      std::vector<fs::path>& written) {
@@ -162,19 +154,14 @@ Status write_reports(const DiffOptions& options, const std::string& format, cons
   fs::create_directories(directory, code);
   if (code || !fs::is_directory(directory))
     return environment_error("the directory cannot be created", directory.string(), "choose another one with -o");
-  if (!options.force)
-    for (const auto& [path, text] : files)
-      if (fs::exists(fs::symlink_status(path, code)))
-        return usage_error(fmt::format("'{}' exists already", path.string()),
-                           "choose another directory with -o, or give --force");
+  for (const auto& [path, text] : files)
+    if (Status status = refuse_overwriting(path.string(), {}, options.force); !status) return status;
   for (const auto& [path, text] : files) {
-    if (Status status = write_file(path, text); !status) return status;
+    if (Status status = write_report(path.string(), text, options.force); !status) return status;
     written.push_back(path);
   }
   return {};
 }
-
-Status print(const std::string& text) { return write_file("-", text); }
 
 /// -o names one file: by its end, unless it is a directory already.
 bool is_file_target(const DiffOptions& options) {
@@ -183,17 +170,15 @@ bool is_file_target(const DiffOptions& options) {
   return (path.ends_with(".md") || path.ends_with(".csv") || path.ends_with(".json")) && !fs::is_directory(path, code);
 }
 
-/// Writes to the file of -o, or to standard output.
+/// -o names nothing, or a device, a pipe or a descriptor, which takes what standard output would get.
+bool is_stream_target(const DiffOptions& options) {
+  return !is_file_target(options) && (options.output.empty() || OutputFile::is_stream(options.output));
+}
+
+/// Writes to what -o names, or to standard output when that is nothing or a directory.
 Status deliver(const DiffOptions& options, const std::string& text) {
-  if (!is_file_target(options)) return print(text);
-  std::vector<std::string> inputs = options.inputs;
-  inputs.insert(inputs.end(), options.candidates.begin(), options.candidates.end());
-  if (Status status = refuse_overwriting(options.output, inputs); !status) return status;
-  std::error_code code;
-  if (!options.force && fs::exists(fs::symlink_status(options.output, code)))
-    return usage_error(fmt::format("'{}' exists already", options.output),
-                       "choose another name with -o, or give --force");
-  return write_file(options.output, text);
+  const bool named = !options.output.empty() && (is_file_target(options) || is_stream_target(options));
+  return write_report(named ? options.output : "-", text, options.force);
 }
 
 int exit_of(const DiffOptions& options, model::Outcome outcome) {
@@ -308,6 +293,9 @@ Result<int> run_diff(const DiffOptions& given) {
       return usage_error(fmt::format("--json contradicts the name '{}'", options.output),
                          "give a name that ends in .json");
     options.format = end;
+    std::vector<std::string> inputs = options.inputs;
+    inputs.insert(inputs.end(), options.candidates.begin(), options.candidates.end());
+    if (Status status = refuse_overwriting(options.output, inputs, options.force); !status) return status.error();
   }
   if (Status status = refuse_native_profiles(options); !status) return status.error();
   if (begins_with_traces(options)) return run_on_traces(options);
@@ -344,12 +332,12 @@ Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet
     if (Status status = deliver(options, render(options.format, set)); !status) return status.error();
     return kFine;
   }
-  if (options.output.empty() || options.output == "-") {
+  if (is_stream_target(options)) {
     const std::string format = options.json ? "json" : options.format;
     const Status status =
-        print(format.empty() || format == "terminal"
-                  ? deepdive::comparisons_terminal(set, set.host ? kTerminalRowsBesideHost : kTerminalRows)
-                  : render(format, set));
+        deliver(options, format.empty() || format == "terminal"
+                             ? deepdive::comparisons_terminal(set, set.host ? kTerminalRowsBesideHost : kTerminalRows)
+                             : render(format, set));
     if (!status) return status.error();
     return kFine;
   }
@@ -359,7 +347,7 @@ Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet
   std::string summary = options.json ? deepdive::comparisons_json(set) : deepdive::comparisons_terminal(set, 0);
   if (!options.json)
     for (const fs::path& path : written) summary += fmt::format("Written: {}\n", path.string());
-  if (Status status = print(summary); !status) return status.error();
+  if (Status status = deliver(options, summary); !status) return status.error();
   return kFine;
 }
 
@@ -397,7 +385,7 @@ void add_diff(CLI::App& app, Invocation& invocation) {
                    "terminal, markdown (md), csv or json; with a directory the only kind of file written")
       ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
   verb->add_flag("--json", options->json, "The whole comparison as JSON on standard output");
-  verb->add_flag("--force", options->force, "Overwrite reports that exist");
+  add_force_option(*verb, options->force);
   verb->footer(help_footer("culprit diff good.json.gz bad.json.gz -o report.md\n"
                            "  culprit diff good0.json good1.json --vs bad0.json bad1.json --json\n"
                            "  culprit diff last.json.gz now.json.gz --fail-on regression\n"

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "core/output_file.h"
 #include "formats/kineto/writer.h"
 #include "formats/perfetto/export.h"
 
@@ -18,12 +19,13 @@ struct ExportOptions {
   std::vector<std::string> files;
   unsigned threads = 0;
   std::string path;
+  bool force = false;
 };
 
 /// One file per rank, "rank<N>.json.gz" in a directory; the position in the run where the rank is unknown or not
 /// unique.
 Result<int> export_ranks(const Trace& trace, const ExportOptions& options) {
-  if (options.path == "-")
+  if (OutputFile::is_stream(options.path))
     return usage_error("several ranks do not fit one output", "name a directory with -o; every rank gets a file");
   std::error_code error;
   std::filesystem::create_directories(options.path, error);
@@ -32,34 +34,40 @@ Result<int> export_ranks(const Trace& trace, const ExportOptions& options) {
   std::set<std::int64_t> numbers;
   for (const Rank& rank : trace.ranks) numbers.insert(rank.rank);
   const bool by_number = numbers.size() == trace.ranks.size() && *numbers.begin() >= 0;
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    const std::string path =
-        fmt::format("{}/rank{}.json.gz", options.path, by_number ? trace.ranks[r].rank : static_cast<std::int64_t>(r));
-    if (Status status = refuse_overwriting(path, options.files); !status) return status.error();
-    if (Status status = formats::kineto::save_trace(trace, static_cast<std::uint16_t>(r), path); !status)
+  std::vector<std::string> paths;
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r)
+    paths.push_back(
+        fmt::format("{}/rank{}.json.gz", options.path, by_number ? trace.ranks[r].rank : static_cast<std::int64_t>(r)));
+  for (const std::string& path : paths)
+    if (Status status = refuse_overwriting(path, options.files, options.force); !status) return status.error();
+  for (std::size_t r = 0; r < paths.size(); ++r)
+    if (Status status = formats::kineto::save_trace(trace, static_cast<std::uint16_t>(r), paths[r], options.force);
+        !status)
       return status.error();
-  }
   return kFine;
 }
 
 bool is_perfetto(const std::string& path) { return path.ends_with(".perfetto-trace") || path.ends_with(".pftrace"); }
 
 Result<int> run_export(const ExportOptions& options) {
-  if (Status status = refuse_overwriting(options.path, options.files); !status) return status.error();
+  const bool stream = OutputFile::is_stream(options.path);
+  std::error_code code;
+  if (!std::filesystem::is_directory(options.path, code))
+    if (Status status = refuse_overwriting(options.path, options.files, options.force); !status) return status.error();
   if (is_perfetto(options.path)) {
     const auto whole = load_with_progress(options.files, options.threads);
     if (!whole) return whole.error();
-    if (Status status = perfetto::save_trace(*whole, options.path); !status) return status.error();
+    if (Status status = perfetto::save_trace(*whole, options.path, options.force); !status) return status.error();
     return kFine;
   }
-  if (options.files.size() == 1 && options.path != "-" && !options.path.ends_with(".json") &&
-      !options.path.ends_with(".json.gz") && !std::filesystem::is_other(options.path))
+  if (options.files.size() == 1 && !stream && !options.path.ends_with(".json") && !options.path.ends_with(".json.gz"))
     return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
                        "end it in .json, .json.gz, .perfetto-trace or .pftrace");
   auto trace = load_with_progress(options.files, options.threads);
   if (!trace) return trace.error();
   if (trace->ranks.size() > 1) return export_ranks(*trace, options);
-  if (Status status = formats::kineto::save_trace(*trace, 0, options.path); !status) return status.error();
+  if (Status status = formats::kineto::save_trace(*trace, 0, options.path, options.force); !status)
+    return status.error();
   return kFine;
 }
 
@@ -74,6 +82,7 @@ void add_export(CLI::App& app, Invocation& invocation) {
                    "OUT.perfetto-trace or OUT.pftrace for Perfetto, all ranks in one file")
       ->required()
       ->type_name("PATH");
+  add_force_option(*verb, options->force);
   verb->footer(help_footer("culprit export trace.json.zst -o trace.json.gz"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_export(*options); }; });
 }

@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "core/atomic_file.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
 #include "core/progress.h"
@@ -211,10 +210,11 @@ Result<std::string> compare(const KernelsOptions& options, const Output& output,
 Result<int> run_kernels(const KernelsOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
-  if (Status status = refuse_overwriting(output->path, options.against); !status) return status.error();
+  if (Status status = refuse_overwriting(output->path, options.against, output->replace); !status)
+    return status.error();
   if (options.low > options.high) return usage_error("--low is above --high");
   if (!options.svg.empty())
-    if (Status status = refuse_overwriting(options.svg, options.files); !status) return status.error();
+    if (Status status = refuse_overwriting(options.svg, options.files, output->replace); !status) return status.error();
 
   auto data = load(options.files, options.threads);
   if (!data) return data.error();
@@ -247,9 +247,8 @@ Result<int> run_kernels(const KernelsOptions& options) {
     if (!options.svg.empty()) {
       if (use.histograms.empty())
         return input_error("no launch has a utilisation", options.files.front(), "leave out --svg");
-      Output svg;
-      svg.path = options.svg;
-      if (Status status = write_output(svg, report::use_svg(use)); !status) return status.error();
+      if (Status status = write_report(options.svg, report::use_svg(use), output->replace); !status)
+        return status.error();
     }
   }
   if (Status status = write_output(*output, text); !status) return status.error();

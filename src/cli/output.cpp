@@ -8,8 +8,8 @@
 #include <cstdlib>
 
 #include "cli/option_checks.h"
-#include "core/atomic_file.h"
 #include "core/json_writer.h"
+#include "core/output_file.h"
 #include "core/progress.h"
 #include "core/units.h"
 #include "formats/load.h"
@@ -21,7 +21,10 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
       ->check(one_of({"terminal", "markdown", "csv", "json"}));
   app.add_flag("--json", options.json, "short for --format json");
   app.add_option("-o,--output", options.path, "write to PATH instead of standard output ('-')")->type_name("PATH");
+  add_force_option(app, options.force);
 }
+
+void add_force_option(CLI::App& app, bool& force) { app.add_flag("--force", force, "overwrite a file that exists"); }
 
 void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned& threads) {
   app.add_option("FILE", files, "traces of one run, one per rank; plain, .gz or .zst; '-' is standard input")
@@ -38,20 +41,22 @@ std::string help_footer(std::string_view example) {
       example);
 }
 
-Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs) {
+Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs, bool force) {
   struct stat target {};
-  if (path == "-" || stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode)) return {};
+  if (path == "-" || stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode))
+    return OutputFile::check(path, force);
   for (const std::string& input : inputs) {
     struct stat source {};
     if (stat(input.c_str(), &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino)
       return usage_error(fmt::format("the output '{}' is an input file", path), "choose another name");
   }
-  return {};
+  return OutputFile::check(path, force);
 }
 
 Result<Output> resolve_output(const OutputOptions& options, std::span<const std::string> inputs) {
   Output output;
   output.path = options.path;
+  output.replace = options.force;
   std::string format = options.format;
   if (options.json) {
     if (!format.empty() && format != "json") return usage_error(fmt::format("--json contradicts --format {}", format));
@@ -63,7 +68,7 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
     output.format = OutputFormat::csv;
   else if (format == "json" || (format.empty() && options.path.ends_with(".json")))
     output.format = OutputFormat::json;
-  if (Status status = refuse_overwriting(output.path, inputs); !status) return status.error();
+  if (Status status = refuse_overwriting(output.path, inputs, options.force); !status) return status.error();
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   output.color = output.format == OutputFormat::terminal && output.path == "-" && isatty(STDOUT_FILENO) != 0 &&
                  (no_color == nullptr || *no_color == '\0');
@@ -71,7 +76,11 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
 }
 
 Status write_output(const Output& output, std::string_view text) {
-  auto file = AtomicFile::create(output.path, 0666);
+  return write_report(output.path, text, output.replace);
+}
+
+Status write_report(const std::string& path, std::string_view text, bool replace) {
+  auto file = OutputFile::create(path, {kReportMode, replace});
   if (!file) return file.error();
   if (Status status = file->write(text); !status) return status;
   return file->commit();

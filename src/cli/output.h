@@ -29,16 +29,18 @@ struct OutputOptions {
   std::string format;
   bool json = false;
   std::string path = "-";
+  bool force = false;
 };
 
 /// As decided from the options and from where the output goes.
 struct Output {
   OutputFormat format = OutputFormat::terminal;
   std::string path = "-";
-  bool color = false;  ///< a terminal, and NO_COLOR is not set
+  bool replace = false;  ///< what is there
+  bool color = false;    ///< a terminal, and NO_COLOR is not set
 };
 
-/// Declares --format, --json and -o on a verb.
+/// Declares --format, --json, -o and --force on a verb.
 void add_output_options(CLI::App& app, OutputOptions& options);
 /// Declares FILE… and --threads.
 void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned& threads);
@@ -49,11 +51,15 @@ std::string help_footer(std::string_view example);
 /// one of `inputs`, or the format is unknown.
 Result<Output> resolve_output(const OutputOptions& options, std::span<const std::string> inputs);
 
-/// Error when `path` is the same file as one of `inputs`.
-Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs);
+/// Declares --force, the same for every verb that writes a file.
+void add_force_option(CLI::App& app, bool& force);
+/// Error when `path` is the same file as one of `inputs`, or exists and `force` is not given; see core/output_file.h.
+/// For the begin of a verb, before the work.
+Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs, bool force);
 
 /// Writes to the file (complete or not at all) or to standard output; a reader that has gone away is no error.
 Status write_output(const Output& output, std::string_view text);
+Status write_report(const std::string& path, std::string_view text, bool replace);
 
 /// Loads the files as one run; shows progress on a terminal.
 Result<Trace> load_with_progress(const std::vector<std::string>& files, unsigned threads);

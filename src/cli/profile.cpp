@@ -11,7 +11,6 @@
 #include "cli/cli.h"
 #include "cli/option_checks.h"
 #include "cli/output.h"
-#include "core/atomic_file.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
 #include "cycles/find.h"
@@ -29,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t kOutputMode = 0644;
 constexpr const char* kHardwareFile = "topo_component.csv";
 
 struct ProfileOptions {
@@ -57,31 +55,20 @@ const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::p
 
 using NamedTexts = std::vector<std::pair<fs::path, std::string>>;
 
-Status write_file(const fs::path& path, const std::string& text) {
-  auto file = AtomicFile::create(path.string(), kOutputMode);
-  if (!file) return file.error();
-  if (Status written = file->write(text); !written) return written;
-  return file->commit();
-}
-
 Status write_all(const ProfileOptions& options, const NamedTexts& files) {
   std::error_code code;
   const fs::path directory = options.directory;
   fs::create_directories(directory, code);
   if (code || !fs::is_directory(directory, code))
     return environment_error("the directory cannot be created", directory.string(), "choose another one with -o");
-  for (const auto& [path, text] : files) {
-    if (Status status = refuse_overwriting(path.string(), options.files); !status) return status;
-    if (!options.force && fs::exists(fs::symlink_status(path, code)))
-      return usage_error(fmt::format("'{}' exists already", path.string()),
-                         "choose another directory with -o, or give --force");
-  }
   for (const auto& [path, text] : files)
-    if (Status status = write_file(path, text); !status) return status;
+    if (Status status = refuse_overwriting(path.string(), options.files, options.force); !status) return status;
+  for (const auto& [path, text] : files)
+    if (Status status = write_report(path.string(), text, options.force); !status) return status;
   return {};
 }
 
-Status print(const std::string& text) { return write_file("-", text); }
+Status print(const std::string& text) { return write_report("-", text, false); }
 
 std::string written_lines(const NamedTexts& files) {
   std::string lines;
@@ -233,7 +220,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
                    "with --compat: hardware description (default: topo_component.csv beside the trace)")
       ->type_name("PATH");
   verb->add_flag("--json", options->json, "JSON on standard output: everything, or with -o the summary");
-  verb->add_flag("--force", options->force, "overwrite files that exist");
+  add_force_option(*verb, options->force);
   verb->footer(help_footer("culprit profile run.json.gz -o profile/"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_profile_verb(*options); }; });
 }

@@ -197,9 +197,10 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
 
   auto collectors = record::make_collectors(record.preset, options.collect, options.no_collect);
   if (!collectors) return collectors.error();
+  record::Recorder recorder(std::move(record), std::move(*collectors));
+  if (Status status = recorder.open(); !status) return status.error();
   auto signals = record::StopSignals::take();
   if (!signals) return signals.error();
-  record::Recorder recorder(std::move(record), std::move(*collectors));
   const Status started = recorder.start();
   if (!options.quiet) say(missing_lines(recorder.collectors()));
   if (!started) return started.error();
@@ -245,7 +246,7 @@ void add_record(CLI::App& app, Invocation& invocation) {
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");
-  verb->add_flag("--force", options->force, "overwrite FILE");
+  add_force_option(*verb, options->force);
   verb->add_flag("--json", options->json, "print the summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "print errors only");
   verb->footer(

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/file.h"
+#include "core/output_file.h"
 #include "core/text.h"
 
 namespace culprit::faults {
@@ -88,16 +89,10 @@ std::optional<Leftover> parse_state(std::string_view text) {
 }
 
 Status write_state(const std::string& path, const Leftover& state) {
-  const std::string temporary = path + ".new";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return environment_error(fmt::format("cannot be written: {}", std::strerror(errno)), temporary);
-  const std::string text = format_state(state);
-  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(fd);
-  if (whole && rename(temporary.c_str(), path.c_str()) == 0) return {};
-  const int error = errno;
-  unlink(temporary.c_str());
-  return environment_error(fmt::format("cannot be written: {}", std::strerror(error)), path);
+  auto file = OutputFile::create(path, {kPrivateMode, true});
+  if (!file) return file.error();
+  if (Status status = file->write(format_state(state)); !status) return status;
+  return file->commit();
 }
 
 bool Leftover::in_use() const { return boot == boot_id() && (lives(injector) || lives(guard)); }

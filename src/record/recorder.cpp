@@ -123,6 +123,7 @@ struct Recorder::State final : private bpf::Listener {
   void on_exec(const culprit_task& record) override { executed.push_back(record.tgid); }
   void on_exit(const culprit_task& record) override { someone_died |= record.group_dead != 0; }
 
+  Status open();
   Status start();
   Status start_collectors();
   void introduce(const Target& target);
@@ -182,8 +183,7 @@ Status Recorder::State::start_collectors() {
   return environment_error(fmt::format("nothing can be collected ({})", reasons), "record", remedy);
 }
 
-Status Recorder::State::start() {
-  cpu_before = own_cpu();
+Status Recorder::State::open() {
   // Who does not exist needs no file.
   for (const std::int64_t pid : options.pids)
     if (Status status = targets.add(pid); !status) return status;
@@ -193,7 +193,13 @@ Status Recorder::State::start() {
   auto made = perfetto::Writer::create(options.output, writer_options);
   if (!made) return made.error();
   writer.emplace(std::move(*made));
+  return {};
+}
 
+Status Recorder::State::start() {
+  cpu_before = own_cpu();
+  if (!writer)
+    if (Status status = open(); !status) return status;
   if (!options.command.empty()) {
     std::vector<std::string> environment;
     for (const auto& collector : set.collectors)
@@ -216,7 +222,9 @@ Status Recorder::State::start() {
   const Ns now = monotonic_now();
   next_flush = now + kFlush;
   next_clock = now + kClock;
-  return writer->flush();
+  Status status = writer->publish();
+  if (!status && command) command->signal(SIGTERM);
+  return status;
 }
 
 void Recorder::State::follow(Ns now) {
@@ -367,17 +375,16 @@ Recorder::~Recorder() {
   if (state_->begin != 0) static_cast<void>(state_->finish());
 }
 
+Status Recorder::open() { return state_->open(); }
+
 Status Recorder::start() {
   Status status = state_->start();
   if (status) return status;
-  // A file of a recording that never was is of no use to anybody.
-  const bool made = state_->writer.has_value();
   for (std::size_t i = 0; i < state_->collects.size(); ++i)
     if (state_->collects[i]) state_->set.collectors[i]->stop(*state_->session, monotonic_now());
   state_->begin = 0;
   state_->command.reset();
-  state_->writer.reset();
-  if (made) unlink(state_->options.output.c_str());
+  state_->writer.reset();  // a file of a recording that never was is of no use to anybody
   return status;
 }
 

@@ -69,8 +69,11 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Makes the file, finds the targets, starts the collectors, then the command. Errors: the target does not exist, the
-  /// file cannot be made, no collector can collect anything.
+  /// Finds the targets and makes the file, which waits for a reader when it is a pipe: for callers who then still want
+  /// to be ended by a signal. Errors: a target does not exist, the file cannot be made.
+  Status open();
+  /// open(), unless that was done; starts the collectors, then the command, and gives the file its name. Errors: those
+  /// of open(), no collector can collect anything, the command cannot be executed; then there is no file.
   Status start();
   /// What every collector sees and misses; after start().
   [[nodiscard]] std::vector<CollectorSummary> collectors() const;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/json_writer.h"
+#include "core/output_file.h"
 #include "tracegen/machine.h"
 #include "tracegen/workload.h"
 
@@ -33,7 +34,7 @@ std::vector<std::string> trace_paths(const Options& o) {
 
 std::string truth_path(const Options& o) {
   if (!o.truth.empty()) return o.truth;
-  if (o.output == "-") return {};
+  if (OutputFile::is_stream(o.output)) return {};
   return split_ending(o.output).first + ".truth.json";
 }
 
@@ -132,7 +133,7 @@ Result<Generated> generate(const Options& options) {
   std::optional<Sink> truth;
   if (!result.truth.empty()) {
     truth.emplace();
-    if (Status s = truth->open(result.truth); !s) return s.error();
+    if (Status s = truth->open(result.truth, options.replace); !s) return s.error();
   }
   std::string text;
   JsonWriter json(text);
@@ -145,7 +146,7 @@ Result<Generated> generate(const Options& options) {
   write_options(json, options);
   json.begin_array("steps");
   Machine machine(options);
-  if (Status s = machine.open(result.traces); !s) return s.error();
+  if (Status s = machine.open(result.traces, options.replace); !s) return s.error();
 
   Planner planner(options);
   const auto more = [&] {

@@ -89,11 +89,11 @@ Machine::Machine(const Options& options) : options_(options), link_(options.seed
 
 Machine::~Machine() = default;
 
-Status Machine::open(const std::vector<std::string>& paths) {
+Status Machine::open(const std::vector<std::string>& paths, bool replace) {
   assert(paths.size() == ranks_.size());
   for (std::size_t i = 0; i < paths.size(); ++i) {
     Rank& r = *ranks_[i];
-    if (Status s = r.writer.open(paths[i]); !s) return s;
+    if (Status s = r.writer.open(paths[i], replace); !s) return s;
     r.first = r.now;
     const std::int64_t device = r.id;
     r.writer.process(r.pid, "python", "CPU");

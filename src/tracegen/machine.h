@@ -46,7 +46,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  Status open(const std::vector<std::string>& paths);
+  Status open(const std::vector<std::string>& paths, bool replace);
   Status close();
 
   // What the program of a workload is written with; each acts on every rank.

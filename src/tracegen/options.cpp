@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "core/output_file.h"
+
 namespace culprit::tracegen {
 
 namespace {
@@ -55,7 +57,7 @@ Result<Style> parse_style(std::string_view text) { return parse(kStyles, text, "
 
 Status check(const Options& o) {
   if (o.output.empty()) return usage_error("no output", "give -o FILE or -o -");
-  if (o.output == "-" && o.ranks != 1)
+  if (OutputFile::is_stream(o.output) && o.ranks != 1)
     return usage_error("several ranks do not fit one stream", "give a file name with -o, or --ranks 1");
   if (o.ranks == 0 || o.ranks > 1024) return usage_error("--ranks must be 1 to 1024");
   if (o.layers == 0 || o.layers > 1000) return usage_error("--layers must be 1 to 1000");

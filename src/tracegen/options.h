@@ -36,8 +36,9 @@ enum class Style : std::uint8_t {
 };
 
 struct Options {
-  std::string output;  ///< a path, `-` for standard output; several ranks insert ".rankN"
-  std::string truth;   ///< path of the truth; empty = beside the output, none for standard output
+  std::string output;    ///< a path, `-` for standard output; several ranks insert ".rankN"
+  bool replace = false;  ///< files that exist
+  std::string truth;     ///< path of the truth; empty = beside the output, none for standard output
   Workload workload = Workload::serve;
   std::uint64_t steps = 20;
   std::uint64_t slices = 0;  ///< when not 0: steps go on until rank 0 has at least so many slices

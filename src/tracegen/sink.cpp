@@ -1,13 +1,10 @@
 #include "tracegen/sink.h"
 
-#include <fcntl.h>
 #include <isa-l/igzip_lib.h>
-#include <unistd.h>
-#include <system_error>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace culprit::tracegen {
@@ -23,16 +20,12 @@ struct Sink::Gzip {
 };
 
 Sink::Sink() = default;
-Sink::~Sink() {
-  if (fd_ > STDERR_FILENO) ::close(fd_);
-}
+Sink::~Sink() = default;
 
-Status Sink::open(const std::string& path) {
-  path_ = path;
-  fd_ = path == "-" ? STDOUT_FILENO : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0)
-    return input_error(std::string("cannot write: ") + std::generic_category().message(errno), path,
-                       "choose another path with -o");
+Status Sink::open(const std::string& path, bool replace) {
+  auto file = OutputFile::create(path, {kReportMode, replace});
+  if (!file) return file.error();
+  file_.emplace(std::move(*file));
   capacity_ = kBuffer;
   buffer_ = std::make_unique<char[]>(capacity_);
   if (path.ends_with(".gz")) {
@@ -59,15 +52,8 @@ void Sink::write(std::string_view text) {
 }
 
 void Sink::put(const char* data, std::size_t size) {
-  while (size > 0 && error_number_ == 0) {
-    const ssize_t n = ::write(fd_, data, size);
-    if (n < 0) {
-      if (errno != EINTR) error_number_ = errno;
-      continue;
-    }
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
+  if (failed_) return;
+  if (Status status = file_->write({data, size}); !status) failed_ = status.error();
 }
 
 void Sink::deflate(bool last) {
@@ -95,7 +81,7 @@ void Sink::flush() {
 }
 
 Status Sink::close() {
-  if (fd_ < 0) return {};
+  if (!file_) return {};
   if (gzip_) {
     deflate(true);
     flushed_ += size_;
@@ -103,12 +89,10 @@ Status Sink::close() {
   } else {
     flush();
   }
-  if (fd_ > STDERR_FILENO && ::close(fd_) != 0 && error_number_ == 0) error_number_ = errno;
-  fd_ = -1;
-  if (error_number_ != 0)
-    return input_error(std::string("cannot write: ") + std::generic_category().message(error_number_), path_,
-                       "free space on the disk or choose another path with -o");
-  return {};
+  if (failed_) return *failed_;
+  const Status status = file_->commit();
+  file_.reset();
+  return status;
 }
 
 }  // namespace culprit::tracegen

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace culprit::tracegen {
 
@@ -19,8 +21,8 @@ class Sink {
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  /// `-` is standard output; a name that ends in .gz is compressed.
-  Status open(const std::string& path);
+  /// An OutputFile (core/output_file.h) that gets its name in close(); a name that ends in .gz is compressed.
+  Status open(const std::string& path, bool replace);
   /// Room for at least `bytes` (at most 64 KiB), valid until the next call; end with commit().
   char* reserve(std::size_t bytes) {
     if (capacity_ - size_ < bytes) flush();
@@ -31,7 +33,7 @@ class Sink {
   Status close();
   /// Bytes of text written so far, before compression.
   [[nodiscard]] std::uint64_t text_bytes() const { return flushed_ + size_; }
-  [[nodiscard]] bool failed() const { return error_number_ != 0; }
+  [[nodiscard]] bool failed() const { return failed_.has_value() || file_->closed(); }
 
  private:
   struct Gzip;
@@ -39,9 +41,8 @@ class Sink {
   void put(const char* data, std::size_t size);
   void deflate(bool last);
 
-  std::string path_;
-  int fd_ = -1;
-  int error_number_ = 0;
+  std::optional<OutputFile> file_;
+  std::optional<Error> failed_;
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_ = 0;
   std::size_t size_ = 0;

@@ -127,9 +127,9 @@ void TraceWriter::end_args() {
   first_member_ = false;
 }
 
-Status TraceWriter::open(const std::string& path) {
+Status TraceWriter::open(const std::string& path, bool replace) {
   path_ = path;
-  if (Status s = sink_.open(path); !s) return s;
+  if (Status s = sink_.open(path, replace); !s) return s;
   header();
   return {};
 }

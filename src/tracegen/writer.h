@@ -67,7 +67,7 @@ class TraceWriter {
  public:
   TraceWriter(const Options& options, std::uint32_t rank);
 
-  Status open(const std::string& path);
+  Status open(const std::string& path, bool replace);
   void slice(const SliceEvent& event);
   /// The same, counted under the function as well.
   void slice(const SliceEvent& event, Fn fn);

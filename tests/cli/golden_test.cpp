@@ -107,7 +107,7 @@ TEST_F(GoldenTraces, ExportedTracesLoadAsTheSame) {
   for (const Expected& e : expected) {
     SCOPED_TRACE(e.path);
     const std::string file = (shared / "corpus" / e.path).string();
-    ASSERT_EQ(run_program("export " + file + " -o " + out.string()).code, 0);
+    ASSERT_EQ(run_program("export " + file + " --force -o " + out.string()).code, 0);
     json before = json::parse(run_program("info --json " + file).output);
     json after = json::parse(run_program("info --json " + out.string()).output);
     for (const char* key :

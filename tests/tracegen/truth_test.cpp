@@ -197,7 +197,7 @@ TEST(Output, SayWhatIsWrongWithOptionsAndPaths) {
   };
   EXPECT_EQ(kind(o), 2);
   o.output = "/nonexistent-folder/x.json";
-  EXPECT_EQ(kind(o), 3);
+  EXPECT_EQ(kind(o), 4);
   o.output = "-";
   o.ranks = 2;
   EXPECT_EQ(kind(o), 2);
@@ -216,8 +216,15 @@ TEST(Output, SayWhatIsWrongWithOptionsAndPaths) {
     o = {};
     o.output = "/dev/full";
     o.truth = folder.file("truth.json");
-    EXPECT_EQ(kind(o), 3);
+    EXPECT_EQ(kind(o), 4);
   }
+  o = {};
+  o.steps = 1;
+  o.output = folder.file("once.json");
+  EXPECT_EQ(kind(o), 0);
+  EXPECT_EQ(kind(o), 2) << "it exists";
+  o.replace = true;
+  EXPECT_EQ(kind(o), 0);
 }
 
 TEST(Program, ExitCodesAndStandardOutput) {
@@ -233,7 +240,7 @@ TEST(Program, ExitCodesAndStandardOutput) {
   EXPECT_EQ(run(""), 2);
   EXPECT_EQ(run("-o x --fault flood"), 2);
   EXPECT_EQ(run("-o x --severity 7"), 2);
-  EXPECT_EQ(run("-o /nonexistent-folder/x.json"), 3);
+  EXPECT_EQ(run("-o /nonexistent-folder/x.json"), 4);
   EXPECT_EQ(run("-o - --steps 2 --layers 1 >" + folder.file("out.json")), 0);
   EXPECT_TRUE(Json::parse(read_file(folder.file("out.json"))).contains("traceEvents"));
 }

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <iterator>
 
-#include "core/atomic_file.h"
 #include "core/escape.h"
+#include "core/output_file.h"
 #include "core/units.h"
 #include "formats/kineto/writer_gzip.h"
 
@@ -290,8 +290,8 @@ Status write_trace(const Trace& trace, std::uint16_t rank, const ByteSink& sink)
   return Writer(trace, rank, sink).run();
 }
 
-Status save_trace(const Trace& trace, std::uint16_t rank, const std::string& path) {
-  auto file = AtomicFile::create(path, 0600);
+Status save_trace(const Trace& trace, std::uint16_t rank, const std::string& path, bool replace) {
+  auto file = OutputFile::create(path, {kPrivateMode, replace});
   if (!file) return file.error();
   const ByteSink to_file = [&](std::string_view bytes) { return file->write(bytes); };
   if (path.ends_with(".gz")) {

@@ -18,8 +18,7 @@ using ByteSink = std::function<Status(std::string_view)>;
 /// escaped names, not for the events. What Culprit does not keep (unused arguments, losses) is not written.
 Status write_trace(const Trace& trace, std::uint16_t rank, const ByteSink& sink);
 
-/// The same to a file with mode 0600 that appears when it is complete; compressed when `path` ends in ".gz"; "-" is
-/// standard output.
-Status save_trace(const Trace& trace, std::uint16_t rank, const std::string& path);
+/// The same to an OutputFile (core/output_file.h) with mode 0600; compressed when `path` ends in ".gz".
+Status save_trace(const Trace& trace, std::uint16_t rank, const std::string& path, bool replace = false);
 
 }  // namespace culprit::formats::kineto

@@ -1,19 +1,13 @@
 #include "formats/perfetto/chunk_file.h"
 
-#include <fcntl.h>
 #include <isa-l.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "core/output_file.h"
 #include "formats/perfetto/encode.h"
 #include "formats/perfetto/trace.pb.h"
 
@@ -26,12 +20,6 @@ constexpr std::uint32_t kCompressedField = proto::TracePacket::kCompressedPacket
 constexpr std::uint32_t kSequenceField = proto::TracePacket::kTrustedPacketSequenceIdFieldNumber;
 constexpr std::size_t kHead = 32;               ///< room for the fields before and behind the deflated bytes
 constexpr std::size_t kMostPacket = 512 << 10;  ///< what readers take
-
-Error write_error(const std::string& path, int code) {
-  return environment_error(fmt::format("cannot write: {}", std::generic_category().message(code)), path,
-                           code == ENOSPC ? "free some space; what was written before is readable"
-                                          : "check the path, its permissions and limits (ulimit -f)");
-}
 
 int isal_level(int level) {
   if (level <= 1) return std::max(level, 0);
@@ -47,34 +35,20 @@ std::size_t level_buffer_size(int level) {
 }  // namespace
 
 struct ChunkFile::State {
+  OutputFile file;
   std::string path;
-  int fd = -1;
-  bool owned = false;    ///< fd has to be closed
-  bool regular = false;  ///< can be cut
-  std::uint64_t bytes = 0;
   int level = 1;
   std::vector<std::uint8_t> level_buffer;
   Bytes out;
 
-  ~State() {
-    if (owned && fd >= 0) ::close(fd);
-  }
-
   Status write(const std::uint8_t* data, std::size_t size) {
-    std::size_t done = 0;
-    while (done < size) {
-      const ssize_t n = ::write(fd, data + done, size - done);
-      if (n < 0) {
-        if (errno == EINTR) continue;
-        const int code = errno;
-        if (regular && done != 0 && ::ftruncate(fd, static_cast<off_t>(bytes)) != 0)
-          return environment_error("cannot write, and the torn end cannot be cut off", path, "free some space");
-        return write_error(path, code);
-      }
-      done += static_cast<std::size_t>(n);
-    }
-    bytes += size;
-    return {};
+    const std::uint64_t before = file.bytes();
+    const Status status = file.write({reinterpret_cast<const char*>(data), size});
+    if (status && file.closed()) return environment_error("the reader has closed the pipe", path);
+    if (status) return {};
+    if (file.bytes() != before && !file.cut(before))
+      return environment_error("cannot write, and the torn end cannot be cut off", path, "free some space");
+    return status;
   }
 };
 
@@ -84,30 +58,10 @@ ChunkFile& ChunkFile::operator=(ChunkFile&&) noexcept = default;
 ChunkFile::~ChunkFile() = default;
 
 Result<ChunkFile> ChunkFile::create(const std::string& path, bool replace, int level) {
-  auto state = std::make_unique<State>();
-  state->path = path == "-" ? "standard output" : path;
-  state->level = isal_level(level);
+  auto file = OutputFile::create(path, {kPrivateMode, replace});
+  if (!file) return file.error();
+  auto state = std::make_unique<State>(State{std::move(*file), path, isal_level(level), {}, {}});
   state->level_buffer.resize(level_buffer_size(state->level));
-  if (path == "-") {
-    state->fd = STDOUT_FILENO;
-    return ChunkFile(std::move(state));
-  }
-  state->owned = true;
-  struct stat status {};
-  const bool exists = ::lstat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return usage_error(fmt::format("'{}' is a directory", path), "name a file");
-  if (exists && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode))) {
-    state->fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (state->fd < 0) return write_error(path, errno);
-    return ChunkFile(std::move(state));
-  }
-  if (exists && !replace)
-    return usage_error(fmt::format("'{}' exists", path), "choose another name, remove it, or give --force");
-  // Removed instead of overwritten: whoever reads the old file keeps it, and a link is not followed.
-  if (exists && ::unlink(path.c_str()) != 0) return write_error(path, errno);
-  state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (state->fd < 0) return write_error(path, errno);
-  state->regular = true;
   return ChunkFile(std::move(state));
 }
 
@@ -152,14 +106,8 @@ Status ChunkFile::write_deflated(std::span<const std::uint8_t> packets, std::uin
   return state.write(begin, size);
 }
 
-Status ChunkFile::close() {
-  State& state = *state_;
-  const int fd = std::exchange(state.fd, -1);
-  if (!state.owned || fd < 0) return {};
-  if (::close(fd) != 0 && errno != EINTR) return write_error(state.path, errno);
-  return {};
-}
-
-std::uint64_t ChunkFile::bytes() const { return state_->bytes; }
+Status ChunkFile::publish() { return state_->file.publish(); }
+Status ChunkFile::close() { return state_->file.commit(); }
+std::uint64_t ChunkFile::bytes() const { return state_->file.bytes(); }
 
 }  // namespace culprit::perfetto

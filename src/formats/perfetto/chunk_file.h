@@ -13,9 +13,8 @@ namespace culprit::perfetto {
 
 class ChunkFile {
  public:
-  /// Makes `path` with mode 0600 ("-" is standard output; devices and pipes are opened as they are). `level` is of
-  /// deflate, 0 to 9; the compressor has four, which stand for 0, 1, 2 to 5 and 6 to 9. Errors: the file exists and
-  /// `replace` is not set; it cannot be made.
+  /// An OutputFile with mode 0600: it has no name before publish() or close(). `level` is of deflate, 0 to 9; the
+  /// compressor has four, which stand for 0, 1, 2 to 5 and 6 to 9. Errors: as of OutputFile.
   static Result<ChunkFile> create(const std::string& path, bool replace, int level);
   ChunkFile(ChunkFile&&) noexcept;
   ChunkFile& operator=(ChunkFile&&) noexcept;
@@ -25,7 +24,9 @@ class ChunkFile {
   Status write_plain(std::span<const std::uint8_t> packets);
   /// Writes packets of a Trace as one deflated packet of the sequence `sequence`. At most kMostPlain bytes.
   Status write_deflated(std::span<const std::uint8_t> packets, std::uint32_t sequence);
-  /// Closes the file. Idempotent.
+  /// Gives the file its name; it goes on to grow. Idempotent.
+  Status publish();
+  /// publish(), and closes the file. Idempotent. A file that is destroyed without either is removed.
   Status close();
   /// Bytes that the kernel has taken and that are still in the file.
   [[nodiscard]] std::uint64_t bytes() const;

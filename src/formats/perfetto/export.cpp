@@ -1,13 +1,7 @@
 #include "formats/perfetto/export.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <set>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -213,33 +207,17 @@ Ns shift_of(const Trace& trace) {
   return -first;
 }
 
-Status write(const Trace& trace, const std::string& path) {
+}  // namespace
+
+Status save_trace(const Trace& trace, const std::string& path, bool replace) {
   const Ns shift = shift_of(trace);
   WriterOptions options;
-  options.replace = true;
+  options.replace = replace;
   options.realtime_of_zero = trace.base_ns != 0 ? std::max<std::int64_t>(0, trace.base_ns - shift) : 0;
   auto writer = Writer::create(path, options);
   if (!writer) return writer.error();
   Exporter(trace, *writer, shift).run();
   return writer->close();
-}
-
-}  // namespace
-
-Status save_trace(const Trace& trace, const std::string& path) {
-  struct stat status {};
-  const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  if (path == "-" || special) return write(trace, path);
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  if (Status written = write(trace, temporary); !written) {
-    ::unlink(temporary.c_str());
-    return written;
-  }
-  if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
-  const int code = errno;
-  ::unlink(temporary.c_str());
-  return environment_error(fmt::format("cannot write: {}", std::generic_category().message(code)), path,
-                           "check the path and its permissions");
 }
 
 }  // namespace culprit::perfetto

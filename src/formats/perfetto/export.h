@@ -9,10 +9,10 @@
 
 namespace culprit::perfetto {
 
-/// Writes `trace`, all ranks, to `path` with mode 0600; the file appears when it is complete ("-" is standard output).
+/// Writes `trace`, all ranks, to `path` as an OutputFile (core/output_file.h) with mode 0600.
 /// GPU streams, asynchronous slices and scheduling lie on tracks of their own below their process or thread; slices
 /// that overlap without nesting get lanes. Process and thread ids that do not fit Linux's numbers, or that two ranks
 /// share, are replaced by numbers from 2^30 on. Flows are not written.
-Status save_trace(const Trace& trace, const std::string& path);
+Status save_trace(const Trace& trace, const std::string& path, bool replace = false);
 
 }  // namespace culprit::perfetto

@@ -112,6 +112,7 @@ struct Writer::State {
   std::size_t chunk_bytes = 0;
   Chunk chunk;
   std::uint64_t chunk_number = 1;
+  bool published = false;  ///< half a file under its name is worth keeping
   bool closed = false;
   std::optional<Error> failure;
   WriterStats stats;
@@ -297,7 +298,7 @@ Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 Writer::~Writer() {
-  if (state_) (void)close();
+  if (state_ && state_->published) (void)close();
 }
 
 Result<Writer> Writer::create(const std::string& path, const WriterOptions& options) {
@@ -511,6 +512,13 @@ Status Writer::flush() {
   return state_->result();
 }
 
+Status Writer::publish() {
+  if (Status status = flush(); !status) return status;
+  Status status = state_->file.publish();
+  state_->published = status.ok();
+  return status;
+}
+
 Status Writer::close() {
   State& s = *state_;
   if (s.closed) return s.result();
@@ -521,6 +529,7 @@ Status Writer::close() {
     s.write_chunk();
   }
   s.closed = true;
+  if (s.failure && !s.published) return s.result();
   const Status status = s.file.close();
   if (!status && !s.failure) s.failure = status.error();
   return s.result();

@@ -3,7 +3,8 @@
 //
 // All times that come in are CLOCK_MONOTONIC nanoseconds. Packets are gathered into a chunk that is deflated into one
 // `compressed_packets` field of less than 512 KiB and handed to the kernel at once, so that a file whose writer was
-// killed, or whose disk became full, loses at most the chunk that was being filled. The file is made with mode 0600.
+// killed, or whose disk became full, loses at most the chunk that was being filled. The file is an OutputFile
+// (core/output_file.h) with mode 0600.
 #pragma once
 
 #include <cstddef>
@@ -84,7 +85,8 @@ struct WriterStats {
 /// flush() and close() return that error. Not thread-safe.
 class Writer {
  public:
-  /// Makes the file and writes the first clock snapshot. Errors: the file exists, the folder cannot be written.
+  /// Makes the file and writes the first clock snapshot. The file has no name yet, and is removed with the writer
+  /// unless publish() or close() gave it one. Errors: the file exists, the folder cannot be written.
   static Result<Writer> create(const std::string& path, const WriterOptions& options = {});
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
@@ -125,7 +127,9 @@ class Writer {
 
   /// Hands everything so far to the kernel.
   Status flush();
-  /// Last clock snapshot, flush, close. Idempotent.
+  /// flush(), and gives the file its name: from now on it stays, however the writer ends.
+  Status publish();
+  /// Last clock snapshot, flush, close. A file that could not be written whole gets no name. Idempotent.
   Status close();
 
   [[nodiscard]] const WriterStats& stats() const;

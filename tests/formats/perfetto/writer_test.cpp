@@ -114,6 +114,7 @@ TEST(PerfettoWriter, FileIsForItsOwnerAlone) {
   const mode_t before = umask(0);
   Writer writer = make(dir.path("x.pftrace"));
   umask(before);
+  ASSERT_TRUE(writer.publish());
   struct stat status {};
   ASSERT_EQ(stat(dir.path("x.pftrace").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
@@ -140,6 +141,25 @@ TEST(PerfettoWriter, ALinkIsReplacedNotFollowed) {
   options.replace = true;
   ASSERT_TRUE(make(dir.path("x.pftrace"), options).close());
   EXPECT_EQ(bytes_of(target), "precious");
+}
+
+TEST(PerfettoWriter, WhatIsNeitherPublishedNorClosedLeavesNothing) {
+  const TempDir dir;
+  const std::string old = dir.file("x.pftrace", "precious");
+  WriterOptions options;
+  options.replace = true;
+  {
+    Writer writer = make(old, options);
+    writer.instant(writer.named_track("lane"), 5, "mark", "c");
+    ASSERT_TRUE(writer.flush());
+  }
+  EXPECT_EQ(bytes_of(old), "precious");
+  {
+    Writer writer = make(dir.path("y.pftrace"));
+    writer.instant(writer.named_track("lane"), 5, "mark", "c");
+    ASSERT_TRUE(writer.publish());
+  }
+  EXPECT_THAT(decode(dir.path("y.pftrace")), HasSubstr("mark"));
 }
 
 TEST(PerfettoWriter, FolderThatIsNotThereIsAnError) {
@@ -179,6 +199,7 @@ TEST(PerfettoWriter, WhatFitsOnAFullDiskStaysReadable) {
     WriterOptions options;
     options.chunk_bytes = 16 << 10;
     auto writer = Writer::create(path, options);
+    if (!writer->publish()) _exit(2);
     const TrackUuid track = writer->named_track("lane");
     for (int i = 0; i < 5000; ++i) writer->slice(track, 10 * i, 10 * i + 5, many(i), "test");
     const bool flush_fails = !writer->flush().ok();
