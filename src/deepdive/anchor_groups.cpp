@@ -1,4 +1,5 @@
 #include "deepdive/anchor_groups.h"
+#include "stats/quantile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,14 +15,6 @@ namespace {
 using model::Phase;
 
 constexpr Ns kUs = 1000;
-
-/// Linear interpolation between order statistics; `sorted` is not empty.
-double percentile(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
-}
 
 struct Group {
   std::vector<std::uint32_t> anchors;
@@ -178,8 +171,8 @@ bool type_by_duration(std::vector<Anchor>& anchors) {
     if (anchor.duration() > kShortest) durations.push_back(static_cast<double>(anchor.duration()));
   if (durations.size() < 3) return false;
   std::ranges::sort(durations);
-  const double median = percentile(durations, 0.5);
-  const double threshold = percentile(durations, 0.8);
+  const double median = stats::quantile_of_sorted(durations, 0.5);
+  const double threshold = stats::quantile_of_sorted(durations, 0.8);
   if (!(durations.back() / median > kTimesLonger)) return false;
   for (Anchor& anchor : anchors) {
     const auto duration = static_cast<double>(anchor.duration());
@@ -208,7 +201,8 @@ std::vector<CycleInterval> cycle_intervals(const std::vector<Anchor>& anchors, b
   }
   std::ranges::sort(longest);
   constexpr double kShortestIdle = 50'000.0 * kUs;
-  const double idle = longest.empty() ? kShortestIdle : std::max(5 * percentile(longest, 0.5), kShortestIdle);
+  const double idle =
+      longest.empty() ? kShortestIdle : std::max(5 * stats::quantile_of_sorted(longest, 0.5), kShortestIdle);
 
   std::vector<CycleInterval> intervals;
   std::vector<const Group*> chain;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/align_logs.h"
+#include "stats/quantile.h"
 
 namespace culprit::kernels {
 
@@ -18,17 +19,10 @@ constexpr double kMedianError = 1.2533;
 /// Device timestamps are no finer than this.
 constexpr double kResolution = 500;
 
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 double median_error(std::vector<double> values, double middle) {
   const auto n = static_cast<double>(values.size());
   for (double& value : values) value = std::abs(value - middle);
-  return kMedianError * kMadToDeviation * median(values) / std::sqrt(n);
+  return kMedianError * kMadToDeviation * stats::median(std::move(values)) / std::sqrt(n);
 }
 
 model::Change change_of(double ratio, double limit, double absolute, std::size_t calls) {
@@ -43,8 +37,8 @@ model::Change change_of(double ratio, double limit, double absolute, std::size_t
 Judgement judge(std::vector<double> a, std::vector<double> b, double tolerance) {
   Judgement result;
   if (a.empty() || b.empty()) return result;
-  const double middle_a = std::max(1.0, median(a));
-  const double middle_b = std::max(1.0, median(b));
+  const double middle_a = std::max(1.0, stats::median(a));
+  const double middle_b = std::max(1.0, stats::median(b));
   result.ratio = middle_b / middle_a;
   const double error = std::hypot(median_error(a, middle_a) / middle_a, median_error(b, middle_b) / middle_b);
   result.limit = std::max(tolerance, kStandardErrors * error);
@@ -62,11 +56,11 @@ Judgement judge_pairs(const std::vector<double>& a, const std::vector<double>& b
     ratios.push_back(std::log(std::max(1.0, b[i]) / std::max(1.0, a[i])));
     differences.push_back(b[i] - a[i]);
   }
-  const double middle = median(ratios);
+  const double middle = stats::median(ratios);
   result.ratio = std::exp(middle);
   result.limit = std::max(tolerance, kStandardErrors * median_error(ratios, middle));
   if (ratios.size() < kSpreadKnown) result.limit = std::max(result.limit, kLimitWithoutSpread);
-  result.change = change_of(result.ratio, result.limit, median(differences), a.size());
+  result.change = change_of(result.ratio, result.limit, stats::median(differences), a.size());
   return result;
 }
 

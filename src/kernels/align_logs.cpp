@@ -17,6 +17,7 @@
 #include "kernels/classes.h"
 #include "kernels/launch_identity.h"
 #include "profile/function_kind.h"
+#include "stats/quantile.h"
 
 namespace culprit::kernels {
 
@@ -59,13 +60,6 @@ struct Calls {
   double dram[2] = {0, 0};
   double weight[2] = {0, 0};
 };
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return model::kNoNumber;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return values.size() % 2 == 1 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 double mean_of(const std::vector<double>& values) {
   if (values.empty()) return model::kNoNumber;
@@ -315,8 +309,8 @@ class Comparer {
     const Judgement judgement = judge(a, b, options_.tolerance);
     change.change = judgement.change;
     change.limit = judgement.limit;
-    change.median_a = median_of(a);
-    change.median_b = median_of(b);
+    change.median_a = stats::median(a);
+    change.median_b = stats::median(b);
     change.mean_a = mean_of(a);
     change.mean_b = mean_of(b);
     return change;
@@ -343,8 +337,8 @@ class Comparer {
             fmt::format("grid {}x{}x{}, block {}x{}x{}", grid[0], grid[1], grid[2], block[0], block[1], block[2]);
       change.calls_a = calls.times[0].size();
       change.calls_b = calls.times[1].size();
-      change.median_a = median_of(calls.times[0]);
-      change.median_b = median_of(calls.times[1]);
+      change.median_a = stats::median(calls.times[0]);
+      change.median_b = stats::median(calls.times[1]);
       change.mean_a = mean_of(calls.times[0]);
       change.mean_b = mean_of(calls.times[1]);
       const auto use = [&](int s) {
@@ -416,9 +410,9 @@ class Comparer {
         for (const auto& [key, launches] : devices)
           waits[key].push_back(static_cast<double>(begin - launches[k]->begin));
       }
-      note += fmt::format("{}transfer {}", s == 0 ? "" : "; then ", format_duration(median_of(transfer)));
+      note += fmt::format("{}transfer {}", s == 0 ? "" : "; then ", format_duration(stats::median(transfer)));
       for (const auto& [key, wait] : waits)
-        note += fmt::format(", device {} waits {}", key.second, format_duration(median_of(wait)));
+        note += fmt::format(", device {} waits {}", key.second, format_duration(stats::median(wait)));
     }
     return note + " (medians)";
   }

@@ -13,6 +13,7 @@
 #include "core/saturating.h"
 #include "kernels/blocks_positions.h"
 #include "kernels/blocks_regions.h"
+#include "stats/quantile.h"
 
 namespace culprit::kernels {
 
@@ -107,10 +108,8 @@ class Finder {
     const std::size_t copies = region.starts.size() - 1;
     std::vector<std::uint32_t> lengths;
     for (std::size_t c = 0; c < copies; ++c) lengths.push_back(launches(c));
-    std::vector<std::uint32_t> ordered = lengths;
-    const auto middle = ordered.begin() + static_cast<std::ptrdiff_t>((copies - 1) / 2);
-    std::ranges::nth_element(ordered, middle);
-    const auto even = [&](std::uint32_t length) { return 3 * length >= 2 * *middle && 2 * length <= 3 * *middle; };
+    const std::uint32_t usual = stats::lower_median(lengths);
+    const auto even = [&](std::uint32_t length) { return 3 * length >= 2 * usual && 2 * length <= 3 * usual; };
     std::size_t best_begin = 0;
     std::size_t best_end = 0;
     for (std::size_t begin = 0; begin < copies;) {

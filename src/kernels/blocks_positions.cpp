@@ -5,6 +5,7 @@
 
 #include "core/saturating.h"
 #include "kernels/align.h"
+#include "stats/quantile.h"
 
 namespace culprit::kernels {
 
@@ -33,9 +34,7 @@ struct Running {
 std::uint32_t usual_length(std::span<const std::uint32_t> starts) {
   std::vector<std::uint32_t> lengths;
   for (std::size_t c = 0; c + 1 < starts.size(); ++c) lengths.push_back(starts[c + 1] - starts[c]);
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::ranges::nth_element(lengths, middle);
-  return *middle;
+  return stats::lower_median(std::move(lengths));
 }
 
 }  // namespace

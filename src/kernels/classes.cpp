@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/saturating.h"
+#include "stats/quantile.h"
 
 namespace culprit::kernels {
 
@@ -111,11 +112,7 @@ Roofline roofline(const model::KernelLog& log) {
     }
     if (dram >= kLeastUse && launch.dram_bytes > 0) bandwidths.push_back(launch.dram_bytes / seconds / dram);
   }
-  if (!bandwidths.empty()) {
-    const auto middle = bandwidths.begin() + static_cast<std::ptrdiff_t>(bandwidths.size() / 2);
-    std::ranges::nth_element(bandwidths, middle);
-    roof.bytes_per_second = *middle;
-  }
+  roof.bytes_per_second = stats::median(std::move(bandwidths));
   return roof;
 }
 

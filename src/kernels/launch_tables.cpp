@@ -10,6 +10,7 @@
 
 #include "core/saturating.h"
 #include "kernels/launch_identity.h"
+#include "stats/quantile.h"
 
 namespace culprit::kernels {
 
@@ -110,13 +111,6 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
   const Roofline roof = roofline(log);
   const model::ComputeAxis axis = use_report(log, {options.low, 1}).axis;
   const auto count = [](std::size_t n) { return Cell(static_cast<std::int64_t>(n)); };
-  const auto median = [](const NameSums& sum) {
-    std::vector<Ns> times = sum.times;
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::ranges::nth_element(times, middle);
-    if (times.size() % 2 == 1) return static_cast<double>(*middle);
-    return (static_cast<double>(*middle) + static_cast<double>(*std::max_element(times.begin(), middle))) / 2;
-  };
   const auto known_flops = [](const NameSums& s) { return s.flops_time > 0 ? s.flops : model::kNoNumber; };
   const auto known_bytes = [](const NameSums& s) { return s.bytes_time > 0 ? s.bytes : model::kNoNumber; };
   const std::vector<Spec> specs = {
@@ -127,7 +121,9 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
       {{"Mean", "mean_ns", ColumnType::time},
        [](const NameSums& s) { return Cell(static_cast<double>(s.total) / static_cast<double>(s.times.size())); },
        true},
-      {{"Median", "median_ns", ColumnType::time}, [&](const NameSums& s) { return Cell(median(s)); }, true},
+      {{"Median", "median_ns", ColumnType::time},
+       [&](const NameSums& s) { return Cell(stats::median(s.times)); },
+       true},
       {{"Min", "min_ns", ColumnType::time}, [](const NameSums& s) { return Cell(std::ranges::min(s.times)); }, true},
       {{"Max", "max_ns", ColumnType::time}, [](const NameSums& s) { return Cell(std::ranges::max(s.times)); }, true},
       {{"SM", "sm", ColumnType::percent, 1}, [](const NameSums& s) { return number_or_empty(s.sm.mean()); }},

@@ -8,6 +8,7 @@
 #include "core/display_width.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
+#include "stats/quantile.h"
 
 namespace culprit::report {
 
@@ -102,13 +103,6 @@ std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles
   return out;
 }
 
-Ns quantile(std::span<const Ns> sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + std::llround((at - static_cast<double>(low)) * static_cast<double>(sorted[high] - sorted[low]));
-}
-
 std::string cycles_heading(const model::Cycles& cycles) {
   if (cycles.method == model::CycleMethod::none)
     return fmt::format("No cycles found: {}\n", escape_terminal(cycles.reason));
@@ -135,8 +129,9 @@ std::string period_plot(const std::vector<PeriodDistribution>& distributions) {
     const Ns low = d.periods.front();
     const Ns high = d.periods.back();
     out += fmt::format("\nPeriods, {}: {} cycle{}, p50 {}, p90 {}, p99 {}\n", to_string(d.phase), d.periods.size(),
-                       d.periods.size() == 1 ? "" : "s", format_duration(quantile(d.periods, 0.5)),
-                       format_duration(quantile(d.periods, 0.9)), format_duration(quantile(d.periods, 0.99)));
+                       d.periods.size() == 1 ? "" : "s", format_duration(stats::quantile_of_sorted(d.periods, 0.5)),
+                       format_duration(stats::quantile_of_sorted(d.periods, 0.9)),
+                       format_duration(stats::quantile_of_sorted(d.periods, 0.99)));
     const std::size_t bins = high > low ? std::min<std::size_t>(kBins, d.periods.size()) : 1;
     const double width = std::max(1.0, static_cast<double>(high - low) / static_cast<double>(bins));
     std::vector<std::size_t> counts(bins, 0);
@@ -189,9 +184,9 @@ void write_cycles(JsonWriter& json, const model::Cycles& cycles) {
     json.member("phase", to_string(d.phase));
     json.member("cycles", d.periods.size());
     json.member("min_ns", d.periods.front());
-    json.member("p50_ns", quantile(d.periods, 0.5));
-    json.member("p90_ns", quantile(d.periods, 0.9));
-    json.member("p99_ns", quantile(d.periods, 0.99));
+    json.member("p50_ns", stats::quantile_of_sorted(d.periods, 0.5));
+    json.member("p90_ns", stats::quantile_of_sorted(d.periods, 0.9));
+    json.member("p99_ns", stats::quantile_of_sorted(d.periods, 0.99));
     json.member("max_ns", d.periods.back());
     json.end_object();
   }

@@ -31,9 +31,6 @@ struct PeriodDistribution {
 /// By phase, in the order of model::Phase; phases without whole cycles are left out.
 std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles);
 
-/// Linear interpolation between order statistics; `sorted` is not empty, `share` 0..1.
-Ns quantile(std::span<const Ns> sorted, double share);
-
 /// How the cycles were found, for a terminal: escaped, ends in a line break.
 std::string cycles_heading(const model::Cycles& cycles);
 /// Histograms for a terminal, one per phase, with p50, p90 and p99; empty when there is nothing to show.

@@ -4,7 +4,6 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 
 namespace culprit::stats {
@@ -87,12 +86,15 @@ Ns median_of_times(std::span<Ns> values) {
   return forward(low, step / 2 + step % 2);
 }
 
+std::uint32_t lower_median(std::vector<std::uint32_t> values) {
+  assert(!values.empty());
+  return middle_two(std::span<std::uint32_t>(values)).low;
+}
+
 template double median_in_place(std::span<double>);
-template double median_in_place(std::span<float>);
 template double median_in_place(std::span<Ns>);
 template double median_in_place(std::span<std::uint32_t>);
 template double median(std::vector<double>);
-template double median(std::vector<float>);
 template double median(std::vector<Ns>);
 template double median(std::vector<std::uint32_t>);
 

@@ -4,6 +4,7 @@
 // of the two middle ones.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,7 @@ double quantile_of_sorted(std::span<const double> sorted, double share);
 /// value. There is at least one value.
 Ns quantile_of_sorted(std::span<const Ns> sorted, double share);
 
-/// The median of double, float, Ns or std::uint32_t values, NaN when there are none. Values must not be NaN.
+/// The median of double, Ns or std::uint32_t values, NaN when there are none. Values must not be NaN.
 template <class T>
 double median(std::vector<T> values);
 /// The same without a copy: reorders `values`.
@@ -26,5 +27,8 @@ double median_in_place(std::span<T> values);
 /// The median of points in time, which a double does not hold exactly; rounded as by quantile_of_sorted. There is at
 /// least one value; reorders `values`.
 Ns median_of_times(std::span<Ns> values);
+/// The lower of the two middle values, for numbers of things, where a mean of two is the number of nothing (the
+/// launches of one copy). There is at least one value.
+std::uint32_t lower_median(std::vector<std::uint32_t> values);
 
 }  // namespace culprit::stats

@@ -4,22 +4,20 @@
 #include <set>
 
 #include "core/saturating.h"
+#include "stats/quantile.h"
 
 namespace culprit::summary {
 
 namespace {
 
-/// Sorts `periods`, which are not empty.
+/// Reorders `periods`, which are not empty.
 void add_periods(model::PhaseInfo& info, std::vector<Ns>& periods) {
-  std::ranges::sort(periods);
   const std::size_t n = periods.size();
-  const auto low = static_cast<double>(periods[(n - 1) / 2]);
-  const auto high = static_cast<double>(periods[n / 2]);
   double sum = 0;
   for (const Ns period : periods) sum += static_cast<double>(period);
   info.whole_periods = n;
   info.mean_period = sum / static_cast<double>(n);
-  info.median_period = low + (high - low) / 2;
+  info.median_period = stats::median_in_place(std::span(periods));
 }
 
 }  // namespace

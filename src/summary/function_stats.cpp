@@ -10,6 +10,7 @@
 #include "core/saturating.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
+#include "stats/quantile.h"
 
 namespace culprit::summary {
 
@@ -165,13 +166,7 @@ Place place_of(const FunctionQuery& query, std::size_t row) {
 
 /// Reorders `durations`.
 void add_spread(FunctionStats& stats, Ns* durations, std::size_t n) {
-  const auto middle = durations + n / 2;
-  std::nth_element(durations, middle, durations + n);
-  stats.median = static_cast<double>(*middle);
-  if (n % 2 == 0) {
-    const Ns lower = *std::max_element(durations, middle);
-    stats.median = static_cast<double>(lower) + static_cast<double>(*middle - lower) / 2;
-  }
+  stats.median = stats::median_in_place(std::span(durations, n));
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(durations[i]);
   stats.mean = sum / static_cast<double>(n);
