@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "core/error.h"
-
-namespace CLI {
-class App;
-}
 
 namespace culprit::cli {
 
@@ -25,15 +22,18 @@ struct Invocation {
   std::vector<std::string> command;  ///< what stood behind "--" of `record`
 };
 
-void add_info(CLI::App& app, Invocation& invocation);
-void add_top(CLI::App& app, Invocation& invocation);
-void add_cycles(CLI::App& app, Invocation& invocation);
-void add_export(CLI::App& app, Invocation& invocation);
-void add_kernels(CLI::App& app, Invocation& invocation);
-void add_diff(CLI::App& app, Invocation& invocation);
-void add_profile(CLI::App& app, Invocation& invocation);
-void add_record(CLI::App& app, Invocation& invocation);
-void add_inject(CLI::App& app, Invocation& invocation);
-void add_doctor(CLI::App& app, Invocation& invocation);
+void add_info(CommandLine& app, Invocation& invocation);
+void add_top(CommandLine& app, Invocation& invocation);
+void add_cycles(CommandLine& app, Invocation& invocation);
+void add_export(CommandLine& app, Invocation& invocation);
+void add_kernels(CommandLine& app, Invocation& invocation);
+void add_diff(CommandLine& app, Invocation& invocation);
+void add_profile(CommandLine& app, Invocation& invocation);
+void add_record(CommandLine& app, Invocation& invocation);
+void add_inject(CommandLine& app, Invocation& invocation);
+void add_doctor(CommandLine& app, Invocation& invocation);
+
+/// Declares all verbs, and says what the program says of itself.
+ProgramText declare(CommandLine& command_line, Invocation& invocation);
 
 }  // namespace culprit::cli

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <set>
 
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "core/units.h"
 #include "report/cycles_report.h"
 
@@ -78,7 +77,7 @@ Status keep(ChosenCycles& chosen, const CycleChoice& choice) {
 
 }  // namespace
 
-void add_cycle_choice(CLI::App& verb, CycleChoice& choice) {
+void add_cycle_choice(Verb& verb, CycleChoice& choice) {
   verb.add_option("--cycle", choice.numbers, "only cycles of these numbers: 3 or 1,4-6")->type_name("N[,A-B]");
   verb.add_option("--phase", choice.phase, "only cycles of a phase: prefill, decode, mixed, train_step, other")
       ->check(one_of(phase_names()));

@@ -6,13 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options.h"
 #include "core/error.h"
 #include "cycles/find.h"
 #include "trace/trace.h"
-
-namespace CLI {
-class App;
-}
 
 namespace culprit::cli {
 
@@ -37,7 +34,7 @@ struct ChosenCycles {
 };
 
 /// Declares --cycle, --phase and --anchor.
-void add_cycle_choice(CLI::App& verb, CycleChoice& choice);
+void add_cycle_choice(Verb& verb, CycleChoice& choice);
 
 /// "3", "1,4-6" as ranges. Error: usage.
 Result<std::vector<CycleRange>> parse_cycle_numbers(std::string_view text);

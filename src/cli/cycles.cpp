@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 
 #include "cli/cli.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
 #include "report/cycles_report.h"
@@ -94,7 +93,7 @@ Result<int> run_cycles(const CyclesOptions& options) {
 
 }  // namespace
 
-void add_cycles(CLI::App& app, Invocation& invocation) {
+void add_cycles(CommandLine& app, Invocation& invocation) {
   auto* verb =
       app.add_subcommand("cycles", "steps of a run: begin, period, phase, device busy and idle, and how found");
   auto options = std::make_shared<CyclesOptions>();

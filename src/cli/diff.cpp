@@ -1,6 +1,5 @@
 // `culprit diff`: two runs side by side.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +16,7 @@
 
 #include "cli/cli.h"
 #include "cli/diff_traces.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
@@ -353,9 +352,9 @@ Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet
 
 }  // namespace
 
-void add_diff(CLI::App& app, Invocation& invocation) {
+void add_diff(CommandLine& app, Invocation& invocation) {
   auto options = std::make_shared<DiffOptions>();
-  CLI::App* verb = app.add_subcommand("diff", "Compare a normal run with an abnormal one");
+  Verb* verb = app.add_subcommand("diff", "Compare a normal run with an abnormal one");
   verb->add_option(
           "input", options->inputs,
           "BASE and CAND: traces, directories of the traces of one run, or profile tables (.csv); or one DIR with "
@@ -366,7 +365,7 @@ void add_diff(CLI::App& app, Invocation& invocation) {
       ->expected(1, kMostInputs);
   verb->add_option("--anchor", options->anchor, "Traces: name of the marker or function that begins a cycle");
   verb->add_option("--threads", options->threads, "Traces: threads that load (default: all cores)")
-      ->check(CLI::Range(0, 1024).description(""));
+      ->check(in_range(0, 1024));
   verb->add_option("--fail-on", options->fail_on,
                    "Traces: exit with 1 on a 'regression', or on any 'difference', of the cycle time, and with 5 when "
                    "that is undecided; with 5 when the outcome is 'inconclusive'; with 5 when the runs are "
@@ -374,8 +373,7 @@ void add_diff(CLI::App& app, Invocation& invocation) {
       ->check(one_of({"regression", "difference", "inconclusive", "not_comparable"}))
       ->type_name("WHAT");
   verb->add_option("--score", options->score,
-                   "How differences are ranked; so far only 'suspicion', which is the default")
-      ->capture_default_str();
+                   "How differences are ranked; so far only 'suspicion', which is the default");
   verb->add_option(
           "-o,--output", options->output,
           "A file, when the name ends in .md, .csv or .json; else a directory for the reports (.md and .csv per "

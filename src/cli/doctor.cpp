@@ -2,12 +2,11 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "cli/cli.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
@@ -246,7 +245,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Invocation& invocation) {
+void add_doctor(CommandLine& app, Invocation& invocation) {
   auto* verb =
       app.add_subcommand("doctor", "what a recording would see here, what it would miss, and how to mend that");
   auto options = std::make_shared<DoctorOptions>();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -73,7 +72,7 @@ Result<int> run_export(const ExportOptions& options) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Invocation& invocation) {
+void add_export(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("export", "write a trace as Chrome / Kineto JSON or as a Perfetto trace");
   auto options = std::make_shared<ExportOptions>();
   add_input_options(*verb, options->files, options->threads);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/cli.h"
@@ -398,7 +397,7 @@ Result<int> run_info(const InfoOptions& options) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Invocation& invocation) {
+void add_info(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("info", "what is in a trace: devices, ranks, categories, markers, cycles, losses");
   auto options = std::make_shared<InfoOptions>();
   add_input_options(*verb, options->files, options->threads);

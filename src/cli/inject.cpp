@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <ctime>
@@ -10,7 +9,7 @@
 #include <optional>
 
 #include "cli/cli.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
@@ -229,7 +228,7 @@ Result<int> run_inject(const InjectOptions& options) {
 
 }  // namespace
 
-void add_inject(CLI::App& app, Invocation& invocation) {
+void add_inject(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("inject", "disturb the machine or a process on purpose, and restore it");
   auto options = std::make_shared<InjectOptions>();
   verb->add_option("FAULT", options->request.fault, "see --list");
@@ -250,7 +249,7 @@ void add_inject(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--list", options->list, "the faults, what each is diagnosed as, and whether it works here");
   verb->add_flag("--undo", options->undo, "undo what an injector left that was killed together with its guard");
   add_output_options(*verb, options->output);
-  verb->footer(help_footer("culprit inject cpu --severity 1 --duration 30s --target 812 --json -o truth.json"));
+  verb->footer(help_footer("culprit inject cpu --severity 1 --duration 30s --target 812 -o truth.json"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_inject(*options); }; });
 }
 

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <set>
 
 #include "cli/cli.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
@@ -257,7 +256,7 @@ Result<int> run_kernels(const KernelsOptions& options) {
 
 }  // namespace
 
-void add_kernels(CLI::App& app, Invocation& invocation) {
+void add_kernels(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand(
       "kernels", "kernels of one run: use of the device, repeated blocks, fusion candidates, launch gaps");
   auto options = std::make_shared<KernelsOptions>();

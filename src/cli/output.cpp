@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "core/json_writer.h"
 #include "core/output_file.h"
 #include "core/progress.h"
@@ -16,7 +15,7 @@
 
 namespace culprit::cli {
 
-void add_output_options(CLI::App& app, OutputOptions& options) {
+void add_output_options(Verb& app, OutputOptions& options) {
   app.add_option("--format", options.format, "terminal, markdown, csv or json (default: by the end of PATH)")
       ->check(one_of({"terminal", "markdown", "csv", "json"}));
   app.add_flag("--json", options.json, "short for --format json");
@@ -24,9 +23,9 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
   add_force_option(app, options.force);
 }
 
-void add_force_option(CLI::App& app, bool& force) { app.add_flag("--force", force, "overwrite a file that exists"); }
+void add_force_option(Verb& app, bool& force) { app.add_flag("--force", force, "overwrite a file that exists"); }
 
-void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned& threads) {
+void add_input_options(Verb& app, std::vector<std::string>& files, unsigned& threads) {
   app.add_option("FILE", files, "traces of one run, one per rank; plain, .gz or .zst; '-' is standard input")
       ->required()
       ->type_name("");
@@ -37,7 +36,7 @@ void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned&
 
 std::string help_footer(std::string_view example) {
   return fmt::format(
-      "Example:\n  {}\n\nExit codes:\n  0  fine\n  2  bad usage\n  3  bad input\n  4  missing right or device",
+      "Example:\n  {}\n\nExit codes:\n  0  fine\n  2  bad usage\n  3  bad input\n  4  missing permission or device",
       example);
 }
 

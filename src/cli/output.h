@@ -8,13 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options.h"
 #include "core/error.h"
 #include "model/table.h"
 #include "trace/trace.h"
-
-namespace CLI {
-class App;
-}
 
 namespace culprit {
 class JsonWriter;
@@ -41,9 +38,9 @@ struct Output {
 };
 
 /// Declares --format, --json, -o and --force on a verb.
-void add_output_options(CLI::App& app, OutputOptions& options);
+void add_output_options(Verb& app, OutputOptions& options);
 /// Declares FILE… and --threads.
-void add_input_options(CLI::App& app, std::vector<std::string>& files, unsigned& threads);
+void add_input_options(Verb& app, std::vector<std::string>& files, unsigned& threads);
 /// The end of a verb's help: an example, and what the exit codes mean.
 std::string help_footer(std::string_view example);
 
@@ -52,7 +49,7 @@ std::string help_footer(std::string_view example);
 Result<Output> resolve_output(const OutputOptions& options, std::span<const std::string> inputs);
 
 /// Declares --force, the same for every verb that writes a file.
-void add_force_option(CLI::App& app, bool& force);
+void add_force_option(Verb& app, bool& force);
 /// Error when `path` is the same file as one of `inputs`, or exists and `force` is not given; see core/output_file.h.
 /// For the begin of a verb, before the work.
 Status refuse_overwriting(const std::string& path, std::span<const std::string> inputs, bool force);

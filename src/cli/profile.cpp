@@ -1,7 +1,6 @@
 // `culprit profile`: what every function took in every cycle, and how the resources behaved meanwhile.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -9,7 +8,7 @@
 #include <utility>
 
 #include "cli/cli.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
@@ -195,7 +194,7 @@ std::vector<std::string> phase_names() {
 
 }  // namespace
 
-void add_profile(CLI::App& app, Invocation& invocation) {
+void add_profile(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("profile", "time and resources of every function in every cycle");
   auto options = std::make_shared<ProfileOptions>();
   add_input_options(*verb, options->files, options->threads);

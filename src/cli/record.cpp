@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <ctime>
@@ -18,7 +17,7 @@
 
 #include "cli/cli.h"
 #include "cli/durations.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
@@ -224,7 +223,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
 
 }  // namespace
 
-void add_record(CLI::App& app, Invocation& invocation) {
+void add_record(CommandLine& app, Invocation& invocation) {
   auto* verb =
       app.add_subcommand("record", "record what running processes (-p), or a program that is started (-- COMMAND), do");
   auto options = std::make_shared<RecordVerbOptions>();
@@ -241,18 +240,17 @@ void add_record(CLI::App& app, Invocation& invocation) {
       ->check(in_range(1, 1e15))
       ->type_name("N");
   const std::string names = fmt::format("{}", fmt::join(record::collector_names(), ", "));
-  verb->add_option("--collect", options->collect, "only these, by comma: " + names)->delimiter(',')->type_name("NAMES");
-  verb->add_option("--no-collect", options->no_collect, "all but these")->delimiter(',')->type_name("NAMES");
+  verb->add_option("--collect", options->collect, "only these, by comma: " + names)->delimiter(',')->type_name("NAME");
+  verb->add_option("--no-collect", options->no_collect, "all but these")->delimiter(',')->type_name("NAME");
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");
   add_force_option(*verb, options->force);
   verb->add_flag("--json", options->json, "print the summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "print errors only");
+  verb->usage({"-p PID[,PID...]", "-- COMMAND [ARGUMENT...]"});
   verb->footer(
-      "  culprit record [OPTIONS] -p PID[,PID...]\n"
-      "  culprit record [OPTIONS] -- COMMAND [ARGUMENT...]\n\n"
-      "Ends at --duration, at --steps, when the target ends, or on Ctrl-C. A COMMAND whose recording ends first gets\n"
+      "Ends at --duration, at --steps, when the target ends, or on Ctrl-C. A COMMAND whose recording ends first gets "
       "SIGTERM; its exit code is passed on when it ends by itself. Neither environment nor arguments are recorded.\n\n"
       "Examples:\n"
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -8,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/cycle_choice.h"
-#include "cli/option_checks.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
 #include "report/cycles_report.h"
@@ -236,7 +235,7 @@ Result<int> run_top(const TopOptions& given) {
 
 }  // namespace
 
-void add_top(CLI::App& app, Invocation& invocation) {
+void add_top(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("top", "time per function: total, share, average, min, median, max, calls");
   auto options = std::make_shared<TopOptions>();
   add_input_options(*verb, options->files, options->threads);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -30,21 +29,19 @@ struct Outcome {
 };
 
 Outcome diff(std::vector<std::string> arguments) {
-  CLI::App app("culprit");
+  CommandLine command_line;
   Invocation invocation;
-  add_diff(app, invocation);
+  add_diff(command_line, invocation);
   arguments.insert(arguments.begin(), "diff");
-  std::reverse(arguments.begin(), arguments.end());
   testing::internal::CaptureStdout();
   Outcome outcome;
-  try {
-    app.parse(arguments);
+  if (const auto parsed = command_line.parse(std::move(arguments)); parsed) {
     const auto result = invocation.run();
     outcome.code = result.ok() ? *result : static_cast<int>(result.error().kind);
     if (!result.ok()) outcome.error = to_string(result.error());
-  } catch (const CLI::ParseError& error) {
-    outcome.code = 2;
-    outcome.error = error.what();
+  } else {
+    outcome.code = static_cast<int>(parsed.error().kind);
+    outcome.error = to_string(parsed.error());
   }
   outcome.out = testing::internal::GetCapturedStdout();
   return outcome;
