@@ -1,14 +1,15 @@
-// What a recording costs a workload: tinyserve runs once per preset as the recorded command, and in that one process
-// recording is switched on and off in blocks of random length and order. Times of decode steps with all slots busy are
-// compared between the two blocks of a pair of neighbours, so that what changes slowly on the machine cancels out.
+// What a recording costs a workload: tinyserve runs once per preset, and a recorder attaches to that one process and
+// ends again, in blocks of random length and order. Times of decode steps with all slots busy are compared between the
+// two blocks of a pair of neighbours, so that what changes slowly on the machine cancels out.
 //
 //   record_overhead [--blocks N] [--seed N] [--threads N] [--cpu N] [--json FILE] [--only none|watch|deep] [--collect
 //   NAME]
 //
 // Without NVTX: the library in the program always writes, which nvtx_cost measures.
 //
-// "none" switches nothing: what it shows is the resolution of the measurement. The rhythm of the recorder (its looks
-// every 50 ms, samples of the host, flushes) stands still in the off blocks, so that on blocks hold their share of it.
+// "none" attaches nothing: what it shows is the resolution of the measurement. Attaching and ending are not counted; a
+// block is longer than the rhythm of the recorder (its looks every 50 ms, samples of the host every 100 ms, a flush
+// every second), so that it holds its share of it.
 #include <fmt/format.h>
 #include <fmt/os.h>
 #include <sched.h>
@@ -22,8 +23,10 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -31,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "record/command.h"
 #include "record/recorder.h"
 
 namespace {
@@ -41,14 +45,17 @@ using namespace culprit::record;
 
 constexpr Ns kMs = 1'000'000;
 constexpr Ns kSecond = 1000 * kMs;
-constexpr Ns kLook = 50 * kMs;    // between two looks of the recorder
-constexpr Ns kSettle = 20 * kMs;  // of a block, not counted
+constexpr Ns kLook = 50 * kMs;        // between two looks of the recorder
+constexpr Ns kSettle = 20 * kMs;      // of a block, not counted
+constexpr Ns kShortest = 1000 * kMs;  // of what counts of a block
+constexpr Ns kLongest = 1500 * kMs;
 constexpr Ns kWarmUp = 3 * kSecond;
+constexpr Ns kPatience = 5 * kSecond;  // for tinyserve to end
 constexpr int kSlots = 8;
 constexpr std::size_t kFewestSteps = 4;  // of a block that counts
 
 struct Options {
-  int blocks = 400;
+  int blocks = 60;
   unsigned seed = 1;
   int threads = 1;
   int cpu = -1;  ///< the last one
@@ -67,7 +74,7 @@ struct Pair {
   Span on;
 };
 
-/// Of one run. Shares are of one processor, while recording.
+/// Of one run. Shares are of one CPU, while recording.
 struct Outcome {
   std::string name;
   std::size_t steps = 0;
@@ -143,122 +150,123 @@ class Steps {
   std::vector<Span> steps_;
 };
 
-/// One recording of tinyserve, from its start to its end.
+/// One tinyserve, from its start to its end.
 class Run {
  public:
-  Run(const Options& options, const std::string& folder, bool switches, Preset preset)
-      : options_(options), switches_(switches), times_(folder + "/steps.csv") {
-    auto set = make_collectors(preset, options.collect, {"nvtx"});
-    if (!set) fail(to_string(set.error()));
-    probes_ = set->probes;
-    RecordOptions record;
-    record.preset = preset;
-    record.output = folder + "/run.pftrace";
-    record.replace = true;
-    const double seconds = 0.2 * options.blocks + 20;
-    record.command = {"/bin/sh",
-                      "-c",
-                      "exec \"$@\" >/dev/null",
-                      "sh",
-                      "python3",
-                      options.tinyserve,
-                      "--rate",
-                      "0",
-                      "--requests",
-                      fmt::format("{}", static_cast<int>(400 * seconds)),
-                      "--threads",
-                      std::to_string(options.threads),
-                      "--layers",
-                      "8",
-                      "--width",
-                      "256",
-                      "--slots",
-                      std::to_string(kSlots),
-                      "--step-times",
-                      times_};
-    recorder_.emplace(record, std::move(*set));
-  }
+  Run(const Options& options, const std::string& folder, bool records, Preset preset)
+      : options_(options), records_(records), preset_(preset), folder_(folder), times_(folder + "/steps.csv") {}
 
   Outcome measure(const std::string& name) {
     start();
-    switch_to(false);
     std::mt19937_64 random(options_.seed);
-    std::uniform_int_distribution<Ns> length(50 * kMs + kSettle, 150 * kMs + kSettle);
+    std::uniform_int_distribution<Ns> length(kShortest, kLongest);
     std::vector<Pair> pairs(static_cast<std::size_t>(options_.blocks) / 2);
-    const auto events_before = recorder_->progress();
     for (Pair& pair : pairs) {
       const bool on_first = (random() & 1) != 0;
       for (const bool on : {on_first, !on_first}) (on ? pair.on : pair.off) = block(on, length(random));
     }
-    switch_to(false);
+    server_->signal(SIGTERM);
+    for (const Ns limit = monotonic_now() + kPatience; !server_->ended() && monotonic_now() < limit;)
+      sleep_until(monotonic_now() + kSettle);
     Outcome outcome;
     outcome.name = name;
-    const auto total = recorder_->progress();
     const auto time_on = static_cast<double>(std::max<Ns>(time_on_, 1));
     outcome.recorder_share = static_cast<double>(cpu_on_) / time_on;
     outcome.sched_share = static_cast<double>(kernel_on_.sched_ns) / time_on;
     outcome.syscalls_share = static_cast<double>(kernel_on_.syscalls_ns) / time_on;
-    outcome.kernel_known = probes_->kernel_cpu().known;
-    outcome.events_per_s = static_cast<double>(total.events - events_before.events) * 1e9 / time_on;
-    outcome.dropped = total.dropped;
+    outcome.kernel_known = kernel_on_.known;
+    outcome.events_per_s = static_cast<double>(events_on_) * 1e9 / time_on;
+    outcome.dropped = dropped_;
     outcome.longest_switch_ms = static_cast<double>(longest_switch_) / 1e6;
-    recorder_->stop(Ending::duration);  // tinyserve gets SIGTERM
-    const RecordSummary summary = recorder_->finish();
-    if (summary.error) fail(to_string(*summary.error));
     compare(pairs, outcome);
     return outcome;
   }
 
  private:
   void start() {
-    cpu_set_t before;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(options_.cpu), &one);
-    sched_getaffinity(0, sizeof before, &before);
-    if (options_.threads == 1) sched_setaffinity(0, sizeof one, &one);  // the command inherits it
-    const Status started = recorder_->start();
-    sched_setaffinity(0, sizeof before, &before);
-    if (!started) fail(to_string(started.error()));
-    for (const Ns limit = monotonic_now() + kWarmUp; monotonic_now() < limit;)
-      if (!recorder_->poll()) fail("tinyserve ended early");
-    next_look_ = monotonic_now() + kLook;
-  }
-
-  void switch_to(bool on) {
-    if (on == on_ || (!switches_ && on)) return;
-    const Ns before = monotonic_now();
-    if (const Status status = recorder_->set_enabled(on); !status) fail(to_string(status.error()));
-    on_ = on;
-    const Ns now = monotonic_now();
-    longest_switch_ = std::max(longest_switch_, now - before);
-    if (on)
-      next_look_ += now - paused_at_;
-    else
-      paused_at_ = before;
+    const double seconds = 2e-9 * static_cast<double>(kLongest) * options_.blocks + 20;
+    auto server = Command::prepare({"/bin/sh",
+                                    "-c",
+                                    "exec \"$@\" >/dev/null",
+                                    "sh",
+                                    "python3",
+                                    options_.tinyserve,
+                                    "--rate",
+                                    "0",
+                                    "--requests",
+                                    fmt::format("{}", static_cast<int>(400 * seconds)),
+                                    "--threads",
+                                    std::to_string(options_.threads),
+                                    "--layers",
+                                    "8",
+                                    "--width",
+                                    "256",
+                                    "--slots",
+                                    std::to_string(kSlots),
+                                    "--step-times",
+                                    times_},
+                                   {});
+    if (!server) fail(to_string(server.error()));
+    server_.emplace(std::move(*server));
+    if (options_.threads == 1) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<unsigned>(options_.cpu), &one);
+      sched_setaffinity(static_cast<pid_t>(server_->pid()), sizeof one, &one);
+    }
+    if (const Status status = server_->go(); !status) fail(to_string(status.error()));
+    sleep_until(monotonic_now() + kWarmUp);
+    if (server_->ended()) fail("tinyserve ended early");
   }
 
   /// The time that counts.
   Span block(bool on, Ns length) {
-    switch_to(on);
-    const bpf::KernelCpu kernel_before = probes_->kernel_cpu();
+    std::optional<Recorder> recorder;
+    std::shared_ptr<bpf::Probes> probes;
+    if (on && records_) {
+      auto set = make_collectors(preset_, options_.collect, {"nvtx"});
+      if (!set) fail(to_string(set.error()));
+      probes = set->probes;
+      RecordOptions record;
+      record.preset = preset_;
+      record.output = folder_ + "/run.pftrace";
+      record.replace = true;
+      record.pids = {server_->pid()};
+      recorder.emplace(record, std::move(*set));
+      const Ns before = monotonic_now();
+      if (const Status status = recorder->start(); !status) fail(to_string(status.error()));
+      longest_switch_ = std::max(longest_switch_, monotonic_now() - before);
+    }
     const Ns begin = monotonic_now();
-    const Ns cpu_before = own_cpu();
-    const Ns end = begin + length;
-    while (on_ && next_look_ < end) {
-      if (!recorder_->poll()) fail("the recording ended early");
-      next_look_ = monotonic_now() + kLook;
-    }
-    sleep_until(end);
-    const Span span = {begin + kSettle, monotonic_now()};
-    if (on_) {
-      time_on_ += span.end - begin;
-      cpu_on_ += own_cpu() - cpu_before;
-      const bpf::KernelCpu kernel = probes_->kernel_cpu();
-      kernel_on_.sched_ns += kernel.sched_ns - kernel_before.sched_ns;
-      kernel_on_.syscalls_ns += kernel.syscalls_ns - kernel_before.syscalls_ns;
-    }
+    const Ns end = begin + kSettle + length;
+    Span span;
+    if (recorder)
+      record_until(*recorder, *probes, end);
+    else
+      sleep_until(end);
+    span = {begin + kSettle, monotonic_now()};
+    if (recorder)
+      if (const RecordSummary summary = recorder->finish(); summary.error) fail(to_string(*summary.error));
     return span;
+  }
+
+  void record_until(Recorder& recorder, const bpf::Probes& probes, Ns end) {
+    const Ns begin = monotonic_now();
+    const bpf::KernelCpu kernel_before = probes.kernel_cpu();
+    const Ns cpu_before = own_cpu();
+    const auto events_before = recorder.progress().events;
+    while (monotonic_now() + kLook < end)
+      if (!recorder.poll()) fail("the recording ended early");
+    sleep_until(end);
+    time_on_ += monotonic_now() - begin;
+    cpu_on_ += own_cpu() - cpu_before;
+    const bpf::KernelCpu kernel = probes.kernel_cpu();
+    kernel_on_.known = kernel.known;
+    kernel_on_.sched_ns += kernel.sched_ns - kernel_before.sched_ns;
+    kernel_on_.syscalls_ns += kernel.syscalls_ns - kernel_before.syscalls_ns;
+    const RecordProgress progress = recorder.progress();
+    events_on_ += progress.events - events_before;
+    dropped_ += progress.dropped;
   }
 
   void compare(const std::vector<Pair>& pairs, Outcome& outcome) const {
@@ -299,16 +307,16 @@ class Run {
   }
 
   const Options& options_;
-  bool switches_;
+  bool records_;
+  Preset preset_;
+  std::string folder_;
   std::string times_;
-  std::shared_ptr<bpf::Probes> probes_;
-  std::optional<Recorder> recorder_;
-  bool on_ = true;
-  Ns next_look_ = 0;
-  Ns paused_at_ = 0;
+  std::optional<Command> server_;
   Ns time_on_ = 0;
   Ns cpu_on_ = 0;
   bpf::KernelCpu kernel_on_;
+  std::uint64_t events_on_ = 0;
+  std::uint64_t dropped_ = 0;
   Ns longest_switch_ = 0;
 };
 
@@ -382,7 +390,7 @@ void write_json(const Options& options, const std::vector<Outcome>& outcomes, co
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   // The workload and the recorder alike: other programs disturb less, between the two nothing changes.
-  // In a session of its own (setsid -w) this also holds where the kernel shares processors out by session.
+  // In a session of its own (setsid -w) this also holds where the kernel shares CPUs out by session.
   const bool raised = setpriority(PRIO_PROCESS, 0, -19) == 0;
   if (raised && getsid(0) == getpid()) std::ofstream("/proc/self/autogroup") << "-19";
   std::string folder = "/tmp/culprit-overhead-XXXXXX";
@@ -392,8 +400,8 @@ int main(int argc, char** argv) {
   for (const auto& [name, preset] :
        {std::pair("none", Preset::deep), std::pair("watch", Preset::watch), std::pair("deep", Preset::deep)}) {
     if (!options.only.empty() && options.only != name) continue;
-    const bool switches = std::string_view(name) != "none";
-    outcomes.push_back(Run(options, folder, switches, preset).measure(name));
+    const bool records = std::string_view(name) != "none";
+    outcomes.push_back(Run(options, folder, records, preset).measure(name));
   }
   for (const char* file : {"/run.pftrace", "/steps.csv"}) unlink((folder + file).c_str());
   rmdir(folder.c_str());
@@ -402,11 +410,11 @@ int main(int argc, char** argv) {
   const double load_after = load_average();
   fmt::print(
       "\ntinyserve, {} thread(s){}, {} blocks, pairs of neighbours; load average {:.1f} before, {:.1f} after{}\n\n",
-      options.threads, options.threads == 1 ? fmt::format(" on processor {}", options.cpu) : "", options.blocks,
-      load_before, load_after, raised ? "" : "; priority not raised");
+      options.threads, options.threads == 1 ? fmt::format(" on CPU {}", options.cpu) : "", options.blocks, load_before,
+      load_after, raised ? "" : "; priority not raised");
   fmt::print(
       "| recording | slowdown, mean [95 %, t over pairs] | median of pairs [95 %] | pairs | steps | ms per step | "
-      "recorder CPU | kernel sched | kernel syscalls | events/s | dropped | switching, longest |\n"
+      "recorder CPU | kernel sched | kernel syscalls | events/s | dropped | attaching, longest |\n"
       "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
   for (const Outcome& one : outcomes) {
     const auto percent = [](double mid, double low, double high) {
@@ -420,7 +428,7 @@ int main(int argc, char** argv) {
                one.ratios.size(), one.steps, one.step_ns / 1e6, 100 * one.recorder_share, share(one.sched_share),
                share(one.syscalls_share), one.events_per_s, one.dropped, one.longest_switch_ms);
   }
-  fmt::print("\nShares are of one processor, while recording.\n");
+  fmt::print("\nShares are of one CPU, while recording.\n");
   if (!options.json.empty()) write_json(options, outcomes, {load_before, load_after});
   return 0;
 }

@@ -22,9 +22,7 @@ const volatile __u64 long_syscall_ns = 1000000;
 const volatile __u64 long_block_ns = 1000000;
 
 // Changed while running.
-volatile __u32 paused = 0;
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
-volatile __u64 resumed_at = 0;  // the programs were attached again: what began before has an unseen end
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
 __u64 last_stack[CULPRIT_STACK_SLOTS] = {};  // by tid, shared when two tids meet
@@ -179,7 +177,6 @@ int on_softirq_exit(__u64 *ctx) {
 
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx) {
-  if (paused) return 0;
   struct task_struct *prev = (struct task_struct *)ctx[1];
   struct task_struct *next = (struct task_struct *)ctx[2];
   struct culprit_cpu *cpu = this_cpu();
@@ -221,7 +218,7 @@ int on_switch(__u64 *ctx) {
 }
 
 static __always_inline int waking(struct task_struct *task, __u32 is_new) {
-  if (paused || !is_target(task->tgid)) return 0;
+  if (!is_target(task->tgid)) return 0;
   struct culprit_waking *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
   if (!record) {
     __sync_fetch_and_add(&losses.ring_full_sched, 1);
@@ -269,7 +266,6 @@ static __always_inline int task_record(__u32 kind, struct task_struct *task, __s
   return 0;
 }
 
-// Targets are followed also while paused: who is a target must stay true.
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx) {
   struct task_struct *parent = (struct task_struct *)ctx[0];
@@ -308,7 +304,7 @@ static __always_inline void add_total(struct culprit_total *total, __u64 duratio
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if (paused || !is_target(task->tgid)) return 0;
+  if (!is_target(task->tgid)) return 0;
   struct open_call *call = bpf_task_storage_get(&open_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!call) return 0;
   call->nr = (__s64)ctx[1];
@@ -319,9 +315,9 @@ int on_sys_enter(__u64 *ctx) {
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if (paused || !is_target(task->tgid)) return 0;
+  if (!is_target(task->tgid)) return 0;
   struct open_call *call = bpf_task_storage_get(&open_calls, task, 0, 0);
-  if (!call || call->begin <= resumed_at) return 0;
+  if (!call || !call->begin) return 0;  // it began before the recording
   __u64 now = bpf_ktime_get_ns();
   __u64 begin = call->begin;
   __u64 duration = now - begin;
@@ -356,7 +352,6 @@ int on_sys_exit(__u64 *ctx) {
 
 SEC("tp_btf/block_rq_issue")
 int on_block_issue(__u64 *ctx) {
-  if (paused) return 0;
   struct request *request = (struct request *)ctx[0];
   __u64 key = (__u64)request;
   struct open_request open = {};
@@ -380,10 +375,6 @@ int on_block_complete(__u64 *ctx) {
   __u64 key = ctx[0];
   struct open_request *open = bpf_map_lookup_elem(&open_requests, &key);
   if (!open) return 0;
-  if (open->begin <= resumed_at) {
-    bpf_map_delete_elem(&open_requests, &key);
-    return 0;
-  }
   __u64 now = bpf_ktime_get_ns();
   __u64 duration = now - open->begin;
   struct culprit_block_key total_key = {.device = open->device, .operation = open->operation};
@@ -395,7 +386,7 @@ int on_block_complete(__u64 *ctx) {
     if (bpf_map_update_elem(&block_totals, &total_key, &first, BPF_NOEXIST))
       __sync_fetch_and_add(&losses.totals_missed, 1);
   }
-  if (!paused && (open->tgid || duration >= long_block_ns)) {
+  if (open->tgid || duration >= long_block_ns) {
     struct culprit_block *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
     if (record) {
       fill_head(&record->head, CULPRIT_BLOCK, now);

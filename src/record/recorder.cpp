@@ -94,10 +94,8 @@ struct Recorder::State final : private bpf::Listener {
   std::vector<Target> leaving;  // told to the collectors one round later, when the last records are in
   std::vector<std::pair<std::int64_t, std::string>> names;
   bool someone_died = false;
-  bool enabled = true;
   bool finished = false;
   bool terminated_command = false;
-  Ns paused_at = 0;
   Ns begin = 0;
   Ns end = 0;
   Ns cpu_before = 0;
@@ -130,7 +128,6 @@ struct Recorder::State final : private bpf::Listener {
   void rename(std::int64_t pid);
   void follow(Ns now);
   void check_end(Ns now, int stop_fd);
-  void resume(Ns now);
   void write_facts(Ns now);
   RecordProgress progress(Ns now) const;
   RecordSummary finish();
@@ -320,7 +317,6 @@ RecordSummary Recorder::State::finish() {
   const Ns now = monotonic_now();
   if (!std::exchange(finished, true) && writer) {
     end = begin != 0 ? now : 0;
-    if (!std::exchange(enabled, true)) resume(now);
     if (session) {
       for (std::size_t i = 0; i < collects.size(); ++i)
         if (collects[i]) set.collectors[i]->stop(*session, now);
@@ -357,15 +353,6 @@ RecordSummary Recorder::State::finish() {
   if (command && !terminated_command && interrupted_at == 0) summary.command_status = command->ended();
   summary.error = error;
   return summary;
-}
-
-/// Everything periodic goes on as if there had been no pause: the costs of recording keep their rhythm.
-void Recorder::State::resume(Ns now) {
-  const Ns pause = now - paused_at;
-  writer->slice(writer->named_track("recorder"), paused_at, now, "paused", "record");
-  for (Ns* due : {&last_round, &next_flush, &next_clock, &next_look}) *due += pause;
-  for (std::size_t i = 0; i < set.collectors.size(); ++i)
-    if (collects[i]) set.collectors[i]->resume(now, pause);
 }
 
 Recorder::Recorder(RecordOptions options, CollectorSet collectors)
@@ -408,14 +395,13 @@ bool Recorder::poll(int stop_fd) {
   }
   Ns until = state.last_round + kRound;
   if (state.options.duration > 0) until = std::min(until, state.begin + state.options.duration);
-  const int wake = state.set.probes && state.enabled ? state.set.probes->wake_fd() : -1;
+  const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
   if (now < until && !readable(stop_fd)) wait_for(until - now, stop_fd, wake);
 
   now = monotonic_now();
   state.last_round = now;
-  if (state.enabled)
-    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
-      if (state.collects[i]) state.set.collectors[i]->poll(*state.session, now);
+  for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+    if (state.collects[i]) state.set.collectors[i]->poll(*state.session, now);
   state.follow(now);
   if (now >= state.next_clock) {
     state.writer->clock_snapshot();
@@ -447,24 +433,6 @@ RecordSummary Recorder::run(int stop_fd, const std::function<void(const RecordPr
     progress(state_->progress(now));
   }
   return finish();
-}
-
-Status Recorder::set_enabled(bool enabled) {
-  State& state = *state_;
-  if (enabled == state.enabled || !state.session) return {};
-  if (!enabled) {
-    state.enabled = false;
-    state.paused_at = monotonic_now();
-    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
-      if (state.collects[i]) state.set.collectors[i]->pause(state.paused_at);
-  }
-  if (state.set.probes && state.set.probes->is_open())
-    if (Status status = state.set.probes->set_enabled(enabled); !status) return status;
-  if (enabled) {
-    state.enabled = true;
-    state.resume(monotonic_now());
-  }
-  return {};
 }
 
 void Recorder::stop(Ending why) {

@@ -87,10 +87,6 @@ class Recorder {
   /// poll() until it is over, finish(). `progress` is called a few times a second.
   RecordSummary run(int stop_fd, const std::function<void(const RecordProgress&)>& progress = {});
 
-  /// Stops and resumes collecting inside a running recording: programs in the kernel are detached, collectors are not
-  /// asked. Forks of the targets are still followed; the NVTX library still writes, probes of `annotate` stay. To
-  /// measure what recording costs.
-  Status set_enabled(bool enabled);
   void stop(Ending why);
   [[nodiscard]] Ending ending() const;
   [[nodiscard]] RecordProgress progress() const;

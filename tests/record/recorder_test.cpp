@@ -241,24 +241,6 @@ TEST_F(Fixture, AFullDiskEndsTheRecordingNotTheTarget) {
   waitpid(command, nullptr, 0);
 }
 
-TEST_F(Fixture, NobodyIsAskedWhileDisabled) {
-  RecordOptions with = options();
-  with.command = {"sleep", "100"};
-  Recorder recorder(with, set());
-  ASSERT_TRUE(recorder.start());
-  EXPECT_TRUE(recorder.poll());
-  ASSERT_TRUE(recorder.set_enabled(false));
-  const int before = log.polls;
-  EXPECT_TRUE(recorder.poll());
-  EXPECT_TRUE(recorder.poll());
-  EXPECT_EQ(log.polls, before);
-  ASSERT_TRUE(recorder.set_enabled(true));
-  EXPECT_TRUE(recorder.poll());
-  EXPECT_GT(log.polls, before);
-  recorder.stop(Ending::duration);
-  static_cast<void>(recorder.finish());
-}
-
 TEST_F(Fixture, VariablesOfCollectorsReachTheCommand) {
   RecordOptions with = options();
   with.command = {"sh", "-c", "test \"$CULPRIT_FAKE\" = yes"};

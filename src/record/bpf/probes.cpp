@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -62,7 +61,6 @@ struct Probes::State {
   int stats_fd = -1;
   std::optional<Status> opened;
   bool detached = false;
-  bool is_paused = false;
   bool context = false;
   std::uint64_t malformed = 0;
   std::size_t taken = 0;  // in this consume()
@@ -71,29 +69,6 @@ struct Probes::State {
     ring_buffer__free(ring);
     culprit_bpf__destroy(skeleton);
     if (stats_fd >= 0) close(stats_fd);
-  }
-
-  /// Programs that set_enabled() switches, with their links.
-  std::vector<std::pair<bpf_program*, bpf_link**>> switched() const {
-    auto& programs = skeleton->progs;
-    auto& links = skeleton->links;
-    std::vector<std::pair<bpf_program*, bpf_link**>> all = {
-        {programs.on_switch, &links.on_switch},
-        {programs.on_waking, &links.on_waking},
-        {programs.on_wakeup_new, &links.on_wakeup_new},
-        {programs.on_timer_entry, &links.on_timer_entry},
-        {programs.on_timer_exit, &links.on_timer_exit},
-        {programs.on_irq_entry, &links.on_irq_entry},
-        {programs.on_irq_exit, &links.on_irq_exit},
-        {programs.on_softirq_entry, &links.on_softirq_entry},
-        {programs.on_softirq_exit, &links.on_softirq_exit},
-        {programs.on_sys_enter, &links.on_sys_enter},
-        {programs.on_sys_exit, &links.on_sys_exit},
-        {programs.on_block_issue, &links.on_block_issue},
-        {programs.on_block_complete, &links.on_block_complete},
-    };
-    std::erase_if(all, [](const auto& entry) { return !bpf_program__autoload(entry.first); });
-    return all;
   }
 
   Status load();
@@ -172,28 +147,6 @@ Status Probes::open() {
 }
 
 bool Probes::is_open() const { return state_->skeleton != nullptr && state_->opened.has_value(); }
-
-Status Probes::set_enabled(bool enabled) {
-  if (!is_open() || state_->detached) return environment_error("no programs are attached", "eBPF");
-  if (enabled && state_->is_paused) {
-    // Whatever was under way when the programs were detached has ended unseen.
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    state_->skeleton->bss->resumed_at =
-        static_cast<__u64>(now.tv_sec) * 1'000'000'000U + static_cast<__u64>(now.tv_nsec);
-    for (culprit_cpu& cpu : state_->skeleton->bss->cpus) cpu = {};
-  }
-  state_->is_paused = !enabled;
-  for (const auto& [program, link] : state_->switched()) {
-    if (enabled && *link == nullptr) {
-      *link = bpf_program__attach(program);
-      if (*link == nullptr) return no_right("cannot attach the programs again", errno);
-    } else if (!enabled) {
-      bpf_link__destroy(std::exchange(*link, nullptr));
-    }
-  }
-  return {};
-}
 
 void Probes::detach() {
   if (!is_open() || std::exchange(state_->detached, true)) return;

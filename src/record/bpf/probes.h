@@ -68,8 +68,6 @@ class Probes {
   /// feature.
   Status open();
   [[nodiscard]] bool is_open() const;
-  /// Detaches all programs but those that follow the targets' forks, or attaches them again.
-  Status set_enabled(bool enabled);
   /// Detaches everything; what is in the ring and the maps can still be read.
   void detach();
 

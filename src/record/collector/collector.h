@@ -69,10 +69,6 @@ class Collector {
   virtual void target_left(const Target& /*target*/) {}
   /// Writes what was seen up to about `now` (CLOCK_MONOTONIC). Called every 50 ms or less; must not block.
   virtual void poll(Session& session, Ns now) = 0;
-  /// Collecting is interrupted: until resume() poll() is not called and the target should pay nothing. What waits to be
-  /// read may wait. `pause` is how long it lasted; what is done every so often takes up its rhythm where it was.
-  virtual void pause(Ns /*now*/) {}
-  virtual void resume(Ns /*now*/, Ns /*pause*/) {}
   /// Stops seeing, writes what is left and the metadata of its losses. Idempotent.
   virtual void stop(Session& session, Ns now) = 0;
   [[nodiscard]] virtual CollectorStats stats() const = 0;

@@ -60,10 +60,6 @@ class HostCollector : public Collector {
     if (sampler_ && !stopped_) sampler_->poll(now);
   }
 
-  void resume(Ns /*now*/, Ns pause) override {
-    if (sampler_) sampler_->delay(pause);
-  }
-
   void stop(Session& session, Ns now) override {
     if (!sampler_ || stopped_) return;
     stopped_ = true;

@@ -62,11 +62,6 @@ bool HostSampler::poll(Ns now) {
   return true;
 }
 
-void HostSampler::delay(Ns by) {
-  due_ += by;
-  others_due_ += by;
-}
-
 void HostSampler::sample(Ns now) {
   cpu_.sample(now, emitter_);
   const auto own = processes_.sample(now, emitter_);

@@ -31,8 +31,6 @@ class HostSampler {
   void leave(std::int64_t pid);
   /// Samples when the time has come; true when it did.
   bool poll(Ns now);
-  /// Nobody polled for so long on purpose: the next samples are due by so much later.
-  void delay(Ns by);
   [[nodiscard]] std::vector<Sight> sights() const;
 
   /// Samples taken, and the processor time that they took in this thread.

@@ -85,7 +85,6 @@ void KernelSched::stop(Session& session, Ns now) {
   probes_->detach();
   while (probes_->consume() > 0) {
   }
-  cut_at_pauses(now);
   intervals_.finish(now);
   const culprit_losses losses = probes_->losses();
   session.writer.metadata("sched.source", "ebpf");
@@ -114,15 +113,8 @@ void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&
   writer_->thread(tgid, tid, bpf::comm(comm));
 }
 
-/// What a thread did during a pause is unknown: what was open then ends there. Records from before it may come after
-/// it.
-void KernelSched::cut_at_pauses(Ns at) {
-  for (; !pauses_.empty() && at >= pauses_.front().end; pauses_.pop_front()) intervals_.finish(pauses_.front().begin);
-}
-
 void KernelSched::on_switch(const culprit_switch& record) {
   if (writer_ == nullptr) return;
-  cut_at_pauses(static_cast<Ns>(record.head.at));
   ++events_;
   name_thread(record.prev_tgid, record.prev_tid, record.prev_comm);
   name_thread(record.next_tgid, record.next_tid, record.next_comm);
@@ -142,7 +134,6 @@ void KernelSched::on_switch(const culprit_switch& record) {
 
 void KernelSched::on_waking(const culprit_waking& record) {
   if (writer_ == nullptr) return;
-  cut_at_pauses(static_cast<Ns>(record.head.at));
   ++events_;
   name_thread(record.tgid, record.tid, record.comm);
   name_thread(record.waker_tgid, record.waker_tid, record.waker_comm);

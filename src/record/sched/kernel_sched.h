@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -26,15 +25,10 @@ class KernelSched final : public Collector, private bpf::Listener {
   void target_joined(const Target& target) override;
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
-  void resume(Ns now, Ns pause) override { pauses_.push_back({now - pause, now}); }
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
 
  private:
-  struct Pause {
-    Ns begin;
-    Ns end;
-  };
   struct StackKey {
     std::int32_t tgid;
     std::int32_t stack;
@@ -50,14 +44,12 @@ class KernelSched final : public Collector, private bpf::Listener {
   void on_exec(const culprit_task& record) override;
   void on_exit(const culprit_task& record) override;
   void name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]);
-  void cut_at_pauses(Ns at);
   void write_blocked(const Blocked& blocked);
   const std::string& stack_text(const Blocked& blocked);
 
   std::shared_ptr<bpf::Probes> probes_;
   SchedOptions options_;
   BlockedIntervals intervals_;
-  std::deque<Pause> pauses_;  // whose end no record has passed yet
   bpf::Symbols symbols_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
   Ns shortest_blocked_ = 0;

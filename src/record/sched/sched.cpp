@@ -33,8 +33,6 @@ class WithFallback final : public Collector {
   void target_joined(const Target& target) override { used_->target_joined(target); }
   void target_left(const Target& target) override { used_->target_left(target); }
   void poll(Session& session, Ns now) override { used_->poll(session, now); }
-  void pause(Ns now) override { used_->pause(now); }
-  void resume(Ns now, Ns pause) override { used_->resume(now, pause); }
   void stop(Session& session, Ns now) override { used_->stop(session, now); }
   [[nodiscard]] CollectorStats stats() const override { return used_->stats(); }
 

@@ -93,8 +93,6 @@ class Syscalls final : public Collector, private bpf::Listener {
     next_totals_ = now + options_.totals_every;
   }
 
-  void resume(Ns /*now*/, Ns pause) override { next_totals_ += pause; }
-
   void stop(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
     probes_->detach();
