@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/escape.h"
+#include "core/hash.h"
 #include "faults/catalog.h"
 #include "faults/injector.h"
 #include "faults/text.h"
@@ -86,7 +87,7 @@ class Disk final : public Injector {
     const std::int64_t round = done.rounds.load(std::memory_order_relaxed);
     // The content differs from round to round, so that no file system can skip or compress it away.
     std::array<std::uint64_t, kWriteBytes / sizeof(std::uint64_t)> block;
-    std::uint64_t value = static_cast<std::uint64_t>(round) * 0x9E3779B97F4A7C15U + index;
+    std::uint64_t value = hash_parts(round, index);
     for (std::uint64_t& word : block) word = value = value * 6364136223846793005U + 1442695040888963407U;
     const std::int64_t offset = (round * static_cast<std::int64_t>(kWriteBytes)) % kFileBytes;
     const ssize_t put = pwrite(files_[index], block.data(), kWriteBytes, offset);

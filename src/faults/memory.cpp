@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/file.h"
+#include "core/hash.h"
 #include "faults/catalog.h"
 #include "faults/files.h"
 #include "faults/injector.h"
@@ -84,7 +85,7 @@ class Memory final : public Injector {
  private:
   /// Different words everywhere, so that compressed swap does not shrink them away.
   void fill(std::size_t offset, std::size_t bytes) {
-    std::uint64_t value = offset + ++rounds_ * 0x9E3779B97F4A7C15U;
+    std::uint64_t value = hash_parts(offset, ++rounds_);
     for (std::size_t i = 0; i < bytes; i += sizeof value) {
       value = value * 6364136223846793005U + 1442695040888963407U;
       std::memcpy(memory_ + offset + i, &value, sizeof value);

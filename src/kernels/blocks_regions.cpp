@@ -1,5 +1,7 @@
 #include "kernels/blocks_regions.h"
 
+#include "core/hash.h"
+
 #include <tsl/hopscotch_map.h>
 
 #include <algorithm>
@@ -16,7 +18,6 @@ constexpr std::array<std::uint32_t, 4> kStretches = {2, 4, 8, 16};
 constexpr double kLeastDensity = 0.5;
 /// The last copy counts when this much of it is there.
 constexpr double kLastCopy = 0.9;
-constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15ULL;
 
 std::uint32_t tolerance(std::uint32_t period) { return (period + 4) / 12; }
 
@@ -26,23 +27,18 @@ struct Vote {
   auto operator<=>(const Vote&) const = default;
 };
 
-std::uint64_t mix(std::uint64_t value) {
-  value *= kMultiplier;
-  return value ^ (value >> 29);
-}
-
-/// Hash of the `k` elements that begin at every position, by doubling: h_2k[i] = h_k[i] * m + h_k[i + k].
+/// Hash of the `k` elements that begin at every position, by doubling: h_2k[i] of h_k[i] and h_k[i + k].
 std::vector<Vote> votes_of(std::span<const std::uint32_t> sequence) {
   const std::size_t n = sequence.size();
   std::vector<std::uint64_t> hash(n);
-  for (std::size_t i = 0; i < n; ++i) hash[i] = mix(sequence[i] + 1u);
+  for (std::size_t i = 0; i < n; ++i) hash[i] = hash_of(std::uint64_t{sequence[i]});
   std::vector<Vote> votes;
   std::size_t length = 1;
   tsl::hopscotch_map<std::uint64_t, std::uint32_t> next;
   for (const std::uint32_t k : kStretches) {
     if (k > n) break;
     for (; length < k; length *= 2)
-      for (std::size_t i = 0; i + 2 * length <= n; ++i) hash[i] = mix(mix(hash[i]) + hash[i + length]);
+      for (std::size_t i = 0; i + 2 * length <= n; ++i) hash[i] = hash_parts(hash[i], hash[i + length]);
     next.clear();
     for (std::size_t i = n - k + 1; i-- > 0;) {
       const auto at = static_cast<std::uint32_t>(i);

@@ -1,8 +1,6 @@
 #include "kernels/launch_identity.h"
 
 #include <tsl/hopscotch_map.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/hash.h"
 #include "core/saturating.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
@@ -49,7 +48,7 @@ std::uint64_t shape_hash(const model::KernelLaunch& launch) {
   const std::uint64_t key[4] = {launch.name, (std::uint64_t{launch.grid[0]} << 32) | launch.grid[1],
                                 (std::uint64_t{launch.grid[2]} << 32) | launch.block[0],
                                 (std::uint64_t{launch.block[1]} << 32) | launch.block[2]};
-  return XXH3_64bits(key, sizeof key);
+  return hash_of(std::span<const std::uint64_t>(key));
 }
 
 /// Numbers in order of first appearance.

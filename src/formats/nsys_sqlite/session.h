@@ -10,6 +10,7 @@
 
 #include <tsl/hopscotch_map.h>
 
+#include "core/hash.h"
 #include "core/string_table.h"
 #include "trace/builder.h"
 
@@ -57,23 +58,15 @@ class Session {
   TraceBuilder& builder_;
   std::string path_;
   StringTable texts_;
-  tsl::hopscotch_map<std::int64_t, Word> words_;
-  tsl::hopscotch_map<std::int64_t, std::int64_t> thread_names_;
-  tsl::hopscotch_map<std::int64_t, StringId> process_names_;
-  tsl::hopscotch_map<std::int64_t, TrackId> threads_;
+  tsl::hopscotch_map<std::int64_t, Word, Hash> words_;
+  tsl::hopscotch_map<std::int64_t, std::int64_t, Hash> thread_names_;
+  tsl::hopscotch_map<std::int64_t, StringId, Hash> process_names_;
+  tsl::hopscotch_map<std::int64_t, TrackId, Hash> threads_;
   std::array<std::int64_t, 4> last_stream_key_{};
   TrackId last_stream_ = kNone;
   std::int64_t machine_ = -1;
   std::int64_t first_process_ = -1;
-  struct IdHash {
-    std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& id) const {
-      return static_cast<std::size_t>(
-          (static_cast<std::uint64_t>(id.first) * 0x9e3779b97f4a7c15ULL ^ static_cast<std::uint64_t>(id.second)) *
-              0xd6e8feb86659fd93ULL >>
-          7);
-    }
-  };
-  tsl::hopscotch_map<std::pair<std::int64_t, std::int64_t>, std::uint32_t, IdHash> correlations_;
+  tsl::hopscotch_map<std::pair<std::int64_t, std::int64_t>, std::uint32_t, Hash> correlations_;
 };
 
 }  // namespace culprit::formats::nsys_sqlite

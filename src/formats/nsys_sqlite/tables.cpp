@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "core/hash.h"
 #include "core/utf8.h"
 
 namespace culprit::formats::nsys_sqlite {
@@ -346,7 +347,7 @@ Status scheduling(Database& db, Session& session, const std::string& table) {
   TraceBuilder& builder = session.builder();
   const CategoryId category = builder.category("sched");
   const StringId name = builder.intern("oncpu");
-  tsl::hopscotch_map<std::int64_t, TrackId> lanes;
+  tsl::hopscotch_map<std::int64_t, TrackId, Hash> lanes;
   return db.each(table, kNames, [&](const Row& row) {
     if (!session.moment(row.integer(0), table)) return;
     const std::int64_t thread = row.integer(2, 0);
@@ -367,7 +368,7 @@ Status scheduling(Database& db, Session& session, const std::string& table) {
 /// Series by (type, metric): the type's lowest byte is the device.
 Status gpu_metrics(Database& db, Session& session, const std::string& table) {
   TraceBuilder& builder = session.builder();
-  tsl::hopscotch_map<std::int64_t, StringId> names;
+  tsl::hopscotch_map<std::int64_t, StringId, Hash> names;
   std::array<ProcessId, 256> devices{};
   devices.fill(kNone);
   constexpr std::int64_t kMetricBits = 16;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <tsl/hopscotch_map.h>
 
+#include "core/hash.h"
 #include "core/utf8.h"
 #include "formats/perfetto/chunk.h"
 #include "formats/perfetto/chunk_file.h"
@@ -59,30 +60,12 @@ Clocks read_clocks() {
   return best;
 }
 
-std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ULL;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t hash_text(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return mix(h);
-}
-
 enum class TrackType : std::uint64_t { process = 1, thread, named, counter };
 
 /// Never 0, which means the global track.
 TrackUuid uuid_of(TrackType type, std::int64_t pid, std::uint64_t generation, std::int64_t tid = 0,
                   std::string_view name = {}, std::uint64_t lane = 0) {
-  std::uint64_t h = mix(static_cast<std::uint64_t>(type) * 0x9e3779b97f4a7c15ULL);
-  for (const std::uint64_t part : {static_cast<std::uint64_t>(pid), generation, static_cast<std::uint64_t>(tid), lane})
-    h = mix(h * 0x9e3779b97f4a7c15ULL + part + 1);
-  if (!name.empty()) h = mix(h ^ hash_text(name));
-  return h == 0 ? 1 : h;
+  return std::max<TrackUuid>(1, hash_parts(type, pid, generation, tid, lane, hash_of(name)));
 }
 
 std::int32_t id32(std::int64_t id) { return static_cast<std::int32_t>(std::clamp<std::int64_t>(id, -1, 0x7fffffff)); }
@@ -119,7 +102,7 @@ struct Writer::State {
   Ns boot_offset = 0;  ///< BOOTTIME - MONOTONIC
   Ns clock_error = 0;
   tsl::hopscotch_map<TrackUuid, Track> tracks;
-  tsl::hopscotch_map<std::int64_t, Process> processes;
+  tsl::hopscotch_map<std::int64_t, Process, Hash> processes;
   std::map<std::string, std::string> facts;
 
   [[nodiscard]] bool dropping() const { return failure.has_value() || closed; }
@@ -423,7 +406,7 @@ TrackUuid Writer::named_track(std::string_view name, std::int64_t pid, std::int6
 
 TrackUuid Writer::counter_track(std::string_view name, std::string_view unit, std::int64_t pid) {
   State& s = *state_;
-  const TrackUuid uuid = uuid_of(TrackType::counter, pid, s.generation(pid), 0, name, hash_text(unit));
+  const TrackUuid uuid = uuid_of(TrackType::counter, pid, s.generation(pid), 0, name, hash_of(unit));
   if (s.tracks.contains(uuid)) return uuid;
   const TrackUuid parent = s.scope(pid, 0);
   State::Track& made = *s.track(uuid).first;
