@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/intervals.h"
 #include "core/saturating.h"
-#include "summary/busy.h"
 #include "summary/sched_info.h"
 
 namespace culprit::summary {
@@ -125,7 +125,7 @@ void add_markers(const Trace& trace, const std::vector<model::CountAndSum>& anno
 }
 
 void add_gpu(const Trace& trace, model::TraceInfo& info) {
-  std::map<DeviceKey, std::vector<Span>> spans;
+  std::map<DeviceKey, std::vector<Interval>> spans;
   std::map<DeviceKey, model::CountAndSum> work;
   std::map<DeviceKey, std::set<std::int32_t>> streams;
   std::vector<model::CountAndSum> kernels(trace.strings.size());
@@ -178,7 +178,7 @@ void add_gpu(const Trace& trace, model::TraceInfo& info) {
     device.busy_union = union_length(spans[key]);
     info.devices.push_back(std::move(device));
   }
-  std::vector<Span> all;
+  std::vector<Interval> all;
   if (spans.size() == 1) {
     all = std::move(spans.begin()->second);
   } else {

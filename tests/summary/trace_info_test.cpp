@@ -2,22 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "summary/busy.h"
 #include "support/trace_maker.h"
 
 namespace culprit::summary {
 namespace {
 
 using testing_support::TraceMaker;
-
-TEST(UnionLength, OverlapsCountOnce) {
-  std::vector<Span> spans = {{10, 20}, {0, 5}, {15, 30}, {30, 31}, {40, 40}};
-  EXPECT_EQ(union_length(spans), 5 + 21);
-  spans.clear();
-  EXPECT_EQ(union_length(spans), 0);
-  spans = {{0, 100}, {10, 20}};
-  EXPECT_EQ(union_length(spans), 100);
-}
 
 TEST(TraceInfo, EmptyTrace) {
   const Trace trace;
