@@ -100,6 +100,7 @@ Option* Option::expected(int least, int most) {
 
 Option* Option::delimiter(char character) {
   option_->delimiter(character);
+  option_->allow_extra_args(false);
   return this;
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -13,7 +14,6 @@
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "summary/function_table.h"
-#include "summary/self_time.h"
 
 namespace culprit::cli {
 
@@ -28,9 +28,8 @@ struct TopOptions {
   std::vector<std::string> files;
   unsigned threads = 0;
   std::string by = "name";
-  std::string classes = "gpu";
-  bool classes_given = false;
-  std::string sort;  ///< empty: what suits the grouping
+  std::vector<std::string> classes;  ///< empty: what suits the trace
+  std::string sort;                  ///< empty: what suits the grouping
   bool reverse = false;
   std::string filter;
   std::int64_t limit = -1;  ///< -1: what suits the format
@@ -43,9 +42,10 @@ struct TopOptions {
 };
 
 const std::map<std::string, GroupBy> kGroups = {
-    {"name", GroupBy::name},         {"short-name", GroupBy::short_name}, {"kind", GroupBy::kind},
-    {"device", GroupBy::device},     {"stream", GroupBy::stream},         {"rank", GroupBy::rank},
-    {"category", GroupBy::category}, {"cycle", GroupBy::cycle},           {"phase", GroupBy::phase}};
+    {"name", GroupBy::name},  {"raw-name", GroupBy::raw_name}, {"short-name", GroupBy::short_name},
+    {"kind", GroupBy::kind},  {"device", GroupBy::device},     {"stream", GroupBy::stream},
+    {"rank", GroupBy::rank},  {"category", GroupBy::category}, {"cycle", GroupBy::cycle},
+    {"phase", GroupBy::phase}};
 const std::map<std::string, SortBy> kSorts = {
     {"time", SortBy::time},     {"calls", SortBy::calls}, {"avg", SortBy::average}, {"min", SortBy::min},
     {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name}};
@@ -57,6 +57,14 @@ const std::map<std::string, summary::ClassSet> kClasses = {
     {"python", class_bit(SliceClass::python)},
     {"annotation", class_bit(SliceClass::annotation)},
     {"all", summary::kAllClasses}};
+
+summary::ClassSet classes_of(const TopOptions& options) {
+  summary::ClassSet classes = 0;
+  for (const std::string& name : options.classes) classes |= kClasses.at(name);
+  return classes;
+}
+
+bool only_gpu_work(const TopOptions& options) { return (classes_of(options) & ~summary::kGpuWork) == 0; }
 
 template <class Value>
 std::vector<std::string> names_of(const std::map<std::string, Value>& map) {
@@ -78,7 +86,7 @@ std::vector<Part> parts_of(const TopOptions& options) {
   return {{"forward", "forward only:", pass_bit(Pass::forward)},
           {"forward_backward", "forward + backward:", pass_bit(Pass::forward) | pass_bit(Pass::backward)},
           {"optimizer", "optimizer:", pass_bit(Pass::optimizer)},
-          {"other", "other (copies, data loading, launcher unknown):", pass_bit(Pass::other)}};
+          {"other", "other (memcpy, data loading, launcher unknown):", pass_bit(Pass::other)}};
 }
 
 bool has_backward(const summary::Passes& passes) {
@@ -86,8 +94,9 @@ bool has_backward(const summary::Passes& passes) {
 }
 
 summary::FunctionTableOptions table_options(const TopOptions& options, const Output& output) {
-  const bool host = options.classes != "gpu" && options.classes != "kernels";
-  const bool profiler = output.format == OutputFormat::terminal && options.look == "torch" && options.classes != "all";
+  const bool host = !only_gpu_work(options);
+  const bool all = std::ranges::find(options.classes, "all") != options.classes.end();
+  const bool profiler = output.format == OutputFormat::terminal && options.look == "torch" && !all;
   summary::FunctionTableOptions table;
   if (options.sort.empty())
     table.sort = options.by == "cycle" ? SortBy::name : SortBy::time;
@@ -100,7 +109,7 @@ summary::FunctionTableOptions table_options(const TopOptions& options, const Out
     table.limit = output.format == OutputFormat::terminal ? 25 : 0;
   if (profiler) table.columns = options.stats ? summary::Columns::profiler_stats : summary::Columns::profiler;
   table.processor = host ? "CPU" : "CUDA";
-  if (options.by != "name" && options.by != "short-name") {
+  if (options.by != "name" && options.by != "short-name" && options.by != "raw-name") {
     table.heading = options.by;
     table.heading[0] = static_cast<char>(table.heading[0] - 'a' + 'A');
     table.heading_key = options.by;
@@ -116,10 +125,15 @@ bool needs_cycles(const TopOptions& options) {
 void add_notes(model::Table& table, const summary::FunctionSums& sums, const TopOptions& options,
                const std::optional<ChosenCycles>& cycles) {
   if (sums.calls == 0)
-    table.notes.push_back(fmt::format("Nothing of class '{}' in {}", options.classes,
+    table.notes.push_back(fmt::format("Nothing of class '{}' in {}", fmt::join(options.classes, ","),
                                       options.cycles.filters() ? "these cycles" : "this trace"));
   else if (sums.functions.empty())
     table.notes.push_back(fmt::format("No name matches '{}'", options.filter));
+  if (sums.profiler_spans != 0)
+    table.notes.push_back(
+        fmt::format("Left out: {} of the profiler itself, {}",
+                    sums.profiler_spans == 1 ? "1 span" : fmt::format("{} spans", format_count(sums.profiler_spans)),
+                    format_duration(sums.profiler_time)));
   if (sums.calls_in_no_cycle != 0)
     table.notes.push_back(fmt::format("Left out because in no cycle: {} calls with {}",
                                       format_count(sums.calls_in_no_cycle), format_duration(sums.self_in_no_cycle)));
@@ -131,7 +145,7 @@ std::string json_of(const TopOptions& options, const Trace& trace, const std::op
   std::string text;
   JsonWriter json(text);
   begin_answer(json, options.files);
-  json.member("class", options.classes);
+  json.member("class", fmt::format("{}", fmt::join(options.classes, ",")));
   json.member("by", options.by);
   json.member("filter", options.filter);
   if (cycles) {  // which were chosen, and how they were found
@@ -152,7 +166,7 @@ Result<int> run_top(const TopOptions& given) {
   TopOptions options = given;
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
-  if (!options.split.empty() && options.classes != "gpu" && options.classes != "kernels")
+  if (!options.split.empty() && !only_gpu_work(options))
     return usage_error("--split divides GPU work", "use --class gpu or --class kernels");
   if (!options.cycles.anchor.empty() && !needs_cycles(options))
     return usage_error("--anchor begins cycles, and this table has none",
@@ -162,11 +176,13 @@ Result<int> run_top(const TopOptions& given) {
   if (!trace) return trace.error();
 
   // A recording without GPU work has only its host to show.
-  if (!options.classes_given && options.split.empty() && trace->gpu.empty() && !trace->ranks.empty() &&
-      trace->ranks.front().format == "Perfetto")
-    options.classes = "all";
+  if (options.classes.empty()) {
+    const bool host_only = options.split.empty() && trace->gpu.empty() && !trace->ranks.empty() &&
+                           trace->ranks.front().format == "Perfetto";
+    options.classes = {host_only ? "all" : "gpu"};
+  }
   summary::FunctionQuery query;
-  query.classes = kClasses.at(options.classes);
+  query.classes = classes_of(options);
   query.by = kGroups.at(options.by);
   query.filter = options.filter;
   std::optional<ChosenCycles> cycles;
@@ -177,10 +193,10 @@ Result<int> run_top(const TopOptions& given) {
     query.cycles = &cycles->found;
     if (options.cycles.filters()) query.kept_cycles = &cycles->kept;
   }
-  std::vector<Ns> self;
+  summary::Nesting nesting;
   if ((query.classes & ~summary::kGpuWork) != 0) {
-    self = summary::self_times(*trace);
-    query.self = &self;
+    nesting = summary::find_nesting(*trace);
+    query.nesting = &nesting;
   }
   summary::Passes passes;
   if (!options.split.empty()) {
@@ -239,12 +255,15 @@ void add_top(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("top", "time per function: total, share, average, min, median, max, calls");
   auto options = std::make_shared<TopOptions>();
   add_input_options(*verb, options->files, options->threads);
-  verb->add_option("--by", options->by,
-                   "rows: name, short-name, kind, device, stream, rank, category, cycle, phase (default: name)")
+  verb->add_option(
+          "--by", options->by,
+          "rows: name, raw-name, short-name, kind, device, stream, rank, category, cycle, phase (default: name, "
+          "without numbers of steps and addresses of objects)")
       ->check(one_of(names_of(kGroups)));
   verb->add_option("--class", options->classes,
-                   "what to count: gpu (kernels, copies, fills), kernels, cpu_op, runtime, python, annotation, all "
-                   "(default: gpu; all for recordings without GPU work)")
+                   "what to count, by comma: gpu (kernels, memcpy, memset), kernels, cpu_op, runtime, python, "
+                   "annotation, all (default: gpu; all for recordings without GPU work)")
+      ->delimiter(',')
       ->check(one_of(names_of(kClasses)));
   verb->add_option(
           "--sort", options->sort,
@@ -268,10 +287,7 @@ void add_top(CommandLine& app, Invocation& invocation) {
       ->type_name("N");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit top rank0.json.gz --class kernels --by short-name --limit 10"));
-  verb->callback([options, &invocation, verb] {
-    options->classes_given = verb->count("--class") > 0;
-    invocation.run = [options] { return run_top(*options); };
-  });
+  verb->callback([options, &invocation] { invocation.run = [options] { return run_top(*options); }; });
 }
 
 }  // namespace culprit::cli

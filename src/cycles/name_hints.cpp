@@ -125,7 +125,14 @@ MarkerRank marker_rank(std::string_view name) {
   return MarkerRank::unknown;
 }
 
-std::optional<std::int64_t> iteration_number(std::string_view name) {
+namespace {
+
+struct IterationNumber {
+  std::size_t at = 0;
+  std::int64_t value = 0;
+};
+
+std::optional<IterationNumber> find_iteration_number(std::string_view name) {
   if (name.size() > kMaxName || name.find_first_of("[(=") != std::string_view::npos) return std::nullopt;
   for (const std::string_view mark : {"#", "step", "Step", "iteration", "Iteration", "iter", "Iter"}) {
     const std::size_t at = name.rfind(mark);
@@ -134,9 +141,25 @@ std::optional<std::int64_t> iteration_number(std::string_view name) {
     while (digit < name.size() &&
            (name[digit] == ' ' || name[digit] == '_' || name[digit] == ':' || name[digit] == '#' || name[digit] == '-'))
       ++digit;
-    if (const std::int64_t value = number_at(name, digit); value >= 0) return value;
+    if (const std::int64_t value = number_at(name, digit); value >= 0) return IterationNumber{digit, value};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> iteration_number(std::string_view name) {
+  const auto number = find_iteration_number(name);
+  return number ? std::optional(number->value) : std::nullopt;
+}
+
+std::string without_iteration_number(std::string_view name) {
+  std::string out(name);
+  const auto number = find_iteration_number(name);
+  if (!number) return out;
+  std::size_t end = number->at;
+  while (end < name.size() && is_digit(name[end])) ++end;
+  return out.replace(number->at, end - number->at, "N");
 }
 
 MarkerText read_marker(std::string_view name) {

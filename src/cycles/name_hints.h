@@ -27,6 +27,8 @@ MarkerRank marker_rank(std::string_view name);
 
 /// The last number in the name when it counts iterations ("ProfilerStep#7", "iteration 12").
 std::optional<std::int64_t> iteration_number(std::string_view name);
+/// The name with that number as 'N' ("ProfilerStep#N"); as it is when there is none.
+std::string without_iteration_number(std::string_view name);
 
 /// Phase and workload as the text of a marker states them; `other` and -1 when it does not.
 struct MarkerText {

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_identifier(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80) != 0;
 }
@@ -311,6 +312,21 @@ std::string demangle(std::string_view name) {
   return text;
 }
 
+std::string without_addresses(std::string_view name) {
+  constexpr std::string_view kAt = " at 0x";
+  std::string out;
+  std::size_t kept = 0;
+  for (std::size_t at = name.find(kAt); at != std::string_view::npos; at = name.find(kAt, at + kAt.size())) {
+    std::size_t end = at + kAt.size();
+    while (end < name.size() && is_hex_digit(name[end])) ++end;
+    const bool closed = end > at + kAt.size() && (end == name.size() || name[end] == '>');
+    if (!closed) continue;
+    out += name.substr(kept, at - kept);
+    kept = end;
+  }
+  return out += name.substr(kept);
+}
+
 std::string short_name(std::string_view name) {
   if (name.starts_with("_Z")) {
     std::string readable = demangle(name);
@@ -326,9 +342,9 @@ std::string short_name(std::string_view name) {
   const bool signature =
       name.starts_with("void ") || (bracket && (name.find("::") != std::string_view::npos ||
                                                 name.find('<') != std::string_view::npos || name.ends_with(')')));
-  if (!signature) return std::string(name);
+  if (!signature) return without_addresses(name);
   auto parsed = parse_signature(name);
-  if (!parsed) return std::string(name);
+  if (!parsed) return without_addresses(name);
   if (is_wrapper(parsed->stem)) {
     const std::string inner = telling_argument(parsed->last_template_arguments, 0);
     if (!inner.empty()) parsed->stem += "<" + inner + ">";

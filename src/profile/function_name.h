@@ -14,7 +14,12 @@ std::string demangle(std::string_view name);
 /// The function's name without return type, template arguments, parameters, anonymous and versioned namespaces:
 /// "void at::native::vectorized_elementwise_kernel<4, ...>(int, ...)" -> "at::native::vectorized_elementwise_kernel".
 /// Wrappers that run something else keep it: "cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm...>". Names that are
-/// no C++ signature (Triton kernels, Python functions, "Memcpy HtoD (Host -> Device)") come back unchanged.
+/// no C++ signature (Triton kernels, Python functions, "Memcpy HtoD (Host -> Device)") come back unchanged but for the
+/// addresses of objects.
 std::string short_name(std::string_view name);
+
+/// Python's texts of objects without their addresses: "<built-in method unbind of Tensor object at 0x7fa2c8d0>" ->
+/// "<built-in method unbind of Tensor object>".
+std::string without_addresses(std::string_view name);
 
 }  // namespace culprit

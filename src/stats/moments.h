@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include "core/units.h"
+
 namespace culprit::stats {
 
 struct Moments {
@@ -15,5 +17,8 @@ struct Moments {
 
 /// Mean by compensated (Kahan) summation, standard deviation by Welford's running update. NaN values are left out.
 Moments moments(std::span<const double> values);
+/// The same of times, exact before the last rounding, so that their order does not matter to a bit. Times further apart
+/// than 2^47 ns (39 hours) are squared as doubles, in ascending order.
+Moments moments_of_times(std::span<const Ns> times);
 
 }  // namespace culprit::stats

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <span>
 #include <unordered_map>
 
 #include "core/saturating.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
+#include "stats/moments.h"
 #include "stats/quantile.h"
+#include "summary/function_label.h"
 
 namespace culprit::summary {
 
@@ -28,10 +30,10 @@ class Grouper {
   std::uint32_t operator()(SliceIndex row, const Slice& slice) {
     if (!keeps(slice)) return kFilteredOut;
     switch (query_.by) {
-      case GroupBy::name:
-        return by_name(slice, 0);
+      case GroupBy::raw_name:
       case GroupBy::short_name:
         return by_name(slice, 0);
+      case GroupBy::name:  // labels and kinds depend on the class, too
       case GroupBy::kind:
         return by_name(slice, static_cast<std::size_t>(trace_.slice_class(slice)));
       case GroupBy::device:
@@ -59,7 +61,12 @@ class Grouper {
     if (query_.filter.empty()) return true;
     if (kept_.empty()) kept_.assign(trace_.strings.size(), kUndecided);
     std::uint8_t& kept = kept_[slice.name];
-    if (kept == kUndecided) kept = matches_filter(trace_.name(slice), query_.filter) ? 1 : 0;
+    if (kept == kUndecided) {
+      const std::string_view name = trace_.name(slice);
+      kept = matches_filter(name, query_.filter) ||
+             (query_.by == GroupBy::name &&
+              matches_filter(function_label(trace_.slice_class(slice), name), query_.filter));
+    }
     return kept == 1;
   }
 
@@ -69,12 +76,14 @@ class Grouper {
     std::uint32_t& group = groups[slice.name];
     if (group != kUnknownGroup) return group;
     const std::string_view name = trace_.name(slice);
-    if (query_.by == GroupBy::name)
-      group = add(std::string(name));
-    else
-      group = of_label(query_.by == GroupBy::kind ? std::string(to_string(kind_of(trace_.slice_class(slice), name)))
-                                                  : short_name(name));
+    group = of_label(label_of(trace_.slice_class(slice), name));
     return group;
+  }
+
+  [[nodiscard]] std::string label_of(SliceClass slice_class, std::string_view name) const {
+    if (query_.by == GroupBy::kind) return std::string(to_string(kind_of(slice_class, name)));
+    if (query_.by == GroupBy::short_name) return short_name(function_label(slice_class, name));
+    return query_.by == GroupBy::name ? function_label(slice_class, name) : std::string(name);
   }
 
   std::uint32_t by_number(const Slice& slice, bool with_stream) {
@@ -164,70 +173,123 @@ Place place_of(const FunctionQuery& query, std::size_t row) {
   return (*query.kept_cycles)[cycle] ? Place::kept : Place::other_cycle;
 }
 
-/// Reorders `durations`.
-void add_spread(FunctionStats& stats, Ns* durations, std::size_t n) {
-  stats.median = stats::median_in_place(std::span(durations, n));
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(durations[i]);
-  stats.mean = sum / static_cast<double>(n);
-  if (n < 2) return;
-  double squares = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double distance = static_cast<double>(durations[i]) - stats.mean;
-    squares += distance * distance;
+/// The spans of the profiler itself, by name and category.
+class ProfilerSpans {
+ public:
+  explicit ProfilerSpans(const Trace& trace) : trace_(trace), known_(trace.categories.size()) {
+    for (std::size_t c = 0; c < known_.size(); ++c) known_[c] = trace.categories[c].name == "Trace";
   }
-  stats.deviation = std::sqrt(squares / static_cast<double>(n - 1));
-}
+  bool operator()(const Slice& slice) const {
+    return known_[slice.category] && is_profiler_span(trace_.categories[slice.category].name, trace_.name(slice));
+  }
+
+ private:
+  const Trace& trace_;
+  std::vector<bool> known_;
+};
+
+/// Sums slices up, one by one; with nesting they come thread by thread in order of time.
+class Summer {
+ public:
+  Summer(const Trace& trace, const FunctionQuery& query)
+      : trace_(trace), query_(query), group_of_(trace, query), is_profiler_(trace) {}
+
+  void add(SliceIndex row) {
+    const Slice& slice = trace_.slices[row];
+    if (!selected(trace_, query_, slice)) return;
+    if (is_profiler_(slice)) {
+      sums_.profiler_time = add_saturating(sums_.profiler_time, slice.duration);
+      ++sums_.profiler_spans;
+      return;
+    }
+    const Ns self = query_.nesting != nullptr ? query_.nesting->self[row] : slice.duration;
+    const Place place = place_of(query_, row);
+    if (place == Place::no_cycle) {
+      sums_.self_in_no_cycle = add_saturating(sums_.self_in_no_cycle, self);
+      ++sums_.calls_in_no_cycle;
+    }
+    if (place != Place::kept) return;
+    sums_.self = add_saturating(sums_.self, self);
+    ++sums_.calls;
+    const std::uint32_t group = group_of_(row, slice);
+    if (group == kFilteredOut) return;
+    if (group >= sums_.functions.size()) {
+      sums_.functions.resize(group + 1);
+      reach_.resize(group + 1);
+    }
+    FunctionStats& stats = sums_.functions[group];
+    stats.self = add_saturating(stats.self, self);
+    const bool inside_same = add_total(stats, reach_[group], slice);
+    if (inside_same && query_.nesting->again[row]) {
+      --sums_.calls;
+      return;
+    }
+    stats.min = stats.calls == 0 ? slice.duration : std::min(stats.min, slice.duration);
+    stats.max = std::max(stats.max, slice.duration);
+    ++stats.calls;
+    groups_.push_back(group);
+    durations_.push_back(slice.duration);
+  }
+
+  FunctionSums finish() {
+    std::vector<std::size_t> next(sums_.functions.size() + 1, 0);
+    for (std::size_t g = 0; g < sums_.functions.size(); ++g) next[g + 1] = next[g] + sums_.functions[g].calls;
+    std::vector<Ns> durations(durations_.size());
+    for (std::size_t k = 0; k < durations_.size(); ++k) durations[next[groups_[k]]++] = durations_[k];
+    std::size_t first = 0;
+    for (std::size_t g = 0; g < sums_.functions.size(); ++g) {
+      FunctionStats& stats = sums_.functions[g];
+      const std::span<Ns> of_group(durations.data() + first, stats.calls);
+      stats.median = stats::median_in_place(of_group);
+      const stats::Moments moments = stats::moments_of_times(of_group);
+      stats.mean = moments.mean;
+      if (stats.calls > 1) stats.deviation = moments.std;
+      first += stats.calls;
+      stats.label = std::move(group_of_.labels()[g]);
+      stats.position = group_of_.position(g);
+    }
+    return std::move(sums_);
+  }
+
+ private:
+  /// How far the calls of a group reach on the thread that is being read.
+  struct Reach {
+    TrackId track = kNone;
+    Ns end = 0;
+  };
+
+  /// True when all of the slice lies in calls of its group that came before it.
+  bool add_total(FunctionStats& stats, Reach& reach, const Slice& slice) const {
+    if (query_.nesting == nullptr || is_gpu_work(trace_.slice_class(slice))) {
+      stats.total = add_saturating(stats.total, slice.duration);
+      return false;
+    }
+    if (reach.track != slice.track) reach = {slice.track, slice.begin};
+    if (slice.end() <= reach.end) return slice.duration > 0 || slice.begin < reach.end;
+    stats.total = add_saturating(stats.total, slice.end() - std::max(slice.begin, reach.end));
+    reach.end = slice.end();
+    return false;
+  }
+
+  const Trace& trace_;
+  const FunctionQuery& query_;
+  Grouper group_of_;
+  ProfilerSpans is_profiler_;
+  FunctionSums sums_;
+  std::vector<Reach> reach_;           // by group
+  std::vector<std::uint32_t> groups_;  // of the calls kept, in order
+  std::vector<Ns> durations_;
+};
 
 }  // namespace
 
 FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
-  FunctionSums sums;
-  Grouper group_of(trace, query);
-  std::vector<std::uint32_t> groups;  // of the slices kept, in order
-  std::vector<SliceIndex> rows;
-  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
-    const Slice& slice = trace.slices[i];
-    if (!selected(trace, query, slice)) continue;
-    const Ns self = query.self != nullptr ? (*query.self)[i] : slice.duration;
-    const Place place = place_of(query, i);
-    if (place == Place::no_cycle) {
-      sums.self_in_no_cycle = add_saturating(sums.self_in_no_cycle, self);
-      ++sums.calls_in_no_cycle;
-    }
-    if (place != Place::kept) continue;
-    sums.self = add_saturating(sums.self, self);
-    ++sums.calls;
-    const std::uint32_t group = group_of(static_cast<SliceIndex>(i), slice);
-    if (group == kFilteredOut) continue;
-    if (group >= sums.functions.size()) {
-      sums.functions.resize(group + 1);
-      sums.functions[group].min = slice.duration;
-      sums.functions[group].max = slice.duration;
-    }
-    FunctionStats& stats = sums.functions[group];
-    ++stats.calls;
-    stats.self = add_saturating(stats.self, self);
-    stats.total = add_saturating(stats.total, slice.duration);
-    stats.min = std::min(stats.min, slice.duration);
-    stats.max = std::max(stats.max, slice.duration);
-    groups.push_back(group);
-    rows.push_back(static_cast<SliceIndex>(i));
-  }
-
-  std::vector<std::size_t> next(sums.functions.size() + 1, 0);
-  for (std::size_t g = 0; g < sums.functions.size(); ++g) next[g + 1] = next[g] + sums.functions[g].calls;
-  std::vector<Ns> durations(rows.size());
-  for (std::size_t k = 0; k < rows.size(); ++k) durations[next[groups[k]]++] = trace.slices[rows[k]].duration;
-  std::size_t first = 0;
-  for (std::size_t g = 0; g < sums.functions.size(); ++g) {
-    FunctionStats& stats = sums.functions[g];
-    add_spread(stats, durations.data() + first, stats.calls);
-    first += stats.calls;
-    stats.label = std::move(group_of.labels()[g]);
-    stats.position = group_of.position(g);
-  }
-  return sums;
+  Summer summer(trace, query);
+  if (query.nesting != nullptr)
+    for (const SliceIndex row : query.nesting->order.order) summer.add(row);
+  else
+    for (std::size_t row = 0; row < trace.slices.size(); ++row) summer.add(static_cast<SliceIndex>(row));
+  return summer.finish();
 }
 
 bool matches_filter(std::string_view name, std::string_view filter) {

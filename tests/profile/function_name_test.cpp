@@ -117,5 +117,15 @@ TEST(ShortNameTime, GrowsLinearlyWithHostileNames) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
+TEST(WithoutAddresses, OnlyTheAddressesOfObjectsGo) {
+  EXPECT_EQ(without_addresses("<built-in method unbind of Tensor object at 0x7fa2c8d01f90>"),
+            "<built-in method unbind of Tensor object>");
+  EXPECT_EQ(without_addresses("<bound method A.f of <m.A object at 0x7F>>"), "<bound method A.f of <m.A object>>");
+  EXPECT_EQ(without_addresses("<function f at 0x1> of <g at 0x2>"), "<function f> of <g>");
+  EXPECT_EQ(without_addresses("<object at 0x7fa2"), "<object");
+  for (const char* name : {"", "jump at 0xg", "read at 0x10 bytes", "kernel_at_0x7fa2>", "at 0x12>", " at 0x", " at 0x>"})
+    EXPECT_EQ(without_addresses(name), name);
+}
+
 }  // namespace
 }  // namespace culprit

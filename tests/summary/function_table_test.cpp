@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
 
-#include "summary/self_time.h"
 #include "support/trace_maker.h"
 
 namespace culprit::summary {
@@ -102,15 +105,159 @@ TEST(FunctionStats, FilterKeepsTheWholeAsTheBaseOfShares) {
   EXPECT_DOUBLE_EQ(std::get<double>(table.rows[0][2]), 0.6);
 }
 
+/// By label.
+std::map<std::string, FunctionStats> host_stats(const Trace& trace, FunctionQuery query = {}) {
+  query.classes = kAllClasses;
+  const Nesting nesting = find_nesting(trace);
+  query.nesting = &nesting;
+  std::map<std::string, FunctionStats> result;
+  for (const FunctionStats& stats : function_stats(trace, query).functions) result[stats.label] = stats;
+  return result;
+}
+
+TEST(FunctionStats, OfAFunctionThatCallsItselfOnlyTheOutermostCallIsInTheTotal) {
+  TraceMaker make;
+  const TrackId thread = make.thread(1, 1);
+  make.slice(thread, "python_function", "f", 0, 100);
+  make.slice(thread, "python_function", "g", 10, 80);
+  make.slice(thread, "python_function", "f", 20, 50);  // through g
+  make.slice(thread, "python_function", "f", 30, 10);
+  make.slice(thread, "python_function", "f", 200, 5);
+  make.slice(make.thread(1, 2), "python_function", "f", 0, 40);  // at the same time, on another thread
+  const auto stats = host_stats(make.trace());
+  EXPECT_EQ(stats.at("f").total, 100 + 5 + 40);
+  EXPECT_EQ(stats.at("f").self, 20 + 40 + 10 + 5 + 40);
+  EXPECT_EQ(stats.at("f").calls, 5u);
+  EXPECT_EQ(stats.at("f").max, 100);
+  EXPECT_EQ(stats.at("g").total, 80);
+}
+
+TEST(FunctionStats, AnOperatorThatOnlyDispatchesToItselfIsOneCall) {
+  TraceMaker make;
+  const TrackId thread = make.thread(1, 1);
+  make.slice(thread, "cpu_op", "aten::div_", 0, 100);
+  make.slice(thread, "cpu_op", "aten::div_", 10, 60);
+  make.slice(thread, "cpu_op", "aten::to", 20, 30);
+  make.slice(thread, "cpu_op", "aten::add", 200, 100);  // calls itself and something else
+  make.slice(thread, "cpu_op", "aten::add", 210, 10);
+  make.slice(thread, "cpu_op", "aten::to", 230, 10);
+  make.slice(thread, "python_function", "f", 400, 100);  // functions are not dispatched
+  make.slice(thread, "python_function", "f", 410, 10);
+  const auto stats = host_stats(make.trace());
+  EXPECT_EQ(stats.at("aten::div_").calls, 1u);
+  EXPECT_EQ(stats.at("aten::div_").total, 100);
+  EXPECT_EQ(stats.at("aten::div_").self, 70);
+  EXPECT_EQ(stats.at("aten::div_").min, 100);
+  EXPECT_EQ(stats.at("aten::add").calls, 2u);
+  EXPECT_EQ(stats.at("aten::add").total, 100);
+  EXPECT_EQ(stats.at("f").calls, 2u);
+  EXPECT_EQ(stats.at("f").total, 100);
+}
+
+TEST(FunctionStats, TotalsOfGroupsCountTimeOncePerThread) {
+  TraceMaker make;
+  const TrackId thread = make.thread(1, 1);
+  make.slice(thread, "cpu_op", "aten::linear", 0, 100);
+  make.slice(thread, "cpu_op", "aten::addmm", 10, 80);
+  FunctionQuery query;
+  query.by = GroupBy::kind;
+  const auto stats = host_stats(make.trace(), query);
+  EXPECT_EQ(stats.at("cpu_op").total, 100);
+  EXPECT_EQ(stats.at("cpu_op").self, 100);
+  EXPECT_EQ(stats.at("cpu_op").calls, 2u);
+}
+
+TEST(FunctionStats, OverlappingKernelsOfOneNameKeepTheirWholeTime) {
+  TraceMaker make;
+  const TrackId stream = make.stream(0, 7);
+  make.gpu(stream, "kernel", "k", 0, 100);
+  make.gpu(stream, "kernel", "k", 10, 20);
+  EXPECT_EQ(host_stats(make.trace()).at("k").total, 120);
+}
+
+TEST(FunctionStats, StepMarkersAreOneRowAndAddressesAreNone) {
+  TraceMaker make;
+  const TrackId thread = make.thread(1, 1);
+  make.slice(thread, "user_annotation", "ProfilerStep#7", 0, 100);
+  make.slice(thread, "user_annotation", "ProfilerStep#8", 100, 50);
+  make.slice(thread, "user_annotation", "step[DECODE bs=4]", 200, 10);
+  make.slice(thread, "user_annotation", "step[DECODE bs=8]", 210, 10);
+  make.slice(thread, "python_function", "<built-in method unbind of Tensor object at 0x7fa2c8d01f90>", 10, 5);
+  make.slice(thread, "python_function", "<built-in method unbind of Tensor object at 0x7fa2c8d02000>", 20, 5);
+  make.gpu(make.stream(0, 7), "kernel", "step 1", 0, 1);  // a kernel is what its name says
+  const auto stats = host_stats(make.trace());
+  EXPECT_EQ(stats.size(), 5u);
+  EXPECT_EQ(stats.at("ProfilerStep#N").calls, 2u);
+  EXPECT_EQ(stats.at("ProfilerStep#N").total, 150);
+  EXPECT_EQ(stats.at("step[DECODE bs=4]").calls, 1u);
+  EXPECT_EQ(stats.at("<built-in method unbind of Tensor object>").calls, 2u);
+  EXPECT_EQ(stats.at("step 1").calls, 1u);
+  FunctionQuery query;
+  query.by = GroupBy::raw_name;
+  EXPECT_EQ(host_stats(make.trace(), query).size(), 7u);
+  query.by = GroupBy::short_name;
+  EXPECT_EQ(host_stats(make.trace(), query).at("<built-in method unbind of Tensor object>").calls, 2u);
+}
+
+TEST(FunctionStats, AFilterMeansTheLabelOrTheName) {
+  TraceMaker make;
+  const TrackId thread = make.thread(1, 1);
+  make.slice(thread, "user_annotation", "ProfilerStep#7", 0, 100);
+  make.slice(thread, "user_annotation", "ProfilerStep#8", 100, 50);
+  FunctionQuery query;
+  query.filter = "ProfilerStep#N";
+  EXPECT_EQ(host_stats(make.trace(), query).at("ProfilerStep#N").calls, 2u);
+  query.filter = "ProfilerStep#8";
+  EXPECT_EQ(host_stats(make.trace(), query).at("ProfilerStep#N").calls, 1u);
+}
+
+TEST(FunctionStats, TheSpanOfTheProfilerIsNoFunction) {
+  TraceMaker make;
+  make.slice(make.thread(1, 1), "cpu_op", "aten::add", 0, 100);
+  make.slice(make.thread(1, 2), "Trace", "PyTorch Profiler (0)", 0, 1000);
+  make.slice(make.thread(1, 2), "user_annotation", "PyTorch Profiler (0)", 0, 10);  // somebody's range
+  FunctionQuery query;
+  query.classes = kAllClasses;
+  const FunctionSums sums = function_stats(make.trace(), query);
+  EXPECT_THAT(labels_of(sums), ElementsAre("aten::add", "PyTorch Profiler (0)"));
+  EXPECT_EQ(sums.self, 110);
+  EXPECT_EQ(sums.profiler_spans, 1u);
+  EXPECT_EQ(sums.profiler_time, 1000);
+}
+
+TEST(FunctionStats, TheOrderOfTheInputChangesNoBit) {
+  std::vector<std::size_t> order(300);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto rows = [&] {
+    TraceMaker make;
+    const TrackId thread = make.thread(1, 1);
+    for (const std::size_t i : order) {
+      const auto n = static_cast<Ns>(i);
+      make.slice(thread, "cpu_op", "f" + std::to_string(i % 3), 10 * n, 9 + n * 7919 % 1009);
+    }
+    const Nesting nesting = find_nesting(make.trace());
+    FunctionQuery query;
+    query.classes = kAllClasses;
+    query.nesting = &nesting;
+    return function_table(function_stats(make.trace(), query), {}).rows;
+  };
+  const auto expected = rows();
+  std::mt19937 random(1);
+  for (int i = 0; i < 20; ++i) {
+    std::ranges::shuffle(order, random);
+    ASSERT_EQ(rows(), expected);
+  }
+}
+
 TEST(FunctionStats, SelfTimesAreUsed) {
   TraceMaker make;
   const TrackId thread = make.thread(1, 1);
   make.slice(thread, "cpu_op", "outer", 0, 100);
   make.slice(thread, "cpu_op", "inner", 10, 30);
-  const auto self = self_times(make.trace());
+  const Nesting nesting = find_nesting(make.trace());
   FunctionQuery query;
   query.classes = class_bit(SliceClass::cpu_op);
-  query.self = &self;
+  query.nesting = &nesting;
   const auto sums = function_stats(make.trace(), query);
   EXPECT_EQ(sums.functions[0].self, 70);
   EXPECT_EQ(sums.functions[0].total, 100);
