@@ -6,20 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <utility>
+
+#include "core/file.h"
 
 namespace culprit::record {
 
 namespace {
-
-std::optional<std::string> read_text(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
@@ -69,7 +63,7 @@ Targets::Targets(std::string proc, std::int64_t own_pid)
     : proc_(std::move(proc)), own_pid_(own_pid < 0 ? getpid() : own_pid) {}
 
 std::optional<ProcessStat> Targets::stat(std::int64_t pid) const {
-  const auto text = read_text(fmt::format("{}/{}/stat", proc_, pid));
+  const auto text = read_beginning(fmt::format("{}/{}/stat", proc_, pid));
   return text ? parse_stat(*text) : std::nullopt;
 }
 
@@ -77,7 +71,7 @@ std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t 
   std::vector<std::pair<std::int64_t, std::string>> threads;
   const std::string folder = fmt::format("{}/{}/task", proc_, pid);
   for (const std::int64_t tid : numbers_in(folder)) {
-    auto name = read_text(fmt::format("{}/{}/comm", folder, tid));
+    auto name = read_beginning(fmt::format("{}/{}/comm", folder, tid));
     if (!name) continue;
     if (!name->empty() && name->back() == '\n') name->pop_back();
     threads.emplace_back(tid, std::move(*name));
@@ -86,6 +80,20 @@ std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t 
 }
 
 bool Targets::contains(std::int64_t pid) const { return std::ranges::find(list_, pid, &Target::pid) != list_.end(); }
+
+bool Targets::exists(std::int64_t pid) const {
+  std::error_code error;
+  return std::filesystem::exists(fmt::format("{}/{}", proc_, pid), error);
+}
+
+std::optional<std::int64_t> Targets::process_of(std::int64_t tid) const {
+  constexpr std::string_view kKey = "\nTgid:\t";
+  const auto text = read_beginning(fmt::format("{}/{}/status", proc_, tid));
+  const std::size_t at = text ? text->find(kKey) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  const std::string_view rest = std::string_view(*text).substr(at + kKey.size());
+  return number(rest.substr(0, rest.find('\n')));
+}
 
 void Targets::join(const ProcessStat& stat) {
   const Target target{stat.pid, stat.start_ticks};
@@ -99,6 +107,8 @@ Status Targets::add(std::int64_t pid) {
   if (!found) return input_error("no such process", where, "see 'ps -e' for what runs");
   if (ended(*found)) return input_error("it has ended already", where);
   if (pid == own_pid_) return usage_error("the recorder cannot record itself");
+  if (const auto leader = process_of(pid); leader && *leader != pid)
+    return input_error(fmt::format("is a thread of process {}", *leader), where, fmt::format("give -p {}", *leader));
   if (found->kernel_thread)
     return usage_error(fmt::format("process {} is a thread of the kernel", pid), "name a process of a user");
   if (!contains(pid)) join(*found);
@@ -133,7 +143,8 @@ void Targets::refresh(bool look_for_children) {
   std::vector<Target> stay;
   for (const Target& target : list_) {
     const auto found = stat(target.pid);
-    const bool same = found && found->start_ticks == target.start_ticks && !ended(*found);
+    // What cannot be read (too many open files) has not ended while its folder is there.
+    const bool same = found ? found->start_ticks == target.start_ticks && !ended(*found) : exists(target.pid);
     (same ? stay : left_).push_back(target);
   }
   list_ = std::move(stay);

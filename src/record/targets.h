@@ -31,7 +31,8 @@ class Targets {
  public:
   explicit Targets(std::string proc = "/proc", std::int64_t own_pid = -1);
 
-  /// Adds a process and its descendants. Errors: there is none, it is a zombie, it is the recorder, a kernel thread.
+  /// Adds a process and its descendants. Errors: there is none, it is a zombie, a thread
+  /// of another process, the recorder, a kernel thread.
   Status add(std::int64_t pid);
   /// Adds a process that is known to descend from a target; false when it is gone already or known.
   bool add_child(std::int64_t pid);
@@ -50,6 +51,9 @@ class Targets {
 
  private:
   void join(const ProcessStat& stat);
+  [[nodiscard]] bool exists(std::int64_t pid) const;
+  /// The process that a thread belongs to, as /proc tells; nothing when it does not.
+  [[nodiscard]] std::optional<std::int64_t> process_of(std::int64_t tid) const;
   void add_descendants();
 
   std::string proc_;

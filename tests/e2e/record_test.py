@@ -342,6 +342,15 @@ class Usage(Case):
                 self.assertTrue(done.stderr.startswith("culprit: "), done.stderr)
         self.assertEqual([name for name in os.listdir(self.folder.name) if name.endswith(".pftrace")], [])
 
+    def test_a_thread_is_no_process(self):
+        target = self.start([sys.executable, "-c", "import threading,time\nthreading.Thread(target=time.sleep, args=(100,)).start()"])
+        threads = f"/proc/{target.pid}/task"
+        self.until(lambda: len(os.listdir(threads)) == 2, "there are two threads")
+        thread = max(map(int, os.listdir(threads)))
+        done = self.culprit("--duration", "100ms", "-o", self.path(), "-p", str(thread))
+        self.assertEqual(done.returncode, INPUT, done.stderr)
+        self.assertIn(f"-p {target.pid}", done.stderr)
+
     def test_an_existing_file_is_not_overwritten_unless_forced(self):
         with open(self.path(), "w", encoding="ascii") as file:
             file.write("precious")

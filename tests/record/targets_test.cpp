@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +84,47 @@ TEST(Targets, ErrorsSayWhat) {
   EXPECT_EQ(targets.add(10).error().kind, ErrorKind::input);
   EXPECT_EQ(targets.add(30).error().kind, ErrorKind::usage);
   EXPECT_EQ(targets.add(999).error().kind, ErrorKind::usage);
+  EXPECT_TRUE(targets.list().empty());
+}
+
+TEST(Targets, AThreadIsNoProcess) {
+  Proc proc;
+  proc.put(10, 1);
+  proc.put(12, 1);
+  static_cast<void>(proc.dir.file("10/status", "Name:\tx\nTgid:\t10\nPid:\t10\n"));
+  static_cast<void>(proc.dir.file("12/status", "Name:\tx\nTgid:\t10\nPid:\t12\n"));
+  Targets targets(proc.dir.path(), 999);
+  const Status refused = targets.add(12);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::input);
+  EXPECT_NE(refused.error().remedy.find("-p 10"), std::string::npos) << refused.error().remedy;
+  EXPECT_TRUE(targets.add(10));
+}
+
+TEST(Targets, AProcessThatGoesWhileItIsReadIsNoBug) {
+  Proc proc;
+  proc.put(10, 1);
+  std::filesystem::create_directories(proc.dir.path("11/stat"));  // opens, and cannot be read
+  Targets targets(proc.dir.path(), 999);
+  ASSERT_TRUE(targets.add(10));
+  EXPECT_FALSE(targets.stat(11));
+  EXPECT_FALSE(targets.add_child(11));
+}
+
+TEST(Targets, WhatCannotBeReadHasNotEnded) {
+  Proc proc;
+  proc.put(10, 1);
+  Targets targets(proc.dir.path(), 999);
+  ASSERT_TRUE(targets.add(10));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  targets.refresh(true);
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(pids(targets.list()), std::vector<std::int64_t>{10});
+  proc.remove(10);
+  targets.refresh(true);
   EXPECT_TRUE(targets.list().empty());
 }
 

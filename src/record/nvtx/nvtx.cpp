@@ -296,8 +296,8 @@ void NvtxCollector::poll(Session& session, Ns now) {
 void NvtxCollector::stop(Session& session, Ns now) {
   if (is_refused_ || is_stopped_) return;
   poll(session, now);
-  is_stopped_ = true;
   stats_ = stats();
+  is_stopped_ = true;
   std::uint64_t unpaired = unpaired_;
   for (const auto& [file, ring] : rings_) unpaired += ring.ranges.counts().unpaired;
   for (const auto& [pid, ranges] : processes_) unpaired += ranges.lost();

@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
+
+#include "core/file.h"
 
 namespace culprit::record::sched {
 
 namespace {
-
-std::optional<std::string> read_text(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 std::optional<std::int64_t> number(std::string_view& text) {
   const std::size_t begin = text.find_first_not_of(" \t");
@@ -63,7 +57,7 @@ std::optional<ThreadTotals> parse_totals(std::string_view schedstat, std::string
 }
 
 Status Schedstat::start(Session& session) {
-  if (!read_text("/proc/self/schedstat"))
+  if (!read_beginning("/proc/self/schedstat"))
     return environment_error("the kernel keeps no totals of scheduling", "/proc/self/schedstat",
                              "needs a kernel with CONFIG_SCHED_INFO, and /proc");
   started_ = true;
@@ -80,8 +74,8 @@ void Schedstat::sample(Session& session, Ns now) {
   for (const Target& target : session.targets) {
     for (const std::int64_t tid : threads_of(target.pid)) {
       const std::string folder = fmt::format("/proc/{}/task/{}/", target.pid, tid);
-      const auto schedstat = read_text(folder + "schedstat");
-      const auto status = read_text(folder + "status");
+      const auto schedstat = read_beginning(folder + "schedstat");
+      const auto status = read_beginning(folder + "status");
       if (!schedstat || !status) continue;  // ended meanwhile
       const auto totals = parse_totals(*schedstat, *status);
       if (!totals) {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
+
+#include "core/file.h"
 
 namespace culprit::record::syscalls {
 
@@ -22,9 +22,8 @@ std::optional<PageFaults> parse_page_faults(std::string_view stat) {
 }
 
 std::optional<PageFaults> read_page_faults(std::int64_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  return parse_page_faults(text);
+  const auto text = read_beginning(fmt::format("/proc/{}/stat", pid));
+  return text ? parse_page_faults(*text) : std::nullopt;
 }
 
 }  // namespace culprit::record::syscalls

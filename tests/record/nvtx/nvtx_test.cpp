@@ -168,6 +168,7 @@ TEST_P(Client, AFullRingDropsAndCounts) {
   EXPECT_GT(events, 4000U);
   EXPECT_EQ(events + dropped, 400'000U) << "every record was written or counted";
   const Recording recording = recorded_.finish();
+  EXPECT_EQ(recorded_.collector().stats().dropped, dropped) << "the recorder asks after the end";
   EXPECT_EQ(recording.ends_without_begin, 0U);
   EXPECT_THAT(recording.named("NVTX records lost"), SizeIs(1));
 }
