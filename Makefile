@@ -35,6 +35,7 @@ demo: build
 
 test:
 	$(call need,build test)
+	@scripts/nvtx-headers
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
 	@scripts/run-tests build-asan -j $(JOBS)
@@ -56,6 +57,7 @@ tidy:
 
 tsan:
 	$(call need,build test)
+	@scripts/nvtx-headers
 	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan -j $(JOBS)
 	@scripts/run-tests build-tsan -j $(JOBS)
