@@ -108,7 +108,7 @@ class Finder {
     const std::size_t copies = region.starts.size() - 1;
     std::vector<std::uint32_t> lengths;
     for (std::size_t c = 0; c < copies; ++c) lengths.push_back(launches(c));
-    const std::uint32_t usual = stats::lower_median(lengths);
+    const std::uint32_t usual = stats::median_low(lengths);
     const auto even = [&](std::uint32_t length) { return 3 * length >= 2 * usual && 2 * length <= 3 * usual; };
     std::size_t best_begin = 0;
     std::size_t best_end = 0;

@@ -34,7 +34,7 @@ struct Running {
 std::uint32_t usual_length(std::span<const std::uint32_t> starts) {
   std::vector<std::uint32_t> lengths;
   for (std::size_t c = 0; c + 1 < starts.size(); ++c) lengths.push_back(starts[c + 1] - starts[c]);
-  return stats::lower_median(std::move(lengths));
+  return stats::median_high(std::move(lengths));
 }
 
 }  // namespace

@@ -86,9 +86,14 @@ Ns median_of_times(std::span<Ns> values) {
   return forward(low, step / 2 + step % 2);
 }
 
-std::uint32_t lower_median(std::vector<std::uint32_t> values) {
+std::uint32_t median_low(std::vector<std::uint32_t> values) {
   assert(!values.empty());
   return middle_two(std::span<std::uint32_t>(values)).low;
+}
+
+std::uint32_t median_high(std::vector<std::uint32_t> values) {
+  assert(!values.empty());
+  return middle_two(std::span<std::uint32_t>(values)).high;
 }
 
 template double median_in_place(std::span<double>);

@@ -27,8 +27,9 @@ double median_in_place(std::span<T> values);
 /// The median of points in time, which a double does not hold exactly; rounded as by quantile_of_sorted. There is at
 /// least one value; reorders `values`.
 Ns median_of_times(std::span<Ns> values);
-/// The lower of the two middle values, for numbers of things, where a mean of two is the number of nothing (the
-/// launches of one copy). There is at least one value.
-std::uint32_t lower_median(std::vector<std::uint32_t> values);
+/// The lower and the higher of the two middle values, for numbers of things, where a mean of two is the number of
+/// nothing (the launches of one copy). There is at least one value.
+std::uint32_t median_low(std::vector<std::uint32_t> values);
+std::uint32_t median_high(std::vector<std::uint32_t> values);
 
 }  // namespace culprit::stats

@@ -69,8 +69,13 @@ TEST(Median, OfAnEvenNumberIsTheMeanOfTheTwoInTheMiddle) {
   EXPECT_EQ(median(std::vector<double>{100, 200}), 150);
   EXPECT_EQ(median(std::vector<Ns>{4, 1, 2, 100}), 3);
   EXPECT_EQ(median(std::vector<Ns>{1, 2}), 1.5);
-  EXPECT_EQ(lower_median({40, 38, 40, 38}), 38U);
-  EXPECT_EQ(lower_median({40, 38, 40}), 40U);
+}
+
+TEST(Median, OfNumbersOfThingsIsOneOfThem) {
+  EXPECT_EQ(median_low({40, 38, 40, 38}), 38U);
+  EXPECT_EQ(median_high({40, 38, 40, 38}), 40U);
+  EXPECT_EQ(median_low({40, 38, 40}), 40U);
+  EXPECT_EQ(median_high({38, 40, 38}), 38U);
 }
 
 TEST(Median, IsTheQuantileAtOneHalf) {
