@@ -144,38 +144,4 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
-std::string escape_json(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  each_code_point(
-      text,
-      [&](char32_t c, std::string_view bytes) {
-        switch (c) {
-          case '"':
-            out += "\\\"";
-            return;
-          case '\\':
-            out += "\\\\";
-            return;
-          case '\n':
-            out += "\\n";
-            return;
-          case '\r':
-            out += "\\r";
-            return;
-          case '\t':
-            out += "\\t";
-            return;
-          default:
-            break;
-        }
-        if (is_disruptive(c) || c == '<' || c == '>' || c == '&')
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-        else
-          out += bytes;
-      },
-      [&](std::string_view) { out += kReplacementCharacter; });
-  return out;
-}
-
 }  // namespace culprit

@@ -26,8 +26,4 @@ std::string escape_csv(std::string_view text);
 /// For HTML text and attribute values.
 std::string escape_html(std::string_view text);
 
-/// The body of a JSON string, without quotes: control characters and `<`, `>`, `&` as \u escapes (so that it can stand
-/// inside a script element); invalid UTF-8 becomes U+FFFD.
-std::string escape_json(std::string_view text);
-
 }  // namespace culprit

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -14,14 +15,19 @@ namespace culprit {
 
 namespace {
 
-/// Which bytes stand for themselves in a string.
-constexpr std::array<bool, 256> kPlain = [] {
-  std::array<bool, 256> plain{};
-  for (std::size_t c = 0x20; c < 0x7f; ++c) plain[c] = true;
-  for (const char c : {'"', '\\', '<', '>', '&'}) plain[static_cast<unsigned char>(c)] = false;
-  return plain;
-}();
+using PlainBytes = std::array<bool, 256>;
 
+/// Which bytes stand for themselves in a string.
+constexpr PlainBytes plain_bytes(std::string_view escaped) {
+  PlainBytes plain{};
+  for (std::size_t c = 0x20; c < 0x7f; ++c) plain[c] = true;
+  for (const char c : escaped) plain[static_cast<unsigned char>(c)] = false;
+  return plain;
+}
+constexpr PlainBytes kPlainInScripts = plain_bytes("\"\\<>&");
+constexpr PlainBytes kPlain = plain_bytes("\"\\");
+
+/// Of a code point that is not plain.
 void append_escaped(std::string& out, char32_t c, std::string_view bytes) {
   switch (c) {
     case '"':
@@ -42,17 +48,17 @@ void append_escaped(std::string& out, char32_t c, std::string_view bytes) {
     default:
       break;
   }
-  if (is_disruptive(c) || c == '<' || c == '>' || c == '&')
+  if (is_disruptive(c) || c < 0x80)
     fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
   else
     out += bytes;
 }
 
-void append_string(std::string& out, std::string_view text) {
+void append_string(std::string& out, std::string_view text, const PlainBytes& plain = kPlainInScripts) {
   out += '"';
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
-    while (end < text.size() && kPlain[static_cast<unsigned char>(text[end])]) ++end;
+    while (end < text.size() && plain[static_cast<unsigned char>(text[end])]) ++end;
     out.append(text, at, end - at);
     at = end;
     if (at == text.size()) break;
@@ -68,10 +74,10 @@ void append_string(std::string& out, std::string_view text) {
 
 }  // namespace
 
-std::string json_string(std::string_view text) {
+std::string json_string(std::string_view text, JsonEscapes escapes) {
   std::string out;
   out.reserve(text.size() + 2);
-  append_string(out, text);
+  append_string(out, text, escapes == JsonEscapes::least ? kPlain : kPlainInScripts);
   return out;
 }
 
@@ -86,10 +92,9 @@ void JsonWriter::lead() {
   const bool first = level.empty;
   level.empty = false;
   if (!first) out_ += ',';
-  if (layout_ == Layout::compact) return;
   if (level.form == JsonForm::lines)
     new_line();
-  else if (!first)
+  else if (!first && level.form == JsonForm::line)
     out_ += ' ';
 }
 
@@ -103,15 +108,14 @@ void JsonWriter::key(std::string_view name) {
   assert(!key_open_ && !levels_.empty() && levels_.back().open == '{');
   lead();
   append_string(out_, name);
-  out_ += layout_ == Layout::compact ? ":" : ": ";
+  out_ += form() == JsonForm::packed ? ":" : ": ";
   key_open_ = true;
 }
 
 void JsonWriter::begin(char bracket, JsonForm form) {
   before_value();
   out_ += bracket;
-  if (!levels_.empty() && levels_.back().form == JsonForm::line) form = JsonForm::line;
-  levels_.push_back({bracket, form});
+  levels_.push_back({bracket, std::max(form, this->form())});
 }
 
 void JsonWriter::end(char open, char close) {
@@ -119,7 +123,7 @@ void JsonWriter::end(char open, char close) {
   (void)open;
   const Level level = levels_.back();
   levels_.pop_back();
-  if (level.form == JsonForm::lines && !level.empty && layout_ == Layout::readable) new_line();
+  if (level.form == JsonForm::lines && !level.empty) new_line();
   out_ += close;
 }
 

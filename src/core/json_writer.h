@@ -16,19 +16,21 @@
 
 namespace culprit {
 
-/// A JSON string with its quotes. Control characters, marks that reorder a line, and `<`, `>`, `&` are \u escapes, so
-/// that it can stand on a terminal and inside a script element; invalid UTF-8 becomes U+FFFD.
-std::string json_string(std::string_view text);
+/// Whether a string escapes `<`, `>` and `&` too, so that it can stand inside a script element of a page.
+enum class JsonEscapes : std::uint8_t { for_scripts, least };
 
-/// How the members or elements of an object or array stand: each on a line of its own, indented, or all on one line.
-/// What stands inside one line stays there.
-enum class JsonForm : std::uint8_t { lines, line };
+/// A JSON string with its quotes. Control characters and marks that reorder a line are \u escapes, so that it can stand
+/// on a terminal; invalid UTF-8 becomes U+FFFD.
+std::string json_string(std::string_view text, JsonEscapes escapes = JsonEscapes::for_scripts);
+
+/// How the members or elements of an object or array stand: each on a line of its own, indented; all on one line; all
+/// on one line without white space. What stands inside one line stays there.
+enum class JsonForm : std::uint8_t { lines, line, packed };
 
 class JsonWriter {
  public:
-  /// `compact` leaves all white space away, whatever the forms.
-  enum class Layout : std::uint8_t { readable, compact };
-  explicit JsonWriter(std::string& out, Layout layout = Layout::readable) : out_(out), layout_(layout) {}
+  /// The document is written into `out`, in the form `most` or, inside, a narrower one.
+  explicit JsonWriter(std::string& out, JsonForm most = JsonForm::lines) : out_(out), most_(most) {}
 
   void begin_object(JsonForm form = JsonForm::lines) { begin('{', form); }
   void begin_array(JsonForm form = JsonForm::lines) { begin('[', form); }
@@ -87,6 +89,7 @@ class JsonWriter {
 
   void begin(char bracket, JsonForm form);
   void end(char open, char close);
+  [[nodiscard]] JsonForm form() const { return levels_.empty() ? most_ : levels_.back().form; }
   /// What stands before a value or a key: comma, line feed, indentation.
   void lead();
   void before_value();
@@ -98,7 +101,7 @@ class JsonWriter {
 
   std::string& out_;
   std::vector<Level> levels_;
-  Layout layout_;
+  JsonForm most_;
   bool key_open_ = false;  ///< a key waits for its value
 };
 

@@ -137,7 +137,7 @@ void host_changes(JsonWriter& json, std::string_view key, const std::vector<Host
 
 std::string comparisons_json(const ComparisonSet& set) {
   std::string text;
-  JsonWriter json(text, JsonWriter::Layout::compact);
+  JsonWriter json(text, JsonForm::packed);
   json.begin_object();
   json.member("score", "suspicion");
   if (set.outcome) json.member("outcome", to_string(*set.outcome));

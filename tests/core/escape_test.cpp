@@ -72,16 +72,5 @@ TEST(EscapeHtml, TextAndAttributes) {
   EXPECT_EQ(escape_html("a\x01"), "a\\x01");
 }
 
-TEST(EscapeJson, SafeInsideScriptElements) {
-  EXPECT_EQ(escape_json("</script>&"), "\\u003c/script\\u003e\\u0026");
-  EXPECT_EQ(escape_json("\"\\\n\x1b"), "\\\"\\\\\\n\\u001b");
-  EXPECT_EQ(escape_json("a\xff"
-                        "b"),
-            "a\xef\xbf\xbd"
-            "b");
-  EXPECT_EQ(escape_json("\xe2\x80\xa8"), "\\u2028");
-  EXPECT_EQ(escape_json("é"), "é");
-}
-
 }  // namespace
 }  // namespace culprit

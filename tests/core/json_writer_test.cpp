@@ -11,20 +11,18 @@
 namespace culprit {
 namespace {
 
-using Layout = JsonWriter::Layout;
-
 /// What `write` writes without white space.
 template <class Write>
-std::string compact(Write&& write) {
+std::string packed(Write&& write) {
   std::string out;
-  JsonWriter json(out, Layout::compact);
+  JsonWriter json(out, JsonForm::packed);
   write(json);
   return out;
 }
 
 template <class T>
 std::string written(const T& value) {
-  return compact([&](JsonWriter& json) { json.value(value); });
+  return packed([&](JsonWriter& json) { json.value(value); });
 }
 
 void sample(JsonWriter& json) {
@@ -46,8 +44,8 @@ void sample(JsonWriter& json) {
   json.end_object();
 }
 
-TEST(JsonWriter, CompactHasNoWhiteSpace) {
-  EXPECT_EQ(compact(sample), R"({"name":"a","rows":[{"x":1,"list":[true,null]},{}],"none":{}})");
+TEST(JsonWriter, PackedHasNoWhiteSpace) {
+  EXPECT_EQ(packed(sample), R"({"name":"a","rows":[{"x":1,"list":[true,null]},{}],"none":{}})");
 }
 
 TEST(JsonWriter, ReadableHasALineForEachMemberUnlessToldOtherwise) {
@@ -66,11 +64,25 @@ TEST(JsonWriter, ReadableHasALineForEachMemberUnlessToldOtherwise) {
 )");
 }
 
-TEST(JsonWriter, BothLayoutsAreTheSameDocument) {
+TEST(JsonWriter, EveryFormIsTheSameDocument) {
   std::string out;
   JsonWriter json(out);
   sample(json);
-  EXPECT_EQ(nlohmann::json::parse(out), nlohmann::json::parse(compact(sample)));
+  EXPECT_EQ(nlohmann::json::parse(out), nlohmann::json::parse(packed(sample)));
+}
+
+TEST(JsonWriter, APackedElementStandsOnItsLine) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
+  for (int i = 0; i < 2; ++i) {
+    json.begin_object(JsonForm::packed);
+    json.member("a", i);
+    json.member("b", std::vector<int>{1, 2});
+    json.end_object();
+  }
+  json.end_array();
+  EXPECT_EQ(out, "[\n  {\"a\":0,\"b\":[1,2]},\n  {\"a\":1,\"b\":[1,2]}\n]");
 }
 
 TEST(JsonWriter, NumbersReadBackAsThemselves) {
@@ -87,11 +99,11 @@ TEST(JsonWriter, WhatIsNoNumberIsNull) {
   EXPECT_EQ(written(std::numeric_limits<double>::quiet_NaN()), "null");
   EXPECT_EQ(written(-std::numeric_limits<double>::infinity()), "null");
   EXPECT_EQ(written(std::optional<int>()), "null");
-  EXPECT_EQ(compact([](JsonWriter& json) { json.fixed(std::numeric_limits<double>::infinity(), 2); }), "null");
+  EXPECT_EQ(packed([](JsonWriter& json) { json.fixed(std::numeric_limits<double>::infinity(), 2); }), "null");
 }
 
 TEST(JsonWriter, FixedKeepsItsDecimals) {
-  EXPECT_EQ(compact([](JsonWriter& json) { json.fixed(0.95, 4); }), "0.9500");
+  EXPECT_EQ(packed([](JsonWriter& json) { json.fixed(0.95, 4); }), "0.9500");
 }
 
 TEST(JsonWriter, RangesAreArrays) {
@@ -101,7 +113,7 @@ TEST(JsonWriter, RangesAreArrays) {
 }
 
 TEST(JsonWriter, KeysAreEscapedToo) {
-  EXPECT_EQ(compact([](JsonWriter& json) {
+  EXPECT_EQ(packed([](JsonWriter& json) {
               json.begin_object();
               json.member("a\"b", std::string("c"));
               json.end_object();
@@ -112,7 +124,7 @@ TEST(JsonWriter, KeysAreEscapedToo) {
 TEST(JsonWriter, TheBufferMayBeEmptiedBetweenValues) {
   std::string out;
   std::string all;
-  JsonWriter json(out, Layout::compact);
+  JsonWriter json(out, JsonForm::packed);
   json.begin_array();
   for (int i = 0; i < 3; ++i) {
     json.value(i);
@@ -124,7 +136,7 @@ TEST(JsonWriter, TheBufferMayBeEmptiedBetweenValues) {
 }
 
 TEST(JsonWriter, NumbersThatAreTextAlreadyStayAsTheyAre) {
-  EXPECT_EQ(compact([](JsonWriter& json) {
+  EXPECT_EQ(packed([](JsonWriter& json) {
               json.begin_array();
               json.raw("12.345");
               json.raw(json_string("x"));
@@ -136,6 +148,10 @@ TEST(JsonWriter, NumbersThatAreTextAlreadyStayAsTheyAre) {
 TEST(JsonString, IsSafeInsideScriptElements) {
   EXPECT_EQ(json_string("</script>&"), R"("\u003c/script\u003e\u0026")");
   EXPECT_EQ(json_string("\xe2\x80\xa8"), R"("\u2028")");
+}
+
+TEST(JsonString, KeepsNamesOfTemplatesReadableWhereNoScriptIs) {
+  EXPECT_EQ(json_string("f<a&&>\n\"", JsonEscapes::least), R"("f<a&&>\n\"")");
 }
 
 TEST(JsonString, ControlCharactersAreEscaped) {

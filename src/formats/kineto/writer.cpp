@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <iterator>
 
-#include "core/escape.h"
+#include "core/json_writer.h"
 #include "core/output_file.h"
 #include "core/units.h"
 #include "formats/kineto/writer_gzip.h"
@@ -18,16 +17,23 @@ namespace {
 
 constexpr std::size_t kFlush = std::size_t{64} << 10;
 
-/// A JSON string with its quotes. '<' and its like stay readable in names that need no other care.
-std::string quoted(std::string_view text) {
-  const bool plain = std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
-  return plain ? fmt::format("\"{}\"", text) : "\"" + escape_json(text) + "\"";
-}
+std::string quoted(std::string_view text) { return json_string(text, JsonEscapes::least); }
+
+/// A process and a thread, or what stands for them, as JSON values.
+struct Place {
+  std::string pid;
+  std::string tid;
+};
 
 class Writer {
  public:
   Writer(const Trace& trace, std::uint16_t rank, const ByteSink& sink)
-      : trace_(trace), rank_(rank), sink_(sink), names_(trace.strings.size()), pid_tid_(trace.tracks.size()) {
+      : trace_(trace),
+        rank_(rank),
+        sink_(sink),
+        json_(text_),
+        names_(trace.strings.size()),
+        places_(trace.tracks.size()) {
     const Rank& file = trace.ranks[rank];
     // Ranks that were aligned without a common clock have no absolute time any more.
     absolute_ = file.has_base && trace.clock != "unknown";
@@ -51,21 +57,13 @@ class Writer {
     for (std::size_t i = 0; i < trace_.instants.size() && flush_when_full(); ++i) instant(trace_.instants[i]);
     for (const CounterSeries& series : trace_.counters) counter(series);
     for (std::size_t i = 0; i < trace_.flows.size() && flush_when_full(); ++i) flow(trace_.flows[i], i);
-    text_ += "\n]\n}\n";
+    json_.end_array();
+    json_.end_object();
+    json_.finish();
     return flush();
   }
 
  private:
-  template <class... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-  }
-
-  void next_event() {
-    text_ += first_event_ ? "\n" : ",\n";
-    first_event_ = false;
-  }
-
   Status flush() {
     if (status_.ok() && !text_.empty()) status_ = sink_(text_);
     text_.clear();
@@ -88,41 +86,63 @@ class Writer {
     return process.text != 0 ? quoted(trace_.strings[process.text]) : fmt::format("{}", process.pid);
   }
 
-  const std::string& pid_tid(TrackId id) {
-    std::string& known = pid_tid_[id];
-    if (known.empty()) {
+  const Place& place(TrackId id) {
+    Place& known = places_[id];
+    if (known.pid.empty()) {
       const Track& track = trace_.tracks[id];
       const bool text = track.tid == -1 && track.name != 0;
-      known = fmt::format("\"pid\":{},\"tid\":{}", pid(trace_.processes[track.process]),
-                          text ? quoted(trace_.strings[track.name]) : fmt::format("{}", track.tid));
+      known = {pid(trace_.processes[track.process]),
+               text ? quoted(trace_.strings[track.name]) : fmt::format("{}", track.tid)};
     }
     return known;
   }
 
+  void member(std::string_view key, const std::string& json) {
+    json_.key(key);
+    json_.raw(json);
+  }
+  void member(const Place& place) {
+    member("pid", place.pid);
+    member("tid", place.tid);
+  }
+
+  void begin_event(std::string_view phase) {
+    json_.begin_object(JsonForm::packed);
+    json_.member("ph", phase);
+  }
+
   void header() {
     const Rank& file = trace_.ranks[rank_];
-    text_ += "{\n";
-    if (is_number(file.schema)) add("\"schemaVersion\":{},\n", file.schema);
-    text_ += "\"deviceProperties\":[";
-    bool first = true;
+    json_.begin_object();
+    if (is_number(file.schema)) member("schemaVersion", file.schema);
+    json_.begin_array("deviceProperties");
     for (const Device& d : trace_.devices) {
       if (d.rank != rank_) continue;
-      add("{}\n{{\"id\":{},\"name\":{},\"totalGlobalMem\":{},\"numSms\":{},\"warpSize\":{}", first ? "" : ",", d.id,
-          quoted(d.name), d.memory_bytes, d.multiprocessors, d.warp_size);
+      json_.begin_object(JsonForm::packed);
+      json_.member("id", d.id);
+      member("name", quoted(d.name));
+      json_.member("totalGlobalMem", d.memory_bytes);
+      json_.member("numSms", d.multiprocessors);
+      json_.member("warpSize", d.warp_size);
       const std::size_t point = d.compute_capability.find('.');
       if (point != std::string::npos && is_number(d.compute_capability.substr(0, point)) &&
-          is_number(d.compute_capability.substr(point + 1)))
-        add(",\"computeMajor\":{},\"computeMinor\":{}", d.compute_capability.substr(0, point),
-            d.compute_capability.substr(point + 1));
-      text_ += '}';
-      first = false;
+          is_number(d.compute_capability.substr(point + 1))) {
+        member("computeMajor", d.compute_capability.substr(0, point));
+        member("computeMinor", d.compute_capability.substr(point + 1));
+      }
+      json_.end_object();
     }
-    text_ += "],\n";
-    if (file.rank >= 0 || file.world_size >= 0 || !file.backend.empty())
-      add("\"distributedInfo\":{{\"backend\":{},\"rank\":{},\"world_size\":{}}},\n", quoted(file.backend), file.rank,
-          file.world_size);
-    if (absolute_) add("\"baseTimeNanoseconds\":{},\n", file.base_ns);
-    text_ += "\"displayTimeUnit\":\"ms\",\n\"traceEvents\":[";
+    json_.end_array();
+    if (file.rank >= 0 || file.world_size >= 0 || !file.backend.empty()) {
+      json_.begin_object("distributedInfo", JsonForm::packed);
+      member("backend", quoted(file.backend));
+      json_.member("rank", file.rank);
+      json_.member("world_size", file.world_size);
+      json_.end_object();
+    }
+    if (absolute_) json_.member("baseTimeNanoseconds", file.base_ns);
+    json_.member("displayTimeUnit", "ms");
+    json_.begin_array("traceEvents");
   }
 
   static bool is_number(std::string_view text) {
@@ -135,10 +155,7 @@ class Writer {
     for (const Process& process : trace_.processes) {
       if (process.rank != rank_) continue;
       const auto write = [&](std::string_view what, std::string_view key, StringId value) {
-        if (value == 0) return;
-        next_event();
-        add(R"({{"ph":"M","name":"{}","ts":0,"pid":{},"tid":0,"args":{{"{}":{}}}}})", what, pid(process), key,
-            name(value));
+        if (value != 0) named(what, {pid(process), "0"}, key, value);
       };
       write("process_name", "name", process.name);
       write("process_labels", "labels", process.labels);
@@ -147,10 +164,19 @@ class Writer {
     for (TrackId t = 0; t < trace_.tracks.size(); ++t) {
       const Track& track = trace_.tracks[t];
       if (rank_of(t) != rank_ || track.name == 0 || track.kind == TrackKind::async) continue;
-      next_event();
-      add(R"({{"ph":"M","name":"thread_name","ts":0,{},"args":{{"name":{}}}}})", pid_tid(t), name(track.name));
+      named("thread_name", place(t), "name", track.name);
       flush_when_full();
     }
+  }
+  void named(std::string_view what, const Place& whose, std::string_view key, StringId value) {
+    begin_event("M");
+    json_.member("name", what);
+    json_.member("ts", 0);
+    member(whose);
+    json_.begin_object("args");
+    member(key, name(value));
+    json_.end_object();
+    json_.end_object();
   }
 
   /// Host calls whose GPU work carries the same correlation id get the arrow that Kineto draws.
@@ -165,45 +191,46 @@ class Writer {
   }
 
   void arguments(const Slice& s) {
-    const char* comma = "";
-    const auto put = [&](std::string_view key, const auto& value) {
-      add("{}\"{}\":{}", comma, key, value);
-      comma = ",";
-    };
-    if (!host_written_ && !trace_.ranks[rank_].host.empty()) put("hostname", quoted(trace_.ranks[rank_].host));
+    json_.begin_object("args");
+    if (!host_written_ && !trace_.ranks[rank_].host.empty()) member("hostname", quoted(trace_.ranks[rank_].host));
     host_written_ = true;
-    if (s.correlation != 0) put("correlation", s.correlation);
+    if (s.correlation != 0) json_.member("correlation", s.correlation);
     if (s.gpu != kNone) {
       const GpuSlice& g = trace_.gpu[s.gpu];
-      put("device", g.device);
-      put("context", g.context);
-      put("stream", g.stream);
-      if (g.bytes != 0) put("bytes", g.bytes);
-      if (g.registers != 0) put("registers per thread", g.registers);
-      if (g.shared_memory != 0) put("shared memory", g.shared_memory);
-      if (g.grid[0] != 0 || g.grid[1] != 0 || g.grid[2] != 0)
-        put("grid", fmt::format("[{},{},{}]", g.grid[0], g.grid[1], g.grid[2]));
-      if (g.block[0] != 0 || g.block[1] != 0 || g.block[2] != 0)
-        put("block", fmt::format("[{},{},{}]", g.block[0], g.block[1], g.block[2]));
+      json_.member("device", g.device);
+      json_.member("context", g.context);
+      json_.member("stream", g.stream);
+      if (g.bytes != 0) json_.member("bytes", g.bytes);
+      if (g.registers != 0) json_.member("registers per thread", g.registers);
+      if (g.shared_memory != 0) json_.member("shared memory", g.shared_memory);
+      if (g.grid[0] != 0 || g.grid[1] != 0 || g.grid[2] != 0) json_.member("grid", g.grid);
+      if (g.block[0] != 0 || g.block[1] != 0 || g.block[2] != 0) json_.member("block", g.block);
     }
-    if (s.extra == kNone) return;
-    const SliceExtra& extra = trace_.extras[s.extra];
-    put("Sequence number", extra.sequence);
-    if (extra.forward_thread != 0) put("Fwd thread id", extra.forward_thread);
-    if (extra.graph_node != 0) put("graph node id", extra.graph_node);
-    if (extra.collective != 0) put("Collective name", name(extra.collective));
-    if (extra.group != 0) put("Process Group Name", name(extra.group));
-    if (extra.elements != 0) put("In msg nelems", extra.elements);
+    if (s.extra != kNone) {
+      const SliceExtra& extra = trace_.extras[s.extra];
+      json_.member("Sequence number", extra.sequence);
+      if (extra.forward_thread != 0) json_.member("Fwd thread id", extra.forward_thread);
+      if (extra.graph_node != 0) json_.member("graph node id", extra.graph_node);
+      if (extra.collective != 0) member("Collective name", name(extra.collective));
+      if (extra.group != 0) member("Process Group Name", name(extra.group));
+      if (extra.elements != 0) json_.member("In msg nelems", extra.elements);
+    }
+    json_.end_object();
+  }
+
+  void category_of(const Slice& s) {
+    if (!trace_.categories[s.category].name.empty()) member("cat", categories_[s.category]);
   }
 
   void slice(const Slice& s, std::size_t index) {
-    next_event();
-    text_ += "{\"ph\":\"X\",";
-    if (!trace_.categories[s.category].name.empty()) add("\"cat\":{},", categories_[s.category]);
-    add("\"name\":{},{},\"ts\":{},\"dur\":{},\"args\":{{", name(s.name), pid_tid(s.track), us(s.begin),
-        format_us_exact(s.duration));
+    begin_event("X");
+    category_of(s);
+    member("name", name(s.name));
+    member(place(s.track));
+    member("ts", us(s.begin));
+    member("dur", format_us_exact(s.duration));
     arguments(s);
-    text_ += "}}";
+    json_.end_object();
     if (s.gpu != kNone && has_arrow(trace_.gpu[s.gpu]))
       arrow('f', "ac2g", fmt::format("{}", s.correlation), s.track, s.begin);
     if (launches_[index]) arrow('s', "ac2g", fmt::format("{}", s.correlation), s.track, s.begin);
@@ -211,17 +238,25 @@ class Writer {
 
   void async_slice(const Slice& s, std::size_t index) {
     for (const char phase : {'b', 'e'}) {
-      next_event();
-      add("{{\"ph\":\"{}\",\"id\":\"slice{}\",", phase, index);
-      if (!trace_.categories[s.category].name.empty()) add("\"cat\":{},", categories_[s.category]);
-      add("\"name\":{},{},\"ts\":{}}}", name(s.name), pid_tid(s.track), us(phase == 'b' ? s.begin : s.end()));
+      begin_event({&phase, 1});
+      json_.member("id", fmt::format("slice{}", index));
+      category_of(s);
+      member("name", name(s.name));
+      member(place(s.track));
+      member("ts", us(phase == 'b' ? s.begin : s.end()));
+      json_.end_object();
     }
   }
 
   void arrow(char phase, std::string_view category, const std::string& id, TrackId track, Ns at) {
-    next_event();
-    add("{{\"ph\":\"{0}\",\"id\":{1},{2},\"ts\":{3},\"cat\":\"{4}\",\"name\":\"{4}\"{5}}}", phase, id, pid_tid(track),
-        us(at), category, phase == 'f' ? ",\"bp\":\"e\"" : "");
+    begin_event({&phase, 1});
+    member("id", id);
+    member(place(track));
+    member("ts", us(at));
+    json_.member("cat", category);
+    json_.member("name", category);
+    if (phase == 'f') json_.member("bp", "e");
+    json_.end_object();
   }
 
   void flow(const Flow& flow, std::size_t index) {
@@ -249,21 +284,28 @@ class Writer {
 
   void instant(const Instant& instant) {
     if (rank_of(instant.track) != rank_) return;
-    next_event();
-    add("{{\"ph\":\"i\",\"s\":\"t\",\"name\":{},{},\"ts\":{}}}", name(instant.name), pid_tid(instant.track),
-        us(instant.at));
+    begin_event("i");
+    json_.member("s", "t");
+    member("name", name(instant.name));
+    member(place(instant.track));
+    member("ts", us(instant.at));
+    json_.end_object();
   }
 
   void counter(const CounterSeries& series) {
     const Process& process = trace_.processes[series.process];
     if (process.rank != rank_) return;
-    const std::string where =
-        series.track != kNone ? pid_tid(series.track) : fmt::format("\"pid\":{},\"tid\":0", pid(process));
+    const Place where = series.track != kNone ? place(series.track) : Place{pid(process), "0"};
     for (const CounterSample& sample : series.samples) {
       if (!std::isfinite(sample.value)) continue;
-      next_event();
-      add("{{\"ph\":\"C\",\"name\":{},{},\"ts\":{},\"args\":{{\"value\":{}}}}}", name(series.name), where,
-          us(sample.at), sample.value);
+      begin_event("C");
+      member("name", name(series.name));
+      member(where);
+      member("ts", us(sample.at));
+      json_.begin_object("args");
+      json_.member("value", sample.value);
+      json_.end_object();
+      json_.end_object();
       if (!flush_when_full()) return;
     }
   }
@@ -273,13 +315,13 @@ class Writer {
   const ByteSink& sink_;
   bool absolute_ = false;
   Ns shift_ = 0;
-  bool first_event_ = true;
   bool host_written_ = false;
   Status status_;
   std::string text_;
+  JsonWriter json_;
   std::vector<std::string> names_;       // by StringId, quoted, made when first needed
   std::vector<std::string> categories_;  // quoted
-  std::vector<std::string> pid_tid_;     // by TrackId
+  std::vector<Place> places_;            // by TrackId
   std::vector<bool> launches_;           // by SliceIndex
 };
 
