@@ -75,7 +75,7 @@ std::optional<Refusal> why_not_comparable(const Cycles& base, const Cycles& cand
                                name_of(base.method), base.anchor, name_of(candidate.method), candidate.anchor),
                    "Name what begins a cycle of both runs with --anchor"};
   // The text of a sequence describes it and is no name.
-  if (base.method != CycleMethod::launch_sequence && without_digits(base.anchor) != without_digits(candidate.anchor))
+  if (!is_sequence(base.method) && without_digits(base.anchor) != without_digits(candidate.anchor))
     return Refusal{fmt::format("a cycle of the baseline begins at '{}', one of the candidate at '{}'", base.anchor,
                                candidate.anchor),
                    "Name what begins a cycle of both runs with --anchor"};

@@ -7,8 +7,9 @@
 #include <map>
 #include <tuple>
 
+#include "core/intervals.h"
 #include "cycles/draft.h"
-#include "cycles/windows.h"
+#include "stats/quantile.h"
 
 namespace culprit::cycles {
 
@@ -26,8 +27,8 @@ Ns last_end(const Lane& lane) {
     periods.push_back(lane.cuts[i + 1].begin - lane.cuts[i].begin);
     tails.push_back(lane.cuts[i + 1].begin - lane.cuts[i].end);
   }
-  const Ns period = middle_of(periods);
-  if (last.end > last.begin && middle_of(tails) * 20 < period) return last.end;
+  const Ns period = stats::median_of_times(periods);
+  if (last.end > last.begin && stats::median_of_times(tails) < period / 20) return last.end;
   return std::max(last.end, last.begin + period);
 }
 
@@ -207,17 +208,17 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
 }
 
 void measure_windows(const Trace& trace, DeviceRows& rows, Draft& draft) {
-  std::map<std::pair<std::uint16_t, std::int32_t>, std::vector<Span>> busy;
+  std::map<std::pair<std::uint16_t, std::int32_t>, std::vector<Interval>> busy;
   for (const auto& [key, windows] : rows.windows) busy[{draft.lanes[key.first].lane->rank, key.second}];
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
     const Slice& s = trace.slices[trace.gpu[g].slice];
     if (const auto at = busy.find({s.rank, trace.gpu[g].device}); at != busy.end())
-      at->second.emplace_back(s.begin, s.end());
+      at->second.push_back({s.begin, s.end()});
   }
-  for (auto& [key, spans] : busy) merge_spans(spans);
+  for (auto& [key, spans] : busy) unite(spans);
   for (auto& [key, windows] : rows.windows) {
     const DraftLane& lane = draft.lanes[key.first];
-    const std::vector<Span>& spans = busy[{lane.lane->rank, key.second}];
+    const std::vector<Interval>& spans = busy[{lane.lane->rank, key.second}];
     std::size_t from = 0;
     for (std::uint32_t i = 0; i < lane.size(); ++i) {
       model::DeviceWindow& window = windows[i];

@@ -36,8 +36,9 @@ struct Cutting {
   double phase_confidence = 0;
   std::string reason;
   std::vector<std::string> notes;
-  std::vector<Lane> lanes;   ///< by (rank, process)
-  bool device_time = false;  ///< cuts are begins of GPU operations: there is no host side
+  std::vector<Lane> lanes;        ///< by (rank, process)
+  bool device_time = false;       ///< cuts are begins of GPU operations: there is no host side
+  std::size_t updates_every = 0;  ///< cycles, when the weights are not updated in each: gradients are accumulated
 
   /// Most cycles in one lane.
   [[nodiscard]] std::size_t most() const {
@@ -47,22 +48,29 @@ struct Cutting {
   }
 };
 
-/// Begins of the host calls that launched GPU work, ascending, by row of Trace::ranks. Empty ranks have none.
-std::vector<std::vector<Ns>> launch_times(const Trace& trace);
+/// Begins of what the host does for the workload, ascending, by row of Trace::ranks: of the calls that launched GPU
+/// work, or of the outermost operators where there is no GPU work. Empty ranks have none.
+struct HostWork {
+  std::vector<std::vector<Ns>> begins;
+  bool operators = false;
+  [[nodiscard]] std::uint64_t all() const;
+};
+HostWork host_work(const Trace& trace, const SliceOrder& order);
 
 /// Method 1: the family of markers that delimits steps; with `anchor` the slices of that name whatever they are.
-std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order,
-                                     const std::vector<std::vector<Ns>>& launches);
+std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order, const HostWork& work);
 /// Slices called `anchor`, or, where no two are, those whose names are the same but for their numbers; 'N' or '#' in
 /// `anchor` may stand for a number, as in what reports show. nullopt when it names nothing.
 std::optional<Cutting> cut_by_name(const Trace& trace, const SliceOrder& order, const std::string& anchor);
 
-/// Method 2: the outermost repeated function of the thread that launches most.
-std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& order,
-                                       const std::vector<std::vector<Ns>>& launches);
+/// Method 2: the outermost repeated function of the thread that does most of the work.
+std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& order, const HostWork& work);
 
-/// Method 3: the repeating sequence of GPU operations.
-std::optional<Cutting> cut_by_sequence(const Trace& trace);
+/// Method 3: the repeating sequence of GPU operations, or of operators of the host where there is no GPU work.
+std::optional<Cutting> cut_by_sequence(const Trace& trace, const SliceOrder& order);
+
+/// Says in the notes where the rest of the work is when the ranges of the anchor hold less than most of it.
+void note_work_outside(const HostWork& work, Cutting& cutting);
 
 /// Looks for numbered parts of a model (`blocks.7`, `DecoderLayer_7`) on the threads of the anchors. When every cycle
 /// is one of them, `cutting` is a list of parts: its confidence drops below one half and the reason says why; where the

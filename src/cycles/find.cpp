@@ -7,84 +7,107 @@
 #include <set>
 
 #include "cycles/assemble.h"
+#include "cycles/confidence.h"
 #include "cycles/cutting.h"
+#include "cycles/operations.h"
 
 namespace culprit::cycles {
 
 namespace {
 
-constexpr double kTrusted = 0.8;  // a marker that needs no second opinion; a sequence that overrules a function
-
-constexpr double kUnconfirmed = 0.45;  // at most, without a second opinion
-
 bool same_count(std::size_t a, std::size_t b) {
   const std::size_t most = std::max(a, b);
-  return most - std::min(a, b) <= std::max<std::size_t>(1, most / 20);
+  return most - std::min(a, b) <=
+         std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(most) * confidence::kSameCount));
 }
 
-/// `host` (weak markers or functions) and the launch sequence look at the same run independently: agreement makes both
-/// likelier, and a confident sequence shows when a name is that of a part of a step.
-Cutting reconcile(Cutting host, std::optional<Cutting> sequence) {
+/// How many times `few` goes into `many`; 0 when it leaves more of a rest than cut-off steps explain.
+std::size_t times_in(std::size_t many, std::size_t few) {
+  if (few == 0) return 0;
+  const std::size_t times = (many + few / 2) / few;
+  return times > 0 && many <= times * (few + 1) && many + times > times * few ? times : 0;
+}
+
+void lower(Cutting& cutting) {
+  cutting.period_confidence = std::min(cutting.period_confidence, confidence::kUnconfirmed);
+  cutting.phase_confidence = std::min(cutting.phase_confidence, confidence::kUnconfirmed);
+}
+
+/// `host` (weak markers or functions) and the sequence of operations look at the same run independently: agreement
+/// makes both likelier, and a confident sequence shows when a name is that of a part of a step. `what` is what the
+/// sequence is made of.
+Cutting reconcile(Cutting host, std::optional<Cutting> sequence, std::string_view what) {
   if (!sequence) {
-    host.notes.emplace_back("the sequence of GPU operations does not confirm the period");
-    host.period_confidence = std::min(host.period_confidence, kUnconfirmed);
-    host.phase_confidence = std::min(host.phase_confidence, kUnconfirmed);
+    host.notes.push_back(fmt::format("no repeating sequence of {} confirms the period", what));
+    lower(host);
     return host;
   }
+  host.updates_every = std::max(host.updates_every, sequence->updates_every);
   if (same_count(host.most(), sequence->most())) {
-    if (sequence->period_confidence >= kTrusted) {
-      host.period_confidence = std::max(host.period_confidence, 0.95);
-      host.phase_confidence = std::max(host.phase_confidence, 0.8);
+    if (sequence->period_confidence >= confidence::kTrusted) {
+      host.period_confidence = std::max(host.period_confidence, confidence::kConfirmed);
+      host.phase_confidence = std::max(host.phase_confidence, confidence::kConfirmedPhase);
     } else {
-      // Both may have found the layers of a model.
-      host.period_confidence = std::min(host.period_confidence, kUnconfirmed);
-      host.phase_confidence = std::min(host.phase_confidence, kUnconfirmed);
+      lower(host);  // both may have found the layers of a model
     }
-    host.reason += "; the sequence of GPU operations repeats as often";
+    host.reason += fmt::format("; the sequence of {} repeats as often", what);
     return host;
   }
-  if (sequence->period_confidence >= kTrusted) {
-    sequence->notes.push_back(
-        fmt::format("\"{}\" occurs {} times and was not taken: the GPU operations repeat {} times", host.anchor,
-                    host.most(), sequence->most()));
+  if (sequence->period_confidence >= confidence::kTrusted) {
+    sequence->notes.push_back(fmt::format("\"{}\" occurs {} times and was not taken: the {} repeat {} times",
+                                          host.anchor, host.most(), what, sequence->most()));
     return std::move(*sequence);
   }
-  host.period_confidence = std::min(host.period_confidence, kUnconfirmed);
+  host.period_confidence = std::min(host.period_confidence, confidence::kUnconfirmed);
   host.notes.push_back(
-      fmt::format("the sequence of GPU operations repeats {} times instead of {}", sequence->most(), host.most()));
+      fmt::format("the sequence of {} repeats {} times instead of {}", what, sequence->most(), host.most()));
   return host;
 }
 
 std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const FindOptions& options) {
-  const std::vector<std::vector<Ns>> launches = launch_times(trace);
+  const HostWork work = host_work(trace, order);
+  const std::string_view what = work.operators ? "operators" : "GPU operations";
   std::optional<Cutting> marker;
-  if (!options.ignore_markers) marker = cut_by_marker(trace, order, launches);
-  const bool inside = marker && marker->phase_confidence < kUnconfirmed;
-  if (marker && marker->period_confidence >= kTrusted && !inside) return marker;
+  if (!options.ignore_markers) marker = cut_by_marker(trace, order, work);
+  if (marker) note_work_outside(work, *marker);
+  const bool inside = marker && marker->phase_confidence < confidence::kUnconfirmed;
+  if (marker && marker->period_confidence >= confidence::kTrusted && !inside) return marker;
   std::optional<Cutting> function;
-  if (!options.ignore_host_functions) function = cut_by_function(trace, order, launches);
-  std::optional<Cutting> sequence = cut_by_sequence(trace);
-  if (inside && sequence && sequence->period_confidence >= 0.5 && same_count(marker->most(), sequence->most())) {
-    // A marker that stands inside the step (the optimizer's) confirms how often, not where.
-    sequence->period_confidence = std::max(sequence->period_confidence, 0.95);
-    sequence->reason += fmt::format("; \"{}\" occurs as often", marker->anchor);
-    marker.reset();
+  if (!options.ignore_host_functions) function = cut_by_function(trace, order, work);
+  if (function) note_work_outside(work, *function);
+  std::optional<Cutting> sequence = cut_by_sequence(trace, order);
+  // A marker that stands inside the step (the optimizer's) confirms how often, not where; one that comes seldomer tells
+  // of accumulated gradients.
+  if (inside && sequence) {
+    if (sequence->period_confidence >= confidence::kWorthConfirming && same_count(marker->most(), sequence->most())) {
+      sequence->period_confidence = std::max(sequence->period_confidence, confidence::kConfirmed);
+      sequence->reason += fmt::format("; \"{}\" occurs as often", marker->anchor);
+      marker.reset();
+    } else if (const std::size_t every = times_in(sequence->most(), marker->most());
+               every >= 2 && sequence->period_confidence >= confidence::kTrusted) {
+      sequence->updates_every = every;
+      marker.reset();
+    }
   }
   if (!marker && sequence && !function) return sequence;
   if (marker && (!function || marker->period_confidence >= function->period_confidence))
-    return reconcile(std::move(*marker), std::move(sequence));
-  if (function) return reconcile(std::move(*function), std::move(sequence));
+    return reconcile(std::move(*marker), std::move(sequence), what);
+  if (function) return reconcile(std::move(*function), std::move(sequence), what);
   return sequence;
 }
 
 Found nothing(const Trace& trace) {
   Found found;
   found.cycle_of_slice.assign(trace.slices.size(), kNone);
-  found.cycles.reason = fmt::format(
-      "nothing repeats at least three times: no markers of steps, no repeated function that launches the work, no "
-      "repeated "
-      "sequence among {} GPU operations",
-      trace.gpu.size());
+  found.cycles.reason =
+      has_gpu_work(trace)
+          ? fmt::format(
+                "nothing repeats at least three times: no markers of steps, no repeated function that launches "
+                "the work, no repeated sequence among {} GPU operations",
+                trace.gpu.size())
+          : std::string(
+                "nothing repeats at least three times: no markers of steps, no repeated function that holds the "
+                "work, no repeated sequence of operators, and no GPU work");
   return found;
 }
 
@@ -144,9 +167,15 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     if (!cutting)
       return usage_error(fmt::format("no slice is called '{}'", options.anchor),
                          "give the name of a marker or function in the trace; without --anchor one is chosen");
+    note_work_outside(host_work(trace, order), *cutting);
     cutting = doubt_parts(trace, order, std::move(*cutting));
   } else {
     cutting = cut(trace, order, options);
+    if (cutting && cutting->updates_every > 1)
+      cutting->notes.push_back(fmt::format(
+          "the optimizer runs in one of {} cycles: gradients are accumulated, and a cycle is one pass forward "
+          "and backward, not one update of the weights",
+          cutting->updates_every));
     if (cutting && !(options.ignore_markers && options.ignore_host_functions))
       cutting = doubt_parts(trace, order, std::move(*cutting));
   }

@@ -1,4 +1,5 @@
-// Cycles from host functions: the outermost repeated function of the thread that launches most.
+// Cycles from host functions: the outermost repeated function of the thread that does most of the work: launches most,
+// or, where there is no GPU work, has most operators.
 //
 // The rules of the reference (a function that is called at the outermost level, more than twice, and takes most of the
 // time) with its defects repaired: one stack per (process, thread); a slice is a child only when it lies inside its
@@ -11,7 +12,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/hash.h"
 #include "core/saturating.h"
+#include "cycles/confidence.h"
 #include "cycles/cutting.h"
 #include "cycles/name_hints.h"
 
@@ -28,15 +31,18 @@ struct Candidate {
   std::uint64_t launches = 0;
 };
 
-/// The thread of each process that launches most (ties: the first).
-std::vector<TrackId> busy_threads(const Trace& trace, SliceClass wanted, const SliceOrder& order) {
+/// The thread of each process that launches most, or has most operators (ties: the first).
+std::vector<TrackId> busy_threads(const Trace& trace, SliceClass wanted, const SliceOrder& order, bool operators) {
   std::vector<std::uint64_t> launches(trace.tracks.size(), 0);
   for (std::size_t g = 0; g < trace.gpu.size(); ++g)
     if (trace.gpu[g].launcher != kNone) ++launches[trace.slices[trace.gpu[g].launcher].track];
   std::vector<std::uint64_t> functions(trace.tracks.size(), 0);
   for (TrackId t = 0; t < trace.tracks.size(); ++t)
-    for (std::uint64_t k = order.track_begin[t]; k < order.track_begin[t + 1]; ++k)
-      functions[t] += trace.slice_class(trace.slices[order.order[k]]) == wanted ? 1U : 0U;
+    for (std::uint64_t k = order.track_begin[t]; k < order.track_begin[t + 1]; ++k) {
+      const SliceClass c = trace.slice_class(trace.slices[order.order[k]]);
+      functions[t] += c == wanted ? 1U : 0U;
+      if (operators && c == SliceClass::cpu_op) ++launches[t];
+    }
   std::map<ProcessId, TrackId> best;
   for (TrackId t = 0; t < trace.tracks.size(); ++t) {
     if (functions[t] < kMinCalls) continue;
@@ -54,7 +60,7 @@ std::vector<TrackId> busy_threads(const Trace& trace, SliceClass wanted, const S
 /// Functions of `track` at the outermost level at which anything repeats.
 std::vector<Candidate> outermost_repeated(const Trace& trace, const SliceOrder& order, TrackId track, SliceClass wanted,
                                           const std::vector<Ns>& launches) {
-  std::unordered_map<StringId, std::uint32_t> calls;
+  std::unordered_map<StringId, std::uint32_t, Hash> calls;
   std::vector<Ns> ends;
   const auto each = [&](auto&& use) {
     ends.clear();
@@ -72,7 +78,7 @@ std::vector<Candidate> outermost_repeated(const Trace& trace, const SliceOrder& 
     if (denied[name] == 2) denied[name] = is_denied_function(trace.strings[name]) ? 1 : 0;
     return denied[name] == 1;
   };
-  std::unordered_map<StringId, std::size_t> ids;
+  std::unordered_map<StringId, std::size_t, Hash> ids;
   std::vector<Candidate> candidates;
   Ns closed_until = std::numeric_limits<Ns>::min();
   each([&](const Slice& s) {
@@ -92,16 +98,17 @@ std::vector<Candidate> outermost_repeated(const Trace& trace, const SliceOrder& 
 
 }  // namespace
 
-std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& order,
-                                       const std::vector<std::vector<Ns>>& launches) {
+std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& order, const HostWork& work) {
+  const std::uint64_t all = work.all();
   for (const SliceClass wanted : {SliceClass::python, SliceClass::cpu_op}) {
-    const std::vector<TrackId> threads = busy_threads(trace, wanted, order);
+    if (wanted == SliceClass::cpu_op && (work.operators || all == 0)) continue;  // every one of them repeats
+    const std::vector<TrackId> threads = busy_threads(trace, wanted, order, work.operators);
     // Names are judged over all processes, so that all of them get the same anchor.
     std::map<StringId, std::tuple<std::uint64_t, Ns, std::size_t>> sums;  // launches, total, most calls in one process
     std::vector<std::vector<Candidate>> of_thread;
     for (const TrackId track : threads) {
       const std::uint16_t rank = trace.processes[trace.tracks[track].process].rank;
-      of_thread.push_back(outermost_repeated(trace, order, track, wanted, launches[rank]));
+      of_thread.push_back(outermost_repeated(trace, order, track, wanted, work.begins[rank]));
       for (const Candidate& c : of_thread.back()) {
         auto& [launched, total, most] = sums[c.name];
         launched += c.launches;
@@ -109,8 +116,6 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
         most = std::max(most, c.cuts.size());
       }
     }
-    std::uint64_t all = 0;
-    for (const auto& rank : launches) all += rank.size();
     StringId best = 0;
     std::tuple<std::uint64_t, Ns> best_key{0, -1};
     for (const auto& [name, sum] : sums) {
@@ -124,8 +129,9 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
     }
     if (std::get<1>(best_key) < 0) continue;
     // Operators repeat everywhere; only one that holds nearly everything can be a step.
-    if (all > 0 && std::get<0>(best_key) * 10 < all * (wanted == SliceClass::python ? 5 : 8)) continue;
-    if (wanted == SliceClass::cpu_op && all == 0) continue;  // operators alone: every one of them repeats
+    const double share = all > 0 ? static_cast<double>(std::get<0>(best_key)) / static_cast<double>(all) : 0;
+    if (all > 0 && share < (wanted == SliceClass::python ? confidence::kFunctionHolds : confidence::kOperatorHolds))
+      continue;
     Cutting cutting;
     cutting.method = model::CycleMethod::host_function;
     cutting.anchor = std::string(trace.strings[best]);
@@ -140,16 +146,18 @@ std::optional<Cutting> cut_by_function(const Trace& trace, const SliceOrder& ord
         cutting.lanes.push_back(std::move(lane));
       }
     std::ranges::sort(cutting.lanes, {}, [](const Lane& lane) { return std::pair(lane.rank, lane.process); });
-    const double share = all > 0 ? static_cast<double>(std::get<0>(best_key)) / static_cast<double>(all) : 0;
     const bool part = is_model_part(cutting.anchor);
-    cutting.period_confidence = part ? 0.2 : all == 0 ? 0.55 : wanted == SliceClass::python ? 0.7 : 0.5;
-    cutting.phase_confidence = part ? 0.2 : 0.6;
+    cutting.period_confidence = part                           ? confidence::kModelPart
+                                : all == 0                     ? confidence::kFunctionWithoutWork
+                                : wanted == SliceClass::python ? confidence::kFunction
+                                                               : confidence::kOperator;
+    cutting.phase_confidence = part ? confidence::kModelPart : confidence::kFunctionPhase;
+    const std::string_view kind = wanted == SliceClass::python ? "Python function" : "operator";
     cutting.reason =
-        all > 0
-            ? fmt::format("the outermost repeated {} of the busy thread: {} calls that launch {:.0f}% of the GPU work",
-                          wanted == SliceClass::python ? "Python function" : "operator", cutting.most(), share * 100)
-            : fmt::format("the outermost repeated {} of the busiest thread: {} calls",
-                          wanted == SliceClass::python ? "Python function" : "operator", cutting.most());
+        all == 0 ? fmt::format("the outermost repeated {} of the busiest thread: {} calls", kind, cutting.most())
+                 : fmt::format("the outermost repeated {} of the busy thread: {} calls that {} {:.0f}% of the {}", kind,
+                               cutting.most(), work.operators ? "hold" : "launch", share * 100,
+                               work.operators ? "operators" : "GPU work");
     if (part) cutting.notes.emplace_back("the name is that of a part of a model: a cycle may be a part of a step");
     return cutting;
   }

@@ -8,9 +8,12 @@
 #include <tuple>
 
 #include "core/saturating.h"
+#include "cycles/confidence.h"
 #include "cycles/cutting.h"
 #include "cycles/name_hints.h"
-#include "cycles/windows.h"
+#include "cycles/operations.h"
+#include "cycles/operators.h"
+#include "stats/quantile.h"
 
 namespace culprit::cycles {
 
@@ -74,13 +77,11 @@ std::vector<Lane> lanes_of(const Trace& trace, const Family& family) {
   return lanes;
 }
 
-Judged judge(const Trace& trace, const Family& family, const std::vector<std::vector<Ns>>& launches) {
+Judged judge(const Trace& trace, const Family& family, const HostWork& work) {
   Judged j;
   j.family = &family;
   j.lanes = lanes_of(trace, family);
   std::uint64_t inside = 0;
-  std::uint64_t all = 0;
-  for (const auto& rank : launches) all += rank.size();
   for (const Lane& lane : j.lanes) {
     j.most = std::max(j.most, lane.cuts.size());
     Ns end = std::numeric_limits<Ns>::min();
@@ -93,10 +94,11 @@ Judged judge(const Trace& trace, const Family& family, const std::vector<std::ve
       if (i > 0 && cut.number != lane.cuts[i - 1].number + 1) j.numbers_rise = false;
       if (i > 0 && cut.number <= lane.cuts[i - 1].number) j.numbers_repeat = true;
     }
-    const auto& times = launches[lane.rank];
+    const auto& times = work.begins[lane.rank];
     inside += static_cast<std::uint64_t>(std::ranges::lower_bound(times, end) -
                                          std::ranges::lower_bound(times, lane.cuts.front().begin));
   }
+  const std::uint64_t all = work.all();
   j.coverage = all == 0 ? 1 : std::min(1.0, static_cast<double>(inside) / static_cast<double>(all));
   return j;
 }
@@ -106,29 +108,58 @@ Judged judge(const Trace& trace, const Family& family, const std::vector<std::ve
 bool better(const Judged& a, const Judged& b) {
   const auto key = [](const Judged& j) {
     return std::tuple(j.numbers_repeat ? 0 : static_cast<int>(j.family->rank), j.most >= 2 ? 1 : 0,
-                      j.coverage >= 0.8 ? 1 : 0, j.total);
+                      j.coverage >= confidence::kCoversWork ? 1 : 0, j.total);
   };
   if (key(a) != key(b)) return key(a) > key(b);
   if (a.most != b.most) return a.most < b.most;
   return a.family->key < b.family->key;
 }
 
-std::vector<Family> families_of(const Trace& trace, const SliceOrder& order, SliceClass wanted) {
+/// What may be a marker of steps although its category is not that of annotations: old Kineto calls its own markers and
+/// those of users operators, other programs use categories of their own. In stacks only the profiler's name is no
+/// function's.
+bool may_mark(SliceClass c, MarkerRank rank) {
+  switch (c) {
+    case SliceClass::annotation:
+      return true;
+    case SliceClass::cpu_op:
+    case SliceClass::other:
+      return rank >= MarkerRank::step_word || rank == MarkerRank::once_per_step;
+    case SliceClass::kernel:
+    case SliceClass::memcpy:
+    case SliceClass::memset:
+    case SliceClass::gpu_annotation:
+    case SliceClass::gpu_sync:
+    case SliceClass::counter_range:
+      return false;
+    default:
+      return rank == MarkerRank::profiler_step;
+  }
+}
+
+/// The families of annotations on the host, or of their shadows on the GPU.
+std::vector<Family> families_of(const Trace& trace, const SliceOrder& order, bool on_gpu) {
   std::vector<std::uint32_t> family_of(trace.strings.size(), kNone);
+  std::vector<std::int8_t> rank_of(trace.strings.size(), -1);
   std::map<std::string, std::uint32_t> ids;
   std::vector<Family> families;
   for (TrackId t = 0; t < trace.tracks.size(); ++t)
     for (std::uint64_t k = order.track_begin[t]; k < order.track_begin[t + 1]; ++k) {
       const Slice& s = trace.slices[order.order[k]];
-      if (trace.slice_class(s) != wanted) continue;
+      const SliceClass c = trace.slice_class(s);
+      if (on_gpu != (c == SliceClass::gpu_annotation)) continue;
+      std::int8_t& rank = rank_of[s.name];
+      if (rank < 0) rank = static_cast<std::int8_t>(marker_rank(trace.name(s)));
+      const auto mine = static_cast<MarkerRank>(rank);
+      if (mine == MarkerRank::denied || (!on_gpu && !may_mark(c, mine))) continue;
       std::uint32_t& id = family_of[s.name];
       if (id == kNone) {
         const std::string key = marker_family(trace.name(s));
         const auto [at, added] = ids.emplace(key, static_cast<std::uint32_t>(families.size()));
         id = at->second;
-        if (added) families.push_back({key, s.name, marker_rank(trace.name(s)), {}});
+        if (added) families.push_back({key, s.name, mine, {}});
       }
-      if (families[id].rank != MarkerRank::denied) take(families[id], trace, order.order[k], t);
+      take(families[id], trace, order.order[k], t);
     }
   return families;
 }
@@ -141,30 +172,59 @@ std::string shown(const Judged& j, const Trace& trace) {
 
 }  // namespace
 
-std::vector<std::vector<Ns>> launch_times(const Trace& trace) {
-  std::vector<std::vector<Ns>> times(trace.ranks.size());
+std::uint64_t HostWork::all() const {
+  std::uint64_t sum = 0;
+  for (const auto& rank : begins) sum += rank.size();
+  return sum;
+}
+
+HostWork host_work(const Trace& trace, const SliceOrder& order) {
+  if (!has_gpu_work(trace)) return {operator_times(trace, order), true};
+  HostWork work{std::vector<std::vector<Ns>>(trace.ranks.size()), false};
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
     if (trace.gpu[g].launcher == kNone) continue;
     const Slice& launcher = trace.slices[trace.gpu[g].launcher];
-    times[launcher.rank].push_back(launcher.begin);
+    work.begins[launcher.rank].push_back(launcher.begin);
   }
-  for (auto& rank : times)
+  for (auto& rank : work.begins)
     if (!std::is_sorted(rank.begin(), rank.end())) std::ranges::sort(rank);
-  return times;
+  return work;
 }
 
-std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order,
-                                     const std::vector<std::vector<Ns>>& launches) {
-  for (const SliceClass wanted : {SliceClass::annotation, SliceClass::gpu_annotation}) {
-    const bool on_gpu = wanted == SliceClass::gpu_annotation;
-    const std::vector<Family> families = families_of(trace, order, wanted);
+void note_work_outside(const HostWork& work, Cutting& cutting) {
+  std::uint64_t between = 0;
+  std::uint64_t inside = 0;
+  for (const Lane& lane : cutting.lanes) {
+    if (lane.cuts.size() < 2) continue;
+    const auto& times = work.begins[lane.rank];
+    const auto until = [&](Ns at) {
+      return static_cast<std::uint64_t>(std::ranges::lower_bound(times, at) - times.begin());
+    };
+    // The last one has no end that another begin could tell.
+    for (std::size_t i = 0; i + 1 < lane.cuts.size(); ++i) {
+      const Ns next = lane.cuts[i + 1].begin;
+      between += until(next) - until(lane.cuts[i].begin);
+      inside += until(std::clamp(lane.cuts[i].end, lane.cuts[i].begin, next)) - until(lane.cuts[i].begin);
+    }
+  }
+  if (between == 0) return;
+  const double share = static_cast<double>(inside) / static_cast<double>(between);
+  if (share >= confidence::kHoldsWork) return;
+  cutting.notes.push_back(fmt::format(
+      "\"{}\" holds {:.0f}% of the {} from one to the next; the other {:.0f}%, between its end and the next one, "
+      "belong to the cycle before",
+      cutting.anchor, share * 100, work.operators ? "operators" : "GPU launches", 100 - share * 100));
+}
+
+std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order, const HostWork& work) {
+  for (const bool on_gpu : {false, true}) {
+    const std::vector<Family> families = families_of(trace, order, on_gpu);
     std::optional<Judged> best;
     for (const Family& family : families) {
-      if (family.rank == MarkerRank::denied || family.tracks.empty()) continue;
-      Judged j = judge(trace, family, launches);
+      Judged j = judge(trace, family, work);
       const bool known = family.rank >= MarkerRank::step_word;
       if (!known && (j.most < 3 || j.numbers_repeat)) continue;
-      if (!on_gpu && j.coverage < (known ? 0.3 : 0.5)) continue;
+      if (!on_gpu && j.coverage < (known ? confidence::kCoversSome : confidence::kCoversHalf)) continue;
       if (!best || better(j, *best)) best = std::move(j);
     }
     if (!best) continue;
@@ -175,19 +235,23 @@ std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order
     const bool profiler_step = best->family->rank == MarkerRank::profiler_step;
     const bool step_word = best->family->rank == MarkerRank::step_word;
     const bool at_end = best->family->rank == MarkerRank::once_per_step;
-    double period = profiler_step ? 0.99 : step_word ? 0.95 : at_end ? 0.85 : 0.6;
-    if (best->numbers_repeat) period = std::min(period, 0.4);
-    if (best->numbered && !best->numbers_rise && !best->numbers_repeat) period -= 0.05;
-    if (best->most == 1) period -= 0.05;
+    double period = profiler_step ? confidence::kProfilerStep
+                    : step_word   ? confidence::kStepWord
+                    : at_end      ? confidence::kOncePerStep
+                                  : confidence::kOtherMarker;
+    if (best->numbers_repeat) period = std::min(period, confidence::kNumbersStartAgain);
+    if (best->numbered && !best->numbers_rise && !best->numbers_repeat) period -= confidence::kNumbersSkipped;
+    if (best->most == 1) period -= confidence::kAlone;
     cutting.period_confidence = period;
-    cutting.phase_confidence = at_end ? 0.3 : std::min(on_gpu ? 0.8 : 0.99, period);
-    if (launches.empty() || std::ranges::all_of(launches, [](const auto& r) { return r.empty(); }))
+    cutting.phase_confidence = at_end ? confidence::kOncePerStepPhase
+                                      : std::min(on_gpu ? confidence::kShadowPhase : confidence::kMarkerPhase, period);
+    if (work.all() == 0)
       cutting.reason = fmt::format("{} marker{} of this kind", best->most, best->most == 1 ? "" : "s");
     else
       cutting.reason = fmt::format(
-          "{} marker{} of this kind{}; {:.0f}% of the recorded GPU launches lie {}", best->most,
-          best->most == 1 ? "" : "s",
+          "{} marker{} of this kind{}; {:.0f}% of the recorded {} lie {}", best->most, best->most == 1 ? "" : "s",
           best->numbered && best->numbers_rise && best->most > 1 ? ", numbered one by one" : "", best->coverage * 100,
+          work.operators ? "operators" : "GPU launches",
           best->most == 1 ? "in it" : "between begin of the first and end of the last");
     if (at_end) cutting.notes.emplace_back("the marker stands inside a step, not at its begin");
     if (best->numbers_repeat)
@@ -224,14 +288,13 @@ double confidence_by_regularity(const std::vector<Lane>& lanes, std::string_view
     for (std::size_t i = 0; i + 1 < lane.cuts.size(); ++i)
       periods.push_back(lane.cuts[i + 1].begin - lane.cuts[i].begin);
     if (periods.size() < 2) continue;
-    const auto usual = static_cast<double>(std::max<Ns>(1, middle_of(periods)));
+    const double usual = std::max(1.0, stats::median(periods));
     for (const Ns p : periods) away.push_back(std::abs(static_cast<double>(p) - usual) / usual);
   }
-  constexpr double kMost = 0.95;
-  constexpr double kFew = 0.5;   // two at most say nothing
-  constexpr double kPart = 0.3;  // layers are as regular as steps
-  const double confidence = away.empty() ? kFew : std::clamp(kMost - middle_of(std::move(away)), kPart, kMost);
-  return is_model_part(anchor) || numbered_part(anchor) ? std::min(confidence, kPart) : confidence;
+  const double sure = away.empty() ? confidence::kGivenFew
+                                   : std::clamp(confidence::kGiven - stats::median(std::move(away)),
+                                                confidence::kGivenPart, confidence::kGiven);
+  return is_model_part(anchor) || numbered_part(anchor) ? std::min(sure, confidence::kGivenPart) : sure;
 }
 
 }  // namespace

@@ -243,6 +243,21 @@ Role role_of_copy(std::string_view name) {
   return Role::none;
 }
 
+Role role_of_operator(std::string_view name) {
+  const std::string text = folded(name);
+  if (has_any(text, {"optimizer.step", "aten::_fused_adam", "aten::_fused_sgd", "aten::_fused_adagrad",
+                     "aten::_foreach_addcdiv_", "aten::_foreach_addcmul_", "aten::_foreach_lerp_"}))
+    return Role::optimizer;
+  if (has_any(text, {"backward", "autograd::"})) return Role::none;
+  if (has_any(text, {"aten::multinomial", "argmax", "aten::exponential_", "top_k_top_p_sampling", "sampling_from"}))
+    return Role::sampling;
+  if (has_any(text, {"_loss", "aten::cross_entropy", "aten::log_softmax", "aten::_log_softmax"})) return Role::loss;
+  if (has_any(text, {"aten::embedding", "vocab_parallel_embedding"})) return Role::embedding;
+  if (has_any(text, {"enumerate(dataloader)", "dataloaderiter.__next__"})) return Role::copy_in;
+  if (has_any(text, {"aten::item", "aten::_local_scalar_dense", "aten::tolist"})) return Role::copy_out;
+  return Role::none;
+}
+
 bool is_synchronisation(std::string_view host_call) {
   return host_call.size() < 64 &&
          has_any(host_call, {"DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "CtxSynchronize"});
@@ -267,6 +282,7 @@ std::uint8_t phase_hint_of_kernel(std::string_view name) {
 std::uint8_t phase_hint_of_host(std::string_view name) {
   const std::string text = folded(name);
   if (has_any(text, {"autograd::engine", "optimizer.step"})) return kHintTrain;
+  if (has_any(text, {"aten::addcdiv_"})) return kHintUpdate;
   if (has_any_word(text, {"forward_extend", "run_prefill", "prefill_forward", "forward_prefill"}) ||
       has_any(text, {"): forward_extend", "): prefill"}))
     return kHintPrefill;
@@ -301,7 +317,8 @@ bool is_denied_function(std::string_view name) {
                                         "Scheduler.recv_requests", "recv_requests", "decorate_context", "wrapper",
                                         "_fn", "inner", "__call__", "__next__", "__exit__", "__enter__", "run_forever"})
     if (last == denied) return true;
-  return name.starts_with("<built-in") || name.starts_with("ProfilerStep");
+  return name.starts_with("<built-in") || name.starts_with("ProfilerStep") ||
+         name.find("_contextlib.py(") != std::string_view::npos;
 }
 
 bool is_model_part(std::string_view name) {

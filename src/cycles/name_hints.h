@@ -41,6 +41,8 @@ MarkerText read_marker(std::string_view name);
 enum class Role : std::uint8_t { none, copy_in, embedding, loss, sampling, optimizer, copy_out, sync, count_ };
 Role role_of_kernel(std::string_view name);
 Role role_of_copy(std::string_view name);
+/// Of an operator of a framework ("aten::multinomial"), where there is no GPU work to look at.
+Role role_of_operator(std::string_view name);
 bool is_synchronisation(std::string_view host_call);
 bool is_graph_launch(std::string_view host_call);
 inline bool begins_step(Role r) { return r == Role::copy_in || r == Role::embedding; }
@@ -51,7 +53,8 @@ inline bool ends_step(Role r) {
 /// Bits: what the presence of a name in a cycle says about its phase.
 /// `kHintQueries`: attention of many queries at once. Prefill in a server of a language model; every forward pass of
 /// other models (diffusion, vision) has it, too.
-enum PhaseHint : std::uint8_t { kHintPrefill = 1, kHintDecode = 2, kHintTrain = 4, kHintQueries = 8 };
+/// `kHintUpdate`: a part of an optimizer that runs once per parameter.
+enum PhaseHint : std::uint8_t { kHintPrefill = 1, kHintDecode = 2, kHintTrain = 4, kHintQueries = 8, kHintUpdate = 16 };
 std::uint8_t phase_hint_of_kernel(std::string_view name);
 std::uint8_t phase_hint_of_host(std::string_view name);
 

@@ -7,7 +7,7 @@
 
 #include "cycles/draft.h"
 #include "cycles/name_hints.h"
-#include "cycles/windows.h"
+#include "stats/quantile.h"
 
 namespace culprit::cycles {
 
@@ -59,9 +59,9 @@ std::optional<Fit> fit_of(const Collectives& first, const Collectives& other, st
         differences.push_back(end - at->second);
   }
   if (differences.empty()) return std::nullopt;
-  Fit fit{shift, middle_of(differences), 0, differences.size()};
+  Fit fit{shift, stats::median_of_times(differences), 0, differences.size()};
   for (Ns& d : differences) d = std::abs(d - fit.offset);
-  fit.spread = middle_of(std::move(differences));
+  fit.spread = stats::median_of_times(differences);
   return fit;
 }
 
@@ -121,7 +121,7 @@ constexpr Ns kWorthSaying = 1'000'000;
 Ns usual_period(const Draft& draft) {
   std::vector<Ns> periods;
   for (const model::Cycle& c : draft.cycles) periods.push_back(c.period);
-  return periods.empty() ? 0 : middle_of(std::move(periods));
+  return periods.empty() ? 0 : stats::median_of_times(periods);
 }
 
 }  // namespace

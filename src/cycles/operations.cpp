@@ -3,28 +3,27 @@
 #include <algorithm>
 #include <map>
 
+#include "core/hash.h"
 #include "core/saturating.h"
+#include "cycles/operators.h"
+#include "cycles/tokens.h"
 
 namespace culprit::cycles {
 
 namespace {
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = a * 0x9e3779b97f4a7c15ULL ^ (b + 0x7f4a7c15ULL);
-  x ^= x >> 32;
-  x *= 0xd6e8feb86659fd93ULL;
-  return x ^ x >> 32;
-}
+/// What an operation runs, apart from names of kernels.
+enum class Sort : std::uint8_t { kernel, synchronisation, graph };
 
 struct Names {
-  std::vector<std::int8_t> role;  // -1: not looked at
-  std::vector<std::int8_t> host;  // -1: not looked at, 1: graph launch, 2: synchronisation, 0: other
-  std::vector<std::int8_t> backward;
+  std::vector<std::int8_t> role;   // -1: not looked at
+  std::vector<std::int8_t> host;   // -1: not looked at, 1: graph launch, 2: synchronisation, 0: other
+  std::vector<std::int16_t> hint;  // -1: not looked at
 
-  bool is_backward(const Trace& trace, const Slice& s) {
-    std::int8_t& known = backward[s.name];
-    if (known < 0) known = (phase_hint_of_kernel(trace.name(s)) & kHintTrain) != 0 ? 1 : 0;
-    return known == 1;
+  std::uint8_t hint_of(const Trace& trace, const Slice& s) {
+    std::int16_t& known = hint[s.name];
+    if (known < 0) known = phase_hint_of_kernel(trace.name(s));
+    return static_cast<std::uint8_t>(known);
   }
 
   Role role_of(const Trace& trace, const Slice& s) {
@@ -55,13 +54,18 @@ void join_graphs(std::vector<Operation>& list) {
     }
     std::vector<std::uint64_t> names;
     Operation joined = list[i];
+    joined.work = 0;
     const Ns at = joined.at;
-    for (; i < list.size() && list[i].graph && list[i].at == at; ++i) names.push_back(list[i].name);
+    for (; i < list.size() && list[i].graph && list[i].at == at; ++i) {
+      names.push_back(list[i].name);
+      joined.work = add_saturating(joined.work, list[i].work);
+      joined.hint |= list[i].hint;
+      joined.computes = joined.computes || list[i].computes;
+    }
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
-    joined.shape = 1;
-    for (const std::uint64_t name : names) joined.shape = mix(joined.shape, name);
-    joined.name = mix(0x67726170, 1);
+    joined.shape = hash_of(names);
+    joined.name = hash_parts(0, Sort::graph);
     joined.role = Role::none;
     list[out++] = joined;
   }
@@ -70,7 +74,10 @@ void join_graphs(std::vector<Operation>& list) {
 
 }  // namespace
 
-std::vector<Operations> list_operations(const Trace& trace) {
+bool has_gpu_work(const Trace& trace) { return trace.gpu.size() >= kMinRepetitions; }
+
+std::vector<Operations> list_operations(const Trace& trace, const SliceOrder& order) {
+  if (!has_gpu_work(trace)) return list_operators(trace, order);
   std::vector<Operations> ranks(trace.ranks.size());
   std::map<std::pair<std::uint16_t, std::int32_t>, Ns> busy;
   std::vector<std::uint64_t> linked(trace.ranks.size(), 0);
@@ -93,14 +100,14 @@ std::vector<Operations> list_operations(const Trace& trace) {
     linked[rank] += trace.gpu[g].launcher != kNone ? 1U : 0U;
   }
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    ranks[r].device_time = linked[r] * 2 < count[r];
-    ranks[r].list.reserve(ranks[r].device_time ? count[r] : linked[r]);
+    if (linked[r] * 2 < count[r]) ranks[r].source = OperationSource::device;
+    ranks[r].list.reserve(ranks[r].source == OperationSource::device ? count[r] : linked[r]);
   }
 
   Names names;
   names.role.assign(trace.strings.size(), -1);
   names.host.assign(trace.strings.size(), -1);
-  names.backward.assign(trace.strings.size(), -1);
+  names.hint.assign(trace.strings.size(), -1);
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
     const GpuSlice& gpu = trace.gpu[g];
     const Slice& s = trace.slices[gpu.slice];
@@ -110,7 +117,8 @@ std::vector<Operations> list_operations(const Trace& trace) {
     op.slice = gpu.slice;
     op.at = s.begin;
     op.host_end = s.begin;
-    if (!mine.device_time) {
+    op.work = s.duration;
+    if (mine.source == OperationSource::launches) {
       if (gpu.launcher == kNone) {
         ++mine.unlinked;
         continue;
@@ -120,22 +128,22 @@ std::vector<Operations> list_operations(const Trace& trace) {
       op.host_end = launcher.end();
       op.graph = names.host_of(trace, launcher) == 1;
     }
-    op.name = mix(s.name, 1);
-    op.shape = mix(op.name, static_cast<std::uint64_t>(gpu.grid[0]) << 32 ^
-                                static_cast<std::uint64_t>(gpu.grid[1]) << 16 ^ gpu.grid[2]);
+    op.name = hash_parts(s.name, Sort::kernel);
+    op.shape = hash_parts(s.name, gpu.grid[0], gpu.grid[1], gpu.grid[2]);
     op.role = names.role_of(trace, s);
-    op.backward = names.is_backward(trace, s);
+    op.hint = names.hint_of(trace, s);
+    op.computes = trace.slice_class(s) == SliceClass::kernel;
     mine.list.push_back(op);
   }
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& s = trace.slices[i];
     if (!is_host_api(trace.slice_class(s)) || s.gpu != kNone || names.host_of(trace, s) != 2) continue;
     Operations& mine = ranks[s.rank];
-    if (mine.device_time || mine.list.empty()) continue;
+    if (mine.source == OperationSource::device || mine.list.empty()) continue;
     Operation op;
     op.at = s.begin;
     op.host_end = s.end();
-    op.name = op.shape = mix(s.name, 2);
+    op.name = op.shape = hash_parts(s.name, Sort::synchronisation);
     op.slice = static_cast<SliceIndex>(i);
     op.role = Role::sync;
     mine.list.push_back(op);

@@ -1,4 +1,5 @@
-// The GPU operations of one rank in the order in which the host launched them: the text in which steps repeat.
+// The operations of one rank in the order in which the host started them: the text in which steps repeat. GPU
+// operations, or operators of the host where there is no GPU work.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +10,40 @@
 
 namespace culprit::cycles {
 
-/// One launch. A graph launch is one operation whatever it holds.
+/// One launch, or one operator. A graph launch is one operation whatever it holds.
 struct Operation {
-  Ns at = 0;                ///< begin of the launching host call; without host side begin of the GPU work
-  Ns host_end = 0;          ///< end of the launching host call
+  Ns at = 0;                ///< begin of the launching host call, or of the operator; without host side of the GPU work
+  Ns host_end = 0;          ///< end of the launching host call or the operator
+  Ns work = 0;              ///< duration of the GPU work, or of the operator
   std::uint64_t name = 0;   ///< hash of what runs
   std::uint64_t shape = 0;  ///< hash of what runs and its grid
-  SliceIndex slice = 0;     ///< its (first) GPU slice; of a synchronisation the host call
+  SliceIndex slice = 0;     ///< its (first) GPU slice; of a synchronisation the host call; of an operator itself
   Role role = Role::none;
+  std::uint8_t hint = 0;  ///< of its phase, by its name (PhaseHint)
   bool graph = false;
-  bool backward = false;  ///< a kernel of the backward pass, by its name
+  bool computes = false;  ///< no copy, no fill
+  [[nodiscard]] bool backward() const { return (hint & kHintTrain) != 0; }
+};
+
+enum class OperationSource : std::uint8_t {
+  launches,     ///< GPU work in the order of its launches
+  device,       ///< GPU work in the order of its begins, because most of it has no known launcher
+  host_thread,  ///< operators of the busiest thread, because there is no GPU work
 };
 
 struct Operations {
   std::vector<Operation> list;
-  bool device_time = false;    ///< `at` is GPU time, because most operations have no known launcher
+  OperationSource source = OperationSource::launches;
   std::uint64_t unlinked = 0;  ///< operations left out, because others have a launcher and they have not
   std::int32_t device = -1;
+  TrackId track = kNone;  ///< host_thread only
 };
 
-/// Per row of Trace::ranks the operations of its busiest device, with the host's synchronisations among them.
-std::vector<Operations> list_operations(const Trace& trace);
+/// Whether a run has GPU work in which steps can be seen.
+bool has_gpu_work(const Trace& trace);
+
+/// Per row of Trace::ranks the operations of its busiest device, with the host's synchronisations among them; without
+/// GPU work the outermost repeated operators of its busiest thread (the one with most operators).
+std::vector<Operations> list_operations(const Trace& trace, const SliceOrder& order);
 
 }  // namespace culprit::cycles

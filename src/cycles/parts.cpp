@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cycles/confidence.h"
 #include "cycles/cutting.h"
 #include "cycles/name_hints.h"
 
@@ -12,7 +13,6 @@ namespace culprit::cycles {
 
 namespace {
 
-constexpr double kPartConfidence = 0.2;  // that a numbered part is a step after all
 constexpr std::size_t kMinParts = 3;
 
 struct Occurrence {
@@ -88,9 +88,8 @@ std::vector<Cut> passes(const std::vector<Occurrence>& parts) {
 }  // namespace
 
 Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting) {
-  constexpr double kKnown = 0.9;
-  if (cutting.device_time ||
-      (!cutting.given && cutting.method == model::CycleMethod::marker && cutting.period_confidence >= kKnown))
+  if (cutting.device_time || (!cutting.given && cutting.method == model::CycleMethod::marker &&
+                              cutting.period_confidence >= confidence::kUndoubted))
     return cutting;
   std::vector<std::optional<std::optional<NumberedPart>>> known(trace.strings.size());
   std::string family;
@@ -113,7 +112,7 @@ Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting
   }
   if (family.empty()) return cutting;
   if (cutting.given) {
-    cutting.period_confidence = std::min(cutting.period_confidence, kPartConfidence);
+    cutting.period_confidence = std::min(cutting.period_confidence, confidence::kNumberedPart);
     cutting.notes.push_back(fmt::format(
         "each cycle holds another one of the numbered parts \"{}\": it is likelier a part of a step (a layer)",
         family));
@@ -122,16 +121,16 @@ Cutting doubt_parts(const Trace& trace, const SliceOrder& order, Cutting cutting
   if (steps.lanes.size() == cutting.lanes.size()) {
     steps.method = model::CycleMethod::host_function;
     steps.anchor = std::string(trace.strings[steps.lanes.front().cuts.front().name]);
-    steps.period_confidence = 0.7;
-    steps.phase_confidence = 0.3;
+    steps.period_confidence = confidence::kPasses;
+    steps.phase_confidence = confidence::kPassesPhase;
     steps.reason = fmt::format(
         "the numbered parts \"{}\" start again {} times; a cycle begins at the first of them, a step possibly before",
         family, steps.most());
     steps.notes = std::move(cutting.notes);
     return steps;
   }
-  cutting.period_confidence = std::min(cutting.period_confidence, kPartConfidence);
-  cutting.phase_confidence = std::min(cutting.phase_confidence, kPartConfidence);
+  cutting.period_confidence = std::min(cutting.period_confidence, confidence::kNumberedPart);
+  cutting.phase_confidence = std::min(cutting.phase_confidence, confidence::kNumberedPart);
   cutting.reason += fmt::format(
       "; but each holds another one of the numbered parts \"{}\", so a cycle is a part of a step (a layer), and the "
       "recording shows no whole steps",

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cycles/draft.h"
 #include "cycles/name_hints.h"
-#include "cycles/windows.h"
+#include "stats/quantile.h"
 
 namespace culprit::cycles {
 
@@ -85,29 +86,29 @@ void mark_edges(Draft& draft) {
   for (const DraftLane& lane : draft.lanes) {
     const std::uint32_t n = lane.size();
     const auto like = [&](std::uint32_t i, std::uint32_t from, auto&& value) {
-      std::vector<std::uint64_t> values;
+      std::vector<double> values;
       for (std::uint32_t k = from; k < n; ++k)
         if (k != i && draft.cycles[lane.first + k].phase == draft.cycles[lane.first + i].phase && k + 1 < n)
-          values.push_back(value(lane.first + k));
+          values.push_back(static_cast<double>(value(lane.first + k)));
       return values;
     };
     std::uint64_t gpu = 0;
     for (std::uint32_t i = 0; i < n; ++i) gpu += draft.operations[lane.first + i];
     for (const std::uint32_t i : {std::uint32_t{0}, n - 1}) {
       const auto work = [&](std::uint32_t row) { return gpu > 0 ? draft.operations[row] : draft.host_slices[row]; };
-      const std::vector<std::uint64_t> others = like(i, 0, work);
+      const std::vector<double> others = like(i, 0, work);
       if (others.size() < 2) continue;
-      const double usual = static_cast<double>(middle_of(others));
+      const double usual = stats::median(others);
       if (static_cast<double>(work(lane.first + i)) < usual * kPartial) draft.cycles[lane.first + i].partial = true;
     }
     for (std::uint32_t i = 0; i < std::max<std::uint32_t>(1, n / 4); ++i) {
-      const auto period = [&](std::uint32_t row) { return static_cast<std::uint64_t>(draft.cycles[row].period); };
-      const std::vector<std::uint64_t> later = like(i, i + 1, period);
+      const auto period = [&](std::uint32_t row) { return draft.cycles[row].period; };
+      const std::vector<double> later = like(i, i + 1, period);
       if (later.size() < 2) break;
-      const auto usual = static_cast<double>(middle_of(later));
+      const double usual = stats::median(later);
       std::vector<double> away;
-      for (const std::uint64_t p : later) away.push_back(std::abs(static_cast<double>(p) - usual));
-      const double limit = usual + std::max(usual * (kWarmUp - 1), 6 * middle_of(away));
+      for (const double p : later) away.push_back(std::abs(p - usual));
+      const double limit = usual + std::max(usual * (kWarmUp - 1), 6 * stats::median(std::move(away)));
       if (static_cast<double>(draft.cycles[lane.first + i].period) <= limit) break;
       draft.cycles[lane.first + i].warm_up = true;
     }

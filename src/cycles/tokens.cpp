@@ -25,7 +25,7 @@ std::vector<Token> count_tokens(const std::vector<Operation>& list, std::size_t 
     std::size_t end = i;
     while (end < all.size() && all[end].hash == all[i].hash) ++end;
     if (end - i >= kMinRepetitions) {
-      Token token{all[i].hash, all[i].kind, all[i].role, list[all[i].at].backward, {}};
+      Token token{all[i].hash, all[i].kind, all[i].role, list[all[i].at].backward(), {}};
       token.at.reserve(end - i);
       for (std::size_t k = i; k < end; ++k) token.at.push_back(all[k].at);
       tokens.push_back(std::move(token));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/hash.h"
 #include "cycles/operations.h"
 
 namespace culprit::cycles {
@@ -21,9 +22,7 @@ struct Token {
   std::vector<std::uint32_t> at;  // operations, ascending
 };
 
-inline std::uint64_t pair_hash(std::uint64_t a, std::uint64_t b) {
-  return (a * 0xff51afd7ed558ccdULL ^ b) * 0xc4ceb9fe1a85ec53ULL;
-}
+inline std::uint64_t pair_hash(std::uint64_t a, std::uint64_t b) { return hash_parts(a, b); }
 
 /// The tokens of operation i: what runs, what runs with its grid, and which follows which. A token that repeats back to
 /// back counts once, except for graph launches, where each may be a step.

@@ -19,11 +19,16 @@ std::string_view phase_name(Phase phase);
 
 /// How cycles were found, in order of trust.
 enum class CycleMethod : std::uint8_t {
-  none,             ///< nothing repeats
-  marker,           ///< ProfilerStep#N, NVTX or other annotations, or a name that the user gave
-  host_function,    ///< the outermost repeated function of the busy thread
-  launch_sequence,  ///< the repeating sequence of GPU operations
+  none,               ///< nothing repeats
+  marker,             ///< ProfilerStep#N, NVTX or other annotations, or a name that the user gave
+  host_function,      ///< the outermost repeated function of the busy thread
+  launch_sequence,    ///< the repeating sequence of GPU operations
+  operator_sequence,  ///< the repeating sequence of operators on the host, where there is no GPU work
 };
+/// Whether the anchor is the description of a sequence and no name.
+inline constexpr bool is_sequence(CycleMethod method) {
+  return method == CycleMethod::launch_sequence || method == CycleMethod::operator_sequence;
+}
 
 /// What a cycle worked on; -1 is unknown.
 struct Workload {

@@ -63,6 +63,8 @@ std::string_view to_string(model::CycleMethod method) {
       return "host_function";
     case model::CycleMethod::launch_sequence:
       return "launch_sequence";
+    case model::CycleMethod::operator_sequence:
+      return "operator_sequence";
     case model::CycleMethod::none:
       break;
   }
@@ -106,9 +108,10 @@ std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles
 std::string cycles_heading(const model::Cycles& cycles) {
   if (cycles.method == model::CycleMethod::none)
     return fmt::format("No cycles found: {}\n", escape_terminal(cycles.reason));
-  std::string how = cycles.method == model::CycleMethod::marker          ? "marker"
-                    : cycles.method == model::CycleMethod::host_function ? "host function"
-                                                                         : "sequence of launches";
+  const std::string_view how = cycles.method == model::CycleMethod::marker              ? "marker"
+                               : cycles.method == model::CycleMethod::host_function     ? "host function"
+                               : cycles.method == model::CycleMethod::operator_sequence ? "sequence of operators"
+                                                                                        : "sequence of launches";
   if (cycles.anchor_given)
     return fmt::format(
         "Found by {}: {}\nConfidence: where a step begins was given by the user; {:.0f}% that a cycle is one step, by "

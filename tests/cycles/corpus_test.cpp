@@ -14,8 +14,8 @@ namespace {
 
 using model::CycleMethod;
 
-Trace load(const std::string& name) {
-  auto trace = formats::load_run({test::shared("corpus/kineto/" + name)}, {});
+Trace load(const std::string& name, const std::string& folder = "corpus/kineto/") {
+  auto trace = formats::load_run({test::shared(folder + name)}, {});
   EXPECT_TRUE(trace.ok());
   return std::move(*trace);
 }
@@ -113,6 +113,33 @@ TEST(Diffusion, TheMarkedImageIsTheCycle) {
   EXPECT_EQ(found.cycles.size(), 1U);
   EXPECT_LT(cycles_of(trace, false).period_confidence, 0.6);
 }
+
+struct Serving {
+  const char* file;
+  std::size_t steps;
+  std::size_t may_differ;
+};
+
+class ServingOnTheCpu : public testing::TestWithParam<Serving> {};
+
+TEST_P(ServingOnTheCpu, OperatorsAloneShowTheMarkedSteps) {
+  CULPRIT_NEEDS_SHARED(std::string("corpus/real/") + GetParam().file);
+  const Trace trace = load(GetParam().file, "corpus/real/");
+  const model::Cycles marked = cycles_of(trace, true);
+  EXPECT_EQ(marked.method, CycleMethod::marker);
+  ASSERT_EQ(marked.cycles.size(), GetParam().steps);
+  const model::Cycles bare = cycles_of(trace, false);
+  EXPECT_EQ(bare.method, CycleMethod::operator_sequence);
+  EXPECT_GE(bare.period_confidence, 0.75);
+  EXPECT_GE(bare.cycles.size() + GetParam().may_differ, marked.cycles.size());
+  EXPECT_LE(bare.cycles.size(), marked.cycles.size() + GetParam().may_differ);
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, ServingOnTheCpu,
+                         testing::Values(Serving{"vllm-n1.trace.json.gz", 78, 0},
+                                         Serving{"vllm-many.trace.json.gz", 64, 0},
+                                         Serving{"vllm-cpu.trace.json.gz", 31, 0},
+                                         Serving{"sglang-n1.trace.json.gz", 61, 2}));
 
 TEST(SmallTraces, WithoutRepetitionSaySo) {
   for (const char* file : {"hta_small/rank_unavailable/rank_not_found.json.gz",
