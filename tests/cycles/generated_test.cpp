@@ -30,6 +30,7 @@ tracegen::Options random_options(std::mt19937_64& random, const std::string& out
   };
   tracegen::Options o;
   o.output = output;
+  o.replace = true;
   o.workload = one_of(tracegen::Workload::serve, tracegen::Workload::serve, tracegen::Workload::train);
   o.steps = 6 + random() % 24;
   o.layers = 2 + static_cast<std::uint32_t>(random() % 5);
