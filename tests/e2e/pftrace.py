@@ -76,12 +76,13 @@ def signed(value):
 
 class Recording:
     """switches: (boottime, cpu, prev tid, prev state, next tid); wakings: (boottime, cpu, tid, waker tid);
-    slices: (begin, name, category, arguments) in the order of the file; facts: metadata; threads: tid to name."""
+    slices: (begin, name, category, arguments) in the order of the file; facts: metadata; threads: tid to name; exits: tids, ends:
+    when each of them ended (boottime)."""
 
     def __init__(self, path):
         self.bytes = plain(path)
         self.switches, self.wakings, self.slices, self.threads, self.processes = [], [], [], {}, {}
-        self.facts, self.exits = {}, []
+        self.facts, self.exits, self.ends = {}, [], {}
         names, categories, keys, texts = {}, {}, {}, {}
         for number, packet in fields(self.bytes):
             assert number == 1
@@ -118,6 +119,7 @@ class Recording:
                 self.wakings.append((at, cpu, first(waking, 2, 0), pid))
             if gone is not None:
                 self.exits.append(first(gone, 2, 0))
+                self.ends[first(gone, 2, 0)] = at
 
     def _descriptor(self, descriptor):
         thread, process = first(descriptor, 4), first(descriptor, 3)

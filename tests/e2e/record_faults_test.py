@@ -5,8 +5,9 @@ are read with `culprit diff` and `culprit info`. A fault that this machine canno
 
     record_faults_test.py --bin BUILD_DIR --source ROOT [unittest options]
 
-Prints the numbers it judges, normal -> disturbed. Other programs may keep the processors busy all along, and not evenly; so what
-is compared is either absent without the fault, or a ratio that other programs move little.
+Prints the numbers it judges, normal -> disturbed. Other programs may keep the CPUs busy all along, and not evenly; so what is compared
+is either absent without the fault, or a ratio that other programs move little. What they can move all the same is recorded anew, both
+sides, up to three times: chance does not spoil all of them, a program that does not see the fault does.
 """
 
 import argparse
@@ -27,7 +28,7 @@ LIMIT = 60
 REFUSED = 4
 RECORDED = {}  # path and pid of the undisturbed run of this process of tests
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-PROCESSOR = "waiting for a processor"
+RUNNABLE = "waiting for a processor"
 LOAD = "culprit-load"  # threads of the injector
 
 # A client and a server that talk over the loopback device, one byte at a time; the first answer is told in a file.
@@ -51,7 +52,7 @@ for turn in range(10**9):
 
 
 def setUpModule():
-    # Server and injectors meet on two processors, however many there are.
+    # Server and injectors meet on two CPUs, however many there are.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     RECORDED["folder"] = tempfile.mkdtemp(prefix="culprit-faults-", dir="/var/tmp")  # /tmp may be in memory: no disk to disturb
 
@@ -200,7 +201,7 @@ class Pair:
         return tuple(self.mean(side, name) for side in (0, 1))
 
     def injector(self):
-        """Processors that the injector used, as the recording of the fault has it; 0 when it is not among the busy ones."""
+        """CPUs that the injector used, as the recording of the fault has it; 0 when it is not among the busy ones."""
         return max((c["mean"] for c in self.info[1]["counters"]
                     if c["name"] == "other.cpu" and c["of"] in [f"culprit ({t['pid']})" for t in self.truths]), default=0)
 
@@ -233,6 +234,23 @@ class Case(unittest.TestCase):
         self.need(fault)
         return Pair(normal(), *record(fault, (fault, *options), injectors))
 
+    def in_one_of_three(self, check):
+        """`check` gets a number for the names of its recordings."""
+        for number in range(3):
+            try:
+                check(number)
+                return
+            except AssertionError as error:
+                print(f"{self.id().split('.')[-1]}: try {number + 1}: {str(error).splitlines()[0]}", flush=True)
+                if number == 2:
+                    raise
+
+    def fresh_pair(self, number, fault, *options, injectors=1):
+        """The undisturbed side just before the disturbed one."""
+        self.need(fault)
+        baseline = record(f"{fault}-normal-{number}")[0]
+        return Pair(baseline, *record(f"{fault}-{number}", (fault, *options), injectors))
+
     def show(self, what, values, scale=1.0, unit=""):
         if values is None:
             print(f"{self.id().split('.')[-1]}: {what}: alike", flush=True)
@@ -248,10 +266,13 @@ class Case(unittest.TestCase):
         self.assertGreater(values[1], values[0] * times, what)
 
     def injector_works(self, pair, least):
-        self.show("processors used by `culprit inject`", (0, pair.injector()))
+        self.show("CPUs used by `culprit inject`", (0, pair.injector()))
         self.assertGreater(pair.injector(), least, "the recording does not name the injector among the busy programs")
+        others = pair.counter("host.cpu.others")
+        self.show("CPUs used by others", others)
+        self.assertGreater(others[1], pair.injector() * 0.8, "the injector is one of the others")
         ran = tuple(sum(r["time_ns"] for t in pair.threads(side) for r in t["ran_instead"] if r["name"] == LOAD) for side in (0, 1))
-        self.show("ms that the server waited until the injector's threads left a processor", ran, 1e-6)
+        self.show("ms that the server waited until the injector's threads left a CPU", ran, 1e-6)
 
     def nothing_held_back(self, pair):
         for name in ("throttled_periods", "throttled_time"):
@@ -261,12 +282,8 @@ class Case(unittest.TestCase):
 class Faults(Case):
     def test_cpu(self):
         pair = self.pair("cpu", "--severity", "1", "--threads", "16")
-        self.grows("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1.5, 1e-6)
+        self.grows("ms runnable per step", pair.states.get(RUNNABLE), 1.5, 1e-6)
         self.show("ms running per step", pair.states.get("running"), 1e-6)
-        others = pair.moved.get("host.cpu.others")
-        self.show("processors used by others", others)
-        if others:  # alike when other programs had all processors but the server's before
-            self.assertGreater(others[1], others[0])
         self.injector_works(pair, 0.1)
         self.nothing_held_back(pair)
 
@@ -280,12 +297,12 @@ class Faults(Case):
             self.assertEqual(values[0] or 0, 0)
             self.assertGreater(values[1], 0)
         quota = pair.moved["cgroup.cpu.quota"]
-        self.show("cgroup.cpu.quota", quota, 1, "processors")
+        self.show("cgroup.cpu.quota", quota, 1, "CPUs")
         self.assertIsNone(quota[0])
         self.assertGreater(quota[1], 0)
         self.assertLess(quota[1], pair.truth["achieved"]["cpus_left"] * 1.01)
         # The time that the quota takes away is spent waiting; but in its own cgroup the target may stand better against others.
-        self.show("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1e-6)
+        self.show("ms runnable per step", pair.states.get(RUNNABLE), 1e-6)
 
     def test_pause(self):
         pair = self.pair("pause", "--severity", "0.5")
@@ -296,27 +313,25 @@ class Faults(Case):
         self.show("ms that a thread was stopped", stopped, 1e-6)
         self.assertEqual(stopped[0], 0)
         told = pair.truth["achieved"]["stopped_ns"]
-        self.assertGreater(stopped[1], told * 0.4)  # it stops when it gets a processor to see the signal
+        self.assertGreater(stopped[1], told * 0.4)  # it stops when it gets a CPU to see the signal
         self.assertLess(stopped[1], told * 1.1)
         self.nothing_held_back(pair)
 
     def test_disk(self):
+        self.in_one_of_three(self.disk)
+
+    def disk(self, number):
         # One injector has four writers, which a fast disk serves beside everybody else.
-        pair = self.pair("disk", "--severity", "1", injectors=4)
+        pair = self.fresh_pair(number, "disk", "--severity", "1", injectors=4)
         names = {c["name"] for c in pair.info[1]["counters"]}
         disks = {name for name in names if name.startswith("host.disk.") and name.endswith(".busy")}
         disk = max(sorted(disks), key=lambda name: pair.mean(1, name))
-        busy, pressure = pair.counter(disk), pair.counter("host.pressure.io.some")
+        self.grows(f"{disk}, share of the time", pair.counter(disk), 2.0)
+        self.grows("host.pressure.io.some, share of the time", pair.counter("host.pressure.io.some"), 2.0)
         fsync = pair.blocked("fsync")
-        self.grows(f"{disk}, share of the time", busy, 2.0)
-        self.grows("host.pressure.io.some, share of the time", pressure, 2.0)
-        self.show("ms blocked in fsync per step", fsync, 1e-6)
-        self.assertGreater(fsync[0], 0)
+        self.assertGreater(fsync[0], 0, "the server's own fsync is in the recording")
+        self.grows("ms blocked in fsync per step", fsync, 1.2, 1e-6)
         self.nothing_held_back(pair)
-        if busy[0] > 0.06 or pressure[0] > 0.015:
-            self.skipTest(f"only fsync is not judged: without the fault, other programs make {disk} {busy[0]:.3f} and "
-                          f"host.pressure.io.some {pressure[0]:.3f}")
-        self.assertGreater(fsync[1], 1.3 * fsync[0])
 
     def test_gil(self):
         pair = self.pair("gil", "--severity", "0.9")
@@ -328,22 +343,22 @@ class Faults(Case):
                   for side in (0, 1)]
         self.grows("ms that the thread which holds the lock ran", holder, 5.0, 1e-6)
         self.assertGreater(holder[1], pair.truth["achieved"]["held_cpu_ns"] * 0.7)
-        self.show("processors used by others", pair.moved.get("host.cpu.others"))
-        self.show("processors used by `culprit inject`", (0, pair.injector()))
+        self.show("CPUs used by others", pair.moved.get("host.cpu.others"))
+        self.show("CPUs used by `culprit inject`", (0, pair.injector()))
         self.assertLess(pair.injector(), 0.1)
         self.nothing_held_back(pair)
 
     def test_memory_bandwidth(self):
-        # Only a PMU could tell which accesses waited. The time running per step holds that, but among much else that
-        # shares the caches.
-        pair = self.pair("memory-bandwidth", "--severity", "1", "--threads", "4")
-        running = pair.states.get("running")
-        self.show("ms running per step", running, 1e-6)
-        if running:
-            self.assertGreater(running[1], 0.6 * running[0])
-        self.show("ms waiting for a processor per step", pair.states.get(PROCESSOR), 1e-6)
+        self.in_one_of_three(self.memory_bandwidth)
+
+    def memory_bandwidth(self, number):
+        # Which accesses waited only a PMU could tell; the recording shows who took the CPUs, and that the server waits for them.
+        pair = self.fresh_pair(number, "memory-bandwidth", "--severity", "1", "--threads", "4")
+        self.assertGreater(pair.truth["achieved"]["bytes_per_s"], 1e8, "the fault had no effect")
+        self.show("ms running per step", pair.states.get("running"), 1e-6)
         self.injector_works(pair, 0.1)
         self.nothing_held_back(pair)
+        self.grows(f"ms {RUNNABLE} per step", pair.states.get(RUNNABLE), 1.3, 1e-6)
 
     def test_network(self):
         self.need("network")
@@ -357,16 +372,20 @@ class Faults(Case):
 
     def test_nothing(self):
         self.need()
-        pair = Pair(normal(), record("again")[0])
-        self.assertNotIn("stopped", pair.states)
+        self.in_one_of_three(self.nothing)
+
+    def nothing(self, number):
+        pair = Pair(record(f"same-{number}")[0], record(f"again-{number}")[0])
         self.assertEqual([t["stopped_ns"] for side in (0, 1) for t in pair.threads(side) if t["stopped_ns"]], [])
+        self.assertNotIn("stopped", pair.states)
         self.assertNotIn("cgroup.cpu.quota", pair.moved)
         self.nothing_held_back(pair)
-        for what, most in (("running", 2.5), (PROCESSOR, 20), ("period", 10)):
+        for what, most in (("running", 1.3), ("period", 2.0), (RUNNABLE, 4.0)):
             values = pair.states.get(what)
             self.show(f"ms {what} per step", values, 1e-6)
-            if values:
+            if values:  # else alike
                 self.assertLess(max(values), most * min(values) + 1e6, what)
+        self.assertIn(pair.diff["outcome"], ("no_change", "inconclusive"))
 
 
 if __name__ == "__main__":

@@ -148,14 +148,23 @@ class Contents(Case):
                             "import threading,time\nfor _ in range(8): threading.Thread(target=time.sleep, args=(0.05,)).start()")
         self.assertEqual(done.returncode, FINE, done.stderr)
         recording = pftrace.Recording(self.path())
+        ended = set(recording.exits)
+        threads = {tid for tid, (pid, _) in recording.threads.items() if pid in ended}
         running = {}
+        wrong = []
         checked = 0
-        for _, cpu, prev, _, following in recording.switches:
-            if cpu in running and running[cpu] in recording.threads and prev in recording.exits + list(recording.threads):
-                checked += running[cpu] == prev
+        for at, cpu, prev, _, following in recording.switches:
+            # Who leaves a CPU is who got it last, if one of them is a thread of the target: its switches are all recorded.
+            if cpu in running and (running[cpu] in threads or prev in threads):
+                checked += 1
+                # Whether the last switch of one that has ended was seen is chance: a process is followed until it is a zombie.
+                if running[cpu] != prev and recording.ends.get(running[cpu], at) >= at:
+                    wrong.append((at, cpu, running[cpu], prev))
             running[cpu] = following
+        self.assertEqual(wrong, [])
         self.assertGreater(checked, 20)
-        self.assertGreaterEqual(len(recording.exits), 9)
+        self.assertEqual(sorted(set(recording.exits)), sorted(recording.exits), "nobody ends twice")
+        self.assertEqual(len(recording.exits), 9, "the process's own thread and eight more")
 
     def test_blocked_intervals_name_the_system_call(self):
         self.need_ebpf()
@@ -179,7 +188,9 @@ class Contents(Case):
         self.assertGreaterEqual(totals["read"], 50000)
         self.assertLess(totals["read"], 50100)
         self.assertGreaterEqual(totals["write"], 50000)
-        self.assertFalse([s for s in recording.slices if s[2] == "syscall" and s[1] in ("read", "write")])
+        # One that lost its CPU in the midst may take long; the other fifty thousand do not.
+        single = [s for s in recording.slices if s[2] == "syscall" and s[1] in ("read", "write")]
+        self.assertLess(len(single), 100)
 
     def test_descendants_exec_and_names(self):
         self.need_ebpf()
