@@ -16,6 +16,8 @@ struct LoadOptions {
   unsigned threads = 0;  ///< 0 = all cores
   /// Called from the loading threads, one call at a time: bytes of the files taken so far, and in all (0 = unknown).
   std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress{};
+  /// How many times its size a file may become when it is read (formats/io/expansion.h); 0: no limit.
+  std::uint64_t max_expansion = Expansion::kUsualTimes;
 };
 
 /// Loads one run from its files (one per rank, in the order given). "-" is standard input; any file may be a pipe where

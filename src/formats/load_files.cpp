@@ -78,7 +78,7 @@ Result<std::vector<KernelData>> load_files(const std::vector<std::string>& paths
   std::atomic<bool> failed{false};
   const auto work = [&] {
     for (unsigned i = next++; i < files && !failed; i = next++) {
-      ReadOptions read{.workers = std::max(1U, threads / at_once)};
+      ReadOptions read{.workers = std::max(1U, threads / at_once), .max_expansion = options.max_expansion};
       if (options.progress)
         read.progress = [&, i](std::uint64_t bytes) {
           const std::lock_guard lock(mutex);

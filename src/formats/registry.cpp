@@ -44,7 +44,7 @@ Result<Trace> read_json(Input input, const ReadOptions& options) {
 }
 
 Result<Trace> read_perfetto(Input input, const ReadOptions& options) {
-  return perfetto::read(std::move(input), options.progress);
+  return perfetto::read(std::move(input), Expansion(options.max_expansion), options.progress);
 }
 
 Result<Trace> read_database(Input input, const ReadOptions& options) {

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "core/error.h"
+#include "formats/io/expansion.h"
 #include "formats/io/input.h"
 #include "model/kernel_log.h"
 #include "trace/trace.h"
@@ -17,6 +18,7 @@ namespace culprit::formats {
 struct ReadOptions {
   unsigned workers = 1;
   std::function<void(std::uint64_t)> progress{};  ///< gets bytes of the file
+  std::uint64_t max_expansion = Expansion::kUsualTimes;
 };
 
 /// What a file tells of kernels: a timeline of everything, one row per launch, or one row per name.

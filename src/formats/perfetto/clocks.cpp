@@ -1,6 +1,8 @@
 #include "formats/perfetto/clocks.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "formats/perfetto/trace.pb.h"
 #include "trace/builder.h"
@@ -10,8 +12,6 @@ namespace culprit::perfetto {
 namespace {
 
 constexpr std::uint32_t kMostOwnClock = 128;  ///< above the clocks that belong to one sequence
-constexpr std::size_t kMostClocks = 1 << 16;
-constexpr std::size_t kMostPoints = 1 << 16;  ///< per clock: days of snapshots
 
 /// Nanoseconds, or nullopt when they are out of range.
 std::optional<Ns> nanoseconds(std::uint64_t at, std::uint64_t unit_ns) {
@@ -29,11 +29,18 @@ Clocks::Key Clocks::key(std::uint32_t sequence, std::uint32_t clock) {
   return (own ? static_cast<Key>(sequence) << 32 : 0) | clock;
 }
 
-std::optional<Ns> Clocks::at_point(const Clock& clock, Ns at) const {
+std::optional<Ns> Clocks::at_point(Clock& clock, Ns at) {
   if (clock.points.empty()) return std::nullopt;
-  auto it = std::ranges::upper_bound(clock.points, at, {}, &Point::from);
-  if (it != clock.points.begin()) --it;
-  const Ns moved = at + (it->to - it->from);  // both at most kMaxTime: no overflow
+  Stretch& stretch = clock.last_used;
+  if (at < stretch.begin || at >= stretch.end) {
+    constexpr Ns kEver = std::numeric_limits<Ns>::max();
+    const auto next = clock.points.upper_bound(at);
+    const auto known = next == clock.points.begin() ? next : std::prev(next);
+    stretch.begin = next == clock.points.begin() ? -kEver : known->first;
+    stretch.end = next == clock.points.end() ? kEver : next->first;
+    stretch.shift = known->second - known->first;  // both at most kMaxTime: no overflow, here and below
+  }
+  const Ns moved = at + stretch.shift;
   if (moved > kMaxTime || moved < -kMaxTime) return std::nullopt;
   return moved;
 }
@@ -58,16 +65,13 @@ void Clocks::snapshot(std::uint32_t sequence, const std::vector<ClockReading>& r
   for (const ClockReading& reading : readings) {
     const auto at = nanoseconds(reading.at, reading.unit_ns);
     const Key id = key(sequence, reading.clock);
-    if (!at || (clocks_.size() >= kMostClocks && !clocks_.contains(id))) continue;
+    if (!at) continue;
     Clock& clock = clocks_[id];
     clock.unit_ns = std::max<std::uint64_t>(1, reading.unit_ns);
     clock.incremental = reading.incremental;
     clock.last = reading.at;
-    const auto it = std::ranges::lower_bound(clock.points, *at, {}, &Point::from);
-    if (it != clock.points.end() && it->from == *at)
-      it->to = *moment;
-    else if (clock.points.size() < kMostPoints)
-      clock.points.insert(it, {*at, *moment});
+    clock.points[*at] = *moment;
+    clock.last_used = {};
     if (reading.clock == proto::BUILTIN_CLOCK_REALTIME && !realtime_of_zero_) realtime_of_zero_ = *at - *moment;
   }
 }

@@ -32,19 +32,22 @@ class Clocks {
   [[nodiscard]] std::optional<Ns> realtime_of_zero() const { return realtime_of_zero_; }
 
  private:
-  struct Point {
-    Ns from = 0;  ///< the clock, in ns
-    Ns to = 0;    ///< the trace's clock
+  /// Between two snapshots: what is added to the clock from `begin` to before `end`.
+  struct Stretch {
+    Ns begin = 0;
+    Ns end = 0;
+    Ns shift = 0;
   };
   struct Clock {
-    std::vector<Point> points;  ///< by `from`
+    std::map<Ns, Ns> points;  ///< the clock in ns, and the trace's at the same moment
+    Stretch last_used;        ///< empty when unknown
     std::uint64_t unit_ns = 1;
     bool incremental = false;
     std::uint64_t last = 0;  ///< incremental: the time so far, in units
   };
   using Key = std::uint64_t;
   static Key key(std::uint32_t sequence, std::uint32_t clock);
-  std::optional<Ns> at_point(const Clock& clock, Ns at) const;
+  static std::optional<Ns> at_point(Clock& clock, Ns at);
 
   std::map<Key, Clock> clocks_;
   std::uint32_t primary_;

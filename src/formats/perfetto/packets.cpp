@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/perfetto/costs.h"
 #include "formats/perfetto/reader.h"
 #include "formats/perfetto/trace.pb.h"
 
@@ -23,42 +24,47 @@ constexpr std::uint64_t kMostFieldNumber = 0x1fffffff;  ///< of any message
 constexpr std::uint64_t kMostPacketField = 2000;        ///< of a TracePacket, with room for years to come
 constexpr std::uint64_t kMostUsualField = 130;          ///< of one that a trace begins with
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
-/// Real traces inflate 4 to 40 times.
-constexpr std::uint64_t kMostRatio = 256;
-constexpr std::uint64_t kFreeBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kMostInflated = 2 * kMostPacket;
+constexpr std::size_t kInflateStep = std::size_t{1} << 20;
 
-/// Inflates one zlib stream into `out`. False when it is damaged or too large; what came before stays in `out`.
-bool inflate(Packet deflated, std::vector<std::uint8_t>& out, std::size_t most) {
+enum class Inflated : std::uint8_t { whole, damaged, too_much };
+
+/// Inflates one zlib stream into the memory of `out`, `size` bytes of which are used then: also what came before
+/// damage.
+Inflated inflate(Packet deflated, std::vector<std::uint8_t>& out, std::size_t& size, formats::Expansion& expansion) {
   inflate_state state;
   isal_inflate_init(&state);
   state.crc_flag = ISAL_ZLIB;
   state.next_in = const_cast<std::uint8_t*>(deflated.data());  // not written to
   state.avail_in = static_cast<std::uint32_t>(deflated.size());
-  out.clear();
+  size = 0;
   for (;;) {
-    const std::size_t made = out.size();
-    if (made >= most) return false;
-    out.resize(std::min(most, std::max<std::size_t>(made * 2, std::size_t{1} << 20)));
-    state.next_out = out.data() + made;
-    state.avail_out = static_cast<std::uint32_t>(out.size() - made);
+    if (size == kMostInflated) return Inflated::damaged;
+    const std::size_t room = std::min(kInflateStep, kMostInflated - size);
+    if (out.size() < size + room) out.resize(std::max(2 * size, size + room));
+    state.next_out = out.data() + size;
+    state.avail_out = static_cast<std::uint32_t>(room);
     const int code = isal_inflate(&state);
-    out.resize(out.size() - state.avail_out);
-    if (code != ISAL_DECOMP_OK) return false;
-    if (state.block_state == ISAL_BLOCK_FINISH) return true;
-    if (state.avail_out != 0) return false;  // the input ended
+    size += room - state.avail_out;
+    expansion.spend(room - state.avail_out);
+    if (expansion.exceeded()) return Inflated::too_much;
+    if (code != ISAL_DECOMP_OK) return Inflated::damaged;
+    if (state.block_state == ISAL_BLOCK_FINISH) return Inflated::whole;
+    if (state.avail_out != 0) return Inflated::damaged;  // the input ended
   }
 }
 
 class Reader {
  public:
-  Reader(formats::Input& input, Losses& losses, const std::function<void(Packet)>& take)
-      : input_(input), losses_(losses), take_(take) {}
+  Reader(formats::Input& input, formats::Expansion& expansion, Losses& losses, const std::function<void(Packet)>& take)
+      : input_(input), expansion_(expansion), losses_(losses), take_(take) {}
 
   Result<PacketCounts> run(const std::function<void(std::uint64_t)>& progress) {
     for (;;) {
       Packet rest(buffer_.data() + begin_, end_ - begin_);
       const std::size_t before = rest.size();
       const Step step = top_level(rest);
+      if (expansion_.exceeded()) return expansion_.error(input_.path());
       if (step == Step::taken) {
         begin_ += before - rest.size();
         offset_ += before - rest.size();
@@ -81,7 +87,12 @@ class Reader {
  private:
   enum class Step { taken, more, damaged };
 
-  void lose(LossReason reason) { losses_.add(reason, 1, fmt::format("{} byte {}", input_.path(), offset_)); }
+  void lose(LossReason reason) {
+    if (losses_[reason] == 0)
+      losses_.add(reason, 1, fmt::format("{} byte {}", input_.path(), offset_));
+    else
+      losses_.add(reason);
+  }
 
   /// Takes one field of the file off `rest`.
   Step top_level(Packet& rest) {
@@ -122,6 +133,7 @@ class Reader {
   }
 
   void packet(Packet bytes, bool may_be_deflated) {
+    expansion_.spend(kPacketCost);
     Fields fields(bytes);
     Field field;
     Packet deflated;
@@ -138,20 +150,25 @@ class Reader {
       return take_(bytes);
     }
     if (!may_be_deflated) return lose(LossReason::event_malformed);
-    const std::uint64_t allowed = kFreeBytes + kMostRatio * input_.consumed_bytes();
-    const std::uint64_t left = allowed > counts_.bytes ? allowed - counts_.bytes : 0;
-    if (!inflate(deflated, inflated_, std::min<std::uint64_t>(kMostPacket * 2, left)))
-      lose(LossReason::compressed_damage);
-    inflated_packets();
+    std::size_t size = 0;
+    const Inflated result = inflate(deflated, inflated_, size, expansion_);
+    if (result == Inflated::too_much) return;
+    if (result == Inflated::damaged) lose(LossReason::compressed_damage);
+    ++counts_.chunks;
+    inflated_packets(Packet(inflated_).first(size), result == Inflated::whole);
   }
 
   /// The packets inside; of a damaged stream those before the damage.
-  void inflated_packets() {
-    Packet rest(inflated_);
-    while (!rest.empty()) {
+  void inflated_packets(Packet rest, bool whole) {
+    while (!rest.empty() && !expansion_.exceeded()) {
+      const std::size_t left = rest.size();
       std::uint64_t key = 0;
       std::uint64_t size = 0;
-      if (!take_varint(rest, key) || key != kPacketTag || !take_varint(rest, size) || size > rest.size()) return;
+      if (!take_varint(rest, key) || key != kPacketTag || !take_varint(rest, size) || size > rest.size()) {
+        if (!whole) return;
+        lose(LossReason::event_malformed);
+        return losses_.add(LossReason::text_after_damage, left);
+      }
       packet(rest.first(size), false);
       rest = rest.subspan(size);
     }
@@ -167,11 +184,14 @@ class Reader {
     const auto got = input_.read(reinterpret_cast<char*>(buffer_.data()) + end_, buffer_.size() - end_);
     if (!got) return got.error();
     end_ += *got;
+    expansion_.spend(*got);
+    expansion_.allow(input_.consumed_bytes());
     end_of_file_ = *got == 0;
     return {};
   }
 
   formats::Input& input_;
+  formats::Expansion& expansion_;
   Losses& losses_;
   const std::function<void(Packet)>& take_;
   std::vector<std::uint8_t> buffer_;
@@ -233,9 +253,10 @@ bool Fields::next(Field& field) {
   return true;
 }
 
-Result<PacketCounts> for_each_packet(formats::Input& input, Losses& losses, const std::function<void(Packet)>& take,
+Result<PacketCounts> for_each_packet(formats::Input& input, formats::Expansion& expansion, Losses& losses,
+                                     const std::function<void(Packet)>& take,
                                      const std::function<void(std::uint64_t)>& progress) {
-  return Reader(input, losses, take).run(progress);
+  return Reader(input, expansion, losses, take).run(progress);
 }
 
 bool looks_like(std::string_view start) {

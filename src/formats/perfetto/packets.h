@@ -1,7 +1,7 @@
 // The packets of a Perfetto file one after another, whether they stand there as they are or deflated.
 //
-// Whatever the bytes claim, memory stays bounded: a packet has at most kMostPacket bytes, and a file that inflates to
-// far more than any recorder makes is taken for damaged.
+// Whatever the bytes claim, memory stays bounded: a packet has at most kMostPacket bytes, and what a file becomes
+// counts against its Expansion.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "formats/io/expansion.h"
 #include "formats/io/input.h"
 #include "formats/perfetto/encode.h"
 #include "trace/loss.h"
@@ -47,11 +48,14 @@ bool take_varint(Packet& bytes, std::uint64_t& value);
 
 struct PacketCounts {
   std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;  ///< of packets, inflated
+  std::uint64_t chunks = 0;  ///< deflated packets that hold others
+  std::uint64_t bytes = 0;   ///< of packets, inflated
 };
 
-/// Calls `take` for every packet that is whole. Damage is counted in `losses`. Errors: the file cannot be read.
-Result<PacketCounts> for_each_packet(formats::Input& input, Losses& losses, const std::function<void(Packet)>& take,
+/// Calls `take` for every packet that is whole, until the expansion of the file is exceeded. Damage is counted in
+/// `losses`. Errors: the file cannot be read, or expands too much.
+Result<PacketCounts> for_each_packet(formats::Input& input, formats::Expansion& expansion, Losses& losses,
+                                     const std::function<void(Packet)>& take,
                                      const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace culprit::perfetto

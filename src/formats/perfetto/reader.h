@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "formats/io/expansion.h"
 #include "formats/io/input.h"
 #include "trace/trace.h"
 
@@ -20,7 +21,8 @@ bool looks_like(std::string_view start);
 
 /// Reads the trace; `progress` gets bytes of the file. Times are on the trace's own clock, whose Unix time at 0 is the
 /// base. Lanes of one name below one thread or process become one track. A cut or damaged file gives what is whole in
-/// it, and losses. Errors: the file cannot be read.
-Result<Trace> read(formats::Input input, const std::function<void(std::uint64_t)>& progress = {});
+/// it, and losses. Errors: the file cannot be read, or becomes more than `expansion` allows.
+Result<Trace> read(formats::Input input, formats::Expansion expansion = formats::Expansion(),
+                   const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace culprit::perfetto

@@ -5,6 +5,10 @@
 
 #include <tsl/hopscotch_map.h>
 
+#include "core/hash.h"
+#include "core/saturating.h"
+#include "formats/perfetto/costs.h"
+
 namespace culprit::perfetto {
 
 namespace {
@@ -23,11 +27,11 @@ struct Thread {
   StringId name = 0;
   TrackId track = kNone;
   ThreadSched sched;
-  tsl::hopscotch_map<std::int32_t, SchedPeer> wakers;
-  tsl::hopscotch_map<std::int32_t, SchedPeer> rivals;
+  tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> wakers;
+  tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> rivals;
 };
 
-void count_peer(tsl::hopscotch_map<std::int32_t, SchedPeer>& peers, std::int32_t tid, StringId name, Ns time) {
+void count_peer(tsl::hopscotch_map<std::int32_t, SchedPeer, Hash>& peers, std::int32_t tid, StringId name, Ns time) {
   auto it = peers.find(tid);
   if (it == peers.end()) {
     if (peers.size() >= kMostPeers) return;
@@ -36,10 +40,10 @@ void count_peer(tsl::hopscotch_map<std::int32_t, SchedPeer>& peers, std::int32_t
   SchedPeer& peer = it.value();
   if (name != 0) peer.name = name;
   ++peer.count;
-  peer.time += time;
+  peer.time = add_saturating(peer.time, time);
 }
 
-std::vector<SchedPeer> ordered(const tsl::hopscotch_map<std::int32_t, SchedPeer>& peers, bool by_time) {
+std::vector<SchedPeer> ordered(const tsl::hopscotch_map<std::int32_t, SchedPeer, Hash>& peers, bool by_time) {
   std::vector<SchedPeer> list;
   for (const auto& [tid, peer] : peers) list.push_back(peer);
   std::ranges::sort(list, [&](const SchedPeer& a, const SchedPeer& b) {
@@ -53,8 +57,9 @@ std::vector<SchedPeer> ordered(const tsl::hopscotch_map<std::int32_t, SchedPeer>
 
 class SchedMachine {
  public:
-  SchedMachine(const ProcessOf& process_of, TraceBuilder& builder)
+  SchedMachine(const ProcessOf& process_of, TraceBuilder& builder, formats::Expansion& expansion)
       : process_of_(process_of),
+        expansion_(expansion),
         builder_(builder),
         category_(builder.category("sched")),
         oncpu_(builder.intern("oncpu")),
@@ -104,6 +109,7 @@ class SchedMachine {
     auto it = threads_.find(tid);
     if (it == threads_.end()) {
       it = threads_.emplace(tid, Thread{}).first;
+      expansion_.spend(kSchedThreadCost);
       it.value().own = tid > 0 && process_of_(tid).has_value();
     }
     if (name != 0) it.value().name = name;
@@ -190,24 +196,28 @@ class SchedMachine {
   }
 
   const ProcessOf& process_of_;
+  formats::Expansion& expansion_;
   TraceBuilder& builder_;
   CategoryId category_;
   StringId oncpu_, runq_, blocked_, uninterruptible_, stopped_;
-  tsl::hopscotch_map<std::int32_t, Thread> threads_;
-  tsl::hopscotch_map<std::int32_t, std::int32_t> current_;  ///< by processor
+  tsl::hopscotch_map<std::int32_t, Thread, Hash> threads_;
+  tsl::hopscotch_map<std::int32_t, std::int32_t, Hash> current_;  ///< by processor
   Ns last_ = 0;
 };
 
 }  // namespace
 
 void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, Ns end,
-                      TraceBuilder& builder) {
+                      TraceBuilder& builder, formats::Expansion& expansion) {
   if (events.empty()) return;
   std::vector<std::uint32_t> order(events.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return events[a].at < events[b].at; });
-  SchedMachine machine(process_of, builder);
-  for (const std::uint32_t i : order) machine.take(events[i]);
+  SchedMachine machine(process_of, builder, expansion);
+  for (const std::uint32_t i : order) {
+    machine.take(events[i]);
+    if (expansion.exceeded()) return;
+  }
   machine.finish(end);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/chunked_vector.h"
+#include "formats/io/expansion.h"
 #include "trace/builder.h"
 
 namespace culprit::perfetto {
@@ -28,8 +29,9 @@ using ProcessOf = std::function<std::optional<std::int64_t>(std::int32_t tid)>;
 
 /// Adds a track of kind sched for every thread that `process_of` knows, with slices `oncpu`, `runq` (woken or
 /// preempted, until it runs), `blocked` (interruptible sleep), `blocked_uninterruptible`, `stopped`; and Trace::sched.
-/// States that last at the end of the events end there, or at `end` when that is later.
+/// States that last at the end of the events end there, or at `end` when that is later. Ends early when `expansion` is
+/// exceeded: every thread counts.
 void add_sched_slices(const ChunkedVector<SchedEvent>& events, const ProcessOf& process_of, Ns end,
-                      TraceBuilder& builder);
+                      TraceBuilder& builder, formats::Expansion& expansion);
 
 }  // namespace culprit::perfetto

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/utf8.h"
+#include "formats/perfetto/costs.h"
 #include "formats/perfetto/writer.h"
 
 namespace culprit::perfetto {
@@ -15,8 +16,6 @@ namespace culprit::perfetto {
 namespace {
 
 constexpr std::size_t kMostUuids = std::size_t{1} << 20;
-constexpr std::size_t kMostInterned = std::size_t{4} << 20;  ///< ids of one kind in one sequence
-constexpr std::size_t kMostNamed = std::size_t{1} << 20;     ///< processes, threads
 
 template <class To>
 To clamped(std::int64_t value) {
@@ -62,10 +61,10 @@ std::string_view unit_text(const proto::CounterDescriptor& counter) {
   return {};
 }
 
-template <class Map, class Entries, class Text>
-void learn(TraceBuilder& builder, Map& map, const Entries& entries, const Text& text) {
-  for (const auto& entry : entries)
-    if (map.size() < kMostInterned) map[entry.iid()] = builder.intern(repair_utf8(text(entry)));
+/// A map forgets in the time that filling it took, however large it once was.
+template <class Map>
+void reset(Map& map) {
+  if (!map.empty()) map = Map();
 }
 
 }  // namespace
@@ -77,19 +76,25 @@ void Sequence::clear_state() {
   default_track = 0;
   extra_counters.clear();
   extra_double_counters.clear();
-  names.clear();
-  categories.clear();
-  keys.clear();
-  strings.clear();
-  counter_sums.clear();
+  reset(names);
+  reset(categories);
+  reset(keys);
+  reset(strings);
+  reset(counter_sums);
+}
+
+template <class Map, class Entries, class Text>
+void TrackEvents::learn(Map& map, const Entries& entries, const Text& text) {
+  for (const auto& entry : entries) map[entry.iid()] = builder_.intern(repair_utf8(text(entry)));
+  expansion_.spend(kNamedCost * static_cast<std::uint64_t>(entries.size()));
 }
 
 void TrackEvents::intern(Sequence& sequence, const proto::InternedData& data) {
   const auto name = [](const auto& entry) -> const std::string& { return entry.name(); };
-  learn(builder_, sequence.names, data.event_names(), name);
-  learn(builder_, sequence.categories, data.event_categories(), name);
-  learn(builder_, sequence.keys, data.debug_annotation_names(), name);
-  learn(builder_, sequence.strings, data.debug_annotation_string_values(),
+  learn(sequence.names, data.event_names(), name);
+  learn(sequence.categories, data.event_categories(), name);
+  learn(sequence.keys, data.debug_annotation_names(), name);
+  learn(sequence.strings, data.debug_annotation_string_values(),
         [](const auto& entry) -> const std::string& { return entry.str(); });
 }
 
@@ -101,24 +106,25 @@ std::uint32_t TrackEvents::track_index(std::uint64_t uuid) {
   }
   const auto index = static_cast<std::uint32_t>(tracks_.size());
   tracks_.emplace_back();
+  expansion_.spend(kTrackCost);
   indexes_.emplace(uuid, index);
   return index;
 }
 
 void TrackEvents::name_process(std::int64_t pid, std::string_view name) {
-  if (process_names_.size() >= kMostNamed) return;
+  expansion_.spend(kNamedCost);
   StringId& known = process_names_[pid];
   if (!name.empty()) known = builder_.intern(repair_utf8(name));
 }
 
 void TrackEvents::name_thread(std::int64_t pid, std::int64_t tid, std::string_view name) {
-  if (pids_.size() >= kMostNamed) return;
+  expansion_.spend(kNamedCost);
   pids_[tid] = pid;
   if (!name.empty()) thread_names_[tid] = builder_.intern(repair_utf8(name));
 }
 
 void TrackEvents::introduce_process(std::int64_t pid) {
-  if (introduced_.size() < kMostNamed) introduced_.insert(pid);
+  if (introduced_.insert(pid).second) expansion_.spend(kNamedCost);
 }
 
 std::optional<std::int64_t> TrackEvents::process_of(std::int64_t tid) const {
@@ -151,7 +157,8 @@ void TrackEvents::describe(const proto::TrackDescriptor& descriptor) {
                                                                                           : process.cmdline(0));
     strangers_.erase(process.pid());
     for (const std::string& label : process.process_labels()) {
-      if (label == kStrangerLabel && strangers_.size() < kMostNamed) strangers_.insert(process.pid());
+      expansion_.spend(kNamedCost);
+      if (label == kStrangerLabel) strangers_.insert(process.pid());
       std::int64_t rank = -1;
       if (label.starts_with("rank ") &&
           std::from_chars(label.data() + 5, label.data() + label.size(), rank).ec == std::errc() && rank >= 0)
@@ -244,27 +251,31 @@ std::uint32_t TrackEvents::arguments(const Sequence& sequence, const proto::Trac
     }
     std::optional<std::int64_t> number;
     std::string store;
+    std::string_view text;
     if (annotation.has_int_value())
       number = annotation.int_value();
     else if (annotation.has_uint_value())
       number = static_cast<std::int64_t>(
           std::min<std::uint64_t>(annotation.uint_value(), std::numeric_limits<std::int64_t>::max()));
     else if (annotation.has_string_value())
-      store = repair_utf8(annotation.string_value());
+      text = store = repair_utf8(annotation.string_value());
     else if (const auto it = sequence.strings.find(annotation.string_value_iid());
              annotation.has_string_value_iid() && it != sequence.strings.end())
-      store = builder_.trace().strings[it->second];
+      text = builder_.trace().strings[it->second];
     else
       continue;
-    argument(kept, used, key, number ? &*number : nullptr, store);
+    spend_on_text(expansion_, text);
+    argument(kept, used, key, number ? &*number : nullptr, text);
   }
   if (!used) return kNone;
+  expansion_.spend(kArgumentsCost);
   arguments_.push_back(kept);
   return static_cast<std::uint32_t>(arguments_.size() - 1);
 }
 
 void TrackEvents::sample(std::uint64_t uuid, Ns at, double value) {
   if (!std::isfinite(value)) return builder_.losses().add(LossReason::counter_value_invalid);
+  expansion_.spend(kSampleCost);
   const std::uint32_t index = track_index(uuid);
   const auto multiplier = static_cast<double>(tracks_[index].multiplier);
   samples_.push_back({at, multiplier == 1 ? value : value * multiplier, index});
@@ -305,6 +316,7 @@ void TrackEvents::event(Sequence& sequence, const proto::TrackEvent& event, Ns a
     return;
   }
 
+  expansion_.spend(kEventCost);
   Event row;
   row.at = at;
   row.track = track_index(uuid);
@@ -322,7 +334,11 @@ void TrackEvents::event(Sequence& sequence, const proto::TrackEvent& event, Ns a
   }
   if (event.category_iids_size() > 0) {
     const auto it = sequence.categories.find(event.category_iids(0));
-    if (it != sequence.categories.end()) row.category = builder_.category(builder_.trace().strings[it->second]);
+    if (it != sequence.categories.end()) {
+      const std::string_view name = builder_.trace().strings[it->second];
+      spend_on_text(expansion_, name);
+      row.category = builder_.category(name);
+    }
   } else if (event.categories_size() > 0) {
     row.category = builder_.category(repair_utf8(event.categories(0)));
   }

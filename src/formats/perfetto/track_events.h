@@ -13,6 +13,8 @@
 #include <tsl/hopscotch_map.h>
 
 #include "core/chunked_vector.h"
+#include "core/hash.h"
+#include "formats/io/expansion.h"
 #include "formats/perfetto/trace.pb.h"
 #include "trace/builder.h"
 
@@ -24,6 +26,7 @@ inline constexpr std::string_view kOverlapTrack = "overlapping";
 
 /// What packets of one sequence share.
 struct Sequence {
+  using Numbered = tsl::hopscotch_map<std::uint64_t, StringId, Hash>;
   bool valid = false;  ///< what was interned is known
   bool seen = false;   ///< a packet of it came before
   std::uint32_t clock = 0;
@@ -31,10 +34,10 @@ struct Sequence {
   bool has_default_track = false;
   std::vector<std::uint64_t> extra_counters;
   std::vector<std::uint64_t> extra_double_counters;
-  tsl::hopscotch_map<std::uint64_t, StringId> names;
-  tsl::hopscotch_map<std::uint64_t, StringId> categories;
-  tsl::hopscotch_map<std::uint64_t, StringId> keys;
-  tsl::hopscotch_map<std::uint64_t, StringId> strings;
+  Numbered names;
+  Numbered categories;
+  Numbered keys;
+  Numbered strings;
   std::map<std::uint64_t, std::int64_t> counter_sums;  ///< of counters that are sent as differences
 
   void clear_state();
@@ -42,7 +45,7 @@ struct Sequence {
 
 class TrackEvents {
  public:
-  explicit TrackEvents(TraceBuilder& builder) : builder_(builder) {}
+  TrackEvents(TraceBuilder& builder, formats::Expansion& expansion) : builder_(builder), expansion_(expansion) {}
 
   void intern(Sequence& sequence, const proto::InternedData& data);
   void describe(const proto::TrackDescriptor& descriptor);
@@ -103,6 +106,8 @@ class TrackEvents {
   std::uint32_t track_index(std::uint64_t uuid);
   void legacy(Sequence& sequence, const proto::TrackEvent& event, Ns at, Event row);
   std::uint32_t arguments(const Sequence& sequence, const proto::TrackEvent& event);
+  template <class Map, class Entries, class Text>
+  void learn(Map& map, const Entries& entries, const Text& text);
   void argument(Arguments& kept, bool& used, std::string_view key, const std::int64_t* number, std::string_view text);
   void sample(Sequence& sequence, std::uint64_t uuid, Ns at, std::int64_t value);
   void sample(std::uint64_t uuid, Ns at, double value);
@@ -112,7 +117,8 @@ class TrackEvents {
   void add_counters();
 
   TraceBuilder& builder_;
-  tsl::hopscotch_map<std::uint64_t, std::uint32_t> indexes_;  ///< by uuid
+  formats::Expansion& expansion_;
+  tsl::hopscotch_map<std::uint64_t, std::uint32_t, Hash> indexes_;  ///< by uuid
   std::vector<TrackInfo> tracks_;
   ChunkedVector<Event> events_;
   ChunkedVector<Sample> samples_;
