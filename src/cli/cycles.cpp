@@ -18,7 +18,7 @@ namespace {
 
 struct CyclesOptions {
   std::vector<std::string> files;
-  unsigned threads = 0;
+  LoadChoice load;
   std::string anchor;
   std::string phase;
   unsigned skip = 0;
@@ -48,7 +48,7 @@ std::string json_of(const CyclesOptions& options, const Trace& trace, const mode
 Result<int> run_cycles(const CyclesOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
-  auto trace = load_with_progress(options.files, options.threads);
+  auto trace = load_with_progress(options.files, options.load);
   if (!trace) return trace.error();
   cycles::FindOptions find;
   find.anchor = options.anchor;
@@ -97,7 +97,7 @@ void add_cycles(CommandLine& app, Invocation& invocation) {
   auto* verb =
       app.add_subcommand("cycles", "steps of a run: begin, period, phase, device busy and idle, and how found");
   auto options = std::make_shared<CyclesOptions>();
-  add_input_options(*verb, options->files, options->threads);
+  add_input_options(*verb, options->files, options->load);
   verb->add_option("--anchor", options->anchor, "marker or function that begins every cycle (default: found)")
       ->type_name("NAME");
   verb->add_option("--phase", options->phase, "only cycles of a phase: prefill, decode, mixed, train_step, other")

@@ -44,7 +44,7 @@ struct DiffOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> candidates;  ///< behind --vs
   std::string anchor;
-  unsigned threads = 0;
+  LoadChoice load;
   std::string fail_on;
   std::string score = "suspicion";
   std::string output;
@@ -251,7 +251,7 @@ Result<int> report_set(const DiffOptions& options, const deepdive::ComparisonSet
 Result<int> run_on_traces(const DiffOptions& options) {
   TraceSides sides;
   sides.anchor = options.anchor;
-  sides.threads = options.threads;
+  sides.load = options.load;
   if (options.candidates.empty()) {
     if (options.inputs.size() != 2)
       return usage_error("more than two files, and no --vs says where the candidate begins",
@@ -364,8 +364,7 @@ void add_diff(CommandLine& app, Invocation& invocation) {
   verb->add_option("--vs", options->candidates, "What comes behind is the candidate, what stands before the baseline")
       ->expected(1, kMostInputs);
   verb->add_option("--anchor", options->anchor, "Traces: name of the marker or function that begins a cycle");
-  verb->add_option("--threads", options->threads, "Traces: threads that load (default: all cores)")
-      ->check(in_range(0, 1024));
+  add_load_options(*verb, options->load);
   verb->add_option("--fail-on", options->fail_on,
                    "Traces: exit with 1 on a 'regression', or on any 'difference', of the cycle time, and with 5 when "
                    "that is undecided; with 5 when the outcome is 'inconclusive'; with 5 when the runs are "

@@ -164,14 +164,14 @@ Result<Side> load_side(const std::vector<std::string>& paths, const TraceSides& 
   if (!files) return files.error();
   Side side;
   if (files->size() == 1) {
-    const auto trace = load_with_progress(*files, sides.threads);
+    const auto trace = load_with_progress(*files, sides.load);
     if (!trace) return trace.error();
     if (const Status status = add_run(*trace, sides, files->front(), side); !status) return status.error();
     return side;
   }
   std::vector<Trace> traces;
   for (const std::string& file : *files) {
-    auto trace = load_with_progress({file}, sides.threads);
+    auto trace = load_with_progress({file}, sides.load);
     if (!trace) return trace.error();
     traces.push_back(std::move(*trace));
   }

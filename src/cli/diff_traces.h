@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output.h"
 #include "compare/comparable.h"
 #include "compare/run_facts.h"
 #include "core/error.h"
@@ -16,7 +17,7 @@ struct TraceSides {
   std::vector<std::string> base;  ///< traces, or directories of them
   std::vector<std::string> candidate;
   std::string anchor;
-  unsigned threads = 0;
+  LoadChoice load;
 };
 
 /// A number of both sides that may be looked at though the runs are not comparable.

@@ -16,7 +16,7 @@ namespace {
 
 struct ExportOptions {
   std::vector<std::string> files;
-  unsigned threads = 0;
+  LoadChoice load;
   std::string path;
   bool force = false;
 };
@@ -54,7 +54,7 @@ Result<int> run_export(const ExportOptions& options) {
   if (!std::filesystem::is_directory(options.path, code))
     if (Status status = refuse_overwriting(options.path, options.files, options.force); !status) return status.error();
   if (is_perfetto(options.path)) {
-    const auto whole = load_with_progress(options.files, options.threads);
+    const auto whole = load_with_progress(options.files, options.load);
     if (!whole) return whole.error();
     if (Status status = perfetto::save_trace(*whole, options.path, options.force); !status) return status.error();
     return kFine;
@@ -62,7 +62,7 @@ Result<int> run_export(const ExportOptions& options) {
   if (options.files.size() == 1 && !stream && !options.path.ends_with(".json") && !options.path.ends_with(".json.gz"))
     return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
                        "end it in .json, .json.gz, .perfetto-trace or .pftrace");
-  auto trace = load_with_progress(options.files, options.threads);
+  auto trace = load_with_progress(options.files, options.load);
   if (!trace) return trace.error();
   if (trace->ranks.size() > 1) return export_ranks(*trace, options);
   if (Status status = formats::kineto::save_trace(*trace, 0, options.path, options.force); !status)
@@ -75,7 +75,7 @@ Result<int> run_export(const ExportOptions& options) {
 void add_export(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("export", "write a trace as Chrome / Kineto JSON or as a Perfetto trace");
   auto options = std::make_shared<ExportOptions>();
-  add_input_options(*verb, options->files, options->threads);
+  add_input_options(*verb, options->files, options->load);
   verb->add_option("-o,--output", options->path,
                    "OUT.json or OUT.json.gz, '-' for standard output; a directory when there are several ranks; "
                    "OUT.perfetto-trace or OUT.pftrace for Perfetto, all ranks in one file")

@@ -22,7 +22,7 @@ using model::TraceInfo;
 
 struct InfoOptions {
   std::vector<std::string> files;
-  unsigned threads = 0;
+  LoadChoice load;
   bool no_cycles = false;
   OutputOptions output;
 };
@@ -368,7 +368,7 @@ std::string json_of(const TraceInfo& info) {
 Result<int> run_info(const InfoOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
-  auto trace = load_with_progress(options.files, options.threads);
+  auto trace = load_with_progress(options.files, options.load);
   if (!trace) return trace.error();
   TraceInfo info = summary::trace_info(*trace);
   if (!options.no_cycles) {
@@ -400,7 +400,7 @@ Result<int> run_info(const InfoOptions& options) {
 void add_info(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("info", "what is in a trace: devices, ranks, categories, markers, cycles, losses");
   auto options = std::make_shared<InfoOptions>();
-  add_input_options(*verb, options->files, options->threads);
+  add_input_options(*verb, options->files, options->load);
   verb->add_flag("--no-cycles", options->no_cycles, "do not look for cycles, which costs time on huge traces");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit info rank0.json.gz rank1.json.gz --json"));

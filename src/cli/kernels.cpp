@@ -35,7 +35,7 @@ constexpr std::size_t kCandidatesOnTerminal = 10;
 struct KernelsOptions {
   std::vector<std::string> files;
   std::vector<std::string> against;
-  unsigned threads = 0;
+  LoadChoice load;
   bool log = false;
   bool all = false;
   std::vector<std::string> show;
@@ -49,12 +49,9 @@ struct KernelsOptions {
   OutputOptions output;
 };
 
-Result<formats::KernelData> load(const std::vector<std::string>& files, unsigned threads) {
+Result<formats::KernelData> load(const std::vector<std::string>& files, const LoadChoice& choice) {
   Progress progress("loading", progress_sink_of_stderr());
-  formats::LoadOptions options;
-  options.threads = threads;
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-  return formats::load_kernel_data(files, options);
+  return formats::load_kernel_data(files, load_options(choice, progress));
 }
 
 std::vector<std::string> input_notes(const model::KernelLog& log) {
@@ -196,7 +193,7 @@ Result<model::KernelLog> log_of(Result<formats::KernelData> data, const std::vec
 }
 
 Result<std::string> compare(const KernelsOptions& options, const Output& output, const model::KernelLog& a) {
-  const auto b = log_of(load(options.against, options.threads), options.against);
+  const auto b = log_of(load(options.against, options.load), options.against);
   if (!b) return b.error();
   const model::LogComparison comparison = kernels::compare_logs(a, *b, {options.tolerance / 100, options.low / 100});
   std::vector<model::Table> tables = {kernels::name_change_table(comparison, options.all)};
@@ -215,7 +212,7 @@ Result<int> run_kernels(const KernelsOptions& options) {
   if (!options.svg.empty())
     if (Status status = refuse_overwriting(options.svg, options.files, output->replace); !status) return status.error();
 
-  auto data = load(options.files, options.threads);
+  auto data = load(options.files, options.load);
   if (!data) return data.error();
   std::string text;
   if (const auto* summaries = std::get_if<model::KernelSummaries>(&*data); summaries && options.against.empty()) {
@@ -260,7 +257,7 @@ void add_kernels(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand(
       "kernels", "kernels of one run: use of the device, repeated blocks, fusion candidates, launch gaps");
   auto options = std::make_shared<KernelsOptions>();
-  add_input_options(*verb, options->files, options->threads);
+  add_input_options(*verb, options->files, options->load);
   verb->add_option("--vs", options->against, "compare with this run: what became slower, faster, new, gone per call")
       ->type_name("FILE");
   verb->add_flag("--all", options->all, "with --vs: also kernels that did not change");

@@ -25,12 +25,20 @@ void add_output_options(Verb& app, OutputOptions& options) {
 
 void add_force_option(Verb& app, bool& force) { app.add_flag("--force", force, "overwrite a file that exists"); }
 
-void add_input_options(Verb& app, std::vector<std::string>& files, unsigned& threads) {
+void add_input_options(Verb& app, std::vector<std::string>& files, LoadChoice& choice) {
   app.add_option("FILE", files, "traces of one run, one per rank; plain, .gz or .zst; '-' is standard input")
       ->required()
       ->type_name("");
-  app.add_option("--threads", threads, "threads that load (default: all cores)")
+  add_load_options(app, choice);
+}
+
+void add_load_options(Verb& app, LoadChoice& choice) {
+  app.add_option("--threads", choice.threads, "threads that load (default: all cores)")
       ->check(in_range(0, 1024))
+      ->type_name("N");
+  app.add_option("--max-expansion", choice.max_expansion,
+                 "times its size that a file may become when it is read; 0 is no limit (default: 200)")
+      ->check(in_range(0, 1e9))
       ->type_name("N");
 }
 
@@ -85,12 +93,15 @@ Status write_report(const std::string& path, std::string_view text, bool replace
   return file->commit();
 }
 
-Result<Trace> load_with_progress(const std::vector<std::string>& files, unsigned threads) {
+formats::LoadOptions load_options(const LoadChoice& choice, Progress& progress) {
+  return {.threads = choice.threads,
+          .progress = [&progress](std::uint64_t done, std::uint64_t total) { progress.update(done, total); },
+          .max_expansion = choice.max_expansion};
+}
+
+Result<Trace> load_with_progress(const std::vector<std::string>& files, const LoadChoice& choice) {
   Progress progress("loading", progress_sink_of_stderr());
-  formats::LoadOptions options;
-  options.threads = threads;
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-  return formats::load_run(files, options);
+  return formats::load_run(files, load_options(choice, progress));
 }
 
 std::optional<std::string> loss_note(const Losses& losses) {

@@ -10,6 +10,8 @@
 
 #include "cli/options.h"
 #include "core/error.h"
+#include "core/progress.h"
+#include "formats/load.h"
 #include "model/table.h"
 #include "trace/trace.h"
 
@@ -39,8 +41,18 @@ struct Output {
 
 /// Declares --format, --json, -o and --force on a verb.
 void add_output_options(Verb& app, OutputOptions& options);
-/// Declares FILE… and --threads.
-void add_input_options(Verb& app, std::vector<std::string>& files, unsigned& threads);
+/// How files are loaded, as given on the command line.
+struct LoadChoice {
+  unsigned threads = 0;  ///< 0: all cores
+  std::size_t max_expansion = formats::Expansion::kUsualTimes;
+};
+
+/// Declares FILE… and how they are loaded.
+void add_input_options(Verb& app, std::vector<std::string>& files, LoadChoice& choice);
+/// Declares --threads and --max-expansion.
+void add_load_options(Verb& app, LoadChoice& choice);
+/// Options for loading that report to `progress`, which must live as long.
+formats::LoadOptions load_options(const LoadChoice& choice, Progress& progress);
 /// The end of a verb's help: an example, and what the exit codes mean.
 std::string help_footer(std::string_view example);
 
@@ -59,7 +71,7 @@ Status write_output(const Output& output, std::string_view text);
 Status write_report(const std::string& path, std::string_view text, bool replace);
 
 /// Loads the files as one run; shows progress on a terminal.
-Result<Trace> load_with_progress(const std::vector<std::string>& files, unsigned threads);
+Result<Trace> load_with_progress(const std::vector<std::string>& files, const LoadChoice& choice);
 
 /// "3 data loss, 12 warning, 1 info: ...", or nothing when nothing was lost or repaired.
 std::optional<std::string> loss_note(const Losses& losses);

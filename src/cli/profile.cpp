@@ -31,7 +31,7 @@ constexpr const char* kHardwareFile = "topo_component.csv";
 
 struct ProfileOptions {
   std::vector<std::string> files;
-  unsigned threads = 0;
+  LoadChoice load;
   std::string directory;
   std::string compat;
   std::string anchor;
@@ -141,7 +141,7 @@ std::string document(const ProfileOptions& options, const Trace& trace, const mo
 Result<int> run_profile_verb(const ProfileOptions& options) {
   if (options.compat.empty() && (options.align || options.cores != 0 || !options.hardware.empty()))
     return usage_error("--align, --cores and --hardware belong to --compat", "add --compat deepdive");
-  const auto trace = load_with_progress(options.files, options.threads);
+  const auto trace = load_with_progress(options.files, options.load);
   if (!trace) return trace.error();
   if (!options.compat.empty()) return run_compat(options, *trace);
 
@@ -197,7 +197,7 @@ std::vector<std::string> phase_names() {
 void add_profile(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("profile", "time and resources of every function in every cycle");
   auto options = std::make_shared<ProfileOptions>();
-  add_input_options(*verb, options->files, options->threads);
+  add_input_options(*verb, options->files, options->load);
   verb->add_option("-o,--output", options->directory,
                    "directory for cycles.csv, functions.csv, resources.csv, counters.csv and profile.json; created "
                    "when missing")

@@ -26,7 +26,7 @@ using summary::SortBy;
 
 struct TopOptions {
   std::vector<std::string> files;
-  unsigned threads = 0;
+  LoadChoice load;
   std::string by = "name";
   std::vector<std::string> classes;  ///< empty: what suits the trace
   std::string sort;                  ///< empty: what suits the grouping
@@ -172,7 +172,7 @@ Result<int> run_top(const TopOptions& given) {
     return usage_error("--anchor begins cycles, and this table has none",
                        "add --by cycle, --by phase, --cycle or --phase");
   if (const auto numbers = parse_cycle_numbers(options.cycles.numbers); !numbers) return numbers.error();
-  auto trace = load_with_progress(options.files, options.threads);
+  auto trace = load_with_progress(options.files, options.load);
   if (!trace) return trace.error();
 
   // A recording without GPU work has only its host to show.
@@ -254,7 +254,7 @@ Result<int> run_top(const TopOptions& given) {
 void add_top(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("top", "time per function: total, share, average, min, median, max, calls");
   auto options = std::make_shared<TopOptions>();
-  add_input_options(*verb, options->files, options->threads);
+  add_input_options(*verb, options->files, options->load);
   verb->add_option(
           "--by", options->by,
           "rows: name, raw-name, short-name, kind, device, stream, rank, category, cycle, phase (default: name, "

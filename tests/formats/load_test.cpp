@@ -217,6 +217,19 @@ TEST(Load, WhatNeedsAFileSaysSo) {
   }
 }
 
+TEST(Load, WhatAFileExpandsToIsLimited) {
+  const TempDir dir;
+  std::string packets;
+  for (int i = 0; i < 3'000'000; ++i) packets.append("\x0a\x00", 2);
+  const std::string bomb = dir.file("bomb.pftrace", test::gzip("\x0a\x04\x52\x02\x08\x01" + packets));
+  const auto refused = load_run({bomb}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::input);
+  EXPECT_NE(refused.error().what.find("200 times"), std::string::npos);
+  EXPECT_NE(refused.error().remedy.find("--max-expansion"), std::string::npos);
+  EXPECT_TRUE(load_run({bomb}, {.max_expansion = 0}));
+}
+
 TEST(Load, CountersOfProfilerRangesAreKept) {
   CULPRIT_NEEDS_SHARED("corpus/kineto/hta_small/cupti_profiler");
   const auto trace = load_run(
