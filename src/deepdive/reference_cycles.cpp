@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "core/text.h"
 #include "deepdive/anchor_groups.h"
 #include "deepdive/call_tree.h"
 
@@ -40,14 +41,6 @@ struct Work {
   std::vector<std::uint32_t> owner;  ///< by slice: row of `anchors`, or kNone
   std::vector<SliceIndex> boundary;  ///< by anchor: the slice around it that holds no other anchor
 };
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), lower);
-  return result;
-}
 
 /// Parents of host slices that are no Python: the Python slice of the process that began last before them, when it
 /// lasts as long as they do.
@@ -222,7 +215,7 @@ bool type_anchors(Work& work) {
     std::uint8_t& word = words[id];
     if (word != kNothing) return word;
     const std::string_view name = trace.strings[id];
-    const std::string small = lower_case(name);
+    const std::string small = to_lower(name);
     word = kKnown;
     if (small.find("forward_extend") != std::string::npos) word |= kExtend;
     if (small == "encode") word |= kEncode;

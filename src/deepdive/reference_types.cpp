@@ -1,5 +1,7 @@
 #include "deepdive/reference_types.h"
 
+#include "core/text.h"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -27,16 +29,6 @@ constexpr ReferenceType kTypes[] = {
     ReferenceType::gpu_compute,        ReferenceType::gpu_comm, ReferenceType::gpu_memcpy_h2d,
     ReferenceType::gpu_memcpy_d2d,     ReferenceType::oncpu,    ReferenceType::cpu_os_syscall_mem,
     ReferenceType::disk_read_and_write};
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool contains_lower(std::string_view text, std::string_view part) {
-  return std::ranges::search(text, part, {}, lower).begin() != text.end();
-}
-
-bool equals_lower(std::string_view text, std::string_view other) { return std::ranges::equal(text, other, {}, lower); }
 
 }  // namespace
 
@@ -71,19 +63,20 @@ std::string_view to_string(ReferenceType type) {
 ReferenceType reference_type(SliceClass slice_class, std::string_view category, std::string_view name,
                              std::string_view thread) {
   using enum ReferenceType;
-  if (slice_class == SliceClass::kernel) return contains_lower(name, "nccl") ? gpu_comm : gpu_compute;
+  if (slice_class == SliceClass::kernel) return contains_ignoring_case(name, "nccl") ? gpu_comm : gpu_compute;
   if (slice_class == SliceClass::memcpy || name.starts_with("Memcpy")) {
     if (contains(name, "HtoD")) return gpu_memcpy_h2d;
     if (contains(name, "DtoH")) return gpu_memcpy_d2h;
     return contains(name, "DtoD") ? gpu_memcpy_d2d : gpu_memcpy_h2d;
   }
   if (slice_class == SliceClass::memset) return gpu_memcpy_h2d;
-  if (equals_lower(name, "mmap") || equals_lower(name, "mprotect") || equals_lower(name, "munmap"))
+  if (equals_ignoring_case(name, "mmap") || equals_ignoring_case(name, "mprotect") ||
+      equals_ignoring_case(name, "munmap"))
     return cpu_os_syscall_mem;
   if (slice_class == SliceClass::runtime && name == "cudaStreamSynchronize") return cpu_sync;
   if (category == "CAT_APP" && contains(thread, "user probe") && name == "cuStreamSynchronize") return cpu_sync;
   if (category == "CAT_DISK" && (name == "read" || name == "readv" || name == "write")) return disk_read_and_write;
-  if (equals_lower(name.substr(0, 5), "oncpu")) return oncpu;
+  if (equals_ignoring_case(name.substr(0, 5), "oncpu")) return oncpu;
   return name == "runq" ? runq : unknown;
 }
 
@@ -141,7 +134,7 @@ std::string reference_short_name(std::string_view name) {
   if (!contains(name, "ncclDevKernel")) return std::string(name);
   constexpr std::string_view kKernel = "ncclDevKernel_";
   const auto is_word = [](char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '_';
+    return (c >= '0' && c <= '9') || (to_lower(c) >= 'a' && to_lower(c) <= 'z') || c == '_';
   };
   for (std::size_t at = name.find(kKernel); at != std::string_view::npos; at = name.find(kKernel, at + 1)) {
     std::size_t end = at + kKernel.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/text.h"
 #include "profile/function_kind.h"
 
 namespace culprit::kernels {
@@ -14,15 +15,9 @@ constexpr std::size_t kNameLooked = 8192;
 constexpr std::size_t kGeluLeast = 7;
 constexpr std::size_t kGeluMost = 9;
 
-bool contains(std::string_view text, std::string_view part) {
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-         }) != text.end();
-}
-
 bool any_contains(std::span<const std::string_view> names, std::string_view part) {
-  return std::ranges::any_of(names,
-                             [part](std::string_view name) { return contains(name.substr(0, kNameLooked), part); });
+  return std::ranges::any_of(
+      names, [part](std::string_view name) { return contains_ignoring_case(name.substr(0, kNameLooked), part); });
 }
 
 std::string joined(const std::vector<std::string_view>& parts) {
@@ -35,23 +30,25 @@ std::string joined(const std::vector<std::string_view>& parts) {
 
 FusionRole fusion_role(std::string_view kernel_name) {
   const std::string_view name = kernel_name.substr(0, kNameLooked);
-  if (contains(name, "nchwtonhwc") || contains(name, "nhwctonchw")) return FusionRole::layout;
-  if (contains(name, "dropout")) return FusionRole::dropout;
-  if (contains(name, "amp_update_scale")) return FusionRole::none;
+  if (contains_ignoring_case(name, "nchwtonhwc") || contains_ignoring_case(name, "nhwctonchw"))
+    return FusionRole::layout;
+  if (contains_ignoring_case(name, "dropout")) return FusionRole::dropout;
+  if (contains_ignoring_case(name, "amp_update_scale")) return FusionRole::none;
   switch (family_of(name)) {
     case KernelFamily::elementwise:
       // The unrolled variant serves what cannot be vectorised: in practice conversions of type.
-      if (contains(name, "unrolled_elementwise") || contains(name, "loadwithcast")) return FusionRole::cast;
+      if (contains_ignoring_case(name, "unrolled_elementwise") || contains_ignoring_case(name, "loadwithcast"))
+        return FusionRole::cast;
       return FusionRole::elementwise;
     case KernelFamily::rope:
     case KernelFamily::quantize:
       return FusionRole::elementwise;
     case KernelFamily::copy:
-      return contains(name, "unrolled_elementwise") ? FusionRole::cast : FusionRole::copy;
+      return contains_ignoring_case(name, "unrolled_elementwise") ? FusionRole::cast : FusionRole::copy;
     case KernelFamily::embedding:
       return FusionRole::gather;
     case KernelFamily::reduce:
-      return contains(name, "splitk") ? FusionRole::none : FusionRole::reduce;
+      return contains_ignoring_case(name, "splitk") ? FusionRole::none : FusionRole::reduce;
     case KernelFamily::norm:
       return FusionRole::norm;
     case KernelFamily::softmax:

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/text.h"
 #include "trace/counter_samples.h"
 
 namespace culprit::profile {
@@ -12,15 +13,6 @@ namespace culprit::profile {
 namespace {
 
 using model::Unit;
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return result;
-}
 
 /// Names without one of these suffixes are judged by their words.
 struct Suffix {
@@ -62,7 +54,7 @@ void set_unit(CounterMeaning& meaning, std::string_view name) {
 /// "gpu 0 clock.mhz" -> 0; the text without the number goes to `rest`.
 std::int64_t device_in_name(std::string_view name, std::string& rest) {
   constexpr std::string_view kDevice = "gpu ";
-  const std::string small = lower_case(name.substr(0, kDevice.size()));
+  const std::string small = to_lower(name.substr(0, kDevice.size()));
   if (small != kDevice) return -1;
   std::int64_t device = -1;
   const char* first = name.data() + kDevice.size();
@@ -110,7 +102,7 @@ CounterMeaning meaning_of(const Trace& trace, const CounterSeries& series) {
     meaning.metric = name.substr(0, name.rfind('_'));
   }
   if (meaning.device < 0 && meaning.pid < 0) meaning.place = track;
-  const std::string small = lower_case(meaning.metric);
+  const std::string small = to_lower(meaning.metric);
   set_unit(meaning, small);
   // "GPU clock.MHz": the part behind the dot is only a unit.
   if (const std::size_t dot = small.rfind('.'); dot != std::string::npos && dot > 0)

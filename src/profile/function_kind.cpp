@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "core/text.h"
 #include "profile/function_name.h"
 
 namespace culprit {
@@ -25,10 +26,7 @@ bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
 std::string lower(std::string_view text) {
   constexpr std::size_t kLooksAt = 8192;
-  std::string result(text.substr(0, kLooksAt));
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
+  return to_lower(text.substr(0, kLooksAt));
 }
 
 /// `text` is lower case.

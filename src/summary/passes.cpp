@@ -1,5 +1,7 @@
 #include "summary/passes.h"
 
+#include "core/text.h"
+
 #include <algorithm>
 #include <array>
 
@@ -9,12 +11,6 @@ namespace {
 
 /// What a slice itself says, before what surrounds it is asked.
 enum class Mark : std::uint8_t { none, weak_forward, forward, backward, optimizer, unseen };
-
-bool contains_folded(std::string_view text, std::string_view lower) {
-  const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::search(text.begin(), text.end(), lower.begin(), lower.end(),
-                     [&](char a, char b) { return fold(a) == b; }) != text.end();
-}
 
 Mark mark_of_name(SliceClass slice_class, std::string_view name) {
   if (slice_class == SliceClass::python) {
@@ -26,8 +22,8 @@ Mark mark_of_name(SliceClass slice_class, std::string_view name) {
   }
   if (name.starts_with("Optimizer.")) return Mark::optimizer;
   if (name.starts_with("autograd::engine::evaluate_function")) return Mark::backward;
-  const bool backward = contains_folded(name, "backward");
-  const bool forward = slice_class != SliceClass::cpu_op && contains_folded(name, "forward");
+  const bool backward = contains_ignoring_case(name, "backward");
+  const bool forward = slice_class != SliceClass::cpu_op && contains_ignoring_case(name, "forward");
   if (backward == forward) return Mark::none;  // neither, or a range around both
   return backward ? Mark::backward : Mark::forward;
 }
