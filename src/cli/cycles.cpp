@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -22,7 +23,8 @@ struct CyclesOptions {
   std::string anchor;
   std::string phase;
   unsigned skip = 0;
-  unsigned limit = 0;
+  std::int64_t limit = -1;  ///< -1: what suits the format
+  bool all = false;
   OutputOptions output;
 };
 
@@ -45,6 +47,28 @@ std::string json_of(const CyclesOptions& options, const Trace& trace, const mode
   return text;
 }
 
+/// 0 is all.
+std::size_t rows_shown(const CyclesOptions& options, OutputFormat format) {
+  constexpr std::size_t kOneScreen = 30;
+  if (options.all) return 0;
+  if (options.limit >= 0) return static_cast<std::size_t>(options.limit);
+  return format == OutputFormat::terminal ? kOneScreen : 0;
+}
+
+/// Leaves out columns in which every row is empty.
+void drop_empty_columns(model::Table& table) {
+  for (std::size_t c = table.columns.size(); c-- > 0;) {
+    const auto says_nothing = [&](const std::vector<model::Cell>& row) {
+      const auto* text = std::get_if<std::string>(&row[c]);
+      return std::holds_alternative<std::monostate>(row[c]) || (text != nullptr && text->empty());
+    };
+    if (!std::ranges::all_of(table.rows, says_nothing)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
+}
+
 Result<int> run_cycles(const CyclesOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
@@ -60,8 +84,10 @@ Result<int> run_cycles(const CyclesOptions& options) {
   const model::Cycles& cycles = found->cycles;
   model::Table table = report::cycles_table(cycles);
   if (auto note = loss_note(trace->losses)) table.notes.push_back(std::move(*note));
-  if (const std::size_t limit = options.limit; limit > 0 && table.rows.size() > limit) {
-    table.notes.push_back(fmt::format("{} more rows: --limit 0 shows all", table.rows.size() - limit));
+  const std::size_t limit = rows_shown(options, output->format);
+  if (limit > 0 && table.rows.size() > limit) {
+    table.notes.insert(table.notes.begin(),
+                       fmt::format("{} more rows; --all shows them", format_count(table.rows.size() - limit)));
     table.rows.resize(limit);
   }
   std::string text;
@@ -70,6 +96,7 @@ Result<int> run_cycles(const CyclesOptions& options) {
       text = report::cycles_heading(cycles);
       if (cycles.cycles.empty()) break;
       text += "\n";
+      drop_empty_columns(table);
       text += report::render_terminal({&table, 1}, {report::Look::plain, output->color, 100});
       text += report::period_plot(report::period_distributions(cycles)) + report::left_out_of_periods(cycles);
       break;
@@ -102,9 +129,10 @@ void add_cycles(CommandLine& app, Invocation& invocation) {
       ->type_name("NAME");
   verb->add_option("--phase", options->phase, "only cycles of a phase: prefill, decode, mixed, train_step, other")
       ->check(one_of({"prefill", "decode", "mixed", "train_step", "other"}));
-  verb->add_option("--limit", options->limit, "rows of the table; 0 shows all (default)")
+  verb->add_option("--limit", options->limit, "rows; 0 shows all (default: 30 for the terminal, else all)")
       ->check(in_range(0, 1e9))
       ->type_name("N");
+  verb->add_flag("--all", options->all, "all rows");
   verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")
       ->check(in_range(0, 1e9))
       ->type_name("N");

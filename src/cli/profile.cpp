@@ -43,6 +43,7 @@ struct ProfileOptions {
   bool json = false;
   bool force = false;
   std::size_t limit = 15;
+  bool all = false;
   bool host = false;
 };
 
@@ -155,7 +156,8 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
     return input_error(fmt::format("holds no cycles: {}", found->cycles.reason), options.files.front(),
                        "name what begins a cycle with --anchor, or record more cycles");
   const model::Profile measured = profile::run_profile(*trace, *found);
-  std::vector<model::Table> summary = profile::summary_tables(measured, {options.limit, !options.host});
+  std::vector<model::Table> summary =
+      profile::summary_tables(measured, {options.all ? 0 : options.limit, !options.host});
   if (!summary.empty()) {
     auto& notes = summary.back().notes;
     notes.push_back(fmt::format("Cycles begin at '{}': {}", found->cycles.anchor, found->cycles.reason));
@@ -207,6 +209,7 @@ void add_profile(CommandLine& app, Invocation& invocation) {
   verb->add_option("--phase", options->phase, "only cycles of one phase: decode, mixed, other, prefill, train_step")
       ->check(one_of(phase_names()));
   verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")->type_name("N");
+  verb->add_flag("--all", options->all, "all functions");
   verb->add_option("--limit", options->limit, "functions shown per phase; 0 shows all (default: 15)")->type_name("N");
   verb->add_flag("--host", options->host, "show host functions, too");
   verb->add_option("--compat", options->compat, "write the tables of another tool instead: deepdive")

@@ -331,14 +331,20 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
   number_cycles(trace, draft, notes);
   std::uint64_t outside = 0;
   std::uint64_t unlaunched = 0;
+  double time_outside = 0;
+  double time = 0;
   for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
+    const auto duration = static_cast<double>(trace.slices[trace.gpu[g].slice].duration);
+    time += duration;
     if (draft.cycle_of_slice[trace.gpu[g].slice] != kNone) continue;
     ++outside;
+    time_outside += duration;
     unlaunched += trace.gpu[g].launcher == kNone ? 1U : 0U;
   }
   if (outside > 0)
     notes.push_back(fmt::format(
-        "{} of {} GPU operations lie in no cycle{}", outside, trace.gpu.size(),
+        "{} of {} GPU operations ({:.0f}% of their time) lie in no cycle{}", outside, trace.gpu.size(),
+        time > 0 ? time_outside / time * 100 : 0,
         unlaunched == 0 ? ""
                         : fmt::format("; the launch of {} is not in the recording{}",
                                       unlaunched == outside ? "each of these" : fmt::format("{} of these", unlaunched),

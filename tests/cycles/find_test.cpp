@@ -110,6 +110,38 @@ TEST(FindCycles, TheOuterOfTwoMarkersWithEqualCountsWins) {
   EXPECT_EQ(find(maker.trace()).cycles.anchor, "work_outer");
 }
 
+TEST(FindCycles, ANoteSaysWhereTheWorkIsThatTheRangesOfTheAnchorDoNotHold) {
+  for (const Ns length : {4'500, 9'990}) {
+    TraceMaker maker;
+    Host host{maker, maker.thread(100, 1), maker.stream(0, 7)};
+    for (int s = 0; s < 8; ++s) {
+      maker.slice(host.thread, "user_annotation", "## backward ##", s * 10'000, length);
+      for (int k = 0; k < 20; ++k)
+        host.launch("k" + std::to_string(k), s * 10'000 + k * 500, s * 10'000 + k * 500 + 20, 400);
+    }
+    const model::Cycles cycles = find(maker.trace()).cycles;
+    EXPECT_EQ(cycles.anchor, "## backward ##");
+    const bool noted = std::ranges::any_of(cycles.notes, [](const std::string& note) {
+      return note.find("holds 45% of the GPU launches from one to the next; the other 55%") != std::string::npos;
+    });
+    EXPECT_EQ(noted, length == 4'500);
+  }
+}
+
+TEST(FindCycles, ANoteSaysHowMuchWorkLiesInNoCycle) {
+  TraceMaker maker;
+  Host host{maker, maker.thread(100, 1), maker.stream(0, 7)};
+  host.launch("before", 0, 10, 1'000);
+  for (int s = 1; s < 5; ++s) {
+    maker.slice(host.thread, "user_annotation", "step " + std::to_string(s), s * 10'000, 9'000);
+    host.launch("k", s * 10'000 + 10, s * 10'000 + 20, 750);
+  }
+  const model::Cycles cycles = find(maker.trace()).cycles;
+  EXPECT_TRUE(std::ranges::any_of(cycles.notes, [](const std::string& note) {
+    return note.find("1 of 5 GPU operations (25% of their time) lie in no cycle") != std::string::npos;
+  }));
+}
+
 TEST(FindCycles, CollectivesAreNoMarkers) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
