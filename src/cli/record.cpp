@@ -119,7 +119,7 @@ std::string summary_text(const record::RecordSummary& summary) {
       format_bytes(static_cast<double>(total.file_bytes)), format_count(total.events), format_count(total.dropped),
       percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
   if (summary.kernel_cpu > 0)
-    text += fmt::format(", in the kernel {:.2f} % of one processor", percent(summary.kernel_cpu, total.elapsed));
+    text += fmt::format(", in the kernel {:.2f} % of one CPU", percent(summary.kernel_cpu, total.elapsed));
   if (total.steps > 0) return text + fmt::format("; {} steps\n", format_count(total.steps));
   return text +
          "\nculprit: the program marked no steps, so `culprit diff` can only compare what happened per second;"
@@ -257,7 +257,7 @@ void add_record(CommandLine& app, Invocation& invocation) {
       "  culprit record --preset watch -p 4711,4712\n"
       "  culprit record -- python3 serve.py --port 8000\n\n"
       "Needs root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)\n"
-      "Without these rights totals per thread are recorded.\n\n"
+      "Without these privileges totals per thread are recorded.\n\n"
       "Exit codes:\n  0  fine, or the COMMAND's own\n  2  bad usage\n  3  bad input\n"
       "  4  nothing can be collected, or the disk is full");
   verb->callback([options, &invocation] {

@@ -14,7 +14,7 @@
 
 namespace culprit::model {
 
-/// One state of the recorded threads: "running", "waiting for a processor", "blocked in fsync".
+/// One state of the recorded threads: "running", "runnable", "blocked in fsync".
 struct HostState {
   std::string what;
   /// Of all threads together, inside the whole cycles of each phase (by the number of the Phase), ns.

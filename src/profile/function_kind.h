@@ -30,7 +30,7 @@ enum class FunctionKind : std::uint8_t {
   python,
   oncpu,
   runq,
-  blocked,  ///< neither running nor waiting for a processor, by the scheduler's account
+  blocked,  ///< neither running nor runnable, by the scheduler's account
   syscall_memory,
   syscall_file,
   syscall_network,

@@ -69,7 +69,7 @@ std::string state_name(std::string_view name, bool reason) {
     return "blocked in " + std::string(name);
   }
   if (name == "oncpu") return "running";
-  if (name == "runq") return "waiting for a processor";
+  if (name == "runq") return "runnable";
   if (name == "blocked_uninterruptible") return std::string(kUninterruptible);
   if (name == "stopped") return "stopped";
   return {};

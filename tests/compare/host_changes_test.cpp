@@ -18,7 +18,7 @@ model::HostEvidence evidence(std::uint64_t prefills, std::uint64_t decodes, doub
   side.cycles[kDecode] = decodes;
   side.period_ns[kPrefill] = 40e6 * static_cast<double>(prefills);
   side.period_ns[kDecode] = 10e6 * static_cast<double>(decodes);
-  model::HostState waiting{"waiting for a processor", {}};
+  model::HostState waiting{"runnable", {}};
   waiting.total_ns[kPrefill] = run_queue_per_step * static_cast<double>(prefills);
   waiting.total_ns[kDecode] = run_queue_per_step * static_cast<double>(decodes);
   side.states = {waiting};
@@ -42,7 +42,7 @@ TEST(HostChanges, AnotherMixOfPhasesIsNoChange) {
 TEST(HostChanges, WaitingThatGrewIsListedPerStep) {
   const auto changes = host_changes(evidence(2, 10, 1e6), evidence(4, 30, 5e6));
   ASSERT_EQ(changes.states.size(), 2U);
-  EXPECT_EQ(changes.states[1].what, "waiting for a processor");
+  EXPECT_EQ(changes.states[1].what, "runnable");
   EXPECT_DOUBLE_EQ(*changes.states[1].value[0], 1e6);
   EXPECT_DOUBLE_EQ(*changes.states[1].value[1], 5e6);
 }

@@ -28,7 +28,7 @@ LIMIT = 60
 REFUSED = 4
 RECORDED = {}  # path and pid of the undisturbed run of this process of tests
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-RUNNABLE = "waiting for a processor"
+RUNNABLE = "runnable"
 LOAD = "culprit-load"  # threads of the injector
 
 # A client and a server that talk over the loopback device, one byte at a time; the first answer is told in a file.

@@ -69,7 +69,7 @@ TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
   EXPECT_TRUE(evidence.scheduling);
   EXPECT_EQ(evidence.cycles[kDecode], 2U);
   EXPECT_DOUBLE_EQ(total(evidence, "running"), 120);
-  EXPECT_DOUBLE_EQ(total(evidence, "waiting for a processor"), 50);
+  EXPECT_DOUBLE_EQ(total(evidence, "runnable"), 50);
 }
 
 TEST(HostEvidence, ReasonsOfBlockingAreNamed) {

@@ -83,7 +83,7 @@ AnnotateCollector::~AnnotateCollector() {
   annotate_bpf__destroy(skeleton_);
 }
 
-Error no_right(const std::string& what, int code) {
+Error no_privilege(const std::string& what, int code) {
   const std::string why = what + ": " + std::generic_category().message(code);
   if (code == EPERM || code == EACCES)
     return environment_error(why, "USDT probes",
@@ -94,9 +94,9 @@ Error no_right(const std::string& what, int code) {
 Status AnnotateCollector::load() {
   libbpf_set_print(nullptr);
   skeleton_ = annotate_bpf__open();
-  if (skeleton_ == nullptr) return no_right("cannot open the probes", errno);
+  if (skeleton_ == nullptr) return no_privilege("cannot open the probes", errno);
   if (const int code = annotate_bpf__load(skeleton_); code != 0)
-    return no_right("the kernel refuses the probes", -code);
+    return no_privilege("the kernel refuses the probes", -code);
   const auto record = [](void* self, void* data, std::size_t size) {
     if (size >= sizeof(culprit_annotation)) {
       culprit_annotation copy;
@@ -106,7 +106,7 @@ Status AnnotateCollector::load() {
     return 0;
   };
   ring_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.annotate_ring), record, this, nullptr);
-  if (ring_ == nullptr) return no_right("cannot map the ring buffer", errno);
+  if (ring_ == nullptr) return no_privilege("cannot map the ring buffer", errno);
   return {};
 }
 

@@ -27,7 +27,7 @@ constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, 
 
 std::string text_of(int code) { return std::generic_category().message(code); }
 
-Error no_right(const std::string& what, int code) {
+Error no_privilege(const std::string& what, int code) {
   if (code == EPERM || code == EACCES)
     return environment_error(what + ": " + text_of(code), "eBPF",
                              "run as root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)");
@@ -81,7 +81,7 @@ Status Probes::State::load() {
                              "eBPF", "run culprit on the host, or in a container with the host's pid namespace");
   libbpf_set_print(nullptr);
   btf* kernel = btf__load_vmlinux_btf();
-  if (kernel == nullptr) return no_right("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux)", errno);
+  if (kernel == nullptr) return no_privilege("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux)", errno);
   const bool has_state = switch_has_state(kernel);
   context = true;
   for (const char* name :
@@ -91,7 +91,7 @@ Status Probes::State::load() {
   btf__free(kernel);
 
   skeleton = culprit_bpf__open();
-  if (skeleton == nullptr) return no_right("cannot open the programs", errno);
+  if (skeleton == nullptr) return no_privilege("cannot open the programs", errno);
   skeleton->rodata->has_prev_state = has_state ? 1 : 0;
   skeleton->rodata->take_stacks = (parts & kStacks) != 0 ? 1 : 0;
   skeleton->rodata->long_syscall_ns = static_cast<__u64>(options.long_syscall);
@@ -112,7 +112,7 @@ Status Probes::State::load() {
   bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(options.ring_bytes));
   if ((parts & kStacks) == 0) bpf_map__set_max_entries(skeleton->maps.stacks, 1);
   if (const int code = culprit_bpf__load(skeleton); code != 0)
-    return no_right("the kernel refuses the programs", -code);
+    return no_privilege("the kernel refuses the programs", -code);
 
   // Lets the kernel count from the first run; without CAP_SYS_ADMIN the cost stays unknown.
   if (options.count_cpu) stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -122,8 +122,9 @@ Status Probes::State::load() {
     return ++state->taken >= kMostPerConsume ? -EAGAIN : 0;
   };
   ring = ring_buffer__new(bpf_map__fd(skeleton->maps.ring), record, this, nullptr);
-  if (ring == nullptr) return no_right("cannot map the ring buffer", errno);
-  if (const int code = culprit_bpf__attach(skeleton); code != 0) return no_right("cannot attach the programs", -code);
+  if (ring == nullptr) return no_privilege("cannot map the ring buffer", errno);
+  if (const int code = culprit_bpf__attach(skeleton); code != 0)
+    return no_privilege("cannot attach the programs", -code);
   return {};
 }
 

@@ -112,9 +112,9 @@ void rights_checks(const Collecting& add, const std::string& root, const Attempt
   const std::string setcap = fmt::format("sudo setcap cap_bpf,cap_perfmon+ep {}", a.program);
   const std::string who = a.uid == 0 ? "root" : fmt::format("user {}", a.uid);
   if (may_trace(a))
-    add.ok("rights.capabilities", "rights for eBPF", fmt::format("{}, with CAP_BPF and CAP_PERFMON", who));
+    add.ok("rights.capabilities", "privileges for eBPF", fmt::format("{}, with CAP_BPF and CAP_PERFMON", who));
   else
-    add.missing("rights.capabilities", "rights for eBPF",
+    add.missing("rights.capabilities", "privileges for eBPF",
                 fmt::format("{} without {}", who,
                             has(a, kCapBpf)       ? "CAP_PERFMON"
                             : has(a, kCapPerfmon) ? "CAP_BPF"
@@ -184,7 +184,7 @@ void machine_state_checks(const Collecting& add, const std::string& root) {
     add.ok("machine.clock", "clock", clock.empty() ? "unknown" : clock);
   else
     add.limited("machine.clock", "clock", clock + ": reading the time is a slow call, which makes recording dearer",
-                "boot with tsc=reliable where the processor has a stable one");
+                "boot with tsc=reliable where the CPU has a stable one");
 
   const std::string cpuinfo = read_text(root + "/proc/cpuinfo", std::size_t{4} << 20).value_or("");
   const bool virtual_machine = cpuinfo.find(" hypervisor") != std::string::npos;
@@ -209,20 +209,19 @@ void machine_state_checks(const Collecting& add, const std::string& root) {
                                               : "a virtual machine (" + product + ")";
   constexpr double kMuchSteal = 0.01;
   if (share < kMuchSteal)
-    add.ok("machine.steal", "processors of our own",
-           fmt::format("{}; stolen since boot: {:.2f} %", where, share * 100));
+    add.ok("machine.steal", "CPUs of our own", fmt::format("{}; stolen since boot: {:.2f} %", where, share * 100));
   else
     add.limited(
-        "machine.steal", "processors of our own",
+        "machine.steal", "CPUs of our own",
         fmt::format("{}; stolen since boot: {:.1f} %: other machines disturb the measurements", where, share * 100),
-        "use dedicated processors, or record more runs of each side");
+        "use dedicated CPUs, or record more runs of each side");
 
   const bool pmu = !list_folder(root + "/sys/bus/event_source/devices/cpu").empty() ||
                    !list_folder(root + "/sys/bus/event_source/devices/cpu_core").empty();
   if (pmu)
-    add.ok("machine.pmu", "hardware counters of the processors", "cpu PMU");
+    add.ok("machine.pmu", "hardware counters of the CPUs", "cpu PMU");
   else
-    add.limited("machine.pmu", "hardware counters of the processors", "no cpu PMU",
+    add.limited("machine.pmu", "hardware counters of the CPUs", "no cpu PMU",
                 virtual_machine ? "ask for a virtual machine with a PMU; nothing that Culprit records needs it"
                                 : "load the driver of the PMU; nothing that Culprit records needs it");
 

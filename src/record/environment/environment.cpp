@@ -27,7 +27,7 @@ class EnvironmentCollector : public Collector {
   Status start(Session& session) override {
     for (const Fact& fact : host_facts(options_.root, options_.hostname)) write(session, "env." + fact.key, fact.value);
     sights_.clear();
-    sights_.push_back({"kernel, processors, memory and settings of the machine", written_ != 0,
+    sights_.push_back({"kernel, CPUs, memory and settings of the machine", written_ != 0,
                        written_ != 0 ? "" : "/proc and /sys cannot be read",
                        written_ != 0 ? "" : "mount /proc and /sys"});
     for (const Fact& fact : nvidia_facts(options_.root, sights_)) write(session, "env." + fact.key, fact.value);

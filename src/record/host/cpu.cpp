@@ -199,11 +199,11 @@ void CpuSampler::sample_frequencies(Ns now, Emitter& emitter) {
 
 void CpuSampler::sights(std::vector<Sight>& out) const {
   const bool stat = stat_file_.is_open();
-  out.push_back({"use of every processor, steal and interrupts", stat,
+  out.push_back({"use of every CPU, steal and interrupts", stat,
                  stat ? "" : fmt::format("/proc/stat: {}", std::strerror(stat_file_.error())),
                  stat ? "" : "mount /proc"});
   const bool frequency = cpufreq_ || cpuinfo_mhz_;
-  out.push_back({"frequency of every processor", frequency,
+  out.push_back({"frequency of every CPU", frequency,
                  frequency ? "" : "neither cpufreq in /sys nor MHz in /proc/cpuinfo",
                  frequency ? "" : "record on the host of this virtual machine, or load a cpufreq driver"});
 }

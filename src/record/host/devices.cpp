@@ -197,7 +197,7 @@ void SensorSampler::sights(std::vector<Sight>& out) const {
                  warm ? "" : "load the driver of the sensors; a virtual machine has none"});
   const bool power = !energies_.empty();
   const bool closed = !energy_trouble_.empty();
-  out.push_back({"power of the processors (RAPL)", power,
+  out.push_back({"power of the CPUs (RAPL)", power,
                  power    ? ""
                  : closed ? energy_trouble_
                           : "no energy counter in /sys/class/powercap",

@@ -165,7 +165,7 @@ void GroupSampler::sights(std::vector<Sight>& out) const {
     }
     out.push_back(std::move(sight));
   };
-  line("processor quota and throttling of the target's control group",
+  line("CPU quota and throttling of the target's control group",
        count([](const Group& g) { return g.cpu_stat.is_open(); }), "cpu");
   line("memory limit and use of the target's control group", count([](const Group& g) { return g.memory.is_open(); }),
        "memory");

@@ -242,7 +242,7 @@ void ProcessSampler::sample_others(Ns now, Emitter& emitter) {
 
 void ProcessSampler::sights(std::vector<Sight>& out) const {
   const bool fine = unreadable_ == 0;
-  out.push_back({"processor time, memory and faults of the targets", fine,
+  out.push_back({"CPU time, memory and faults of the targets", fine,
                  fine ? "" : fmt::format("/proc/PID/stat of {} targets could not be opened", unreadable_),
                  fine ? "" : "run as the same user, or mount /proc without hidepid"});
 }

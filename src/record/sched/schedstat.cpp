@@ -66,7 +66,7 @@ Status Schedstat::start(Session& session) {
 }
 
 std::vector<Sight> Schedstat::sights() const {
-  return {{"totals per thread: time on a processor, in the run queue, switches", started_,
+  return {{"totals per thread: time on a CPU, in the run queue, switches", started_,
            started_ ? "" : "the kernel keeps none", started_ ? "" : "a kernel with CONFIG_SCHED_INFO"}};
 }
 
