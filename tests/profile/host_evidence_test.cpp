@@ -128,8 +128,10 @@ TEST(HostEvidence, OfARecordingWithoutCyclesASecondStandsForAll) {
   EXPECT_TRUE(evidence.per_second);
   const auto kOther = static_cast<std::size_t>(model::Phase::other);
   ASSERT_EQ(evidence.states.size(), 2U);
-  EXPECT_DOUBLE_EQ(evidence.states[0].total_ns[kOther], 0.25e9);
-  EXPECT_DOUBLE_EQ(evidence.states[1].total_ns[kOther], 0.75e9);
+  EXPECT_EQ(evidence.states[0].what, "runnable");
+  EXPECT_DOUBLE_EQ(evidence.states[0].total_ns[kOther], 0.75e9);
+  EXPECT_EQ(evidence.states[1].what, "running");
+  EXPECT_DOUBLE_EQ(evidence.states[1].total_ns[kOther], 0.25e9);
   EXPECT_DOUBLE_EQ(evidence.period_ns[kOther], 1e9);
 }
 
