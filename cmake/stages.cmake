@@ -22,6 +22,7 @@ set(CULPRIT_EDGES
   "record_.*|core,model,stats,formats_perfetto,record_collector,record_bpf"
   "record|core,model,stats,formats_perfetto,record_.*"
   "faults|core,model,stats"
+  "library|core,model,stats,trace,cycles,profile,summary,kernels,compare,report,formats"
   "tracegen|core,model,stats"
   "cli|.*")
 

@@ -1,0 +1,36 @@
+# The library for programs of others: the stages in one archive, the headers of include/, a CMake package and a pkg-config file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(parts library kernels summary profile cycles formats formats_kineto formats_kernel_text formats_ncu_csv formats_nsys_sqlite
+          formats_perfetto formats_io trace stats model core)
+list(TRANSFORM parts PREPEND culprit_)
+list(APPEND parts culprit_perfetto_proto)
+set(archive ${CMAKE_BINARY_DIR}/libculprit.a)
+set(script "CREATE ${archive}\n")
+foreach(part IN LISTS parts)
+  string(APPEND script "ADDLIB $<TARGET_FILE:${part}>\n")
+endforeach()
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/libculprit.mri CONTENT "${script}SAVE\nEND\n")
+add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_AR} -M < ${CMAKE_BINARY_DIR}/libculprit.mri DEPENDS ${parts} VERBATIM)
+add_custom_target(culprit_archive ALL DEPENDS ${archive})
+
+# What a program that links the archive links too; Debian's names.
+set(CULPRIT_LINKS fmt simdjson isal utf8proc zstd sqlite3 csv protobuf-lite pthread)
+list(TRANSFORM CULPRIT_LINKS PREPEND -l OUTPUT_VARIABLE flags)
+list(JOIN flags " " CULPRIT_LINK_FLAGS)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/culprit)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/culprit-config.cmake.in ${CMAKE_BINARY_DIR}/culprit-config.cmake
+                              INSTALL_DESTINATION ${package}
+                              PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/culprit-config-version.cmake COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH CULPRIT_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/culprit.pc.in ${CMAKE_BINARY_DIR}/culprit.pc @ONLY)
+
+install(TARGETS culprit COMPONENT program)
+install(TARGETS culprit_nvtx LIBRARY DESTINATION lib/culprit COMPONENT program)  # where the program looks for it
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ TYPE INCLUDE COMPONENT library)
+install(FILES ${archive} TYPE LIB COMPONENT library)
+install(FILES ${CMAKE_BINARY_DIR}/culprit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+install(FILES ${CMAKE_BINARY_DIR}/culprit-config.cmake ${CMAKE_BINARY_DIR}/culprit-config-version.cmake DESTINATION ${package}
+        COMPONENT library)

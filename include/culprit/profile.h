@@ -1,0 +1,22 @@
+// What every function took in every cycle, and how the resources behaved meanwhile.
+#pragma once
+
+#include <culprit/cycles.h>
+#include <culprit/error.h>
+#include <culprit/load.h>
+#include <culprit/table.h>
+
+namespace culprit {
+
+/// Tables as `culprit profile` writes them, see docs/profile.md.
+struct Profile {
+  Table cycles;
+  Table functions;  ///< one row per cycle, process, function and device
+  Table resources;  ///< one row per row of `functions` and resource
+  Table counters;   ///< one row per sample
+};
+
+/// Errors: as find_cycles(); input, when the run has no cycles.
+Result<Profile> profile_run(const Run& run, const CycleOptions& options = {});
+
+}  // namespace culprit
