@@ -155,6 +155,20 @@ culprit_stage(compare DIR src/compare DEPS core profile)
     def test_header_without_guard_is_found(self):
         self.assertIn("no #pragma once", self.lint({"src/core/a.h": "int a();\n"}))
 
+    def test_second_tool_for_one_purpose_is_found(self):
+        for line, remedy in [
+            ("h *= 0x9E3779B97F4A7C15u;", "core/hash.h"),
+            ("std::ranges::nth_element(values, middle);", "stats/quantile.h"),
+            (r'out += "{\"name\": \"" + name;', "core/json_writer.h"),
+            ("#include <boost/math/distributions/normal.hpp>", "src/stats"),
+        ]:
+            self.assertIn("src/trace/t.cpp:1: ", self.lint({"src/trace/t.cpp": line + "\n"}), line)
+            self.assertIn(remedy, self.lint({"src/trace/t.cpp": line + "\n"}))
+            os.remove(os.path.join(self.root, "src/trace/t.cpp"))
+
+    def test_the_one_tool_is_not_found(self):
+        self.assertEqual(self.lint({"src/core/hash.cpp": "return XXH3_64bits(p, n);\n"}), "")
+
     def test_folder_without_stage_is_found(self):
         self.assertIn("belongs to no stage", self.lint({"src/gadgets/g.cpp": "int g();\n"}))
 

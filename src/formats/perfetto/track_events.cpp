@@ -180,8 +180,7 @@ void TrackEvents::describe(const proto::TrackDescriptor& descriptor) {
 
 std::uint64_t TrackEvents::describe_thread(const proto::ThreadDescriptor& thread) {
   // A number no writer is likely to use.
-  const std::uint64_t uuid =
-      0x9e3779b97f4a7c15ULL ^ static_cast<std::uint64_t>(thread.pid()) << 32 ^ static_cast<std::uint32_t>(thread.tid());
+  const std::uint64_t uuid = hash_parts(thread.pid(), thread.tid());
   TrackInfo& info = tracks_[track_index(uuid)];
   info.pid = thread.pid();
   info.tid = thread.tid();
