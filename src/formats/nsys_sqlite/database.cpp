@@ -3,12 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace culprit::formats::nsys_sqlite {
 
 namespace {
 
-constexpr int kMostCellBytes = 64 << 20;
+constexpr int kMostCellBytes = 16 << 20;
+constexpr int kMostSchemaBytes = 1 << 20;  ///< of one statement
+constexpr int kMostColumns = 1000;
+constexpr int kMostDepth = 100;  ///< of an expression
+// What counts against the expansion: memory that a row may become, and time that a step of SQLite's machine takes.
+constexpr std::uint64_t kRowCost = 192;
+constexpr std::uint64_t kStepCost = 8;
+constexpr int kStepsAtOnce = 1000;
+
+/// Only plain reading: no function, no recursion, nothing that writes or attaches.
+int authorize(void*, int action, const char* first, const char*, const char*, const char*) {
+  const bool reads = action == SQLITE_SELECT || action == SQLITE_READ;
+  const bool lists_columns = action == SQLITE_PRAGMA && first != nullptr && std::string_view(first) == "table_xinfo";
+  return reads || lists_columns ? SQLITE_OK : SQLITE_DENY;
+}
+
+int count_steps(void* expansion) {
+  auto& counted = *static_cast<Expansion*>(expansion);
+  counted.spend(kStepCost * kStepsAtOnce);
+  return counted.exceeded() ? 1 : 0;
+}
 
 /// A path as the file part of a URI.
 std::string uri_of(const std::string& path) {
@@ -53,15 +74,18 @@ std::string_view Row::text(int column) const {
 }
 
 Error Database::damaged(const std::string& what) const {
+  if (expansion_->exceeded()) return expansion_->error(path_);
   return input_error(fmt::format("cannot be read as SQLite: {} ({})", sqlite3_errmsg(db_.get()), what), path_,
                      "copy or export the database again");
 }
 
-Result<Database> Database::open(const std::string& path) {
+Result<Database> Database::open(const std::string& path, Expansion& expansion) {
   Database database;
   database.path_ = path;
+  database.expansion_ = &expansion;
   sqlite3* db = nullptr;
-  const int code = sqlite3_open_v2(uri_of(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  const int code =
+      sqlite3_open_v2(uri_of(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   database.db_.reset(db);
   if (db == nullptr) return input_error("not enough memory to open the database", path);
   if (code != SQLITE_OK) return database.damaged("opening");
@@ -69,7 +93,15 @@ Result<Database> Database::open(const std::string& path) {
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_drop_modules(db, nullptr);  // no virtual table has code to run
   sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kMostCellBytes);
+  sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, kMostSchemaBytes);
+  sqlite3_limit(db, SQLITE_LIMIT_COLUMN, kMostColumns);
+  sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, kMostDepth);
+  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_set_authorizer(db, authorize, nullptr);
+  sqlite3_progress_handler(db, kStepsAtOnce, count_steps, &expansion);
   return database;
 }
 
@@ -90,12 +122,42 @@ Result<std::vector<std::string>> Database::tables(std::vector<std::string>& not_
     const Row row(statement->get());
     const std::string name(row.text(0));
     if (name.starts_with("sqlite_")) continue;
-    const bool plain = row.text(1) == "table" && !row.text(2).starts_with("CREATE VIRTUAL");
-    (plain ? names : not_plain).push_back(name);
+    const bool stored = row.text(1) == "table" && !row.text(2).starts_with("CREATE VIRTUAL");
+    if (Status status = count_row(statement->get()); !status) return status.error();
+    (stored ? names : not_plain).push_back(name);
   }
+  for (std::string& name : names) {
+    const auto generated = has_generated_column(name);
+    if (!generated) return generated.error();
+    if (*generated) not_plain.push_back(std::exchange(name, {}));
+  }
+  std::erase(names, std::string());
   std::ranges::sort(names);
   std::ranges::sort(not_plain);
   return names;
+}
+
+Result<bool> Database::has_generated_column(const std::string& table) {
+  auto statement = prepare("PRAGMA table_xinfo(" + quoted(table) + ")", "table " + table);
+  if (!statement) return statement.error();
+  constexpr int kHidden = 6;  // the column of the answer that is 0 for what is simply stored
+  for (;;) {
+    const int code = sqlite3_step(statement->get());
+    if (code == SQLITE_DONE) return false;
+    if (code != SQLITE_ROW) return damaged("table " + table);
+    if (Row(statement->get()).integer(kHidden, 0) != 0) return true;
+  }
+}
+
+Status Database::count_row(sqlite3_stmt* statement) {
+  expansion_->spend(kRowCost);
+  for (int i = 0; i < sqlite3_data_count(statement); ++i) {
+    const int type = sqlite3_column_type(statement, i);
+    if (type == SQLITE_TEXT || type == SQLITE_BLOB)
+      expansion_->spend(static_cast<std::uint64_t>(sqlite3_column_bytes(statement, i)));
+  }
+  if (expansion_->exceeded()) return expansion_->error(path_);
+  return {};
 }
 
 Result<std::vector<std::string>> Database::columns(const std::string& table) {
@@ -117,7 +179,7 @@ Result<Database::Statement> Database::select(const std::string& table, std::span
     if (i != 0) sql += ", ";
     sql += std::ranges::find(*have, names[i]) != have->end() ? quoted(names[i]) : "NULL";
   }
-  return prepare(sql + " FROM " + quoted(table), "table " + table);
+  return prepare(sql + " FROM " + quoted(table) + " NOT INDEXED", "table " + table);
 }
 
 }  // namespace culprit::formats::nsys_sqlite

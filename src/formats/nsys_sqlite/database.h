@@ -1,4 +1,5 @@
-// SQLite, as far as reading a foreign database needs it: read-only, immutable, nothing in the schema is run.
+// SQLite, as far as reading a foreign database needs it: read-only, immutable, nothing in the schema is run, and no
+// more rows, text and steps than the size of the file allows.
 #pragma once
 
 #include <sqlite3.h>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "formats/io/expansion.h"
 
 namespace culprit::formats::nsys_sqlite {
 
@@ -34,16 +36,18 @@ class Row {
 
 class Database {
  public:
-  /// Opens `path` without ever writing beside it. Errors: no database, damaged.
-  static Result<Database> open(const std::string& path);
+  /// Opens `path` without ever writing beside it; what is read counts against `expansion`, which must live as long.
+  /// Errors: no database, damaged.
+  static Result<Database> open(const std::string& path, Expansion& expansion);
 
-  /// Names of all ordinary tables, sorted; views and virtual tables stand in `not_plain`.
+  /// Names of all ordinary tables, sorted; what would have to run to be read stands in `not_plain`: views, virtual
+  /// tables and tables with generated columns.
   Result<std::vector<std::string>> tables(std::vector<std::string>& not_plain);
   /// Names of the columns of `table`.
   Result<std::vector<std::string>> columns(const std::string& table);
 
   /// Calls `use(Row)` for every row of `table` in its own order; columns of `names` that the table does not have are
-  /// NULL. Errors: damaged.
+  /// NULL. Errors: damaged, more than the expansion allows.
   template <class Use>
   Status each(const std::string& table, std::span<const std::string_view> names, Use&& use) {
     auto statement = select(table, names);
@@ -52,6 +56,7 @@ class Database {
       const int code = sqlite3_step(statement->get());
       if (code == SQLITE_DONE) return {};
       if (code != SQLITE_ROW) return damaged("table " + table);
+      if (Status status = count_row(statement->get()); !status) return status;
       use(Row(statement->get()));
     }
   }
@@ -67,10 +72,13 @@ class Database {
 
   Result<Statement> prepare(const std::string& sql, const std::string& what);
   Result<Statement> select(const std::string& table, std::span<const std::string_view> names);
+  Result<bool> has_generated_column(const std::string& table);
+  Status count_row(sqlite3_stmt* statement);
   [[nodiscard]] Error damaged(const std::string& what) const;
 
   std::unique_ptr<sqlite3, Close> db_;
   std::string path_;
+  Expansion* expansion_ = nullptr;
 };
 
 }  // namespace culprit::formats::nsys_sqlite

@@ -29,8 +29,9 @@ bool is_nsight_table(const std::string& name) {
 
 bool looks_like(std::string_view start) { return start.starts_with(std::string_view("SQLite format 3\0", 16)); }
 
-Result<Trace> read(const std::string& path, const std::function<void(std::uint64_t)>& progress) {
-  auto database = Database::open(path);
+Result<Trace> read(const std::string& path, Expansion expansion, const std::function<void(std::uint64_t)>& progress) {
+  expansion.allow(size_of(path));
+  auto database = Database::open(path, expansion);
   if (!database) return database.error();
   std::vector<std::string> unread;
   auto tables = database->tables(unread);

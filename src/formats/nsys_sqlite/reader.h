@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "formats/io/expansion.h"
 #include "trace/trace.h"
 
 namespace culprit::formats::nsys_sqlite {
@@ -19,7 +20,8 @@ bool looks_like(std::string_view start);
 
 /// Reads the database at `path`. Times are relative to the begin of the recording, whose Unix time is the base; ids of
 /// host calls and GPU work are made unique over processes. `progress` gets bytes, estimated from the tables done.
-/// Errors: no database, damaged anywhere, or none of Nsight Systems.
-Result<Trace> read(const std::string& path, const std::function<void(std::uint64_t)>& progress = {});
+/// Errors: no database, damaged anywhere, none of Nsight Systems, or more in it than `expansion` allows.
+Result<Trace> read(const std::string& path, Expansion expansion = Expansion(),
+                   const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace culprit::formats::nsys_sqlite

@@ -372,7 +372,9 @@ Status gpu_metrics(Database& db, Session& session, const std::string& table) {
   std::array<ProcessId, 256> devices{};
   devices.fill(kNone);
   constexpr std::int64_t kMetricBits = 16;
-  const auto key = [](std::int64_t type, std::int64_t metric) { return type << kMetricBits ^ metric; };
+  const auto key = [](std::int64_t type, std::int64_t metric) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(type) << kMetricBits) ^ metric;
+  };
   std::vector<std::string> ignored;
   auto tables = db.tables(ignored);
   if (!tables) return tables.error();
