@@ -1,46 +1,11 @@
 """Prints the packets of a Perfetto trace as they are before deflating: what stands in compressed_packets is inflated in
 place. Knows nothing of Culprit's code: field numbers of the format and Python's zlib only."""
+import os
 import sys
 import zlib
 
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        number, wire = key >> 3, key & 7
-        if wire == 0:
-            value, at = varint(data, at)
-        elif wire == 1:
-            value, at = data[at:at + 8], at + 8
-        elif wire == 2:
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-            if len(value) != size:
-                raise ValueError("cut off")
-        else:
-            value, at = data[at:at + 4], at + 4
-        yield number, value
-
-
-def encode(size):
-    out = bytearray()
-    while size > 0x7F:
-        out.append(0x80 | size & 0x7F)
-        size >>= 7
-    out.append(size)
-    return bytes(out)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../e2e"))
+from pftrace import encode, fields  # noqa: E402
 
 
 def main():
