@@ -70,6 +70,10 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--prefill-every", o.prefill_every, "serve: every so manyth step is a prefill, 0 = never")
       ->capture_default_str();
+  app.add_option("--inputs", o.inputs, "train: copies of input in a step; several are waited for one by one")
+      ->capture_default_str();
+  app.add_option("--accumulate", o.accumulate, "train: steps whose gradients are accumulated before the optimizer runs")
+      ->capture_default_str();
   app.add_option("--sync-every", o.sync_every, "steps between waits for the device (default: serve 1, train 4)");
   app.add_option("--clock-offset", clock_offset_us, "microseconds that each rank's clock is ahead of the rank before")
       ->capture_default_str();

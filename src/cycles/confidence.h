@@ -77,8 +77,9 @@ inline constexpr double kConfirmed = 0.95;
 inline constexpr double kConfirmedPhase = 0.8;
 /// At most, for a function or another marker that nothing confirms: wrong more often than right.
 inline constexpr double kUnconfirmed = 0.45;
-/// A sequence that a marker inside the step (the optimizer's) repeats as often as is a step from here on.
-inline constexpr double kWorthConfirming = 0.5;
+/// From here on a sequence is a step when a marker inside the step (the optimizer's) comes as often: layers would come
+/// more often.
+inline constexpr double kWorthConfirming = 0.25;
 /// Counts of two ways agree within this share (or one): the first and the last step may be cut off.
 inline constexpr double kSameCount = 0.05;
 

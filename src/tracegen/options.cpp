@@ -63,6 +63,8 @@ Status check(const Options& o) {
   if (o.layers == 0 || o.layers > 1000) return usage_error("--layers must be 1 to 1000");
   if (o.batch == 0 || o.batch > 4096) return usage_error("--batch must be 1 to 4096");
   if (o.steps == 0 && o.slices == 0) return usage_error("nothing to simulate", "give --steps or --slices");
+  if (o.inputs == 0 || o.inputs > 64) return usage_error("--inputs must be 1 to 64");
+  if (o.accumulate == 0) return usage_error("--accumulate must be at least 1");
   if (o.queue_depth == 0 || o.queue_depth > 1'000'000) return usage_error("--queue-depth must be 1 to 1000000");
   if (o.severity_ppm < 0 || o.severity_ppm > 990'000) return usage_error("--severity must be 0 to 0.99");
   if (o.jitter_ppm < 0 || o.jitter_ppm > 250'000) return usage_error("--jitter must be 0 to 0.25");

@@ -56,8 +56,10 @@ struct Options {
   std::uint32_t prefill_every = 8;   ///< serve: every so manyth step is a prefill; 0 = never
   std::uint32_t sync_every = 0;      ///< steps between waits for the device; 0 = 1 for serve, 4 for train
   Ns clock_offset = 250'000;         ///< rank r's clock is r times this ahead
-  bool graph = false;                ///< decode steps, or the optimiser, run as one graph launch
-  bool markers = true;               ///< step annotations
+  std::uint32_t inputs = 1;      ///< train: copies of input; several are waited for one by one, as pageable memory is
+  std::uint32_t accumulate = 1;  ///< train: steps whose gradients are accumulated before the optimizer runs
+  bool graph = false;            ///< decode steps, or the optimiser, run as one graph launch
+  bool markers = true;           ///< step annotations
   bool python = false;
   bool sched = false;     ///< time in the run queue as slices
   bool counters = false;  ///< GPU clock as a counter, once a step

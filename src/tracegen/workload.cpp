@@ -202,10 +202,13 @@ void train_step(Machine& m, const Options& o, const StepPlan& plan) {
   // The pipeline delivers at about 1.5 times the rate at which batches are used up.
   m.take_input(layers * 160'000 * plan.batch);
   m.end(Fn::input_range);
-  m.begin();
-  m.host(kOpCost);
-  m.copy(Fn::copy_in, t * 16, StreamId::copy);
-  m.end(Fn::op_to);
+  for (std::uint32_t i = 0; i < o.inputs; ++i) {
+    m.begin();
+    m.host(kOpCost);
+    m.copy(Fn::copy_in, t * 16, StreamId::copy);
+    if (o.inputs > 1) m.synchronize(StreamId::copy);
+    m.end(Fn::op_to);
+  }
   m.wait_event(StreamId::compute, StreamId::copy);
   m.begin();
   m.host(kOpCost);
@@ -240,7 +243,7 @@ void train_step(Machine& m, const Options& o, const StepPlan& plan) {
   }
   m.on_autograd_thread(false);
   if (o.ranks > 1) m.wait_event(StreamId::compute, StreamId::comm);
-  optimizer(m, o, layers * layer_parameters);
+  if ((plan.number + 1) % o.accumulate == 0) optimizer(m, o, layers * layer_parameters);
   const std::uint64_t every = o.sync_every == 0 ? 4 : o.sync_every;
   if ((plan.number + 1) % every == 0) {
     m.begin();

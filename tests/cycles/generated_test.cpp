@@ -42,6 +42,7 @@ tracegen::Options random_options(std::mt19937_64& random, const std::string& out
   o.prefill_every = one_of(0U, 3U, 8U);
   o.sync_every = one_of(0U, 1U, 4U);
   o.graph = one_of(false, false, true);
+  o.inputs = one_of(1U, 1U, 2U, 3U);
   o.python = one_of(false, false, true);
   o.markers = false;
   return o;
