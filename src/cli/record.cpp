@@ -188,7 +188,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (!options.duration.empty()) {
     const auto duration = parse_duration(options.duration);
     if (!duration || *duration <= 0)
-      return usage_error(fmt::format("'{}' is no duration", options.duration), "write it like 10s, 500ms or 2m");
+      return usage_error(fmt::format("invalid duration '{}'", options.duration), "write it like 10s, 500ms or 2m");
     record.duration = *duration;
   }
   record.output = options.output.empty() ? default_output(options, command) : options.output;
