@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/info_summary.h"
 #include "cli/output.h"
 #include "cli/recording_tables.h"
 #include "core/json_writer.h"
@@ -24,17 +26,14 @@ struct InfoOptions {
   std::vector<std::string> files;
   LoadChoice load;
   bool no_cycles = false;
+  bool all = false;
+  std::vector<std::string> show;
+  WidthOptions width;
   OutputOptions output;
 };
 
 model::Cell count_cell(std::uint64_t n) { return static_cast<std::int64_t>(n); }
 model::Cell known_cell(std::int64_t number) { return number >= 0 ? model::Cell(number) : model::Cell(); }
-
-/// Databases name themselves; Kineto writes a schema version; other Chrome traces have none.
-std::string format_of(const model::RankInfo& rank) {
-  if (!rank.format.empty()) return rank.schema.empty() ? rank.format : rank.format + ", schema " + rank.schema;
-  return rank.schema.empty() ? "Chrome JSON" : "Kineto JSON, schema " + rank.schema;
-}
 
 model::Table run_table(const TraceInfo& info) {
   model::Table table{"Run", "run", {{"What", "what"}, {"Value", "value"}}, {}, {}};
@@ -365,6 +364,27 @@ std::string json_of(const TraceInfo& info) {
   return text;
 }
 
+/// What `--show` calls a table.
+std::string_view section_of(const model::Table& table) {
+  if (table.key == "ranks") return "files";
+  if (table.key == "cycle_phases") return "cycles";
+  if (table.key == "unread_tables") return "losses";
+  if (table.key.starts_with("sched_")) return "scheduling";
+  for (const std::string_view same : {"run", "devices", "categories", "markers", "counters", "cycles", "losses"})
+    if (table.key == same) return same;
+  return "facts";
+}
+
+std::vector<model::Table> shown(const InfoOptions& options, const TraceInfo& info) {
+  if (options.show.empty() && !options.all) return {info_summary(info)};
+  std::vector<model::Table> tables = tables_of(info);
+  if (options.all) return tables;
+  std::erase_if(tables, [&](const model::Table& table) {
+    return std::ranges::find(options.show, section_of(table)) == options.show.end();
+  });
+  return tables;
+}
+
 Result<int> run_info(const InfoOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
@@ -379,7 +399,7 @@ Result<int> run_info(const InfoOptions& options) {
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal:
-      text = report::render_terminal(tables_of(info), {report::Look::plain, output->color, 100});
+      text = report::render_terminal(shown(options, info), terminal_look(*output, options.width));
       break;
     case OutputFormat::markdown:
       text = report::render_markdown(tables_of(info));
@@ -401,6 +421,14 @@ void add_info(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("info", "what is in a trace: devices, ranks, categories, markers, cycles, losses");
   auto options = std::make_shared<InfoOptions>();
   add_input_options(*verb, options->files, options->load);
+  verb->add_flag("--all", options->all, "terminal: everything instead of one screen");
+  verb->add_option("--show", options->show,
+                   "terminal: these parts, by comma: run, files, facts, scheduling, devices, categories, markers, "
+                   "counters, cycles, losses")
+      ->delimiter(',')
+      ->check(one_of(
+          {"run", "files", "facts", "scheduling", "devices", "categories", "markers", "counters", "cycles", "losses"}));
+  add_width_options(*verb, options->width);
   verb->add_flag("--no-cycles", options->no_cycles, "do not look for cycles, which costs time on huge traces");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit info rank0.json.gz rank1.json.gz --json"));

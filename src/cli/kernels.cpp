@@ -45,7 +45,7 @@ struct KernelsOptions {
   double tolerance = 5;
   double launch_us = 5;
   std::string svg;
-  std::size_t name_width = 60;
+  WidthOptions width;
   OutputOptions output;
 };
 
@@ -61,7 +61,7 @@ std::vector<std::string> input_notes(const model::KernelLog& log) {
     std::string first;
     if (!input.first.empty())
       first = fmt::format("; first in line {}: {}", input.first.front().line, input.first.front().what);
-    notes.push_back(fmt::format("{}: {} rows read, {} rows and {} cells not usable{}", input.file, input.rows,
+    notes.push_back(fmt::format("{}: {} rows read, {} rows and {} cells invalid{}", input.file, input.rows,
                                 input.bad_rows, input.bad_cells, first));
   }
   return notes;
@@ -122,7 +122,7 @@ std::vector<model::Table> analyse(const KernelsOptions& options, const Output& o
 std::string render(const KernelsOptions& options, const Output& output, std::span<const model::Table> tables) {
   switch (output.format) {
     case OutputFormat::terminal:
-      return report::render_terminal(tables, {report::Look::plain, output.color, options.name_width});
+      return report::render_terminal(tables, terminal_look(output, options.width));
     case OutputFormat::markdown:
       return report::render_markdown(tables);
     case OutputFormat::csv:
@@ -284,9 +284,7 @@ void add_kernels(CommandLine& app, Invocation& invocation) {
       ->check(in_range(0, 1e6))
       ->type_name("US");
   verb->add_option("--svg", options->svg, "write the distribution of use as SVG")->type_name("PATH");
-  verb->add_option("--name-width", options->name_width, "terminal: longer names are cut (default: 60)")
-      ->check(in_range(8, 1e6))
-      ->type_name("N");
+  add_width_options(*verb, options->width);
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit kernels step.txt --show blocks,fusion"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_kernels(*options); }; });

@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,23 @@ void add_output_options(Verb& app, OutputOptions& options) {
 }
 
 void add_force_option(Verb& app, bool& force) { app.add_flag("--force", force, "overwrite a file that exists"); }
+
+void add_width_options(Verb& app, WidthOptions& options) {
+  app.add_flag("--wide", options.wide, "terminal: all columns, names up to 100 columns, however wide that gets");
+  app.add_option("--name-width", options.name_width, "terminal: the same with names up to N columns")
+      ->check(in_range(8, 1e6))
+      ->type_name("N");
+}
+
+report::TerminalOptions terminal_look(const Output& output, const WidthOptions& options) {
+  report::TerminalOptions look;
+  look.color = output.color;
+  if (options.name_width != 0)
+    look.name_width = options.name_width;
+  else if (!options.wide)
+    look.width = output.width;
+  return look;
+}
 
 void add_input_options(Verb& app, std::vector<std::string>& files, LoadChoice& choice) {
   app.add_option("FILE", files, "traces of one run, one per rank; plain, .gz or .zst; '-' is standard input")
@@ -79,6 +97,9 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   output.color = output.format == OutputFormat::terminal && output.path == "-" && isatty(STDOUT_FILENO) != 0 &&
                  (no_color == nullptr || *no_color == '\0');
+  winsize window{};
+  if (output.path == "-" && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col != 0)
+    output.width = window.ws_col;
   return output;
 }
 
@@ -110,7 +131,7 @@ std::optional<std::string> loss_note(const Losses& losses) {
   for (const Severity severity : {Severity::data_loss, Severity::warning, Severity::info})
     if (const std::uint64_t n = losses.total(severity); n != 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(n), to_string(severity));
-  return "Losses: " + text + "; 'culprit info' says what and why";
+  return "Losses: " + text + "; 'culprit info --show losses' says what and why";
 }
 
 void begin_answer(JsonWriter& json, const std::vector<std::string>& files) {

@@ -13,6 +13,7 @@
 #include "core/progress.h"
 #include "formats/load.h"
 #include "model/table.h"
+#include "report/render.h"
 #include "trace/trace.h"
 
 namespace culprit {
@@ -31,16 +32,27 @@ struct OutputOptions {
   bool force = false;
 };
 
+/// How wide tables may be on a terminal.
+struct WidthOptions {
+  bool wide = false;
+  std::size_t name_width = 0;  ///< 0: not given
+};
+
 /// As decided from the options and from where the output goes.
 struct Output {
   OutputFormat format = OutputFormat::terminal;
   std::string path = "-";
-  bool replace = false;  ///< what is there
-  bool color = false;    ///< a terminal, and NO_COLOR is not set
+  bool replace = false;    ///< what is there
+  bool color = false;      ///< a terminal, and NO_COLOR is not set
+  std::size_t width = 80;  ///< columns of the terminal; 80 where the output goes elsewhere
 };
 
 /// Declares --format, --json, -o and --force on a verb.
 void add_output_options(Verb& app, OutputOptions& options);
+/// Declares --wide and --name-width.
+void add_width_options(Verb& app, WidthOptions& options);
+/// Tables as wide as the terminal, or as they get with one of these options.
+report::TerminalOptions terminal_look(const Output& output, const WidthOptions& options);
 /// How files are loaded, as given on the command line.
 struct LoadChoice {
   unsigned threads = 0;  ///< 0: all cores

@@ -103,8 +103,8 @@ model::Table process_sched_table(const model::TraceInfo& info) {
                       {"Run queue", "run_queue_ns", ColumnType::time},
                       {"Blocked", "blocked_ns", ColumnType::time},
                       {"Switches", "switches", ColumnType::count},
-                      {"Preempted", "preemptions", ColumnType::count},
-                      {"Migrations", "migrations", ColumnType::count}},
+                      {"Preempted", "preemptions", ColumnType::count, 3, true},
+                      {"Migrations", "migrations", ColumnType::count, 3, true}},
                      {},
                      {}};
   struct Sum {
@@ -139,14 +139,14 @@ model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most) 
                       {"On CPU", "on_cpu_ns", ColumnType::time},
                       {"Run queue", "run_queue_ns", ColumnType::time},
                       {"Blocked", "blocked_ns", ColumnType::time},
-                      {"Uninterruptible", "uninterruptible_ns", ColumnType::time},
-                      {"Stopped", "stopped_ns", ColumnType::time},
+                      {"Uninterruptible", "uninterruptible_ns", ColumnType::time, 3, true},
+                      {"Stopped", "stopped_ns", ColumnType::time, 3, true},
                       {"Switches", "switches", ColumnType::count},
-                      {"Preempted", "preemptions", ColumnType::count},
-                      {"Migrations", "migrations", ColumnType::count},
-                      {"Blocked in", "blocked_in", ColumnType::name},
-                      {"Woken by", "woken_by", ColumnType::name},
-                      {"Waited for", "ran_instead", ColumnType::name}},
+                      {"Preempted", "preemptions", ColumnType::count, 3, true},
+                      {"Migrations", "migrations", ColumnType::count, 3, true},
+                      {"Blocked in", "blocked_in", ColumnType::name, 3, true},
+                      {"Woken by", "woken_by", ColumnType::name, 3, true},
+                      {"Ran instead", "ran_instead", ColumnType::name, 3, true}},
                      {},
                      {}};
   for (const model::ThreadSchedInfo& t : info.sched) {
@@ -160,8 +160,8 @@ model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most) 
   }
   if (!table.rows.empty())
     table.notes.push_back(
-        "Waited for: who left the processor when the thread got it after waiting, and how long it "
-        "had waited.");
+        "Ran instead: who left the CPU when the thread got it after it was in the run queue, and how long it had "
+        "been.");
   return table;
 }
 

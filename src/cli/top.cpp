@@ -35,9 +35,9 @@ struct TopOptions {
   std::int64_t limit = -1;  ///< -1: what suits the format
   CycleChoice cycles;
   std::string split;
-  std::string look = "torch";
+  std::string look = "plain";
   bool stats = false;
-  std::size_t name_width = 100;
+  WidthOptions width;
   OutputOptions output;
 };
 
@@ -109,6 +109,7 @@ summary::FunctionTableOptions table_options(const TopOptions& options, const Out
     table.limit = output.format == OutputFormat::terminal ? 25 : 0;
   if (profiler) table.columns = options.stats ? summary::Columns::profiler_stats : summary::Columns::profiler;
   table.processor = host ? "CPU" : "CUDA";
+  table.note_total = output.format == OutputFormat::terminal;
   if (options.by != "name" && options.by != "short-name" && options.by != "raw-name") {
     table.heading = options.by;
     table.heading[0] = static_cast<char>(table.heading[0] - 'a' + 'A');
@@ -231,8 +232,9 @@ Result<int> run_top(const TopOptions& given) {
   switch (output->format) {
     case OutputFormat::terminal: {
       const bool profiler = base.columns != summary::Columns::full;
-      text = report::render_terminal(
-          tables, {profiler ? report::Look::profiler : report::Look::plain, output->color, options.name_width});
+      report::TerminalOptions look = terminal_look(*output, options.width);
+      if (profiler) look.look = report::Look::profiler;
+      text = report::render_terminal(tables, look);
       break;
     }
     case OutputFormat::markdown:
@@ -279,12 +281,11 @@ void add_top(CommandLine& app, Invocation& invocation) {
   verb->add_option("--split", options->split,
                    "fwd-bwd: tables of the forward, the forward and backward pass, and the rest")
       ->check(one_of({"fwd-bwd"}));
-  verb->add_option("--look", options->look, "terminal: torch (a profiler's summary) or plain (default: torch)")
+  verb->add_option("--look", options->look,
+                   "terminal: plain, or torch (the table of PyTorch's profiler, as wide as that is; default: plain)")
       ->check(one_of({"torch", "plain"}));
   verb->add_flag("--stats", options->stats, "terminal, torch: min, median, max and standard deviation too");
-  verb->add_option("--name-width", options->name_width, "terminal: longer names are cut (default: 100)")
-      ->check(in_range(8, 1e6))
-      ->type_name("N");
+  add_width_options(*verb, options->width);
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit top rank0.json.gz --class kernels --by short-name --limit 10"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_top(*options); }; });

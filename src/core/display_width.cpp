@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include "core/text.h"
 #include "core/utf8.h"
 
 namespace culprit {
@@ -41,6 +42,22 @@ std::string shorten(std::string_view text, std::size_t width) {
     at += c.length;
   }
   return std::string(text.substr(0, at)) + std::string(kCut);
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+    const std::size_t columns = display_width(word);
+    if (used != 0 && used + 1 + columns > width) {
+      lines.emplace_back();
+      used = 0;
+    }
+    if (used != 0) lines.back() += ' ';
+    lines.back() += word;
+    used += columns + (used != 0 ? 1 : 0);
+  }
+  return lines;
 }
 
 }  // namespace culprit

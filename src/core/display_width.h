@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace culprit {
 
@@ -14,5 +15,9 @@ std::size_t display_width(std::string_view text);
 /// `text` cut to at most `width` columns; "..." marks a cut. Never cuts inside a character or before the marks that
 /// combine with it.
 std::string shorten(std::string_view text, std::size_t width);
+
+/// The words of `text` in lines of at most `width` columns; a word that is wider has a line of its own. At least one
+/// line.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 }  // namespace culprit

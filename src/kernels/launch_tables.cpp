@@ -118,14 +118,18 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
       {{"Launches", "launches", ColumnType::count}, [&](const NameSums& s) { return count(s.times.size()); }, true},
       {{"Time", "total_ns", ColumnType::time}, [](const NameSums& s) { return Cell(s.total); }, true},
       {{"Share", "share", ColumnType::percent, 2}, [&](const NameSums& s) { return share_of(s.total, total); }, true},
-      {{"Mean", "mean_ns", ColumnType::time},
+      {{"Mean", "mean_ns", ColumnType::time, 3, true},
        [](const NameSums& s) { return Cell(static_cast<double>(s.total) / static_cast<double>(s.times.size())); },
        true},
-      {{"Median", "median_ns", ColumnType::time},
+      {{"Median", "median_ns", ColumnType::time, 3, true},
        [&](const NameSums& s) { return Cell(stats::median(s.times)); },
        true},
-      {{"Min", "min_ns", ColumnType::time}, [](const NameSums& s) { return Cell(std::ranges::min(s.times)); }, true},
-      {{"Max", "max_ns", ColumnType::time}, [](const NameSums& s) { return Cell(std::ranges::max(s.times)); }, true},
+      {{"Min", "min_ns", ColumnType::time, 3, true},
+       [](const NameSums& s) { return Cell(std::ranges::min(s.times)); },
+       true},
+      {{"Max", "max_ns", ColumnType::time, 3, true},
+       [](const NameSums& s) { return Cell(std::ranges::max(s.times)); },
+       true},
       {{"SM", "sm", ColumnType::percent, 1}, [](const NameSums& s) { return number_or_empty(s.sm.mean()); }},
       {{"Tensor", "tensor", ColumnType::percent, 1},
        [](const NameSums& s) { return number_or_empty(s.tensor.mean()); }},
@@ -135,15 +139,15 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
          const model::UseClass use = use_class(s.compute.mean(), s.dram.mean(), options.low);
          return use == model::UseClass::unknown ? Cell() : Cell(std::string(to_string(use, axis)));
        }},
-      {{"FLOP/s", "flop_per_second", ColumnType::number, 0},
+      {{"FLOP/s", "flop_per_second", ColumnType::number, 0, true},
        [&](const NameSums& s) { return number_or_empty(rate(s.flops, s.flops_time)); }},
-      {{"DRAM B/s", "dram_bytes_per_second", ColumnType::number, 0},
+      {{"DRAM B/s", "dram_bytes_per_second", ColumnType::number, 0, true},
        [&](const NameSums& s) { return number_or_empty(rate(s.bytes, s.bytes_time)); }},
-      {{"FLOP/B", "flop_per_byte", ColumnType::number, 2},
+      {{"FLOP/B", "flop_per_byte", ColumnType::number, 2, true},
        [&](const NameSums& s) {
          return number_or_empty(s.bytes > 0 ? known_flops(s) / known_bytes(s) : model::kNoNumber);
        }},
-      {{"Roofline", "roofline", ColumnType::text},
+      {{"Roofline", "roofline", ColumnType::text, 3, true},
        [&](const NameSums& s) {
          const std::string_view side = roofline_side(known_flops(s), known_bytes(s), roof);
          return side.empty() ? Cell() : Cell(std::string(side));
@@ -185,12 +189,18 @@ Table launch_table(const KernelLog& log) {
   Table table;
   table.title = "Launches";
   table.key = "launches";
-  table.columns = {{"#", "launch", ColumnType::count},          {"Kernel", "kernel", ColumnType::name},
-                   {"Latency", "latency_ns", ColumnType::time}, {"Tensor", "tensor", ColumnType::percent, 0},
-                   {"DRAM", "dram", ColumnType::percent, 0},    {"SM", "sm", ColumnType::percent, 0},
-                   {"Begin", "begin_ns", ColumnType::time},     {"Grid", "grid", ColumnType::text},
-                   {"Block", "block", ColumnType::text},        {"Process", "process", ColumnType::count},
-                   {"Device", "device", ColumnType::count},     {"Stream", "stream", ColumnType::count}};
+  table.columns = {{"#", "launch", ColumnType::count},
+                   {"Kernel", "kernel", ColumnType::name},
+                   {"Latency", "latency_ns", ColumnType::time},
+                   {"Tensor", "tensor", ColumnType::percent, 0},
+                   {"DRAM", "dram", ColumnType::percent, 0},
+                   {"SM", "sm", ColumnType::percent, 0},
+                   {"Begin", "begin_ns", ColumnType::time, 3, true},
+                   {"Grid", "grid", ColumnType::text, 3, true},
+                   {"Block", "block", ColumnType::text, 3, true},
+                   {"Process", "process", ColumnType::count, 3, true},
+                   {"Device", "device", ColumnType::count, 3, true},
+                   {"Stream", "stream", ColumnType::count, 3, true}};
   const auto fraction = [](float value) {
     // Two decimals in, two decimals out: the shortest float is what the source wrote.
     return std::isnan(value) ? Cell() : Cell(std::round(static_cast<double>(value) * 1e6) / 1e6);

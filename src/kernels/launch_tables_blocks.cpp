@@ -108,12 +108,16 @@ Table block_table(const KernelLog& log, std::span<const model::LaneBlocks> lanes
   Table table;
   table.title = "Repeated blocks";
   table.key = "blocks";
-  table.columns = {
-      {"Stream", "stream", ColumnType::text},           {"Block", "block", ColumnType::text},
-      {"From launch", "first", ColumnType::count},      {"Copies", "copies", ColumnType::count},
-      {"Launches", "launches", ColumnType::count},      {"Time", "time_ns", ColumnType::time},
-      {"Share", "share", ColumnType::percent, 2},       {"Alike by", "alike_by", ColumnType::text},
-      {"Changed", "changed_copies", ColumnType::count}, {"Unstable", "unstable_positions", ColumnType::count}};
+  table.columns = {{"Stream", "stream", ColumnType::text},
+                   {"Block", "block", ColumnType::name},
+                   {"From launch", "first", ColumnType::count},
+                   {"Copies", "copies", ColumnType::count, 3, true},
+                   {"Launches", "launches", ColumnType::count},
+                   {"Time", "time_ns", ColumnType::time},
+                   {"Share", "share", ColumnType::percent, 2},
+                   {"Alike by", "alike_by", ColumnType::text, 3, true},
+                   {"Changed", "changed_copies", ColumnType::count, 3, true},
+                   {"Unstable", "unstable_positions", ColumnType::count}};
   Ns total = 0;
   for (const model::KernelLaunch& launch : log.launches) total = add_saturating(total, launch.latency);
   for (const model::LaneBlocks& lane : lanes) add_block_rows(lane.nodes, lane.lane, total, 0, table);
@@ -129,10 +133,14 @@ Table position_table(const KernelLog& log, std::span<const model::LaneBlocks> la
   Table table;
   table.title = only_unstable ? "Unstable positions of blocks" : "Positions of blocks";
   table.key = "positions";
-  table.columns = {{"Block", "block", ColumnType::text},  {"Launch", "position", ColumnType::count},
-                   {"Kernel", "name", ColumnType::name},  {"Copies", "copies", ColumnType::count},
-                   {"Mean", "mean_ns", ColumnType::time}, {"CV", "cv", ColumnType::percent, 1},
-                   {"Min", "min_ns", ColumnType::time},   {"Max", "max_ns", ColumnType::time},
+  table.columns = {{"Block", "block", ColumnType::name},
+                   {"Launch", "position", ColumnType::count},
+                   {"Kernel", "name", ColumnType::name},
+                   {"Copies", "copies", ColumnType::count, 3, true},
+                   {"Mean", "mean_ns", ColumnType::time},
+                   {"CV", "cv", ColumnType::percent, 1, true},
+                   {"Min", "min_ns", ColumnType::time, 3, true},
+                   {"Max", "max_ns", ColumnType::time, 3, true},
                    {"Mark", "mark", ColumnType::text}};
   for (const model::LaneBlocks& lane : lanes)
     for (const BlockNode& node : lane.nodes) {
@@ -161,17 +169,17 @@ Table fusion_table(const KernelLog& log, const model::FusionReport& report, std:
   Table table;
   table.title = "Launches in a row that one kernel could do";
   table.key = "fusion";
-  table.columns = {{"Idiom", "idiom", ColumnType::text},
-                   {"Places", "places", ColumnType::count},
+  table.columns = {{"Idiom", "idiom", ColumnType::name},
+                   {"Places", "places", ColumnType::count, 3, true},
                    {"Launches", "launches_per_place", ColumnType::count},
                    {"Time", "time_ns", ColumnType::time},
                    {"Share", "share", ColumnType::percent, 2},
                    {"Saves at most", "bound_ns", ColumnType::time},
-                   {"Of all", "bound_share", ColumnType::percent, 2},
-                   {"Longest stays", "careful_ns", ColumnType::time},
+                   {"Of all", "bound_share", ColumnType::percent, 2, true},
+                   {"Longest stays", "careful_ns", ColumnType::time, 3, true},
                    {"First", "first", ColumnType::count},
-                   {"Where", "where", ColumnType::text},
-                   {"Model", "model", ColumnType::text},
+                   {"Where", "where", ColumnType::text, 3, true},
+                   {"Model", "model", ColumnType::text, 3, true},
                    {"Kernels", "kernels", ColumnType::name}};
   std::size_t shown = report.candidates.size();
   if (limit > 0) shown = std::min(shown, limit);
@@ -274,11 +282,16 @@ Table stretch_table(const KernelLog& log, const model::LaunchReport& report) {
 namespace {
 
 std::vector<model::Column> change_columns(std::string_view where, std::string_view key) {
-  return {{"Kernel", "name", ColumnType::name},          {std::string(where), std::string(key), ColumnType::text},
-          {"Change", "change", ColumnType::text},        {"Calls A", "calls_a", ColumnType::count},
-          {"Calls B", "calls_b", ColumnType::count},     {"Median A", "median_a_ns", ColumnType::time},
-          {"Median B", "median_b_ns", ColumnType::time}, {"B / A", "ratio", ColumnType::number, 3},
-          {"Limit", "limit", ColumnType::percent, 1},    {"Note", "note", ColumnType::text}};
+  return {{"Kernel", "name", ColumnType::name},
+          {std::string(where), std::string(key), ColumnType::text},
+          {"Change", "change", ColumnType::text},
+          {"Calls A", "calls_a", ColumnType::count},
+          {"Calls B", "calls_b", ColumnType::count},
+          {"Median A", "median_a_ns", ColumnType::time, 3, true},
+          {"Median B", "median_b_ns", ColumnType::time, 3, true},
+          {"B / A", "ratio", ColumnType::number, 3},
+          {"Limit", "limit", ColumnType::percent, 1, true},
+          {"Note", "note", ColumnType::text}};
 }
 
 std::vector<Cell> change_row(const model::KernelChange& change) {

@@ -25,6 +25,7 @@ struct Column {
   std::string key;    ///< snake_case key for JSON and CSV, unit included ("total_ns", "share")
   ColumnType type = ColumnType::text;
   int precision = 3;
+  bool detail = false;  ///< left out on a terminal that has no room for it, the last one first
 };
 
 /// monostate is an empty cell: nothing was measured.

@@ -25,6 +25,9 @@ struct TerminalOptions {
   Look look = Look::plain;
   bool color = false;            ///< emphasise titles and headings
   std::size_t name_width = 100;  ///< longer names are cut and end in "..."
+  /// Look::plain: lines are at most so wide where words allow it, 0 = as wide as they get. Columns of details go first,
+  /// then names are cut and texts broken between words.
+  std::size_t width = 0;
 };
 
 /// Tables one below the other with their titles and notes.

@@ -68,10 +68,10 @@ void add_columns(model::Table& table, const FunctionTableOptions& options) {
                    {titled("Total", "total"), "total_ns", ColumnType::time, 3},
                    {titled("Average", "time avg"), "average_ns", ColumnType::time, 3}};
   if (options.columns != Columns::profiler)
-    table.columns.insert(table.columns.end(), {{titled("Min", "min"), "min_ns", ColumnType::time, 3},
-                                               {titled("Median", "median"), "median_ns", ColumnType::time, 3},
-                                               {titled("Max", "max"), "max_ns", ColumnType::time, 3},
-                                               {titled("Stddev", "stddev"), "stddev_ns", ColumnType::time, 3}});
+    table.columns.insert(table.columns.end(), {{titled("Min", "min"), "min_ns", ColumnType::time, 3, true},
+                                               {titled("Median", "median"), "median_ns", ColumnType::time, 3, true},
+                                               {titled("Max", "max"), "max_ns", ColumnType::time, 3, true},
+                                               {titled("Stddev", "stddev"), "stddev_ns", ColumnType::time, 3, true}});
   table.columns.push_back({full ? "Calls" : "# of Calls", "calls", ColumnType::count, 0});
 }
 
@@ -108,7 +108,7 @@ model::Table function_table(const FunctionSums& sums, const FunctionTableOptions
     row.emplace_back(static_cast<std::int64_t>(f.calls));
     table.rows.push_back(std::move(row));
   }
-  if (options.columns != Columns::full)
+  if (options.note_total)
     table.notes.push_back(fmt::format("Self {} time total: {}", options.processor, format_duration(sums.self)));
   if (shown < rows.size()) {
     const double share = sums.self > 0 ? static_cast<double>(hidden) / static_cast<double>(sums.self) * 100 : 0;

@@ -24,11 +24,12 @@ struct Nesting {
   std::vector<bool> again;
 };
 
-/// Nesting by time, as PyTorch's profiler does it: on every thread a slice lies inside the last one that began before it
-/// (or with it: the order of SliceOrder decides) and ends no earlier. What ends later lies beside it, and what follows
-/// inside both lies in the later one: a range often ends in the function that ends it. A microsecond is forgiven,
-/// because many traces round begin and duration to that; of it only the common part is taken. GPU work does not nest.
-/// The self times of properly nested slices sum to the time in which at least one of them ran. 12 bytes per slice.
+/// Nesting by time, as PyTorch's profiler does it: on every thread a slice lies inside the last one that began before
+/// it (or with it: the order of SliceOrder decides) and ends no earlier. What ends later lies beside it, and what
+/// follows inside both lies in the later one: a range often ends in the function that ends it. A microsecond is
+/// forgiven, because many traces round begin and duration to that; of it only the common part is taken. GPU work does
+/// not nest. The self times of properly nested slices sum to the time in which at least one of them ran. 12 bytes per
+/// slice.
 Nesting find_nesting(const Trace& trace);
 
 }  // namespace culprit::summary

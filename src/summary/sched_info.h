@@ -8,7 +8,7 @@
 
 namespace culprit::summary {
 
-/// One row per thread with scheduling, longest on a processor first. Empty for traces without scheduling.
+/// One row per thread with scheduling, longest on a CPU first. Empty for traces without scheduling.
 std::vector<model::ThreadSchedInfo> sched_info(const Trace& trace);
 
 }  // namespace culprit::summary

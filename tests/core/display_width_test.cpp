@@ -33,5 +33,13 @@ TEST(Shorten, CutsAtWholeCharacters) {
   EXPECT_EQ(shorten(std::string(200, 'x'), 100), std::string(97, 'x') + "...");
 }
 
+TEST(Wrap, BreaksBetweenWordsOnly) {
+  EXPECT_EQ(wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(wrap("one two", 100), (std::vector<std::string>{"one two"}));
+  EXPECT_EQ(wrap("a verylongword b", 4), (std::vector<std::string>{"a", "verylongword", "b"}));
+  EXPECT_EQ(wrap("漢字 漢字", 8), (std::vector<std::string>{"漢字", "漢字"}));
+  EXPECT_EQ(wrap("", 8), (std::vector<std::string>{""}));
+}
+
 }  // namespace
 }  // namespace culprit

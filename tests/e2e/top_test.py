@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `top` counts.
+"""What `top` counts, and how wide `top`, `info` and `kernels` are.
 
     top_test.py --bin BUILD_DIR --source ROOT [unittest options]
 """
@@ -83,6 +83,53 @@ class PyTorchOnTheCpu(Program):
         names = {row["name"] for row in self.table("--by", "raw-name")["rows"]}
         self.assertIn("ProfilerStep#7", names)
         self.assertIn("<built-in method unbind of Tensor object at 0x7fa2c8d01f90>", names)
+
+
+class Width(Program):
+    """80 columns where the terminal does not say otherwise, whatever the names; one screen for `info`."""
+
+    def setUp(self):
+        super().setUp()
+        self.trace = self.path("run.json")
+        self.output_of("--workload", "serve", "--steps", "12", "--python", "--counters", "--ranks", "1", "-o", self.trace,
+                       program="culprit-tracegen")
+        self.log = self.path("launches.txt")
+        with open(self.log, "w", encoding="utf-8") as out:
+            out.write(self.output_of("kernels", self.trace, "--log"))
+
+    def assert_fits(self, text):
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_every_answer_fits_into_80_columns(self):
+        for question in (("top",), ("top", "--class", "all"), ("top", "--by", "kind"), ("top", "--by", "cycle"),
+                         ("top", "--by", "device"), ("info",),
+                         ("info", "--all"), ("kernels",), ("kernels", "--show", "names,positions,fusion,launches")):
+            with self.subTest(question):
+                self.assert_fits(self.output_of(*question, self.trace))
+        self.assert_fits(self.output_of("kernels", self.log))
+        self.assert_fits(self.output_of("kernels", self.trace, "--vs", self.trace, "--all"))
+
+    def test_info_opens_with_one_screen(self):
+        text = self.output_of("info", self.trace)
+        self.assertLessEqual(len(text.splitlines()), 24)
+        for what in ("duration", "GPU busy", "idle", "steps", "losses"):
+            self.assertIn(what, text)
+        self.assertGreater(len(self.output_of("info", self.trace, "--all").splitlines()), 24)
+        shown = self.output_of("info", self.trace, "--show", "categories,losses")
+        self.assertIn("Categories", shown)
+        self.assertNotIn("Run", shown.split())
+
+    def test_wide_tables_and_the_profilers_on_request(self):
+        self.assertIn("Stddev", self.output_of("top", self.trace, "--wide"))
+        self.assertNotIn("want of room", self.output_of("top", self.trace, "--wide"))
+        self.assertIn("Self CUDA %", self.output_of("top", self.trace, "--look", "torch"))
+        named = self.output_of("top", self.trace, "--name-width", "300")
+        self.assertIn(json.loads(self.output_of("top", self.trace, "--json"))["tables"][0]["rows"][0]["name"], named)
+
+    def test_csv_and_json_know_all_columns(self):
+        heading = self.output_of("top", self.trace, "--format", "csv").splitlines()[0]
+        self.assertIn("stddev_ns", heading)
 
 
 if __name__ == "__main__":

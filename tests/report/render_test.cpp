@@ -8,7 +8,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/display_width.h"
 #include "core/json_writer.h"
+#include "core/utf8.h"
 
 namespace culprit::report {
 namespace {
@@ -86,6 +88,57 @@ TEST(Terminal, EmptyTableKeepsItsHeading) {
   EXPECT_THAT(render_terminal({&table, 1}, {}), HasSubstr("Name"));
   EXPECT_THAT(render_terminal({&table, 1}, {}), HasSubstr("nothing here"));
   EXPECT_EQ(render_terminal({}, {}), "");
+}
+
+Table wide_table() {
+  Table table{"A title of a table that takes more words than there is room for in one line",
+              "wide",
+              {{"Name", "name", ColumnType::name},
+               {"Time", "time_ns", ColumnType::time},
+               {"What to do", "remedy"},
+               {"Min", "min_ns", ColumnType::time, 3, true},
+               {"Max", "max_ns", ColumnType::time, 3, true}},
+              {},
+              {"A note of many words, which has to be broken between two of them when the terminal is narrow"}};
+  table.rows = {{std::string(200, 'x'), 1000, "record the operators of the host as well, with their shapes", 1, 2},
+                {"\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57"
+                 "\u6f22\u5b57\u6f22\u5b57",
+                 1000, "", 1, 2}};
+  return table;
+}
+
+TEST(Terminal, FitsIntoTheWidthWithoutBreakingWords) {
+  const Table table = wide_table();
+  TerminalOptions options;
+  for (const std::size_t width : std::vector<std::size_t>{60, 72, 80, 100, 120}) {
+    options.width = width;
+    const std::string text = render_terminal({&table, 1}, options);
+    for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), width) << line;
+    for (const char* word : {"operators", "shapes", "between", "terminal", "words"})
+      EXPECT_THAT(text, HasSubstr(word)) << width;
+    EXPECT_EQ(repair_utf8(text), text);
+  }
+}
+
+TEST(Terminal, DetailsGoBeforeNamesAreCutShort) {
+  const Table table = wide_table();
+  TerminalOptions options;
+  options.width = 70;
+  std::string text = render_terminal({&table, 1}, options);
+  EXPECT_THAT(text, HasSubstr("Min"));
+  EXPECT_THAT(text, HasSubstr("Not shown for want of room: Max; --wide shows all"));
+  options.width = 200;
+  text = render_terminal({&table, 1}, options);
+  EXPECT_THAT(text, HasSubstr("Max"));
+  EXPECT_THAT(text, Not(HasSubstr("want of room")));
+  options.width = 0;
+  EXPECT_THAT(render_terminal({&table, 1}, options), HasSubstr("with their shapes"));
+}
+
+TEST(Terminal, TheProfilersLookIsNeverFitted) {
+  const Table table = table_of(std::string(100, 'x'), 1, 1);
+  EXPECT_EQ(render_terminal({&table, 1}, {Look::profiler, false, 100, 80}),
+            render_terminal({&table, 1}, {Look::profiler, false, 100, 0}));
 }
 
 TEST(Markdown, NamesCannotBreakTheTable) {

@@ -1,0 +1,159 @@
+#include "cli/info_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/saturating.h"
+#include "core/units.h"
+#include "report/cycles_report.h"
+
+namespace culprit::cli {
+
+namespace {
+
+constexpr std::size_t kFiles = 1;
+constexpr std::size_t kDevices = 2;
+constexpr std::size_t kPhases = 2;
+
+double percent(Ns part, Ns whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) * 100 : 0;
+}
+
+std::string counted(std::uint64_t n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", format_count(n), n == 1 ? one : many);
+}
+
+class Summary {
+ public:
+  explicit Summary(const model::TraceInfo& info) : info_(info) {
+    table_.title = "Run";
+    table_.key = "summary";
+    table_.columns = {{"What", "what"}, {"Value", "value", model::ColumnType::name}};
+  }
+
+  model::Table make() {
+    add_files();
+    add("duration", format_duration(info_.duration) + (info_.clock == "unknown" ? "" : ", clock " + info_.clock));
+    add("slices",
+        fmt::format("{} of {}, in {} of {}", format_count(info_.slices), counted(info_.names, "name", "names"),
+                    counted(info_.threads, "thread", "threads"), counted(info_.processes, "process", "processes")));
+    add_gpu();
+    add_scheduling();
+    if (info_.cycles) add_cycles(*info_.cycles);
+    add_losses();
+    table_.notes.emplace_back(info_.slices == 0 ? "This trace holds no slice."
+                                                : "More: --all, or --show files,devices,categories,markers,...");
+    return std::move(table_);
+  }
+
+ private:
+  void add(std::string what, std::string value) { table_.rows.push_back({std::move(what), std::move(value)}); }
+
+  void add_files() {
+    for (std::size_t i = 0; i < std::min(info_.ranks.size(), kFiles); ++i) {
+      const model::RankInfo& rank = info_.ranks[i];
+      std::string text = fmt::format("{}, {}", format_of(rank), format_bytes(static_cast<double>(rank.input_bytes)));
+      if (rank.rank >= 0) text += fmt::format(", rank {}", rank.rank);
+      if (rank.world_size > 0) text += fmt::format(" of {}", rank.world_size);
+      add(i == 0 ? "file" : "", rank.path);
+      add("", text);
+    }
+    if (info_.ranks.size() > kFiles) add("", counted(info_.ranks.size() - kFiles, "more file", "more files"));
+  }
+
+  void add_gpu() {
+    for (std::size_t i = 0; i < std::min(info_.devices.size(), kDevices); ++i) {
+      const model::DeviceInfo& device = info_.devices[i];
+      std::string text = info_.ranks.size() > 1 ? fmt::format("rank {} ", device.rank) : "";
+      text += fmt::format("device {}", device.device);
+      if (!device.name.empty()) text += " " + device.name;
+      text += fmt::format(": busy {:.1f}%, idle {:.1f}%", percent(device.busy_union, info_.duration),
+                          100 - percent(device.busy_union, info_.duration));
+      add(i == 0 ? "devices" : "", text);
+    }
+    if (info_.devices.size() > kDevices) add("", counted(info_.devices.size() - kDevices, "more", "more"));
+    const std::uint64_t gpu = info_.kernels.count + info_.memcpy.count + info_.memset.count;
+    if (gpu == 0) {
+      add("GPU work", "none");
+      return;
+    }
+    add("GPU busy", fmt::format("{} ({:.1f}% of the duration)", format_duration(info_.busy_union),
+                                percent(info_.busy_union, info_.duration)));
+    add("kernels", fmt::format("{} of {}, {}", format_count(info_.kernels.count),
+                               counted(info_.unique_kernels, "name", "names"), format_duration(info_.kernels.sum)));
+    add("memcpy, memset",
+        fmt::format("{}, {}; {}, {}", format_count(info_.memcpy.count), format_duration(info_.memcpy.sum),
+                    format_count(info_.memset.count), format_duration(info_.memset.sum)));
+    if (info_.top.count != 0)
+      add("most GPU time", fmt::format("{} in {} of {}", format_duration(info_.top.sum),
+                                       counted(info_.top.count, "call", "calls"), info_.top_name));
+  }
+
+  void add_scheduling() {
+    if (info_.sched.empty()) return;
+    Ns on_cpu = 0;
+    Ns run_queue = 0;
+    Ns blocked = 0;
+    for (const model::ThreadSchedInfo& thread : info_.sched) {
+      on_cpu = add_saturating(on_cpu, thread.on_cpu);
+      run_queue = add_saturating(run_queue, thread.run_queue);
+      blocked = add_saturating(blocked, thread.blocked);
+    }
+    add("threads", fmt::format("on CPU {}, run queue {}, blocked {}", format_duration(on_cpu),
+                               format_duration(run_queue), format_duration(blocked)));
+  }
+
+  void add_cycles(const model::CyclesInfo& cycles) {
+    if (cycles.count == 0) {
+      add("steps", "none found: " + cycles.reason);
+      return;
+    }
+    add("steps", fmt::format("{} by {}", format_count(cycles.count), report::to_string(cycles.method)));
+    add("", fmt::format("{} ({:.0f}% sure to be one step each)", cycles.anchor, cycles.period_confidence * 100));
+    for (std::size_t i = 0; i < std::min(cycles.phases.size(), kPhases); ++i) {
+      const model::PhaseInfo& phase = cycles.phases[i];
+      std::string text = fmt::format("{}: {}", model::phase_name(phase.phase), format_count(phase.cycles));
+      if (phase.whole_periods != 0) text += fmt::format(", median {}", format_duration(phase.median_period));
+      if (phase.device_window > 0)
+        text += fmt::format(", device busy {:.1f}%", percent(phase.device_busy, phase.device_window));
+      add("", text);
+    }
+  }
+
+  void add_losses() {
+    if (info_.losses.empty()) {
+      add("losses", "none");
+      return;
+    }
+    std::string text;
+    const model::LossCount* worst = nullptr;
+    for (const std::string_view severity : {"data loss", "warning", "info"}) {
+      std::uint64_t n = 0;
+      for (const model::LossCount& loss : info_.losses) {
+        if (loss.severity != severity) continue;
+        n += loss.count;
+        if (worst == nullptr) worst = &loss;
+      }
+      if (n != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(n), severity);
+    }
+    add("losses", text + "; --show losses says what and why");
+    if (worst != nullptr) add("", worst->meaning);
+  }
+
+  const model::TraceInfo& info_;
+  model::Table table_;
+};
+
+}  // namespace
+
+std::string format_of(const model::RankInfo& rank) {
+  if (!rank.format.empty()) return rank.schema.empty() ? rank.format : rank.format + ", schema " + rank.schema;
+  return rank.schema.empty() ? "Chrome JSON" : "Kineto JSON, schema " + rank.schema;
+}
+
+model::Table info_summary(const model::TraceInfo& info) { return Summary(info).make(); }
+
+}  // namespace culprit::cli
