@@ -5,33 +5,41 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 namespace culprit {
 
 namespace {
 
-/// The usual case: digits that fit 18 places once scaled, no sign, no exponent, no more decimals than the scale keeps.
+constexpr std::uint64_t kMostNs = std::numeric_limits<Ns>::max();
+
+/// Adds the digits at `p` to `value`; gives where they end.
+const char* take_digits(const char* p, const char* end, std::uint64_t& value) {
+  for (unsigned digit = 0; p != end && (digit = static_cast<unsigned char>(*p) - unsigned{'0'}) <= 9; ++p)
+    value = value * 10 + digit;
+  return p;
+}
+
+/// The usual case: digits that fit 19 places once scaled, no sign, no exponent, no more decimals than the scale keeps.
 std::optional<Ns> parse_short_decimal(std::string_view text, int scale_digits) {
-  if (text.empty() || text.size() > 19 || scale_digits > 3) return std::nullopt;
+  if (text.size() > 20 || scale_digits > 3) return std::nullopt;
   std::uint64_t value = 0;
-  int decimals = -1;
-  for (const char c : text) {
-    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
-    if (digit <= 9) {
-      value = value * 10 + digit;
-      decimals += decimals >= 0;
-    } else if (c == '.' && decimals < 0) {
-      decimals = 0;
-    } else {
-      return std::nullopt;
-    }
+  const char* const end = text.data() + text.size();
+  const char* const point = take_digits(text.data(), end, value);
+  auto digits = point - text.data();
+  auto missing = static_cast<std::ptrdiff_t>(scale_digits);
+  if (point != end) {
+    if (*point != '.' || take_digits(point + 1, end, value) != end) return std::nullopt;
+    const auto decimals = end - point - 1;
+    digits += decimals;
+    missing -= decimals;
   }
   constexpr std::array<std::uint64_t, 4> kPowers = {1, 10, 100, 1000};
-  const int missing = scale_digits - std::max(decimals, 0);
-  const int digits = static_cast<int>(text.size()) - (decimals >= 0 ? 1 : 0);
-  if (missing < 0 || digits == 0 || digits + missing > 18) return std::nullopt;
-  return static_cast<Ns>(value * kPowers[static_cast<std::size_t>(missing)]);
+  if (missing < 0 || digits == 0 || digits + missing > 19) return std::nullopt;
+  value *= kPowers[static_cast<std::size_t>(missing)];
+  if (value > kMostNs) return std::nullopt;
+  return static_cast<Ns>(value);
 }
 
 }  // namespace
@@ -57,7 +65,7 @@ std::optional<Ns> parse_scaled_decimal(std::string_view text, int scale_digits) 
     }
     if (c < '0' || c > '9') break;
     any = true;
-    if (kept < 18) {
+    if (kept < 19) {
       digits = digits * 10 + static_cast<unsigned>(c - '0');
       if (digits != 0) ++kept;
       if (point) --power;
@@ -79,10 +87,9 @@ std::optional<Ns> parse_scaled_decimal(std::string_view text, int scale_digits) 
   }
   if (i != text.size()) return std::nullopt;
 
-  constexpr std::uint64_t kMax = static_cast<std::uint64_t>(std::numeric_limits<Ns>::max());
   if (power >= 0) {
     for (; power > 0 && digits != 0; --power) {
-      if (digits > kMax / 10) return std::nullopt;
+      if (digits > kMostNs / 10) return std::nullopt;
       digits *= 10;
     }
   } else {
@@ -94,7 +101,7 @@ std::optional<Ns> parse_scaled_decimal(std::string_view text, int scale_digits) 
     if (power < 0) last = 0;
     if (last >= 5) ++digits;
   }
-  if (digits > kMax) return std::nullopt;
+  if (digits > kMostNs) return std::nullopt;
   const Ns value = static_cast<Ns>(digits);
   return negative ? -value : value;
 }

@@ -9,6 +9,11 @@ TEST(ParseUs, MicrosecondsBecomeNanosecondsExactly) {
   EXPECT_EQ(parse_us("4909913692199.694"), 4909913692199694);
   EXPECT_EQ(parse_us("1683564901540885"), 1683564901540885000);
   EXPECT_EQ(parse_us("0.001"), 1);
+  // Absolute times with nanoseconds have 19 digits.
+  EXPECT_EQ(parse_us("1700000000123456.789"), 1700000000123456789);
+  EXPECT_EQ(parse_us("1700000000123456.78949"), 1700000000123456789);
+  EXPECT_EQ(parse_us("9223372036854775.807"), 9223372036854775807);
+  EXPECT_EQ(parse_scaled_decimal("9223372036854775807", 0), 9223372036854775807);
   EXPECT_EQ(parse_us("-1.5"), -1500);
   EXPECT_EQ(parse_us("1e3"), 1000000);
   EXPECT_EQ(parse_us("1.25E-1"), 125);
@@ -22,7 +27,8 @@ TEST(ParseUs, RoundsHalfAwayFromZero) {
 }
 
 TEST(ParseUs, RefusesWhatIsNoFiniteNumberOrDoesNotFit) {
-  for (const char* text : {"", "-", ".", "NaN", "inf", "1e", "1e400", "12x", "1.2.3", "9300000000000000000", "null"})
+  for (const char* text : {"", "-", ".", "NaN", "inf", "1e", "1e400", "12x", "1.2.3", "9300000000000000000", "null",
+                           "9223372036854775.808"})
     EXPECT_EQ(parse_us(text), std::nullopt) << text;
   EXPECT_EQ(parse_us("0e400"), 0);
   EXPECT_EQ(parse_us("1e-400"), 0);
