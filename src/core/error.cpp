@@ -2,6 +2,11 @@
 
 namespace culprit {
 
+Error out_of_memory(std::string where) {
+  return input_error("not enough memory", std::move(where),
+                     "give fewer files, raise the limit (ulimit -v), or use a machine with more memory");
+}
+
 std::string to_string(const Error& error) {
   std::string text;
   if (!error.where.empty()) text += error.where + ": ";

@@ -21,4 +21,7 @@ inline Error environment_error(std::string what, std::string where, std::string 
   return {ErrorKind::environment, std::move(what), std::move(where), std::move(remedy)};
 }
 
+/// There is not enough memory for what `where` names.
+Error out_of_memory(std::string where);
+
 }  // namespace culprit

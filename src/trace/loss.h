@@ -17,7 +17,7 @@ std::string_view to_string(Severity severity);
     "look at the program that wrote the file")                                                                         \
   X(event_malformed, data_loss, "an event is not valid JSON", "write the trace again; the text around it was skipped") \
   X(text_after_damage, data_loss, "bytes skipped to find the next whole event", "write the trace again")               \
-  X(truncated_tail, data_loss, "the file ends in the middle of an event", "the writer was killed; record again")       \
+  X(truncated_tail, data_loss, "the file ends before the trace does", "the writer was killed; record again")           \
   X(compressed_damage, data_loss, "the compressed data is damaged or cut; what came before is kept",                   \
     "copy the file again")                                                                                             \
   X(event_too_large, data_loss, "one event is larger than 64 MiB", "look at the program that wrote the file")          \
@@ -34,16 +34,32 @@ std::string_view to_string(Severity severity);
   X(counter_value_invalid, data_loss, "a counter value is no finite number", "look at the counter's source")           \
   X(utf8_repaired, info, "invalid UTF-8 replaced", "names come from raw bytes; harmless")                              \
   X(control_repaired, info, "control characters in the text replaced", "known fault of some profilers; harmless")      \
+  X(argument_invalid, data_loss, "an argument is negative, too large or of the wrong type; left out",                  \
+    "look at the program that wrote the file")                                                                         \
+  X(category_invalid, data_loss, "a category is no text; the event is kept without one",                               \
+    "look at the program that wrote the file")                                                                         \
+  X(member_repeated, warning, "a member stands twice in one object; the last one is used",                             \
+    "look at the program that wrote the file")                                                                         \
+  X(duration_missing, warning, "a slice has no duration; kept with 0", "look at the program that wrote the file")      \
+  X(counter_names_long, data_loss, "the values of a counter whose names would take 64 times the text of the event",    \
+    "shorten the names of the counter")                                                                                \
+  X(event_list_repeated, data_loss, "another \"traceEvents\", inside or beside the list of events, is not read",       \
+    "give every trace a file of its own")                                                                              \
+  X(text_behind_end, data_loss, "bytes behind the end of the trace (another one?) are not read",                       \
+    "give every trace a file of its own")                                                                              \
   X(nested_args_invalid, info, "nested args text is no JSON object", "harmless")                                       \
   X(nested_too_deep, data_loss, "an event is nested too deeply", "look at the program that wrote the file")            \
   X(flow_unbound, warning, "a flow has no slice at one of its ends", "the slice was not recorded")                     \
   X(gpu_without_launcher, warning, "GPU work without the host call that launched it",                                  \
     "record the runtime category too")                                                                                 \
   X(pid_invalid, warning, "a process id that is neither number nor text", "look at the program that wrote the file")   \
-  X(correlation_overflow, warning, "a correlation id does not fit 32 bits", "report it with the name of the profiler") \
+  X(correlation_overflow, warning, "a correlation id is negative or does not fit 32 bits",                             \
+    "report it with the name of the profiler")                                                                         \
   X(metadata_invalid, warning, "a metadata event without usable arguments", "harmless")                                \
   X(tracks_collapsed, data_loss, "more than 4 million tracks; later ones share one",                                   \
     "look at the thread ids of the input")                                                                             \
+  X(categories_collapsed, data_loss, "more than 65,000 categories; later ones share one for each kind of work",        \
+    "look at the program that wrote the file")                                                                         \
   X(packets_lost, data_loss, "the recorder lost events before they reached the file", "record with larger buffers")    \
   X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \
     "record baseTimeNanoseconds")

@@ -8,15 +8,12 @@ namespace culprit {
 namespace {
 
 /// Appends one rank to the run: ids are renumbered, times moved by `offset`.
-void append(Trace& run, Trace&& part, Ns offset) {
+void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
   std::vector<StringId> strings(part.strings.size());
   for (StringId i = 0; i < strings.size(); ++i) strings[i] = run.strings.intern(part.strings[i]);
   std::vector<CategoryId> categories(part.categories.size());
-  for (std::size_t i = 0; i < categories.size(); ++i) {
-    const auto it = std::ranges::find(run.categories, part.categories[i].name, &Category::name);
-    categories[i] = static_cast<CategoryId>(it - run.categories.begin());
-    if (it == run.categories.end()) run.categories.push_back(part.categories[i]);
-  }
+  for (std::size_t i = 0; i < categories.size(); ++i)
+    categories[i] = table.number(run, part.categories[i].name, part.categories[i].slice_class);
   const auto rank_base = static_cast<std::uint16_t>(run.ranks.size());
   const auto process_base = static_cast<ProcessId>(run.processes.size());
   const auto track_base = static_cast<TrackId>(run.tracks.size());
@@ -110,13 +107,14 @@ Trace merge(std::vector<Trace> traces) {
   for (const Trace& trace : traces) base = std::min(base, trace.base_ns);
 
   Trace run;
+  CategoryTable table;
   run.clock = common ? "realtime" : "unknown";
   run.base_ns = common ? base : 0;
   const Ns first = common ? 0 : first_begin(traces.front());
   if (!common) run.losses.add(LossReason::clock_unknown, traces.size() - 1);
   for (Trace& trace : traces) {
     const Ns offset = common ? trace.base_ns - base : first - first_begin(trace);
-    append(run, std::move(trace), offset);
+    append(run, table, std::move(trace), offset);
     trace = {};
   }
   return run;

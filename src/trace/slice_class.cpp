@@ -72,7 +72,7 @@ SliceClass classify_category(std::string_view category) {
 }
 
 std::string_view to_string(SliceClass c) {
-  constexpr std::array<std::string_view, 15> kNames = {
+  constexpr std::array<std::string_view, kSliceClasses> kNames = {
       "other",          "kernel", "memcpy",   "memset",   "runtime",       "driver",   "cpu_op", "annotation",
       "gpu_annotation", "python", "gpu_sync", "overhead", "counter_range", "os_sched", "syscall"};
   return kNames[static_cast<std::size_t>(c)];

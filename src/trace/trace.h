@@ -1,9 +1,11 @@
 // The events of one run in memory, as columns.
 //
 // A run of 10^8 slices must fit a workstation, so a slice is 40 bytes and what only GPU work has stands in a side table
-// of 48. Rows are in the order of the input (deterministic: files in the order given); `SliceOrder` gives time order
-// per track. Slices of one track may overlap: real profilers write such traces. Everything that could not be kept is in
-// `losses`.
+// of 48. Rows are in the order of the input (deterministic: files in the order given), with three exceptions, so that
+// nothing but the order of rows depends on the order of events in a file: slices of one class, track and span are in
+// the order in which they were called; processes, tracks, categories and counters are in an order of their own (by
+// numbers, then by text). `SliceOrder` gives time order per track. Slices of one track may overlap: real profilers
+// write such traces. Everything that could not be kept is in `losses`.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +48,7 @@ enum class SliceClass : std::uint8_t {
   os_sched,
   syscall,
 };
+inline constexpr std::size_t kSliceClasses = 15;
 inline constexpr bool is_gpu_work(SliceClass c) {
   return c == SliceClass::kernel || c == SliceClass::memcpy || c == SliceClass::memset;
 }
@@ -237,7 +240,11 @@ struct Trace {
   [[nodiscard]] SliceClass slice_class(const Slice& s) const { return categories[s.category].slice_class; }
 };
 
-/// Indices of the slices of every track ordered by (begin, longer first, row).
+/// True when `a` stands before `b` on a track: it begins earlier, or it is longer and so holds `b`. Slices of one span
+/// are ordered by what usually holds the other (annotations, Python, operators, runtime, driver), then by row.
+bool stands_before(const Trace& trace, SliceIndex a, SliceIndex b);
+
+/// Indices of the slices of every track ordered by stands_before().
 struct SliceOrder {
   std::vector<SliceIndex> order;           ///< grouped by track
   std::vector<std::uint64_t> track_begin;  ///< track t owns order[track_begin[t], track_begin[t + 1])

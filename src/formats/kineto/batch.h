@@ -54,11 +54,12 @@ struct Batch {
   std::vector<std::string_view> new_strings;
   std::vector<TrackKey> new_tracks;
   std::vector<StringId> new_categories;
+  bool categories_anew = false;  ///< the worker numbers its categories from 0 again
   Losses losses;
   std::array<std::size_t, Losses::kReasons> first{};  ///< where in the text each reason was first met
   std::size_t at = 0;                                 ///< where in the text the event at hand begins
   std::uint64_t events = 0;
-  std::string host;  ///< last "hostname" argument seen
+  std::string host;  ///< the first "hostname" argument in the alphabet
   Stop stop = Stop::complete;
   std::size_t stop_at = 0;  ///< offset in the text: after the array's end, or where the unfinished event begins
 

@@ -1,15 +1,33 @@
 #include "formats/kineto/envelope.h"
 
+#include <simdjson.h>
+
+#include <algorithm>
+
 namespace culprit::formats::kineto {
 
 namespace {
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 }  // namespace
 
+/// The key at hand is whole: what it says without escapes decides what becomes of its member.
+void Envelope::end_key(std::uint64_t at) {
+  step_ = Step::want_colon;
+  if (key_.find('\\') != std::string::npos) {
+    simdjson::dom::parser parser;
+    std::string_view plain;
+    const simdjson::padded_string quoted('"' + key_ + '"');
+    if (!parser.parse(quoted).get_string().get(plain)) key_ = plain;
+  }
+  kept_ = std::ranges::find(kMembers, key_) != std::end(kMembers);
+  Met* met = nullptr;
+  if (kept_ && members_.contains(key_)) met = &repeated_;
+  if (key_ == "traceEvents" && saw_events_) met = &further_events_;
+  if (met != nullptr && met->count++ == 0) met->first = at;
+}
+
 void Envelope::end_member() {
-  constexpr std::size_t kMaxMembers = 1024;
-  if (members_.size() < kMaxMembers)
-    members_.emplace(std::move(key_), taken_ > kMaxMember ? std::string() : std::move(value_));
+  if (kept_) members_[key_] = taken_ > kMaxMember ? std::string() : std::move(value_);
   key_.clear();
   value_.clear();
   taken_ = 0;
@@ -20,7 +38,7 @@ void Envelope::after_events() {
   step_ = Step::want_comma;
 }
 
-std::size_t Envelope::feed(std::string_view text) {
+std::size_t Envelope::feed(std::string_view text, std::uint64_t offset) {
   const auto fail = [&](std::string why, std::size_t at) {
     state_ = State::failed;
     failure_ = std::move(why);
@@ -39,28 +57,29 @@ std::size_t Envelope::feed(std::string_view text) {
       state_ = State::in_object;
       continue;
     }
+    if (state_ == State::done) {
+      if (behind_end_) return i;
+      if (!is_space(c)) behind_end_ = offset + i;
+      continue;
+    }
     if (state_ != State::in_object) return i;
     switch (step_) {
       case Step::want_key:
         if (is_space(c) || c == ',') break;
         if (c == '}') {
           state_ = State::done;
-          return i + 1;
+          break;
         }
         if (c != '"') return fail("is damaged JSON: a member of the top-level object has no name", i);
         step_ = Step::in_key;
         break;
       case Step::in_key:
-        if (escaped_) {
-          escaped_ = false;
-          key_ += c;
-        } else if (c == '\\') {
-          escaped_ = true;
-        } else if (c == '"') {
-          step_ = Step::want_colon;
-        } else {
-          key_ += c;
+        if (c == '"' && !escaped_) {
+          end_key(offset + i);
+          break;
         }
+        key_ += c;
+        escaped_ = c == '\\' && !escaped_;
         if (key_.size() > 4096) return fail("is damaged JSON: a member's name never ends", i);
         break;
       case Step::want_colon:
@@ -106,12 +125,12 @@ std::size_t Envelope::feed(std::string_view text) {
           over = true;
           keep = false;
         }
-        if (keep && ++taken_ <= kMaxMember) value_ += c;
+        if (keep && ++taken_ <= kMaxMember && kept_) value_ += c;
         if (over) {
           end_member();
           if (c == '}') {
             state_ = State::done;
-            return i + 1;
+            break;
           }
           if (c == ']') return fail("is damaged JSON: brackets do not match", i);
           step_ = Step::want_key;
@@ -122,7 +141,7 @@ std::size_t Envelope::feed(std::string_view text) {
         if (is_space(c)) break;
         if (c == '}') {
           state_ = State::done;
-          return i + 1;
+          break;
         }
         if (c != ',') return fail("is damaged JSON after the events", i);
         step_ = Step::want_key;

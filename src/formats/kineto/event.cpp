@@ -1,9 +1,7 @@
 #include "formats/kineto/event.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <limits>
 
@@ -11,30 +9,35 @@ namespace culprit::formats::kineto {
 
 namespace {
 
-constexpr std::size_t kMaxCategories = 4096;
+/// Sets of numbered categories that begin anew, so that those of one chunk always find room.
+constexpr std::size_t kManyCategories = 25'000;
+constexpr std::size_t kMostCategories = std::numeric_limits<CategoryId>::max();
+/// The names of one counter event ("name.key") may take this many times its text.
+constexpr std::size_t kNamesPerText = 64;
 
-/// pid and tid tokens: a number, a text that is a number, "host(123)", or any other text.
+constexpr std::uint32_t kGpuFields = (std::uint32_t{2} << Arguments::last_of_gpu) - 1;
+
+/// pid and tid: a number, a text that is a number, "host(123)", or any other text.
 struct Identity {
   std::int64_t number = -1;
-  std::string_view text;  ///< empty when the token was a plain number
+  std::string_view text;  ///< empty when it was a plain number
   bool valid = true;
 };
 
-Identity identify(std::string_view token) {
+Identity identify(const Scalar& scalar) {
   Identity id;
-  const bool quoted = token.size() >= 2 && token.front() == '"';
-  const std::string_view inside = quoted ? token.substr(1, token.size() - 2) : token;
+  const std::string_view inside = scalar.text;
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), number);
   if (error == std::errc() && end == inside.data() + inside.size()) {
     id.number = number;
     return id;
   }
-  if (!quoted) {
+  if (!scalar.quoted) {
     if (const auto scaled = parse_scaled_decimal(inside, 0)) {
       id.number = *scaled;
     } else {
-      id.valid = token.empty();
+      id.valid = inside.empty() || inside == "null";
     }
     return id;
   }
@@ -49,32 +52,62 @@ Identity identify(std::string_view token) {
 }
 
 template <class T>
-T clamped(std::int64_t value) {
-  return static_cast<T>(std::clamp<std::int64_t>(value, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
-                                                 static_cast<std::int64_t>(std::numeric_limits<T>::max())));
+T number_or_none(std::int64_t value) {
+  return value >= 0 && value <= std::numeric_limits<T>::max() ? static_cast<T>(value) : T{-1};
+}
+
+std::uint32_t correlation_of(const Event& event) {
+  const std::int64_t id = event.args.correlation_id;
+  return id > 0 && id <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(id) : 0;
+}
+
+/// Values by key; of a key that stands twice the last counts.
+void order_values(Event& event, Batch& batch) {
+  auto& values = event.values;
+  if (values.size() < 2) return;
+  std::ranges::stable_sort(values, {}, &Arguments::Value::key);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool again = i + 1 < values.size() && values[i + 1].key == values[i].key;
+    if (!again) values[kept++] = values[i];
+    if (again) batch.lose(LossReason::member_repeated, values[i].known ? 0 : 1);
+  }
+  values.resize(kept);
 }
 
 }  // namespace
 
-void Event::clear() {
-  auto kept = std::move(values);
-  kept.clear();
-  *this = Event{};
-  values = std::move(kept);
+void Event::clear_arguments() {
+  args = {};
+  values.clear();
 }
 
-std::size_t EventSink::KeyHash::operator()(const TrackKey& key) const {
-  struct {
-    std::int64_t pid, tid;
-    std::uint64_t texts;
-  } words{key.pid, key.tid, static_cast<std::uint64_t>(key.pid_text) << 32 | key.tid_text};
-  return XXH3_64bits(&words, sizeof words) + static_cast<std::size_t>(key.kind);
+void Event::clear() {
+  if ((seen & (std::uint32_t{1} << args_)) != 0) clear_arguments();
+  phase = 0;
+  bad_escape = category_invalid = holds_trace = local_id = false;
+  seen = repeated = 0;
+  name.reset();
+  category = ts = dur = id = {};
+  pid = tid = {};
 }
 
 EventSink::EventSink() {
   categories_.push_back(0);
   classes_.push_back(SliceClass::other);
   category_ids_.emplace(0, 0);
+}
+
+void EventSink::begin(Batch& batch) {
+  if (categories_.size() < kManyCategories) return;
+  categories_.resize(1);
+  classes_.resize(1);
+  categories_handed_ = 0;
+  category_ids_.clear();
+  category_ids_.emplace(0, 0);
+  last_category_ = {};
+  arrow_category_ = 0;
+  batch.categories_anew = true;
 }
 
 void EventSink::hand_over(Batch& batch) {
@@ -85,41 +118,56 @@ void EventSink::hand_over(Batch& batch) {
     batch.new_categories.push_back(categories_[categories_handed_]);
 }
 
-std::uint32_t EventSink::track(const Event& event, TrackKind kind, Batch& batch) {
-  const Identity pid = identify(event.pid);
-  const Identity tid = identify(event.tid);
-  if (!pid.valid || !tid.valid) batch.lose(LossReason::pid_invalid);
-  TrackKey key;
-  key.pid = pid.number;
-  key.tid = tid.number;
-  key.pid_text = pid.text.empty() ? 0 : strings_.intern(pid.text);
-  key.tid_text = tid.text.empty() ? 0 : strings_.intern(tid.text);
-  key.kind = kind;
-  if (last_track_ != kNone && key == last_key_) return last_track_;
-  auto it = track_ids_.find(key);
-  if (it == track_ids_.end()) {
-    it = track_ids_.emplace(key, static_cast<std::uint32_t>(tracks_.size())).first;
-    tracks_.push_back(key);
+std::uint32_t EventSink::track(const Event& event, Batch& batch) {
+  LastTrack& last = last_track_;
+  if (last.id == kNone || event.pid.text != last.pid || event.tid.text != last.tid ||
+      event.pid.quoted != last.pid_quoted || event.tid.quoted != last.tid_quoted) {
+    const Identity pid = identify(event.pid);
+    const Identity tid = identify(event.tid);
+    TrackKey key;
+    key.pid = pid.number;
+    key.tid = tid.number;
+    key.pid_text = pid.text.empty() ? 0 : strings_.intern(pid.text);
+    key.tid_text = tid.text.empty() ? 0 : strings_.intern(tid.text);
+    auto it = track_ids_.find(key);
+    if (it == track_ids_.end()) {
+      it = track_ids_.emplace(key, static_cast<std::uint32_t>(tracks_.size())).first;
+      tracks_.push_back(key);
+    }
+    last.pid = event.pid.text;
+    last.tid = event.tid.text;
+    last.pid_quoted = event.pid.quoted;
+    last.tid_quoted = event.tid.quoted;
+    last.valid = pid.valid && tid.valid;
+    last.id = it->second;
   }
-  last_key_ = key;
-  last_track_ = it->second;
-  return last_track_;
+  if (!last.valid) batch.lose(LossReason::pid_invalid);
+  return last.id;
 }
 
-std::uint16_t EventSink::category(std::string_view name) {
+std::uint16_t EventSink::category(std::string_view name, Batch& batch) {
+  if (name == last_category_.name) return last_category_.id;
   const StringId text = strings_.intern(name);
-  if (auto it = category_ids_.find(text); it != category_ids_.end()) return it->second;
-  if (categories_.size() >= kMaxCategories) return 0;
-  const auto id = static_cast<std::uint16_t>(categories_.size());
-  categories_.push_back(text);
-  classes_.push_back(classify_category(name));
-  category_ids_.emplace(text, id);
-  return id;
+  auto it = category_ids_.find(text);
+  if (it == category_ids_.end()) {
+    if (categories_.size() >= kMostCategories) {
+      batch.lose(LossReason::categories_collapsed);
+      return 0;
+    }
+    it = category_ids_.emplace(text, static_cast<std::uint16_t>(categories_.size())).first;
+    categories_.push_back(text);
+    classes_.push_back(classify_category(name));
+  }
+  last_category_ = {std::string(name), it->second};
+  return it->second;
 }
 
-void EventSink::slice(const Event& event, Ns ts, Batch& batch) {
+void EventSink::slice(Event& event, Ns ts, Batch& batch) {
+  const Arguments& args = event.args;
   Ns duration = 0;
-  if (!event.dur.empty()) {
+  if (event.dur.empty() || event.dur == "null") {
+    batch.lose(LossReason::duration_missing);
+  } else {
     const auto parsed = parse_us(event.dur);
     if (!parsed || *parsed > kMaxDuration || *parsed < -kMaxDuration) {
       batch.lose(LossReason::time_invalid);
@@ -134,50 +182,104 @@ void EventSink::slice(const Event& event, Ns ts, Batch& batch) {
   Slice slice;
   slice.begin = ts;
   slice.duration = duration;
-  slice.name = strings_.intern(event.name ? *event.name : "(no name)");
-  slice.track = track(event, TrackKind::thread, batch);
-  slice.category = category(event.category);
-  if (event.correlation > 0 && event.correlation <= std::numeric_limits<std::uint32_t>::max())
-    slice.correlation = static_cast<std::uint32_t>(event.correlation);
-  else if (event.correlation != 0)
-    batch.lose(LossReason::correlation_overflow);
+  slice.name = name_of(event);
+  slice.track = track(event, batch);
+  slice.category = category(event.category, batch);
+  slice.correlation = correlation_of(event);
+  if (slice.correlation == 0 && args.correlation_id != 0) batch.lose(LossReason::correlation_overflow);
   const SliceClass slice_class = classes_[slice.category];
+  const auto row = static_cast<std::uint32_t>(batch.slices.size());
   if (is_gpu_work(slice_class)) {
-    GpuSlice gpu;
-    gpu.device = clamped<std::int16_t>(event.device);
-    gpu.stream = clamped<std::int32_t>(event.stream);
-    gpu.context = clamped<std::uint16_t>(event.context);
-    gpu.bytes = event.bytes;
-    gpu.registers = clamped<std::uint16_t>(event.registers);
-    gpu.shared_memory = clamped<std::uint32_t>(event.shared_memory);
-    for (std::size_t i = 0; i < 3; ++i) {
-      gpu.grid[i] = event.grid[i];
-      gpu.block[i] = clamped<std::uint16_t>(event.block[i]);
+    GpuSlice gpu = args.gpu;
+    if (gpu.device < 0) gpu.device = number_or_none<std::int16_t>(identify(event.pid).number);
+    if (gpu.stream < 0) gpu.stream = number_or_none<std::int32_t>(identify(event.tid).number);
+    if (args.occupancy_percent >= 0) {
+      if (occupancy_ == 0) occupancy_ = strings_.intern("est. achieved occupancy %");
+      batch.metrics.push_back({row, occupancy_, args.occupancy_percent});
     }
-    if (gpu.device < 0) gpu.device = clamped<std::int16_t>(identify(event.pid).number);
-    if (gpu.stream < 0) gpu.stream = clamped<std::int32_t>(identify(event.tid).number);
-    if (event.occupancy >= 0)
-      batch.metrics.push_back({static_cast<std::uint32_t>(batch.slices.size()),
-                               strings_.intern("est. achieved occupancy %"), event.occupancy});
     slice.gpu = static_cast<std::uint32_t>(batch.gpu.size());
     batch.gpu.push_back(gpu);
+  } else {
+    TraceBuilder::number_call(slice, slice_class == SliceClass::python ? args.python_id : args.external_id);
   }
+  const std::uint32_t unused = is_gpu_work(slice_class) ? 0 : kGpuFields;
+  batch.lose(LossReason::argument_invalid, static_cast<std::uint64_t>(std::popcount(args.invalid & ~unused)));
   if (slice_class == SliceClass::counter_range) {
-    for (const auto& [key, value] : event.values) {
+    order_values(event, batch);
+    for (const auto& [key, value, known] : event.values) {
+      if (known) continue;
       if (value)
-        batch.metrics.push_back({static_cast<std::uint32_t>(batch.slices.size()), strings_.intern(key), *value});
+        batch.metrics.push_back({row, strings_.intern(key), *value});
       else
-        batch.losses.add(LossReason::counter_value_invalid);
+        batch.lose(LossReason::counter_value_invalid);
     }
   }
-  if (event.has_extra || !event.collective.empty()) {
-    SliceExtra extra = event.extra;
-    extra.collective = strings_.intern(event.collective);
-    extra.group = strings_.intern(event.group);
+  if (args.has_extra || !args.collective_name.empty()) {
+    SliceExtra extra = args.extra;
+    extra.collective = strings_.intern(args.collective_name);
+    extra.group = strings_.intern(args.group_name);
     slice.extra = static_cast<std::uint32_t>(batch.extras.size());
     batch.extras.push_back(extra);
   }
   batch.slices.push_back(slice);
+}
+
+/// Begins, ends and arrows.
+void EventSink::half(const Event& event, Ns ts, Batch& batch) {
+  const bool flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
+  OpenEvent open;
+  open.at = ts;
+  open.phase = event.phase;
+  open.track = track(event, batch);
+  const bool arrow = flow && event.category == "ac2g";
+  open.category = arrow ? arrow_category_ : category(event.category, batch);
+  open.correlation = flow ? 0 : correlation_of(event);
+  if (!flow && event.name) open.name = strings_.intern(*event.name);
+  if (arrow) {
+    if (open.category == 0) {
+      const LastCategory last = std::move(last_category_);  // arrows stand between slices of one category
+      open.category = arrow_category_ = category(event.category, batch);
+      last_category_ = last;
+    }
+    // Kineto writes the arrow right behind the slice it starts or ends at, mostly with one number for both: then the
+    // correlation id already says what the arrow says. (TraceBuilder finds such arrows anywhere.)
+    const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), open.correlation);
+    if (error != std::errc() || end != event.id.data() + event.id.size()) open.correlation = 0;
+    if (open.correlation != 0 && !batch.slices.empty()) {
+      const Slice& last = batch.slices.back();
+      if (TraceBuilder::correlation_of(last) == open.correlation && last.track == open.track && last.begin <= ts &&
+          last.end() >= ts)
+        return;
+    }
+  }
+  if (event.phase != 'B' && event.phase != 'E') {
+    std::uint64_t scope = flow ? 0 : hash_of(event.category);
+    if (event.local_id) scope = hash_parts(scope, hash_of(event.pid.text));
+    open.id = hash_parts(scope, hash_of(event.id));
+  }
+  batch.open.push_back(open);
+}
+
+void EventSink::counter(Event& event, Ns ts, Batch& batch) {
+  const std::uint32_t where = track(event, batch);
+  const std::string_view name = event.name.value_or("(no name)");
+  order_values(event, batch);
+  std::size_t text = name.size();
+  for (const auto& value : event.values) text += value.key.size() + std::string_view(R"("":0,)").size();
+  std::size_t room = kNamesPerText * text;
+  for (const auto& [key, value, known] : event.values) {
+    const std::size_t size = name.size() + key.size() + 1;
+    if (!value) {
+      batch.lose(LossReason::counter_value_invalid);
+    } else if (size > room) {
+      batch.lose(LossReason::counter_names_long);
+    } else {
+      room -= size;
+      scratch_ = name;
+      if (key != "value") scratch_.append(".").append(key);
+      batch.counters.push_back({ts, *value, strings_.intern(scratch_), where});
+    }
+  }
 }
 
 void EventSink::metadata(const Event& event, Batch& batch) {
@@ -191,15 +293,30 @@ void EventSink::metadata(const Event& event, Batch& batch) {
     kind = MetadataKind::thread_name;
   else
     return;  // sort indices and the like
-  if (event.metadata.empty()) return;
-  batch.metadata.push_back({kind, track(event, TrackKind::thread, batch), strings_.intern(event.metadata)});
+  const Arguments& args = event.args;
+  const Arguments::Field field = kind == MetadataKind::process_labels ? Arguments::labels : Arguments::name;
+  const std::uint32_t bit = std::uint32_t{1} << field;
+  if ((args.seen & bit) == 0 || (args.invalid & bit) != 0) batch.lose(LossReason::metadata_invalid);
+  const std::string_view text = field == Arguments::labels ? args.labels_text : args.name_text;
+  if (text.empty()) return;
+  batch.metadata.push_back({kind, track(event, batch), strings_.intern(text)});
 }
 
-void EventSink::emit(const Event& event, Batch& batch) {
+StringId EventSink::name_of(const Event& event) {
+  if (event.name) return strings_.intern(*event.name);
+  if (no_name_ == 0) no_name_ = strings_.intern("(no name)");
+  return no_name_;
+}
+
+void EventSink::emit(Event& event, Batch& batch) {
   ++batch.events;
   if (event.bad_escape) batch.lose(LossReason::utf8_repaired);
+  batch.lose(LossReason::member_repeated, event.repeated);
+  if (event.category_invalid) batch.lose(LossReason::category_invalid);
+  if (event.holds_trace) return batch.lose(LossReason::event_list_repeated);
   if (event.phase == 'M') return metadata(event, batch);
-  if (!event.hostname.empty() && batch.host != event.hostname) batch.host = event.hostname;
+  if (const std::string_view host = event.args.host; !host.empty() && (batch.host.empty() || host < batch.host))
+    batch.host = host;
 
   if (event.ts.empty() || event.ts == "null") {
     batch.lose(LossReason::time_missing);
@@ -226,52 +343,16 @@ void EventSink::emit(const Event& event, Batch& batch) {
     case 'e':
     case 's':
     case 't':
-    case 'f': {
-      const bool flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
-      // Kineto writes the arrow right behind the slice it starts or ends at; when both carry one number the correlation
-      // id already says what the arrow says. At the begin of a piece that slice is in the piece before: the joining
-      // decides.
-      std::uint32_t arrow = 0;
-      if (flow && event.category == "ac2g") {
-        const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), arrow);
-        if (error != std::errc() || end != event.id.data() + event.id.size()) arrow = 0;
-        if (arrow != 0 && !batch.slices.empty() && batch.slices.back().correlation == arrow) return;
-      }
-      OpenEvent open;
-      open.at = ts;
-      open.phase = event.phase;
-      open.track = track(event, TrackKind::thread, batch);
-      open.category = category(event.category);
-      open.name = event.name ? strings_.intern(*event.name) : 0;
-      if (event.phase != 'B' && event.phase != 'E')
-        open.id = XXH3_64bits_withSeed(event.id.data(), event.id.size(),
-                                       flow ? 0 : XXH3_64bits(event.category.data(), event.category.size()));
-      if (event.correlation > 0 && event.correlation <= std::numeric_limits<std::uint32_t>::max())
-        open.correlation = static_cast<std::uint32_t>(event.correlation);
-      if (flow) open.correlation = batch.slices.empty() ? arrow : 0;
-      batch.open.push_back(open);
-      return;
-    }
-    case 'C': {
+    case 'f':
+      return half(event, ts, batch);
+    case 'C':
       if (!named) batch.lose(LossReason::name_invalid);
-      const std::uint32_t where = track(event, TrackKind::thread, batch);
-      for (const auto& [key, value] : event.values) {
-        if (!value) {
-          batch.lose(LossReason::counter_value_invalid);
-          continue;
-        }
-        scratch_ = event.name.value_or("(no name)");
-        if (key != "value") scratch_.append(".").append(key);
-        batch.counters.push_back({ts, *value, strings_.intern(scratch_), where});
-      }
-      return;
-    }
+      return counter(event, ts, batch);
     case 'i':
     case 'I':
     case 'R': {
-      const std::uint32_t where = track(event, TrackKind::thread, batch);
-      batch.instants.push_back({ts, strings_.intern(event.name.value_or("(no name)")), where});
-      return;
+      const StringId name = name_of(event);
+      return batch.instants.push_back({ts, name, track(event, batch)});
     }
     default:
       batch.lose(LossReason::phase_unknown);

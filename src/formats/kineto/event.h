@@ -3,84 +3,151 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <tsl/hopscotch_map.h>
 
+#include "core/hash.h"
 #include "core/string_table.h"
 #include "formats/kineto/batch.h"
 
 namespace culprit::formats::kineto {
 
-/// Category of the events that carry hardware counters of one kernel.
-inline constexpr std::string_view kCounterRange = "cuda_profiler_range";
+/// A number, a text without its quotes, or whatever else stands where one of them should. Empty = absent.
+struct Scalar {
+  std::string_view text;
+  bool quoted = false;
+  bool operator==(const Scalar&) const = default;
+};
 
-/// Views into the text; an empty view means the member was absent.
+/// What of "args" is read. Every argument that is there but cannot be used (a negative size, a text where a number
+/// should be) is left out, and has its bit in `invalid`.
+struct Arguments {
+  enum Field : std::uint8_t {
+    device,
+    stream,
+    context,
+    registers,
+    shared_memory,
+    bytes,
+    grid,
+    block,
+    occupancy,
+    last_of_gpu = occupancy,
+    correlation,
+    sequence,
+    forward_thread,
+    graph_node,
+    elements,
+    collective,
+    group,
+    hostname,
+    name,
+    labels,
+    nested,
+    all,  ///< "args" is no object
+  };
+  struct Value {
+    std::string_view key;
+    std::optional<double> value;  ///< nothing when it is no finite number
+    bool known = false;           ///< the key means something else: no counter of a profiler range
+  };
+
+  std::uint32_t invalid = 0;     ///< bits of Field
+  std::uint32_t seen = 0;        ///< bits of Field
+  bool has_extra = false;        ///< something in `extra` is worth keeping
+  std::string_view nested_text;  ///< arguments as JSON in a text
+  std::string_view name_text;    ///< of metadata
+  std::string_view labels_text;  ///< of metadata
+  std::string_view host;
+  std::string_view collective_name;
+  std::string_view group_name;
+  std::int64_t correlation_id = 0;
+  std::uint32_t external_id = 0;  ///< ascends with the begin of operators and annotations
+  std::uint32_t python_id = 0;    ///< ascends with the begin of Python functions
+  GpuSlice gpu;
+  double occupancy_percent = -1;
+  SliceExtra extra;
+};
+
+/// Views into the text, or into what the parser unescaped.
 struct Event {
-  static constexpr std::size_t kMaxValues = 64;
+  enum Member : std::uint8_t { ph, name_, cat, ts_, dur_, pid_, tid_, id_, args_ };
 
+  bool may_escape = true;  ///< the text has a backslash somewhere; stays when the event is cleared
   char phase = 0;
   bool bad_escape = false;
-  bool has_extra = false;  ///< something in `extra` is worth keeping
+  bool category_invalid = false;
+  bool holds_trace = false;  ///< has "traceEvents": a whole trace stands where an event should
+  bool local_id = false;     ///< the id counts within the process
+  std::uint32_t seen = 0;    ///< bits of Member
+  std::uint32_t repeated = 0;
   std::optional<std::string_view> name;
   std::string_view category;
   std::string_view ts;
   std::string_view dur;
-  std::string_view pid;  ///< token, with quotes when it is text
-  std::string_view tid;
+  Scalar pid;
+  Scalar tid;
   std::string_view id;
-  std::string_view nested_args;
-  std::string_view metadata;  ///< args.name or args.labels
-  std::string_view hostname;
-  std::string_view collective;
-  std::string_view group;
-  std::int64_t correlation = 0;
-  std::int64_t stream = -1;
-  std::int64_t device = -1;
-  std::int64_t context = 0;
-  std::int64_t registers = 0;
-  std::int64_t shared_memory = 0;
-  double occupancy = -1;  ///< percent
-  std::uint64_t bytes = 0;
-  std::uint32_t grid[3] = {0, 0, 0};
-  std::uint32_t block[3] = {0, 0, 0};
-  SliceExtra extra;
-  std::vector<std::pair<std::string_view, std::optional<double>>>
-      values;  ///< numeric args of counters and profiler ranges
+  Arguments args;
+  std::vector<Arguments::Value> values;  ///< numeric arguments of what may be a counter or a profiler range
 
   void clear();
+  void clear_arguments();
 };
 
 /// Gives names, tracks and categories the numbers of one worker and appends events to its batch.
 class EventSink {
  public:
   EventSink();
-  void emit(const Event& event, Batch& batch);
+  /// To be called before the events of a batch.
+  void begin(Batch& batch);
+  void emit(Event& event, Batch& batch);
   /// Puts what is new since the last call into `batch`.
   void hand_over(Batch& batch);
 
  private:
-  std::uint32_t track(const Event& event, TrackKind kind, Batch& batch);
-  std::uint16_t category(std::string_view name);
-  void slice(const Event& event, Ns ts, Batch& batch);
+  std::uint32_t track(const Event& event, Batch& batch);
+  std::uint16_t category(std::string_view name, Batch& batch);
+  void slice(Event& event, Ns ts, Batch& batch);
+  void half(const Event& event, Ns ts, Batch& batch);
+  void counter(Event& event, Ns ts, Batch& batch);
   void metadata(const Event& event, Batch& batch);
+  StringId name_of(const Event& event);
 
   struct KeyHash {
-    std::size_t operator()(const TrackKey& key) const;
+    std::size_t operator()(const TrackKey& key) const {
+      return hash_parts(key.pid, key.tid, key.pid_text, key.tid_text, key.kind);
+    }
+  };
+  /// The threads that were asked for last: an event of the same pid and tid needs no look-up.
+  struct LastTrack {
+    std::string pid, tid;
+    bool pid_quoted = false, tid_quoted = false;
+    bool valid = true;
+    std::uint32_t id = kNone;
+  };
+  struct LastCategory {
+    std::string name;
+    std::uint16_t id = 0;
   };
 
   StringTable strings_;
   std::size_t strings_handed_ = 1;
+  StringId occupancy_ = 0;
+  StringId no_name_ = 0;
   tsl::hopscotch_map<TrackKey, std::uint32_t, KeyHash> track_ids_;
   std::vector<TrackKey> tracks_;
   std::size_t tracks_handed_ = 0;
-  tsl::hopscotch_map<StringId, std::uint16_t> category_ids_;
+  tsl::hopscotch_map<StringId, std::uint16_t, Hash> category_ids_;
   std::vector<StringId> categories_;
   std::vector<SliceClass> classes_;
   std::size_t categories_handed_ = 0;
-  TrackKey last_key_;
-  std::uint32_t last_track_ = kNone;
+  LastTrack last_track_;
+  LastCategory last_category_;
+  std::uint16_t arrow_category_ = 0;  ///< of "ac2g"; 0 = not met
   std::string scratch_;
 };
 

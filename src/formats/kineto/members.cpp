@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/text.h"
 #include "formats/kineto/reader.h"
 #include "trace/builder.h"
 
@@ -31,9 +32,12 @@ std::string text(element object, std::string_view key) {
 void devices(element list, Trace& trace) {
   constexpr std::size_t kMaxDevices = 4096;
   simdjson::dom::array array;
-  if (list.get_array().get(array)) return;
+  if (list.get_array().get(array)) return trace.losses.add(LossReason::metadata_invalid);
   for (element item : array) {
-    if (!item.is_object() || trace.devices.size() >= kMaxDevices) continue;
+    if (!item.is_object() || trace.devices.size() >= kMaxDevices) {
+      trace.losses.add(LossReason::metadata_invalid);
+      continue;
+    }
     Device device;
     device.id = static_cast<std::int32_t>(std::clamp<std::int64_t>(integer(item, "id", -1), -1, 1 << 20));
     device.name = text(item, "name");
@@ -51,8 +55,6 @@ void devices(element list, Trace& trace) {
 }  // namespace
 
 void apply_member(std::string_view key, std::string_view json, Trace& trace) {
-  constexpr std::string_view kRead[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds", "schemaVersion"};
-  if (std::ranges::find(kRead, key) == std::end(kRead)) return;
   simdjson::dom::parser parser;
   element value;
   const simdjson::padded_string padded(json);
@@ -61,21 +63,20 @@ void apply_member(std::string_view key, std::string_view json, Trace& trace) {
     return;
   }
   Rank& rank = trace.ranks.front();
+  if (value.is_null()) return;
   if (key == "deviceProperties") {
     devices(value, trace);
-  } else if (key == "distributedInfo" && value.is_object()) {
+  } else if (key == "distributedInfo") {
+    if (!value.is_object()) return trace.losses.add(LossReason::metadata_invalid);
     rank.rank = integer(value, "rank", -1);
     rank.world_size = integer(value, "world_size", -1);
     rank.backend = text(value, "backend");
   } else if (key == "baseTimeNanoseconds") {
-    std::int64_t base = 0;
     std::string_view digits;
-    if (!value.get_string().get(digits))
-      base = parse_scaled_decimal(digits, 0).value_or(0);
-    else if (value.get_int64().get(base))
-      base = 0;
-    rank.has_base = base > 0 && base <= kMaxTime;
-    rank.base_ns = rank.has_base ? base : 0;
+    if (value.get_string().get(digits)) digits = trim(json);
+    const auto base = parse_scaled_decimal(digits, 0);
+    rank.has_base = base && *base > 0 && *base <= kMaxTime;
+    rank.base_ns = rank.has_base ? *base : 0;
     if (!rank.has_base && base != 0) trace.losses.add(LossReason::metadata_invalid);
   } else if (key == "schemaVersion") {
     rank.schema = std::string(json);

@@ -6,30 +6,16 @@
 
 #include <algorithm>
 
-#include "formats/io/input.h"
-#include "support/temp_file.h"
+#include "formats/kineto/read_text.h"
 
 namespace culprit::formats::kineto {
 namespace {
 
 using test::TempDir;
 
-Result<Trace> read_text(std::string_view text, unsigned workers = 2) {
-  const TempDir dir;
-  auto input = Input::open(dir.file("trace.json", text));
-  if (!input) return input.error();
-  return read(std::move(*input), {.workers = workers});
-}
-
-Trace good(std::string_view text, unsigned workers = 2) {
-  auto trace = read_text(text, workers);
-  EXPECT_TRUE(trace) << (trace ? "" : to_string(trace.error()));
-  return trace ? std::move(*trace) : Trace{};
-}
-
-std::string wrap(std::string_view events) {
-  return fmt::format(R"({{"schemaVersion":1,"traceEvents":[{}],"traceName":"x"}})", events);
-}
+Result<Trace> read_text(std::string_view text, unsigned workers = 2) { return test::read_json(text, workers); }
+Trace good(std::string_view text, unsigned workers = 2) { return test::trace_of(text, workers); }
+std::string wrap(std::string_view events) { return test::with_events(events); }
 
 std::string kernel(std::string_view name, int ts, int dur = 5, int correlation = 7) {
   return fmt::format(
@@ -197,7 +183,7 @@ TEST(Names, NullOrNonTextNamesAreKeptAndCounted) {
 
 TEST(Names, EscapesAreDecodedAndLoneSurrogatesKept) {
   const Trace t =
-      good(wrap(R"({"ph":"X","name":"a\u003cb\n\"c\"","ts":1,"dur":1},{"ph":"X","name":"\ud800x","ts":1,"dur":1})"));
+      good(wrap(R"({"ph":"X","name":"a\u003cb\n\"c\"","ts":1,"dur":1},{"ph":"X","name":"\ud800x","ts":2,"dur":1})"));
   EXPECT_EQ(t.name(t.slices[0]), "a<b\n\"c\"");
   EXPECT_EQ(t.name(t.slices[1]), "\\ud800x");
   EXPECT_EQ(t.losses[LossReason::utf8_repaired], 1U);

@@ -1,0 +1,110 @@
+// Several files become one run: everything that names something else still names the same thing.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "trace/build.h"
+
+namespace culprit {
+namespace {
+
+using test::Building;
+using test::row_of;
+
+Trace rank(const std::string& name, Ns base, Ns begin, std::uint32_t correlation = 5) {
+  Building b;
+  b.builder.rank().path = name;
+  b.builder.rank().has_base = base != 0;
+  b.builder.rank().base_ns = base;
+  b.slice(b.thread(1, 1), "cuda_runtime", "launch " + name, begin, 3, correlation);
+  b.kernel(b.thread(0, 7), "kernel " + name, begin + 10, 5, correlation);
+  b.slice(b.thread(1, 1), "category of " + name, "forward " + name, begin + 20, 5);
+  b.slice(b.thread(1, 2), "cpu_op", "backward " + name, begin + 40, 5);
+  b.open('s', b.thread(1, 1), begin + 20, "", 4, "fwdbwd");
+  b.open('f', b.thread(1, 2), begin + 40, "", 4, "fwdbwd");
+  b.builder.add(Instant{begin, b.builder.intern("instant " + name), b.thread(1, 1)});
+  b.builder.add_counter(b.builder.intern("counter " + name), 0, b.thread(1, 1), {begin, 1});
+  b.builder.name_process(0, b.builder.intern("process " + name));
+  b.builder.losses().add(LossReason::phase_unknown, 2, name);
+  return b.finish();
+}
+
+TEST(Merge, NothingAndOneFileAreThemselves) {
+  EXPECT_TRUE(merge({}).slices.empty());
+  std::vector<Trace> one;
+  one.push_back(rank("a", 0, 100));
+  EXPECT_EQ(merge(std::move(one)).slices.size(), 4U);
+}
+
+std::vector<Trace> two(Ns base_a, Ns base_b) {
+  std::vector<Trace> traces;
+  traces.push_back(rank("a", base_a, 100));
+  traces.push_back(rank("b", base_b, 500));
+  return traces;
+}
+
+TEST(Merge, ReferencesStayInTheirFile) {
+  const Trace t = merge(two(1000, 1000));
+  ASSERT_EQ(t.slices.size(), 8U);
+  for (const char* name : {"a", "b"}) {
+    const std::string file = name;
+    const Slice& kernel = t.slices[row_of(t, "kernel " + file)];
+    EXPECT_EQ(t.gpu[kernel.gpu].launcher, row_of(t, "launch " + file));
+    EXPECT_EQ(t.gpu[kernel.gpu].slice, row_of(t, "kernel " + file));
+    EXPECT_EQ(t.categories[t.slices[row_of(t, "forward " + file)].category].name, "category of " + file);
+    EXPECT_EQ(t.ranks[kernel.rank].path, file);
+    EXPECT_EQ(t.processes[t.tracks[kernel.track].process].rank, kernel.rank);
+  }
+  ASSERT_EQ(t.flows.size(), 2U);
+  EXPECT_EQ(t.flows[1].from, row_of(t, "forward b"));
+  EXPECT_EQ(t.flows[1].to, row_of(t, "backward b"));
+  ASSERT_EQ(t.instants.size(), 2U);
+  EXPECT_EQ(t.strings[t.instants[1].name], "instant b");
+  ASSERT_EQ(t.counters.size(), 2U);
+  EXPECT_EQ(t.strings[t.counters[1].name], "counter b");
+  EXPECT_EQ(t.processes[t.counters[1].process].rank, 1);
+  EXPECT_EQ(t.losses[LossReason::phase_unknown], 4U);
+  EXPECT_EQ(t.losses.first_seen(LossReason::phase_unknown), "a");
+}
+
+TEST(Merge, FilesWithAbsoluteTimesComeOnOneClock) {
+  const Trace t = merge(two(5000, 2000));
+  EXPECT_EQ(t.clock, "realtime");
+  EXPECT_EQ(t.base_ns, 2000);
+  EXPECT_EQ(t.slices[row_of(t, "launch a")].begin, 3100);
+  EXPECT_EQ(t.slices[row_of(t, "launch b")].begin, 500);
+  EXPECT_EQ(t.losses[LossReason::clock_unknown], 0U);
+}
+
+TEST(Merge, FilesWithoutACommonClockBeginTogetherAndSaySo) {
+  const Trace t = merge(two(5000, 0));
+  EXPECT_EQ(t.clock, "unknown");
+  EXPECT_EQ(t.slices[row_of(t, "launch a")].begin, t.slices[row_of(t, "launch b")].begin);
+  EXPECT_EQ(t.counters[1].samples[0].at, t.counters[0].samples[0].at);
+  EXPECT_EQ(t.losses[LossReason::clock_unknown], 1U);
+}
+
+TEST(Merge, CategoriesOfManyFilesDoNotWrapAround) {
+  std::vector<Trace> traces;
+  for (int file = 0; file < 3; ++file) {
+    Building b;
+    for (int i = 0; i < 30'000; ++i) b.slice(b.thread(1, 1), fmt::format("{}/{}", file, i), "s", i, 1);
+    b.kernel(b.thread(0, 7), "k", 0, 1);
+    traces.push_back(b.finish());
+  }
+  const Trace t = merge(std::move(traces));
+  for (SliceIndex i = 0; i < t.slices.size(); ++i) {
+    const std::string& name = t.categories[t.slices[i].category].name;
+    if (t.slices[i].gpu != kNone) {
+      ASSERT_EQ(t.slice_class(t.slices[i]), SliceClass::kernel);
+    } else if (name != "(more categories: other)") {
+      ASSERT_EQ(name, fmt::format("{}/{}", t.slices[i].rank, t.slices[i].begin));
+    }
+  }
+  EXPECT_EQ(t.losses[LossReason::categories_collapsed], 3 * 30'000U + 2 - CategoryTable::kMost);
+}
+
+}  // namespace
+}  // namespace culprit
