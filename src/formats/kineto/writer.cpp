@@ -190,11 +190,16 @@ class Writer {
            trace_.slices[gpu.slice].correlation == trace_.slices[gpu.launcher].correlation;
   }
 
-  void arguments(const Slice& s) {
+  void arguments(const Slice& s, std::size_t index) {
     json_.begin_object("args");
     if (!host_written_ && !trace_.ranks[rank_].host.empty()) member("hostname", json_text(trace_.ranks[rank_].host));
     host_written_ = true;
-    if (s.correlation != 0) json_.member("correlation", s.correlation);
+    // Calls with one span nest by their numbers; rows of such slices are in that order.
+    const bool python = trace_.slice_class(s) == SliceClass::python;
+    if (s.correlation != 0)
+      json_.member("correlation", s.correlation);
+    else if (s.gpu == kNone)
+      json_.member(python ? "Python id" : "External id", static_cast<std::uint64_t>(index) + 1);
     if (s.gpu != kNone) {
       const GpuSlice& g = trace_.gpu[s.gpu];
       json_.member("device", g.device);
@@ -229,7 +234,7 @@ class Writer {
     member(place(s.track));
     member("ts", us(s.begin));
     member("dur", format_us_exact(s.duration));
-    arguments(s);
+    arguments(s, index);
     json_.end_object();
     if (s.gpu != kNone && has_arrow(trace_.gpu[s.gpu]))
       arrow('f', "ac2g", fmt::format("{}", s.correlation), s.track, s.begin);
