@@ -194,9 +194,9 @@ Result<int> run_top(const TopOptions& given) {
     query.cycles = &cycles->found;
     if (options.cycles.filters()) query.kept_cycles = &cycles->kept;
   }
-  summary::Nesting nesting;
+  profile::Nesting nesting;
   if ((query.classes & ~summary::kGpuWork) != 0) {
-    nesting = summary::find_nesting(*trace);
+    nesting = profile::find_nesting(*trace);
     query.nesting = &nesting;
   }
   summary::Passes passes;

@@ -1,4 +1,4 @@
-// Whether two runs may be compared at all: cycles that begin at different things are different things.
+// Whether cycles of two runs may be compared: those that begin at different things are different things.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/cycles.h"
-#include "model/profile.h"
 
 namespace culprit::compare {
 
@@ -24,18 +23,18 @@ std::optional<Refusal> why_not_comparable(const model::Cycles& base, const model
 /// Phases that whole cycles of both runs have, in the order of model::Phase.
 std::vector<model::Phase> common_phases(const model::Cycles& base, const model::Cycles& candidate);
 
-/// What differs without making the comparison wrong: shares of the phases, low confidence.
-std::vector<std::string> comparison_notes(const model::Cycles& base, const model::Cycles& candidate);
+/// True when the two runs have a phase in common only after the phases that were guessed from names of kernels are
+/// dropped on both sides (forget_guessed_phases).
+bool needs_forgetting(const model::Cycles& base, const model::Cycles& candidate);
 
-/// Which processes of two runs belong together: those of one rank in the order of the time that they take. Gives each
-/// row of Profile::processes of both runs a number; the same number on both sides is the same role.
-struct Roles {
-  std::vector<std::int64_t> base;
-  std::vector<std::int64_t> candidate;
-};
-Roles match_roles(const model::Profile& base, const model::Profile& candidate);
+/// Sets guessed phases of model::Cycle or model::ProfileCycle to Phase::other.
+template <class Cycle>
+void forget_guessed_phases(std::vector<Cycle>& cycles) {
+  for (Cycle& cycle : cycles)
+    if (cycle.phase_guessed) cycle.phase = model::Phase::other;
+}
 
-/// Adds the cycles of another recording of the same run to `run`; its processes take the roles of those of `run`.
-void append_replicate(model::Profile& run, const model::Profile& replicate);
+/// A sentence when the shares of the phases differ by more than a tenth.
+std::optional<std::string> other_mix_of_phases(const model::Cycles& base, const model::Cycles& candidate);
 
 }  // namespace culprit::compare

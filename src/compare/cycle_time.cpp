@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
-#include "stats/moments.h"
-#include "stats/welch.h"
+#include "compare/series.h"
 
 namespace culprit::compare {
 
@@ -15,62 +13,19 @@ namespace {
 using model::Outcome;
 
 constexpr double kAlpha = 0.05;
-constexpr double kFewCycles = 4;
 
-struct Side {
-  std::vector<double> logs;
-  double mean = 0;
-  double variance = 0;
-  double effective = 0;
-};
-
-double autocorrelation(const std::vector<double>& values, double mean) {
-  double above = 0;
-  double below = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    below += (values[i] - mean) * (values[i] - mean);
-    if (i > 0) above += (values[i] - mean) * (values[i - 1] - mean);
-  }
-  return below > 0 ? above / below : 0;
-}
-
-Side summarise(std::span<const double> values) {
-  Side side;
+std::vector<CycleValue> logs_of(std::span<const double> values) {
+  std::vector<CycleValue> logs;
   for (const double v : values)
-    if (v > 0 && std::isfinite(v)) side.logs.push_back(std::log(v));
-  if (side.logs.empty()) return side;
-  const auto n = static_cast<double>(side.logs.size());
-  const stats::Moments m = stats::moments(side.logs);
-  side.mean = m.mean;
-  side.variance = std::isnan(m.std) ? 0 : m.std * m.std;
-  const double r = std::clamp(autocorrelation(side.logs, m.mean) + 1 / std::sqrt(n), 0.0, 0.9);
-  side.effective = n * (1 - r) / (1 + r);
-  return side;
-}
-
-/// The t beyond which, on both ends, a share of kAlpha lies.
-double critical_t(double degrees) {
-  double low = 0;
-  double high = 1e4;
-  for (int i = 0; i < 80; ++i) {
-    const double middle = (low + high) / 2;
-    (stats::student_two_sided_p(middle, degrees) > kAlpha ? low : high) = middle;
-  }
-  return high;
+    if (v > 0 && std::isfinite(v)) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
+  return logs;
 }
 
 /// 1 when every value of `b` is larger than every one of `a`, -1 the other way round, else 0.
-int separation(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto [a_least, a_most] = std::ranges::minmax(a);
-  const auto [b_least, b_most] = std::ranges::minmax(b);
-  return b_least > a_most ? 1 : b_most < a_least ? -1 : 0;
-}
-
-/// That two groups of one distribution separate fully, either way: 2 / C(n + m, n).
-double separation_by_chance(std::size_t n, std::size_t m) {
-  const auto a = static_cast<double>(n);
-  const auto b = static_cast<double>(m);
-  return 2 * std::exp(std::lgamma(a + 1) + std::lgamma(b + 1) - std::lgamma(a + b + 1));
+int separation(std::span<const CycleValue> a, std::span<const CycleValue> b) {
+  const auto [a_least, a_most] = std::ranges::minmax(a, {}, &CycleValue::value);
+  const auto [b_least, b_most] = std::ranges::minmax(b, {}, &CycleValue::value);
+  return b_least.value > a_most.value ? 1 : b_most.value < a_least.value ? -1 : 0;
 }
 
 /// On the device that idles least, else on the host. Outside an anchor that the user named there is work of which
@@ -102,34 +57,31 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
 
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options) {
-  const Side a = summarise(base);
-  const Side b = summarise(candidate);
+  const std::vector<CycleValue> base_logs = logs_of(base);
+  const std::vector<CycleValue> candidate_logs = logs_of(candidate);
+  const Series a = summarise(base_logs, base_logs.size());
+  const Series b = summarise(candidate_logs, candidate_logs.size());
   model::CycleTimeOutcome result;
   result.tolerance = options.tolerance;
   result.between = options.between;
-  result.cycles = {a.logs.size(), b.logs.size()};
+  result.cycles = {a.n, b.n};
   result.effective = {a.effective, b.effective};
-  if (a.logs.empty() || b.logs.empty()) return result;
-  const double difference = b.mean - a.mean;
+  if (a.n > 0) result.time_ns[0] = std::exp(a.mean);
+  if (b.n > 0) result.time_ns[1] = std::exp(b.mean);
+  if (a.n == 0 || b.n == 0) return result;
   const double upper = std::log1p(options.tolerance);
   const double lower = std::log1p(-options.tolerance);
-  result.change = std::expm1(difference);
+  result.change = std::expm1(b.mean - a.mean);
   if (a.effective < kFewCycles || b.effective < kFewCycles) {
     // 1.96 sqrt(2): a difference of two recordings of the same that is rare.
     const double rare = 2.772 * options.between;
-    if (separation_by_chance(a.logs.size(), b.logs.size()) > kAlpha) return result;
-    const int separated = separation(a.logs, b.logs);
-    if (separated > 0 && difference - rare > upper) result.outcome = Outcome::regression;
-    if (separated < 0 && difference + rare < lower) result.outcome = Outcome::improvement;
+    if (separation_by_chance(a.likely, b.likely) > kAlpha) return result;
+    const int separated = separation(base_logs, candidate_logs);
+    if (separated > 0 && b.mean - a.mean - rare > upper) result.outcome = Outcome::regression;
+    if (separated < 0 && b.mean - a.mean + rare < lower) result.outcome = Outcome::improvement;
     return result;
   }
-  const double va = a.variance / a.effective;
-  const double vb = b.variance / b.effective;
-  const double between = 2 * options.between * options.between;
-  const double spread = va * va / (a.effective - 1) + vb * vb / (b.effective - 1);
-  const double total = va + vb + between;
-  const double degrees = spread > 0 ? total * total / spread : std::numeric_limits<double>::infinity();
-  const double half = critical_t(degrees) * std::sqrt(total);
+  const auto [difference, error, degrees, half] = difference_of(a, b, 2 * options.between * options.between);
   result.low = std::expm1(difference - half);
   result.high = std::expm1(difference + half);
   result.smallest_seen = std::expm1(upper + half);

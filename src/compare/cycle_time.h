@@ -27,12 +27,12 @@ struct CycleTimeOptions {
   double between = 0.01;    ///< relative spread between recordings of the same; assumed when there are no replicates
 };
 
-/// Welch's interval (95 %) of the difference of mean logarithms, with the effective number n (1 - r) / (1 + r) of
-/// cycles, r = clamp(autocorrelation of lag 1 + 1 / sqrt(n), 0, 0.9), and twice the variance between recordings added.
-/// regression or improvement: the interval lies beyond the tolerance; no_change: inside it; else inconclusive. With
-/// fewer than four effective cycles on a side only sides that separate fully, by more than the tolerance and that
-/// spread, and of so many values that this happens by chance in at most 5 %, count as different. Values that are not
-/// positive are left out.
+/// Welch's interval (95 %) of the difference of mean logarithms (see series.h), with twice the variance between
+/// recordings added. regression or improvement: the interval lies beyond the tolerance; no_change: inside it; else
+/// inconclusive. With fewer than four effective cycles on a side only sides that separate fully, by more than the
+/// tolerance and that spread, and of so many independent values that this happens by chance in at most 5 %, count as
+/// different.
+/// Values that are not positive are left out.
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options = {});
 

@@ -60,4 +60,21 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string shorten_middle(std::string_view text, std::size_t width) {
+  if (text.size() <= width || display_width(text) <= width) return std::string(text);
+  constexpr std::string_view kCut = "...";
+  const std::size_t head_width = (width - kCut.size() + 1) / 2;
+  const std::size_t tail_width = width - kCut.size() - head_width;
+  std::string head = shorten(text, head_width + kCut.size());
+  head.resize(head.size() - kCut.size());
+  // Grows by whole code points while it fits.
+  std::size_t tail = text.size();
+  for (std::size_t at = text.size(); at-- > 0;) {
+    if ((static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) continue;
+    if (display_width(text.substr(at)) > tail_width) break;
+    tail = at;
+  }
+  return head.append(kCut).append(text.substr(tail));
+}
+
 }  // namespace culprit

@@ -16,6 +16,10 @@ std::size_t display_width(std::string_view text);
 /// combine with it.
 std::string shorten(std::string_view text, std::size_t width);
 
+/// The same by leaving out its middle: kernel names differ at both ends. `text` must be valid UTF-8, as escape_terminal
+/// gives it.
+std::string shorten_middle(std::string_view text, std::size_t width);
+
 /// The words of `text` in lines of at most `width` columns; a word that is wider has a line of its own. At least one
 /// line.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);

@@ -10,7 +10,6 @@
 
 #include "core/string_table.h"
 #include "deepdive/profile.h"
-#include "model/comparison.h"
 
 namespace culprit::deepdive {
 
@@ -33,15 +32,6 @@ struct ComparisonSide {
   std::uint64_t rows_no_name = 0;    ///< of these left out because the function has no name
 };
 
-/// What the change of a row comes from; only where both sides are traces.
-enum class RowMark : std::uint8_t {
-  none,
-  cycle_grew,    ///< the share fell because the cycle grew; the function took as long as before
-  cycle_shrank,  ///< the share rose because the cycle shrank
-  added,         ///< the baseline has no such function
-  gone,          ///< the candidate has none
-};
-
 /// One (function, metric, device) with the reference's statistics. Percent and the reference's scaled units, as printed
 /// there.
 struct SuspicionRow {
@@ -60,7 +50,6 @@ struct SuspicionRow {
   double z_log_mu = 0;
   std::optional<double> p_mu;
   std::optional<double> u_mu;
-  RowMark mark = RowMark::none;
 };
 
 /// A (function, device) with a high score, and the resources that moved with it: indices into Comparison::rows.
@@ -98,9 +87,6 @@ struct Unpaired {
 /// All comparisons of one invocation, with what was left out.
 struct ComparisonSet {
   std::vector<Comparison> comparisons;
-  std::optional<model::Outcome> outcome;             ///< of all phases together; only of traces
-  std::vector<model::CycleTimeOutcome> cycle_times;  ///< by phase
-  std::optional<model::HostChanges> host;            ///< recordings with scheduling or counters of the host
   std::vector<Unpaired> unpaired;
   std::vector<InputReport> inputs;  ///< one per file read
   std::vector<std::string> notes;

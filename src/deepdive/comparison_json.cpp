@@ -2,13 +2,10 @@
 
 #include "core/json_writer.h"
 #include "deepdive/comparison_report.h"
-#include "deepdive/comparison_text.h"
 
 namespace culprit::deepdive {
 
 namespace {
-
-using namespace model;  // outcomes
 
 void side(JsonWriter& json, std::string_view key, const ComparisonSide& facts, const StringTable& texts) {
   json.begin_object(key);
@@ -46,7 +43,6 @@ void table_row(JsonWriter& json, const SuspicionRow& row, const StringTable& tex
   json.member("log_mu_z", row.z_log_mu);
   json.member("mu_p", row.p_mu);
   json.member("mu_u_p", row.u_mu);
-  if (row.mark != RowMark::none) json.member("mark", to_string(row.mark));
   json.end_object();
 }
 
@@ -83,24 +79,6 @@ void comparison_object(JsonWriter& json, const Comparison& comparison) {
   json.end_object();
 }
 
-void cycle_time_object(JsonWriter& json, const CycleTimeOutcome& o) {
-  json.begin_object();
-  json.member("phase", phase_name(o.phase));
-  json.member("outcome", to_string(o.outcome));
-  json.member("change", o.change);
-  json.member("low", o.low);
-  json.member("high", o.high);
-  json.member("smallest_seen", o.smallest_seen);
-  json.member("tolerance", o.tolerance);
-  json.member("assumed_spread_between_recordings", o.between);
-  for (const std::size_t side : {0U, 1U}) {
-    const std::string name = side == 0 ? "baseline" : "candidate";
-    json.member(name + "_cycles", o.cycles[side]);
-    json.member(name + "_effective_cycles", o.effective[side]);
-  }
-  json.end_object();
-}
-
 void input_object(JsonWriter& json, const InputReport& input) {
   json.begin_object();
   json.member("file", input.file);
@@ -120,19 +98,6 @@ void input_object(JsonWriter& json, const InputReport& input) {
   json.end_object();
 }
 
-void host_changes(JsonWriter& json, std::string_view key, const std::vector<HostChange>& changes) {
-  json.begin_array(key);
-  for (const HostChange& change : changes) {
-    json.begin_object();
-    json.member("what", change.what);
-    json.member("unit", change.unit);
-    json.member("baseline", change.value[0]);
-    json.member("candidate", change.value[1]);
-    json.end_object();
-  }
-  json.end_array();
-}
-
 }  // namespace
 
 std::string comparisons_json(const ComparisonSet& set) {
@@ -140,18 +105,6 @@ std::string comparisons_json(const ComparisonSet& set) {
   JsonWriter json(text, JsonForm::packed);
   json.begin_object();
   json.member("score", "suspicion");
-  if (set.outcome) json.member("outcome", to_string(*set.outcome));
-  if (!set.cycle_times.empty()) {
-    json.begin_array("cycle_times");
-    for (const CycleTimeOutcome& o : set.cycle_times) cycle_time_object(json, o);
-    json.end_array();
-  }
-  if (set.host) {
-    json.begin_object("host");
-    host_changes(json, "states", set.host->states);
-    host_changes(json, "counters", set.host->counters);
-    json.end_object();
-  }
   json.begin_array("comparisons");
   for (const Comparison& comparison : set.comparisons) comparison_object(json, comparison);
   json.end_array();

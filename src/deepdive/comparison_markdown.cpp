@@ -9,14 +9,10 @@
 #include "core/units.h"
 #include "deepdive/comparison_report.h"
 #include "deepdive/comparison_text.h"
-#include "report/host_report.h"
-#include "report/render.h"
 
 namespace culprit::deepdive {
 
 namespace {
-
-using namespace model;  // outcomes
 
 constexpr std::size_t kNameWidth = 60;
 
@@ -186,13 +182,9 @@ std::string details(const Comparison& comparison, Footnotes& names) {
                    {"p-value(μ)"},
                    {"U-test p(μ)"}});
   const auto p = [](const std::optional<double>& value) { return value ? table_number(*value, 3) : std::string(); };
-  bool starred = false;
   for (const SuspicionRow& row : comparison.rows) {
-    const bool by_cycle = row.mark == RowMark::cycle_grew || row.mark == RowMark::cycle_shrank;
-    starred = starred || by_cycle;
-    table.row({names.show(row.function) + (by_cycle ? " \\*" : ""), names.show(row.metric), names.show(row.device),
-               table_number(row.score, 4), row.mark == RowMark::added ? "new" : table_number(row.beta[0], 2),
-               row.mark == RowMark::gone ? "gone" : table_number(row.beta[1], 2), table_number(row.delta_beta, 2),
+    table.row({names.show(row.function), names.show(row.metric), names.show(row.device), table_number(row.score, 4),
+               table_number(row.beta[0], 2), table_number(row.beta[1], 2), table_number(row.delta_beta, 2),
                table_number(row.z_beta, 2), p(row.p_beta), p(row.u_beta), with_thousands(row.mu[0], 2),
                with_thousands(row.mu[1], 2), table_number(row.delta_mu, 2), table_number(row.z_mu, 2),
                table_number(row.z_log_mu, 2), p(row.p_mu), p(row.u_mu)});
@@ -200,9 +192,7 @@ std::string details(const Comparison& comparison, Footnotes& names) {
   return "### Detailed comparison table\n\nOne row per (function, metric, device) of both sides, the highest "
          "**Suspicion Score** "
          "first; rows of equal score by name.\n\n" +
-         table.text() +
-         (starred ? "\n\\* The share changed because the cycle did; the function itself took as long as before.\n"
-                  : "");
+         table.text();
 }
 
 constexpr std::string_view kLegend = R"(
@@ -223,10 +213,6 @@ std::string comparison_markdown(const Comparison& comparison, const ComparisonSe
   const NameStyle style{[&](StringId id) { return names.show(id); },
                         [](std::string_view text) { return escape_markdown(text); }};
   std::string out = "# " + comparison_title(comparison, style) + "\n\n";
-  if (const auto lines = outcome_lines(set); !lines.empty()) {
-    for (const std::string& line : lines) out += "- " + escape_markdown(line) + "\n";
-    out += "\n";
-  }
   if (const auto notes = comparison_notes(comparison, set, style); !notes.empty()) {
     out += "> **Notes on this comparison**\n>\n";
     for (const std::string& note : notes)
@@ -235,10 +221,6 @@ std::string comparison_markdown(const Comparison& comparison, const ComparisonSe
   }
   out += summary(comparison) + durations(comparison);
   out += "\n## 3. In-depth Core Metric Comparison\n\n" + conclusion(comparison, names) + details(comparison, names);
-  if (set.host) {
-    const std::vector<model::Table> tables = report::host_tables(*set.host, true);
-    out += "\n" + report::render_markdown(tables);
-  }
   out += kLegend;
   out += names.definitions();
   return out;

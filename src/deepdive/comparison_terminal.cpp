@@ -6,14 +6,10 @@
 #include "core/escape.h"
 #include "deepdive/comparison_report.h"
 #include "deepdive/comparison_text.h"
-#include "report/host_report.h"
-#include "report/render.h"
 
 namespace culprit::deepdive {
 
 namespace {
-
-using namespace model;  // outcomes
 
 constexpr std::size_t kNameWidth = 64;
 
@@ -27,19 +23,12 @@ std::string rows_text(const Comparison& comparison, std::size_t most_rows, const
   if (comparison.rows.empty()) return "";
   std::vector<std::vector<std::string>> table = {
       {"Function", "Metric", "Device", "Score", "β base %", "β cand %", "μ base", "μ cand"}};
-  bool starred = false;
   const std::size_t shown = std::min(most_rows, comparison.rows.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const SuspicionRow& row = comparison.rows[i];
     table.push_back({style.name(row.function), style.name(row.metric), style.name(row.device),
                      fmt::format("{:.4f}", row.score), fmt::format("{:.2f}", row.beta[0]),
                      fmt::format("{:.2f}", row.beta[1]), with_thousands(row.mu[0], 2), with_thousands(row.mu[1], 2)});
-    auto& cells = table.back();
-    if (row.mark == RowMark::added) cells[3] = "", cells[4] = "new", cells[6] = "";
-    if (row.mark == RowMark::gone) cells[3] = "", cells[5] = "gone", cells[7] = "";
-    const bool by_cycle = row.mark == RowMark::cycle_grew || row.mark == RowMark::cycle_shrank;
-    if (by_cycle) cells[0] += " *";
-    starred = starred || by_cycle;
   }
   std::vector<std::size_t> widths(table[0].size(), 0);
   for (const auto& cells : table)
@@ -50,7 +39,6 @@ std::string rows_text(const Comparison& comparison, std::size_t most_rows, const
     for (std::size_t c = 0; c < cells.size(); ++c) line += " " + padded(cells[c], widths[c], c > 2);
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  if (starred) out += "  * the share changed because the cycle did; the function itself took as long as before\n";
   if (shown < comparison.rows.size()) out += fmt::format("  ... {} more rows\n", comparison.rows.size() - shown);
   return out;
 }
@@ -76,13 +64,6 @@ std::string findings_text(const Comparison& comparison, const NameStyle& style) 
 
 std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows) {
   std::string out;
-  for (const std::string& line : outcome_lines(set)) out += line + "\n";
-  if (!out.empty()) out += "\n";
-  if (set.host) {
-    const std::vector<model::Table> tables = report::host_tables(*set.host, true);
-    out += report::render_terminal(tables, {});
-    if (!tables.empty()) out += "\n";
-  }
   const auto safe = [](std::string_view text) { return escape_terminal(text); };
   for (const Comparison& comparison : set.comparisons) {
     const NameStyle style{

@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 
-#include "core/display_width.h"
 #include "core/units.h"
 
 namespace culprit::deepdive {
 
 namespace {
-
-using namespace model;  // outcomes
 
 constexpr std::size_t kMostUnscored = 5;
 constexpr std::size_t kMostDamage = 3;
@@ -55,23 +51,6 @@ bool belongs_to_any(const std::string& file, const ComparisonSet& set) {
 
 }  // namespace
 
-std::string shorten_middle(std::string_view text, std::size_t width) {
-  if (text.size() <= width || display_width(text) <= width) return std::string(text);
-  constexpr std::string_view kCut = "...";
-  const std::size_t head_width = (width - kCut.size() + 1) / 2;
-  const std::size_t tail_width = width - kCut.size() - head_width;
-  std::string head = shorten(text, head_width + kCut.size());
-  head.resize(head.size() - kCut.size());
-  // Grows by whole code points while it fits.
-  std::size_t tail = text.size();
-  for (std::size_t at = text.size(); at-- > 0;) {
-    if ((static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) continue;
-    if (display_width(text.substr(at)) > tail_width) break;
-    tail = at;
-  }
-  return fmt::format("{}{}{}", head, kCut, text.substr(tail));
-}
-
 std::string with_thousands(double value, int decimals) {
   std::string text = fmt::format("{:.{}f}", value, decimals);
   if (!std::isfinite(value)) return text;
@@ -99,37 +78,6 @@ std::string comparison_title(const Comparison& comparison, const NameStyle& styl
              ? fmt::format("Strict Performance Comparison: {} (PID: {})", which, base.pid)
              : fmt::format("Cross Performance Comparison: {} (Normal PID:{} vs Abnormal PID:{})", which, base.pid,
                            candidate.pid);
-}
-
-std::string_view to_string(Outcome outcome) {
-  constexpr std::array<std::string_view, 4> kNames = {"inconclusive", "regression", "improvement", "no_change"};
-  return kNames[static_cast<std::size_t>(outcome)];
-}
-
-std::string_view to_string(RowMark mark) {
-  constexpr std::array<std::string_view, 5> kNames = {"", "cycle_grew", "cycle_shrank", "new", "gone"};
-  return kNames[static_cast<std::size_t>(mark)];
-}
-
-std::vector<std::string> outcome_lines(const ComparisonSet& set) {
-  std::vector<std::string> lines;
-  for (const CycleTimeOutcome& o : set.cycle_times) {
-    std::string line = fmt::format("Outcome ({}): {}", phase_name(o.phase), to_string(o.outcome));
-    if (std::isfinite(o.change)) line += fmt::format("; cycle time {:+.1f} %", o.change * 100);
-    if (std::isfinite(o.low)) line += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", o.low * 100, o.high * 100);
-    line += fmt::format(", from {} and {} whole cycles", o.cycles[0], o.cycles[1]);
-    if (o.outcome == Outcome::inconclusive)
-      line += std::isfinite(o.smallest_seen)
-                  ? fmt::format("; a regression of {:.1f} % would have been seen", o.smallest_seen * 100)
-                  : fmt::format("; too few independent ones to tell ({:.1f} and {:.1f}: neighbours are alike)",
-                                o.effective[0], o.effective[1]);
-    lines.push_back(line);
-  }
-  if (!set.cycle_times.empty())
-    lines.push_back(fmt::format(
-        "Changes within {:.0f} % do not count; two recordings of the same are assumed to differ by {:.0f} %",
-        set.cycle_times.front().tolerance * 100, set.cycle_times.front().between * 100));
-  return lines;
 }
 
 std::vector<std::string> comparison_notes(const Comparison& comparison, const ComparisonSet& set,

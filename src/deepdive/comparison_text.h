@@ -16,10 +16,6 @@ struct NameStyle {
   std::function<std::string(std::string_view text)> text;
 };
 
-/// `text` cut to at most `width` columns by leaving out its middle ("..."): kernel names differ at both ends. `text`
-/// must be valid UTF-8, as escape_terminal gives it.
-std::string shorten_middle(std::string_view text, std::size_t width);
-
 /// "1,234.50", with `decimals` decimals.
 std::string with_thousands(double value, int decimals);
 
@@ -37,12 +33,6 @@ std::string comparison_title(const Comparison& comparison, const NameStyle& styl
 /// damage in the input. One sentence or two each; the most serious first.
 std::vector<std::string> comparison_notes(const Comparison& comparison, const ComparisonSet& set,
                                           const NameStyle& style);
-
-std::string_view to_string(model::Outcome outcome);
-std::string_view to_string(RowMark mark);
-
-/// What became of the cycle time, one sentence per phase; empty when it was not judged.
-std::vector<std::string> outcome_lines(const ComparisonSet& set);
 
 /// Notes about files and processes that belong to no comparison of the set.
 std::vector<std::string> set_notes(const ComparisonSet& set, const NameStyle& style);

@@ -154,6 +154,28 @@ class Shares {
   tsl::hopscotch_map<Triplet, Share, TripletHash> shares_;
 };
 
+/// The first (function, device) pairs whose score is above the threshold, at most three, each with the resources that
+/// moved.
+void choose_findings(Comparison& comparison) {
+  const auto& rows = comparison.rows;
+  auto& findings = comparison.findings;
+  findings.clear();
+  const auto same = [&](std::size_t a, std::size_t b) {
+    return rows[a].function == rows[b].function && rows[a].device == rows[b].device;
+  };
+  for (std::size_t i = 0; i < rows.size() && rows[i].score > kSuspicionThreshold; ++i) {
+    auto found =
+        std::find_if(findings.begin(), findings.end(), [&](const SuspicionFinding& f) { return same(f.row, i); });
+    if (found == findings.end()) {
+      if (findings.size() == kMostFindings) continue;
+      findings.push_back({i, {}});
+      found = findings.end() - 1;
+    }
+    if (found->resources.size() < kMostFindings && std::fabs(rows[i].delta_mu) > kSmallestMove)
+      found->resources.push_back(i);
+  }
+}
+
 class Comparer {
  public:
   Comparer(Comparison& result, const ProcessPair& processes) : result_(result) {
@@ -235,27 +257,6 @@ class Comparer {
 };
 
 }  // namespace
-
-void choose_findings(Comparison& comparison) {
-  const auto& rows = comparison.rows;
-  auto& findings = comparison.findings;
-  findings.clear();
-  const auto same = [&](std::size_t a, std::size_t b) {
-    return rows[a].function == rows[b].function && rows[a].device == rows[b].device;
-  };
-  for (std::size_t i = 0; i < rows.size() && rows[i].score > kSuspicionThreshold; ++i) {
-    if (rows[i].mark == RowMark::cycle_grew || rows[i].mark == RowMark::cycle_shrank) continue;
-    auto found =
-        std::find_if(findings.begin(), findings.end(), [&](const SuspicionFinding& f) { return same(f.row, i); });
-    if (found == findings.end()) {
-      if (findings.size() == kMostFindings) continue;
-      findings.push_back({i, {}});
-      found = findings.end() - 1;
-    }
-    if (found->resources.size() < kMostFindings && std::fabs(rows[i].delta_mu) > kSmallestMove)
-      found->resources.push_back(i);
-  }
-}
 
 Comparison compare_by_suspicion(const Profile& base, const Profile& candidate, const ProcessPair& processes,
                                 std::string identifier, std::string base_name) {

@@ -14,15 +14,10 @@
 
 namespace culprit::deepdive {
 
-/// Compares two processes. Per group: mean and sample
-/// standard deviation over rows (missing mu counts as 0, a missing group or spread as 0), Welch's t with n = distinct
-/// cycles, Mann-Whitney over rows; score = |d beta| (|z beta| + |z log mu|) with z by the baseline's spread.
-/// `identifier` and `base_name` are kept for whoever shows the result.
+/// Compares two processes. Per group: mean and sample standard deviation over rows (missing mu counts as 0, a missing
+/// group or spread as 0), Welch's t with n = distinct cycles, Mann-Whitney over rows; score = |d beta| (|z beta| + |z
+/// log mu|) with z by the baseline's spread. `identifier` and `base_name` are kept for whoever shows the result.
 Comparison compare_by_suspicion(const Profile& base, const Profile& candidate, const ProcessPair& processes,
                                 std::string identifier, std::string base_name);
-
-/// The first (function, device) pairs whose score is above the threshold, at most three, each with the resources that
-/// moved. Rows whose mark says that only the cycle changed are passed over.
-void choose_findings(Comparison& comparison);
 
 }  // namespace culprit::deepdive

@@ -1,31 +1,144 @@
-// What comparing two runs found. `compare` fills it, `report` shows it.
+// What comparing two runs found. `compare` fills it, `report` shows it. Where there is one value per side, [0] is the
+// baseline's and [1] the candidate's. Relative changes: 0.1 is 10 % more.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "core/string_table.h"
 #include "model/cycles.h"
 #include "model/host_evidence.h"
 #include "model/profile.h"
+#include "model/recording.h"
 
 namespace culprit::model {
 
 /// What became of the cycle time.
-enum class Outcome : std::uint8_t { inconclusive, regression, improvement, no_change };
+enum class Outcome : std::uint8_t { inconclusive, regression, improvement, no_change, not_comparable };
 
-/// Cycle times of one phase, and what follows from them. Changes are relative: 0.1 is 10 % longer.
+/// Cycle times of one phase, and what follows from them.
 struct CycleTimeOutcome {
   Phase phase = Phase::other;
   Outcome outcome = Outcome::inconclusive;
-  double change = kNoNumber;  ///< of the geometric mean
-  double low = kNoNumber;     ///< 95 % interval; none with too few cycles
+  std::array<double, 2> time_ns{kNoNumber, kNoNumber};  ///< geometric means
+  double change = kNoNumber;                            ///< of these
+  double low = kNoNumber;                               ///< 95 % interval; none with too few cycles
   double high = kNoNumber;
   double smallest_seen = kNoNumber;  ///< smallest regression that these cycles could have shown
   double tolerance = 0;
   double between = 0;  ///< assumed spread between recordings of the same
   std::array<std::size_t, 2> cycles{};
   std::array<double, 2> effective{};  ///< number of independent cycles
+};
+
+/// What became of a function's time per cycle.
+enum class FunctionStatus : std::uint8_t {
+  unknown,  ///< neither shown to have changed nor to be the same
+  same,     ///< the 95 % interval lies within the tolerance
+  changed,  ///< beyond the tolerance; false discoveries over all functions are controlled
+  added,    ///< the baseline has no such function
+  gone,     ///< the candidate has none
+};
+
+/// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
+/// exposed time on a device, on the host the time outside of other functions that it called.
+struct FunctionFinding {
+  Phase phase = Phase::other;
+  std::uint32_t process = 0;  ///< index into RunComparison::processes
+  StringId function = 0;      ///< texts of the RunComparison
+  StringId short_name = 0;
+  StringId kind = 0;
+  StringId device = 0;  ///< "GPU" where the process has one, "GPU 3", "Host"
+  FunctionStatus status = FunctionStatus::unknown;
+  std::array<double, 2> time_ns{};  ///< per cycle
+  double impact_ns = 0;             ///< time_ns[1] - time_ns[0]
+  double low_ns = kNoNumber;        ///< 95 % interval of it; none with too few cycles
+  double high_ns = kNoNumber;
+  std::array<double, 2> calls{};                            ///< per cycle
+  std::array<double, 2> per_call_ns{kNoNumber, kNoNumber};  ///< a call's duration on a device; on the host as above
+  double work_ratio = kNoNumber;                            ///< of these, candidate over baseline
+  double q = kNoNumber;  ///< rate of false discoveries at which it counts as changed, new or gone
+};
+
+/// A process of both runs, or of one: then the other side has none.
+struct ProcessPair {
+  std::int32_t rank = -1;
+  std::array<std::optional<std::int64_t>, 2> pid;
+};
+
+/// One resource of one device while whole cycles ran (clocks: while it was busy): means that moved.
+struct ResourceChange {
+  std::string metric;
+  std::string device;  ///< "GPU" where a run has one, else "GPU 3"
+  std::int32_t rank = -1;
+  Unit unit = Unit::plain;
+  std::array<std::optional<double>, 2> value;
+};
+
+/// A fact that differs. `blocks`: the runs must not be compared.
+struct Difference {
+  std::string what;  ///< "device model"
+  std::string base;
+  std::string candidate;
+  bool blocks = false;
+};
+
+enum class Comparable : std::uint8_t {
+  yes,
+  partly,  ///< something differs that may explain differences
+  no,
+};
+
+/// Whether cycle times and functions of two runs may be held against each other.
+struct Comparability {
+  Comparable level = Comparable::yes;
+  std::vector<std::string> reasons;     ///< sentences; when the level is `no` the first says why
+  std::string remedy;                   ///< only when the level is `no`
+  std::vector<Difference> differences;  ///< of the runs as such
+};
+
+/// One side, after its recordings were pooled.
+struct ComparedSide {
+  std::vector<std::string> files;
+  std::size_t recordings = 0;
+  CycleMethod method = CycleMethod::none;
+  std::string anchor;
+  std::string reason;  ///< how the cycles were found
+  double period_confidence = 0;
+  std::size_t cycles = 0;
+  std::optional<Ns> median_period;  ///< of whole cycles
+  std::vector<LossCount> losses;
+  std::uint64_t events = 0;
+  std::uint64_t events_lost = 0;
+};
+
+/// One fact about machine, libraries or limits, as each side gives it; empty: not at all.
+struct EnvironmentChange {
+  std::string key;
+  std::array<std::string, 2> value;
+};
+
+struct RunComparison {
+  Outcome outcome = Outcome::inconclusive;  ///< of all phases together
+  std::string why;                          ///< what limits the outcome; empty: its cycle times say all
+  bool same_recording = false;              ///< both sides are one: nothing was compared
+  Comparability comparability;
+  std::array<ComparedSide, 2> sides;
+  std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
+  StringTable texts;
+  std::vector<ProcessPair> processes;
+  std::vector<FunctionFinding> functions;  ///< largest impact first, then work ratio, then names
+  std::vector<ResourceChange> resources;   ///< by metric, rank and device
+  std::size_t resources_alike = 0;         ///< that did not move
+  std::optional<HostChanges> host;         ///< recordings with scheduling or counters of the host
+  std::vector<EnvironmentChange> environment;
+  std::vector<std::string> assumptions;
+  std::vector<std::string> notes;
 };
 
 }  // namespace culprit::model

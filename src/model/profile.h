@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "core/string_table.h"
@@ -17,6 +18,9 @@ inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 /// What a resource value is measured in.
 enum class Unit : std::uint8_t { plain, fraction, hertz, bytes, bytes_per_second, celsius, watt };
+
+/// As written in output: "bytes/s"; empty for plain.
+std::string_view unit_name(Unit unit);
 
 /// Where the values of a resource come from.
 enum class Provenance : std::uint8_t {
@@ -56,6 +60,7 @@ struct FunctionUse {
   Ns duration = 0;          ///< sum over all executions
   double beta = kNoNumber;  ///< duration over the cycle's duration; above 1 when executions overlap
   Ns exposed = -1;          ///< of `duration`, while nothing more important ran on the device; -1: not known
+  Ns own = -1;  ///< of `duration` on a thread, outside of what was called; -1: not measured, or not of a thread
 };
 
 /// One resource while a function ran. A function without any resource has one entry whose metric is 0.

@@ -9,6 +9,7 @@
 
 #include "core/units.h"
 #include "model/cycles.h"
+#include "model/loss_count.h"
 
 namespace culprit::model {
 
@@ -93,15 +94,6 @@ struct CounterInfo {
 struct MarkerInfo {
   std::string pattern;
   CountAndSum slices;
-};
-
-struct LossCount {
-  std::string reason;
-  std::string severity;
-  std::string meaning;
-  std::string remedy;
-  std::string first_seen;
-  std::uint64_t count = 0;
 };
 
 /// The cycles of one phase, on all ranks together.

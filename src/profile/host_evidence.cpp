@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "profile/counter.h"
+
 namespace culprit::profile {
 
 namespace {
@@ -95,6 +97,7 @@ std::optional<double> mean_of(const std::vector<CounterSample>& samples, Ns begi
 void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
   std::map<std::string, model::HostCounter> by_name;
   for (const CounterSeries& series : trace.counters) {
+    if (meaning_of(trace, series).device >= 0) continue;  // a resource of that device
     const auto mean = mean_of(series.samples, work.begin, work.end);
     if (!mean) continue;
     const auto inside = [&](const CounterSample& s) { return s.at >= work.begin && s.at < work.end; };

@@ -10,7 +10,7 @@ namespace culprit::profile {
 
 /// Measures all threads with scheduling inside the whole cycles (model::whole_periods) of their process; threads of
 /// processes without cycles are measured in those of the process with the most. What a thread is blocked in counts only
-/// where it does not last through a whole cycle. Counters: mean over the samples between
+/// where it does not last through a whole cycle. Counters of no device: mean over the samples between
 /// the begin of the first and the end of the last whole cycle. O(slices log cycles). Empty without whole cycles.
 model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycles);
 

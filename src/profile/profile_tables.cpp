@@ -134,7 +134,7 @@ Table series_table(const Profile& profile, std::size_t limit) {
     for (const double value : series.values) sum += value;
     const bool busy = series.only_while_busy;
     const auto [low, high] = std::ranges::minmax(series.values);
-    table.rows.push_back({text(profile, series.metric), std::string(to_string(series.unit)), text(profile, series.host),
+    table.rows.push_back({text(profile, series.metric), std::string(unit_name(series.unit)), text(profile, series.host),
                           text(profile, series.device), known(series.pid),
                           static_cast<std::int64_t>(busy ? series.busy_samples : series.values.size()),
                           number(busy ? series.busy_mean : sum / static_cast<double>(series.values.size())),
@@ -146,11 +146,6 @@ Table series_table(const Profile& profile, std::size_t limit) {
 }
 
 }  // namespace
-
-std::string_view to_string(model::Unit unit) {
-  constexpr std::array<std::string_view, 7> kNames = {"", "fraction", "Hz", "bytes", "bytes/s", "degC", "W"};
-  return kNames[static_cast<std::size_t>(unit)];
-}
 
 std::string_view to_string(model::Provenance provenance) {
   constexpr std::array<std::string_view, 4> kNames = {"none", "measured", "interpolated", "pooled"};
@@ -220,7 +215,7 @@ Table resources_table(const Profile& profile) {
     const model::ProfileCycle& cycle = profile.cycles[use.cycle];
     table.rows.push_back({cycle.number, known(cycle.rank), profile.processes[use.process].pid,
                           text(profile, use.function), text(profile, use.device), text(profile, resource.metric),
-                          std::string(to_string(resource.unit)), number(resource.mu), number(resource.sigma),
+                          std::string(unit_name(resource.unit)), number(resource.mu), number(resource.sigma),
                           std::string(to_string(resource.provenance)), static_cast<std::int64_t>(resource.samples)});
   }
   return table;
@@ -236,7 +231,7 @@ Table counters_table(const Profile& profile) {
                    {"Time", "time_ns", ColumnType::count, 0},   {"Value", "value", ColumnType::number, 6}};
   for (const model::ResourceSeries& series : profile.series)
     for (std::size_t i = 0; i < series.times.size(); ++i)
-      table.rows.push_back({text(profile, series.metric), std::string(to_string(series.unit)),
+      table.rows.push_back({text(profile, series.metric), std::string(unit_name(series.unit)),
                             text(profile, series.host), known(series.rank), text(profile, series.device),
                             known(series.pid), series.times[i], number(series.values[i])});
   return table;

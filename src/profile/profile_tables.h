@@ -11,7 +11,6 @@
 
 namespace culprit::profile {
 
-std::string_view to_string(model::Unit unit);
 std::string_view to_string(model::Provenance provenance);
 std::string_view to_string(model::Phase phase);
 

@@ -16,6 +16,7 @@
 #include "profile/exposed.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
+#include "profile/nesting.h"
 #include "trace/counter_samples.h"
 
 namespace culprit::profile {
@@ -96,6 +97,7 @@ struct Sum {
   std::int64_t count = 0;
   Ns duration = 0;
   Ns exposed = -1;
+  Ns own = -1;
 };
 
 /// What the executions of one use saw of one series.
@@ -120,8 +122,10 @@ class Builder {
     sum_uses();
     order_uses();
     series_ = read_series(trace_);
-    link_series();
-    add_resources();
+    if (options_.resource_uses) {
+      link_series();
+      add_resources();
+    }
     add_all_series();
     return std::move(profile_);
   }
@@ -158,6 +162,7 @@ class Builder {
 
   void sum_uses() {
     const std::vector<Ns> exposed = exposed_times(trace_);
+    const std::vector<Ns> self = options_.own_times ? find_nesting(trace_).self : std::vector<Ns>();
     use_of_slice_.assign(trace_.slices.size(), kNone);
     const std::size_t known = std::min(found_.cycle_of_slice.size(), trace_.slices.size());
     for (std::size_t i = 0; i < known; ++i) {
@@ -185,6 +190,8 @@ class Builder {
       ++sum.count;
       sum.duration = add_saturating(sum.duration, slice.duration);
       if (slice.gpu != kNone && sum.exposed >= 0) sum.exposed = add_saturating(sum.exposed, exposed[slice.gpu]);
+      if (!self.empty() && trace_.tracks[slice.track].kind == TrackKind::thread)
+        sum.own = add_saturating(std::max<Ns>(sum.own, 0), self[i]);
       if (key.device >= 0) {
         Ns& longest = longest_[{key.cycle, key.device}];
         longest = std::max(longest, slice.duration);
@@ -228,6 +235,7 @@ class Builder {
       use.count = sum.count;
       use.duration = sum.duration;
       use.exposed = sum.exposed;
+      use.own = sum.own;
       const Ns whole = window_of(sum.key);
       if (whole > 0) use.beta = static_cast<double>(sum.duration) / static_cast<double>(whole);
       profile_.functions.push_back(use);

@@ -12,6 +12,8 @@ namespace culprit::profile {
 
 struct RunProfileOptions {
   bool whole_cycles_only = false;  ///< leave out cycles that are cut off and warm-up
+  bool own_times = false;          ///< fill FunctionUse::own
+  bool resource_uses = true;       ///< fill Profile::resources
 };
 
 /// One use per (cycle, process, function, device): calls, total and exposed time, beta over the cycle's

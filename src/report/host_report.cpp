@@ -18,6 +18,8 @@ using model::HostChange;
 
 Cell number(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
 
+}  // namespace
+
 std::string readable(double value, std::string_view unit) {
   if (unit == "bytes") return format_bytes(value);
   if (unit == "bytes/s") return format_bytes(value) + "/s";
@@ -30,6 +32,8 @@ std::string readable(double value, std::string_view unit) {
   if (unit.empty()) return fmt::format("{:g}", value);
   return fmt::format("{:.1f} {}", value, unit);
 }
+
+namespace {
 
 Cell text(const std::optional<double>& value, std::string_view unit) {
   return value ? Cell{readable(*value, unit)} : Cell{};

@@ -1,12 +1,17 @@
 // What the operating system saw of two recordings, as tables.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/host_evidence.h"
 #include "model/table.h"
 
 namespace culprit::report {
+
+/// A value in SI with a unit that people read: "1.50 GiB", "98.1 %", "1410 MHz". An unknown unit follows the number.
+std::string readable(double value, std::string_view unit);
 
 /// The table of thread states per step and that of the counters that moved; none that would be empty. `for_people`
 /// gives the counters' values as texts with readable units, else they are numbers beside their SI unit.

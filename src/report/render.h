@@ -28,6 +28,7 @@ struct TerminalOptions {
   /// Look::plain: lines are at most so wide where words allow it, 0 = as wide as they get. Columns of details go first,
   /// then names are cut and texts broken between words.
   std::size_t width = 0;
+  bool keep_ends = false;  ///< they are cut in their middle instead
 };
 
 /// Tables one below the other with their titles and notes.

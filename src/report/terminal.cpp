@@ -34,6 +34,10 @@ void trim_end(std::string& line) {
   while (!line.empty() && line.back() == ' ') line.pop_back();
 }
 
+std::string cut(const std::string& name, std::size_t width, const TerminalOptions& options) {
+  return options.keep_ends ? shorten_middle(name, width) : shorten(name, width);
+}
+
 /// What a table needs: its cells as text, and how wide every column would be.
 struct Layout {
   std::vector<std::vector<std::string>> texts;
@@ -53,7 +57,7 @@ Layout natural_layout(const model::Table& table, const TerminalOptions& options)
     auto& line = layout.texts.emplace_back(columns);
     for (std::size_t c = 0; c < columns && c < row.size(); ++c) {
       line[c] = escape_terminal(cell_text(table.columns[c], row[c]));
-      if (table.columns[c].type == model::ColumnType::name) line[c] = shorten(line[c], options.name_width);
+      if (table.columns[c].type == model::ColumnType::name) line[c] = cut(line[c], options.name_width, options);
       layout.widths[c] = std::max(layout.widths[c], display_width(line[c]));
     }
   }
@@ -148,7 +152,7 @@ void append_table(std::string& out, const model::Table& table, const TerminalOpt
       if (!wide)
         cells[c] = {text_of(c)};
       else if (name)
-        cells[c] = {shorten(text_of(c), layout.widths[c])};
+        cells[c] = {cut(text_of(c), layout.widths[c], options)};
       else
         cells[c] = wrap(text_of(c), layout.widths[c]);
       lines = std::max(lines, cells[c].size());

@@ -7,21 +7,28 @@
 #include <vector>
 
 #include "cycles/find.h"
-#include "summary/nesting.h"
+#include "profile/nesting.h"
 #include "summary/passes.h"
 #include "trace/trace.h"
 
 namespace culprit::summary {
+
+/// A set of slice classes.
+using ClassSet = std::uint32_t;
+constexpr ClassSet class_bit(SliceClass c) { return ClassSet{1} << static_cast<unsigned>(c); }
+inline constexpr ClassSet kGpuWork =
+    class_bit(SliceClass::kernel) | class_bit(SliceClass::memcpy) | class_bit(SliceClass::memset);
+inline constexpr ClassSet kAllClasses = ~ClassSet{0};
 
 enum class GroupBy : std::uint8_t { name, raw_name, short_name, kind, device, stream, rank, category, cycle, phase };
 
 struct FunctionQuery {
   ClassSet classes = kGpuWork;
   GroupBy by = GroupBy::name;
-  std::string filter;                     ///< keeps names or labels that match, see matches_filter(); empty: all
-  const Nesting* nesting = nullptr;       ///< of this trace; nullptr: nothing nests (right for GPU work alone)
-  const Passes* passes = nullptr;         ///< with it, only GPU work of one of `pass_set`
-  std::uint32_t pass_set = 0;             ///< bit per Pass
+  std::string filter;                         ///< keeps names or labels that match, see matches_filter(); empty: all
+  const profile::Nesting* nesting = nullptr;  ///< of this trace; nullptr: nothing nests (right for GPU work alone)
+  const Passes* passes = nullptr;             ///< with it, only GPU work of one of `pass_set`
+  std::uint32_t pass_set = 0;                 ///< bit per Pass
   const cycles::Found* cycles = nullptr;  ///< of this trace; needed to group by cycle and phase, and to choose cycles
   const std::vector<bool>* kept_cycles = nullptr;  ///< by row of `cycles`: only slices in these; nullptr: all slices
 };

@@ -154,7 +154,8 @@ TEST_F(Diff, DifferentAnchorsAreAWarning) {
 TEST_F(Diff, WrongUseAndWrongInputAreToldApart) {
   write_case();
   EXPECT_EQ(diff({at("case"), "--score", "impact"}).code, 2);
-  EXPECT_THAT(diff({at("case"), "--score", "impact"}).error, HasSubstr("'suspicion' is the only one"));
+  EXPECT_THAT(diff({at("case"), "--score", "impact"}).error, HasSubstr("needs traces"));
+  EXPECT_EQ(diff({at("case"), "--score", "luck"}).code, 2);
   EXPECT_EQ(diff({at("nothing")}).code, 3);
   EXPECT_EQ(diff({at("case/normal_perf_data/r_perf_data.csv")}).code, 2);
   EXPECT_EQ(diff({at("case"), at("case")}).code, 2);

@@ -10,7 +10,6 @@ namespace {
 
 using model::Cycles;
 using model::Phase;
-using model::Profile;
 using testing::HasSubstr;
 
 Cycles cycles_of(model::CycleMethod method, std::string anchor, std::vector<Phase> phases) {
@@ -64,73 +63,37 @@ TEST(WhyNotComparable, WithoutCyclesOrACommonPhase) {
   EXPECT_THAT(why->remedy, testing::Not(HasSubstr("--anchor"))) << "another anchor gives no other phase";
 }
 
-TEST(ComparisonNotes, NameAnotherMixOfPhases) {
+TEST(OtherMixOfPhases, IsSaidBeyondATenth) {
   const Cycles a = cycles_of(kMarker, "s", {Phase::decode, Phase::decode});
-  EXPECT_TRUE(comparison_notes(a, a).empty());
-  EXPECT_EQ(comparison_notes(a, cycles_of(kMarker, "s", {Phase::decode, Phase::prefill})).size(), 1u);
+  EXPECT_FALSE(other_mix_of_phases(a, a));
+  EXPECT_TRUE(other_mix_of_phases(a, cycles_of(kMarker, "s", {Phase::decode, Phase::prefill})));
 }
 
-/// One cycle; each process runs `name` for `time` on a device.
-Profile profile_of(const std::vector<model::ProfileProcess>& processes, const std::vector<Ns>& times,
-                   const std::string& device = "GPU 0") {
-  Profile profile;
-  profile.processes = processes;
-  model::ProfileCycle cycle;
-  cycle.number = 1;
-  cycle.duration = 1000;
-  cycle.phase = Phase::decode;
-  profile.cycles.push_back(cycle);
-  for (std::size_t p = 0; p < processes.size(); ++p) {
-    model::FunctionUse use;
-    use.process = static_cast<std::uint32_t>(p);
-    use.function = profile.texts.intern("f");
-    use.device = profile.texts.intern(device);
-    use.kind = profile.texts.intern("gpu_compute");
-    use.count = 2;
-    use.duration = times[p];
-    use.exposed = times[p];
-    use.beta = static_cast<double>(times[p]) / 1000;
-    profile.functions.push_back(use);
-    model::ResourceUse none;
-    none.use = static_cast<std::uint32_t>(p);
-    profile.resources.push_back(none);
+Cycles with_phases(std::vector<std::pair<Phase, bool>> phases) {
+  Cycles cycles;
+  for (const auto& [phase, guessed] : phases) {
+    model::Cycle& cycle = cycles.cycles.emplace_back();
+    cycle.phase = phase;
+    cycle.phase_guessed = guessed;
   }
-  return profile;
+  return cycles;
 }
 
-TEST(MatchRoles, RestartedProcessesKeepTheirPlace) {
-  const Profile base = profile_of({{10, 0, 0}, {11, 0, 1}}, {500, 500});
-  const Profile candidate = profile_of({{99, 0, 1}, {98, 0, 0}}, {500, 500});
-  const Roles roles = match_roles(base, candidate);
-  EXPECT_EQ(roles.base, (std::vector<std::int64_t>{10, 11}));
-  EXPECT_EQ(roles.candidate, (std::vector<std::int64_t>{11, 10}));
+TEST(GuessedPhases, DoNotStandBetweenTwoRuns) {
+  Cycles a = with_phases({{Phase::prefill, true}, {Phase::prefill, true}});
+  const Cycles b = with_phases({{Phase::other, false}});
+  EXPECT_TRUE(needs_forgetting(a, b));
+  forget_guessed_phases(a.cycles);
+  EXPECT_EQ(common_phases(a, b), std::vector<Phase>{Phase::other});
 }
 
-TEST(MatchRoles, OneNumberOnTwoHostsIsTwoProcesses) {
-  const Profile base = profile_of({{1, 0, 0}, {1, 0, 1}}, {500, 500});
-  const Roles roles = match_roles(base, base);
-  EXPECT_NE(roles.base[0], roles.base[1]);
-  EXPECT_EQ(roles.base, roles.candidate);
+TEST(GuessedPhases, StayWhereTheyAgree) {
+  EXPECT_FALSE(needs_forgetting(with_phases({{Phase::prefill, true}, {Phase::decode, true}}),
+                                with_phases({{Phase::decode, true}})));
 }
 
-TEST(MatchRoles, WhatIsNewHasANumberOfItsOwn) {
-  const Profile base = profile_of({{10, 0, 0}}, {500});
-  const Profile candidate = profile_of({{98, 0, 0}, {99, 0, 1}}, {500, 500});
-  const Roles roles = match_roles(base, candidate);
-  EXPECT_EQ(roles.candidate[0], 10);
-  EXPECT_NE(roles.candidate[1], 10);
-}
-
-TEST(AppendReplicate, PutsTheSameRoleTogether) {
-  Profile run = profile_of({{10, 0, 0}}, {500});
-  append_replicate(run, profile_of({{77, 0, 0}}, {600}));
-  EXPECT_EQ(run.processes.size(), 1u);
-  EXPECT_EQ(run.cycles.size(), 2u);
-  ASSERT_EQ(run.functions.size(), 2u);
-  EXPECT_EQ(run.functions[1].process, 0u);
-  EXPECT_EQ(run.functions[1].cycle, 1u);
-  EXPECT_EQ(run.resources[1].use, 1u);
-  EXPECT_EQ(run.texts[run.functions[1].function], "f");
+TEST(GuessedPhases, WhatWasStatedStays) {
+  EXPECT_FALSE(needs_forgetting(with_phases({{Phase::prefill, false}}), with_phases({{Phase::decode, false}})));
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace culprit::compare {
 namespace {
@@ -73,24 +76,120 @@ TEST(CycleTime, NothingOrNonsenseIsInconclusive) {
   EXPECT_EQ(result.cycles[0], 0U);
 }
 
-/// Recordings of the same, each with its own level (1 %) and noise (4 %): false alarms stay rare.
-TEST(CycleTime, NormalAgainstNormalStaysSilent) {
+/// Steps of a recording of the same; every call is another recording.
+using Recordings = std::function<std::vector<double>(std::mt19937_64&, std::size_t)>;
+
+double gauss(std::mt19937_64& random) { return std::normal_distribution<double>()(random); }
+
+/// Each step resembles the one before by `share`; the spread is 4 %.
+Recordings alike(double share) {
+  return [=](std::mt19937_64& random, std::size_t n) {
+    std::vector<double> values;
+    double x = gauss(random);
+    for (std::size_t i = 0; i < n; ++i) {
+      x = share * x + std::sqrt(1 - share * share) * gauss(random);
+      values.push_back(1e7 * std::exp(0.04 * x));
+    }
+    return values;
+  };
+}
+
+/// What `change` makes of steps with a spread of 4 %; it gets the place in the recording, 0 to 1.
+Recordings steps_with(const std::function<double(std::mt19937_64&, double)>& change) {
+  return [=](std::mt19937_64& random, std::size_t n) {
+    std::vector<double> values = alike(0)(random, n);
+    for (std::size_t i = 0; i < n; ++i) values[i] *= change(random, static_cast<double>(i) / static_cast<double>(n));
+    return values;
+  };
+}
+
+Recordings heavy_tails() {
+  return steps_with([](std::mt19937_64& random, double) {
+    return std::exp(0.1 / std::sqrt(3) * std::student_t_distribution<double>(3)(random));
+  });
+}
+Recordings outliers() {
+  return steps_with([](std::mt19937_64& random, double) { return random() % 20 == 0 ? 4.0 : 1.0; });
+}
+/// A recording becomes slower, or faster, all along, another one by another amount: 10 % (standard deviation).
+Recordings drift() {
+  return [](std::mt19937_64& random, std::size_t n) {
+    const double slope = 0.1 * gauss(random);
+    return steps_with([=](std::mt19937_64&, double place) { return std::exp(slope * (place - 0.5)); })(random, n);
+  };
+}
+/// Every recording has a level of its own.
+Recordings levels(double spread) {
+  return [=](std::mt19937_64& random, std::size_t n) {
+    const double level = std::exp(spread * gauss(random));
+    return steps_with([=](std::mt19937_64&, double) { return level; })(random, n);
+  };
+}
+
+struct Rates {
+  double alarms = 0;  ///< share of pairs of the same called regression or improvement
+  double holds = 0;   ///< share of intervals that hold 0
+};
+
+Rates rates_of(const Recordings& recordings, std::size_t n) {
+  constexpr int kPairs = 400;
   int alarms = 0;
-  int found = 0;
-  constexpr int kRuns = 400;
-  for (int run = 0; run < kRuns; ++run) {
-    std::mt19937_64 random(static_cast<std::uint64_t>(run) * 7 + 1);
-    std::normal_distribution<double> level(0, 0.01);
-    const auto seed = static_cast<std::uint64_t>(run) * 3 + 1000;
-    const auto a = normal(20, 1e7 * std::exp(level(random)), 4e5, seed);
-    const auto b = normal(20, 1e7 * std::exp(level(random)), 4e5, seed + 1);
-    const auto c = normal(20, 1.15e7 * std::exp(level(random)), 4e5, seed + 2);
-    const Outcome same = judge_cycle_time(a, b).outcome;
-    alarms += same == Outcome::regression || same == Outcome::improvement ? 1 : 0;
-    found += judge_cycle_time(a, c).outcome == Outcome::regression ? 1 : 0;
+  int intervals = 0;
+  int hold = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(pair) * 7919 + n);
+    const auto a = recordings(random, n);
+    const auto o = judge_cycle_time(a, recordings(random, n));
+    alarms += o.outcome == Outcome::regression || o.outcome == Outcome::improvement ? 1 : 0;
+    if (!std::isfinite(o.low)) continue;
+    ++intervals;
+    hold += o.low <= 0 && o.high >= 0 ? 1 : 0;
   }
-  EXPECT_LE(alarms, kRuns / 100);
-  EXPECT_GE(found, kRuns * 9 / 10);
+  return {alarms / double{kPairs}, intervals == 0 ? 1 : static_cast<double>(hold) / intervals};
+}
+
+/// What docs/diff.md promises, on series that are not the model the code computes with.
+TEST(CycleTime, RecordingsOfTheSameRaiseNoAlarm) {
+  for (const auto& [name, recordings] :
+       {std::pair("independent", alike(0)), std::pair("alike by 0.3", alike(0.3)), std::pair("by 0.6", alike(0.6)),
+        std::pair("heavy tails", heavy_tails()), std::pair("outliers", outliers()), std::pair("drift", drift()),
+        std::pair("levels 1 %", levels(0.01))})
+    for (const std::size_t n : {8U, 20U, 60U, 400U}) {
+      const Rates rates = rates_of(recordings, n);
+      EXPECT_LE(rates.alarms, 0.02) << name << ", " << n << " steps";
+      if (n >= 60) {
+        EXPECT_GE(rates.holds, 0.93) << name << ", " << n << " steps";
+      }
+    }
+}
+
+/// What it says is not covered: recordings that differ by more than is assumed. Whoever mends this mends the document.
+TEST(CycleTime, RecordingsThatDifferByMoreThanIsAssumedRaiseAlarms) {
+  EXPECT_GT(rates_of(levels(0.05), 60).alarms, 0.2);
+}
+
+/// Silence is no virtue by itself.
+TEST(CycleTime, FifteenPercentAreFound) {
+  for (const auto& [name, recordings] : {std::pair("independent", alike(0)), std::pair("alike by 0.6", alike(0.6)),
+                                         std::pair("levels 1 %", levels(0.01)), std::pair("drift", drift())}) {
+    int found = 0;
+    constexpr int kPairs = 200;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(pair) + 1);
+      const auto a = recordings(random, 60);
+      auto b = recordings(random, 60);
+      for (double& value : b) value *= 1.15;
+      found += judge_cycle_time(a, b).outcome == Outcome::regression ? 1 : 0;
+    }
+    EXPECT_GE(found, kPairs * 9 / 10) << name;
+  }
+}
+
+TEST(CycleTime, AFewStepsThatDriftApartAreNotSeparateByMoreThanChance) {
+  // Both sides climb; each value of one lies above each of the other.
+  const std::vector<double> a = {10.0, 10.2, 10.4, 10.6, 10.8, 11.0};
+  const std::vector<double> b = {12.0, 12.2, 12.4, 12.6, 12.8, 13.0};
+  EXPECT_EQ(judge_cycle_time(a, b).outcome, Outcome::inconclusive);
 }
 
 TEST(Overall, TheWorstOfThePhases) {

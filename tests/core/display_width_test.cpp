@@ -41,5 +41,12 @@ TEST(Wrap, BreaksBetweenWordsOnly) {
   EXPECT_EQ(wrap("", 8), (std::vector<std::string>{""}));
 }
 
+TEST(ShortenMiddle, KeepsBothEndsAndWholeCharacters) {
+  EXPECT_EQ(shorten_middle("short", 10), "short");
+  EXPECT_EQ(shorten_middle("abcdefghijklmnopqrstuvwxyz", 11), "abcd...wxyz");
+  const std::string cut = shorten_middle("ääääääääääääääääääää", 9);
+  EXPECT_EQ(cut, "äää...äää");
+}
+
 }  // namespace
 }  // namespace culprit

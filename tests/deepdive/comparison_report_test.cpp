@@ -76,13 +76,6 @@ TEST(ChangePercent, IsSignedAndInfiniteFromZero) {
   EXPECT_EQ(change_percent(0, 0), "+0.00%");
 }
 
-TEST(ShortenMiddle, KeepsBothEndsAndWholeCharacters) {
-  EXPECT_EQ(shorten_middle("short", 10), "short");
-  EXPECT_EQ(shorten_middle("abcdefghijklmnopqrstuvwxyz", 11), "abcd...wxyz");
-  const std::string cut = shorten_middle("ääääääääääääääääääää", 9);
-  EXPECT_EQ(cut, "äää...äää");
-}
-
 TEST(Markdown, HasTheSectionsInOrder) {
   const std::string text = markdown(one("f"));
   std::size_t at = 0;

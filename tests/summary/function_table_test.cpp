@@ -108,7 +108,7 @@ TEST(FunctionStats, FilterKeepsTheWholeAsTheBaseOfShares) {
 /// By label.
 std::map<std::string, FunctionStats> host_stats(const Trace& trace, FunctionQuery query = {}) {
   query.classes = kAllClasses;
-  const Nesting nesting = find_nesting(trace);
+  const profile::Nesting nesting = profile::find_nesting(trace);
   query.nesting = &nesting;
   std::map<std::string, FunctionStats> result;
   for (const FunctionStats& stats : function_stats(trace, query).functions) result[stats.label] = stats;
@@ -235,7 +235,7 @@ TEST(FunctionStats, TheOrderOfTheInputChangesNoBit) {
       const auto n = static_cast<Ns>(i);
       make.slice(thread, "cpu_op", "f" + std::to_string(i % 3), 10 * n, 9 + n * 7919 % 1009);
     }
-    const Nesting nesting = find_nesting(make.trace());
+    const profile::Nesting nesting = profile::find_nesting(make.trace());
     FunctionQuery query;
     query.classes = kAllClasses;
     query.nesting = &nesting;
@@ -254,7 +254,7 @@ TEST(FunctionStats, SelfTimesAreUsed) {
   const TrackId thread = make.thread(1, 1);
   make.slice(thread, "cpu_op", "outer", 0, 100);
   make.slice(thread, "cpu_op", "inner", 10, 30);
-  const Nesting nesting = find_nesting(make.trace());
+  const profile::Nesting nesting = profile::find_nesting(make.trace());
   FunctionQuery query;
   query.classes = class_bit(SliceClass::cpu_op);
   query.nesting = &nesting;

@@ -6,14 +6,7 @@
 
 #include "trace/trace.h"
 
-namespace culprit::summary {
-
-/// A set of slice classes.
-using ClassSet = std::uint32_t;
-constexpr ClassSet class_bit(SliceClass c) { return ClassSet{1} << static_cast<unsigned>(c); }
-inline constexpr ClassSet kGpuWork =
-    class_bit(SliceClass::kernel) | class_bit(SliceClass::memcpy) | class_bit(SliceClass::memset);
-inline constexpr ClassSet kAllClasses = ~ClassSet{0};
+namespace culprit::profile {
 
 struct Nesting {
   SliceOrder order;
@@ -32,4 +25,4 @@ struct Nesting {
 /// slice.
 Nesting find_nesting(const Trace& trace);
 
-}  // namespace culprit::summary
+}  // namespace culprit::profile

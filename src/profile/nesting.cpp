@@ -1,8 +1,8 @@
-#include "summary/nesting.h"
+#include "profile/nesting.h"
 
 #include <algorithm>
 
-namespace culprit::summary {
+namespace culprit::profile {
 
 namespace {
 
@@ -76,4 +76,4 @@ Nesting find_nesting(const Trace& trace) {
   return result;
 }
 
-}  // namespace culprit::summary
+}  // namespace culprit::profile

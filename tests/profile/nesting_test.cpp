@@ -1,4 +1,4 @@
-#include "summary/nesting.h"
+#include "profile/nesting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "support/trace_maker.h"
 
-namespace culprit::summary {
+namespace culprit::profile {
 namespace {
 
 using testing::ElementsAre;
@@ -96,4 +96,4 @@ TEST(Nesting, OnlyAnOnlyChildOfTheSameNameIsTheSameCallAgain) {
 TEST(Nesting, EmptyTrace) { EXPECT_TRUE(find_nesting(Trace{}).self.empty()); }
 
 }  // namespace
-}  // namespace culprit::summary
+}  // namespace culprit::profile

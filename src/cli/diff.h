@@ -1,0 +1,73 @@
+// What the parts of `culprit diff` share: its options, and a comparison in every form on its way to where the user
+// wants it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/output.h"
+#include "core/error.h"
+
+namespace culprit::cli {
+
+struct DiffOptions {
+  std::vector<std::string> inputs;
+  std::vector<std::string> candidates;  ///< behind --vs
+  std::string anchor;
+  LoadChoice load;
+  std::string tolerance = "3%";
+  std::string fail_on;
+  std::string score;  ///< "impact" or "suspicion"
+  std::string output;
+  std::string format;  ///< "", "terminal", "md", "csv" or "json"
+  bool json = false;
+  bool force = false;
+};
+
+/// One comparison of several.
+struct DiffPart {
+  std::string name;  ///< of its files, without ending
+  std::function<std::string()> markdown;
+  std::function<std::string()> csv;
+};
+
+struct DiffReport {
+  std::vector<DiffPart> parts;
+  std::string json_name;  ///< of the file in a directory
+  std::function<std::string()> json;
+  std::function<std::string(bool summary)> terminal;  ///< `summary`: beside the files of a directory
+};
+
+/// Writes the report where -o and --format want it.
+Status deliver(const DiffOptions& options, const DiffReport& report);
+
+/// -o names one file: by its end, unless it is a directory already.
+bool is_file_target(const DiffOptions& options);
+
+/// "3%" and "0.03" alike.
+std::optional<double> parse_share(std::string_view text);
+
+/// True when the path names a profile table by its ending.
+bool is_profile_table(const std::string& path);
+
+/// Both sides as lists of trace files; directories are replaced by the traces directly in them, by name.
+struct DiffSides {
+  std::vector<std::string> base;
+  std::vector<std::string> candidate;
+};
+Result<DiffSides> trace_sides(const DiffOptions& options);
+
+/// True when both are one file, or regular files of the same content.
+bool same_content(const std::string& a, const std::string& b);
+
+/// Compares traces by the impact of every function. Files of one side that carry different rank numbers are the ranks
+/// of one run, other files are recordings of the same run again. Gives the exit code.
+Result<int> diff_runs(const DiffOptions& options);
+
+/// Compares profile tables, or the tables that the reference tool would make of two traces, by Suspicion Score.
+Result<int> diff_tables(const DiffOptions& options);
+
+}  // namespace culprit::cli

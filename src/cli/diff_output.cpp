@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "cli/diff.h"
+#include "cli/output.h"
+#include "core/escape.h"
+#include "core/output_file.h"
+
+namespace culprit::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const DiffReport& report, const std::string& format) {
+  if (format == "json") return report.json();
+  if (format.empty() || format == "terminal") return report.terminal(false);
+  std::string text;
+  for (const DiffPart& part : report.parts) text += format == "csv" ? part.csv() : part.markdown();
+  return text;
+}
+
+/// Writes the files of a directory; says which.
+Status write_directory(const DiffOptions& options, const DiffReport& report) {
+  const fs::path directory = options.output;
+  const std::string& format = options.format;
+  std::vector<std::pair<fs::path, std::string>> files;
+  for (const DiffPart& part : report.parts) {
+    if (format.empty() || format == "md") files.emplace_back(directory / (part.name + ".md"), part.markdown());
+    if (format.empty() || format == "csv") files.emplace_back(directory / (part.name + ".csv"), part.csv());
+  }
+  if (format == "json") files.emplace_back(directory / report.json_name, report.json());
+  std::error_code code;
+  fs::create_directories(directory, code);
+  if (code || !fs::is_directory(directory))
+    return environment_error("the directory cannot be created", directory.string(), "choose another one with -o");
+  for (const auto& [path, text] : files)
+    if (Status status = refuse_overwriting(path.string(), {}, options.force); !status) return status;
+  std::string said = options.json ? report.json() : report.terminal(true);
+  for (const auto& [path, text] : files) {
+    if (Status status = write_report(path.string(), text, options.force); !status) return status;
+    if (!options.json) said += fmt::format("Written: {}\n", escape_terminal(path.string()));
+  }
+  return write_report("-", said, false);
+}
+
+}  // namespace
+
+bool is_file_target(const DiffOptions& options) {
+  const std::string& path = options.output;
+  std::error_code code;
+  return (path.ends_with(".md") || path.ends_with(".csv") || path.ends_with(".json")) && !fs::is_directory(path, code);
+}
+
+Status deliver(const DiffOptions& options, const DiffReport& report) {
+  if (options.output.empty() || (!is_file_target(options) && OutputFile::is_stream(options.output)))
+    return write_report(options.output.empty() ? "-" : options.output,
+                        text_of(report, options.json ? "json" : options.format), options.force);
+  if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");
+  if (!is_file_target(options)) return write_directory(options, report);
+  if (options.format == "csv" && report.parts.size() > 1)
+    return usage_error(fmt::format("{} tables do not fit into one CSV file", report.parts.size()),
+                       "give a directory with -o, or a name that ends in .md or .json");
+  return write_report(options.output, text_of(report, options.format), options.force);
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,191 @@
+// `culprit diff --score suspicion`: the comparison of the reference tool, of its profile tables or of those that it
+// would make of two traces.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "cli/cli.h"
+#include "cli/diff.h"
+#include "cli/output.h"
+#include "deepdive/comparison.h"
+#include "deepdive/comparison_report.h"
+#include "deepdive/pairing.h"
+#include "deepdive/perf_csv.h"
+#include "deepdive/reference_profile.h"
+#include "deepdive/suspicion.h"
+
+namespace culprit::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kTerminalRows = 15;
+
+using Profiles = std::array<deepdive::Profile, 2>;
+
+deepdive::PerfCsvOptions reference_decimals() {
+  deepdive::PerfCsvOptions options;
+  options.decimals = deepdive::DecimalRule::reference;
+  return options;
+}
+
+/// Both tables of a pair, read at the same time.
+Result<Profiles> read_pair(const deepdive::FilePair& files) {
+  std::optional<Result<deepdive::Profile>> candidate;
+  std::thread other(
+      [&] { candidate.emplace(deepdive::read_perf_csv(files.candidate.string(), reference_decimals())); });
+  auto base = deepdive::read_perf_csv(files.base.string(), reference_decimals());
+  other.join();
+  if (!base) return base.error();
+  if (!*candidate) return candidate->error();
+  return Profiles{std::move(base).value(), std::move(*candidate).value()};
+}
+
+void note_one_sided(deepdive::ComparisonSet& set, const std::vector<std::int64_t>& pids, const fs::path& file,
+                    const fs::path& other) {
+  for (const std::int64_t pid : pids)
+    set.unpaired.push_back(
+        {file.string(), pid,
+         fmt::format("{} has no process that is left over to compare it with", other.filename().string())});
+}
+
+/// A name that no other comparison of this call has.
+std::string distinct_name(std::string name, std::set<std::string>& taken) {
+  std::string distinct = name;
+  for (int n = 2; !taken.insert(distinct).second; ++n) distinct = fmt::format("{}_v{}", name, n);
+  return distinct;
+}
+
+void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, deepdive::ComparisonSet& set,
+                  std::set<std::string>& names) {
+  const auto& [base, candidate] = profiles;
+  const deepdive::ProcessPairs processes = deepdive::pair_processes(base, candidate);
+  for (const deepdive::ProcessPair& pair : processes.pairs)
+    set.comparisons.push_back(
+        deepdive::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
+                                       distinct_name(deepdive::comparison_base_name(files, pair), names)));
+  note_one_sided(set, processes.base_only, files.base, files.candidate);
+  note_one_sided(set, processes.candidate_only, files.candidate, files.base);
+  set.inputs.push_back(base.input);
+  set.inputs.push_back(candidate.input);
+}
+
+deepdive::FilePair pair_of(const fs::path& base, const fs::path& candidate) {
+  const std::string identifier = base.filename() == candidate.filename()
+                                     ? base.filename().string()
+                                     : fmt::format("{}_vs_{}", base.filename().string(), candidate.filename().string());
+  return {base, candidate, identifier, "", ""};
+}
+
+Result<deepdive::FilePairs> find_pairs(const std::vector<std::string>& inputs) {
+  std::error_code code;
+  if (inputs.size() == 2) {
+    for (const std::string& input : inputs)
+      if (fs::is_directory(input, code))
+        return usage_error(fmt::format("'{}' is a directory", input), "give one directory, or two profile tables");
+    deepdive::FilePairs pairs;
+    pairs.pairs.push_back(pair_of(inputs[0], inputs[1]));
+    return pairs;
+  }
+  const fs::path directory = inputs[0];
+  if (!fs::exists(directory, code)) return input_error("does not exist", directory.string(), "check the name");
+  if (!fs::is_directory(directory, code))
+    return usage_error(fmt::format("only one file given: '{}'", directory.string()),
+                       "give the candidate, too: diff BASE.csv CAND.csv");
+  const auto files = deepdive::find_profile_tables(directory);
+  if (!files) return files.error();
+  auto pairs = deepdive::pair_files(*files, fs::canonical(directory, code).parent_path());
+  if (pairs.pairs.empty())
+    return input_error(
+        fmt::format("holds no pair of profile tables ({} *_perf_data.csv found)", files->size()), directory.string(),
+        "give a directory in which normal_perf_data/ and abnormal_perf_data/ lie side by side and hold tables of the "
+        "same name");
+  return pairs;
+}
+
+/// The tables that `culprit profile --compat deepdive` writes, as they are read back.
+Result<std::vector<deepdive::ReferenceTable>> tables_of(const std::vector<std::string>& files,
+                                                        const DiffOptions& options) {
+  const auto trace = load_with_progress(files, options.load);
+  if (!trace) return trace.error();
+  const auto cycles = deepdive::reference_cycles(*trace, order_slices(*trace), {options.anchor});
+  if (!cycles) return cycles.error();
+  std::vector<deepdive::ReferenceTable> tables = deepdive::reference_profile(*trace, *cycles, {});
+  for (deepdive::ReferenceTable& table : tables) {
+    auto read = deepdive::parse_perf_csv(deepdive::write_perf_csv(table.profile), files.front(), reference_decimals());
+    if (!read) return read.error();
+    table.profile = std::move(*read);
+  }
+  return tables;
+}
+
+Status compare_traces(const DiffOptions& options, deepdive::ComparisonSet& set) {
+  const auto sides = trace_sides(options);
+  if (!sides) return sides.error();
+  auto base = tables_of(sides->base, options);
+  if (!base) return base.error();
+  auto candidate = tables_of(sides->candidate, options);
+  if (!candidate) return candidate.error();
+  std::set<std::string> names;
+  for (deepdive::ReferenceTable& table : *base)
+    for (deepdive::ReferenceTable& partner : *candidate) {
+      if (table.suffix != partner.suffix) continue;
+      deepdive::FilePair files = pair_of(sides->base.front(), sides->candidate.front());
+      files.suffix = table.suffix;
+      compare_pair(files, {std::move(table.profile), std::move(partner.profile)}, set, names);
+    }
+  return {};
+}
+
+Status compare_tables(const DiffOptions& options, deepdive::ComparisonSet& set) {
+  std::vector<std::string> inputs = options.inputs;
+  if (!options.candidates.empty()) {
+    if (inputs.size() != 1 || options.candidates.size() != 1)
+      return usage_error("several profile tables on one side", "give one table for each side");
+    inputs.push_back(options.candidates.front());
+  }
+  if (inputs.size() > 2) return usage_error("more than two profile tables", "give BASE.csv and CAND.csv");
+  const auto pairs = find_pairs(inputs);
+  if (!pairs) return pairs.error();
+  set.unpaired = pairs->unpaired;
+  std::set<std::string> names;
+  for (const deepdive::FilePair& files : pairs->pairs) {
+    const auto profiles = read_pair(files);
+    if (!profiles) return profiles.error();
+    compare_pair(files, *profiles, set, names);
+    if (inputs.size() == 2 && same_content(inputs[0], inputs[1]))
+      set.notes.emplace_back("Baseline and candidate are the same table");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<int> diff_tables(const DiffOptions& options) {
+  const bool tables =
+      options.inputs.size() == 1 || (is_profile_table(options.inputs[0]) && is_profile_table(options.inputs.back()));
+  deepdive::ComparisonSet set;
+  if (Status status = tables ? compare_tables(options, set) : compare_traces(options, set); !status)
+    return status.error();
+  if (set.comparisons.empty())
+    return input_error("the two sides hold no process to compare", options.inputs[0],
+                       "look at what they recorded, or record again");
+  DiffReport report;
+  for (const deepdive::Comparison& comparison : set.comparisons)
+    report.parts.push_back({comparison.base_name, [&] { return deepdive::comparison_markdown(comparison, set); },
+                            [&] { return deepdive::comparison_csv(comparison); }});
+  report.json_name = "comparisons.json";
+  report.json = [&] { return deepdive::comparisons_json(set); };
+  report.terminal = [&](bool summary) { return deepdive::comparisons_terminal(set, summary ? 0 : kTerminalRows); };
+  if (Status status = deliver(options, report); !status) return status.error();
+  return kFine;
+}
+
+}  // namespace culprit::cli

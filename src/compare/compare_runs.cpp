@@ -1,0 +1,268 @@
+#include "compare/compare_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "compare/comparable.h"
+#include "compare/cycle_time.h"
+#include "compare/environment.h"
+#include "compare/functions.h"
+#include "compare/host_changes.h"
+#include "compare/resources.h"
+#include "compare/roles.h"
+#include "compare/run_facts.h"
+#include "stats/quantile.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::Comparability;
+using model::Comparable;
+using model::Outcome;
+using model::Recording;
+using model::RunComparison;
+
+constexpr std::array kSideNames = {"baseline", "candidate"};
+
+/// All recordings of a side as one.
+struct Side {
+  model::Profile profile;
+  model::Cycles cycles;
+  model::HostEvidence host;
+  model::Environment environment;
+  std::vector<StepTime> times;
+  ResourceMeans resources;
+};
+
+model::RunFacts facts_of(std::span<const Recording> recordings) {
+  model::RunFacts all;
+  for (const Recording& recording : recordings) {
+    const model::RunFacts& facts = recording.facts;
+    all.device_models.insert(facts.device_models.begin(), facts.device_models.end());
+    all.ranks.insert(facts.ranks.begin(), facts.ranks.end());
+    all.world_size = std::max(all.world_size, facts.world_size);
+    all.gpu_work = all.gpu_work || facts.gpu_work;
+  }
+  return all;
+}
+
+model::Cycles cycles_of(std::span<const Recording> recordings) {
+  model::Cycles all = recordings.front().cycles;
+  for (const Recording& recording : recordings.subspan(1)) {
+    const model::Cycles& cycles = recording.cycles;
+    all.cycles.insert(all.cycles.end(), cycles.cycles.begin(), cycles.cycles.end());
+    if (cycles.period_confidence < all.period_confidence) {
+      all.period_confidence = cycles.period_confidence;
+      all.reason = cycles.reason;
+    }
+  }
+  return all;
+}
+
+std::optional<Ns> median_period(std::span<const Recording> recordings) {
+  std::vector<Ns> periods;
+  for (const Recording& recording : recordings) {
+    const std::vector<bool> whole = model::whole_periods(recording.cycles);
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      if (whole[i]) periods.push_back(recording.cycles.cycles[i].period);
+  }
+  if (periods.empty()) return std::nullopt;
+  return stats::median_of_times(periods);
+}
+
+model::ComparedSide describe(std::span<const Recording> recordings) {
+  model::ComparedSide side;
+  const model::Cycles cycles = cycles_of(recordings);
+  side.recordings = recordings.size();
+  side.method = cycles.method;
+  side.anchor = cycles.anchor;
+  side.reason = cycles.reason;
+  side.period_confidence = cycles.period_confidence;
+  side.cycles = cycles.cycles.size();
+  side.median_period = median_period(recordings);
+  for (const Recording& recording : recordings) {
+    side.files.insert(side.files.end(), recording.files.begin(), recording.files.end());
+    side.events += recording.events;
+    side.events_lost += recording.events_lost;
+    for (const model::LossCount& loss : recording.losses) {
+      const auto known = std::ranges::find(side.losses, loss.reason, &model::LossCount::reason);
+      if (known == side.losses.end())
+        side.losses.push_back(loss);
+      else
+        known->count += loss.count;
+    }
+  }
+  return side;
+}
+
+std::string name_of(const Recording& recording) { return recording.files.empty() ? "" : recording.files.front(); }
+
+/// Every recording once, and all of a side of one run.
+Status check(std::span<const Recording> base, std::span<const Recording> candidate) {
+  if (base.empty() || candidate.empty()) return usage_error("a comparison needs a recording on each side");
+  std::vector<const Recording*> all;
+  for (const auto& side : {base, candidate})
+    for (const Recording& recording : side) all.push_back(&recording);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t k = i + 1; k < all.size(); ++k)
+      if (all[i]->digest != 0 && all[i]->digest == all[k]->digest)
+        return usage_error(fmt::format("'{}' and '{}' are the same recording", name_of(*all[i]), name_of(*all[k])),
+                           "give every recording once");
+  for (const auto& side : {base, candidate})
+    for (const Recording& recording : side.subspan(1))
+      if (const auto why = why_not_comparable(side.front().cycles, recording.cycles))
+        return input_error(fmt::format("is no recording of the same run as {}: {}", name_of(side.front()), why->reason),
+                           name_of(recording), "give only runs that belong together on one side");
+  return {};
+}
+
+Side pool(std::vector<Recording> recordings) {
+  Side side;
+  side.cycles = cycles_of(recordings);
+  for (Recording& recording : recordings) {
+    const std::vector<StepTime> times = step_times(recording.cycles);
+    side.times.insert(side.times.end(), times.begin(), times.end());
+    add_replicate(side.host, recording.host);
+    for (const auto& [key, values] : recording.environment) side.environment[key].insert(values.begin(), values.end());
+    add_resources(recording.profile, side.resources);
+    if (&recording == &recordings.front())
+      side.profile = std::move(recording.profile);
+    else
+      append_replicate(side.profile, recording.profile);
+  }
+  return side;
+}
+
+std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
+                                                       const std::vector<model::Phase>& phases, bool forget,
+                                                       const CompareOptions& options) {
+  std::vector<model::CycleTimeOutcome> outcomes;
+  for (const model::Phase phase : phases) {
+    const auto of_phase = [&](const Side& side) {
+      std::vector<double> values;
+      for (const StepTime& t : side.times)
+        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) values.push_back(t.time);
+      return values;
+    };
+    model::CycleTimeOutcome outcome =
+        judge_cycle_time(of_phase(base), of_phase(candidate), {options.tolerance, options.between});
+    outcome.phase = phase;
+    if (outcome.cycles[0] > 0 && outcome.cycles[1] > 0) outcomes.push_back(outcome);
+  }
+  return outcomes;
+}
+
+/// Why no outcome may rest on these recordings, or nothing.
+std::string doubt(const std::array<model::ComparedSide, 2>& sides, bool judged, const CompareOptions& options) {
+  if (!judged) return "no phase has a whole cycle, with an end that is known, on both sides";
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    if (sides[s].period_confidence < options.least_confidence)
+      return fmt::format("it is not sure that a cycle of the {} is one step ({:.0f} %: {})", kSideNames[s],
+                         sides[s].period_confidence * 100, sides[s].reason);
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    const auto lost = static_cast<double>(sides[s].events_lost);
+    const double all = lost + static_cast<double>(sides[s].events);
+    if (lost > options.most_lost * all)
+      return fmt::format("{} of {} events of the {} were lost", sides[s].events_lost,
+                         sides[s].events + sides[s].events_lost, kSideNames[s]);
+  }
+  return {};
+}
+
+/// Both sides are one recording.
+RunComparison same_recording(std::span<const Recording> recordings) {
+  RunComparison result;
+  result.same_recording = true;
+  result.outcome = Outcome::no_change;
+  result.sides = {describe(recordings), describe(recordings)};
+  return result;
+}
+
+void compare_hosts(const Side& base, const Side& candidate, RunComparison& result) {
+  model::HostChanges host = host_changes(base.host, candidate.host);
+  if (!host.states.empty() || !host.counters.empty()) result.host = std::move(host);
+}
+
+}  // namespace
+
+Comparability comparability_of(std::span<const Recording> base, std::span<const Recording> candidate) {
+  Comparability result;
+  result.differences = differences_of(facts_of(base), facts_of(candidate));
+  std::string blocking;
+  for (const model::Difference& d : result.differences)
+    if (d.blocks)
+      blocking += fmt::format("{}{} {} against {}", blocking.empty() ? "" : "; ", d.what, d.base, d.candidate);
+  const auto refuse = [&](std::string reason, std::string remedy) {
+    result.level = Comparable::no;
+    result.reasons = {std::move(reason)};
+    result.remedy = std::move(remedy);
+    return result;
+  };
+  if (!blocking.empty())
+    return refuse(blocking, "Compare runs on devices of one model and with the same number of ranks");
+  model::Cycles a = cycles_of(base);
+  model::Cycles b = cycles_of(candidate);
+  if (needs_forgetting(a, b)) {
+    forget_guessed_phases(a.cycles);
+    forget_guessed_phases(b.cycles);
+    result.reasons.emplace_back("Phases that were guessed from names of kernels differ and are not told apart");
+  }
+  if (auto why = why_not_comparable(a, b)) return refuse(std::move(why->reason), std::move(why->remedy));
+  if (auto mix = other_mix_of_phases(a, b)) result.reasons.push_back(std::move(*mix));
+  for (const model::Difference& d : result.differences)
+    result.reasons.push_back(fmt::format("{} differ: {} against {}", d.what, d.base, d.candidate));
+  if (!result.reasons.empty()) result.level = Comparable::partly;
+  return result;
+}
+
+Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Recording> candidate,
+                                   const CompareOptions& options) {
+  if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
+    return same_recording(base);
+  if (const Status status = check(base, candidate); !status) return status.error();
+  RunComparison result;
+  result.comparability = comparability_of(base, candidate);
+  result.sides = {describe(base), describe(candidate)};
+  Side a = pool(std::move(base));
+  Side b = pool(std::move(candidate));
+  result.environment = environment_changes(a.environment, b.environment);
+  if (result.comparability.level == Comparable::no) {
+    result.outcome = Outcome::not_comparable;
+    result.why = result.comparability.reasons.front();
+    if (a.host.per_second && b.host.per_second) compare_hosts(a, b, result);
+    return result;
+  }
+  const bool forget = needs_forgetting(a.cycles, b.cycles);
+  if (forget)
+    for (Side* side : {&a, &b}) {
+      forget_guessed_phases(side->cycles.cycles);
+      forget_guessed_phases(side->profile.cycles);
+    }
+  const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
+  result.cycle_times = judge_cycle_times(a, b, phases, forget, options);
+  result.why = doubt(result.sides, !result.cycle_times.empty(), options);
+  if (!result.why.empty())
+    for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+  result.outcome = overall(result.cycle_times);
+  result.assumptions.push_back(
+      fmt::format("two recordings of the same differ by {:g} % (standard deviation)", options.between * 100));
+
+  Roles roles = match_roles(a.profile, b.profile);
+  FunctionOptions of_functions;
+  of_functions.tolerance = options.function_tolerance;
+  of_functions.between = options.between;
+  of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
+  result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
+  result.processes = std::move(roles.pairs);
+  result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
+  compare_hosts(a, b, result);
+  return result;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,271 @@
+#include "compare/functions.h"
+
+#include <tsl/hopscotch_map.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "compare/series.h"
+#include "core/hash.h"
+#include "stats/benjamini_hochberg.h"
+#include "stats/welch.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::FunctionFinding;
+using model::FunctionStatus;
+using model::Phase;
+using model::Profile;
+
+constexpr std::uint32_t kNowhere = 0xffffffff;
+constexpr double kRare = 2.772;  // 1.96 sqrt(2): a difference of two recordings of the same that is rare
+
+struct Key {
+  Phase phase = Phase::other;
+  std::uint32_t process = 0;
+  StringId function = 0;
+  StringId kind = 0;
+  StringId device = 0;
+  bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    return hash_parts(key.phase, key.process, key.function, key.kind, key.device);
+  }
+};
+
+/// One function on one side.
+struct Uses {
+  std::vector<CycleValue> times;  ///< ns, by cycle
+  std::int64_t calls = 0;
+  double called = 0;  ///< ns of all calls
+};
+
+/// Cycles of one phase in which a process can have done something: those of the processes that own the cycles it was
+/// seen in.
+class Cycles {
+ public:
+  using Owner = std::pair<std::int32_t, std::int64_t>;  // rank and pid of a cycle
+
+  explicit Cycles(const Profile& profile) : profile_(profile) {
+    place_.reserve(profile.cycles.size());
+    for (const model::ProfileCycle& cycle : profile.cycles) place_.push_back(count_[{cycle.phase, owner(cycle)}]++);
+  }
+
+  void see(std::uint32_t process, std::uint32_t cycle) {
+    const model::ProfileCycle& c = profile_.cycles[cycle];
+    owners_[{c.phase, process}].try_emplace(owner(c), 0);
+  }
+
+  /// To be called when all is seen.
+  void number() {
+    for (auto& [key, owners] : owners_) {
+      std::uint32_t from = 0;
+      for (auto& [owner, offset] : owners) {
+        offset = from;
+        from += count_[{key.first, owner}];
+      }
+      total_[key] = from;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t position(std::uint32_t process, std::uint32_t cycle) const {
+    const model::ProfileCycle& c = profile_.cycles[cycle];
+    return owners_.at({c.phase, process}).at(owner(c)) + place_[cycle];
+  }
+  [[nodiscard]] std::size_t total(Phase phase, std::uint32_t process) const {
+    const auto it = total_.find({phase, process});
+    return it == total_.end() ? 0 : it->second;
+  }
+
+ private:
+  static Owner owner(const model::ProfileCycle& cycle) { return {cycle.rank, cycle.pid}; }
+
+  const Profile& profile_;
+  std::vector<std::uint32_t> place_;  ///< of a cycle among those of its phase and owner
+  std::map<std::pair<Phase, Owner>, std::uint32_t> count_;
+  std::map<std::pair<Phase, std::uint32_t>, std::map<Owner, std::uint32_t>> owners_;
+  std::map<std::pair<Phase, std::uint32_t>, std::size_t> total_;
+};
+
+class Comparer {
+ public:
+  Comparer(const Roles& roles, const std::vector<Phase>& phases, StringTable& texts, const FunctionOptions& options)
+      : roles_(roles), phases_(phases.begin(), phases.end()), texts_(texts), options_(options) {}
+
+  void add_side(std::size_t side, const Profile& profile) {
+    std::vector<StringId> ids(profile.texts.size(), kNowhere);
+    const auto translate = [&](StringId id) {
+      if (ids[id] == kNowhere) ids[id] = texts_.intern(profile.texts[id]);
+      return ids[id];
+    };
+    // A process with one device has "its" device, whatever number that has on the machine.
+    std::vector<std::set<StringId>> devices(profile.processes.size());
+    for (const model::FunctionUse& use : profile.functions)
+      if (profile.texts[use.device] != "Host") devices[use.process].insert(use.device);
+    const StringId its_device = texts_.intern("GPU");
+
+    Cycles cycles(profile);
+    for (const model::FunctionUse& use : profile.functions)
+      if (counts(profile, side, use)) cycles.see(roles_.of_side[side][use.process], use.cycle);
+    cycles.number();
+    for (const model::FunctionUse& use : profile.functions) {
+      if (!counts(profile, side, use)) continue;
+      const std::uint32_t process = roles_.of_side[side][use.process];
+      const bool on_host = profile.texts[use.device] == "Host";
+      const bool only_device = !on_host && devices[use.process].size() == 1;
+      const Key key{profile.cycles[use.cycle].phase, process, translate(use.function), translate(use.kind),
+                    only_device ? its_device : translate(use.device)};
+      const auto [it, fresh] = rows_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
+      if (fresh) {
+        keys_.push_back(key);
+        short_names_.push_back(translate(use.short_name));
+        uses_.emplace_back();
+      }
+      Uses& row = uses_[it->second][side];
+      const Ns own = use.own >= 0 ? use.own : use.duration;
+      const auto time = static_cast<double>(use.exposed >= 0 ? use.exposed : own);
+      const std::uint32_t position = cycles.position(process, use.cycle);
+      if (!row.times.empty() && row.times.back().position == position)
+        row.times.back().value += time;
+      else
+        row.times.push_back({position, time});
+      row.calls += use.count;
+      row.called += static_cast<double>(on_host ? own : use.duration);
+    }
+    for (auto& row : uses_) std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
+    cycles_.push_back(std::move(cycles));
+  }
+
+  std::vector<FunctionFinding> finish() {
+    std::vector<FunctionFinding> findings;
+    std::vector<double> p;
+    findings.reserve(keys_.size());
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const Key& key = keys_[i];
+      const std::array cycles = {cycles_[0].total(key.phase, key.process), cycles_[1].total(key.phase, key.process)};
+      findings.push_back(describe(i, cycles));
+      p.push_back(judge(uses_[i], cycles, findings.back()));
+    }
+    const std::vector<double> q = stats::false_discovery_rates(p);
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+      findings[i].q = q[i];
+      if (q[i] > options_.discovery || findings[i].status == FunctionStatus::same) continue;
+      const auto& [before, after] = uses_[i];
+      findings[i].status = before.times.empty()  ? FunctionStatus::added
+                           : after.times.empty() ? FunctionStatus::gone
+                                                 : FunctionStatus::changed;
+    }
+    std::ranges::sort(findings, {}, [&](const FunctionFinding& f) {
+      const double work = std::isfinite(f.work_ratio) && f.work_ratio > 0 ? std::abs(std::log(f.work_ratio)) : 0;
+      return std::tuple(-std::abs(f.impact_ns), -work, f.phase, texts_[f.function], texts_[f.device], f.process,
+                        texts_[f.kind]);
+    });
+    return findings;
+  }
+
+ private:
+  [[nodiscard]] bool counts(const Profile& profile, std::size_t side, const model::FunctionUse& use) const {
+    const std::string_view kind = profile.texts[use.kind];
+    if (use.count == 0 || kind == "annotation" || kind == "gpu_annotation") return false;
+    if (!phases_.contains(profile.cycles[use.cycle].phase)) return false;
+    const model::ProcessPair& pair = roles_.pairs[roles_.of_side[side][use.process]];
+    if (!pair.pid[0] || !pair.pid[1]) return false;
+    if (!options_.without_scheduling) return true;
+    // Process -1 is the machine's.
+    return kind != "oncpu" && kind != "runq" && kind != "blocked" && pair.pid[side] != -1;
+  }
+
+  [[nodiscard]] FunctionFinding describe(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
+    FunctionFinding finding;
+    finding.phase = keys_[row].phase;
+    finding.process = keys_[row].process;
+    finding.function = keys_[row].function;
+    finding.short_name = short_names_[row];
+    finding.kind = keys_[row].kind;
+    finding.device = keys_[row].device;
+    for (std::size_t s = 0; s < 2; ++s) {
+      const Uses& uses = uses_[row][s];
+      if (cycles[s] > 0) finding.calls[s] = static_cast<double>(uses.calls) / static_cast<double>(cycles[s]);
+      if (uses.calls > 0) finding.per_call_ns[s] = uses.called / static_cast<double>(uses.calls);
+    }
+    if (finding.per_call_ns[0] > 0) finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
+    return finding;
+  }
+
+  /// Fills times, impact and what an interval tells; gives p that the times differ by more than the tolerance.
+  double judge(const std::array<Uses, 2>& uses, const std::array<std::size_t, 2>& cycles, FunctionFinding& finding) {
+    const std::array<Series, 2> side = {summarise(uses[0].times, cycles[0]), summarise(uses[1].times, cycles[1])};
+    finding.time_ns = {side[0].mean, side[1].mean};
+    finding.impact_ns = side[1].mean - side[0].mean;
+    if (uses[0].times.empty()) return all_on_one_side(uses[1].times.size(), cycles[1], cycles[0]);
+    if (uses[1].times.empty()) return all_on_one_side(uses[0].times.size(), cycles[0], cycles[1]);
+    const double tolerated = options_.tolerance * side[0].mean;
+    if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return separation(uses, side, tolerated);
+    const double between =
+        options_.between * options_.between * (side[0].mean * side[0].mean + side[1].mean * side[1].mean);
+    const MeanDifference d = difference_of(side[0], side[1], between);
+    finding.low_ns = d.difference - d.half;
+    finding.high_ns = d.difference + d.half;
+    if (finding.low_ns >= -tolerated && finding.high_ns <= tolerated) finding.status = FunctionStatus::same;
+    const double beyond = std::abs(d.difference) - tolerated;
+    if (beyond <= 0) return 1;
+    return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
+  }
+
+  /// Of n + m cycles k have the function: that all of them are among the n.
+  static double all_on_one_side(std::size_t k, std::size_t n, std::size_t m) {
+    const auto choose = [](double all, double some) {
+      return std::lgamma(all + 1) - std::lgamma(some + 1) - std::lgamma(all - some + 1);
+    };
+    const auto some = static_cast<double>(k);
+    return std::exp(choose(static_cast<double>(n), some) - choose(static_cast<double>(n + m), some));
+  }
+
+  [[nodiscard]] double separation(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,
+                                  double tolerated) const {
+    std::array<std::pair<double, double>, 2> span;  // least and most
+    for (std::size_t s = 0; s < 2; ++s) {
+      const bool absent = uses[s].times.size() < side[s].n;
+      span[s] = {absent ? 0 : std::numeric_limits<double>::infinity(), 0};
+      for (const CycleValue& v : uses[s].times)
+        span[s] = {std::min(span[s].first, v.value), std::max(span[s].second, v.value)};
+    }
+    const double rare = kRare * options_.between * side[0].mean;
+    const bool apart = span[1].first > span[0].second || span[1].second < span[0].first;
+    if (!apart || std::abs(side[1].mean - side[0].mean) <= tolerated + rare) return 1;
+    return std::min(1.0, separation_by_chance(side[0].likely, side[1].likely));
+  }
+
+  const Roles& roles_;
+  std::set<Phase> phases_;
+  StringTable& texts_;
+  FunctionOptions options_;
+  tsl::hopscotch_map<Key, std::uint32_t, KeyHash> rows_;
+  std::vector<Key> keys_;
+  std::vector<StringId> short_names_;
+  std::vector<std::array<Uses, 2>> uses_;
+  std::vector<Cycles> cycles_;
+};
+
+}  // namespace
+
+std::vector<FunctionFinding> compare_functions(const Profile& base, const Profile& candidate, const Roles& roles,
+                                               const std::vector<Phase>& phases, StringTable& texts,
+                                               const FunctionOptions& options) {
+  Comparer comparer(roles, phases, texts, options);
+  comparer.add_side(0, base);
+  comparer.add_side(1, candidate);
+  return comparer.finish();
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,31 @@
+// Which functions of two runs take another time per cycle, with error control over all of them.
+#pragma once
+
+#include <vector>
+
+#include "compare/roles.h"
+#include "core/string_table.h"
+#include "model/comparison.h"
+#include "model/profile.h"
+
+namespace culprit::compare {
+
+struct FunctionOptions {
+  double tolerance = 0.05;  ///< relative change of a time per cycle that does not matter
+  double between = 0.01;    ///< relative spread between recordings of the same
+  double discovery = 0.05;  ///< rate of false discoveries among those called changed, new or gone
+  /// What threads did by the scheduler's account is told elsewhere (HostChanges), once for all functions.
+  bool without_scheduling = false;
+};
+
+/// One finding per function that ran in a phase of `phases`, in a process that both sides have. Ranges that only
+/// enclose work (annotations) are left out. Per cycle of its process, absent = 0: Welch's interval of the difference of
+/// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all
+/// findings by Benjamini and Hochberg. With fewer than kFewCycles effective values only full separation tells. A
+/// function of one side is new or gone when so many of the cycles having it would all lie on that side by chance too
+/// rarely. O(uses + findings log findings).
+std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
+                                                      const Roles& roles, const std::vector<model::Phase>& phases,
+                                                      StringTable& texts, const FunctionOptions& options = {});
+
+}  // namespace culprit::compare

@@ -1,0 +1,78 @@
+#include "compare/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "stats/distributions.h"
+
+namespace culprit::compare {
+
+namespace {
+
+constexpr double kUpperEnd = 0.975;  // of a 95 % interval
+
+/// Sum of (x[i] - mean) (x[i - 1] - mean); cycles without a value are 0.
+double lagged_products(std::span<const CycleValue> present, std::size_t n, double mean) {
+  if (n < 2) return 0;
+  double sum = 0;
+  std::size_t pairs = n - 1;  // not looked at yet
+  for (std::size_t k = 0; k < present.size(); ++k) {
+    const double off = present[k].value - mean;
+    const bool follows = k > 0 && present[k - 1].position + 1 == present[k].position;
+    if (present[k].position > 0) {
+      sum += off * ((follows ? present[k - 1].value : 0) - mean);
+      --pairs;
+    }
+    const bool precedes = k + 1 < present.size() && present[k + 1].position == present[k].position + 1;
+    if (!precedes && present[k].position + 1 < n) {
+      sum += off * -mean;
+      --pairs;
+    }
+  }
+  return sum + static_cast<double>(pairs) * mean * mean;
+}
+
+}  // namespace
+
+Series summarise(std::span<const CycleValue> present, std::size_t n) {
+  Series series;
+  series.n = n;
+  if (n == 0) return series;
+  const auto count = static_cast<double>(n);
+  // Equal values have exactly their mean, and no spread.
+  const double shift = present.size() == n ? present.front().value : 0;
+  double sum = 0;
+  for (const CycleValue& v : present) sum += v.value - shift;
+  series.mean = shift + sum / count;
+  double squares = static_cast<double>(n - present.size()) * series.mean * series.mean;
+  for (const CycleValue& v : present) squares += (v.value - series.mean) * (v.value - series.mean);
+  if (n > 1) series.variance = squares / (count - 1);
+  const double lagged = squares > 0 ? lagged_products(present, n, series.mean) / squares : 0;
+  const auto independent = [&](double margin) {
+    const double r = std::clamp(lagged + margin, 0.0, 0.9);
+    return count * (1 - r) / (1 + r);
+  };
+  series.effective = independent(1 / std::sqrt(count));
+  series.likely = independent(0);
+  return series;
+}
+
+MeanDifference difference_of(const Series& base, const Series& candidate, double between) {
+  const double a = base.variance / base.effective;
+  const double b = candidate.variance / candidate.effective;
+  const double spread = a * a / (base.effective - 1) + b * b / (candidate.effective - 1);
+  const double total = a + b + between;
+  MeanDifference result;
+  result.difference = candidate.mean - base.mean;
+  result.error = std::sqrt(total);
+  result.degrees = spread > 0 ? total * total / spread : std::numeric_limits<double>::infinity();
+  result.half = stats::student_quantile(kUpperEnd, result.degrees) * result.error;
+  return result;
+}
+
+double separation_by_chance(double n, double m) {
+  return 2 * std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
+}
+
+}  // namespace culprit::compare

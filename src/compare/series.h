@@ -1,0 +1,48 @@
+// One value per cycle: what its mean is, and how sure. Cycles resemble their neighbours, so n of them say less than n
+// independent ones would.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace culprit::compare {
+
+/// The value of one cycle; positions ascend.
+struct CycleValue {
+  std::uint32_t position = 0;
+  double value = 0;
+};
+
+struct Series {
+  std::size_t n = 0;
+  double mean = 0;
+  double variance = 0;   ///< of a sample; 0 with fewer than two values
+  double effective = 0;  ///< number of independent values, with a margin for what their few tell of that
+  double likely = 0;     ///< the same without a margin
+};
+
+/// Of `n` cycles those in `present` have a value, the others 0. Independent ones: n (1 - r) / (1 + r) with
+/// r = clamp(autocorrelation of lag 1 + margin, 0, 0.9), the margin being 1 / sqrt(n). O(present).
+Series summarise(std::span<const CycleValue> present, std::size_t n);
+
+/// Fewer independent values on a side say nothing about a spread.
+inline constexpr double kFewCycles = 4;
+
+/// The difference of two means by Welch.
+struct MeanDifference {
+  double difference = 0;
+  double error = 0;    ///< standard error
+  double degrees = 0;  ///< of freedom; infinite without any spread inside the sides
+  double half = 0;     ///< of the 95 % interval
+};
+
+/// `between` is the variance of the difference of two recordings of the same, which no spread inside them shows.
+/// Both sides have at least kFewCycles effective values.
+MeanDifference difference_of(const Series& base, const Series& candidate, double between);
+
+/// That two groups of one distribution, of n and m independent values, separate fully, one way or the other:
+/// 2 / C(n + m, n).
+double separation_by_chance(double n, double m);
+
+}  // namespace culprit::compare

@@ -1,0 +1,42 @@
+// What profiling one recording gives: all that a comparison needs to know of it. `profile` fills it, `compare` takes
+// it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/cycles.h"
+#include "model/host_evidence.h"
+#include "model/loss_count.h"
+#include "model/profile.h"
+
+namespace culprit::model {
+
+/// Facts of a run. Empty and -1: the recording does not say.
+struct RunFacts {
+  std::set<std::string> device_models;  ///< of the devices that worked
+  std::int64_t world_size = -1;
+  std::set<std::int64_t> ranks;  ///< numbers of the ranks that were recorded
+  bool gpu_work = false;         ///< kernels, memcpy or memset were recorded
+};
+
+/// Every value that the files of a run give a fact about machine, libraries and limits.
+using Environment = std::map<std::string, std::set<std::string>>;
+
+struct Recording {
+  std::vector<std::string> files;
+  std::uint64_t digest = 0;  ///< of their content; 0: not known. Equal ones are the same recording
+  Cycles cycles;
+  Profile profile;  ///< over whole cycles
+  RunFacts facts;
+  HostEvidence host;
+  Environment environment;
+  std::vector<LossCount> losses;
+  std::uint64_t events = 0;       ///< that were kept
+  std::uint64_t events_lost = 0;  ///< inside what was recorded
+};
+
+}  // namespace culprit::model

@@ -1,0 +1,116 @@
+#include "profile/recording.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "profile/host_evidence.h"
+#include "profile/run_profile.h"
+#include "trace/loss.h"
+
+namespace culprit::profile {
+
+namespace {
+
+model::RunFacts facts_of(const Trace& trace) {
+  model::RunFacts facts;
+  for (const Rank& rank : trace.ranks) {
+    if (rank.rank >= 0) facts.ranks.insert(rank.rank);
+    facts.world_size = std::max(facts.world_size, rank.world_size);
+  }
+  facts.gpu_work = !trace.gpu.empty();
+  std::set<std::pair<std::uint16_t, std::int32_t>> worked;
+  for (std::size_t g = 0; g < trace.gpu.size(); ++g)
+    worked.emplace(trace.slices[trace.gpu[g].slice].rank, trace.gpu[g].device);
+  const auto add = [&](bool all) {
+    for (const Device& device : trace.devices)
+      if (!device.name.empty() && (all || worked.contains({device.rank, device.id})))
+        facts.device_models.insert(device.name);
+  };
+  add(false);
+  // Some writers number the devices of the machine and list those of the process.
+  if (facts.device_models.empty() && !worked.empty()) add(true);
+  return facts;
+}
+
+/// Numbers of a process (its pid, its start) and costs are no environment.
+bool is_environment(std::string_view key) {
+  constexpr std::array<std::string_view, 5> kPrefixes = {"env.", "library.", "missing.", "record.preset",
+                                                         "sched.source"};
+  return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
+model::Environment environment_of(const Trace& trace) {
+  model::Environment environment;
+  for (const Rank& rank : trace.ranks)
+    for (const auto& [key, value] : rank.metadata)
+      if (is_environment(key)) environment[key].insert(value);
+  return environment;
+}
+
+/// Losses after which an event that was recorded is missing, or its time. Of a cut end nothing is missing before it;
+/// bytes count beside the events in them.
+bool loses_events(LossReason reason) {
+  switch (reason) {
+    case LossReason::truncated_tail:
+    case LossReason::compressed_damage:
+    case LossReason::text_after_damage:
+    case LossReason::end_without_begin:
+    case LossReason::name_invalid:
+    case LossReason::counter_value_invalid:
+    case LossReason::tracks_collapsed:
+      return false;
+    default:
+      return info(reason).severity == Severity::data_loss;
+  }
+}
+
+}  // namespace
+
+Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, const RecordingOptions& options) {
+  cycles::FindOptions find;
+  find.anchor = options.anchor;
+  auto found = cycles::find_cycles(trace, order_slices(trace), find);
+  if (!found) return found.error();
+  Outline outline;
+  outline.found = std::move(*found);
+  model::Recording& recording = outline.recording;
+  recording.files = std::move(files);
+  recording.cycles = outline.found.cycles;
+  recording.facts = facts_of(trace);
+  recording.environment = environment_of(trace);
+  recording.host =
+      recording.cycles.cycles.empty() ? host_evidence_per_second(trace) : host_evidence(trace, recording.cycles);
+  recording.events = trace.slices.size();
+  for (std::size_t i = 0; i < Losses::kReasons; ++i) {
+    const auto reason = static_cast<LossReason>(i);
+    const std::uint64_t count = trace.losses[reason];
+    if (count == 0) continue;
+    const LossInfo& loss = info(reason);
+    recording.losses.push_back({std::string(loss.name), std::string(to_string(loss.severity)),
+                                std::string(loss.meaning), std::string(loss.remedy),
+                                std::string(trace.losses.first_seen(reason)), count});
+    if (loses_events(reason)) recording.events_lost += count;
+  }
+  return outline;
+}
+
+model::Recording complete(const Trace& trace, Outline outline) {
+  RunProfileOptions options;
+  options.whole_cycles_only = true;
+  options.own_times = true;
+  options.resource_uses = false;
+  outline.recording.profile = run_profile(trace, outline.found, options);
+  return std::move(outline.recording);
+}
+
+Result<model::Recording> recording_of(const Trace& trace, std::vector<std::string> files,
+                                      const RecordingOptions& options) {
+  auto outline = outline_of(trace, std::move(files), options);
+  if (!outline) return outline.error();
+  return complete(trace, std::move(*outline));
+}
+
+}  // namespace culprit::profile

@@ -1,0 +1,35 @@
+// From a trace to what a comparison needs to know of it: cycles, profile, facts, evidence, losses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "cycles/find.h"
+#include "model/recording.h"
+#include "trace/trace.h"
+
+namespace culprit::profile {
+
+struct RecordingOptions {
+  std::string anchor;  ///< name of what begins a cycle; empty: found
+};
+
+/// Everything but the profile: enough to tell whether two recordings may be compared, which most often is a fraction of
+/// the work.
+struct Outline {
+  model::Recording recording;
+  cycles::Found found;
+};
+
+/// `files` is where the trace came from. Errors: as find_cycles().
+Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, const RecordingOptions& options = {});
+
+/// The recording with its profile over whole cycles; `trace` is the one that the outline was made of.
+model::Recording complete(const Trace& trace, Outline outline);
+
+/// Both at once.
+Result<model::Recording> recording_of(const Trace& trace, std::vector<std::string> files,
+                                      const RecordingOptions& options = {});
+
+}  // namespace culprit::profile

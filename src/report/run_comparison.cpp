@@ -1,0 +1,68 @@
+#include "report/run_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/display_width.h"
+#include "core/escape.h"
+#include "report/render.h"
+#include "report/run_comparison_tables.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::RunComparison;
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kNameWidth = 60;
+constexpr std::size_t kMostFacts = 10;
+
+std::string name_of(const model::ComparedSide& side) {
+  if (side.files.empty()) return "?";
+  return side.files.size() == 1 ? side.files.front()
+                                : fmt::format("{} and {} more", side.files.front(), side.files.size() - 1);
+}
+
+/// A sentence in lines that a terminal holds; all but the first are indented.
+void append_wrapped(std::string& out, std::string_view sentence) {
+  constexpr std::string_view kIndent = "  ";
+  const std::vector<std::string> lines = wrap(escape_terminal(sentence), kWidth - kIndent.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) out += fmt::format("{}{}\n", i == 0 ? "" : kIndent, lines[i]);
+}
+
+}  // namespace
+
+std::string comparison_terminal(const RunComparison& comparison, std::size_t most_rows, bool summary) {
+  std::string out;
+  for (const std::string& line : outcome_lines(comparison)) append_wrapped(out, line);
+  const TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
+  if (const auto tables = changed_functions(comparison, most_rows); !summary && !tables.empty())
+    out += "\n" + render_terminal(tables, look);
+  if (const auto tables = evidence_tables(comparison, kMostFacts); !summary && !tables.empty())
+    out += "\n" + render_terminal(tables, look);
+  const std::vector<std::string> notes = note_lines(comparison);
+  if (!notes.empty()) out += "\n";
+  for (const std::string& note : notes) append_wrapped(out, "Note: " + note);
+  return out;
+}
+
+std::string comparison_markdown(const RunComparison& comparison) {
+  std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison.sides[0])),
+                                escape_markdown(name_of(comparison.sides[1])));
+  for (const std::string& line : outcome_lines(comparison)) out += "- " + escape_markdown(line) + "\n";
+  for (const auto& tables : {changed_functions(comparison, 0), evidence_tables(comparison, 0)})
+    if (!tables.empty()) out += "\n" + render_markdown(tables);
+  const std::vector<std::string> notes = note_lines(comparison);
+  if (!notes.empty()) out += "\n";
+  for (const std::string& note : notes) out += "- Note: " + escape_markdown(note) + "\n";
+  return out;
+}
+
+std::string comparison_csv(const RunComparison& comparison) {
+  const model::Table table = all_functions(comparison);
+  return render_csv(std::span(&table, 1));
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,35 @@
+// A comparison of two runs as sentences and tables, before anyone decides how they look.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/comparison.h"
+#include "model/table.h"
+
+namespace culprit::report {
+
+std::string_view to_string(model::Outcome outcome);
+std::string_view to_string(model::FunctionStatus status);
+std::string_view to_string(model::Comparable level);
+
+/// What became of the cycle time, one sentence per phase; first what limits the outcome.
+std::vector<std::string> outcome_lines(const model::RunComparison& comparison);
+
+/// What a reader has to know beside the numbers: what differs, where cycles begin, losses.
+std::vector<std::string> note_lines(const model::RunComparison& comparison);
+
+/// Functions that changed, are new or gone, one table per phase with at most `most_rows` (0: all); a sentence how many
+/// did not change or could not be decided is a note of the last.
+std::vector<model::Table> changed_functions(const model::RunComparison& comparison, std::size_t most_rows);
+
+/// Every function, for programs.
+model::Table all_functions(const model::RunComparison& comparison);
+
+/// What threads did, counters and resources that moved, facts of the environment that differ (at most `most_facts`, 0:
+/// all); none that would be empty.
+std::vector<model::Table> evidence_tables(const model::RunComparison& comparison, std::size_t most_facts);
+
+}  // namespace culprit::report

@@ -1,0 +1,197 @@
+#include "compare/compare_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compare/make_recording.h"
+
+namespace culprit::compare {
+namespace {
+
+using model::Comparable;
+using model::Outcome;
+using model::Recording;
+using model::RunComparison;
+using testing::HasSubstr;
+
+std::vector<Ns> steps(Ns period, int n = 40) {
+  std::vector<Ns> periods;
+  for (int i = 0; i < n; ++i) periods.push_back(period + i * 7 % 5 * 100);
+  return periods;
+}
+
+std::vector<Recording> one(Recording recording) {
+  std::vector<Recording> side;
+  side.push_back(std::move(recording));
+  return side;
+}
+
+RunComparison compared(Recording base, Recording candidate, const CompareOptions& options = {}) {
+  auto result = compare_runs(one(std::move(base)), one(std::move(candidate)), options);
+  EXPECT_TRUE(result.ok());
+  return result.ok() ? std::move(*result) : RunComparison();
+}
+
+TEST(CompareRuns, SlowerStepsAreARegressionWithTheFunctionThatGrew) {
+  const RunComparison c = compared(make_recording(steps(1'000'000), {{"gemm", std::vector<double>(40, 300'000)}}),
+                                   make_recording(steps(1'300'000), {{"gemm", std::vector<double>(40, 600'000)}}));
+  EXPECT_EQ(c.outcome, Outcome::regression);
+  ASSERT_EQ(c.cycle_times.size(), 1U);
+  EXPECT_NEAR(c.cycle_times[0].change, 0.3, 0.01);
+  EXPECT_NEAR(c.cycle_times[0].time_ns[1], 1'300'200, 500);
+  EXPECT_EQ(c.cycle_times[0].cycles[0], 39U) << "the end of the last is not known";
+  ASSERT_EQ(c.functions.size(), 1U);
+  EXPECT_EQ(c.functions[0].status, model::FunctionStatus::changed);
+  EXPECT_EQ(c.comparability.level, Comparable::yes);
+  EXPECT_TRUE(c.why.empty());
+}
+
+TEST(CompareRuns, NothingIsStatedOfCyclesThatMayBeNoSteps) {
+  for (const int doubtful : {0, 1}) {
+    Recording a = make_recording(steps(1'000'000));
+    Recording b = make_recording(steps(1'600'000));
+    (doubtful == 0 ? a : b).cycles.period_confidence = 0.4;
+    (doubtful == 0 ? a : b).cycles.reason = "half of the launches lie outside";
+    const RunComparison c = compared(std::move(a), std::move(b));
+    EXPECT_EQ(c.outcome, Outcome::inconclusive);
+    EXPECT_EQ(c.cycle_times[0].outcome, Outcome::inconclusive);
+    EXPECT_NEAR(c.cycle_times[0].change, 0.6, 0.01) << "the numbers are still there";
+    EXPECT_THAT(c.why, HasSubstr(doubtful == 0 ? "baseline" : "candidate"));
+    EXPECT_THAT(c.why, HasSubstr("40 %"));
+    EXPECT_THAT(c.why, HasSubstr("half of the launches"));
+  }
+}
+
+TEST(CompareRuns, EightyPercentAreEnough) {
+  Recording a = make_recording(steps(1'000'000));
+  a.cycles.period_confidence = 0.8;
+  EXPECT_EQ(compared(std::move(a), make_recording(steps(1'600'000))).outcome, Outcome::regression);
+}
+
+TEST(CompareRuns, LostEventsLimitTheOutcome) {
+  Recording lossy = make_recording(steps(1'600'000));
+  lossy.events = 980;
+  lossy.events_lost = 20;
+  RunComparison c = compared(make_recording(steps(1'000'000)), std::move(lossy));
+  EXPECT_EQ(c.outcome, Outcome::inconclusive);
+  EXPECT_THAT(c.why, HasSubstr("20 of 1000 events of the candidate were lost"));
+  Recording nearly_whole = make_recording(steps(1'600'000));
+  nearly_whole.events_lost = 5;
+  c = compared(make_recording(steps(1'000'000)), std::move(nearly_whole));
+  EXPECT_EQ(c.outcome, Outcome::regression) << "half a percent";
+}
+
+TEST(CompareRuns, TheToleranceIsAnOption) {
+  CompareOptions options;
+  options.between = 0.001;
+  EXPECT_EQ(compared(make_recording(steps(1'000'000)), make_recording(steps(1'020'000)), options).outcome,
+            Outcome::no_change);
+  options.tolerance = 0.01;
+  EXPECT_EQ(compared(make_recording(steps(1'000'000)), make_recording(steps(1'020'000)), options).outcome,
+            Outcome::regression);
+}
+
+TEST(CompareRuns, OneRecordingOnBothSidesIsTheSame) {
+  Recording a = make_recording(steps(1'000'000));
+  Recording b = make_recording(steps(1'000'000));
+  a.digest = b.digest = 42;
+  const RunComparison c = compared(std::move(a), std::move(b));
+  EXPECT_TRUE(c.same_recording);
+  EXPECT_EQ(c.outcome, Outcome::no_change);
+}
+
+TEST(CompareRuns, UnknownContentIsNotTheSame) {
+  EXPECT_FALSE(compared(make_recording(steps(1'000'000)), make_recording(steps(1'000'000))).same_recording);
+}
+
+TEST(CompareRuns, ARecordingThatComesTwiceIsRefused) {
+  std::vector<Recording> base;
+  for (int i = 0; i < 2; ++i) {
+    base.push_back(make_recording(steps(1'000'000)));
+    base.back().digest = 42;
+  }
+  const auto result = compare_runs(std::move(base), one(make_recording(steps(1'000'000))));
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::usage);
+  EXPECT_THAT(result.error().what, HasSubstr("the same recording"));
+}
+
+TEST(CompareRuns, BothSidesMustHaveARecording) {
+  EXPECT_FALSE(compare_runs({}, one(make_recording(steps(1000)))).ok());
+}
+
+TEST(CompareRuns, SeveralRecordingsOfASideArePooled) {
+  std::vector<Recording> base;
+  base.push_back(make_recording(steps(1'000'000), {{"f", std::vector<double>(40, 1000)}}));
+  base.push_back(make_recording(steps(1'000'000), {{"f", std::vector<double>(40, 1000)}}, model::Phase::decode, 8));
+  const auto c =
+      compare_runs(std::move(base), one(make_recording(steps(1'300'000), {{"f", std::vector<double>(40, 1000)}})));
+  ASSERT_TRUE(c.ok());
+  EXPECT_EQ(c->sides[0].recordings, 2U);
+  EXPECT_EQ(c->cycle_times[0].cycles[0], 78U);
+  ASSERT_EQ(c->functions.size(), 1U);
+  EXPECT_EQ(c->functions[0].calls[0], 2);
+  EXPECT_EQ(c->outcome, Outcome::regression);
+}
+
+TEST(CompareRuns, RecordingsOfOtherRunsDoNotBelongOnOneSide) {
+  std::vector<Recording> base;
+  base.push_back(make_recording(steps(1'000'000)));
+  base.push_back(make_recording(steps(1'000'000)));
+  base.back().cycles.anchor = "Layer.forward";
+  base.back().files = {"other.json"};
+  const auto result = compare_runs(std::move(base), one(make_recording(steps(1'000'000))));
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::input);
+  EXPECT_EQ(result.error().where, "other.json");
+}
+
+TEST(CompareRuns, OtherAnchorsAreNotComparable) {
+  Recording b = make_recording(steps(500'000));
+  b.cycles.anchor = "Layer.forward";
+  const RunComparison c = compared(make_recording(steps(1'000'000)), std::move(b));
+  EXPECT_EQ(c.outcome, Outcome::not_comparable);
+  EXPECT_EQ(c.comparability.level, Comparable::no);
+  EXPECT_THAT(c.why, HasSubstr("Layer.forward"));
+  EXPECT_THAT(c.comparability.remedy, HasSubstr("--anchor"));
+  EXPECT_TRUE(c.functions.empty());
+  EXPECT_EQ(c.sides[0].median_period, 1'000'200);
+}
+
+TEST(CompareRuns, OtherDevicesAreToldBeforeProfilesAreMade) {
+  Recording a = make_recording(steps(1'000'000));
+  Recording b = make_recording(steps(1'000'000));
+  a.facts.device_models = {"A100"};
+  b.facts.device_models = {"V100"};
+  const model::Comparability c = comparability_of(one(std::move(a)), one(std::move(b)));
+  EXPECT_EQ(c.level, Comparable::no);
+  EXPECT_THAT(c.reasons.front(), HasSubstr("device model A100 against V100"));
+}
+
+TEST(CompareRuns, TheMedianIsThatOfTwoMiddleValues) {
+  const RunComparison c = compared(make_recording({100, 200, 1}), make_recording({100, 200, 1}));
+  EXPECT_EQ(c.sides[0].median_period, 150) << "as `culprit cycles` has it";
+}
+
+TEST(CompareRuns, ARecordingWithOneCycleGivesNoOutcome) {
+  const RunComparison c = compared(make_recording({1000}), make_recording({2000}));
+  EXPECT_EQ(c.outcome, Outcome::inconclusive);
+  EXPECT_THAT(c.why, HasSubstr("whole cycle"));
+  EXPECT_TRUE(c.cycle_times.empty());
+}
+
+TEST(CompareRuns, AnotherRankIsSaidAndCompared) {
+  Recording a = make_recording(steps(1'000'000));
+  Recording b = make_recording(steps(1'000'000));
+  a.facts.world_size = b.facts.world_size = 8;
+  a.facts.ranks = {0};
+  b.facts.ranks = {1};
+  const RunComparison c = compared(std::move(a), std::move(b));
+  EXPECT_EQ(c.comparability.level, Comparable::partly);
+  EXPECT_EQ(c.outcome, Outcome::no_change);
+}
+
+}  // namespace
+}  // namespace culprit::compare

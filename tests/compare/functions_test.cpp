@@ -1,0 +1,190 @@
+#include "compare/functions.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "compare/make_recording.h"
+
+namespace culprit::compare {
+namespace {
+
+using model::FunctionFinding;
+using model::FunctionStatus;
+using model::Phase;
+
+constexpr std::size_t kCycles = 40;
+
+std::vector<double> noisy(double mean, double spread, std::uint64_t seed, std::size_t n = kCycles) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> of(mean, spread);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < n; ++i) values.push_back(std::max(1.0, of(random)));
+  return values;
+}
+
+struct Compared {
+  StringTable texts;
+  std::vector<FunctionFinding> findings;
+  const FunctionFinding& operator[](const std::string& name) const {
+    for (const FunctionFinding& f : findings)
+      if (texts[f.function] == name) return f;
+    ADD_FAILURE() << "no " << name;
+    static const FunctionFinding none;
+    return none;
+  }
+};
+
+Compared compared(const Times& base, const Times& candidate, std::size_t base_cycles = kCycles,
+                  std::size_t candidate_cycles = kCycles, const FunctionOptions& options = {}) {
+  const model::Recording a = make_recording(std::vector<Ns>(base_cycles, 100'000), base);
+  const model::Recording b = make_recording(std::vector<Ns>(candidate_cycles, 100'000), candidate, Phase::decode, 9);
+  Compared result;
+  result.findings = compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode},
+                                      result.texts, options);
+  return result;
+}
+
+TEST(CompareFunctions, TheSlowerOneChangedAndTheOtherIsTheSame) {
+  const Compared c = compared({{"gemm", noisy(30'000, 300, 1)}, {"norm", noisy(5'000, 50, 2)}},
+                              {{"gemm", noisy(45'000, 450, 3)}, {"norm", noisy(5'000, 50, 4)}});
+  ASSERT_EQ(c.findings.size(), 2U);
+  EXPECT_EQ(c.texts[c.findings[0].function], "gemm") << "the largest impact first";
+  EXPECT_EQ(c["gemm"].status, FunctionStatus::changed);
+  EXPECT_NEAR(c["gemm"].impact_ns, 15'000, 500);
+  EXPECT_LT(c["gemm"].low_ns, 15'000);
+  EXPECT_GT(c["gemm"].high_ns, 15'000);
+  EXPECT_NEAR(c["gemm"].work_ratio, 1.5, 0.02);
+  EXPECT_NEAR(c["gemm"].per_call_ns[0], 15'000, 200) << "two calls per cycle";
+  EXPECT_EQ(c["gemm"].calls[0], 2);
+  EXPECT_EQ(c["norm"].status, FunctionStatus::same);
+}
+
+TEST(CompareFunctions, ALargerShareOfAShorterCycleIsNoChange) {
+  const Times times = {{"gemm", noisy(30'000, 300, 1)}};
+  const model::Recording a = make_recording(std::vector<Ns>(kCycles, 100'000), times);
+  const model::Recording b = make_recording(std::vector<Ns>(kCycles, 50'000), {{"gemm", noisy(30'000, 300, 2)}});
+  StringTable texts;
+  const auto findings =
+      compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].status, FunctionStatus::same);
+}
+
+TEST(CompareFunctions, NoiseIsUndecided) {
+  const Compared c = compared({{"f", noisy(10'000, 8'000, 1)}}, {{"f", noisy(10'500, 8'000, 2)}});
+  EXPECT_EQ(c["f"].status, FunctionStatus::unknown);
+}
+
+TEST(CompareFunctions, OneSideOnlyIsNewOrGone) {
+  const Compared c = compared({{"norm", noisy(5'000, 50, 1)}, {"both", noisy(10, 1, 1)}},
+                              {{"fresh", noisy(5'000, 50, 2)}, {"both", noisy(10, 1, 2)}});
+  EXPECT_EQ(c["norm"].status, FunctionStatus::gone);
+  EXPECT_EQ(c["fresh"].status, FunctionStatus::added);
+  EXPECT_EQ(c["fresh"].time_ns[0], 0);
+  EXPECT_TRUE(std::isnan(c["fresh"].work_ratio));
+}
+
+TEST(CompareFunctions, ARareCallMayBeMissedByTheOtherSide) {
+  std::vector<double> once(kCycles, 0);
+  once[17] = 90'000;
+  const Compared c = compared({{"f", noisy(10'000, 100, 1)}}, {{"f", noisy(10'000, 100, 2)}, {"gc", once}});
+  EXPECT_EQ(c["gc"].status, FunctionStatus::unknown) << "one cycle of 80: half of all recordings would look so";
+}
+
+TEST(CompareFunctions, CyclesWithoutTheFunctionCountAsZero) {
+  std::vector<double> every_second = noisy(20'000, 200, 1);
+  for (std::size_t i = 0; i < every_second.size(); i += 2) every_second[i] = 0;
+  const Compared c = compared({{"f", every_second}}, {{"f", every_second}, {"g", noisy(1, 0.1, 3)}});
+  EXPECT_NEAR(c["f"].time_ns[0], 10'000, 200);
+  EXPECT_EQ(c["f"].calls[0], 1);
+}
+
+TEST(CompareFunctions, FewCyclesTellOnlyByFullSeparation) {
+  EXPECT_EQ(compared({{"f", {10'000, 10'100}}}, {{"f", {20'000, 20'100}}}, 2, 2)["f"].status, FunctionStatus::unknown)
+      << "two and two separate by chance in a third of all cases";
+  EXPECT_EQ(
+      compared({{"f", {10'000, 10'100, 9'900, 10'050}}}, {{"f", {20'000, 20'100, 20'050, 20'200}}}, 4, 4)["f"].status,
+      FunctionStatus::changed);
+}
+
+TEST(CompareFunctions, FalseDiscoveriesAreRareThoughManyAreAsked) {
+  int reports = 0;
+  constexpr int kReports = 40;
+  for (int run = 0; run < kReports; ++run) {
+    Times base;
+    Times candidate;
+    for (int f = 0; f < 100; ++f) {
+      const auto seed = static_cast<std::uint64_t>(run * 1000 + f * 2);
+      base["f" + std::to_string(f)] = noisy(10'000, 2'000, seed, 25);
+      candidate["f" + std::to_string(f)] = noisy(10'000, 2'000, seed + 1, 25);
+    }
+    // Without tolerance and without an allowance for recordings that differ: the test alone keeps the promise.
+    const Compared c = compared(base, candidate, 25, 25, {0, 0, 0.05});
+    for (const FunctionFinding& f : c.findings)
+      if (f.status == FunctionStatus::changed) {
+        ++reports;
+        break;
+      }
+  }
+  EXPECT_LE(reports, 5) << "of " << kReports << " reports; 5 % of them are expected";
+}
+
+TEST(CompareFunctions, HostFunctionsCountWhatTheyDoThemselves) {
+  model::Recording a = make_recording(std::vector<Ns>(kCycles, 100'000), {{".outer", noisy(50'000, 500, 1)}});
+  model::Recording b = make_recording(std::vector<Ns>(kCycles, 100'000), {{".outer", noisy(50'000, 500, 2)}});
+  for (model::FunctionUse& use : b.profile.functions) use.duration *= 2;  // what it called took longer
+  StringTable texts;
+  const auto findings =
+      compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
+  EXPECT_EQ(findings[0].status, FunctionStatus::same);
+  EXPECT_NEAR(findings[0].work_ratio, 1, 0.02);
+}
+
+TEST(CompareFunctions, TheOnlyDeviceNeedsNoNumber) {
+  model::Recording a = make_recording({1000, 1000}, {{"f", {10, 10}}});
+  model::Recording b = make_recording({1000, 1000}, {{"f", {10, 10}}});
+  for (model::FunctionUse& use : b.profile.functions) use.device = b.profile.texts.intern("GPU 3");
+  StringTable texts;
+  const auto findings =
+      compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(texts[findings[0].device], "GPU");
+}
+
+TEST(CompareFunctions, SwappedSidesMirror) {
+  const Times a = {{"f", noisy(10'000, 900, 1)}, {"g", noisy(700, 70, 2)}};
+  const Times b = {{"f", noisy(14'000, 900, 3)}, {"h", noisy(700, 70, 4)}};
+  const Compared there = compared(a, b);
+  const Compared back = compared(b, a);
+  EXPECT_DOUBLE_EQ(there["f"].impact_ns, -back["f"].impact_ns);
+  EXPECT_NEAR(there["f"].work_ratio, 1 / back["f"].work_ratio, 1e-12);
+  EXPECT_EQ(there["g"].status, FunctionStatus::gone);
+  EXPECT_EQ(back["g"].status, FunctionStatus::added);
+}
+
+TEST(CompareFunctions, TenThousandNamesOfOneCycleEachTakeNoTime) {
+  constexpr std::size_t kNames = 10'000;
+  const model::Recording a = make_recording(std::vector<Ns>(200, 1000), {});
+  // Dense sums over cycles would be 10^8 here and 10^11 for a day of steps.
+  model::Recording b = make_recording(std::vector<Ns>(kNames, 1000), {});
+  for (std::uint32_t i = 0; i < kNames; ++i) {
+    model::FunctionUse use;
+    use.cycle = i;
+    use.function = use.short_name = b.profile.texts.intern("step " + std::to_string(i));
+    use.device = b.profile.texts.intern("Host");
+    use.kind = b.profile.texts.intern("cpu_op");
+    use.count = 1;
+    use.duration = use.own = 10;
+    b.profile.functions.push_back(use);
+  }
+  StringTable texts;
+  const auto findings =
+      compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
+  EXPECT_EQ(findings.size(), kNames);
+}
+
+}  // namespace
+}  // namespace culprit::compare

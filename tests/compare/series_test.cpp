@@ -1,0 +1,75 @@
+#include "compare/series.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace culprit::compare {
+namespace {
+
+std::vector<CycleValue> dense(const std::vector<double>& values) {
+  std::vector<CycleValue> all;
+  for (std::size_t i = 0; i < values.size(); ++i) all.push_back({static_cast<std::uint32_t>(i), values[i]});
+  return all;
+}
+
+TEST(Series, MeanAndVarianceOfASample) {
+  const Series s = summarise(dense({1, 2, 3, 4}), 4);
+  EXPECT_EQ(s.n, 4U);
+  EXPECT_DOUBLE_EQ(s.mean, 2.5);
+  EXPECT_DOUBLE_EQ(s.variance, 5.0 / 3);
+}
+
+TEST(Series, AbsentCyclesAreZero) {
+  std::mt19937_64 random(5);
+  std::vector<double> values;
+  std::vector<CycleValue> present;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    values.push_back(random() % 3 == 0 ? static_cast<double>(random() % 100 + 1) : 0);
+    if (values.back() > 0) present.push_back({i, values.back()});
+  }
+  const Series full = summarise(dense(values), values.size());
+  const Series sparse = summarise(present, values.size());
+  EXPECT_NEAR(sparse.mean, full.mean, 1e-12);
+  EXPECT_NEAR(sparse.variance, full.variance, 1e-9);
+  EXPECT_NEAR(sparse.effective, full.effective, 1e-9);
+}
+
+TEST(Series, NeighboursThatAreAlikeCountLess) {
+  std::vector<double> drift;
+  std::vector<double> alternating;
+  for (int i = 0; i < 60; ++i) {
+    drift.push_back(i);
+    alternating.push_back(i % 2);
+  }
+  EXPECT_LT(summarise(dense(drift), 60).effective, 5);
+  EXPECT_DOUBLE_EQ(summarise(dense(alternating), 60).effective, 60);
+}
+
+TEST(Series, NothingIsNothing) {
+  EXPECT_EQ(summarise({}, 0).effective, 0);
+  const Series absent = summarise({}, 10);
+  EXPECT_EQ(absent.mean, 0);
+  EXPECT_EQ(absent.variance, 0);
+}
+
+TEST(MeanDifference, IsWelchs) {
+  // 30 and 40 independent values; R: t.test gives these from the summaries.
+  const Series a{30, 10, 4, 30, 30};
+  const Series b{40, 12, 9, 40, 40};
+  const MeanDifference d = difference_of(a, b, 0);
+  EXPECT_DOUBLE_EQ(d.difference, 2);
+  EXPECT_NEAR(d.error, std::sqrt(4.0 / 30 + 9.0 / 40), 1e-12);
+  EXPECT_NEAR(d.degrees, 67.18, 0.01);
+  EXPECT_NEAR(d.half, 1.996 * d.error, 1e-3);
+}
+
+TEST(SeparationByChance, OfTwoAndTwoIsAThird) {
+  EXPECT_NEAR(separation_by_chance(2, 2), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(separation_by_chance(4, 4), 2.0 / 70, 1e-12);
+}
+
+}  // namespace
+}  // namespace culprit::compare

@@ -1,0 +1,191 @@
+#include "report/run_comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "core/display_width.h"
+
+namespace culprit::report {
+namespace {
+
+using model::FunctionStatus;
+using model::Outcome;
+using model::RunComparison;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+model::FunctionFinding finding(RunComparison& c, const std::string& name, FunctionStatus status, double from, double to,
+                               const std::string& kind = "gpu_compute") {
+  model::FunctionFinding f;
+  f.phase = model::Phase::decode;
+  f.function = f.short_name = c.texts.intern(name);
+  f.kind = c.texts.intern(kind);
+  f.device = c.texts.intern("GPU");
+  f.status = status;
+  f.time_ns = {from, to};
+  f.impact_ns = to - from;
+  f.calls = {2, 2};
+  f.per_call_ns = {from / 2, to / 2};
+  f.work_ratio = to / from;
+  f.q = 0.001;
+  return f;
+}
+
+RunComparison regression(const std::string& name = "gemm") {
+  RunComparison c;
+  c.outcome = Outcome::regression;
+  model::CycleTimeOutcome o;
+  o.phase = model::Phase::decode;
+  o.outcome = Outcome::regression;
+  o.time_ns = {1e6, 1.3e6};
+  o.change = 0.3;
+  o.low = 0.25;
+  o.high = 0.35;
+  o.smallest_seen = 0.05;
+  o.tolerance = 0.03;
+  o.between = 0.01;
+  o.cycles = {23, 22};
+  o.effective = {20, 19};
+  c.cycle_times = {o};
+  c.assumptions = {"two recordings of the same differ by 1 % (standard deviation)"};
+  c.processes.push_back({0, {7, 9}});
+  c.functions.push_back(finding(c, name, FunctionStatus::changed, 2e5, 5e5));
+  c.functions.push_back(finding(c, "norm", FunctionStatus::same, 1e4, 1e4));
+  for (auto& side : c.sides) {
+    side.files = {"run.json"};
+    side.recordings = 1;
+    side.anchor = "step";
+    side.reason = "markers";
+    side.period_confidence = 0.99;
+  }
+  return c;
+}
+
+TEST(RunComparison, TheOutcomeComesFirst) {
+  const std::string text = comparison_terminal(regression(), 10);
+  EXPECT_THAT(text, StartsWith("Outcome (decode): regression; cycle time +30.0 % (95 % interval +25.0 to +35.0\n"
+                               "  %), from 23 and 22 whole cycles\n"));
+  EXPECT_THAT(text, AllOf(HasSubstr("gemm"), HasSubstr("300.000us"), HasSubstr("x2.50"), Not(HasSubstr("norm"))));
+  EXPECT_THAT(text, HasSubstr("same time within 5 %: 1; not decided:"));
+}
+
+TEST(RunComparison, WhatLimitsTheOutcomeComesBeforeTheNumbers) {
+  RunComparison c = regression();
+  c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
+  c.why = "it is not sure that a cycle of the baseline is one step (40 %: guessed)";
+  for (const std::string& text : {comparison_terminal(c, 10), comparison_markdown(c)}) {
+    EXPECT_LT(text.find("inconclusive: it is not sure"), text.find("Cycle time (decode): +30.0 %"));
+    EXPECT_THAT(text, Not(HasSubstr("regression")));
+  }
+}
+
+TEST(RunComparison, RefusalsNameTheReasonAndWhatToDo) {
+  RunComparison c = regression();
+  c.outcome = Outcome::not_comparable;
+  c.why = "device model A100 against V100";
+  c.comparability.level = model::Comparable::no;
+  c.comparability.reasons = {c.why};
+  c.comparability.remedy = "Compare runs on devices of one model";
+  c.functions.clear();
+  const std::string text = comparison_terminal(c, 10);
+  EXPECT_THAT(text, StartsWith("Not comparable: device model A100 against V100\n"));
+  EXPECT_THAT(text, HasSubstr("Compare runs on devices of one model.\n"));
+}
+
+TEST(RunComparison, TheSameRecordingIsSaid) {
+  RunComparison c;
+  c.same_recording = true;
+  c.outcome = Outcome::no_change;
+  EXPECT_EQ(comparison_terminal(c, 10),
+            "Baseline and candidate are the same recording: there is nothing to compare.\n");
+  const json document = json::parse(comparison_json(c));
+  EXPECT_EQ(document["same_recording"], true);
+  EXPECT_EQ(document["outcome"], "no_change");
+}
+
+TEST(RunComparison, NewAndGoneAreSaid) {
+  RunComparison c = regression();
+  c.functions = {finding(c, "fresh", FunctionStatus::added, 0, 100), finding(c, "old", FunctionStatus::gone, 100, 0)};
+  EXPECT_THAT(comparison_terminal(c, 10),
+              AllOf(testing::ContainsRegex("fresh .* new"), testing::ContainsRegex("old .* gone")));
+}
+
+TEST(RunComparison, WhoWaitsIsNoFindingButCounted) {
+  RunComparison c = regression();
+  c.functions = {finding(c, "cudaStreamSynchronize", FunctionStatus::changed, 1e3, 9e6, "sync")};
+  const std::string text = comparison_terminal(c, 10);
+  EXPECT_THAT(text, AllOf(HasSubstr("No function is shown to have changed"), HasSubstr("wait and changed: 1"),
+                          Not(HasSubstr("cudaStreamSynchronize"))));
+  EXPECT_THAT(comparison_json(c), HasSubstr("cudaStreamSynchronize"));
+}
+
+TEST(RunComparison, OnlyTheFirstFunctionsAreShownAndTheRestIsCounted) {
+  RunComparison c = regression();
+  c.functions.clear();
+  for (int i = 0; i < 30; ++i)
+    c.functions.push_back(finding(c, "f" + std::to_string(i), FunctionStatus::changed, 1e3, 2e3));
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("f9"), Not(HasSubstr("f10")), HasSubstr("20 more changed")));
+  EXPECT_THAT(comparison_markdown(c), HasSubstr("f29"));
+}
+
+TEST(RunComparison, LongNamesKeepBothEnds) {
+  const std::string name = "void kernel<" + std::string(300, 'x') + ">::stages_64x5_tn";
+  EXPECT_THAT(comparison_terminal(regression(name), 10), AllOf(HasSubstr("void kernel<"), HasSubstr("64x5_tn")));
+}
+
+TEST(RunComparison, EverythingFitsATerminal) {
+  RunComparison c = regression(std::string(300, 'x'));
+  c.functions[0].time_ns = {123.456e9, 987.654e9};
+  c.sides[0].reason = "a long reason " + std::string(60, 'r') + " with more words than fit into one line of a terminal";
+  std::istringstream lines(comparison_terminal(c, 10));
+  std::string line;
+  while (std::getline(lines, line)) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+TEST(RunComparison, NamesFromTracesAreEscapedEverywhere) {
+  const RunComparison c = regression("=a|b\x1b[31m<script>");
+  EXPECT_THAT(comparison_terminal(c, 10), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(comparison_markdown(c), AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("<script>")), Not(HasSubstr("a|b"))));
+  EXPECT_THAT(comparison_csv(c), HasSubstr("'=a|b"));
+  EXPECT_TRUE(json::accept(comparison_json(c)));
+}
+
+TEST(RunComparison, JsonHoldsEverything) {
+  RunComparison c = regression();
+  c.resources.push_back({"gpu_frequency", "GPU", 0, model::Unit::hertz, {1.4e9, 2.1e8}});
+  c.environment.push_back({"env.cpu.governor", {"performance", "powersave"}});
+  c.sides[0].losses.push_back({"packets_lost", "data_loss", "", "", "", 3});
+  const json d = json::parse(comparison_json(c));
+  EXPECT_EQ(d["outcome"], "regression");
+  EXPECT_EQ(d["comparability"]["level"], "comparable");
+  EXPECT_DOUBLE_EQ(d["cycle_time"][0]["ratio"], 1.3);
+  EXPECT_DOUBLE_EQ(d["cycle_time"][0]["ci_low"], 1.25);
+  EXPECT_EQ(d["cycle_time"][0]["n"], json({23, 22}));
+  EXPECT_EQ(d["findings"].size(), 2U);
+  EXPECT_EQ(d["findings"][0]["status"], "changed");
+  EXPECT_EQ(d["findings"][0]["impact_ns_per_cycle"], 3e5);
+  EXPECT_TRUE(d["findings"][0]["ci"][0].is_null());
+  EXPECT_EQ(d["resources"][0]["unit"], "Hz");
+  EXPECT_EQ(d["environment_diff"][0]["candidate"], "powersave");
+  EXPECT_EQ(d["data_quality"]["baseline"]["losses"][0]["count"], 3);
+  EXPECT_EQ(d["processes"][0]["pid"], json({7, 9}));
+}
+
+TEST(RunComparison, ResourcesAndEnvironmentAreShown) {
+  RunComparison c = regression();
+  c.resources.push_back({"gpu_frequency", "GPU", 0, model::Unit::hertz, {1.4e9, 2.1e8}});
+  for (int i = 10; i < 40; ++i) c.environment.push_back({"env.x" + std::to_string(i), {"1", "2"}});
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("1400 MHz"), HasSubstr("210 MHz"), HasSubstr("env.x10"),
+                                                Not(HasSubstr("env.x39")), HasSubstr("20 more facts differ")));
+  EXPECT_THAT(comparison_markdown(c), HasSubstr("env.x39"));
+}
+
+}  // namespace
+}  // namespace culprit::report
