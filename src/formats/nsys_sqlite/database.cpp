@@ -43,7 +43,7 @@ std::string uri_of(const std::string& path) {
   return uri + "?mode=ro&immutable=1";
 }
 
-std::string quoted(std::string_view name) {
+std::string sql_name(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
     text += c;
@@ -138,7 +138,7 @@ Result<std::vector<std::string>> Database::tables(std::vector<std::string>& not_
 }
 
 Result<bool> Database::has_generated_column(const std::string& table) {
-  auto statement = prepare("PRAGMA table_xinfo(" + quoted(table) + ")", "table " + table);
+  auto statement = prepare("PRAGMA table_xinfo(" + sql_name(table) + ")", "table " + table);
   if (!statement) return statement.error();
   constexpr int kHidden = 6;  // the column of the answer that is 0 for what is simply stored
   for (;;) {
@@ -161,7 +161,7 @@ Status Database::count_row(sqlite3_stmt* statement) {
 }
 
 Result<std::vector<std::string>> Database::columns(const std::string& table) {
-  auto statement = prepare("SELECT * FROM " + quoted(table), "table " + table);
+  auto statement = prepare("SELECT * FROM " + sql_name(table), "table " + table);
   if (!statement) return statement.error();
   std::vector<std::string> names;
   for (int i = 0; i < sqlite3_column_count(statement->get()); ++i) {
@@ -177,9 +177,9 @@ Result<Database::Statement> Database::select(const std::string& table, std::span
   std::string sql = "SELECT ";
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i != 0) sql += ", ";
-    sql += std::ranges::find(*have, names[i]) != have->end() ? quoted(names[i]) : "NULL";
+    sql += std::ranges::find(*have, names[i]) != have->end() ? sql_name(names[i]) : "NULL";
   }
-  return prepare(sql + " FROM " + quoted(table) + " NOT INDEXED", "table " + table);
+  return prepare(sql + " FROM " + sql_name(table) + " NOT INDEXED", "table " + table);
 }
 
 }  // namespace culprit::formats::nsys_sqlite
