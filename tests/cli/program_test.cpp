@@ -97,7 +97,7 @@ TEST_F(Program, InfoCountsAndSums) {
   EXPECT_EQ(info["busy_union_ns"], 41250);
   EXPECT_EQ(info["top_sum_ns"], 30250);
   EXPECT_EQ(info["duration_ns"], 100000);
-  EXPECT_THAT(run_program("info " + trace).output, AllOf(HasSubstr("Categories"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(run_program("info --all " + trace).output, AllOf(HasSubstr("Categories"), Not(HasSubstr("\x1b"))));
   EXPECT_EQ(json::parse(run_program("info --json - < " + trace).output)["kernels"], 2);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kFlush = std::size_t{64} << 10;
 
-std::string quoted(std::string_view text) { return json_string(text, JsonEscapes::least); }
+std::string json_text(std::string_view text) { return json_string(text, JsonEscapes::least); }
 
 /// A process and a thread, or what stands for them, as JSON values.
 struct Place {
@@ -38,7 +38,7 @@ class Writer {
     // Ranks that were aligned without a common clock have no absolute time any more.
     absolute_ = file.has_base && trace.clock != "unknown";
     shift_ = absolute_ ? trace.base_ns - file.base_ns : 0;
-    for (const Category& category : trace.categories) categories_.push_back(quoted(category.name));
+    for (const Category& category : trace.categories) categories_.push_back(json_text(category.name));
   }
 
   Status run() {
@@ -74,7 +74,7 @@ class Writer {
   [[nodiscard]] std::string us(Ns at) const { return format_us_exact(at + shift_); }
 
   const std::string& name(StringId id) {
-    if (names_[id].empty()) names_[id] = quoted(trace_.strings[id]);
+    if (names_[id].empty()) names_[id] = json_text(trace_.strings[id]);
     return names_[id];
   }
 
@@ -83,7 +83,7 @@ class Writer {
   }
 
   [[nodiscard]] std::string pid(const Process& process) const {
-    return process.text != 0 ? quoted(trace_.strings[process.text]) : fmt::format("{}", process.pid);
+    return process.text != 0 ? json_text(trace_.strings[process.text]) : fmt::format("{}", process.pid);
   }
 
   const Place& place(TrackId id) {
@@ -92,7 +92,7 @@ class Writer {
       const Track& track = trace_.tracks[id];
       const bool text = track.tid == -1 && track.name != 0;
       known = {pid(trace_.processes[track.process]),
-               text ? quoted(trace_.strings[track.name]) : fmt::format("{}", track.tid)};
+               text ? json_text(trace_.strings[track.name]) : fmt::format("{}", track.tid)};
     }
     return known;
   }
@@ -120,7 +120,7 @@ class Writer {
       if (d.rank != rank_) continue;
       json_.begin_object(JsonForm::packed);
       json_.member("id", d.id);
-      member("name", quoted(d.name));
+      member("name", json_text(d.name));
       json_.member("totalGlobalMem", d.memory_bytes);
       json_.member("numSms", d.multiprocessors);
       json_.member("warpSize", d.warp_size);
@@ -135,7 +135,7 @@ class Writer {
     json_.end_array();
     if (file.rank >= 0 || file.world_size >= 0 || !file.backend.empty()) {
       json_.begin_object("distributedInfo", JsonForm::packed);
-      member("backend", quoted(file.backend));
+      member("backend", json_text(file.backend));
       json_.member("rank", file.rank);
       json_.member("world_size", file.world_size);
       json_.end_object();
@@ -190,11 +190,16 @@ class Writer {
            trace_.slices[gpu.slice].correlation == trace_.slices[gpu.launcher].correlation;
   }
 
-  void arguments(const Slice& s) {
+  void arguments(const Slice& s, std::size_t index) {
     json_.begin_object("args");
-    if (!host_written_ && !trace_.ranks[rank_].host.empty()) member("hostname", quoted(trace_.ranks[rank_].host));
+    if (!host_written_ && !trace_.ranks[rank_].host.empty()) member("hostname", json_text(trace_.ranks[rank_].host));
     host_written_ = true;
-    if (s.correlation != 0) json_.member("correlation", s.correlation);
+    // Calls with one span nest by their numbers; rows of such slices are in that order.
+    const bool python = trace_.slice_class(s) == SliceClass::python;
+    if (s.correlation != 0)
+      json_.member("correlation", s.correlation);
+    else if (s.gpu == kNone)
+      json_.member(python ? "Python id" : "External id", static_cast<std::uint64_t>(index) + 1);
     if (s.gpu != kNone) {
       const GpuSlice& g = trace_.gpu[s.gpu];
       json_.member("device", g.device);
@@ -229,7 +234,7 @@ class Writer {
     member(place(s.track));
     member("ts", us(s.begin));
     member("dur", format_us_exact(s.duration));
-    arguments(s);
+    arguments(s, index);
     json_.end_object();
     if (s.gpu != kNone && has_arrow(trace_.gpu[s.gpu]))
       arrow('f', "ac2g", fmt::format("{}", s.correlation), s.track, s.begin);
