@@ -1,6 +1,7 @@
 #include "formats/kineto/reader.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <atomic>
 #include <mutex>
@@ -234,10 +235,13 @@ Result<Trace> read_trace(Input& input, const ReadOptions& options) {
 }  // namespace
 
 Result<Trace> read(Input input, const ReadOptions& options) {
+  // The parser looks for the best implementation at its first use and ends the program when memory is missing then.
+  static_cast<void>(simdjson::get_active_implementation()->name());
+  Error no_memory = out_of_memory(input.path());  // made while there is some
   try {
     return read_trace(input, options);
   } catch (const std::bad_alloc&) {
-    return out_of_memory(input.path());
+    return no_memory;
   } catch (const std::system_error& error) {
     return input_error(fmt::format("cannot start a thread: {}", error.code().message()), input.path(),
                        "raise the limit of processes or of memory (ulimit -u, ulimit -v)");
