@@ -5,8 +5,10 @@
 """
 
 import argparse
+import gzip
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -83,6 +85,46 @@ class PyTorchOnTheCpu(Program):
         names = {row["name"] for row in self.table("--by", "raw-name")["rows"]}
         self.assertIn("ProfilerStep#7", names)
         self.assertIn("<built-in method unbind of Tensor object at 0x7fa2c8d01f90>", names)
+
+
+class OrderOfEvents(Program):
+    """The same events in another order are the same trace: byte for byte the same answers."""
+
+    QUESTIONS = (("top", "--class", "all"), ("top", "--class", "all", "--by", "kind"), ("info",), ("kernels",))
+
+    def assert_same_answers(self, document):
+        path = self.write("trace.json", document)
+        expected = [self.answer_of(*question, path, "--json") for question in self.QUESTIONS]
+        self.assertEqual(expected[0][0], 0, expected[0][2])
+        for seed in (1, 2):
+            random.Random(seed).shuffle(document["traceEvents"])
+            self.write("trace.json", document)
+            for question, answer in zip(self.QUESTIONS, expected):
+                self.assertEqual(self.answer_of(*question, path, "--json"), answer, question)
+
+    def test_simulated_steps_with_python_functions(self):
+        for workload in ("serve", "train"):
+            made = self.path(workload + ".json")
+            self.output_of("--workload", workload, "--steps", "6", "--python", "--counters", "-o", made,
+                           program="culprit-tracegen")
+            with open(made, encoding="utf-8") as text:
+                self.assert_same_answers(json.load(text))
+
+    def test_spans_that_tie(self):
+        events = [operator(name, begin, duration, category)
+                  for begin in range(0, 400, 20) for duration in (0, 7, 19 + begin // 10) for name in "cab"
+                  for category in ("cpu_op", "python_function", "user_annotation", "cuda_runtime")]
+        self.assert_same_answers({"schemaVersion": 1, "traceEvents": events})
+
+    def test_real_traces(self):
+        corpus = os.path.join(ARGS.source, "..", "shared", "corpus")
+        for name in ("real/vllm-n1.trace.json.gz", "real/sglang-n1.trace.json.gz",
+                     "kineto/sglang_qwen3_8b/prefilldecode.json.gz"):
+            path = os.path.join(corpus, name)
+            if not os.path.exists(path):
+                self.skipTest("../shared is not there")
+            with self.subTest(name), gzip.open(path, "rt", encoding="utf-8") as text:
+                self.assert_same_answers(json.load(text))
 
 
 class Width(Program):
