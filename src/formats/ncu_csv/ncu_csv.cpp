@@ -81,9 +81,17 @@ std::string_view at(Fields fields, std::size_t column) {
   return column < fields.size() ? fields[column] : std::string_view{};
 }
 
-/// Whole numbers out of "(9, 32, 1)" or "9x32x1".
+/// Units of what can be counted or measured, but not be less than nothing.
+bool is_count(std::string_view unit) {
+  return unit == "ns" || unit == "byte" || unit == "byte/s" || unit == "hz" || unit == "fraction" || unit == "inst" ||
+         unit == "cycle";
+}
+
+/// Whole numbers out of "(9, 32, 1)" or "9x32x1". False when one is negative, then nothing is read.
 template <class T>
-void read_triple(std::string_view text, T (&out)[3]) {
+bool read_triple(std::string_view text, T (&out)[3]) {
+  for (std::size_t i = 0; i + 1 < text.size(); ++i)
+    if (text[i] == '-' && text[i + 1] >= '0' && text[i + 1] <= '9') return false;
   std::size_t found = 0;
   for (std::size_t i = 0; i < text.size() && found < 3;) {
     if (text[i] < '0' || text[i] > '9') {
@@ -96,6 +104,7 @@ void read_triple(std::string_view text, T (&out)[3]) {
     out[found++] = static_cast<T>(std::min<std::uint64_t>(number, std::numeric_limits<T>::max()));
     i = static_cast<std::size_t>(end - text.data());
   }
+  return true;
 }
 
 template <class T>
@@ -105,6 +114,12 @@ T read_integer(std::string_view text, T missing) {
   return error == std::errc() && end == text.data() + text.size() ? number : missing;
 }
 
+/// How the numbers of a file are written, and how sure that is.
+struct FoundLocale {
+  Locale locale = Locale::point;
+  std::string guessed;  ///< a number that could be read in two ways, when nothing in the file decides; else empty
+};
+
 /// A launch whose rows are still coming.
 struct Pending {
   LaunchFiller filler;
@@ -113,7 +128,9 @@ struct Pending {
 
 class Reader {
  public:
-  Reader(Locale locale, std::string_view file) : locale_(locale) { report_.file = file; }
+  Reader(FoundLocale found, std::string_view file) : locale_(found.locale), guessed_(std::move(found.guessed)) {
+    report_.file = file;
+  }
 
   void header(Fields titles, std::uint64_t line) {
     layout_ = read_layout(titles);
@@ -157,8 +174,8 @@ class Reader {
   std::size_t new_launch(Fields fields, std::uint64_t line) {
     KernelLaunch launch;
     launch.name = log_.names.intern(at(fields, layout_.kernel));
-    read_triple(at(fields, layout_.grid), launch.grid);
-    read_triple(at(fields, layout_.block), launch.block);
+    if (!read_triple(at(fields, layout_.grid), launch.grid)) bad_cell(line, "Grid Size", at(fields, layout_.grid));
+    if (!read_triple(at(fields, layout_.block), launch.block)) bad_cell(line, "Block Size", at(fields, layout_.block));
     launch.device = read_integer<std::int16_t>(at(fields, layout_.device), -1);
     launch.stream = read_integer<std::int32_t>(at(fields, layout_.stream), -1);
     launch.process = process(fields);
@@ -195,6 +212,7 @@ class Reader {
                        role.role == LaunchField::tensor || role.role == LaunchField::tensor_of_active ||
                        role.role == LaunchField::occupancy;
     if (share && unit.empty()) scale = {"fraction", 0.01};
+    if (*number < 0 && (role.role != LaunchField::none || is_count(scale.si))) return bad_cell(line, name, text);
     const double value = *number * scale.factor;
     log_.metrics.push_back(
         {static_cast<std::uint32_t>(launch), log_.names.intern(name), log_.names.intern(scale.si), value});
@@ -256,6 +274,7 @@ class Reader {
   void summary(Fields fields, std::uint64_t line);
 
   Locale locale_;
+  std::string guessed_;
   Layout layout_;
   KernelLog log_;
   InputReport report_;
@@ -291,7 +310,10 @@ void Reader::summary(Fields fields, std::uint64_t line) {
     row.name = fields[layout_.kernel];
     SummaryValue calls;
     calls.text = at(fields, layout_.invocations);
-    if (const auto n = parse_number(calls.text, locale_)) calls.value = calls.low = calls.high = *n;
+    if (const auto n = parse_number(calls.text, locale_); n && *n >= 0)
+      calls.value = calls.low = calls.high = *n;
+    else if (n)
+      bad_cell(line, "Invocations", calls.text);
     row.calls = calls.value;
     row.values.push_back(std::move(calls));
     table_.rows.push_back(std::move(row));
@@ -317,6 +339,10 @@ void Reader::summary(Fields fields, std::uint64_t line) {
     SummaryValue& value = row.values[index];
     value.text = at(fields, column);
     const auto number = parse_number(value.text, locale_);
+    if (number && *number < 0 && is_count(scale.si)) {
+      bad_cell(line, name, value.text);
+      continue;
+    }
     if (number) {
       value.value = value.low = value.high = *number * scale.factor;
     } else if (!at(fields, layout_.unit).empty() && !value.text.empty() && !is_missing_text(value.text)) {
@@ -339,6 +365,11 @@ Result<NcuData> Reader::finish(const RowCounts& counts, std::string_view file) {
   if (!counts.first_error.empty()) notes.push_back("the profiler reported: " + counts.first_error);
   if (rules_ != 0) notes.push_back(fmt::format("{} rows of rules (advice, no measurement) were not read", rules_));
   if (locale_ == Locale::comma) notes.emplace_back("numbers are written with a decimal comma");
+  if (!guessed_.empty())
+    notes.push_back(
+        fmt::format("nothing in the file says whether '.' or ',' is the decimal separator: '.' was assumed, "
+                    "'{}' was read as {}",
+                    guessed_, parse_number(guessed_, locale_).value_or(0)));
   if (unit_assumed_) notes.emplace_back("durations without a unit were taken as nanoseconds");
   const auto where = [&] {
     return report_.first.empty() ? std::string(file) : fmt::format("{} line {}", file, report_.first.front().line);
@@ -393,27 +424,55 @@ Result<NcuData> Reader::finish(const RowCounts& counts, std::string_view file) {
   return data;
 }
 
-/// The locale that most numbers of the file need; point when none decides.
-Result<Locale> find_locale(std::string_view text, std::string_view file) {
+/// The locale that most numbers need; of those that could be both, what their units say; else point.
+Result<FoundLocale> find_locale(std::string_view text, std::string_view file) {
   Layout layout;
-  std::uint64_t point = 0, comma = 0;
-  const auto count = [&](std::string_view cell) {
+  std::vector<std::string> units;
+  bool units_known = false;
+  std::array<std::uint64_t, 4> votes{};
+  std::array<std::uint64_t, 4> unit_votes{};
+  FoundLocale found;
+  const auto count = [&](std::string_view cell, std::string_view unit) {
     const LocaleVote v = vote(cell);
-    point += v == LocaleVote::point ? 1U : 0U;
-    comma += v == LocaleVote::comma ? 1U : 0U;
+    ++votes[static_cast<std::size_t>(v)];
+    if (v != LocaleVote::either) return;
+    ++unit_votes[static_cast<std::size_t>(vote_by_unit(cell, unit))];
+    if (found.guessed.empty()) found.guessed = cell.substr(0, 40);
   };
   RowUse use;
-  use.header = [&](Fields titles, std::uint64_t) { layout = read_layout(titles); };
+  use.header = [&](Fields titles, std::uint64_t) {
+    layout = read_layout(titles);
+    units.assign(layout.width, {});
+    units_known = false;
+  };
   use.row = [&](Fields fields, std::uint64_t) {
+    if (layout.shape == Shape::wide && !units_known && at(fields, layout.kernel).empty())
+      for (std::size_t i = 0; i < std::min(fields.size(), units.size()); ++i) units[i] = fields[i];
+    units_known = true;
+    // A duration without a unit is one in nanoseconds.
+    const auto unit_of = [](std::string_view unit, std::string_view metric) {
+      return unit.empty() && metric_role(metric).role == LaunchField::duration ? std::string_view("ns") : unit;
+    };
     for (const std::size_t column : {layout.value, layout.minimum, layout.maximum, layout.average})
-      count(at(fields, column));
-    if (layout.shape == Shape::wide)
-      for (const auto& [column, title] : layout.metrics) count(at(fields, column));
+      count(at(fields, column), unit_of(at(fields, layout.unit), at(fields, layout.metric)));
+    if (layout.shape != Shape::wide) return;
+    for (const auto& [column, title] : layout.metrics) count(at(fields, column), unit_of(units[column], title));
   };
   use.damage = [](std::uint64_t, const std::string&, const std::string&) {};
   RowCounts counts;
   if (Status status = walk_rows(text, file, use, counts); !status) return status.error();
-  return comma > point ? Locale::comma : Locale::point;
+  const auto of = [](const std::array<std::uint64_t, 4>& all, LocaleVote v) {
+    return all[static_cast<std::size_t>(v)];
+  };
+  for (const auto& all : {votes, unit_votes}) {
+    const std::uint64_t point = of(all, LocaleVote::point);
+    const std::uint64_t comma = of(all, LocaleVote::comma);
+    if (point == comma) continue;
+    found.locale = comma > point ? Locale::comma : Locale::point;
+    found.guessed.clear();
+    return found;
+  }
+  return found;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "formats/ncu_csv/numbers.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -61,8 +62,18 @@ LocaleVote vote(std::string_view text) {
   if (points + commas > 1) return points != 0 ? LocaleVote::comma : LocaleVote::point;
   // One separator: with three digits behind and one to three before it may group or be the fraction.
   const bool ambiguous = text.size() - last - 1 == 3 && last <= 3 && !(last == 1 && text[0] == '0');
-  if (ambiguous) return LocaleVote::none;
+  if (ambiguous) return LocaleVote::either;
   return point_last ? LocaleVote::point : LocaleVote::comma;
+}
+
+LocaleVote vote_by_unit(std::string_view text, std::string_view unit) {
+  if (vote(text) != LocaleVote::either) return LocaleVote::none;
+  const bool has_point = bare(text).find('.') != std::string_view::npos;
+  constexpr std::array<std::string_view, 9> kWhole = {"ns",    "nsecond", "nanosecond", "byte", "inst",
+                                                      "cycle", "thread",  "block",      "warp"};
+  if (std::ranges::find(kWhole, unit) != kWhole.end()) return has_point ? LocaleVote::comma : LocaleVote::point;
+  if (unit == "%") return has_point ? LocaleVote::point : LocaleVote::comma;
+  return LocaleVote::none;
 }
 
 std::optional<double> parse_number(std::string_view text, Locale locale) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -42,11 +43,20 @@ TEST(NcuNumbers, EveryNumberVotesForWhatItCanBe) {
   EXPECT_EQ(vote("1,215,000,000.00"), LocaleVote::point);
   EXPECT_EQ(vote("23.59"), LocaleVote::point);
   EXPECT_EQ(vote("0.123"), LocaleVote::point);
-  EXPECT_EQ(vote("1.234"), LocaleVote::none);
-  EXPECT_EQ(vote("1,234"), LocaleVote::none);
+  EXPECT_EQ(vote("1.234"), LocaleVote::either);
+  EXPECT_EQ(vote("1,234"), LocaleVote::either);
   EXPECT_EQ(vote("406240"), LocaleVote::none);
   EXPECT_EQ(vote("PolicySpread"), LocaleVote::none);
   EXPECT_EQ(vote("(9, 32, 1)"), LocaleVote::none);
+}
+
+TEST(NcuNumbers, UnitsDecideWhatDigitsDoNot) {
+  EXPECT_EQ(vote_by_unit("1.234", "ns"), LocaleVote::comma);
+  EXPECT_EQ(vote_by_unit("1,234", "byte"), LocaleVote::point);
+  EXPECT_EQ(vote_by_unit("12.345", "%"), LocaleVote::point);
+  EXPECT_EQ(vote_by_unit("12,345", "%"), LocaleVote::comma);
+  EXPECT_EQ(vote_by_unit("1.234", "us"), LocaleVote::none);
+  EXPECT_EQ(vote_by_unit("1.23", "ns"), LocaleVote::none);
 }
 
 TEST(NcuNumbers, ParsesBothLocales) {
@@ -111,6 +121,62 @@ TEST(NcuCsv, LongLayoutAmongProgramOutput) {
   EXPECT_EQ(data.log.names[launch.name], "gemm<float>(int, int)");
   EXPECT_EQ(data.log.inputs[0].bad_rows, 0U);
   EXPECT_EQ(data.log.notes.size(), 2U);
+}
+
+/// One launch of `duration` in `unit` as a row of the long form, or as one of the wide form.
+std::vector<std::string> with_duration(const std::string& duration, const std::string& unit,
+                                       const std::string& more = {}) {
+  return {
+      "\"ID\",\"Process ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+      "\"0\",\"7\",\"k\",\"gpu__time_duration.sum\",\"" +
+          unit + "\",\"" + duration + "\"\n" +
+          (more.empty() ? "" : "\"0\",\"7\",\"k\",\"x.sum\",\"Kbyte\",\"" + more + "\"\n"),
+      "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"x.sum\"\n"
+      "\"\",\"\",\"\",\"" +
+          unit +
+          "\",\"Kbyte\"\n"
+          "\"0\",\"7\",\"k\",\"" +
+          duration + "\",\"" + more + "\"\n"};
+}
+
+TEST(NcuCsv, ThousandsAreToldFromFractionsByUnitsAndOtherNumbers) {
+  const auto expect = [](const std::vector<std::string>& files, Ns latency, bool says_so) {
+    for (const std::string& file : files) {
+      const auto read = parse(file, "x");
+      ASSERT_TRUE(read) << to_string(read.error());
+      EXPECT_EQ(read->log.launches[0].latency, latency) << file;
+      const bool note = std::ranges::any_of(read->log.notes, [](const std::string& n) {
+        return n.find("nothing in the file says") != std::string::npos;
+      });
+      EXPECT_EQ(note, says_so) << file;
+    }
+  };
+  expect(with_duration("1.234", "ns"), 1234, false);
+  expect(with_duration("1.234", "nsecond"), 1234, false);
+  expect(with_duration("1,234", "ns"), 1234, false);
+  expect(with_duration("1.234", ""), 1234, false);
+  expect(with_duration("1.234", "us"), 1234, true);
+  expect(with_duration("1,234", "us"), 1'234'000, true);
+  expect(with_duration("1.234", "us", "12,5"), 1'234'000, false);
+  expect(with_duration("1.234", "us", "1.234.567"), 1'234'000, false);
+  expect(with_duration("1.234", "us", "1,234,567"), 1234, false);
+  expect(with_duration("1.234", "ns", "12.5"), 1, false);
+}
+
+TEST(NcuCsv, NegativeCountsAreCountedAndLeftOut) {
+  const auto read = parse(
+      "ID,Process ID,Kernel Name,Grid Size,Block Size,gpu__time_duration.sum,dram__bytes.sum\n"
+      "0,7,k,\"(4, -3, 1)\",\"(128, 1, 1)\",100,-5\n1,7,k,\"(4, 3, 1)\",\"(128, 1, 1)\",-100,5\n",
+      "x");
+  ASSERT_TRUE(read) << to_string(read.error());
+  ASSERT_EQ(read->log.launches.size(), 1U);
+  const auto& launch = read->log.launches[0];
+  EXPECT_EQ(launch.grid[0], 0U);
+  EXPECT_EQ(launch.block[0], 128U);
+  EXPECT_TRUE(std::isnan(launch.dram_bytes));
+  EXPECT_EQ(read->log.metrics.size(), 1U);
+  EXPECT_EQ(read->log.inputs[0].bad_cells, 3U);
+  EXPECT_EQ(read->log.inputs[0].bad_rows, 1U) << "a launch without a duration";
 }
 
 TEST(NcuCsv, EuropeanLocale) {
