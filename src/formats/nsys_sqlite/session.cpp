@@ -86,6 +86,7 @@ TrackId Session::stream(std::int64_t global_pid, std::int64_t device, std::int64
 }
 
 std::uint32_t Session::correlation(std::int64_t global, std::int64_t id) {
+  if (id < 0) lose(LossReason::argument_invalid, "of correlation ids");
   if (id <= 0) return 0;
   const std::int64_t process = global >> 24;
   if (first_process_ < 0) first_process_ = process;

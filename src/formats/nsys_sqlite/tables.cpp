@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "core/hash.h"
 #include "core/utf8.h"
@@ -21,6 +22,16 @@ template <class T>
 T clamped(std::int64_t value) {
   return static_cast<T>(std::clamp<std::int64_t>(value, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
                                                  static_cast<std::int64_t>(std::numeric_limits<T>::max())));
+}
+
+/// A count of a row, at most `most`; a negative or larger one is counted as a loss and left out.
+template <class T>
+T count_of(const Row& row, int column, Session& session, std::string_view table,
+           std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  const std::int64_t number = row.integer(column, 0);
+  if (number >= 0 && number <= most && std::in_range<T>(number)) return static_cast<T>(number);
+  session.lose(LossReason::argument_invalid, table);
+  return 0;
 }
 
 // ---- names and metadata
@@ -64,10 +75,10 @@ Status gpus(Database& db, Session& session, const std::string& table) {
     if (id < 0 || id >= kMostDevices) return;
     Device& device = device_of(session.builder().trace(), static_cast<std::int32_t>(id));
     device.name = repair_utf8(row.text(1));
-    device.memory_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.integer(2, 0)));
-    device.multiprocessors = clamped<std::uint32_t>(row.integer(3, 0));
+    device.memory_bytes = count_of<std::uint64_t>(row, 2, session, table);
+    device.multiprocessors = count_of<std::uint32_t>(row, 3, session, table);
     if (row.integer(4)) device.compute_capability = fmt::format("{}.{}", row.integer(4, 0), row.integer(5, 0));
-    device.warp_size = clamped<std::uint32_t>(row.integer(6, 0));
+    device.warp_size = count_of<std::uint32_t>(row, 6, session, table);
   });
 }
 
@@ -77,7 +88,7 @@ Status cuda_devices(Database& db, Session& session, const std::string& table) {
     const std::int64_t id = row.integer(0, -1);
     if (id < 0 || id >= kMostDevices) return;
     Device& device = device_of(session.builder().trace(), static_cast<std::int32_t>(id));
-    if (device.multiprocessors == 0) device.multiprocessors = clamped<std::uint32_t>(row.integer(1, 0));
+    if (device.multiprocessors == 0) device.multiprocessors = count_of<std::uint32_t>(row, 1, session, table);
   });
 }
 
@@ -166,13 +177,13 @@ Status kernels(Database& db, Session& session, const std::string& table) {
                                                     : row.integer(kOwn + 12);
     slice.name = session.string(name.value_or(-1));
     slice.category = category;
-    gpu.registers = clamped<std::uint16_t>(row.integer(kOwn + 2, 0));
+    gpu.registers = count_of<std::uint16_t>(row, kOwn + 2, session, table);
     for (int i = 0; i < 3; ++i) {
-      gpu.grid[i] = clamped<std::uint32_t>(row.integer(kOwn + 3 + i, 0));
-      gpu.block[i] = clamped<std::uint16_t>(row.integer(kOwn + 6 + i, 0));
+      gpu.grid[i] = count_of<std::uint32_t>(row, kOwn + 3 + i, session, table);
+      gpu.block[i] = count_of<std::uint16_t>(row, kOwn + 6 + i, session, table);
     }
-    const auto shared = [&](int column) { return std::clamp<std::int64_t>(row.integer(column, 0), 0, 1 << 30); };
-    gpu.shared_memory = clamped<std::uint32_t>(shared(kOwn + 9) + shared(kOwn + 10));
+    const auto shared = [&](int column) { return count_of<std::uint32_t>(row, column, session, table, 1 << 30); };
+    gpu.shared_memory = shared(kOwn + 9) + shared(kOwn + 10);
     graph_node(row, kOwn + 11, session, slice);
     session.builder().add(slice, gpu);
   });
@@ -201,7 +212,7 @@ Status memcpys(Database& db, Session& session, const std::string& table) {
           fmt::format(" ({} -> {})", memory_kind(row.integer(kOwn + 2, -1)), memory_kind(row.integer(kOwn + 3, -1)));
     slice.name = session.builder().intern(name);
     slice.category = category;
-    gpu.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.integer(kOwn, 0)));
+    gpu.bytes = count_of<std::uint64_t>(row, kOwn, session, table);
     graph_node(row, kOwn + 4, session, slice);
     session.builder().add(slice, gpu);
   });
@@ -216,7 +227,7 @@ Status memsets(Database& db, Session& session, const std::string& table) {
     if (!activity(row, session, table, slice, gpu)) return;
     slice.name = session.builder().intern(fmt::format("Memset ({})", memory_kind(row.integer(kOwn + 1, -1))));
     slice.category = category;
-    gpu.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.integer(kOwn, 0)));
+    gpu.bytes = count_of<std::uint64_t>(row, kOwn, session, table);
     graph_node(row, kOwn + 2, session, slice);
     session.builder().add(slice, gpu);
   });

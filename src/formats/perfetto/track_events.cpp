@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,25 +18,20 @@ namespace {
 
 constexpr std::size_t kMostUuids = std::size_t{1} << 20;
 
-template <class To>
-To clamped(std::int64_t value) {
-  return static_cast<To>(
-      std::clamp<std::int64_t>(value, std::numeric_limits<To>::min(), std::numeric_limits<To>::max()));
-}
-
-/// "[1,2,3]": the numbers in a text.
-void numbers(std::string_view text, std::uint32_t (&three)[3]) {
+/// "[1,2,3]": the numbers in a text. False when one is negative or does not fit; then nothing is read.
+template <class T>
+bool numbers(std::string_view text, T (&three)[3]) {
+  T read[3] = {0, 0, 0};
   std::size_t count = 0;
   for (const char* p = text.data(); p < text.data() + text.size() && count < 3;) {
-    std::uint32_t value = 0;
-    const auto [end, error] = std::from_chars(p, text.data() + text.size(), value);
-    if (error == std::errc()) {
-      three[count++] = value;
-      p = end;
-    } else {
-      ++p;
-    }
+    const auto [end, error] = std::from_chars(p, text.data() + text.size(), read[count]);
+    const bool negative = p != text.data() && p[-1] == '-';
+    if (error == std::errc::result_out_of_range || (error == std::errc() && negative)) return false;
+    count += error == std::errc() ? 1U : 0U;
+    p = error == std::errc() ? end : p + 1;
   }
+  std::ranges::copy(read, three);
+  return true;
 }
 
 std::string_view unit_text(const proto::CounterDescriptor& counter) {
@@ -191,9 +187,11 @@ std::uint64_t TrackEvents::describe_thread(const proto::ThreadDescriptor& thread
 
 void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, const std::int64_t* number,
                            std::string_view text) {
+  const auto invalid = [&] { builder_.losses().add(LossReason::argument_invalid); };
   const auto whole = [&](auto& to, bool& known) {
-    if (number == nullptr) return;
-    to = clamped<std::remove_reference_t<decltype(to)>>(*number);
+    using To = std::remove_reference_t<decltype(to)>;
+    if (number == nullptr || !std::in_range<To>(*number)) return invalid();
+    to = static_cast<To>(*number);
     known = used = true;
   };
   bool ignored = false;
@@ -206,21 +204,16 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
   } else if (key == "context") {
     whole(kept.gpu.context, kept.gpu_known);
   } else if (key == "bytes") {
-    if (number != nullptr && *number >= 0) {
-      kept.gpu.bytes = static_cast<std::uint64_t>(*number);
-      used = true;
-    }
+    whole(kept.gpu.bytes, ignored);
   } else if (key == "registers per thread") {
     whole(kept.gpu.registers, kept.gpu_known);
   } else if (key == "shared memory") {
     whole(kept.gpu.shared_memory, kept.gpu_known);
   } else if (key == "grid" && number == nullptr) {
-    numbers(text, kept.gpu.grid);
+    if (!numbers(text, kept.gpu.grid)) return invalid();
     used = true;
   } else if (key == "block" && number == nullptr) {
-    std::uint32_t block[3] = {0, 0, 0};
-    numbers(text, block);
-    for (int i = 0; i < 3; ++i) kept.gpu.block[i] = clamped<std::uint16_t>(block[i]);
+    if (!numbers(text, kept.gpu.block)) return invalid();
     used = true;
   } else if (key == "Sequence number") {
     whole(kept.extra.sequence, kept.extra_known);
@@ -228,9 +221,8 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
     whole(kept.extra.forward_thread, kept.extra_known);
   } else if (key == "graph node id") {
     whole(kept.extra.graph_node, kept.extra_known);
-  } else if (key == "In msg nelems" && number != nullptr && *number >= 0) {
-    kept.extra.elements = static_cast<std::uint64_t>(*number);
-    kept.extra_known = used = true;
+  } else if (key == "In msg nelems") {
+    whole(kept.extra.elements, kept.extra_known);
   } else if (key == "Collective name" || key == "Process Group Name") {
     if (number != nullptr) return;
     (key[0] == 'C' ? kept.extra.collective : kept.extra.group) = builder_.intern(text);

@@ -211,6 +211,22 @@ TEST_F(NsysReader, MissingColumnsAndBadValuesAreTolerated) {
   EXPECT_FALSE(trace.losses.first_seen(LossReason::name_invalid).empty());
 }
 
+TEST_F(NsysReader, NegativeCountsAreLeftOutAndCounted) {
+  const Trace trace =
+      load(kStrings + kKernels + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,5,0,1,7,1," + global(70) +
+           ",1,1,-8,4,2,128,-1,1,-40,16,-32,NULL);"
+           "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INT, end INT, bytes INT, copyKind INT);"
+           "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(6,7,-1,1),(8,9,64,1);");
+  ASSERT_EQ(trace.gpu.size(), 3U);
+  EXPECT_EQ(trace.gpu[0].grid[0], 0U);
+  EXPECT_EQ(trace.gpu[0].grid[1], 4U);
+  EXPECT_EQ(trace.gpu[0].block[1], 0U);
+  EXPECT_EQ(trace.gpu[0].registers, 0U);
+  EXPECT_EQ(trace.gpu[0].shared_memory, 16U);
+  EXPECT_EQ(trace.gpu[1].bytes + trace.gpu[2].bytes, 64U);
+  EXPECT_EQ(trace.losses[LossReason::argument_invalid], 5U);
+}
+
 TEST_F(NsysReader, OtherDatabasesAreRefused) {
   run_sql(path_, "CREATE TABLE songs(x INT);");
   const auto trace = read(path_);
