@@ -28,10 +28,7 @@ class Exporter {
     processes();
     threads();
     slices();
-    for (std::size_t i = 0; i < trace_.instants.size(); ++i) {
-      const Instant& instant = trace_.instants[i];
-      writer_.instant(track(instant.track, 0), instant.at + shift_, trace_.strings[instant.name], {});
-    }
+    instants();
     for (const CounterSeries& series : trace_.counters) counter(series);
   }
 
@@ -178,13 +175,33 @@ class Exporter {
     if (extra.group != 0) arguments_.push_back({"Process Group Name", trace_.strings[extra.group]});
   }
 
+  void instants() {
+    std::vector<std::size_t> order(trace_.instants.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      const Instant& x = trace_.instants[a];
+      const Instant& y = trace_.instants[b];
+      if (x.at != y.at) return x.at < y.at;
+      if (x.track != y.track) return x.track < y.track;
+      return x.name != y.name && trace_.strings[x.name] < trace_.strings[y.name];
+    });
+    for (const std::size_t i : order) {
+      const Instant& instant = trace_.instants[i];
+      writer_.instant(track(instant.track, 0), instant.at + shift_, trace_.strings[instant.name], {});
+    }
+  }
+
   void counter(const CounterSeries& series) {
     std::string name(trace_.strings[series.name]);
     // Series of one name differ in their track only, which a counter of a process does not have.
     if (series.track != kNone && trace_.tracks[series.track].name != 0)
       name = fmt::format("{} {}", trace_.strings[trace_.tracks[series.track].name], name);
     const TrackUuid uuid = writer_.counter_track(name, trace_.strings[series.unit], pids_[series.process]);
-    for (const CounterSample& sample : series.samples) writer_.counter(uuid, sample.at + shift_, sample.value);
+    std::vector<CounterSample> samples = series.samples;
+    std::ranges::stable_sort(samples, [](const CounterSample& a, const CounterSample& b) {
+      return a.at != b.at ? a.at < b.at : a.value < b.value;
+    });
+    for (const CounterSample& sample : samples) writer_.counter(uuid, sample.at + shift_, sample.value);
   }
 
   const Trace& trace_;

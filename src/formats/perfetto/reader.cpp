@@ -17,6 +17,7 @@
 #include "formats/perfetto/sched_slices.h"
 #include "formats/perfetto/trace.pb.h"
 #include "formats/perfetto/track_events.h"
+#include "formats/perfetto/writer.h"
 #include "trace/builder.h"
 
 namespace culprit::perfetto {
@@ -143,9 +144,13 @@ class Reader {
       rank.base_ns = *base;
       rank.has_base = true;
     }
+    const auto state = facts_.find(std::string(kFileState));
+    ended_ = state == facts_.end() || state->second != kFileOpen;
+    if (state != facts_.end()) facts_.erase(state);
     rank.metadata.assign(facts_.begin(), facts_.end());
-    if (facts_.contains("record.version") && !facts_.contains("record.end"))
-      builder_.losses().add(LossReason::truncated_tail, 1, "the recorder did not end the file");
+    const bool cut = !ended_ || (facts_.contains("record.version") && !facts_.contains("record.end"));
+    if (cut && builder_.losses()[LossReason::truncated_tail] == 0)
+      builder_.losses().add(LossReason::truncated_tail, 1, "the writer did not end the file");
     // One number for the file, when all its processes agree.
     for (const auto& [pid, number] : tracks_.ranks()) {
       if (rank.rank >= 0 && rank.rank != number) {
@@ -154,6 +159,12 @@ class Reader {
       }
       rank.rank = number;
     }
+  }
+
+  /// A file of ours whose writer was killed before it handed over the first chunk.
+  [[nodiscard]] bool holds_nothing() const {
+    const Trace& trace = builder_.trace();
+    return !ended_ && facts_.empty() && trace.slices.empty() && trace.instants.empty() && trace.counters.empty();
   }
 
  private:
@@ -316,6 +327,7 @@ class Reader {
   Ftrace ftrace_;
   std::map<std::uint32_t, Sequence> sequences_;
   std::map<std::string, std::string> facts_;
+  bool ended_ = true;
   Messages messages_;
 };
 
@@ -334,6 +346,9 @@ Result<Trace> read(formats::Input input, formats::Expansion expansion,
   if (!counts) return counts.error();
   reader.finish();
   if (expansion.exceeded()) return expansion.error(input.path());
+  if (reader.holds_nothing())
+    return input_error("holds no event: its writer was ended before it handed over the first", input.path(),
+                       "record again");
   builder.rank().events = counts->packets;
   builder.rank().text_bytes = counts->bytes;
   if (builder.rank().input_bytes == 0) builder.rank().input_bytes = input.consumed_bytes();

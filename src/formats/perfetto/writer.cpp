@@ -75,6 +75,14 @@ std::string text_of(std::string_view text, std::size_t most) {
   return repair_utf8(text.substr(0, most)) + "...";
 }
 
+proto::TracePacket uuid_packet(std::uint64_t high, std::uint64_t low) {
+  proto::TracePacket packet;
+  packet.set_trusted_packet_sequence_id(kSequence);
+  packet.mutable_trace_uuid()->set_msb(static_cast<std::int64_t>(high));
+  packet.mutable_trace_uuid()->set_lsb(static_cast<std::int64_t>(low));
+  return packet;
+}
+
 }  // namespace
 
 struct Writer::State {
@@ -101,6 +109,7 @@ struct Writer::State {
   WriterStats stats;
   Ns boot_offset = 0;  ///< BOOTTIME - MONOTONIC
   Ns clock_error = 0;
+  std::uint64_t digest = 0;  ///< of the chunks of an export
   tsl::hopscotch_map<TrackUuid, Track> tracks;
   tsl::hopscotch_map<std::int64_t, Process, Hash> processes;
   std::map<std::string, std::string> facts;
@@ -151,6 +160,8 @@ struct Writer::State {
   void write_chunk() {
     if (chunk.empty()) return;
     const auto bytes = chunk.finish();
+    if (options.realtime_of_zero)
+      digest = hash_parts(digest, hash_of(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
     if (!failure) {
       const Status written = file.write_deflated(bytes, kSequence);
       if (written)
@@ -291,14 +302,16 @@ Result<Writer> Writer::create(const std::string& path, const WriterOptions& opti
   state->options = options;
   state->chunk_bytes = std::clamp(options.chunk_bytes, kLeastChunk, kMostChunk);
   proto::Trace head;
-  state->fill_snapshot(*head.add_packet());
-  proto::TracePacket& packet = *head.add_packet();
+  proto::TracePacket& packet = *head.add_packet();  // first, so that a file that ends anywhere tells that it was cut
   packet.set_trusted_packet_sequence_id(kSequence);
+  proto::TraceAttributes::Attribute& opened = *packet.mutable_trace_attributes()->add_attribute();
+  opened.set_key(std::string(kFileState));
+  opened.set_string_value(std::string(kFileOpen));
+  state->fill_snapshot(*head.add_packet());
   std::uint64_t id[2] = {};
-  if (::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id)) {
-    packet.mutable_trace_uuid()->set_msb(static_cast<std::int64_t>(id[0]));
-    packet.mutable_trace_uuid()->set_lsb(static_cast<std::int64_t>(id[1]));
-  }
+  if (!options.realtime_of_zero &&
+      ::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id))
+    *head.add_packet() = uuid_packet(id[0], id[1]);
   state->add_plain(head);
   if (state->failure) return *state->failure;
   if (!options.realtime_of_zero) {
@@ -507,7 +520,15 @@ Status Writer::close() {
   if (s.closed) return s.result();
   if (!s.failure) {
     clock_snapshot();
-    if (!s.options.realtime_of_zero) metadata("clock.error_ns", fmt::format("{}", s.clock_error));
+    if (s.options.realtime_of_zero) {
+      // The same events make the same file, to the byte: its number is made of what was written.
+      s.write_chunk();
+      s.prepare();
+      s.chunk.add(uuid_packet(s.digest, hash_parts(s.digest, std::uint64_t{1})));
+    } else {
+      metadata("clock.error_ns", fmt::format("{}", s.clock_error));
+    }
+    s.facts[std::string(kFileState)] = kFileComplete;
     s.add_facts();
     s.write_chunk();
   }

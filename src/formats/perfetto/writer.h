@@ -24,6 +24,9 @@ namespace culprit::perfetto {
 /// Label of processes that are only named (ProcessInfo::recorded is false).
 inline constexpr std::string_view kStrangerLabel = "not recorded";
 
+/// The fact by which a reader knows whether a file was ended, and its values at the begin and at the end.
+inline constexpr std::string_view kFileState = "culprit.file", kFileOpen = "open", kFileComplete = "complete";
+
 /// A track of slices, or of one counter.
 using TrackUuid = std::uint64_t;
 

@@ -1,9 +1,11 @@
 #include "formats/perfetto/export.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <random>
 #include <tuple>
 #include <vector>
 
@@ -129,6 +131,44 @@ TEST(PerfettoExport, CorpusTracesComeBack) {
     comes_back(*trace);
   }
   EXPECT_GT(tried, 0U);
+}
+
+/// Three threads, streams, counters and marks; equal times, so that only content can order them.
+std::vector<std::string> json_events() {
+  std::vector<std::string> events;
+  for (int i = 0; i < 60; ++i) {
+    events.push_back(fmt::format(R"({{"ph":"X","cat":"cpu_op","name":"op{}","pid":1,"tid":{},"ts":{},"dur":5}})", i % 7,
+                                 i % 3, i / 6));
+    events.push_back(fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"k{}","pid":0,"tid":7,"ts":{},"dur":2,"args":{{"device":0,"stream":{},"correlation":{}}}}})",
+        i % 5, i / 4, i % 2, i));
+    events.push_back(fmt::format(R"({{"ph":"i","name":"mark{}","pid":1,"tid":{},"ts":{}}})", i % 4, i % 3, i / 10));
+    events.push_back(fmt::format(R"({{"ph":"C","name":"c{}","pid":1,"ts":{},"args":{{"v":{}}}}})", i % 3, i / 3, i));
+  }
+  return events;
+}
+
+std::string exported(const TempDir& dir, const std::vector<std::string>& events) {
+  std::string text = R"({"traceEvents": [)";
+  for (const std::string& event : events) text += (&event == events.data() ? "" : ",\n") + event;
+  const Trace trace = kineto(dir.file("trace.json", text + "]}"));
+  EXPECT_TRUE(save_trace(trace, dir.path("out.pftrace"), true));
+  return bytes_of(dir.path("out.pftrace"));
+}
+
+TEST(PerfettoExport, TheSameEventsAreTheSameBytesInAnyOrder) {
+  const TempDir dir;
+  std::vector<std::string> events = json_events();
+  const std::string first = exported(dir, events);
+  EXPECT_EQ(exported(dir, events), first);
+  std::mt19937 chance(7);
+  for (int i = 0; i < 5; ++i) {
+    std::ranges::shuffle(events, chance);
+    EXPECT_EQ(exported(dir, events), first);
+  }
+  events.pop_back();
+  EXPECT_NE(exported(dir, events), first);
+  EXPECT_EQ(count_of(decode(dir.path("out.pftrace")), "trace_uuid"), 1U);
 }
 
 }  // namespace
