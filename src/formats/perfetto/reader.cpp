@@ -164,7 +164,9 @@ class Reader {
   /// A file of ours whose writer was killed before it handed over the first chunk.
   [[nodiscard]] bool holds_nothing() const {
     const Trace& trace = builder_.trace();
-    return !ended_ && facts_.empty() && trace.slices.empty() && trace.instants.empty() && trace.counters.empty();
+    const bool damaged = trace.losses.total(Severity::data_loss) != trace.losses[LossReason::truncated_tail];
+    return !ended_ && !damaged && facts_.empty() && trace.slices.empty() && trace.instants.empty() &&
+           trace.counters.empty();
   }
 
  private:
