@@ -201,7 +201,8 @@ Result<int> run_inject(const InjectOptions& options) {
   faults::Request request = options.request;
   const auto duration = parse_duration(options.duration);
   if (!duration)
-    return usage_error(fmt::format("invalid duration '{}'", options.duration), "write 500ms, 10s or 2m, at most a week");
+    return usage_error(fmt::format("invalid duration '{}'", options.duration),
+                       "write 500ms, 10s or 2m, at most a week");
   request.duration = *duration;
 
   faults::Hooks hooks;

@@ -146,7 +146,8 @@ TEST(Notes, WorkOfUnknownLaunchesThatLiesInNoCycleIsCalledSo) {
   }
   const auto found = find(maker.trace(), "");
   ASSERT_TRUE(found.ok());
-  EXPECT_THAT(found->cycles.notes, Contains(HasSubstr("2 of 5 GPU operations (40% of their time) lie in no cycle; the launch of each")));
+  EXPECT_THAT(found->cycles.notes,
+              Contains(HasSubstr("2 of 5 GPU operations (40% of their time) lie in no cycle; the launch of each")));
   EXPECT_THAT(found->cycles.reason, HasSubstr("100% of the recorded GPU launches"));
 }
 

@@ -123,7 +123,8 @@ TEST(WithoutAddresses, OnlyTheAddressesOfObjectsGo) {
   EXPECT_EQ(without_addresses("<bound method A.f of <m.A object at 0x7F>>"), "<bound method A.f of <m.A object>>");
   EXPECT_EQ(without_addresses("<function f at 0x1> of <g at 0x2>"), "<function f> of <g>");
   EXPECT_EQ(without_addresses("<object at 0x7fa2"), "<object");
-  for (const char* name : {"", "jump at 0xg", "read at 0x10 bytes", "kernel_at_0x7fa2>", "at 0x12>", " at 0x", " at 0x>"})
+  for (const char* name :
+       {"", "jump at 0xg", "read at 0x10 bytes", "kernel_at_0x7fa2>", "at 0x12>", " at 0x", " at 0x>"})
     EXPECT_EQ(without_addresses(name), name);
 }
 

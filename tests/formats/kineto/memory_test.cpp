@@ -14,19 +14,27 @@ namespace {
 /// Allocations that still succeed.
 std::atomic<std::int64_t> allocations_left{std::numeric_limits<std::int64_t>::max()};
 
+void* allocate_or_null(std::size_t size) {
+  if (allocations_left.fetch_sub(1, std::memory_order_relaxed) <= 0) return nullptr;
+  return std::malloc(size == 0 ? 1 : size);
+}
+
 void* allocate(std::size_t size) {
-  if (allocations_left.fetch_sub(1, std::memory_order_relaxed) <= 0) throw std::bad_alloc();
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  if (void* memory = allocate_or_null(size)) return memory;
   throw std::bad_alloc();
 }
 }  // namespace
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate_or_null(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return allocate_or_null(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 namespace culprit::formats::kineto {
 namespace {

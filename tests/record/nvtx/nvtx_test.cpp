@@ -31,7 +31,8 @@ class Client : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(built(GetParam())))
-      GTEST_SKIP() << GetParam() << " was not built: NVIDIA's NVTX headers are not here (scripts/nvtx-headers gets them)";
+      GTEST_SKIP() << GetParam()
+                   << " was not built: NVIDIA's NVTX headers are not here (scripts/nvtx-headers gets them)";
   }
   [[nodiscard]] std::string program() const { return built(GetParam()); }
   test::TempDir folder_;
