@@ -349,8 +349,8 @@ Result<Trace> read(formats::Input input, formats::Expansion expansion,
   reader.finish();
   if (expansion.exceeded()) return expansion.error(input.path());
   if (reader.holds_nothing())
-    return input_error("holds no event: its writer was ended before it handed over the first", input.path(),
-                       "record again");
+    return input_error("holds no event: its writer was ended before it handed over the first, or the file is damaged",
+                       input.path(), "record again");
   builder.rank().events = counts->packets;
   builder.rank().text_bytes = counts->bytes;
   if (builder.rank().input_bytes == 0) builder.rank().input_bytes = input.consumed_bytes();
