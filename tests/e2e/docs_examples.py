@@ -5,7 +5,7 @@
 
 In a ```console block, a line "$ COMMAND" is run by bash from the root of the tree with the built programs on PATH (a trailing
 backslash continues it). It must end with exit code 0. The lines up to the next "$ " are its expected standard output and
-error; none means that the output is not compared. "..." stands for anything: within a line, or, alone on a line, for any
+error; without any the command must print nothing. "..." stands for anything: within a line, or, alone on a line, for any
 number of lines. Spaces at line ends do not count.
 
 The root is a scratch folder with a link to everything of the tree, so that examples may write files into it. The examples of
@@ -81,13 +81,13 @@ def check(path, source, bin_folder):
         for number, command, expected in found:
             code, printed = run(command, root, bin_folder)
             where = f"{os.path.relpath(path, source)}:{number}: $ {command}"
-            if code == 0 and (not expected or matches(expected, printed)):
+            if code == 0 and matches(expected, printed):
                 print(f"ok {where}")
                 continue
             failures += 1
             print(f"FAILED {where}\n  exit code {code}; printed:")
             print("".join(f"    {line}\n" for line in printed), end="")
-            if expected and not matches(expected, printed):
+            if not matches(expected, printed):
                 print("  expected:")
                 print("".join(f"    {line}\n" for line in expected), end="")
     return len(found), failures

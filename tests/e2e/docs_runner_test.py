@@ -62,6 +62,9 @@ class Running(unittest.TestCase):
     def test_wrong_output(self):
         self.assertEqual(self.check("$ echo hello\ngoodbye"), (1, 1))
 
+    def test_output_that_is_not_shown(self):
+        self.assertEqual(self.check("$ echo hello"), (1, 1))
+
     def test_failing_command(self):
         self.assertEqual(self.check("$ false"), (1, 1))
 

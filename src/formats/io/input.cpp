@@ -190,7 +190,7 @@ Result<Input> Input::open(const std::string& path) {
     state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (state->fd < 0)
       return input_error(std::string("cannot open: ") + std::generic_category().message(errno), path,
-                         "check the name and the rights of the file");
+                         "check the name and the permissions of the file");
     struct stat status {};
     if (::fstat(state->fd, &status) == 0) {
       if (S_ISDIR(status.st_mode)) return input_error("is a directory", path, "name the files in it");
