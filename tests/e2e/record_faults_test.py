@@ -280,6 +280,7 @@ class Case(unittest.TestCase):
         others = pair.counter("host.cpu.others")
         self.show("CPUs used by others", others)
         # Means are over other times: the injector's over its life, sampled every second, the others' over the recording.
+        self.assertGreater(pair.injector_time(), 0, "the injector has two samples at least")
         self.assertGreater(others[1] * pair.duration(1), pair.injector_time() * 0.8, "the injector is one of the others")
         ran = tuple(sum(r["time_ns"] for t in pair.threads(side) for r in t["ran_instead"] if r["name"] == LOAD) for side in (0, 1))
         self.show("ms that the server waited until the injector's threads left a CPU", ran, 1e-6)
