@@ -92,11 +92,11 @@ class OrderOfEvents(Program):
 
     QUESTIONS = (("top", "--class", "all"), ("top", "--class", "all", "--by", "kind"), ("info",), ("kernels",))
 
-    def assert_same_answers(self, document):
+    def assert_same_answers(self, document, seeds=(1, 2)):
         path = self.write("trace.json", document)
         expected = [self.answer_of(*question, path, "--json") for question in self.QUESTIONS]
         self.assertEqual(expected[0][0], 0, expected[0][2])
-        for seed in (1, 2):
+        for seed in seeds:
             random.Random(seed).shuffle(document["traceEvents"])
             self.write("trace.json", document)
             for question, answer in zip(self.QUESTIONS, expected):
@@ -124,7 +124,7 @@ class OrderOfEvents(Program):
             if not os.path.exists(path):
                 self.skipTest("../shared is not there")
             with self.subTest(name), gzip.open(path, "rt", encoding="utf-8") as text:
-                self.assert_same_answers(json.load(text))
+                self.assert_same_answers(json.load(text), seeds=(1,))
 
 
 class Width(Program):
