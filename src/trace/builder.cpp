@@ -181,6 +181,10 @@ void TraceBuilder::number_rows() {
   }
   for (ThreadSched& thread : trace_.sched) thread.track = track[thread.track];
   std::ranges::sort(trace_.sched, {}, &ThreadSched::track);
+  for (CallTotal& total : trace_.calls) total.track = track[total.track];
+  std::ranges::sort(trace_.calls, {}, [&](const CallTotal& total) {
+    return std::tuple(total.at, total.track, text(total.name), total.count, total.time);
+  });
   for (CounterSeries& series : trace_.counters) {
     series.process = process[series.process];
     if (series.track != kNone) series.track = track[series.track];

@@ -81,6 +81,12 @@ void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
       for (SchedPeer& peer : *peers) peer.name = strings[peer.name];
     run.sched.push_back(std::move(thread));
   }
+  for (CallTotal total : part.calls) {
+    total.at += offset;
+    total.name = strings[total.name];
+    total.track += track_base;
+    run.calls.push_back(total);
+  }
   for (const Flow& flow : part.flows) run.flows.push_back({flow.from + slice_base, flow.to + slice_base, flow.kind});
   for (Device& device : part.devices) {
     device.rank = static_cast<std::uint16_t>(device.rank + rank_base);

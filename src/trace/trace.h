@@ -207,6 +207,17 @@ struct ThreadSched {
   std::vector<SchedPeer> ran_instead;  ///< left the processor when this thread got it after waiting; longest wait first
 };
 
+/// How often one thread made one system call since the total before (of the same thread and call), and how long that
+/// took. Recordings hold these totals of all calls; single calls are slices when they took long.
+struct CallTotal {
+  Ns at = 0;  ///< end of the stretch
+  StringId name = 0;
+  TrackId track = 0;  ///< a track of the thread, or of the device
+  std::uint64_t count = 0;
+  Ns time = 0;
+  Ns longest_so_far = 0;  ///< since the recording began
+};
+
 enum class FlowKind : std::uint8_t { other, host_to_device, async, forward_backward };
 
 /// An arrow between two slices.
@@ -225,6 +236,7 @@ struct Trace {
   ChunkedVector<Instant> instants;
   std::vector<CounterSeries> counters;
   std::vector<ThreadSched> sched;  ///< by track
+  std::vector<CallTotal> calls;    ///< of system calls; by time, track and name
   std::vector<Flow> flows;         ///< host_to_device flows that only repeat a correlation id are not kept
   StringTable strings;
   std::vector<Category> categories;

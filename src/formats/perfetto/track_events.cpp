@@ -223,6 +223,10 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
     whole(kept.extra.graph_node, kept.extra_known);
   } else if (key == "In msg nelems") {
     whole(kept.extra.elements, kept.extra_known);
+  } else if (key == "count" || key == "total_ns" || key == "longest_so_far_ns") {
+    if (number == nullptr) return;  // anybody's argument may be called so
+    (key[0] == 'c' ? kept.count : key[0] == 't' ? kept.total_ns : kept.longest_ns) = *number;
+    used = true;
   } else if (key == "Collective name" || key == "Process Group Name") {
     if (number != nullptr) return;
     (key[0] == 'C' ? kept.extra.collective : kept.extra.group) = builder_.intern(text);
@@ -448,6 +452,17 @@ void TrackEvents::add_slice(const Event& begin, Ns end) {
   }
 }
 
+void TrackEvents::add_instant(const Event& event) {
+  const TrackId track = builder_track(event.track);
+  builder_.add(Instant{event.at, event.name, track});
+  if (event.arguments == kNone) return;
+  Trace& trace = builder_.trace();
+  const Arguments& kept = arguments_[event.arguments];
+  if (kept.count <= 0 || kept.total_ns < 0 || trace.categories[event.category].name != kCallTotals) return;
+  trace.calls.push_back({event.at, event.name, track, static_cast<std::uint64_t>(kept.count),
+                         std::min(kept.total_ns, kMaxDuration), std::clamp<Ns>(kept.longest_ns, 0, kMaxDuration)});
+}
+
 void TrackEvents::add_counters() {
   struct Owner {
     ProcessId process = kNone;
@@ -493,7 +508,7 @@ void TrackEvents::finish() {
   for (std::size_t k = 0; k < order.size(); ++k) {
     const Event& event = events_[order[k]];
     if (event.type == Type::instant) {
-      builder_.add(Instant{event.at, event.name, builder_track(event.track)});
+      add_instant(event);
     } else if (event.type == Type::begin) {
       open.push_back(order[k]);
     } else if (open.empty()) {

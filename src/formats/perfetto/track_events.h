@@ -87,6 +87,9 @@ class TrackEvents {
     GpuSlice gpu;
     SliceExtra extra;
     std::uint32_t correlation = 0;
+    std::int64_t count = -1;
+    std::int64_t total_ns = -1;
+    std::int64_t longest_ns = 0;
     bool gpu_known = false;
     bool extra_known = false;
   };
@@ -114,6 +117,7 @@ class TrackEvents {
   void owner(const TrackInfo& info, std::int64_t& pid, std::int64_t& tid) const;
   TrackId builder_track(std::uint32_t index);
   void add_slice(const Event& begin, Ns end);
+  void add_instant(const Event& event);
   void add_counters();
 
   TraceBuilder& builder_;

@@ -27,6 +27,9 @@ inline constexpr std::string_view kStrangerLabel = "not recorded";
 /// The fact by which a reader knows whether a file was ended, and its values at the begin and at the end.
 inline constexpr std::string_view kFileState = "culprit.file", kFileOpen = "open", kFileComplete = "complete";
 
+/// Category of instants with the totals of a system call: arguments `count`, `total_ns`, `longest_so_far_ns`.
+inline constexpr std::string_view kCallTotals = "syscall_total";
+
 /// A track of slices, or of one counter.
 using TrackUuid = std::uint64_t;
 

@@ -185,7 +185,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     for (const bpf::SyscallTotal& row : probes_->syscall_totals()) {
       const std::pair key(row.key.tid, row.key.nr);
       write_total(calls_[key], row.total, writer_->named_track("system call totals", row.total.tgid, row.key.tid), now,
-                  call_name(row.key.nr), "syscall_total");
+                  call_name(row.key.nr), perfetto::kCallTotals);
       if (gone_.contains(row.key.tid)) {
         probes_->forget_syscalls(row.key);
         calls_.erase(key);

@@ -84,6 +84,37 @@ TEST(PerfettoReader, OwnRecordingComesBack) {
   EXPECT_EQ(trace.ranks.front().rank, 3);
 }
 
+TEST(PerfettoReader, TotalsOfSystemCallsComeBack) {
+  const TempDir dir;
+  const std::string path = dir.path("totals.pftrace");
+  auto writer = Writer::create(path);
+  writer->process({.pid = 100, .parent = 1, .name = "prog"});
+  writer->thread(100, 101, "worker");
+  const TrackUuid track = writer->named_track("system call totals", 100, 101);
+  const auto total = [&](Ns at, std::string_view name, std::int64_t count, std::int64_t time) {
+    const Argument arguments[] = {
+        {"count", count}, {"total_ns", time}, {"longest_so_far_ns", std::int64_t{40}}, {"since_ns", std::int64_t{0}}};
+    writer->instant(track, at, name, kCallTotals, arguments);
+  };
+  total(9000, "write", 5, 70);
+  total(9000, "read", 7, 90);
+  const Argument alien[] = {{"count", std::string_view("many")}, {"total_ns", std::int64_t{1}}};
+  writer->instant(track, 9500, "of another program", "mine", alien);
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  EXPECT_EQ(trace.losses.total(), 0U);
+  ASSERT_EQ(trace.calls.size(), 2U);
+  const CallTotal& first = trace.calls[0];
+  EXPECT_EQ(trace.strings[first.name], "read");
+  EXPECT_EQ(first.at, 9000);
+  EXPECT_EQ(first.count, 7U);
+  EXPECT_EQ(first.time, 90);
+  EXPECT_EQ(first.longest_so_far, 40);
+  EXPECT_EQ(trace.tracks[first.track].tid, 101);
+  EXPECT_EQ(trace.processes[trace.tracks[first.track].process].pid, 100);
+  EXPECT_EQ(trace.strings[trace.calls[1].name], "write");
+}
+
 TEST(PerfettoReader, SchedulingBecomesSlices) {
   const TempDir dir;
   const Trace trace = read_file(recording(dir));
