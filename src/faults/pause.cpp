@@ -2,6 +2,7 @@
 // or a snapshot.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,8 +21,9 @@ constexpr Ns kPeriod = 100'000'000;
 
 class Pause final : public Injector {
  public:
-  Pause(ProcessId target, double severity)
+  Pause(ProcessId target, double severity, bool any_user)
       : target_(target),
+        any_user_(any_user),
         stop_ns_(static_cast<Ns>(std::llround(std::min(severity, 0.95) * static_cast<double>(kPeriod)))) {}
   ~Pause() override { end(); }
 
@@ -46,7 +48,10 @@ class Pause final : public Injector {
   }
   void end() override { continue_all(); }
   [[nodiscard]] std::vector<Figure> figures() const override {
-    return {{"processes", static_cast<std::int64_t>(known_.size())}, {"pulses", pulses_}, {"stopped_ns", stopped_ns_}};
+    return {{"processes", static_cast<std::int64_t>(known_.size())},
+            {"left_out_processes", static_cast<std::int64_t>(others_.size())},
+            {"pulses", pulses_},
+            {"stopped_ns", stopped_ns_}};
   }
 
  private:
@@ -54,6 +59,7 @@ class Pause final : public Injector {
     // Known to the guard first, all of them, so that the pulse begins for all at once.
     for (const ProcessId& process : process_tree(target_)) {
       if (known_.contains(process.pid) && known_.at(process.pid).id() == process) continue;
+      if (!may_be_stopped(process)) continue;
       auto handle = ProcessHandle::open(process);
       if (!handle) continue;
       if (Status status = guard.add(
@@ -72,6 +78,19 @@ class Pause final : public Injector {
     return {};
   }
 
+  /// A descendant that became another user's (a service that gives up its privileges, sudo) is not the caller's to
+  /// stop.
+  bool may_be_stopped(const ProcessId& process) {
+    if (any_user_) return true;
+    if (const auto known = others_.find(process.pid); known != others_.end() && known->second == process.start)
+      return false;
+    const auto facts = process_facts(process.pid);
+    if (!facts || facts->id != process) return false;
+    if (facts->user == geteuid()) return true;
+    others_.insert_or_assign(process.pid, process.start);
+    return false;
+  }
+
   void continue_all() {
     for (auto& [pid, handle] : known_) static_cast<void>(handle.signal(SIGCONT));
     if (stopped_since_ != 0) stopped_ns_ += monotonic_now() - stopped_since_;
@@ -79,11 +98,13 @@ class Pause final : public Injector {
   }
 
   ProcessId target_;
+  bool any_user_;
   Ns stop_ns_;
   Ns next_ = 0;
   Ns pulse_begin_ = 0;    ///< as planned, so that delays do not add up
   Ns stopped_since_ = 0;  ///< 0: running
   std::map<pid_t, ProcessHandle> known_;
+  std::map<pid_t, std::uint64_t> others_;  ///< of other users, with their start times
   std::int64_t pulses_ = 0;
   Ns stopped_ns_ = 0;
 };
@@ -98,7 +119,7 @@ Result<std::unique_ptr<Injector>> make_pause(const Request& request, const Proce
       return environment_error("is stopped already, so it could not be left as it was",
                                fmt::format("process {}", process.pid), "continue it first, or end its debugger");
   }
-  return std::unique_ptr<Injector>(std::make_unique<Pause>(target->id(), request.severity));
+  return std::unique_ptr<Injector>(std::make_unique<Pause>(target->id(), request.severity, request.any_user));
 }
 
 Status pause_available() { return {}; }

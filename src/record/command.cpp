@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "record/signals.h"
+
 namespace culprit::record {
 
 namespace {
@@ -43,7 +45,7 @@ void restore_signals() {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT, SIGXFSZ})
-    static_cast<void>(std::signal(number, SIG_DFL));
+    if (number != SIGHUP || !is_ignored(SIGHUP)) static_cast<void>(std::signal(number, SIG_DFL));
 }
 
 }  // namespace

@@ -9,11 +9,17 @@
 
 namespace culprit::record {
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 Result<StopSignals> StopSignals::take() {
   StopSignals signals;
   sigset_t wanted;
   sigemptyset(&wanted);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    if (number != SIGHUP || !is_ignored(SIGHUP)) sigaddset(&wanted, number);
   sigprocmask(SIG_BLOCK, &wanted, &signals.before_);
   signals.fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals.fd_ < 0) {

@@ -7,7 +7,11 @@
 
 namespace culprit::record {
 
-/// While it lives SIGINT, SIGTERM and SIGHUP do not end this process but make fd() readable (signalfd(2)).
+/// Whether this process ignores a signal, as nohup(1) makes it ignore SIGHUP.
+bool is_ignored(int number);
+
+/// While it lives SIGINT, SIGTERM and, unless it is ignored, SIGHUP do not end this process but make fd() readable
+/// (signalfd(2)).
 class StopSignals {
  public:
   static Result<StopSignals> take();

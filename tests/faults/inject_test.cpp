@@ -264,6 +264,24 @@ TEST_F(Inject, PauseStopsForItsShare) {
   EXPECT_NE(process_facts(target.pid)->state, 'T');
 }
 
+TEST_F(Inject, PauseLeavesDescendantsOfOtherUsersAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  const test::Child target([] {
+    if (fork() == 0) {
+      if (setuid(65534) != 0) _exit(1);
+      while (true) pause();
+    }
+    busy_family();
+  });
+  const auto target_option = std::to_string(target.pid);
+  ASSERT_TRUE(test::eventually([&] { return process_tree(process_facts(target.pid)->id).size() >= 3; }));
+  ASSERT_EQ(run({"pause", "--severity", "0.5", "--duration", "500ms", "--target", target_option}), 0) << log();
+  EXPECT_EQ(result()["achieved"]["left_out_processes"], 1);
+  ASSERT_EQ(run({"pause", "--severity", "0.5", "--duration", "500ms", "--target", target_option, "--any-user"}), 0)
+      << log();
+  EXPECT_EQ(result()["achieved"]["left_out_processes"], 0);
+}
+
 TEST_F(Inject, PauseRefusesAStoppedTarget) {
   const test::Child target;
   kill(target.pid, SIGSTOP);

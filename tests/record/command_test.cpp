@@ -10,6 +10,7 @@
 #include <iterator>
 #include <thread>
 
+#include "record/signals.h"
 #include "support/temp_file.h"
 
 namespace culprit::record {
@@ -38,6 +39,24 @@ TEST(Command, WaitsUntilItIsTold) {
   ASSERT_TRUE(command->go());
   EXPECT_EQ(wait_for(*command), 5);
   EXPECT_EQ(text_of(dir.path("out")), "ran\n");
+}
+
+TEST(Command, NohupHolds) {
+  const test::TempDir dir;
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  auto command = Command::prepare({"sh", "-c", "kill -HUP $$; echo lives > " + dir.path("out")}, {});
+  ASSERT_TRUE(command);
+  ASSERT_TRUE(command->go());
+  EXPECT_EQ(wait_for(*command), 0);
+  EXPECT_EQ(text_of(dir.path("out")), "lives\n");
+
+  const auto signals = StopSignals::take();
+  ASSERT_TRUE(signals);
+  kill(getpid(), SIGHUP);
+  kill(getpid(), SIGTERM);
+  EXPECT_EQ(take_signal(signals->fd()).number, SIGTERM);
+  EXPECT_EQ(take_signal(signals->fd()).number, 0);
+  static_cast<void>(std::signal(SIGHUP, before));
 }
 
 TEST(Command, OneThatIsNeverToldNeverRuns) {

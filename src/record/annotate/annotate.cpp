@@ -18,6 +18,7 @@
 #include "bpf/annotate_records.h"
 #include "record/annotate/marked_file.h"
 #include "record/collector/step_name.h"
+#include "record/collector/target_file.h"
 
 namespace culprit::record::annotate {
 
@@ -151,11 +152,12 @@ void AnnotateCollector::look_for_marks(std::int64_t pid) {
   processes_[pid].looked = monotonic_now();
   for (const MappedFile& file : executable_files(pid)) {
     if (marked_files_ >= kMostFiles || !known_files_.emplace(file.device, file.inode).second) continue;
-    const std::string path = fmt::format("/proc/{}/root{}", pid, file.path);  // it may live in a container
-    const std::vector<std::string> marks = marks_in(path);
+    // It may live in a container.
+    const TargetFile target = open_target_file(fmt::format("/proc/{}/root", pid), file.path);
+    const std::vector<std::string> marks = marks_in(target.path());
     if (marks.empty()) continue;
     ++marked_files_;
-    attach(path, marks);
+    attach(target.path(), marks);
   }
 }
 

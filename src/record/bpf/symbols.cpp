@@ -17,6 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/collector/target_file.h"
+
 namespace culprit::record::bpf {
 
 namespace {
@@ -195,10 +197,14 @@ struct Symbols::State {
     if (const auto found = modules.find(mapping.identity); found != modules.end()) return found->second;
     const std::size_t slash = mapping.path.rfind('/');
     std::string label = slash == std::string::npos ? mapping.path : mapping.path.substr(slash + 1);
-    // The file as the process sees it, which may live in a container.
-    Module read = read_module(fmt::format("/proc/{}/root{}", pid, mapping.path), label);
-    if (read.segments.empty()) read = read_module(mapping.path, std::move(label));
-    return modules.emplace(mapping.identity, std::move(read)).first->second;
+    // The file as the process sees it, which may live in a container; of a process that has ended, the file of that
+    // name here, when it is the same one.
+    TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), mapping.path);
+    if (!file) {
+      file = open_target_file("/", mapping.path);
+      if (file.identity() != mapping.identity) file = {};
+    }
+    return modules.emplace(mapping.identity, read_module(file.path(), std::move(label))).first->second;
   }
 
   std::string name(std::int64_t pid, std::uint64_t address, Ns now) {

@@ -28,8 +28,8 @@ constexpr std::array kSwitches = {"HF_HUB_OFFLINE",
                                   "LOCAL_RANK",
                                   "LOCAL_WORLD_SIZE",
                                   "NODE_RANK"};
-constexpr std::array kForbidden = {"KEY",  "TOKEN",  "SECRET", "PASS",    "CRED",    "AUTH",
-                                   "PRIV", "COOKIE", "SIGN",   "SESSION", "LICENSE", "CERT"};
+constexpr std::array kForbidden = {"KEY",    "TOKEN", "SECRET",  "PASS",    "CRED", "AUTH",    "PRIV",
+                                   "COOKIE", "SIGN",  "SESSION", "LICENSE", "CERT", "WEBHOOK", "DSN"};
 constexpr std::array kSecretBegins = {"hf_", "sk-", "sk_",        "ghp_",   "gho_",  "glpat-",  "AKIA",  "ASIA",
                                       "eyJ", "xox", "-----BEGIN", "nvapi-", "ya29.", "Bearer ", "Basic "};
 
@@ -47,7 +47,26 @@ bool has_forbidden_word(std::string_view name) {
   std::string upper(name);
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return std::ranges::any_of(kForbidden, [&](const char* word) { return upper.find(word) != std::string::npos; });
+  if (std::ranges::any_of(kForbidden, [&](const char* word) { return upper.find(word) != std::string::npos; }))
+    return true;
+  return ("_" + upper + "_").find("_PW_") != std::string::npos;  // not the begin of POWER or PWM
+}
+
+/// Every URL without what stands behind its host: paths and queries name users, buckets and keys.
+std::string without_url_paths(std::string_view value) {
+  std::string out;
+  while (!value.empty()) {
+    const std::size_t scheme = value.find("://");
+    if (scheme == std::string_view::npos) break;
+    const std::size_t host = scheme + 3;
+    const std::size_t host_end = std::min(value.find_first_of("/?#, ;\"'", host), value.size());
+    const std::size_t end = std::min(value.find_first_of(", ;\"'", host_end), value.size());
+    out += value.substr(0, host_end);
+    if (end - host_end > 1) out += "/<hidden>";
+    value.remove_prefix(end);
+  }
+  out += value;
+  return out;
 }
 
 /// A run of at least 20 characters of base64 or hexadecimal with both letters and digits in it.
@@ -106,8 +125,10 @@ std::string shown_value(std::string_view value) {
   constexpr std::size_t kLongest = 200;
   constexpr std::size_t kBegin = 80;
   if (looks_secret(value)) return "<hidden: looks like a secret>";
-  if (value.size() <= kLongest) return std::string(value);
-  return fmt::format("{}... <{} bytes, digest {:016x}>", value.substr(0, kBegin), value.size(), digest(value));
+  std::string shown = without_url_paths(value);
+  if (shown.size() <= kLongest) return shown;
+  shown.resize(kBegin);
+  return fmt::format("{}... <{} bytes, digest {:016x}>", shown, value.size(), digest(value));
 }
 
 std::vector<std::pair<std::string, std::string>> allowed_variables(std::string_view environ) {

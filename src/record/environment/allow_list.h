@@ -13,7 +13,8 @@ namespace culprit::record {
 bool is_allowed_variable(std::string_view name);
 
 /// What may be shown of the value of an allowed variable: itself; "<hidden: ...>" when it looks like a secret (a long
-/// run of letters and digits, a URL with a user, a known prefix); the begin and a digest when it is long.
+/// run of letters and digits, a URL with a user, a known prefix); URLs up to their host; the begin and a digest when it
+/// is long.
 std::string shown_value(std::string_view value);
 
 /// The allowed variables of a text of NAME=value strings with NUL between them, sorted by name.

@@ -10,6 +10,7 @@
 
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
+#include "record/collector/target_file.h"
 #include "record/environment/allow_list.h"
 #include "record/environment/build_id.h"
 #include "record/environment/facts.h"
@@ -158,7 +159,7 @@ void libraries(std::vector<Fact>& facts, const std::string& folder, const std::v
     const bool known = std::ranges::any_of(kLibraries, [&](const char* begin) { return name.starts_with(begin); });
     constexpr std::size_t kMost = 100;
     if (!known || ++shown > kMost) continue;
-    const auto id = read_build_id(folder + "/root" + path);
+    const auto id = read_build_id(open_target_file(folder + "/root", path).path());
     add_fact(facts, fmt::format("library.{}", name), id ? "build-id " + *id : "loaded");
   }
 }
@@ -191,7 +192,7 @@ std::vector<Fact> target_facts(const std::string& root, std::int64_t pid) {
   }
   std::map<std::string, std::string> versions;
   for (const std::string& packages : package_folders(mapped, program, virtual_environment))
-    versions.merge(frameworks(list_folder(folder + "/root" + packages)));
+    versions.merge(frameworks(list_folder(open_target_folder(folder + "/root", packages).path())));
   for (const auto& [name, version] : versions) add_fact(facts, "package." + name, version);
   return facts;
 }

@@ -120,10 +120,9 @@ static void* do_register(struct text text) {
 
 /* Domains are never freed, and those of one name are one. Beyond kDomains events go to the default domain. */
 static void* do_domain(struct text name) {
-  static uint32_t lock;
   struct domain* out = NULL;
   uint32_t i;
-  while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
+  while (__atomic_exchange_n(&g_domain_lock, 1, __ATOMIC_ACQUIRE) != 0) {
   }
   for (i = 1; i < g_domains && out == NULL; ++i)
     if (g_domain[i]->bytes == name.bytes && memcmp(g_domain[i]->name, name.at, name.bytes) == 0) out = g_domain[i];
@@ -133,7 +132,7 @@ static void* do_domain(struct text name) {
     if (name.bytes != 0) memcpy(out->name, name.at, name.bytes);
     g_domain[g_domains++] = out;
   }
-  __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&g_domain_lock, 0, __ATOMIC_RELEASE);
   return out;
 }
 

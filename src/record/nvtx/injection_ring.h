@@ -55,6 +55,7 @@ static uint32_t g_once;
 static uint32_t g_rings;
 static uint32_t g_domains = 1;
 static uint32_t g_strings;
+static uint32_t g_domain_lock;
 static struct domain* g_domain[kDomains];
 
 static struct ring g_none; /* stands for "this thread has none and gets none" */
@@ -99,10 +100,12 @@ static void thread_ends(void* object) {
   __atomic_sub_fetch(&g_rings, 1, __ATOMIC_RELAXED);
 }
 
-/* The child has its parent's memory, but must not write into its parent's rings. */
+/* The child has its parent's memory, but must not write into its parent's rings, and nobody is left to open a lock
+   that another thread of the parent held. */
 static void after_fork(void) {
   t_ring = NULL;
   g_rings = 0;
+  __atomic_store_n(&g_domain_lock, 0, __ATOMIC_RELAXED);
 }
 
 static void* map_shared(int pid, int tid) {

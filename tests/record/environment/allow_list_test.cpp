@@ -25,7 +25,8 @@ TEST(AllowList, EverythingElseIsNot) {
 
 TEST(AllowList, NamesOfSecretsAreRefusedDespiteTheirPrefix) {
   for (const char* name : {"VLLM_API_KEY", "SGLANG_ADMIN_TOKEN", "TORCH_HUB_SECRET", "NCCL_DB_PASSWORD", "CUDA_PASSWD",
-                           "VLLM_AUTH", "OMP_Credentials", "TRITON_PRIVATE", "SGLANG_SESSION_COOKIE"})
+                           "VLLM_AUTH", "OMP_Credentials", "TRITON_PRIVATE", "SGLANG_SESSION_COOKIE", "VLLM_DB_PW",
+                           "VLLM_WEBHOOK_URL", "SENTRY_DSN", "TORCH_DSN"})
     EXPECT_FALSE(is_allowed_variable(name)) << name;
 }
 
@@ -34,6 +35,14 @@ TEST(AllowList, ValuesThatLookLikeSecretsAreHidden) {
                             "http://user:word@host/", "Bearer abc", "d41d8cd98f00b204e9800998ecf8427e",
                             "x=0123456789abcdef0123", "my-password-1", "wJalrXUtnFEMI7K7MDENGbPxRfiCY"})
     EXPECT_THAT(shown_value(value), HasSubstr("hidden")) << value;
+}
+
+TEST(AllowList, UrlsEndWithTheirHost) {
+  EXPECT_EQ(shown_value("http://10.0.0.1:8000/tenant/a?x=1"), "http://10.0.0.1:8000/<hidden>");
+  EXPECT_EQ(shown_value("s3://bucket/models/private, http://b"), "s3://bucket/<hidden>, http://b");
+  EXPECT_EQ(shown_value("http://host?user=me#part"), "http://host/<hidden>");
+  EXPECT_EQ(shown_value("tcp://host:29500/"), "tcp://host:29500");
+  EXPECT_THAT(shown_value("http://host/" + std::string(500, 'p') + "/1"), Not(HasSubstr("ppp")));
 }
 
 TEST(AllowList, OrdinaryValuesStay) {
