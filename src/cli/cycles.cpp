@@ -1,4 +1,5 @@
 #include "cycles/find.h"
+#include "cycles/work_units.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "core/json_writer.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
+#include "report/work_report.h"
 
 namespace culprit::cli {
 
@@ -69,6 +71,39 @@ void drop_empty_columns(model::Table& table) {
   }
 }
 
+/// A recording of a program that marks no steps.
+Result<int> show_work(const Output& output, const CyclesOptions& options, const Trace& trace,
+                      const model::Cycles& cycles, const model::WorkUnits& work) {
+  const std::size_t most = output.format == OutputFormat::terminal && !options.all ? 8 : 0;
+  std::vector<model::Table> tables = report::work_tables(work, most);
+  if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
+  std::string text;
+  switch (output.format) {
+    case OutputFormat::terminal:
+      text = "No cycles: the program marks no steps. Its units of work:\n\n" +
+             report::render_terminal(tables, terminal_look(output, {}));
+      break;
+    case OutputFormat::markdown:
+      text = report::render_markdown(tables);
+      break;
+    case OutputFormat::csv:
+      text = report::render_csv(tables);
+      break;
+    case OutputFormat::json: {
+      JsonWriter json(text);
+      begin_answer(json, options.files);
+      report::write_cycles(json, cycles);
+      report::write_work(json, work);
+      write_losses(json, trace.losses);
+      json.end_object();
+      json.finish();
+      break;
+    }
+  }
+  if (Status status = write_output(output, text); !status) return status.error();
+  return work.units.front().kind == model::UnitKind::window ? static_cast<int>(ErrorKind::input) : kFine;
+}
+
 Result<int> run_cycles(const CyclesOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
@@ -82,6 +117,9 @@ Result<int> run_cycles(const CyclesOptions& options) {
   if (!found) return found.error();
 
   const model::Cycles& cycles = found->cycles;
+  if (cycles.cycles.empty() && options.anchor.empty())
+    if (const model::WorkUnits work = cycles::find_work_units(*trace); work.recorded)
+      return show_work(*output, options, *trace, cycles, work);
   model::Table table = report::cycles_table(cycles);
   if (auto note = loss_note(trace->losses)) table.notes.push_back(std::move(*note));
   const std::size_t limit = rows_shown(options, output->format);

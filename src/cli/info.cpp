@@ -10,8 +10,10 @@
 #include "core/json_writer.h"
 #include "core/units.h"
 #include "cycles/find.h"
+#include "cycles/work_units.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
+#include "report/work_report.h"
 #include "summary/cycles_info.h"
 #include "summary/trace_info.h"
 
@@ -239,6 +241,8 @@ std::vector<model::Table> tables_of(const TraceInfo& info) {
     tables.push_back(cycles_table(*info.cycles));
     if (info.cycles->count != 0) tables.push_back(phases_table(*info.cycles));
   }
+  if (info.work)
+    for (model::Table& table : report::work_tables(*info.work, 0)) tables.push_back(std::move(table));
   tables.push_back(losses_table(info));
   return tables;
 }
@@ -359,6 +363,7 @@ std::string json_of(const TraceInfo& info) {
   write_sched_threads(json, info);
   json.end_object();
   if (info.cycles) write_cycles(json, *info.cycles);
+  if (info.work) report::write_work(json, *info.work);
   json.end_object();
   json.finish();
   return text;
@@ -370,6 +375,7 @@ std::string_view section_of(const model::Table& table) {
   if (table.key == "cycle_phases") return "cycles";
   if (table.key == "unread_tables") return "losses";
   if (table.key.starts_with("sched_")) return "scheduling";
+  if (table.key.starts_with("work_") || table.key == "others") return "work";
   for (const std::string_view same : {"run", "devices", "categories", "markers", "counters", "cycles", "losses"})
     if (table.key == same) return same;
   return "facts";
@@ -395,6 +401,7 @@ Result<int> run_info(const InfoOptions& options) {
     const auto found = cycles::find_cycles(*trace, order_slices(*trace), {});
     if (!found) return found.error();
     info.cycles = summary::cycles_info(found->cycles);
+    if (found->cycles.cycles.empty() && !info.sched.empty()) info.work = cycles::find_work_units(*trace);
   }
   std::string text;
   switch (output->format) {
@@ -423,11 +430,11 @@ void add_info(CommandLine& app, Invocation& invocation) {
   add_input_options(*verb, options->files, options->load);
   verb->add_flag("--all", options->all, "terminal: everything instead of one screen");
   verb->add_option("--show", options->show,
-                   "terminal: these parts, by comma: run, files, facts, scheduling, devices, categories, markers, "
-                   "counters, cycles, losses")
+                   "terminal: these parts, by comma: run, files, facts, scheduling, work, devices, categories, "
+                   "markers, counters, cycles, losses")
       ->delimiter(',')
-      ->check(one_of(
-          {"run", "files", "facts", "scheduling", "devices", "categories", "markers", "counters", "cycles", "losses"}));
+      ->check(one_of({"run", "files", "facts", "scheduling", "work", "devices", "categories", "markers", "counters",
+                      "cycles", "losses"}));
   add_width_options(*verb, options->width);
   verb->add_flag("--no-cycles", options->no_cycles, "do not look for cycles, which costs time on huge traces");
   add_output_options(*verb, options->output);

@@ -9,6 +9,7 @@
 #include "core/saturating.h"
 #include "core/units.h"
 #include "report/cycles_report.h"
+#include "report/work_report.h"
 
 namespace culprit::cli {
 
@@ -35,16 +36,20 @@ class Summary {
   }
 
   model::Table make() {
+    const bool work = info_.work && info_.work->recorded;
+    if (work)
+      for (auto& [what, value] : report::work_lines(*info_.work)) add(std::move(what), std::move(value));
     add_files();
     add("duration", format_duration(info_.duration) + (info_.clock == "unknown" ? "" : ", clock " + info_.clock));
     add("slices",
         fmt::format("{} of {}, in {} of {}", format_count(info_.slices), counted(info_.names, "name", "names"),
                     counted(info_.threads, "thread", "threads"), counted(info_.processes, "process", "processes")));
-    add_gpu();
-    add_scheduling();
-    if (info_.cycles) add_cycles(*info_.cycles);
+    if (!work || !info_.devices.empty() || info_.kernels.count > 0) add_gpu();
+    if (!work) add_scheduling();
+    if (!work && info_.cycles) add_cycles(*info_.cycles);
     add_losses();
     table_.notes.emplace_back(info_.slices == 0 ? "This trace holds no slice."
+                              : work            ? "More: --show work,scheduling,counters,..., or --all"
                                                 : "More: --all, or --show files,devices,categories,markers,...");
     return std::move(table_);
   }

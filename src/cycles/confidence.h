@@ -159,4 +159,18 @@ inline constexpr double kAmbiguousGapRatio = 1.2;
 /// A recording fits whole steps by chance in about one of so many cases: their begin outweighs a gap by this factor.
 inline constexpr double kWholeSteps = 50;
 
+// Units of work of programs that mark no steps
+// ------------------------------------------------------------------------------
+
+/// A thread whose receives and sends are equally many answers what it receives.
+inline constexpr double kReceivesAndSends = 0.9;
+/// ... one that tries to receive again and finds nothing, or answers a connection in several parts, most probably does.
+inline constexpr double kReceivesTwice = 0.8;
+/// At most, where several processes hand messages on: which of them is a step is chosen by rule.
+inline constexpr double kBetweenProcesses = 0.8;
+/// Processes that begin and end are what a build or a script does.
+inline constexpr double kLifetimes = 0.8;
+/// A wake-up may handle none, one or many of what the program counts.
+inline constexpr double kWakeups = 0.4;
+
 }  // namespace culprit::cycles::confidence

@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "model/cycles.h"
 #include "model/loss_count.h"
+#include "model/work_units.h"
 
 namespace culprit::model {
 
@@ -151,6 +152,7 @@ struct TraceInfo {
   std::string top_name;  ///< kernel with the largest sum
   CountAndSum top;
   std::optional<CyclesInfo> cycles;  ///< empty: not looked for
+  std::optional<WorkUnits> work;     ///< recordings in which no cycles were found
 };
 
 }  // namespace culprit::model

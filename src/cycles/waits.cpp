@@ -1,0 +1,41 @@
+#include "cycles/waits.h"
+
+#include <algorithm>
+#include <array>
+
+namespace culprit::cycles {
+
+namespace {
+
+using Names = std::string_view;
+
+template <std::size_t n>
+bool is_one_of(const std::array<Names, n>& names, std::string_view call) {
+  return std::ranges::find(names, call) != names.end();
+}
+
+constexpr std::array<Names, 26> kForWork = {"epoll_wait",    "epoll_pwait",    "epoll_pwait2",    "poll",
+                                            "ppoll",         "select",         "pselect6",        "accept",
+                                            "accept4",       "recvfrom",       "recvmsg",         "recvmmsg",
+                                            "read",          "readv",          "wait4",           "waitid",
+                                            "nanosleep",     "pause",          "clock_nanosleep", "io_getevents",
+                                            "io_pgetevents", "io_uring_enter", "msgrcv",          "rt_sigtimedwait",
+                                            "rt_sigsuspend", "mq_timedreceive"};
+constexpr std::array<Names, 8> kPool = {"futex",      "futex_waitv", "futex_wait",  "semop",
+                                        "semtimedop", "unknown",     "sched_yield", "restart_syscall"};
+constexpr std::array<Names, 6> kReceive = {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive"};
+constexpr std::array<Names, 9> kSend = {"write",    "writev",   "sendto", "sendmsg",     "sendmmsg",
+                                        "sendfile", "pwritev2", "splice", "mq_timedsend"};
+
+}  // namespace
+
+Wait wait_of(std::string_view call) {
+  if (is_one_of(kForWork, call)) return Wait::for_work;
+  return is_one_of(kPool, call) ? Wait::pool : Wait::in_work;
+}
+
+bool is_receive(std::string_view call) { return is_one_of(kReceive, call); }
+bool is_send(std::string_view call) { return is_one_of(kSend, call); }
+bool is_accept(std::string_view call) { return call == "accept" || call == "accept4"; }
+
+}  // namespace culprit::cycles

@@ -1,0 +1,24 @@
+// Which waits of a thread are waits for work, and which are part of the work.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace culprit::cycles {
+
+enum class Wait : std::uint8_t {
+  for_work,  ///< for events, connections, messages, children, time to pass
+  pool,      ///< on a lock or a condition: for work in threads that mostly wait so, else part of the work
+  in_work,   ///< for a disk, memory, room in a buffer, ...
+};
+
+/// By the name of the system call in which a thread is blocked.
+Wait wait_of(std::string_view call);
+
+/// Calls that take something from a connection, a pipe or another thread, and calls that give something.
+bool is_receive(std::string_view call);
+bool is_send(std::string_view call);
+/// Calls that accept a connection.
+bool is_accept(std::string_view call);
+
+}  // namespace culprit::cycles

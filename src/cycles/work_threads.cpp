@@ -1,0 +1,271 @@
+#include "cycles/work_threads.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "cycles/waits.h"
+
+namespace culprit::cycles {
+
+namespace {
+
+constexpr Ns kSecond = 1'000'000'000;
+constexpr std::size_t kLeastWindows = 20;
+constexpr std::string_view kBlocked = "blocked:";
+
+using ThreadKey = std::pair<ProcessId, std::int64_t>;
+
+/// "worker-12" as "worker-N": numbers differ from run to run.
+std::string without_numbers(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit)
+      out += c;
+    else if (out.empty() || out.back() != 'N')
+      out += 'N';
+  }
+  return out;
+}
+
+struct State {
+  enum class Kind : std::uint8_t { on_cpu, run_queue, blocked, uninterruptible, stopped };
+  Ns begin = 0;
+  Ns end = 0;
+  Kind kind = Kind::on_cpu;
+};
+
+struct Reason {
+  Ns begin = 0;
+  StringId name = 0;
+};
+
+struct Rows {
+  std::vector<State> states;
+  std::vector<Reason> reasons;
+};
+
+class Finder {
+ public:
+  explicit Finder(const Trace& trace) : trace_(trace) {}
+
+  WorkThreads find() {
+    gather();
+    if (out_.threads.empty()) return std::move(out_);
+    make_windows();
+    count_calls();
+    for (std::size_t i = 0; i < out_.threads.size(); ++i) follow(out_.threads[i], rows_[i]);
+    return std::move(out_);
+  }
+
+ private:
+  std::size_t thread_of(TrackId id) {
+    const Track& track = trace_.tracks[id];
+    const auto [at, is_new] = numbers_.try_emplace(ThreadKey{track.process, track.tid}, out_.threads.size());
+    if (is_new) {
+      WorkThread& thread = out_.threads.emplace_back();
+      rows_.emplace_back();
+      thread.process = track.process;
+      thread.tid = track.tid;
+      thread.process_name = without_numbers(trace_.strings[trace_.processes[track.process].name]);
+    }
+    WorkThread& thread = out_.threads[at->second];
+    if (track.kind != TrackKind::async && track.name != 0)
+      thread.thread_name = without_numbers(trace_.strings[track.name]);
+    return at->second;
+  }
+
+  void gather() {
+    const auto id = [&](std::string_view text) { return trace_.strings.find(text, kNone); };
+    const std::array<std::pair<StringId, State::Kind>, 5> kinds = {
+        {{id("oncpu"), State::Kind::on_cpu},
+         {id("runq"), State::Kind::run_queue},
+         {id("blocked"), State::Kind::blocked},
+         {id("blocked_uninterruptible"), State::Kind::uninterruptible},
+         {id("stopped"), State::Kind::stopped}}};
+    std::vector<bool> reasons;
+    for (const Category& category : trace_.categories) reasons.push_back(category.name == "blocked");
+    for (TrackId t = 0; t < trace_.tracks.size(); ++t)
+      if (trace_.tracks[t].kind == TrackKind::sched) thread_of(t);
+    for (const auto& [key, number] : numbers_) out_.threads[number].scheduled = true;
+    for (TrackId t = 0; t < trace_.tracks.size(); ++t)
+      if (const Track& track = trace_.tracks[t]; numbers_.contains({track.process, track.tid})) thread_of(t);
+    for (std::size_t i = 0; i < trace_.slices.size(); ++i) {
+      const Slice& slice = trace_.slices[i];
+      const Track& track = trace_.tracks[slice.track];
+      const bool scheduling = track.kind == TrackKind::sched;
+      if (!scheduling && !reasons[slice.category]) continue;
+      const auto at = numbers_.find({track.process, track.tid});
+      if (at == numbers_.end()) continue;
+      if (!scheduling) {
+        rows_[at->second].reasons.push_back({slice.begin, slice.name});
+        continue;
+      }
+      const auto kind = std::ranges::find(kinds, slice.name, &std::pair<StringId, State::Kind>::first);
+      if (kind != kinds.end()) rows_[at->second].states.push_back({slice.begin, slice.end(), kind->second});
+    }
+    begin_ = std::numeric_limits<Ns>::max();
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      std::ranges::stable_sort(rows_[i].states, {}, &State::begin);
+      std::ranges::stable_sort(rows_[i].reasons, {}, &Reason::begin);
+      if (rows_[i].states.empty()) continue;
+      out_.threads[i].begin = rows_[i].states.front().begin;
+      out_.threads[i].end = rows_[i].states.back().end;
+      begin_ = std::min(begin_, out_.threads[i].begin);
+      end_ = std::max(end_, out_.threads[i].end);
+    }
+    if (begin_ > end_) out_.threads.clear();
+  }
+
+  void make_windows() {
+    std::vector<Ns> ends;
+    for (const CallTotal& total : trace_.calls)
+      if (total.at > begin_ && (ends.empty() || total.at > ends.back())) ends.push_back(total.at);
+    out_.has_calls = !ends.empty();
+    if (ends.empty()) {
+      const Ns length = std::clamp<Ns>((end_ - begin_) / static_cast<Ns>(kLeastWindows), 1, kSecond);
+      for (Ns at = begin_ + length; at <= end_; at += length) ends.push_back(at);
+    }
+    Ns begin = begin_;
+    for (const Ns end : ends) {
+      model::WorkWindow& window = out_.windows.emplace_back();
+      window.begin = std::exchange(begin, end);
+      window.end = end;
+    }
+    // The last totals are taken when everything ends, or a moment after others: too short to say much.
+    if (out_.windows.size() > 1) {
+      const model::WorkWindow last = out_.windows.back();
+      const model::WorkWindow& before = out_.windows[out_.windows.size() - 2];
+      if ((last.end - last.begin) * 2 < before.end - before.begin) {
+        out_.windows.pop_back();
+        out_.windows.back().end = last.end;
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t window_at(Ns at) const {
+    const auto window = std::ranges::upper_bound(out_.windows, at, {}, &model::WorkWindow::begin);
+    return window == out_.windows.begin() ? 0 : static_cast<std::size_t>(window - out_.windows.begin()) - 1;
+  }
+
+  void count_calls() {
+    for (const CallTotal& total : trace_.calls) {
+      const Track& track = trace_.tracks[total.track];
+      const auto at = numbers_.find({track.process, track.tid});
+      if (at == numbers_.end()) continue;
+      const std::string name(trace_.strings[total.name]);
+      WorkThread& thread = out_.threads[at->second];
+      thread.calls[name] += total.count;
+      std::vector<std::uint32_t>& windows = thread.calls_per_window[name];
+      windows.resize(out_.windows.size());
+      windows[window_at(total.at - 1)] += static_cast<std::uint32_t>(total.count);
+      add(out_.calls, name, total.count, total.time);
+    }
+  }
+
+  static void add(std::map<std::string, model::CountedTime>& sums, const std::string& name, std::uint64_t count,
+                  Ns time) {
+    model::CountedTime& sum = sums[name];
+    sum.name = name;
+    sum.count += count;
+    sum.total_ns += static_cast<double>(time);
+  }
+
+  void spread(Ns begin, Ns end, double model::WorkWindow::*part) {
+    for (std::size_t w = window_at(begin); w < out_.windows.size() && out_.windows[w].begin < end; ++w) {
+      model::WorkWindow& window = out_.windows[w];
+      const Ns overlap = std::min(end, window.end) - std::max(begin, window.begin);
+      if (overlap > 0) window.*part += static_cast<double>(overlap);
+    }
+  }
+
+  /// The reason of a blocked state, as far as one was kept; both begin at the switch.
+  [[nodiscard]] static StringId reason_at(const std::vector<Reason>& reasons, std::size_t& next, Ns begin) {
+    while (next < reasons.size() && reasons[next].begin < begin) ++next;
+    return next < reasons.size() && reasons[next].begin == begin ? reasons[next].name : kNone;
+  }
+
+  [[nodiscard]] std::string_view call_of(StringId reason) const {
+    std::string_view name = trace_.strings[reason];
+    if (name.starts_with(kBlocked)) name.remove_prefix(kBlocked.size());
+    return name;
+  }
+
+  void follow(WorkThread& thread, const Rows& rows) {
+    // Longest wait by time, most frequent one for what was too short to keep its reason.
+    struct Sum {
+      std::uint64_t count = 0;
+      Ns time = 0;
+    };
+    std::map<StringId, Sum> sums;
+    std::size_t next = 0;
+    for (const State& state : rows.states) {
+      if (state.kind != State::Kind::blocked) continue;
+      const StringId reason = reason_at(rows.reasons, next, state.begin);
+      if (reason == kNone) continue;
+      ++sums[reason].count;
+      sums[reason].time += state.end - state.begin;
+    }
+    StringId longest = kNone;
+    StringId usual = kNone;
+    for (const auto& [name, sum] : sums) {
+      const Wait wait = wait_of(call_of(name));
+      if (wait != Wait::in_work && (longest == kNone || sum.time > sums[longest].time)) longest = name;
+      if (usual == kNone || sum.count > sums[usual].count) usual = name;
+    }
+    const bool pool = longest == kNone || wait_of(call_of(longest)) == Wait::pool;
+    if (longest != kNone) thread.wait = call_of(longest);
+
+    next = 0;
+    Ns woken = -1;
+    for (const State& state : rows.states) {
+      const Ns length = state.end - state.begin;
+      bool waits = false;
+      if (state.kind == State::Kind::blocked) {
+        StringId reason = reason_at(rows.reasons, next, state.begin);
+        if (reason == kNone) reason = usual;
+        const std::string what = reason == kNone ? std::string("unknown") : std::string(call_of(reason));
+        const Wait wait = wait_of(what);
+        waits = wait == Wait::for_work || (wait == Wait::pool && pool);
+        add(waits ? out_.waits : out_.blocked, what, 1, length);
+      } else if (state.kind == State::Kind::uninterruptible || state.kind == State::Kind::stopped) {
+        const StringId reason = reason_at(rows.reasons, next, state.begin);
+        add(out_.blocked,
+            state.kind == State::Kind::stopped ? std::string("stopped")
+            : reason == kNone                  ? std::string("disk or memory")
+                                               : std::string(call_of(reason)),
+            1, length);
+      }
+      if (waits) {
+        if (woken >= 0) thread.latencies.push_back(state.begin - woken);
+        woken = -1;
+        spread(state.begin, state.end, &model::WorkWindow::waiting);
+        if (state.end < end_) thread.wakes.push_back(woken = state.end);
+        continue;
+      }
+      thread.worked += static_cast<double>(length);
+      if (state.kind == State::Kind::on_cpu) thread.on_cpu += static_cast<double>(length);
+      spread(state.begin, state.end,
+             state.kind == State::Kind::on_cpu      ? &model::WorkWindow::on_cpu
+             : state.kind == State::Kind::run_queue ? &model::WorkWindow::run_queue
+                                                    : &model::WorkWindow::blocked);
+    }
+  }
+
+  const Trace& trace_;
+  WorkThreads out_;
+  std::vector<Rows> rows_;
+  std::map<ThreadKey, std::size_t> numbers_;
+  Ns begin_ = 0;
+  Ns end_ = 0;
+};
+
+}  // namespace
+
+WorkThreads work_threads(const Trace& trace) { return Finder(trace).find(); }
+
+}  // namespace culprit::cycles

@@ -1,0 +1,42 @@
+// What every recorded thread did, from scheduling and system-call totals: the material of units of work.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/work_units.h"
+#include "trace/trace.h"
+
+namespace culprit::cycles {
+
+struct WorkThread {
+  ProcessId process = 0;
+  std::int64_t tid = -1;
+  std::string process_name;  ///< digits as 'N'
+  std::string thread_name;
+  bool scheduled = false;
+  Ns begin = 0;  ///< of its first slice
+  Ns end = 0;    ///< of its last one
+  double on_cpu = 0;
+  double worked = 0;                           ///< on a CPU, runnable, or blocked inside the work
+  std::string wait;                            ///< for work, in which it waits longest
+  std::vector<Ns> wakes;                       ///< ends of its waits for work
+  std::vector<Ns> latencies;                   ///< from each to the next wait; the last may be missing
+  std::map<std::string, std::uint64_t> calls;  ///< system calls by name
+  std::map<std::string, std::vector<std::uint32_t>> calls_per_window;
+};
+
+struct WorkThreads {
+  std::vector<WorkThread> threads;  ///< by process and number
+  std::vector<model::WorkWindow> windows;
+  bool has_calls = false;
+  std::map<std::string, model::CountedTime> blocked, waits, calls;
+};
+
+/// Windows end where totals of system calls were taken; without any they are a second long, or a twentieth of a
+/// recording shorter than 20 s.
+WorkThreads work_threads(const Trace& trace);
+
+}  // namespace culprit::cycles

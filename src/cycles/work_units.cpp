@@ -1,0 +1,303 @@
+#include "cycles/work_units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cycles/confidence.h"
+#include "cycles/waits.h"
+#include "cycles/work_threads.h"
+
+namespace culprit::cycles {
+
+namespace {
+
+using model::UnitKind;
+using model::WorkUnit;
+
+constexpr std::uint64_t kFewestUnits = 8;  // chance pairs smaller counts
+constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
+constexpr double kIdleShare = 0.003;       // of one CPU
+constexpr std::uint64_t kFewestProcesses = 5;
+constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
+
+/// How the calls of one thread pair up.
+struct Pair {
+  std::string receive;
+  std::string send;
+  std::uint64_t count = 0;
+  double confidence = 0;
+  int times = 1;  ///< receives per unit
+  bool accepts = false;
+};
+
+bool agree(std::uint64_t a, std::uint64_t b) {
+  const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
+  return difference <= std::max(2.0, kSameTimes * static_cast<double>(std::max(a, b)));
+}
+
+bool better(const Pair& a, const Pair& b) {
+  return std::tie(a.confidence, a.count, b.receive, b.send) > std::tie(b.confidence, b.count, a.receive, a.send);
+}
+
+std::optional<Pair> pair_of(const WorkThread& thread) {
+  std::optional<Pair> best;
+  const auto offer = [&](Pair pair) {
+    if (!best || better(pair, *best)) best = std::move(pair);
+  };
+  for (const auto& [receive, received] : thread.calls) {
+    const bool accept = is_accept(receive);
+    if (!accept && !is_receive(receive)) continue;
+    for (const auto& [send, sent] : thread.calls) {
+      if (!is_send(send) || sent < kFewestUnits || received < kFewestUnits) continue;
+      if (agree(received, sent)) {
+        offer({receive, send, accept ? received : sent, confidence::kReceivesAndSends, 1, accept});
+      } else if (!accept && agree(received, 2 * sent)) {
+        offer({receive, send, sent, confidence::kReceivesTwice, 2, false});
+      } else if (accept) {
+        for (const std::uint64_t parts : {2U, 3U, 4U})
+          if (agree(sent, parts * received)) offer({receive, send, received, confidence::kReceivesTwice, 1, true});
+      }
+    }
+  }
+  return best;
+}
+
+std::string text_of(const Pair& pair) {
+  if (pair.accepts) return fmt::format("'{}' accepts a connection for each, '{}' answers", pair.receive, pair.send);
+  return pair.times == 1 ? fmt::format("as many calls of '{}' as of '{}'", pair.receive, pair.send)
+                         : fmt::format("two calls of '{}' to one of '{}'", pair.receive, pair.send);
+}
+
+void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& more, double factor = 1) {
+  sums.resize(std::max(sums.size(), more.size()));
+  for (std::size_t w = 0; w < more.size(); ++w) sums[w] += factor * static_cast<double>(more[w]);
+}
+
+/// Threads of one name that receive as often as they send.
+std::vector<WorkUnit> requests(const Trace& trace, const WorkThreads& work, std::map<std::string, std::int64_t>& pids) {
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  std::map<Key, WorkUnit> groups;
+  for (const WorkThread& thread : work.threads) {
+    const auto pair = pair_of(thread);
+    if (!pair) continue;
+    WorkUnit& unit = groups[{thread.process_name, thread.thread_name, pair->receive, pair->send}];
+    if (unit.threads == 0) {
+      unit.kind = UnitKind::request;
+      unit.process = thread.process_name;
+      unit.thread = thread.thread_name;
+      unit.receive = pair->receive;
+      unit.send = pair->send;
+      unit.confidence = pair->confidence;
+      unit.reason = text_of(*pair);
+    }
+    unit.confidence = std::min(unit.confidence, pair->confidence);
+    ++unit.threads;
+    unit.count += pair->count;
+    add_windows(unit.per_window, thread.calls_per_window.at(pair->accepts ? pair->receive : pair->send));
+    const std::int64_t pid = trace.processes[thread.process].pid;
+    const auto [known, is_new] = pids.try_emplace(thread.process_name, pid);
+    if (!is_new) known->second = std::min(known->second, pid);
+  }
+  std::vector<WorkUnit> units;
+  std::set<std::string> programs;
+  for (auto& [key, unit] : groups) {
+    programs.insert(unit.process);
+    units.push_back(std::move(unit));
+  }
+  if (programs.size() > 1)
+    for (WorkUnit& unit : units) {
+      unit.kind = UnitKind::message;
+      unit.confidence = std::min(unit.confidence, confidence::kBetweenProcesses);
+    }
+  return units;
+}
+
+/// The process that faces whoever uses the program was there first, and what it handles most often comes closest to
+/// what the program does step by step.
+void order(std::vector<WorkUnit>& units, const std::map<std::string, std::int64_t>& pids) {
+  std::ranges::stable_sort(units, [&](const WorkUnit& a, const WorkUnit& b) {
+    const bool several = a.kind == UnitKind::message;
+    const std::int64_t x = several ? pids.at(a.process) : 0;
+    const std::int64_t y = several ? pids.at(b.process) : 0;
+    return std::tuple(x, -a.confidence, b.count) < std::tuple(y, -b.confidence, a.count);
+  });
+}
+
+struct Life {
+  Ns begin = 0;
+  Ns end = 0;
+  double on_cpu = 0;
+  bool known = false;
+};
+
+/// Processes that began and ended inside the recording, by name.
+std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, std::vector<Ns>& latencies) {
+  std::vector<Life> lives(trace.processes.size());
+  double all = 0;
+  for (const WorkThread& thread : work.threads) {
+    Life& life = lives[thread.process];
+    life.begin = life.known ? std::min(life.begin, thread.begin) : thread.begin;
+    life.end = life.known ? std::max(life.end, thread.end) : thread.end;
+    life.known = true;
+    life.on_cpu += thread.on_cpu;
+    all += thread.on_cpu;
+  }
+  struct Program {
+    double on_cpu = 0;
+    std::vector<Life> lives;
+  };
+  std::map<std::string, Program> programs;
+  double ended = 0;
+  for (std::size_t p = 0; p < lives.size(); ++p) {
+    const Life& life = lives[p];
+    if (!life.known || life.begin <= work.windows.front().begin + kEdge || life.end >= work.windows.back().end - kEdge)
+      continue;
+    Program& program = programs[std::string(trace.strings[trace.processes[p].name])];
+    program.on_cpu += life.on_cpu;
+    program.lives.push_back(life);
+    ended += life.on_cpu;
+  }
+  const auto most = std::ranges::max_element(programs, {}, [](const auto& p) { return p.second.on_cpu; });
+  if (most == programs.end() || most->second.lives.size() < kFewestProcesses || ended < all / 2) return std::nullopt;
+  WorkUnit unit;
+  unit.kind = UnitKind::process;
+  unit.process = most->first;
+  unit.count = most->second.lives.size();
+  unit.confidence = confidence::kLifetimes;
+  unit.reason = fmt::format("{} processes of '{}' began and ended, most of the CPU time is that of such processes",
+                            unit.count, unit.process);
+  unit.per_window.resize(work.windows.size());
+  for (const Life& life : most->second.lives) {
+    latencies.push_back(life.end - life.begin);
+    for (std::size_t w = 0; w < work.windows.size(); ++w)
+      if (life.end > work.windows[w].begin && life.end <= work.windows[w].end) unit.per_window[w] += 1;
+  }
+  return unit;
+}
+
+std::optional<WorkUnit> wakeups(const WorkThreads& work) {
+  const WorkThread* most = nullptr;
+  for (const WorkThread& thread : work.threads)
+    if (thread.wakes.size() >= kFewestUnits && (most == nullptr || thread.worked > most->worked)) most = &thread;
+  if (most == nullptr) return std::nullopt;
+  WorkUnit unit;
+  unit.kind = UnitKind::wakeup;
+  unit.process = most->process_name;
+  unit.thread = most->thread_name;
+  unit.receive = most->wait;
+  unit.confidence = confidence::kWakeups;
+  unit.reason =
+      fmt::format("wake-ups of the thread that worked most from '{}'; how many requests one handles is not known",
+                  most->wait.empty() ? "unknown waits" : most->wait);
+  unit.per_window.resize(work.windows.size());
+  for (const WorkThread& thread : work.threads) {
+    if (thread.process_name != unit.process || thread.thread_name != unit.thread || thread.wait != unit.receive)
+      continue;
+    ++unit.threads;
+    unit.count += thread.wakes.size();
+    std::size_t w = 0;
+    for (const Ns at : thread.wakes) {
+      while (w + 1 < work.windows.size() && at >= work.windows[w].end) ++w;
+      unit.per_window[w] += 1;
+    }
+  }
+  return unit;
+}
+
+WorkUnit windows(const WorkThreads& work, std::string_view why) {
+  WorkUnit unit;
+  unit.kind = UnitKind::window;
+  unit.count = work.windows.size();
+  unit.reason = why;
+  unit.per_window.assign(work.windows.size(), 1);
+  return unit;
+}
+
+std::vector<model::CountedTime> longest_first(std::map<std::string, model::CountedTime>& sums) {
+  std::vector<model::CountedTime> list;
+  for (auto& [name, sum] : sums) list.push_back(std::move(sum));
+  std::ranges::stable_sort(list, [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
+  return list;
+}
+
+/// Mean CPUs of processes beside the recorded ones, by name.
+std::vector<model::Bystander> bystanders(const Trace& trace, Ns begin, Ns end) {
+  const StringId other = trace.strings.find("other.cpu", kNone);
+  std::map<std::string, double> cpus;
+  for (const CounterSeries& series : trace.counters) {
+    if (series.name != other || end <= begin) continue;
+    double sum = 0;
+    for (std::size_t i = 0; i < series.samples.size(); ++i) {
+      const Ns from = std::max(begin, series.samples[i].at);
+      const Ns to = std::min(end, i + 1 < series.samples.size() ? series.samples[i + 1].at : end);
+      if (to > from) sum += series.samples[i].value * static_cast<double>(to - from);
+    }
+    cpus[std::string(trace.strings[trace.processes[series.process].name])] += sum / static_cast<double>(end - begin);
+  }
+  std::vector<model::Bystander> list;
+  for (const auto& [name, mean] : cpus) list.push_back({name, mean});
+  std::ranges::stable_sort(list, [](const auto& a, const auto& b) { return a.cpus > b.cpus; });
+  return list;
+}
+
+}  // namespace
+
+model::WorkUnits find_work_units(const Trace& trace) {
+  model::WorkUnits result;
+  WorkThreads work = work_threads(trace);
+  if (work.threads.empty() || work.windows.empty()) return result;
+  result.recorded = true;
+  result.windows = work.windows;
+  const Ns begin = work.windows.front().begin;
+  const Ns end = work.windows.back().end;
+  result.seconds = static_cast<double>(end - begin) * 1e-9;
+  std::map<std::string, double> on_cpu;
+  double all = 0;
+  for (const WorkThread& thread : work.threads) {
+    on_cpu[thread.process_name] += thread.on_cpu;
+    all += thread.on_cpu;
+  }
+  result.program = std::ranges::max_element(on_cpu, {}, [](const auto& p) { return p.second; })->first;
+
+  std::map<std::string, std::int64_t> pids;
+  std::vector<WorkUnit> found = requests(trace, work, pids);
+  order(found, pids);
+  std::vector<Ns> lifetimes;
+  result.idle = all < kIdleShare * static_cast<double>(end - begin) && found.empty();
+  if (result.idle) {
+    result.units.push_back(windows(work, "idle: hardly anything ran"));
+  } else {
+    if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
+    if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
+    if (found.empty())
+      found.push_back(windows(work,
+                              "no thread receives as often as it sends, few processes ended, and no thread that "
+                              "worked was woken often"));
+    result.units = std::move(found);
+  }
+  const WorkUnit& first = result.units.front();
+  if (first.kind == UnitKind::process) {
+    result.latencies = std::move(lifetimes);
+  } else if (first.kind != UnitKind::window) {
+    for (const WorkThread& thread : work.threads)
+      if (thread.process_name == first.process && thread.thread_name == first.thread)
+        result.latencies.insert(result.latencies.end(), thread.latencies.begin(), thread.latencies.end());
+  }
+  std::ranges::sort(result.latencies);
+  result.blocked = longest_first(work.blocked);
+  result.waits = longest_first(work.waits);
+  result.calls = longest_first(work.calls);
+  result.others = bystanders(trace, begin, end);
+  return result;
+}
+
+}  // namespace culprit::cycles

@@ -1,0 +1,42 @@
+#include "model/work_units.h"
+
+#include <tuple>
+
+namespace culprit::model {
+
+std::string_view to_string(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::request:
+      return "request";
+    case UnitKind::message:
+      return "message";
+    case UnitKind::process:
+      return "process";
+    case UnitKind::wakeup:
+      return "wake-up";
+    case UnitKind::window:
+      break;
+  }
+  return "window";
+}
+
+bool same_unit(const WorkUnit& a, const WorkUnit& b) {
+  return std::tie(a.kind, a.process, a.thread, a.receive, a.send) ==
+         std::tie(b.kind, b.process, b.thread, b.receive, b.send);
+}
+
+WorkWindow sum_of(const WorkUnits& work) {
+  WorkWindow sum;
+  if (work.windows.empty()) return sum;
+  sum.begin = work.windows.front().begin;
+  sum.end = work.windows.back().end;
+  for (const WorkWindow& window : work.windows) {
+    sum.on_cpu += window.on_cpu;
+    sum.run_queue += window.run_queue;
+    sum.blocked += window.blocked;
+    sum.waiting += window.waiting;
+  }
+  return sum;
+}
+
+}  // namespace culprit::model

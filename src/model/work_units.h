@@ -1,0 +1,81 @@
+// What a recorded program did, in units of its own work, where it marks no steps: requests answered, messages handed
+// on, processes run, wake-ups handled. `cycles` finds them in scheduling and system calls, `compare` holds two
+// recordings against each other, `report` shows them.
+//
+// A wait for work is never a part of a unit: it is demand that did not come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace culprit::model {
+
+enum class UnitKind : std::uint8_t {
+  window,   ///< no unit was found: stretches of equal length
+  request,  ///< received and answered by one thread
+  message,  ///< the same between the processes of one program
+  process,  ///< from its start to its end
+  wakeup,   ///< from a wake-up of a thread until it waits for work again
+};
+std::string_view to_string(UnitKind kind);
+
+/// One sort of unit.
+struct WorkUnit {
+  UnitKind kind = UnitKind::window;
+  std::string process;  ///< program and threads that do it, digits as 'N'
+  std::string thread;
+  std::string receive;  ///< system calls that delimit it; of wake-ups the wait; else empty
+  std::string send;
+  std::uint64_t count = 0;
+  std::uint64_t threads = 0;
+  double confidence = 0;           ///< 0..1: that this counts the program's own units
+  std::string reason;              ///< of the confidence
+  std::vector<double> per_window;  ///< as WorkUnits::windows
+};
+/// Whether two recordings count the same thing.
+bool same_unit(const WorkUnit& a, const WorkUnit& b);
+
+/// What all recorded threads did in a stretch of time, ns.
+struct WorkWindow {
+  Ns begin = 0;
+  Ns end = 0;
+  double on_cpu = 0;
+  double run_queue = 0;
+  double blocked = 0;  ///< inside the work: in a disk, a lock, a page fault, ...
+  double waiting = 0;  ///< for work
+};
+
+/// Calls, waits, or anything that is counted and takes time.
+struct CountedTime {
+  std::string name;
+  std::uint64_t count = 0;
+  double total_ns = 0;
+};
+
+/// A process that was not recorded, and the CPUs it took on average.
+struct Bystander {
+  std::string name;
+  double cpus = 0;
+};
+
+struct WorkUnits {
+  bool recorded = false;            ///< the trace has scheduling; else the rest is empty
+  bool idle = false;                ///< hardly anything ran
+  std::string program;              ///< that took most of the CPU time
+  double seconds = 0;               ///< of all windows
+  std::vector<WorkUnit> units;      ///< the one that stands for the program first; never empty when recorded
+  std::vector<WorkWindow> windows;  ///< in order
+  std::vector<Ns> latencies;  ///< of the first unit's threads: from each wake-up to the next wait for work, sorted
+  std::vector<CountedTime> blocked;  ///< inside the work, by what; longest first
+  std::vector<CountedTime> waits;    ///< for work, by what; longest first
+  std::vector<CountedTime> calls;    ///< system calls of all recorded threads; longest first
+  std::vector<Bystander> others;     ///< most first
+};
+
+/// Sum over all windows.
+WorkWindow sum_of(const WorkUnits& work);
+
+}  // namespace culprit::model

@@ -1,0 +1,237 @@
+#include "report/work_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "core/units.h"
+#include "report/render.h"
+#include "stats/quantile.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::Cell;
+using model::ColumnType;
+using model::CountedTime;
+using model::Table;
+using model::UnitKind;
+using model::WorkUnit;
+using model::WorkUnits;
+
+constexpr double kLeastCpus = 0.05;
+constexpr std::size_t kMostNamed = 3;
+constexpr double kSecond = 1e9;
+constexpr double kWorthSaying = 0.01;  // share of the work
+
+/// By how much sums are divided, and what that is called.
+struct Per {
+  double units = 1;
+  std::string name;  ///< "request", "second"
+};
+
+Per per_unit(const WorkUnits& work) {
+  const WorkUnit& unit = work.units.front();
+  if (unit.kind == UnitKind::window || unit.count == 0) return {std::max(work.seconds, 1e-9), "second"};
+  return {static_cast<double>(unit.count), std::string(to_string(unit.kind))};
+}
+
+std::string plural(const WorkUnit& unit) {
+  return unit.kind == UnitKind::process ? "processes" : std::string(to_string(unit.kind)) + "s";
+}
+
+std::string rate_text(double rate) {
+  return rate >= 1000 ? format_count(static_cast<std::uint64_t>(rate + 0.5)) : fmt::format("{:.3g}", rate);
+}
+
+std::string share_text(double part, double whole) {
+  return fmt::format("{:.1f} %", whole > 0 ? 100 * part / whole : 0);
+}
+
+std::string named(const std::vector<CountedTime>& list, double units, std::string_view lead) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(list.size(), kMostNamed); ++i)
+    text += fmt::format("{}{} {}", text.empty() ? lead : ", ", list[i].name, format_duration(list[i].total_ns / units));
+  return text;
+}
+
+Cell rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
+
+Table units_table(const WorkUnits& work) {
+  Table table{"Units of work",
+              "work_units",
+              {{"Unit", "unit"},
+               {"Process", "process", ColumnType::name},
+               {"Thread", "thread", ColumnType::name},
+               {"Between", "calls"},
+               {"Count", "count", ColumnType::count},
+               {"Per second", "per_second", ColumnType::number, 1},
+               {"Sure", "confidence", ColumnType::percent, 0},
+               {"Why", "reason", ColumnType::name, 0, true}},
+              {},
+              {}};
+  for (const WorkUnit& unit : work.units)
+    table.rows.push_back({std::string(to_string(unit.kind)), unit.process,
+                          unit.threads > 1 ? fmt::format("{} ({} threads)", unit.thread, unit.threads) : unit.thread,
+                          unit.send.empty() ? unit.receive : fmt::format("{}, {}", unit.receive, unit.send),
+                          static_cast<std::int64_t>(unit.count),
+                          static_cast<double>(unit.count) / std::max(work.seconds, 1e-9),
+                          unit.kind == UnitKind::window ? Cell() : Cell(unit.confidence), unit.reason});
+  table.notes.emplace_back("Numbers below are per unit of the first row.");
+  return table;
+}
+
+Table times_table(const WorkUnits& work, const Per& per, std::size_t most_rows) {
+  const model::WorkWindow sum = sum_of(work);
+  const double all = sum.on_cpu + sum.run_queue + sum.blocked;
+  Table table{fmt::format("What the work took, per {}", per.name),
+              "work_time",
+              {{"Threads were", "state", ColumnType::name},
+               {"Time", "per_unit_ns", ColumnType::time},
+               {"Share", "share", ColumnType::percent, 1},
+               {"Times", "times", ColumnType::number, 2}},
+              {},
+              {}};
+  const auto add = [&](std::string what, double total, Cell times) {
+    table.rows.push_back(
+        {std::move(what), rounded(total / per.units), all > 0 ? Cell(total / all) : Cell(), std::move(times)});
+  };
+  add("on CPU", sum.on_cpu, {});
+  add("runnable, in the run queue", sum.run_queue, {});
+  for (const CountedTime& blocked : work.blocked) {
+    if (most_rows != 0 && table.rows.size() >= most_rows) break;
+    add("blocked in " + blocked.name, blocked.total_ns, static_cast<double>(blocked.count) / per.units);
+  }
+  table.notes.push_back(fmt::format("All recorded threads together. Waiting for work is apart: {} in all{}",
+                                    format_duration(sum.waiting), named(work.waits, 1, ", most in ")));
+  return table;
+}
+
+Table calls_table(const WorkUnits& work, const Per& per, std::size_t most_rows) {
+  Table table{fmt::format("System calls, per {}", per.name),
+              "work_calls",
+              {{"Call", "call", ColumnType::name},
+               {"Calls", "per_unit", ColumnType::number, 3},
+               {"Time", "per_unit_ns", ColumnType::time},
+               {"Per call", "per_call_ns", ColumnType::time},
+               {"Count", "count", ColumnType::count}},
+              {},
+              {}};
+  for (const CountedTime& call : work.calls) {
+    if (most_rows != 0 && table.rows.size() >= most_rows) break;
+    table.rows.push_back({call.name, static_cast<double>(call.count) / per.units, rounded(call.total_ns / per.units),
+                          rounded(call.total_ns / static_cast<double>(call.count)),
+                          static_cast<std::int64_t>(call.count)});
+  }
+  if (!table.rows.empty()) table.notes.emplace_back("Their time is part of the states of the threads above.");
+  return table;
+}
+
+Table others_table(const WorkUnits& work) {
+  Table table{"Processes beside the recorded ones",
+              "others",
+              {{"Process", "process", ColumnType::name}, {"CPUs", "cpus", ColumnType::number, 2}},
+              {},
+              {}};
+  for (const model::Bystander& other : work.others)
+    if (other.cpus >= kLeastCpus) table.rows.push_back({other.name, other.cpus});
+  return table;
+}
+
+}  // namespace
+
+std::string unit_text(const WorkUnit& unit) {
+  switch (unit.kind) {
+    case UnitKind::window:
+      return "no unit of work";
+    case UnitKind::process:
+      return fmt::format("processes of {}", unit.process);
+    case UnitKind::wakeup:
+      return fmt::format("wake-ups of {}{}{}", unit.process,
+                         unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread,
+                         unit.receive.empty() ? "" : " from " + unit.receive);
+    case UnitKind::request:
+    case UnitKind::message:
+      break;
+  }
+  return fmt::format("{} of {}{} ({} to {})", plural(unit), unit.process,
+                     unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread, unit.receive,
+                     unit.send);
+}
+
+std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& work) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (!work.recorded) return lines;
+  const WorkUnit& unit = work.units.front();
+  const Per per = per_unit(work);
+  const model::WorkWindow sum = sum_of(work);
+  const double worked = sum.on_cpu + sum.run_queue + sum.blocked;
+  if (unit.kind == UnitKind::window) {
+    lines.emplace_back("throughput", work.idle ? "idle: no work units" : "unknown: no unit of work was found");
+    if (!work.idle) lines.emplace_back("", unit.reason);
+  } else {
+    lines.emplace_back("throughput", fmt::format("{}/s, {}", rate_text(static_cast<double>(unit.count) / work.seconds),
+                                                 unit_text(unit)));
+    lines.emplace_back("", fmt::format("{} in {:.1f} s, {:.0f} % sure:", format_count(unit.count), work.seconds,
+                                       unit.confidence * 100));
+    lines.emplace_back("", unit.reason);
+  }
+  if (!work.latencies.empty())
+    lines.emplace_back(unit.kind == UnitKind::process ? "lifetime" : "wake to wait",
+                       fmt::format("median {}, p90 {}, p99 {} of {}",
+                                   format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.5)),
+                                   format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.9)),
+                                   format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.99)),
+                                   format_count(work.latencies.size())));
+  lines.emplace_back("per " + per.name,
+                     fmt::format("on CPU {} ({}), run queue {} ({})", format_duration(sum.on_cpu / per.units),
+                                 share_text(sum.on_cpu, worked), format_duration(sum.run_queue / per.units),
+                                 share_text(sum.run_queue, worked)));
+  if (sum.blocked > kWorthSaying * worked)
+    lines.emplace_back("", fmt::format("blocked {} ({}){}", format_duration(sum.blocked / per.units),
+                                       share_text(sum.blocked, worked), named(work.blocked, per.units, ": ")));
+  lines.emplace_back("CPUs",
+                     fmt::format("{:.2f} used, {:.2f} more wanted (run queue)", sum.on_cpu / (work.seconds * kSecond),
+                                 sum.run_queue / (work.seconds * kSecond)));
+  std::string beside;
+  for (std::size_t i = 0; i < std::min(work.others.size(), kMostNamed); ++i)
+    if (work.others[i].cpus >= kLeastCpus)
+      beside +=
+          fmt::format("{}{} took {:.2f} CPUs", beside.empty() ? "" : ", ", work.others[i].name, work.others[i].cpus);
+  if (!beside.empty()) lines.emplace_back("beside", beside);
+  return lines;
+}
+
+std::vector<Table> work_tables(const WorkUnits& work, std::size_t most_rows) {
+  if (!work.recorded) return {};
+  const Per per = per_unit(work);
+  std::vector<Table> tables = {units_table(work), times_table(work, per, most_rows)};
+  for (Table& table : std::vector{calls_table(work, per, most_rows), others_table(work)})
+    if (!table.rows.empty()) tables.push_back(std::move(table));
+  return tables;
+}
+
+void write_work(JsonWriter& json, const WorkUnits& work) {
+  json.begin_object("work_units");
+  json.member("recorded", work.recorded);
+  json.member("idle", work.idle);
+  json.member("program", work.program);
+  json.member("seconds", work.seconds);
+  const auto quantile = [&](double p) {
+    return work.latencies.empty() ? std::optional<Ns>() : stats::quantile_of_sorted(std::span(work.latencies), p);
+  };
+  json.begin_object("latency", JsonForm::line);
+  json.member("n", work.latencies.size());
+  json.member("p50_ns", quantile(0.5));
+  json.member("p90_ns", quantile(0.9));
+  json.member("p99_ns", quantile(0.99));
+  json.end_object();
+  for (const Table& table : work_tables(work, 0))
+    write_rows(json, table.key == "work_units" ? "units" : table.key, table);
+  json.end_object();
+}
+
+}  // namespace culprit::report

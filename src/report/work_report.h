@@ -1,0 +1,26 @@
+// Units of work of one recording, as tables and JSON.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "model/table.h"
+#include "model/work_units.h"
+
+namespace culprit::report {
+
+/// "4,365 requests of redis-server", "the recording in windows": what `unit` counts.
+std::string unit_text(const model::WorkUnit& unit);
+
+/// The first lines about a recording: what and what it was like, at most ten pairs. Empty when it has no scheduling.
+std::vector<std::pair<std::string, std::string>> work_lines(const model::WorkUnits& work);
+
+/// Units that were found; what the time went to per unit; system calls per unit; processes beside.
+std::vector<model::Table> work_tables(const model::WorkUnits& work, std::size_t most_rows);
+
+/// The member "work_units".
+void write_work(JsonWriter& json, const model::WorkUnits& work);
+
+}  // namespace culprit::report

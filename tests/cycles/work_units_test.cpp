@@ -1,0 +1,256 @@
+#include "cycles/work_units.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "cycles/waits.h"
+#include "trace/builder.h"
+
+namespace culprit::cycles {
+namespace {
+
+constexpr Ns kMs = 1'000'000;
+constexpr Ns kSecond = 1'000'000'000;
+
+/// A recording by hand: threads that wait, are woken and work, and totals of their calls.
+class Recorded {
+ public:
+  struct Thread {
+    TrackId sched, blocked, totals;
+    Ns at = 0;
+  };
+
+  Thread thread(std::int64_t pid, std::int64_t tid, std::string_view process, std::string_view name, Ns at = 0) {
+    Thread t;
+    t.sched = builder_.track({.pid = pid, .tid = tid, .kind = TrackKind::sched});
+    t.blocked =
+        builder_.track({.pid = pid, .tid = tid, .tid_text = builder_.intern("blocked"), .kind = TrackKind::async});
+    t.totals = builder_.track(
+        {.pid = pid, .tid = tid, .tid_text = builder_.intern("system call totals"), .kind = TrackKind::async});
+    t.at = at;
+    builder_.name_thread(t.sched, builder_.intern(name));
+    builder_.name_process(builder_.process(pid, 0), builder_.intern(process));
+    return t;
+  }
+
+  void does(Thread& thread, std::string_view state, Ns length, std::string_view call = {}) {
+    add(thread.sched, thread.at, length, state, "sched");
+    if (!call.empty()) add(thread.blocked, thread.at, length, "blocked:" + std::string(call), "blocked");
+    thread.at += length;
+  }
+
+  /// Woken from `wait` after `waits`, then in the run queue, then working; `times` times.
+  void serve(Thread& thread, int times, Ns waits, Ns queue, Ns works, std::string_view wait = "epoll_wait") {
+    for (int i = 0; i < times; ++i) {
+      does(thread, "blocked", waits, wait);
+      does(thread, "runq", queue);
+      does(thread, "oncpu", works);
+    }
+  }
+
+  void calls(const Thread& thread, Ns at, std::string_view name, std::uint64_t count, Ns time = 1000) {
+    builder_.trace().calls.push_back({at, builder_.intern(name), thread.totals, count, time, time});
+  }
+
+  void bystander(std::string_view name, double cpus) {
+    const ProcessId process = builder_.process(999, 0);
+    builder_.name_process(process, builder_.intern(name));
+    builder_.add_counter(builder_.intern("other.cpu"), process, kNone, {0, cpus});
+  }
+
+  model::WorkUnits find() { return find_work_units(std::move(builder_).finish()); }
+
+ private:
+  void add(TrackId track, Ns begin, Ns length, std::string_view name, std::string_view category) {
+    Slice slice;
+    slice.begin = begin;
+    slice.duration = length;
+    slice.name = builder_.intern(name);
+    slice.track = track;
+    slice.category = builder_.category(category);
+    builder_.add(slice);
+  }
+
+  TraceBuilder builder_{Rank{}};
+};
+
+TEST(WorkUnits, AThreadThatReceivesAsOftenAsItSendsAnswersRequests) {
+  Recorded r;
+  auto server = r.thread(7, 7, "redis-server", "redis-server");
+  r.serve(server, 200, 8 * kMs, kMs, kMs);
+  for (const Ns second : {1, 2}) {
+    r.calls(server, second * kSecond, "read", 5003);
+    r.calls(server, second * kSecond, "write", 5000);
+    r.calls(server, second * kSecond, "epoll_wait", 100);
+  }
+  const model::WorkUnits work = r.find();
+  ASSERT_TRUE(work.recorded);
+  const model::WorkUnit& unit = work.units.front();
+  EXPECT_EQ(unit.kind, model::UnitKind::request);
+  EXPECT_EQ(unit.count, 10000U);
+  EXPECT_EQ(unit.process, "redis-server");
+  EXPECT_EQ(unit.receive, "read");
+  EXPECT_EQ(unit.send, "write");
+  EXPECT_GE(unit.confidence, 0.8);
+  EXPECT_EQ(unit.per_window, (std::vector<double>{5000, 5000}));
+  EXPECT_DOUBLE_EQ(work.seconds, 2);
+}
+
+TEST(WorkUnits, TheTimeBetweenRequestsIsNoPartOfThem) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 100, 17 * kMs, kMs, 2 * kMs);
+  const model::WorkUnits work = r.find();
+  const model::WorkWindow sum = sum_of(work);
+  EXPECT_DOUBLE_EQ(sum.on_cpu, 200.0 * kMs);
+  EXPECT_DOUBLE_EQ(sum.run_queue, 100.0 * kMs);
+  EXPECT_DOUBLE_EQ(sum.blocked, 0);
+  EXPECT_DOUBLE_EQ(sum.waiting, 1700.0 * kMs);
+  ASSERT_EQ(work.latencies.size(), 99U) << "the last has no next wait";
+  EXPECT_EQ(work.latencies.front(), 3 * kMs) << "from the wake-up: the run queue counts";
+  EXPECT_EQ(work.latencies.back(), 3 * kMs);
+}
+
+TEST(WorkUnits, WithoutSystemCallsWakeUpsAreCountedAndNotTakenForRequests) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
+  const model::WorkUnits work = r.find();
+  ASSERT_EQ(work.units.size(), 1U);
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::wakeup);
+  EXPECT_EQ(work.units[0].count, 100U);
+  EXPECT_EQ(work.units[0].receive, "epoll_wait");
+  EXPECT_LT(work.units[0].confidence, 0.8);
+}
+
+TEST(WorkUnits, DisksAndLocksAreWorkOfAThreadThatWaitsForEvents) {
+  Recorded r;
+  auto server = r.thread(7, 7, "postgres", "postgres");
+  for (int i = 0; i < 50; ++i) {
+    r.does(server, "blocked", 10 * kMs, "epoll_wait");
+    r.does(server, "oncpu", kMs);
+    r.does(server, "blocked_uninterruptible", 3 * kMs, "fdatasync");
+    r.does(server, "blocked", 2 * kMs, "futex");
+    r.does(server, "oncpu", kMs);
+  }
+  const model::WorkUnits work = r.find();
+  EXPECT_DOUBLE_EQ(sum_of(work).blocked, 250.0 * kMs);
+  ASSERT_EQ(work.blocked.size(), 2U);
+  EXPECT_EQ(work.blocked[0].name, "fdatasync");
+  EXPECT_EQ(work.blocked[0].count, 50U);
+  EXPECT_EQ(work.blocked[1].name, "futex");
+  ASSERT_EQ(work.latencies.size(), 49U);
+  EXPECT_EQ(work.latencies[0], 7 * kMs);
+}
+
+TEST(WorkUnits, AnIdleThreadOfAPoolOnlyWaits) {
+  Recorded r;
+  auto worker = r.thread(7, 8, "server", "pool-3");
+  r.serve(worker, 20, 50 * kMs, 0, kMs, "futex");
+  const model::WorkUnits work = r.find();
+  EXPECT_DOUBLE_EQ(sum_of(work).blocked, 0);
+  EXPECT_DOUBLE_EQ(sum_of(work).waiting, 1000.0 * kMs);
+  EXPECT_EQ(work.units[0].thread, "pool-N") << "numbers of threads differ from run to run";
+}
+
+TEST(WorkUnits, OfSeveralProcessesTheFirstOneStandsForTheProgram) {
+  Recorded r;
+  auto front = r.thread(7, 7, "python", "io");
+  auto worker = r.thread(9, 9, "Worker", "Worker");
+  r.serve(front, 100, 9 * kMs, 0, kMs);
+  r.serve(worker, 100, kMs, 0, 9 * kMs);
+  r.calls(front, kSecond, "recvfrom", 100);
+  r.calls(front, kSecond, "write", 100);
+  r.calls(worker, kSecond, "read", 300);
+  r.calls(worker, kSecond, "sendto", 300);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::message);
+  EXPECT_EQ(work.units[0].process, "python");
+  EXPECT_EQ(work.units[0].count, 100U);
+  EXPECT_EQ(work.units[1].process, "Worker");
+  EXPECT_EQ(work.program, "Worker") << "it took most of the CPU time";
+}
+
+TEST(WorkUnits, TwoTriesToReceivePerAnswerAreOneRequest) {
+  Recorded r;
+  auto backend = r.thread(7, 7, "postgres", "postgres");
+  r.serve(backend, 50, 10 * kMs, 0, 10 * kMs);
+  r.calls(backend, kSecond, "recvfrom", 1001);
+  r.calls(backend, kSecond, "sendto", 500);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[0].count, 500U);
+}
+
+TEST(WorkUnits, CallsThatDoNotPairAreNoRequests) {
+  Recorded r;
+  auto logger = r.thread(7, 7, "logger", "logger");
+  r.serve(logger, 50, 10 * kMs, 0, 10 * kMs);
+  r.calls(logger, kSecond, "read", 100);
+  r.calls(logger, kSecond, "write", 731);
+  EXPECT_EQ(r.find().units[0].kind, model::UnitKind::wakeup);
+}
+
+TEST(WorkUnits, ProcessesThatBeginAndEndAreUnitsOfABuild) {
+  Recorded r;
+  auto make = r.thread(7, 7, "make", "make");
+  r.serve(make, 10, 99 * kMs, 0, kMs, "wait4");
+  for (int i = 0; i < 10; ++i) {
+    auto compiler = r.thread(100 + i, 100 + i, "cc1", "cc1", i * 95 * kMs + 10 * kMs);
+    r.does(compiler, "oncpu", 80 * kMs);
+  }
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::process);
+  EXPECT_EQ(work.units[0].process, "cc1");
+  EXPECT_EQ(work.units[0].count, 10U);
+  ASSERT_EQ(work.latencies.size(), 10U);
+  EXPECT_EQ(work.latencies[0], 80 * kMs);
+}
+
+TEST(WorkUnits, AProgramThatOnlyWaitsIsIdle) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.does(server, "blocked", 5 * kSecond, "epoll_wait");
+  r.does(server, "oncpu", kMs);
+  r.does(server, "blocked", 5 * kSecond, "epoll_wait");
+  const model::WorkUnits work = r.find();
+  EXPECT_TRUE(work.idle);
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::window);
+}
+
+TEST(WorkUnits, AProgramThatComputesWithoutACallHasWindows) {
+  Recorded r;
+  auto thread = r.thread(7, 7, "sysbench", "sysbench");
+  r.does(thread, "oncpu", 10 * kSecond);
+  const model::WorkUnits work = r.find();
+  EXPECT_FALSE(work.idle);
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::window);
+  EXPECT_EQ(work.windows.size(), 20U);
+  EXPECT_DOUBLE_EQ(work.windows[3].on_cpu, 500.0 * kMs);
+}
+
+TEST(WorkUnits, BystandersHaveNames) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
+  r.bystander("stress-ng-cpu", 1.9);
+  const model::WorkUnits work = r.find();
+  ASSERT_EQ(work.others.size(), 1U);
+  EXPECT_EQ(work.others[0].name, "stress-ng-cpu");
+  EXPECT_NEAR(work.others[0].cpus, 1.9, 1e-9);
+}
+
+TEST(WorkUnits, ATraceWithoutSchedulingHasNone) { EXPECT_FALSE(find_work_units(Trace{}).recorded); }
+
+TEST(Waits, TellWaitingForWorkFromWork) {
+  EXPECT_EQ(wait_of("epoll_wait"), Wait::for_work);
+  EXPECT_EQ(wait_of("accept4"), Wait::for_work);
+  EXPECT_EQ(wait_of("futex"), Wait::pool);
+  EXPECT_EQ(wait_of("fdatasync"), Wait::in_work);
+  EXPECT_EQ(wait_of("page_fault"), Wait::in_work);
+}
+
+}  // namespace
+}  // namespace culprit::cycles
