@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
+#include "model/table_rows.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "report/work_report.h"
@@ -55,20 +56,6 @@ std::size_t rows_shown(const CyclesOptions& options, OutputFormat format) {
   if (options.all) return 0;
   if (options.limit >= 0) return static_cast<std::size_t>(options.limit);
   return format == OutputFormat::terminal ? kOneScreen : 0;
-}
-
-/// Leaves out columns in which every row is empty.
-void drop_empty_columns(model::Table& table) {
-  for (std::size_t c = table.columns.size(); c-- > 0;) {
-    const auto says_nothing = [&](const std::vector<model::Cell>& row) {
-      const auto* text = std::get_if<std::string>(&row[c]);
-      return std::holds_alternative<std::monostate>(row[c]) || (text != nullptr && text->empty());
-    };
-    if (!std::ranges::all_of(table.rows, says_nothing)) continue;
-    const auto at = static_cast<std::ptrdiff_t>(c);
-    table.columns.erase(table.columns.begin() + at);
-    for (auto& row : table.rows) row.erase(row.begin() + at);
-  }
 }
 
 /// A recording of a program that marks no steps.
@@ -134,7 +121,7 @@ Result<int> run_cycles(const CyclesOptions& options) {
       text = report::cycles_heading(cycles);
       if (cycles.cycles.empty()) break;
       text += "\n";
-      drop_empty_columns(table);
+      model::drop_empty_columns(table);
       text += report::render_terminal({&table, 1}, {report::Look::plain, output->color, 100});
       text += report::period_plot(report::period_distributions(cycles)) + report::left_out_of_periods(cycles);
       break;

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
+#include "model/table_rows.h"
 #include "record/collectors.h"
 #include "record/doctor/checks.h"
 #include "report/render.h"
@@ -156,23 +157,30 @@ std::string terminal_text(const Findings& findings, bool color) {
 }
 
 std::vector<model::Table> tables_of(const Findings& findings) {
-  model::Table checks{
-      "Checks",
-      "checks",
-      {{"Group", "group"}, {"What", "what"}, {"State", "state"}, {"Found", "found"}, {"Remedy", "remedy"}},
-      {},
-      {}};
-  for (const Check& c : findings.checks)
-    checks.rows.push_back({c.group, c.what, std::string(to_string(c.state)), c.found, c.remedy});
-  model::Table sights{
-      "Collectors",
-      "sights",
-      {{"Collector", "collector"}, {"What", "what"}, {"State", "state"}, {"Why", "why"}, {"Remedy", "remedy"}},
-      {},
-      {findings.summary}};
+  struct Seen {
+    const std::string& collector;
+    const record::Sight& sight;
+  };
+  std::vector<Seen> seen;
   for (const Tried& tried : findings.collectors)
-    for (const record::Sight& s : tried.sights)
-      sights.rows.push_back({tried.name, s.what, std::string(s.available ? "ok" : "missing"), s.why, s.remedy});
+    for (const record::Sight& sight : tried.sights) seen.push_back({tried.name, sight});
+  model::Table checks =
+      model::make_table<Check>("Checks", "checks",
+                               {{{"Group", "group"}, &Check::group},
+                                {{"What", "what"}, &Check::what},
+                                {{"State", "state"}, [](const Check& check) { return to_string(check.state); }},
+                                {{"Found", "found"}, &Check::found},
+                                {{"Remedy", "remedy"}, &Check::remedy}},
+                               findings.checks);
+  model::Table sights =
+      model::make_table<Seen>("Collectors", "sights",
+                              {{{"Collector", "collector"}, [](const Seen& s) { return s.collector; }},
+                               {{"What", "what"}, [](const Seen& s) { return s.sight.what; }},
+                               {{"State", "state"}, [](const Seen& s) { return s.sight.available ? "ok" : "missing"; }},
+                               {{"Why", "why"}, [](const Seen& s) { return s.sight.why; }},
+                               {{"Remedy", "remedy"}, [](const Seen& s) { return s.sight.remedy; }}},
+                              seen);
+  sights.notes = {findings.summary};
   return {std::move(checks), std::move(sights)};
 }
 

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "cycles/find.h"
 #include "cycles/work_units.h"
+#include "model/table_rows.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "report/work_report.h"
@@ -22,6 +23,7 @@ namespace culprit::cli {
 namespace {
 
 using model::ColumnType;
+using model::known_cell;
 using model::TraceInfo;
 
 struct InfoOptions {
@@ -34,14 +36,9 @@ struct InfoOptions {
   OutputOptions output;
 };
 
-model::Cell count_cell(std::uint64_t n) { return static_cast<std::int64_t>(n); }
-model::Cell known_cell(std::int64_t number) { return number >= 0 ? model::Cell(number) : model::Cell(); }
-
 model::Table run_table(const TraceInfo& info) {
-  model::Table table{"Run", "run", {{"What", "what"}, {"Value", "value"}}, {}, {}};
-  const auto add = [&](std::string what, std::string value) {
-    table.rows.push_back({std::move(what), std::move(value)});
-  };
+  std::vector<model::Fact> facts;
+  const auto add = [&](std::string what, std::string value) { facts.push_back({std::move(what), std::move(value)}); };
   const auto times = [](const model::CountAndSum& sum) {
     return fmt::format("{}, {}", format_count(sum.count), format_duration(sum.sum));
   };
@@ -71,162 +68,141 @@ model::Table run_table(const TraceInfo& info) {
   add("links host to device", format_count(info.flows_host_to_device));
   add("links forward to backward", format_count(info.flows_forward_backward));
   add("links asynchronous, other", format_count(info.flows_async) + ", " + format_count(info.flows_other));
-  table.columns[1].type = ColumnType::name;
+  model::Table table = model::fact_table("Run", "run", facts);
   if (info.slices == 0) table.notes.push_back("This trace holds no slice.");
   return table;
 }
 
 model::Table files_table(const TraceInfo& info) {
-  model::Table table{"Files",
-                     "ranks",
-                     {{"File", "path", ColumnType::name},
-                      {"Format", "format"},
-                      {"Size", "input_bytes", ColumnType::bytes},
-                      {"Text", "text_bytes", ColumnType::bytes},
-                      {"Events", "events", ColumnType::count},
-                      {"Rank", "rank", ColumnType::count},
-                      {"World", "world_size", ColumnType::count},
-                      {"Backend", "backend"},
-                      {"Host", "host"}},
-                     {},
-                     {}};
-  for (const auto& r : info.ranks)
-    table.rows.push_back({r.path, format_of(r), count_cell(r.input_bytes), count_cell(r.text_bytes),
-                          count_cell(r.events), known_cell(r.rank), known_cell(r.world_size), r.backend, r.host});
-  return table;
+  using model::RankInfo;
+  return model::make_table<RankInfo>(
+      "Files", "ranks",
+      {{{"File", "path", ColumnType::name}, &RankInfo::path},
+       {{"Format", "format"}, format_of},
+       {{"Size", "input_bytes", ColumnType::bytes}, &RankInfo::input_bytes},
+       {{"Text", "text_bytes", ColumnType::bytes}, &RankInfo::text_bytes},
+       {{"Events", "events", ColumnType::count}, &RankInfo::events},
+       {{"Rank", "rank", ColumnType::count}, [](const RankInfo& r) { return known_cell(r.rank); }},
+       {{"World", "world_size", ColumnType::count}, [](const RankInfo& r) { return known_cell(r.world_size); }},
+       {{"Backend", "backend"}, &RankInfo::backend},
+       {{"Host", "host"}, &RankInfo::host}},
+      info.ranks);
 }
 
 model::Table devices_table(const TraceInfo& info) {
-  model::Table table{"Devices",
-                     "devices",
-                     {{"Rank", "rank", ColumnType::count},
-                      {"Device", "device", ColumnType::count},
-                      {"Model", "name", ColumnType::name},
-                      {"Memory", "memory_bytes", ColumnType::bytes},
-                      {"SMs", "multiprocessors", ColumnType::count},
-                      {"Streams", "streams", ColumnType::count},
-                      {"GPU slices", "gpu_slices", ColumnType::count},
-                      {"Sum", "gpu_sum_ns", ColumnType::time},
-                      {"Busy", "busy_union_ns", ColumnType::time}},
-                     {},
-                     {}};
-  for (const auto& d : info.devices)
-    table.rows.push_back({d.rank, std::int64_t{d.device}, d.name,
-                          d.memory_bytes != 0 ? count_cell(d.memory_bytes) : model::Cell(),
-                          d.multiprocessors != 0 ? count_cell(d.multiprocessors) : model::Cell(), count_cell(d.streams),
-                          count_cell(d.gpu_work.count), d.gpu_work.sum, d.busy_union});
-  return table;
+  using model::DeviceInfo;
+  const auto unless_0 = [](std::uint64_t n) { return n != 0 ? model::cell_of(n) : model::Cell(); };
+  return model::make_table<DeviceInfo>(
+      "Devices", "devices",
+      {{{"Rank", "rank", ColumnType::count}, &DeviceInfo::rank},
+       {{"Device", "device", ColumnType::count}, &DeviceInfo::device},
+       {{"Model", "name", ColumnType::name}, &DeviceInfo::name},
+       {{"Memory", "memory_bytes", ColumnType::bytes}, [=](const DeviceInfo& d) { return unless_0(d.memory_bytes); }},
+       {{"SMs", "multiprocessors", ColumnType::count},
+        [=](const DeviceInfo& d) { return unless_0(static_cast<std::uint64_t>(d.multiprocessors)); }},
+       {{"Streams", "streams", ColumnType::count}, &DeviceInfo::streams},
+       {{"GPU slices", "gpu_slices", ColumnType::count}, [](const DeviceInfo& d) { return d.gpu_work.count; }},
+       {{"Sum", "gpu_sum_ns", ColumnType::time}, [](const DeviceInfo& d) { return d.gpu_work.sum; }},
+       {{"Busy", "busy_union_ns", ColumnType::time}, &DeviceInfo::busy_union}},
+      info.devices);
 }
 
 model::Table categories_table(const TraceInfo& info) {
-  model::Table table{"Categories",
-                     "categories",
-                     {{"Category", "name", ColumnType::name},
-                      {"Read as", "class"},
-                      {"Slices", "slices", ColumnType::count},
-                      {"Sum", "sum_ns", ColumnType::time}},
-                     {},
-                     {}};
-  for (const auto& c : info.categories)
-    table.rows.push_back({c.name, c.slice_class, count_cell(c.slices.count), c.slices.sum});
-  return table;
+  using model::CategoryInfo;
+  return model::make_table<CategoryInfo>(
+      "Categories", "categories",
+      {{{"Category", "name", ColumnType::name}, &CategoryInfo::name},
+       {{"Read as", "class"}, &CategoryInfo::slice_class},
+       {{"Slices", "slices", ColumnType::count}, [](const CategoryInfo& c) { return c.slices.count; }},
+       {{"Sum", "sum_ns", ColumnType::time}, [](const CategoryInfo& c) { return c.slices.sum; }}},
+      info.categories);
 }
 
 model::Table markers_table(const TraceInfo& info) {
-  model::Table table{"Candidates for step markers (digits shown as N)",
-                     "markers",
-                     {{"Annotation", "pattern", ColumnType::name},
-                      {"Count", "count", ColumnType::count},
-                      {"Sum", "sum_ns", ColumnType::time}},
-                     {},
-                     {}};
-  for (const auto& m : info.markers) table.rows.push_back({m.pattern, count_cell(m.slices.count), m.slices.sum});
-  return table;
+  using model::MarkerInfo;
+  return model::make_table<MarkerInfo>(
+      "Candidates for step markers (digits shown as N)", "markers",
+      {{{"Annotation", "pattern", ColumnType::name}, &MarkerInfo::pattern},
+       {{"Count", "count", ColumnType::count}, [](const MarkerInfo& m) { return m.slices.count; }},
+       {{"Sum", "sum_ns", ColumnType::time}, [](const MarkerInfo& m) { return m.slices.sum; }}},
+      info.markers);
 }
 
 model::Table counters_table(const TraceInfo& info) {
-  model::Table table{"Counters",
-                     "counters",
-                     {{"Counter", "name", ColumnType::name},
-                      {"Samples", "samples", ColumnType::count},
-                      {"Min", "min", ColumnType::number},
-                      {"Mean", "mean", ColumnType::number},
-                      {"Max", "max", ColumnType::number},
-                      {"Unit", "unit"},
-                      {"Of", "of", ColumnType::name}},
-                     {},
-                     {}};
-  for (const auto& c : info.counters)
-    table.rows.push_back({c.name, count_cell(c.samples), c.min, c.mean, c.max, c.unit, c.of});
-  return table;
+  using model::CounterInfo;
+  return model::make_table<CounterInfo>("Counters", "counters",
+                                        {{{"Counter", "name", ColumnType::name}, &CounterInfo::name},
+                                         {{"Samples", "samples", ColumnType::count}, &CounterInfo::samples},
+                                         {{"Min", "min", ColumnType::number}, &CounterInfo::min},
+                                         {{"Mean", "mean", ColumnType::number}, &CounterInfo::mean},
+                                         {{"Max", "max", ColumnType::number}, &CounterInfo::max},
+                                         {{"Unit", "unit"}, &CounterInfo::unit},
+                                         {{"Of", "of", ColumnType::name}, &CounterInfo::of}},
+                                        info.counters);
 }
 
 model::Table cycles_table(const model::CyclesInfo& info) {
-  model::Table table{"Cycles", "cycles", {{"What", "what"}, {"Value", "value", ColumnType::name}}, {}, {}};
   if (info.count == 0) {
-    table.rows = {{"count", "0"}};
+    model::Table table = model::fact_table("Cycles", "cycles", {{"count", "0"}});
     table.notes.push_back("No cycles found: " + info.reason);
     return table;
   }
-  table.rows = {{"count", format_count(info.count)},
-                {"found by", std::string(report::to_string(info.method))},
-                {"anchor", info.anchor},
-                {"confidence that a cycle is one step", fmt::format("{:.0f}%", info.period_confidence * 100)},
-                {"confidence that a step begins there", fmt::format("{:.0f}%", info.phase_confidence * 100)}};
+  model::Table table =
+      model::fact_table("Cycles", "cycles",
+                        {{"count", format_count(info.count)},
+                         {"found by", std::string(report::to_string(info.method))},
+                         {"anchor", info.anchor},
+                         {"confidence that a cycle is one step", fmt::format("{:.0f}%", info.period_confidence * 100)},
+                         {"confidence that a step begins there", fmt::format("{:.0f}%", info.phase_confidence * 100)}});
   table.notes.push_back("Reason: " + info.reason);
   table.notes.insert(table.notes.end(), info.notes.begin(), info.notes.end());
   return table;
 }
 
 model::Table phases_table(const model::CyclesInfo& info) {
-  model::Table table{"Cycles by phase, all ranks together",
-                     "cycle_phases",
-                     {{"Phase", "phase"},
-                      {"Cycles", "cycles", ColumnType::count},
-                      {"Whole periods", "whole_periods", ColumnType::count},
-                      {"Mean period", "mean_period_ns", ColumnType::time},
-                      {"Median period", "median_period_ns", ColumnType::time},
-                      {"Device busy", "device_busy_share", ColumnType::percent, 1}},
-                     {},
-                     {}};
-  for (const model::PhaseInfo& p : info.phases) {
-    const bool periods = p.whole_periods != 0;
-    const auto period = [&](double ns) { return periods ? model::Cell(ns) : model::Cell(); };
-    const model::Cell busy =
-        p.device_window > 0 ? model::Cell(static_cast<double>(p.device_busy) / static_cast<double>(p.device_window))
-                            : model::Cell();
-    table.rows.push_back({std::string(model::phase_name(p.phase)), count_cell(p.cycles), count_cell(p.whole_periods),
-                          period(p.mean_period), period(p.median_period), busy});
-  }
-  return table;
+  using model::PhaseInfo;
+  const auto of_periods = [](double PhaseInfo::*ns) {
+    return [ns](const PhaseInfo& p) { return p.whole_periods != 0 ? model::Cell(p.*ns) : model::Cell(); };
+  };
+  return model::make_table<PhaseInfo>(
+      "Cycles by phase, all ranks together", "cycle_phases",
+      {{{"Phase", "phase"}, [](const PhaseInfo& p) { return model::phase_name(p.phase); }},
+       {{"Cycles", "cycles", ColumnType::count}, &PhaseInfo::cycles},
+       {{"Whole periods", "whole_periods", ColumnType::count}, &PhaseInfo::whole_periods},
+       {{"Mean period", "mean_period_ns", ColumnType::time}, of_periods(&PhaseInfo::mean_period)},
+       {{"Median period", "median_period_ns", ColumnType::time}, of_periods(&PhaseInfo::median_period)},
+       {{"Device busy", "device_busy_share", ColumnType::percent, 1},
+        [](const PhaseInfo& p) { return model::share_cell(p.device_busy, p.device_window); }}},
+      info.phases);
 }
 
 model::Table losses_table(const TraceInfo& info) {
-  model::Table table{"Losses",
-                     "losses",
-                     {{"Severity", "severity"},
-                      {"Count", "count", ColumnType::count},
-                      {"What", "meaning"},
-                      {"First seen", "first_seen", ColumnType::name},
-                      {"What to do", "remedy"},
-                      {"Reason", "reason"}},
-                     {},
-                     {}};
-  for (const auto& l : info.losses)
-    table.rows.push_back({l.severity, count_cell(l.count), l.meaning, l.first_seen, l.remedy, l.reason});
+  using model::LossCount;
+  model::Table table =
+      model::make_table<LossCount>("Losses", "losses",
+                                   {{{"Severity", "severity"}, &LossCount::severity},
+                                    {{"Count", "count", ColumnType::count}, &LossCount::count},
+                                    {{"What", "meaning"}, &LossCount::meaning},
+                                    {{"First seen", "first_seen", ColumnType::name}, &LossCount::first_seen},
+                                    {{"What to do", "remedy"}, &LossCount::remedy},
+                                    {{"Reason", "reason"}, &LossCount::reason}},
+                                   info.losses);
   if (info.losses.empty()) table.notes.push_back("none");
   return table;
 }
 
 model::Table unread_table(const TraceInfo& info) {
-  model::Table table{"Tables of the input that were not read",
-                     "unread_tables",
-                     {{"File", "path", ColumnType::name}, {"Table", "table", ColumnType::name}},
-                     {},
-                     {}};
+  struct Unread {
+    std::string path;
+    std::string table;
+  };
+  std::vector<Unread> unread;
   for (const auto& r : info.ranks)
-    for (const std::string& name : r.unread_tables) table.rows.push_back({r.path, name});
-  return table;
+    for (const std::string& name : r.unread_tables) unread.push_back({r.path, name});
+  return model::make_table<Unread>(
+      "Tables of the input that were not read", "unread_tables",
+      {{{"File", "path", ColumnType::name}, &Unread::path}, {{"Table", "table", ColumnType::name}, &Unread::table}},
+      unread);
 }
 
 std::vector<model::Table> tables_of(const TraceInfo& info) {
@@ -276,10 +252,7 @@ void write_peers(JsonWriter& json, std::string_view name, const std::vector<mode
 
 /// The table's rows with the lists of peers and reasons whole.
 void write_sched_threads(JsonWriter& json, const TraceInfo& info) {
-  model::Table table = thread_sched_table(info, 0);
-  std::erase_if(table.columns, [](const model::Column& column) {
-    return column.key == "blocked_in" || column.key == "woken_by" || column.key == "ran_instead";
-  });  // the last ones
+  const model::Table table = thread_sched_table(info, 0, PeersAs::lists);
   json.begin_array("threads");
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const model::ThreadSchedInfo& thread = info.sched[i];

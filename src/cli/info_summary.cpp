@@ -8,6 +8,7 @@
 
 #include "core/saturating.h"
 #include "core/units.h"
+#include "model/table_rows.h"
 #include "report/cycles_report.h"
 #include "report/work_report.h"
 
@@ -29,11 +30,7 @@ std::string counted(std::uint64_t n, std::string_view one, std::string_view many
 
 class Summary {
  public:
-  explicit Summary(const model::TraceInfo& info) : info_(info) {
-    table_.title = "Run";
-    table_.key = "summary";
-    table_.columns = {{"What", "what"}, {"Value", "value", model::ColumnType::name}};
-  }
+  explicit Summary(const model::TraceInfo& info) : info_(info) {}
 
   model::Table make() {
     const bool work = info_.work && info_.work->recorded;
@@ -48,14 +45,15 @@ class Summary {
     if (!work) add_scheduling();
     if (!work && info_.cycles) add_cycles(*info_.cycles);
     add_losses();
-    table_.notes.emplace_back(info_.slices == 0 ? "This trace holds no slice."
-                              : work            ? "More: --show work,scheduling,counters,..., or --all"
-                                                : "More: --all, or --show files,devices,categories,markers,...");
-    return std::move(table_);
+    model::Table table = model::fact_table("Run", "summary", facts_);
+    table.notes.emplace_back(info_.slices == 0 ? "This trace holds no slice."
+                             : work            ? "More: --show work,scheduling,counters,..., or --all"
+                                               : "More: --all, or --show files,devices,categories,markers,...");
+    return table;
   }
 
  private:
-  void add(std::string what, std::string value) { table_.rows.push_back({std::move(what), std::move(value)}); }
+  void add(std::string what, std::string value) { facts_.push_back({std::move(what), std::move(value)}); }
 
   void add_files() {
     for (std::size_t i = 0; i < std::min(info_.ranks.size(), kFiles); ++i) {
@@ -149,7 +147,7 @@ class Summary {
   }
 
   const model::TraceInfo& info_;
-  model::Table table_;
+  std::vector<model::Fact> facts_;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "kernels/launch_gaps.h"
 #include "kernels/launch_tables.h"
 #include "kernels/trace_log.h"
+#include "model/table_rows.h"
 #include "report/kernels_plot.h"
 #include "report/render.h"
 
@@ -141,20 +142,19 @@ std::string render(const KernelsOptions& options, const Output& output, std::spa
 }
 
 model::Table summary_rows(const model::KernelSummary& summary) {
-  using model::Cell;
   using model::ColumnType;
-  const auto value = [](double number) { return std::isnan(number) ? Cell() : Cell(number); };
-  model::Table table;
-  table.title = summary.caption;
-  table.key = "summary";
-  table.columns = {{"Name", "name", ColumnType::name},
-                   {"Self device", "self_device_ns", ColumnType::time},
-                   {"Share", "share", ColumnType::percent, 2},
-                   {"Average", "average_device_ns", ColumnType::time},
-                   {"Calls", "calls", ColumnType::number, 0}};
-  for (const model::SummaryRow& row : summary.rows)
-    table.rows.push_back(
-        {row.name, value(row.self_device_ns), value(row.share), value(row.average_device_ns), value(row.calls)});
+  using model::number_cell;
+  using model::SummaryRow;
+  model::Table table = model::make_table<SummaryRow>(
+      summary.caption, "summary",
+      {{{"Name", "name", ColumnType::name}, &SummaryRow::name},
+       {{"Self device", "self_device_ns", ColumnType::time},
+        [](const SummaryRow& row) { return number_cell(row.self_device_ns); }},
+       {{"Share", "share", ColumnType::percent, 2}, [](const SummaryRow& row) { return number_cell(row.share); }},
+       {{"Average", "average_device_ns", ColumnType::time},
+        [](const SummaryRow& row) { return number_cell(row.average_device_ns); }},
+       {{"Calls", "calls", ColumnType::number, 0}, [](const SummaryRow& row) { return number_cell(row.calls); }}},
+      summary.rows);
   if (summary.device_total.known)
     table.notes.push_back(fmt::format("Total behind the percentages: {} to {}",
                                       format_duration(summary.device_total.low),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "model/table_rows.h"
 
 namespace culprit::cli {
 
@@ -67,46 +69,33 @@ std::string peers_text(const std::vector<model::PeerInfo>& peers, bool time) {
   return text;
 }
 
-model::Cell count_cell(std::uint64_t n) { return static_cast<std::int64_t>(n); }
-
 }  // namespace
 
 std::vector<model::Table> metadata_tables(const model::TraceInfo& info) {
-  std::vector<model::Table> tables;
-  const bool several = info.ranks.size() > 1;
-  for (const Section& section : sections()) {
-    model::Table table{std::string(section.title), std::string(section.key), {}, {}, {}};
-    if (several) table.columns.push_back({"File", "path", ColumnType::name});
-    table.columns.push_back({"What", "key", ColumnType::name});
-    table.columns.push_back({"Value", "value", ColumnType::name});
-    tables.push_back(std::move(table));
-  }
+  struct Row {
+    const std::string& path;
+    const std::string& key;
+    const std::string& value;
+  };
+  std::vector<std::vector<Row>> rows(sections().size());
   for (const model::RankInfo& rank : info.ranks)
-    for (const auto& [key, value] : rank.metadata) {
-      auto& rows = tables[section_of(key)].rows;
-      if (several)
-        rows.push_back({rank.path, key, value});
-      else
-        rows.push_back({key, value});
-    }
-  std::erase_if(tables, [](const model::Table& table) { return table.rows.empty(); });
+    for (const auto& [key, value] : rank.metadata) rows[section_of(key)].push_back({rank.path, key, value});
+  std::vector<model::Table> tables;
+  for (std::size_t s = 0; s < rows.size(); ++s) {
+    if (rows[s].empty()) continue;
+    tables.push_back(
+        model::make_table<Row>(std::string(sections()[s].title), std::string(sections()[s].key),
+                               {{{"File", "path", ColumnType::name},
+                                 [](const Row& row) { return row.path; },
+                                 model::present_if(info.ranks.size() > 1)},
+                                {{"What", "key", ColumnType::name}, [](const Row& row) { return row.key; }},
+                                {{"Value", "value", ColumnType::name}, [](const Row& row) { return row.value; }}},
+                               rows[s]));
+  }
   return tables;
 }
 
 model::Table process_sched_table(const model::TraceInfo& info) {
-  model::Table table{"Scheduling of processes (sums over their threads)",
-                     "sched_processes",
-                     {{"Process", "process", ColumnType::name},
-                      {"Pid", "pid", ColumnType::count},
-                      {"Threads", "threads", ColumnType::count},
-                      {"On CPU", "on_cpu_ns", ColumnType::time},
-                      {"Run queue", "run_queue_ns", ColumnType::time},
-                      {"Blocked", "blocked_ns", ColumnType::time},
-                      {"Switches", "switches", ColumnType::count},
-                      {"Preempted", "preemptions", ColumnType::count, 3, true},
-                      {"Migrations", "migrations", ColumnType::count, 3, true}},
-                     {},
-                     {}};
   struct Sum {
     model::ThreadSchedInfo total;
     std::int64_t threads = 0;
@@ -115,6 +104,7 @@ model::Table process_sched_table(const model::TraceInfo& info) {
   for (const model::ThreadSchedInfo& thread : info.sched) {
     Sum& sum = sums[{thread.rank, thread.pid}];
     sum.total.process = thread.process;
+    sum.total.pid = thread.pid;
     sum.total.on_cpu += thread.on_cpu;
     sum.total.run_queue += thread.run_queue;
     sum.total.blocked += thread.blocked;
@@ -123,41 +113,46 @@ model::Table process_sched_table(const model::TraceInfo& info) {
     sum.total.migrations += thread.migrations;
     ++sum.threads;
   }
-  for (const auto& [key, sum] : sums)
-    table.rows.push_back({sum.total.process, key.second, sum.threads, sum.total.on_cpu, sum.total.run_queue,
-                          sum.total.blocked, count_cell(sum.total.switches), count_cell(sum.total.preemptions),
-                          count_cell(sum.total.migrations)});
-  return table;
+  return model::make_table<Sum>(
+      "Scheduling of processes (sums over their threads)", "sched_processes",
+      {{{"Process", "process", ColumnType::name}, [](const Sum& sum) { return sum.total.process; }},
+       {{"Pid", "pid", ColumnType::count}, [](const Sum& sum) { return sum.total.pid; }},
+       {{"Threads", "threads", ColumnType::count}, &Sum::threads},
+       {{"On CPU", "on_cpu_ns", ColumnType::time}, [](const Sum& sum) { return sum.total.on_cpu; }},
+       {{"Run queue", "run_queue_ns", ColumnType::time}, [](const Sum& sum) { return sum.total.run_queue; }},
+       {{"Blocked", "blocked_ns", ColumnType::time}, [](const Sum& sum) { return sum.total.blocked; }},
+       {{"Switches", "switches", ColumnType::count}, [](const Sum& sum) { return sum.total.switches; }},
+       {{"Preempted", "preemptions", ColumnType::count, 3, true}, [](const Sum& sum) { return sum.total.preemptions; }},
+       {{"Migrations", "migrations", ColumnType::count, 3, true}, [](const Sum& sum) { return sum.total.migrations; }}},
+      sums | std::views::values);
 }
 
-model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most) {
-  model::Table table{"Scheduling of threads",
-                     "sched_threads",
-                     {{"Thread", "thread", ColumnType::name},
-                      {"Pid", "pid", ColumnType::count},
-                      {"Tid", "tid", ColumnType::count},
-                      {"On CPU", "on_cpu_ns", ColumnType::time},
-                      {"Run queue", "run_queue_ns", ColumnType::time},
-                      {"Blocked", "blocked_ns", ColumnType::time},
-                      {"Uninterruptible", "uninterruptible_ns", ColumnType::time, 3, true},
-                      {"Stopped", "stopped_ns", ColumnType::time, 3, true},
-                      {"Switches", "switches", ColumnType::count},
-                      {"Preempted", "preemptions", ColumnType::count, 3, true},
-                      {"Migrations", "migrations", ColumnType::count, 3, true},
-                      {"Blocked in", "blocked_in", ColumnType::name, 3, true},
-                      {"Woken by", "woken_by", ColumnType::name, 3, true},
-                      {"Ran instead", "ran_instead", ColumnType::name, 3, true}},
-                     {},
-                     {}};
-  for (const model::ThreadSchedInfo& t : info.sched) {
-    if (most != 0 && table.rows.size() == most) {
-      table.notes.push_back(fmt::format("{} more threads: --json shows all.", info.sched.size() - most));
-      break;
-    }
-    table.rows.push_back({t.thread, t.pid, t.tid, t.on_cpu, t.run_queue, t.blocked, t.uninterruptible, t.stopped,
-                          count_cell(t.switches), count_cell(t.preemptions), count_cell(t.migrations), reasons_text(t),
-                          peers_text(t.woken_by, false), peers_text(t.ran_instead, true)});
-  }
+model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most, PeersAs peers) {
+  using Thread = model::ThreadSchedInfo;
+  const auto as_text = model::present_if(peers == PeersAs::text);
+  model::Table table = model::make_table<Thread>(
+      "Scheduling of threads", "sched_threads",
+      {{{"Thread", "thread", ColumnType::name}, &Thread::thread},
+       {{"Pid", "pid", ColumnType::count}, &Thread::pid},
+       {{"Tid", "tid", ColumnType::count}, &Thread::tid},
+       {{"On CPU", "on_cpu_ns", ColumnType::time}, &Thread::on_cpu},
+       {{"Run queue", "run_queue_ns", ColumnType::time}, &Thread::run_queue},
+       {{"Blocked", "blocked_ns", ColumnType::time}, &Thread::blocked},
+       {{"Uninterruptible", "uninterruptible_ns", ColumnType::time, 3, true}, &Thread::uninterruptible},
+       {{"Stopped", "stopped_ns", ColumnType::time, 3, true}, &Thread::stopped},
+       {{"Switches", "switches", ColumnType::count}, &Thread::switches},
+       {{"Preempted", "preemptions", ColumnType::count, 3, true}, &Thread::preemptions},
+       {{"Migrations", "migrations", ColumnType::count, 3, true}, &Thread::migrations},
+       {{"Blocked in", "blocked_in", ColumnType::name, 3, true}, reasons_text, as_text},
+       {{"Woken by", "woken_by", ColumnType::name, 3, true},
+        [](const Thread& t) { return peers_text(t.woken_by, false); },
+        as_text},
+       {{"Ran instead", "ran_instead", ColumnType::name, 3, true},
+        [](const Thread& t) { return peers_text(t.ran_instead, true); },
+        as_text}},
+      info.sched, most);
+  if (table.rows.size() < info.sched.size())
+    table.notes.push_back(fmt::format("{} more threads: --json shows all.", info.sched.size() - most));
   if (!table.rows.empty())
     table.notes.push_back(
         "Ran instead: who left the CPU when the thread got it after it was in the run queue, and how long it had "

@@ -12,7 +12,12 @@ namespace culprit::cli {
 std::vector<model::Table> metadata_tables(const model::TraceInfo& info);
 /// Sums per process; empty without scheduling.
 model::Table process_sched_table(const model::TraceInfo& info);
+/// How the table of threads says whom a thread waited for.
+enum class PeersAs {
+  text,   ///< columns with the first few
+  lists,  ///< not at all: who asks writes them whole beside the row
+};
 /// Sums per thread, at most `most` rows; 0 = all.
-model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most);
+model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most, PeersAs peers = PeersAs::text);
 
 }  // namespace culprit::cli

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
+#include <optional>
+#include <ranges>
 #include <string>
 
 #include "core/saturating.h"
 #include "kernels/launch_identity.h"
+#include "model/table_rows.h"
 #include "stats/quantile.h"
 
 namespace culprit::kernels {
@@ -17,17 +19,15 @@ namespace culprit::kernels {
 namespace {
 
 using model::Cell;
-using model::Column;
+using model::cell_of;
 using model::ColumnType;
 using model::KernelLaunch;
 using model::KernelLog;
+using model::known_cell;
+using model::number_cell;
+using model::Presence;
 using model::Table;
-
-Cell number_or_empty(double value) { return std::isnan(value) ? Cell() : Cell(value); }
-
-Cell share_of(Ns part, Ns total) {
-  return total > 0 ? Cell(static_cast<double>(part) / static_cast<double>(total)) : Cell();
-}
+using model::text_cell;
 
 /// A mean weighted by time, of the launches that know the value.
 struct Weighted {
@@ -86,22 +86,6 @@ std::vector<NameSums> sums_by_name(const KernelLog& log) {
 
 double rate(double work, Ns time) { return time > 0 ? work / (static_cast<double>(time) * 1e-9) : model::kNoNumber; }
 
-/// Columns with a function per cell; empty ones are dropped.
-struct Spec {
-  Column column;
-  std::function<Cell(const NameSums&)> cell;
-  bool always = false;
-};
-
-void drop_empty_columns(Table& table, const std::vector<bool>& always) {
-  for (std::size_t c = table.columns.size(); c-- > 0;) {
-    const auto empty = [c](const std::vector<Cell>& row) { return std::holds_alternative<std::monostate>(row[c]); };
-    if (always[c] || !std::ranges::all_of(table.rows, empty)) continue;
-    table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(c));
-    for (auto& row : table.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(c));
-  }
-}
-
 }  // namespace
 
 Table name_table(const KernelLog& log, const NameTableOptions& options) {
@@ -110,65 +94,55 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
   for (const NameSums& sum : sums) total = add_saturating(total, sum.total);
   const Roofline roof = roofline(log);
   const model::ComputeAxis axis = use_report(log, {options.low, 1}).axis;
-  const auto count = [](std::size_t n) { return Cell(static_cast<std::int64_t>(n)); };
   const auto known_flops = [](const NameSums& s) { return s.flops_time > 0 ? s.flops : model::kNoNumber; };
   const auto known_bytes = [](const NameSums& s) { return s.bytes_time > 0 ? s.bytes : model::kNoNumber; };
-  const std::vector<Spec> specs = {
-      {{"Kernel", "name", ColumnType::name}, [](const NameSums& s) { return Cell(s.name); }, true},
-      {{"Launches", "launches", ColumnType::count}, [&](const NameSums& s) { return count(s.times.size()); }, true},
-      {{"Time", "total_ns", ColumnType::time}, [](const NameSums& s) { return Cell(s.total); }, true},
-      {{"Share", "share", ColumnType::percent, 2}, [&](const NameSums& s) { return share_of(s.total, total); }, true},
-      {{"Mean", "mean_ns", ColumnType::time, 3, true},
-       [](const NameSums& s) { return Cell(static_cast<double>(s.total) / static_cast<double>(s.times.size())); },
-       true},
-      {{"Median", "median_ns", ColumnType::time, 3, true},
-       [&](const NameSums& s) { return Cell(stats::median(s.times)); },
-       true},
-      {{"Min", "min_ns", ColumnType::time, 3, true},
-       [](const NameSums& s) { return Cell(std::ranges::min(s.times)); },
-       true},
-      {{"Max", "max_ns", ColumnType::time, 3, true},
-       [](const NameSums& s) { return Cell(std::ranges::max(s.times)); },
-       true},
-      {{"SM", "sm", ColumnType::percent, 1}, [](const NameSums& s) { return number_or_empty(s.sm.mean()); }},
-      {{"Tensor", "tensor", ColumnType::percent, 1},
-       [](const NameSums& s) { return number_or_empty(s.tensor.mean()); }},
-      {{"DRAM", "dram", ColumnType::percent, 1}, [](const NameSums& s) { return number_or_empty(s.dram.mean()); }},
-      {{"Class", "class", ColumnType::text},
-       [&](const NameSums& s) {
-         const model::UseClass use = use_class(s.compute.mean(), s.dram.mean(), options.low);
-         return use == model::UseClass::unknown ? Cell() : Cell(std::string(to_string(use, axis)));
-       }},
-      {{"FLOP/s", "flop_per_second", ColumnType::number, 0, true},
-       [&](const NameSums& s) { return number_or_empty(rate(s.flops, s.flops_time)); }},
-      {{"DRAM B/s", "dram_bytes_per_second", ColumnType::number, 0, true},
-       [&](const NameSums& s) { return number_or_empty(rate(s.bytes, s.bytes_time)); }},
-      {{"FLOP/B", "flop_per_byte", ColumnType::number, 2, true},
-       [&](const NameSums& s) {
-         return number_or_empty(s.bytes > 0 ? known_flops(s) / known_bytes(s) : model::kNoNumber);
-       }},
-      {{"Roofline", "roofline", ColumnType::text, 3, true},
-       [&](const NameSums& s) {
-         const std::string_view side = roofline_side(known_flops(s), known_bytes(s), roof);
-         return side.empty() ? Cell() : Cell(std::string(side));
-       }},
-  };
-  Table table;
-  table.title = "Kernels by name";
-  table.key = "kernels";
-  std::vector<bool> always;
-  for (const Spec& spec : specs) {
-    table.columns.push_back(spec.column);
-    always.push_back(spec.always);
-  }
-  std::size_t shown = sums.size();
-  if (options.limit > 0) shown = std::min(shown, options.limit);
-  for (std::size_t i = 0; i < shown; ++i) {
-    std::vector<Cell> row;
-    for (const Spec& spec : specs) row.push_back(spec.cell(sums[i]));
-    table.rows.push_back(std::move(row));
-  }
-  drop_empty_columns(table, always);
+  using enum Presence;
+  const std::size_t shown = options.limit > 0 ? std::min(sums.size(), options.limit) : sums.size();
+  Table table = model::make_table<NameSums>(
+      "Kernels by name", "kernels",
+      {
+          {{"Kernel", "name", ColumnType::name}, &NameSums::name},
+          {{"Launches", "launches", ColumnType::count}, [](const NameSums& s) { return s.times.size(); }},
+          {{"Time", "total_ns", ColumnType::time}, &NameSums::total},
+          {{"Share", "share", ColumnType::percent, 2},
+           [&](const NameSums& s) { return model::share_cell(s.total, total); }},
+          {{"Mean", "mean_ns", ColumnType::time, 3, true},
+           [](const NameSums& s) { return static_cast<double>(s.total) / static_cast<double>(s.times.size()); }},
+          {{"Median", "median_ns", ColumnType::time, 3, true},
+           [](const NameSums& s) { return stats::median(s.times); }},
+          {{"Min", "min_ns", ColumnType::time, 3, true}, [](const NameSums& s) { return std::ranges::min(s.times); }},
+          {{"Max", "max_ns", ColumnType::time, 3, true}, [](const NameSums& s) { return std::ranges::max(s.times); }},
+          {{"SM", "sm", ColumnType::percent, 1}, [](const NameSums& s) { return number_cell(s.sm.mean()); }, if_known},
+          {{"Tensor", "tensor", ColumnType::percent, 1},
+           [](const NameSums& s) { return number_cell(s.tensor.mean()); },
+           if_known},
+          {{"DRAM", "dram", ColumnType::percent, 1},
+           [](const NameSums& s) { return number_cell(s.dram.mean()); },
+           if_known},
+          {{"Class", "class", ColumnType::text},
+           [&](const NameSums& s) {
+             const model::UseClass use = use_class(s.compute.mean(), s.dram.mean(), options.low);
+             return use == model::UseClass::unknown ? Cell() : cell_of(to_string(use, axis));
+           },
+           if_known},
+          {{"FLOP/s", "flop_per_second", ColumnType::number, 0, true},
+           [](const NameSums& s) { return number_cell(rate(s.flops, s.flops_time)); },
+           if_known},
+          {{"DRAM B/s", "dram_bytes_per_second", ColumnType::number, 0, true},
+           [](const NameSums& s) { return number_cell(rate(s.bytes, s.bytes_time)); },
+           if_known},
+          {{"FLOP/B", "flop_per_byte", ColumnType::number, 2, true},
+           [&](const NameSums& s) {
+             return number_cell(s.bytes > 0 ? known_flops(s) / known_bytes(s) : model::kNoNumber);
+           },
+           if_known},
+          {{"Roofline", "roofline", ColumnType::text, 3, true},
+           [&](const NameSums& s) {
+             return text_cell(std::string(roofline_side(known_flops(s), known_bytes(s), roof)));
+           },
+           if_known},
+      },
+      sums, options.limit);
   table.notes.push_back(
       fmt::format("{} launches, {} in all", format_count(log.launches.size()), format_duration(total)));
   if (shown < sums.size()) {
@@ -186,57 +160,59 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
 }
 
 Table launch_table(const KernelLog& log) {
-  Table table;
-  table.title = "Launches";
-  table.key = "launches";
-  table.columns = {{"#", "launch", ColumnType::count},
-                   {"Kernel", "kernel", ColumnType::name},
-                   {"Latency", "latency_ns", ColumnType::time},
-                   {"Tensor", "tensor", ColumnType::percent, 0},
-                   {"DRAM", "dram", ColumnType::percent, 0},
-                   {"SM", "sm", ColumnType::percent, 0},
-                   {"Begin", "begin_ns", ColumnType::time, 3, true},
-                   {"Grid", "grid", ColumnType::text, 3, true},
-                   {"Block", "block", ColumnType::text, 3, true},
-                   {"Process", "process", ColumnType::count, 3, true},
-                   {"Device", "device", ColumnType::count, 3, true},
-                   {"Stream", "stream", ColumnType::count, 3, true}};
-  const auto fraction = [](float value) {
+  const auto fraction = [](float KernelLaunch::*use) {
     // Two decimals in, two decimals out: the shortest float is what the source wrote.
-    return std::isnan(value) ? Cell() : Cell(std::round(static_cast<double>(value) * 1e6) / 1e6);
+    return [use](const KernelLaunch& k) { return number_cell(std::round(static_cast<double>(k.*use) * 1e6) / 1e6); };
   };
-  const auto id = [](std::int64_t value) { return value < 0 ? Cell() : Cell(value); };
-  const auto extent = [](const auto(&size)[3]) {
-    Cell cell;
-    if (size[0] != 0) cell = fmt::format("{}x{}x{}", size[0], size[1], size[2]);
-    return cell;
+  const auto extent = [](const auto& size) {
+    return size[0] != 0 ? cell_of(fmt::format("{}x{}x{}", size[0], size[1], size[2])) : Cell();
   };
-  std::int64_t number = 0;
-  for (const KernelLaunch& launch : log.launches)
-    table.rows.push_back({++number, std::string(log.names[launch.name]), launch.latency, fraction(launch.tensor),
-                          fraction(launch.dram), fraction(launch.sm), id(launch.begin), extent(launch.grid),
-                          extent(launch.block), id(launch.process), id(launch.device), id(launch.stream)});
-  std::vector<bool> always(table.columns.size(), false);
-  std::fill_n(always.begin(), 3, true);
-  drop_empty_columns(table, always);
-  return table;
+  using enum Presence;
+  return model::make_table<KernelLaunch>(
+      "Launches", "launches",
+      {{{"#", "launch", ColumnType::count}, [&](const KernelLaunch& k) { return &k - log.launches.data() + 1; }},
+       {{"Kernel", "kernel", ColumnType::name}, [&](const KernelLaunch& k) { return log.names[k.name]; }},
+       {{"Latency", "latency_ns", ColumnType::time}, &KernelLaunch::latency},
+       {{"Tensor", "tensor", ColumnType::percent, 0}, fraction(&KernelLaunch::tensor), if_known},
+       {{"DRAM", "dram", ColumnType::percent, 0}, fraction(&KernelLaunch::dram), if_known},
+       {{"SM", "sm", ColumnType::percent, 0}, fraction(&KernelLaunch::sm), if_known},
+       {{"Begin", "begin_ns", ColumnType::time, 3, true},
+        [](const KernelLaunch& k) { return known_cell(k.begin); },
+        if_known},
+       {{"Grid", "grid", ColumnType::text, 3, true}, [=](const KernelLaunch& k) { return extent(k.grid); }, if_known},
+       {{"Block", "block", ColumnType::text, 3, true},
+        [=](const KernelLaunch& k) { return extent(k.block); },
+        if_known},
+       {{"Process", "process", ColumnType::count, 3, true},
+        [](const KernelLaunch& k) { return known_cell(k.process); },
+        if_known},
+       {{"Device", "device", ColumnType::count, 3, true},
+        [](const KernelLaunch& k) { return known_cell(k.device); },
+        if_known},
+       {{"Stream", "stream", ColumnType::count, 3, true},
+        [](const KernelLaunch& k) { return known_cell(k.stream); },
+        if_known}},
+      log.launches);
 }
 
 Table class_table(const model::UseReport& report) {
-  Table table;
-  table.title = fmt::format("Time by class (low: below {:.0f} %)", report.low * 100);
-  table.key = "classes";
-  table.columns = {{"Class", "class", ColumnType::text},
-                   {"Launches", "launches", ColumnType::count},
-                   {"Time", "time_ns", ColumnType::time},
-                   {"Share", "share", ColumnType::percent, 2}};
+  struct Row {
+    model::UseClass use;
+    model::TimeAndCount sum;
+  };
+  std::vector<Row> rows;
   for (std::size_t c = 0; c < model::kUseClasses; ++c) {
-    const model::TimeAndCount& sum = report.classes[c];
     const auto use = static_cast<model::UseClass>(c);
-    if (use == model::UseClass::unknown && sum.launches == 0) continue;
-    table.rows.push_back({std::string(to_string(use, report.axis)), static_cast<std::int64_t>(sum.launches), sum.time,
-                          share_of(sum.time, report.total)});
+    if (use != model::UseClass::unknown || report.classes[c].launches != 0) rows.push_back({use, report.classes[c]});
   }
+  Table table = model::make_table<Row>(
+      fmt::format("Time by class (low: below {:.0f} %)", report.low * 100), "classes",
+      {{{"Class", "class"}, [&](const Row& row) { return to_string(row.use, report.axis); }},
+       {{"Launches", "launches", ColumnType::count}, [](const Row& row) { return row.sum.launches; }},
+       {{"Time", "time_ns", ColumnType::time}, [](const Row& row) { return row.sum.time; }},
+       {{"Share", "share", ColumnType::percent, 2},
+        [&](const Row& row) { return model::share_cell(row.sum.time, report.total); }}},
+      rows);
   if (report.axis == model::ComputeAxis::tensor)
     table.notes.emplace_back(
         "SM use is not in this input: tensor pipe use stands in for it, so work of the other pipes counts as low");
@@ -246,44 +222,41 @@ Table class_table(const model::UseReport& report) {
 }
 
 Table bin_table(const model::UseReport& report) {
-  Table table;
   const std::string axis = report.axis == model::ComputeAxis::tensor ? "tensor" : "SM";
-  table.title = fmt::format("Share of time by {} (rows) and DRAM use (columns)", axis);
-  table.key = "bins";
   const std::array<std::string, 3> names = {fmt::format("< {:.0f} %", report.low * 100),
                                             fmt::format("{:.0f} to {:.0f} %", report.low * 100, report.high * 100),
                                             fmt::format(">= {:.0f} %", report.high * 100)};
   const std::array<std::string, 3> keys = {"low", "middle", "high"};
-  table.columns.push_back({axis, "compute", ColumnType::text});
+  model::ColumnsOf<std::size_t> columns = {{{axis, "compute"}, [&](std::size_t c) { return names[c]; }}};
   for (std::size_t d = 0; d < 3; ++d)
-    table.columns.push_back({"DRAM " + names[d], "dram_" + keys[d], ColumnType::percent, 2});
-  for (std::size_t c = 0; c < 3; ++c) {
-    std::vector<Cell> row = {names[c]};
-    for (std::size_t d = 0; d < 3; ++d) row.push_back(share_of(report.bins[c][d].time, report.total));
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+    columns.push_back({{"DRAM " + names[d], "dram_" + keys[d], ColumnType::percent, 2}, [&report, d](std::size_t c) {
+                         return model::share_cell(report.bins[c][d].time, report.total);
+                       }});
+  return model::make_table<std::size_t>(fmt::format("Share of time by {} (rows) and DRAM use (columns)", axis), "bins",
+                                        columns, std::views::iota(std::size_t{0}, std::size_t{3}));
 }
 
 Table histogram_table(const model::UseReport& report) {
-  Table table;
-  table.title = "Time by use";
-  table.key = "distribution";
-  table.columns = {{"Measure", "measure", ColumnType::text},
-                   {"From", "from", ColumnType::percent, 0},
-                   {"To", "to", ColumnType::percent, 0},
-                   {"Time", "time_ns", ColumnType::time},
-                   {"Share", "share", ColumnType::percent, 2}};
+  struct Row {
+    std::string axis;
+    std::optional<double> from, to;
+    Ns time;
+  };
+  std::vector<Row> bins;
   for (const model::UseHistogram& histogram : report.histograms) {
     const auto n = static_cast<double>(histogram.bins.size());
     for (std::size_t b = 0; b < histogram.bins.size(); ++b)
-      table.rows.push_back({histogram.axis, static_cast<double>(b) / n, static_cast<double>(b + 1) / n,
-                            histogram.bins[b], share_of(histogram.bins[b], report.total)});
-    if (histogram.unknown > 0)
-      table.rows.push_back(
-          {histogram.axis, Cell(), Cell(), histogram.unknown, share_of(histogram.unknown, report.total)});
+      bins.push_back({histogram.axis, static_cast<double>(b) / n, static_cast<double>(b + 1) / n, histogram.bins[b]});
+    if (histogram.unknown > 0) bins.push_back({histogram.axis, std::nullopt, std::nullopt, histogram.unknown});
   }
-  return table;
+  return model::make_table<Row>("Time by use", "distribution",
+                                {{{"Measure", "measure"}, &Row::axis},
+                                 {{"From", "from", ColumnType::percent, 0}, &Row::from},
+                                 {{"To", "to", ColumnType::percent, 0}, &Row::to},
+                                 {{"Time", "time_ns", ColumnType::time}, &Row::time},
+                                 {{"Share", "share", ColumnType::percent, 2},
+                                  [&](const Row& row) { return model::share_cell(row.time, report.total); }}},
+                                bins);
 }
 
 }  // namespace culprit::kernels

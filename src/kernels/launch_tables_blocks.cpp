@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <string>
 
 #include "core/saturating.h"
@@ -10,6 +11,7 @@
 #include "kernels/fusion.h"
 #include "kernels/launch_identity.h"
 #include "kernels/launch_tables.h"
+#include "model/table_rows.h"
 
 namespace culprit::kernels {
 
@@ -17,30 +19,16 @@ namespace {
 
 using model::BlockNode;
 using model::Cell;
+using model::cell_of;
 using model::ColumnType;
 using model::KernelLog;
+using model::known_cell;
+using model::number_cell;
+using model::share_cell;
 using model::Table;
+using model::text_cell;
 
 constexpr std::size_t kNamesShown = 64;
-
-Cell share_of(double part, Ns total) { return total > 0 ? Cell(part / static_cast<double>(total)) : Cell(); }
-Cell share_of(Ns part, Ns total) { return share_of(static_cast<double>(part), total); }
-Cell integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-Cell text_or_empty(std::string text) {
-  Cell cell;
-  if (!text.empty()) cell = std::move(text);
-  return cell;
-}
-Cell integer_or_empty(std::int64_t value, bool known) {
-  Cell cell;
-  if (known) cell = value;
-  return cell;
-}
-Cell number_or_empty(double value) {
-  Cell cell;
-  if (!std::isnan(value)) cell = value;
-  return cell;
-}
 
 std::string lane_name(const model::Lane& lane) {
   std::string text;
@@ -63,26 +51,25 @@ std::string_view likeness_text(model::Likeness likeness) {
   return "";
 }
 
-void add_block_rows(const std::vector<BlockNode>& nodes, const model::Lane& lane, Ns total, int depth, Table& table) {
+/// A node of a lane, and how many others it lies in.
+struct BlockRow {
+  const model::Lane* lane;
+  const BlockNode* node;
+  std::size_t depth;
+};
+
+void add_block_rows(const model::Lane& lane, const std::vector<BlockNode>& nodes, std::size_t depth,
+                    std::vector<BlockRow>& rows) {
   for (const BlockNode& node : nodes) {
-    std::vector<Cell> row = {lane_name(lane),
-                             std::string(static_cast<std::size_t>(2 * depth), ' ') + block_label(node),
-                             integer(node.first + 1u),
-                             integer(node.copies),
-                             integer(node.launches),
-                             node.time,
-                             depth == 0 ? share_of(node.time, total) : Cell()};
-    if (node.copies > 1) {
-      row.emplace_back(std::string(likeness_text(node.likeness)));
-      row.push_back(integer(node.changed_copies));
-      row.push_back(integer(
-          static_cast<std::uint64_t>(std::ranges::count(node.positions, true, &model::BlockPosition::unstable))));
-    } else {
-      row.insert(row.end(), 3, Cell());
-    }
-    table.rows.push_back(std::move(row));
-    add_block_rows(node.children, lane, total, depth + 1, table);
+    rows.push_back({&lane, &node, depth});
+    add_block_rows(lane, node.children, depth + 1, rows);
   }
+}
+
+Ns time_of(const KernelLog& log) {
+  Ns total = 0;
+  for (const model::KernelLaunch& launch : log.launches) total = add_saturating(total, launch.latency);
+  return total;
 }
 
 /// "in 24 x [40 launches]: launch 5 to 20", when all of the first few places are the same.
@@ -105,22 +92,32 @@ std::string place_in_blocks(const model::FusionCandidate& candidate, std::span<c
 }  // namespace
 
 Table block_table(const KernelLog& log, std::span<const model::LaneBlocks> lanes) {
-  Table table;
-  table.title = "Repeated blocks";
-  table.key = "blocks";
-  table.columns = {{"Stream", "stream", ColumnType::text},
-                   {"Block", "block", ColumnType::name},
-                   {"From launch", "first", ColumnType::count},
-                   {"Copies", "copies", ColumnType::count, 3, true},
-                   {"Launches", "launches", ColumnType::count},
-                   {"Time", "time_ns", ColumnType::time},
-                   {"Share", "share", ColumnType::percent, 2},
-                   {"Alike by", "alike_by", ColumnType::text, 3, true},
-                   {"Changed", "changed_copies", ColumnType::count, 3, true},
-                   {"Unstable", "unstable_positions", ColumnType::count}};
-  Ns total = 0;
-  for (const model::KernelLaunch& launch : log.launches) total = add_saturating(total, launch.latency);
-  for (const model::LaneBlocks& lane : lanes) add_block_rows(lane.nodes, lane.lane, total, 0, table);
+  std::vector<BlockRow> rows;
+  for (const model::LaneBlocks& lane : lanes) add_block_rows(lane.lane, lane.nodes, 0, rows);
+  const Ns total = time_of(log);
+  /// What only blocks with several copies have.
+  const auto repeated = [](auto give) {
+    return [give](const BlockRow& row) { return row.node->copies > 1 ? cell_of(give(*row.node)) : Cell(); };
+  };
+  Table table = model::make_table<BlockRow>(
+      "Repeated blocks", "blocks",
+      {{{"Stream", "stream"}, [](const BlockRow& row) { return lane_name(*row.lane); }},
+       {{"Block", "block", ColumnType::name},
+        [](const BlockRow& row) { return std::string(2 * row.depth, ' ') + block_label(*row.node); }},
+       {{"From launch", "first", ColumnType::count}, [](const BlockRow& row) { return row.node->first + 1U; }},
+       {{"Copies", "copies", ColumnType::count, 3, true}, [](const BlockRow& row) { return row.node->copies; }},
+       {{"Launches", "launches", ColumnType::count}, [](const BlockRow& row) { return row.node->launches; }},
+       {{"Time", "time_ns", ColumnType::time}, [](const BlockRow& row) { return row.node->time; }},
+       {{"Share", "share", ColumnType::percent, 2},
+        [&](const BlockRow& row) { return row.depth == 0 ? share_cell(row.node->time, total) : Cell(); }},
+       {{"Alike by", "alike_by", ColumnType::text, 3, true},
+        repeated([](const BlockNode& node) { return likeness_text(node.likeness); })},
+       {{"Changed", "changed_copies", ColumnType::count, 3, true},
+        repeated([](const BlockNode& node) { return node.changed_copies; })},
+       {{"Unstable", "unstable_positions", ColumnType::count}, repeated([](const BlockNode& node) {
+          return std::ranges::count(node.positions, true, &model::BlockPosition::unstable);
+        })}},
+      rows);
   table.notes.emplace_back(
       "A sequence has no natural beginning: a block begins at the first launch that repeats. Changed: copies that are "
       "not "
@@ -130,85 +127,87 @@ Table block_table(const KernelLog& log, std::span<const model::LaneBlocks> lanes
 }
 
 Table position_table(const KernelLog& log, std::span<const model::LaneBlocks> lanes, bool only_unstable) {
-  Table table;
-  table.title = only_unstable ? "Unstable positions of blocks" : "Positions of blocks";
-  table.key = "positions";
-  table.columns = {{"Block", "block", ColumnType::name},
-                   {"Launch", "position", ColumnType::count},
-                   {"Kernel", "name", ColumnType::name},
-                   {"Copies", "copies", ColumnType::count, 3, true},
-                   {"Mean", "mean_ns", ColumnType::time},
-                   {"CV", "cv", ColumnType::percent, 1, true},
-                   {"Min", "min_ns", ColumnType::time, 3, true},
-                   {"Max", "max_ns", ColumnType::time, 3, true},
-                   {"Mark", "mark", ColumnType::text}};
+  struct Row {
+    const BlockNode& node;
+    const model::BlockPosition& position;
+  };
+  std::vector<Row> rows;
   for (const model::LaneBlocks& lane : lanes)
-    for (const BlockNode& node : lane.nodes) {
-      std::int64_t number = 0;
-      for (const model::BlockPosition& position : node.positions) {
-        ++number;
-        if (only_unstable && !position.unstable) continue;
-        std::string mark;
-        if (position.other_names)
-          mark = "other kernels";
-        else if (position.copies < node.copies)
-          mark = "missing";
-        else if (position.unstable)
-          mark = "unstable";
-        table.rows.push_back(
-            {block_label(node), number, std::string(log.names[position.name]), integer(position.copies), position.mean,
-             number_or_empty(position.mean > 0 ? position.deviation / position.mean : model::kNoNumber), position.min,
-             position.max, text_or_empty(mark)});
-      }
-    }
-  return table;
+    for (const BlockNode& node : lane.nodes)
+      for (const model::BlockPosition& position : node.positions)
+        if (position.unstable || !only_unstable) rows.push_back({node, position});
+  const auto mark = [](const Row& row) -> Cell {
+    if (row.position.other_names) return "other kernels";
+    if (row.position.copies < row.node.copies) return "missing";
+    return row.position.unstable ? Cell("unstable") : Cell();
+  };
+  return model::make_table<Row>(
+      only_unstable ? "Unstable positions of blocks" : "Positions of blocks", "positions",
+      {{{"Block", "block", ColumnType::name}, [](const Row& row) { return block_label(row.node); }},
+       {{"Launch", "position", ColumnType::count},
+        [](const Row& row) { return &row.position - row.node.positions.data() + 1; }},
+       {{"Kernel", "name", ColumnType::name}, [&](const Row& row) { return log.names[row.position.name]; }},
+       {{"Copies", "copies", ColumnType::count, 3, true}, [](const Row& row) { return row.position.copies; }},
+       {{"Mean", "mean_ns", ColumnType::time}, [](const Row& row) { return row.position.mean; }},
+       {{"CV", "cv", ColumnType::percent, 1, true},
+        [](const Row& row) {
+          return row.position.mean > 0 ? number_cell(row.position.deviation / row.position.mean) : Cell();
+        }},
+       {{"Min", "min_ns", ColumnType::time, 3, true}, [](const Row& row) { return row.position.min; }},
+       {{"Max", "max_ns", ColumnType::time, 3, true}, [](const Row& row) { return row.position.max; }},
+       {{"Mark", "mark"}, mark}},
+      rows);
 }
+
+namespace {
+
+/// "3 x gemm, softmax": what a candidate launches, cut when that is long.
+std::string kernels_of(const model::FusionCandidate& candidate, const KernelLog& log) {
+  std::string kernels;
+  std::size_t pieces = 0;
+  for (std::size_t k = 0; k < candidate.names.size();) {
+    std::size_t same = 1;
+    while (k + same < candidate.names.size() && candidate.names[k + same] == candidate.names[k]) ++same;
+    if (++pieces > kNamesShown) {
+      kernels += ", ...";
+      break;
+    }
+    kernels += kernels.empty() ? "" : ", ";
+    if (same > 1) kernels += fmt::format("{} x ", same);
+    model::KernelLaunch launch;
+    launch.name = candidate.names[k];
+    kernels += shown_name(log, launch);
+    k += same;
+  }
+  return kernels;
+}
+
+}  // namespace
 
 Table fusion_table(const KernelLog& log, const model::FusionReport& report, std::span<const model::LaneBlocks> lanes,
                    std::size_t limit) {
-  Table table;
-  table.title = "Launches in a row that one kernel could do";
-  table.key = "fusion";
-  table.columns = {{"Idiom", "idiom", ColumnType::name},
-                   {"Places", "places", ColumnType::count, 3, true},
-                   {"Launches", "launches_per_place", ColumnType::count},
-                   {"Time", "time_ns", ColumnType::time},
-                   {"Share", "share", ColumnType::percent, 2},
-                   {"Saves at most", "bound_ns", ColumnType::time},
-                   {"Of all", "bound_share", ColumnType::percent, 2, true},
-                   {"Longest stays", "careful_ns", ColumnType::time, 3, true},
-                   {"First", "first", ColumnType::count},
-                   {"Where", "where", ColumnType::text, 3, true},
-                   {"Model", "model", ColumnType::text, 3, true},
-                   {"Kernels", "kernels", ColumnType::name}};
-  std::size_t shown = report.candidates.size();
-  if (limit > 0) shown = std::min(shown, limit);
+  using model::FusionCandidate;
   constexpr std::string_view kModels[] = {"traffic once", "longest remains", "pass remains", "removed"};
-  for (std::size_t i = 0; i < shown; ++i) {
-    const model::FusionCandidate& candidate = report.candidates[i];
-    std::string kernels;
-    std::size_t pieces = 0;
-    for (std::size_t k = 0; k < candidate.names.size();) {
-      std::size_t same = 1;
-      while (k + same < candidate.names.size() && candidate.names[k + same] == candidate.names[k]) ++same;
-      if (++pieces > kNamesShown) {
-        kernels += ", ...";
-        break;
-      }
-      kernels += kernels.empty() ? "" : ", ";
-      if (same > 1) kernels += fmt::format("{} x ", same);
-      model::KernelLaunch launch;
-      launch.name = candidate.names[k];
-      kernels += shown_name(log, launch);
-      k += same;
-    }
-    const std::string where = place_in_blocks(candidate, lanes);
-    table.rows.push_back({candidate.idiom + (candidate.by_shape ? " (by shape)" : ""), integer(candidate.begins.size()),
-                          integer(candidate.names.size()), candidate.time, share_of(candidate.time, report.total),
-                          candidate.bound, share_of(candidate.bound, report.total), candidate.careful,
-                          integer(candidate.begins.front() + 1u), text_or_empty(where),
-                          std::string(kModels[static_cast<std::size_t>(candidate.model)]), kernels});
-  }
+  Table table = model::make_table<FusionCandidate>(
+      "Launches in a row that one kernel could do", "fusion",
+      {{{"Idiom", "idiom", ColumnType::name},
+        [](const FusionCandidate& c) { return c.idiom + (c.by_shape ? " (by shape)" : ""); }},
+       {{"Places", "places", ColumnType::count, 3, true}, [](const FusionCandidate& c) { return c.begins.size(); }},
+       {{"Launches", "launches_per_place", ColumnType::count}, [](const FusionCandidate& c) { return c.names.size(); }},
+       {{"Time", "time_ns", ColumnType::time}, &FusionCandidate::time},
+       {{"Share", "share", ColumnType::percent, 2},
+        [&](const FusionCandidate& c) { return share_cell(c.time, report.total); }},
+       {{"Saves at most", "bound_ns", ColumnType::time}, &FusionCandidate::bound},
+       {{"Of all", "bound_share", ColumnType::percent, 2, true},
+        [&](const FusionCandidate& c) { return share_cell(c.bound, report.total); }},
+       {{"Longest stays", "careful_ns", ColumnType::time, 3, true}, &FusionCandidate::careful},
+       {{"First", "first", ColumnType::count}, [](const FusionCandidate& c) { return c.begins.front() + 1U; }},
+       {{"Where", "where", ColumnType::text, 3, true},
+        [&](const FusionCandidate& c) { return text_cell(place_in_blocks(c, lanes)); }},
+       {{"Model", "model", ColumnType::text, 3, true},
+        [&](const FusionCandidate& c) { return kModels[static_cast<std::size_t>(c.model)]; }},
+       {{"Kernels", "kernels", ColumnType::name}, [&](const FusionCandidate& c) { return kernels_of(c, log); }}},
+      report.candidates, limit);
   if (report.candidates.empty()) {
     table.notes.emplace_back("No run of fusable launches");
     return table;
@@ -239,62 +238,49 @@ Table fusion_table(const KernelLog& log, const model::FusionReport& report, std:
 }
 
 Table gap_table(const KernelLog& log, const model::LaunchReport& report) {
-  Table table;
-  table.title = "Gaps between kernels";
-  table.key = "gaps";
-  table.columns = {{"From", "from_ns", ColumnType::time},
-                   {"To", "to_ns", ColumnType::time},
-                   {"Gaps", "gaps", ColumnType::count},
-                   {"Time", "time_ns", ColumnType::time},
-                   {"Share", "share", ColumnType::percent, 2}};
-  for (const model::GapBin& gap : report.gaps)
-    table.rows.push_back({gap.from, integer_or_empty(gap.to, &gap != &report.gaps.back()), integer(gap.count), gap.time,
-                          share_of(gap.time, report.window)});
+  using model::GapBin;
+  Table table = model::make_table<GapBin>(
+      "Gaps between kernels", "gaps",
+      {{{"From", "from_ns", ColumnType::time}, &GapBin::from},
+       {{"To", "to_ns", ColumnType::time},
+        [&](const GapBin& gap) { return &gap != &report.gaps.back() ? Cell(gap.to) : Cell(); }},
+       {{"Gaps", "gaps", ColumnType::count}, &GapBin::count},
+       {{"Time", "time_ns", ColumnType::time}, &GapBin::time},
+       {{"Share", "share", ColumnType::percent, 2},
+        [&](const GapBin& gap) { return share_cell(gap.time, report.window); }}},
+      report.gaps);
   if (report.begins_known)
     table.notes.push_back(fmt::format("Devices were busy {} of {} (share: of that window)",
                                       format_duration(report.busy), format_duration(report.window)));
   else
     table.notes.emplace_back("The input does not say when launches began: gaps are unknown");
-  Ns total = 0;
-  for (const model::KernelLaunch& launch : log.launches) total = add_saturating(total, launch.latency);
   table.notes.push_back(fmt::format(
       "{} of {} launches ({} of {}) are shorter than {}, about what one launch costs the host",
       format_count(report.short_kernels.launches), format_count(log.launches.size()),
-      format_duration(report.short_kernels.time), format_duration(total), format_duration(report.launch_cost)));
+      format_duration(report.short_kernels.time), format_duration(time_of(log)), format_duration(report.launch_cost)));
   return table;
 }
 
 Table stretch_table(const KernelLog& log, const model::LaunchReport& report) {
-  Table table;
-  table.title = "Stretches in which a device waited longer than it worked";
-  table.key = "launch_bound";
-  table.columns = {{"Device", "device", ColumnType::count}, {"First launch", "first", ColumnType::count},
-                   {"Kernel", "name", ColumnType::name},    {"Launches", "launches", ColumnType::count},
-                   {"Begin", "begin_ns", ColumnType::time}, {"Duration", "duration_ns", ColumnType::time},
-                   {"Busy", "busy_ns", ColumnType::time}};
-  for (const model::LaunchBoundStretch& stretch : report.stretches)
-    table.rows.push_back({integer_or_empty(stretch.device, stretch.device >= 0), integer(stretch.first + 1u),
-                          std::string(log.names[log.launches[stretch.first].name]), integer(stretch.launches),
-                          stretch.begin, stretch.duration, stretch.busy});
-  return table;
+  using model::LaunchBoundStretch;
+  return model::make_table<LaunchBoundStretch>(
+      "Stretches in which a device waited longer than it worked", "launch_bound",
+      {{{"Device", "device", ColumnType::count},
+        [](const LaunchBoundStretch& stretch) { return known_cell(stretch.device); }},
+       {{"First launch", "first", ColumnType::count},
+        [](const LaunchBoundStretch& stretch) { return stretch.first + 1U; }},
+       {{"Kernel", "name", ColumnType::name},
+        [&](const LaunchBoundStretch& stretch) { return log.names[log.launches[stretch.first].name]; }},
+       {{"Launches", "launches", ColumnType::count}, &LaunchBoundStretch::launches},
+       {{"Begin", "begin_ns", ColumnType::time}, &LaunchBoundStretch::begin},
+       {{"Duration", "duration_ns", ColumnType::time}, &LaunchBoundStretch::duration},
+       {{"Busy", "busy_ns", ColumnType::time}, &LaunchBoundStretch::busy}},
+      report.stretches);
 }
 
 namespace {
 
-std::vector<model::Column> change_columns(std::string_view where, std::string_view key) {
-  return {{"Kernel", "name", ColumnType::name},
-          {std::string(where), std::string(key), ColumnType::text},
-          {"Change", "change", ColumnType::text},
-          {"Calls A", "calls_a", ColumnType::count},
-          {"Calls B", "calls_b", ColumnType::count},
-          {"Median A", "median_a_ns", ColumnType::time, 3, true},
-          {"Median B", "median_b_ns", ColumnType::time, 3, true},
-          {"B / A", "ratio", ColumnType::number, 3},
-          {"Limit", "limit", ColumnType::percent, 1, true},
-          {"Note", "note", ColumnType::text}};
-}
-
-std::vector<Cell> change_row(const model::KernelChange& change) {
+std::string note_of(const model::KernelChange& change) {
   std::string note = change.note;
   if (!change.name_b.empty()) note = "now " + change.name_b;
   if (change.class_a != change.class_b && change.class_a != model::UseClass::unknown &&
@@ -302,31 +288,38 @@ std::vector<Cell> change_row(const model::KernelChange& change) {
     note +=
         fmt::format("{}class: {} -> {}", note.empty() ? "" : "; ", to_string(change.class_a, model::ComputeAxis::sm),
                     to_string(change.class_b, model::ComputeAxis::sm));
-  return {change.name,
-          text_or_empty(change.where),
-          std::string(to_string(change.change)),
-          integer(change.calls_a),
-          integer(change.calls_b),
-          number_or_empty(change.median_a),
-          number_or_empty(change.median_b),
-          number_or_empty(change.median_b / change.median_a),
-          number_or_empty(change.limit > 0 ? change.limit : model::kNoNumber),
-          text_or_empty(note)};
+  return note;
+}
+
+/// `where` heads what says which calls of a kernel are meant.
+model::ColumnsOf<model::KernelChange> change_columns(std::string_view where, std::string_view key) {
+  using model::KernelChange;
+  return {{{"Kernel", "name", ColumnType::name}, &KernelChange::name},
+          {{std::string(where), std::string(key)}, [](const KernelChange& c) { return text_cell(c.where); }},
+          {{"Change", "change"}, [](const KernelChange& c) { return to_string(c.change); }},
+          {{"Calls A", "calls_a", ColumnType::count}, &KernelChange::calls_a},
+          {{"Calls B", "calls_b", ColumnType::count}, &KernelChange::calls_b},
+          {{"Median A", "median_a_ns", ColumnType::time, 3, true},
+           [](const KernelChange& c) { return number_cell(c.median_a); }},
+          {{"Median B", "median_b_ns", ColumnType::time, 3, true},
+           [](const KernelChange& c) { return number_cell(c.median_b); }},
+          {{"B / A", "ratio", ColumnType::number, 3},
+           [](const KernelChange& c) { return number_cell(c.median_b / c.median_a); }},
+          {{"Limit", "limit", ColumnType::percent, 1, true},
+           [](const KernelChange& c) { return c.limit > 0 ? number_cell(c.limit) : Cell(); }},
+          {{"Note", "note"}, [](const KernelChange& c) { return text_cell(note_of(c)); }}};
 }
 
 }  // namespace
 
 Table name_change_table(const model::LogComparison& comparison, bool all) {
-  Table table;
-  table.title = "Kernels, A against B";
-  table.key = "kernel_changes";
-  table.columns = change_columns("Size", "size");
-  std::size_t same = 0;
-  for (const model::KernelChange& change : comparison.names) {
-    same += change.change == model::Change::same ? 1u : 0u;
-    const bool moved = change.class_a != change.class_b;
-    if (all || moved || change.change != model::Change::same) table.rows.push_back(change_row(change));
-  }
+  const auto is_listed = [&](const model::KernelChange& change) {
+    return all || change.class_a != change.class_b || change.change != model::Change::same;
+  };
+  Table table =
+      model::make_table<model::KernelChange>("Kernels, A against B", "kernel_changes", change_columns("Size", "size"),
+                                             comparison.names | std::views::filter(is_listed));
+  const auto same = std::ranges::count(comparison.names, model::Change::same, &model::KernelChange::change);
   table.notes.push_back(fmt::format("{} of {} kernels take the same time per call", same, comparison.names.size()));
   const auto launches = [](std::uint64_t n) { return fmt::format("{} launch{}", n, n == 1 ? "" : "es"); };
   table.notes.push_back(fmt::format("A: {}, {}; B: {}, {}; {} matched", launches(comparison.launches_a),
@@ -341,11 +334,8 @@ Table name_change_table(const model::LogComparison& comparison, bool all) {
 }
 
 Table position_change_table(const model::LogComparison& comparison) {
-  Table table;
-  table.title = "Positions in blocks, A against B";
-  table.key = "position_changes";
-  table.columns = change_columns("Position", "position");
-  for (const model::KernelChange& change : comparison.positions) table.rows.push_back(change_row(change));
+  Table table = model::make_table<model::KernelChange>("Positions in blocks, A against B", "position_changes",
+                                                       change_columns("Position", "position"), comparison.positions);
   table.notes.push_back(fmt::format("{} positions compared", comparison.positions_compared));
   return table;
 }

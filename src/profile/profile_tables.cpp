@@ -6,28 +6,30 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <ranges>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/saturating.h"
 #include "core/units.h"
+#include "model/table_rows.h"
 
 namespace culprit::profile {
 
 namespace {
 
 using model::Cell;
+using model::cell_of;
 using model::ColumnType;
 using model::FunctionUse;
+using model::known_cell;
+using model::number_cell;
 using model::Phase;
+using model::present_if;
 using model::Profile;
 using model::Table;
-
-Cell number(double value) { return std::isfinite(value) ? Cell(value) : Cell(); }
-Cell known(std::int64_t value) { return value >= 0 ? Cell(value) : Cell(); }
-Cell text(const Profile& profile, StringId id) { return std::string(profile.texts[id]); }
-Cell whole(double ns) { return static_cast<std::int64_t>(std::llround(ns)); }
 
 constexpr std::array kPhases = {Phase::prefill, Phase::decode, Phase::mixed, Phase::train_step, Phase::other};
 
@@ -80,67 +82,74 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
   };
   std::ranges::sort(rows, {}, order);
 
-  Table table;
-  table.key = fmt::format("phase_{}", to_string(phase));
-  table.title =
-      fmt::format("{}: {} cycles, {} on average", to_string(phase), n,
-                  format_duration(static_cast<double>(time) / static_cast<double>(std::max<std::uint64_t>(n, 1))));
   const bool ranks = all_ranks.size() > 1;
   const bool processes = cycles_of.size() > all_ranks.size();
-  table.columns = {{"Function", "function", ColumnType::name, 0}, {"Kind", "kind", ColumnType::text, 0}};
-  if (ranks) table.columns.push_back({"Rank", "rank", ColumnType::count, 0});
-  if (processes) table.columns.push_back({"Process", "pid", ColumnType::count, 0});
-  table.columns.insert(table.columns.end(), {{"Device", "device", ColumnType::text, 0},
-                                             {"Time/cycle", "time_per_cycle_ns", ColumnType::time, 3},
-                                             {"Exposed", "exposed_per_cycle_ns", ColumnType::time, 3},
-                                             {"Beta", "beta", ColumnType::percent, 2},
-                                             {"Calls/cycle", "calls_per_cycle", ColumnType::number, 1}});
-  const std::size_t shown = options.limit == 0 ? rows.size() : std::min(rows.size(), options.limit);
-  for (std::size_t r = 0; r < shown; ++r) {
-    const auto& [key, group] = rows[r];
-    const auto& [owner, function, device] = key;
-    const auto cycles = static_cast<double>(cycles_of[owner]);
-    std::vector<Cell> row = {text(profile, function), text(profile, group->kind)};
-    if (ranks) row.push_back(known(owner.first));
-    if (processes) row.push_back(known(owner.second));
-    row.push_back(text(profile, device));
-    row.push_back(whole(static_cast<double>(group->duration) / cycles));
-    row.push_back(group->has_exposed ? whole(static_cast<double>(group->exposed) / cycles) : Cell());
-    row.push_back(number(group->beta / cycles));
-    row.push_back(number(static_cast<double>(group->count) / cycles));
-    table.rows.push_back(std::move(row));
-  }
-  if (shown < rows.size())
-    table.notes.push_back(fmt::format("{} more functions are not shown; --limit 0 shows all", rows.size() - shown));
+  using Row = std::pair<GroupKey, const Group*>;
+  const auto owner = [](const Row& row) { return std::get<0>(row.first); };
+  const auto per_cycle = [&](const Row& row, auto sum) {
+    return static_cast<double>(sum) / static_cast<double>(cycles_of[owner(row)]);
+  };
+  Table table = model::make_table<Row>(
+      fmt::format("{}: {} cycles, {} on average", to_string(phase), n,
+                  format_duration(static_cast<double>(time) / static_cast<double>(std::max<std::uint64_t>(n, 1)))),
+      fmt::format("phase_{}", to_string(phase)),
+      {{{"Function", "function", ColumnType::name, 0},
+        [&](const Row& row) { return profile.texts[std::get<1>(row.first)]; }},
+       {{"Kind", "kind", ColumnType::text, 0}, [&](const Row& row) { return profile.texts[row.second->kind]; }},
+       {{"Rank", "rank", ColumnType::count, 0},
+        [&](const Row& row) { return known_cell(owner(row).first); },
+        present_if(ranks)},
+       {{"Process", "pid", ColumnType::count, 0},
+        [&](const Row& row) { return known_cell(owner(row).second); },
+        present_if(processes)},
+       {{"Device", "device", ColumnType::text, 0},
+        [&](const Row& row) { return profile.texts[std::get<2>(row.first)]; }},
+       {{"Time/cycle", "time_per_cycle_ns", ColumnType::time, 3},
+        [&](const Row& row) { return std::llround(per_cycle(row, row.second->duration)); }},
+       {{"Exposed", "exposed_per_cycle_ns", ColumnType::time, 3},
+        [&](const Row& row) {
+          return row.second->has_exposed ? cell_of(std::llround(per_cycle(row, row.second->exposed))) : Cell();
+        }},
+       {{"Beta", "beta", ColumnType::percent, 2},
+        [&](const Row& row) { return number_cell(per_cycle(row, row.second->beta)); }},
+       {{"Calls/cycle", "calls_per_cycle", ColumnType::number, 1},
+        [&](const Row& row) { return per_cycle(row, row.second->count); }}},
+      rows, options.limit);
+  if (table.rows.size() < rows.size())
+    table.notes.push_back(
+        fmt::format("{} more functions are not shown; --limit 0 shows all", rows.size() - table.rows.size()));
   return table;
 }
 
 Table series_table(const Profile& profile, std::size_t limit) {
-  Table table;
-  table.key = "series";
-  table.title = "Resources";
-  table.columns = {{"Resource", "metric", ColumnType::name, 0},  {"Unit", "unit", ColumnType::text, 0},
-                   {"Host", "host", ColumnType::text, 0},        {"Device", "device", ColumnType::text, 0},
-                   {"Process", "pid", ColumnType::count, 0},     {"Samples", "samples", ColumnType::count, 0},
-                   {"Mean", "mean", ColumnType::number, 3},      {"Lowest", "lowest", ColumnType::number, 3},
-                   {"Highest", "highest", ColumnType::number, 3}};
-  for (const model::ResourceSeries& series : profile.series) {
-    if (limit != 0 && table.rows.size() == limit) {
-      table.notes.push_back(
-          fmt::format("{} more series are not shown; --limit 0 shows all", profile.series.size() - limit));
-      break;
-    }
-    double sum = 0;
-    for (const double value : series.values) sum += value;
-    const bool busy = series.only_while_busy;
-    const auto [low, high] = std::ranges::minmax(series.values);
-    table.rows.push_back({text(profile, series.metric), std::string(unit_name(series.unit)), text(profile, series.host),
-                          text(profile, series.device), known(series.pid),
-                          static_cast<std::int64_t>(busy ? series.busy_samples : series.values.size()),
-                          number(busy ? series.busy_mean : sum / static_cast<double>(series.values.size())),
-                          number(low), number(high)});
-  }
-  if (std::ranges::any_of(profile.series, &model::ResourceSeries::only_while_busy))
+  using model::ResourceSeries;
+  const auto text = [&](StringId ResourceSeries::*id) {
+    return [&profile, id](const ResourceSeries& series) { return profile.texts[series.*id]; };
+  };
+  Table table = model::make_table<ResourceSeries>(
+      "Resources", "series",
+      {{{"Resource", "metric", ColumnType::name, 0}, text(&ResourceSeries::metric)},
+       {{"Unit", "unit", ColumnType::text, 0}, [](const ResourceSeries& s) { return unit_name(s.unit); }},
+       {{"Host", "host", ColumnType::text, 0}, text(&ResourceSeries::host)},
+       {{"Device", "device", ColumnType::text, 0}, text(&ResourceSeries::device)},
+       {{"Process", "pid", ColumnType::count, 0}, [](const ResourceSeries& s) { return known_cell(s.pid); }},
+       {{"Samples", "samples", ColumnType::count, 0},
+        [](const ResourceSeries& s) { return s.only_while_busy ? s.busy_samples : s.values.size(); }},
+       {{"Mean", "mean", ColumnType::number, 3},
+        [](const ResourceSeries& s) {
+          return number_cell(s.only_while_busy ? s.busy_mean
+                                               : std::accumulate(s.values.begin(), s.values.end(), 0.0) /
+                                                     static_cast<double>(s.values.size()));
+        }},
+       {{"Lowest", "lowest", ColumnType::number, 3},
+        [](const ResourceSeries& s) { return number_cell(std::ranges::min(s.values)); }},
+       {{"Highest", "highest", ColumnType::number, 3},
+        [](const ResourceSeries& s) { return number_cell(std::ranges::max(s.values)); }}},
+      profile.series, limit);
+  if (table.rows.size() < profile.series.size())
+    table.notes.push_back(
+        fmt::format("{} more series are not shown; --limit 0 shows all", profile.series.size() - limit));
+  if (std::ranges::any_of(profile.series, &ResourceSeries::only_while_busy))
     table.notes.emplace_back("Means of device clocks are over the samples taken while the device was busy");
   return table;
 }
@@ -158,83 +167,85 @@ std::string_view to_string(model::Phase phase) {
 }
 
 Table cycles_table(const Profile& profile) {
-  Table table;
-  table.key = "cycles";
-  table.title = "Cycles";
-  table.columns = {{"Cycle", "cycle", ColumnType::count, 0},        {"Rank", "rank", ColumnType::count, 0},
-                   {"Process", "pid", ColumnType::count, 0},        {"Phase", "phase", ColumnType::text, 0},
-                   {"Anchor", "anchor", ColumnType::name, 0},       {"Begin", "begin_ns", ColumnType::count, 0},
-                   {"Duration", "duration_ns", ColumnType::time, 3}};
-  for (const model::ProfileCycle& cycle : profile.cycles)
-    table.rows.push_back({cycle.number, known(cycle.rank), known(cycle.pid), std::string(to_string(cycle.phase)),
-                          text(profile, cycle.anchor), cycle.begin, cycle.duration});
-  return table;
+  using model::ProfileCycle;
+  return model::make_table<ProfileCycle>(
+      "Cycles", "cycles",
+      {{{"Cycle", "cycle", ColumnType::count, 0}, &ProfileCycle::number},
+       {{"Rank", "rank", ColumnType::count, 0}, [](const ProfileCycle& c) { return known_cell(c.rank); }},
+       {{"Process", "pid", ColumnType::count, 0}, [](const ProfileCycle& c) { return known_cell(c.pid); }},
+       {{"Phase", "phase", ColumnType::text, 0}, [](const ProfileCycle& c) { return to_string(c.phase); }},
+       {{"Anchor", "anchor", ColumnType::name, 0}, [&](const ProfileCycle& c) { return profile.texts[c.anchor]; }},
+       {{"Begin", "begin_ns", ColumnType::count, 0}, &ProfileCycle::begin},
+       {{"Duration", "duration_ns", ColumnType::time, 3}, &ProfileCycle::duration}},
+      profile.cycles);
 }
 
 Table functions_table(const Profile& profile) {
-  Table table;
-  table.key = "functions";
-  table.title = "Functions";
-  table.columns = {{"Cycle", "cycle", ColumnType::count, 0},
-                   {"Rank", "rank", ColumnType::count, 0},
-                   {"Phase", "phase", ColumnType::text, 0},
-                   {"Process", "pid", ColumnType::count, 0},
-                   {"Host", "host", ColumnType::text, 0},
-                   {"Function", "function", ColumnType::name, 0},
-                   {"Short name", "short_name", ColumnType::name, 0},
-                   {"Kind", "kind", ColumnType::text, 0},
-                   {"Device", "device", ColumnType::text, 0},
-                   {"Calls", "count", ColumnType::count, 0},
-                   {"Time", "duration_ns", ColumnType::time, 3},
-                   {"Exposed", "exposed_ns", ColumnType::time, 3},
-                   {"Beta", "beta", ColumnType::percent, 2}};
-  for (const FunctionUse& use : profile.functions) {
-    const model::ProfileCycle& cycle = profile.cycles[use.cycle];
-    const model::ProfileProcess& process = profile.processes[use.process];
-    table.rows.push_back({cycle.number, known(cycle.rank), std::string(to_string(cycle.phase)), process.pid,
-                          text(profile, process.host), text(profile, use.function), text(profile, use.short_name),
-                          text(profile, use.kind), text(profile, use.device), use.count, use.duration,
-                          known(use.exposed), number(use.beta)});
-  }
-  return table;
+  const auto cycle = [&](const FunctionUse& use) -> const model::ProfileCycle& { return profile.cycles[use.cycle]; };
+  const auto process = [&](const FunctionUse& use) -> const auto& { return profile.processes[use.process]; };
+  const auto text = [&](StringId FunctionUse::*id) {
+    return [&profile, id](const FunctionUse& use) { return profile.texts[use.*id]; };
+  };
+  return model::make_table<FunctionUse>(
+      "Functions", "functions",
+      {{{"Cycle", "cycle", ColumnType::count, 0}, [&](const FunctionUse& use) { return cycle(use).number; }},
+       {{"Rank", "rank", ColumnType::count, 0}, [&](const FunctionUse& use) { return known_cell(cycle(use).rank); }},
+       {{"Phase", "phase", ColumnType::text, 0}, [&](const FunctionUse& use) { return to_string(cycle(use).phase); }},
+       {{"Process", "pid", ColumnType::count, 0}, [&](const FunctionUse& use) { return process(use).pid; }},
+       {{"Host", "host", ColumnType::text, 0},
+        [&](const FunctionUse& use) { return profile.texts[process(use).host]; }},
+       {{"Function", "function", ColumnType::name, 0}, text(&FunctionUse::function)},
+       {{"Short name", "short_name", ColumnType::name, 0}, text(&FunctionUse::short_name)},
+       {{"Kind", "kind", ColumnType::text, 0}, text(&FunctionUse::kind)},
+       {{"Device", "device", ColumnType::text, 0}, text(&FunctionUse::device)},
+       {{"Calls", "count", ColumnType::count, 0}, &FunctionUse::count},
+       {{"Time", "duration_ns", ColumnType::time, 3}, &FunctionUse::duration},
+       {{"Exposed", "exposed_ns", ColumnType::time, 3}, [](const FunctionUse& use) { return known_cell(use.exposed); }},
+       {{"Beta", "beta", ColumnType::percent, 2}, [](const FunctionUse& use) { return number_cell(use.beta); }}},
+      profile.functions);
 }
 
 Table resources_table(const Profile& profile) {
-  Table table;
-  table.key = "resources";
-  table.title = "Resources of functions";
-  table.columns = {{"Cycle", "cycle", ColumnType::count, 0},    {"Rank", "rank", ColumnType::count, 0},
-                   {"Process", "pid", ColumnType::count, 0},    {"Function", "function", ColumnType::name, 0},
-                   {"Device", "device", ColumnType::text, 0},   {"Resource", "metric", ColumnType::name, 0},
-                   {"Unit", "unit", ColumnType::text, 0},       {"Mu", "mu", ColumnType::number, 6},
-                   {"Sigma", "sigma", ColumnType::number, 6},   {"From", "provenance", ColumnType::text, 0},
-                   {"Samples", "samples", ColumnType::count, 0}};
-  for (const model::ResourceUse& resource : profile.resources) {
-    if (resource.metric == 0) continue;
-    const FunctionUse& use = profile.functions[resource.use];
-    const model::ProfileCycle& cycle = profile.cycles[use.cycle];
-    table.rows.push_back({cycle.number, known(cycle.rank), profile.processes[use.process].pid,
-                          text(profile, use.function), text(profile, use.device), text(profile, resource.metric),
-                          std::string(unit_name(resource.unit)), number(resource.mu), number(resource.sigma),
-                          std::string(to_string(resource.provenance)), static_cast<std::int64_t>(resource.samples)});
-  }
-  return table;
+  using model::ResourceUse;
+  const auto use = [&](const ResourceUse& r) -> const FunctionUse& { return profile.functions[r.use]; };
+  const auto cycle = [&](const ResourceUse& r) -> const model::ProfileCycle& { return profile.cycles[use(r).cycle]; };
+  return model::make_table<ResourceUse>(
+      "Resources of functions", "resources",
+      {{{"Cycle", "cycle", ColumnType::count, 0}, [&](const ResourceUse& r) { return cycle(r).number; }},
+       {{"Rank", "rank", ColumnType::count, 0}, [&](const ResourceUse& r) { return known_cell(cycle(r).rank); }},
+       {{"Process", "pid", ColumnType::count, 0},
+        [&](const ResourceUse& r) { return profile.processes[use(r).process].pid; }},
+       {{"Function", "function", ColumnType::name, 0},
+        [&](const ResourceUse& r) { return profile.texts[use(r).function]; }},
+       {{"Device", "device", ColumnType::text, 0}, [&](const ResourceUse& r) { return profile.texts[use(r).device]; }},
+       {{"Resource", "metric", ColumnType::name, 0}, [&](const ResourceUse& r) { return profile.texts[r.metric]; }},
+       {{"Unit", "unit", ColumnType::text, 0}, [](const ResourceUse& r) { return unit_name(r.unit); }},
+       {{"Mu", "mu", ColumnType::number, 6}, [](const ResourceUse& r) { return number_cell(r.mu); }},
+       {{"Sigma", "sigma", ColumnType::number, 6}, [](const ResourceUse& r) { return number_cell(r.sigma); }},
+       {{"From", "provenance", ColumnType::text, 0}, [](const ResourceUse& r) { return to_string(r.provenance); }},
+       {{"Samples", "samples", ColumnType::count, 0}, &ResourceUse::samples}},
+      profile.resources | std::views::filter([](const ResourceUse& r) { return r.metric != 0; }));
 }
 
 Table counters_table(const Profile& profile) {
-  Table table;
-  table.key = "counters";
-  table.title = "Counter samples";
-  table.columns = {{"Resource", "metric", ColumnType::name, 0}, {"Unit", "unit", ColumnType::text, 0},
-                   {"Host", "host", ColumnType::text, 0},       {"Rank", "rank", ColumnType::count, 0},
-                   {"Device", "device", ColumnType::text, 0},   {"Process", "pid", ColumnType::count, 0},
-                   {"Time", "time_ns", ColumnType::count, 0},   {"Value", "value", ColumnType::number, 6}};
+  struct Sample {
+    const model::ResourceSeries& series;
+    std::size_t at;
+  };
+  std::vector<Sample> samples;
   for (const model::ResourceSeries& series : profile.series)
-    for (std::size_t i = 0; i < series.times.size(); ++i)
-      table.rows.push_back({text(profile, series.metric), std::string(unit_name(series.unit)),
-                            text(profile, series.host), known(series.rank), text(profile, series.device),
-                            known(series.pid), series.times[i], number(series.values[i])});
-  return table;
+    for (std::size_t i = 0; i < series.times.size(); ++i) samples.push_back({series, i});
+  return model::make_table<Sample>(
+      "Counter samples", "counters",
+      {{{"Resource", "metric", ColumnType::name, 0}, [&](const Sample& s) { return profile.texts[s.series.metric]; }},
+       {{"Unit", "unit", ColumnType::text, 0}, [](const Sample& s) { return unit_name(s.series.unit); }},
+       {{"Host", "host", ColumnType::text, 0}, [&](const Sample& s) { return profile.texts[s.series.host]; }},
+       {{"Rank", "rank", ColumnType::count, 0}, [](const Sample& s) { return known_cell(s.series.rank); }},
+       {{"Device", "device", ColumnType::text, 0}, [&](const Sample& s) { return profile.texts[s.series.device]; }},
+       {{"Process", "pid", ColumnType::count, 0}, [](const Sample& s) { return known_cell(s.series.pid); }},
+       {{"Time", "time_ns", ColumnType::count, 0}, [](const Sample& s) { return s.series.times[s.at]; }},
+       {{"Value", "value", ColumnType::number, 6}, [](const Sample& s) { return number_cell(s.series.values[s.at]); }}},
+      samples);
 }
 
 std::vector<Table> summary_tables(const Profile& profile, const SummaryOptions& options) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/display_width.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
+#include "model/table_rows.h"
 #include "stats/quantile.h"
 
 namespace culprit::report {
@@ -16,7 +18,6 @@ namespace {
 
 constexpr std::size_t kBins = 12;
 constexpr std::size_t kBarWidth = 48;
-model::Cell known(std::int64_t value) { return value < 0 ? model::Cell{} : model::Cell{value}; }
 
 std::string marks_of(const model::Cycle& cycle) {
   std::string marks = cycle.partial ? "partial" : "";
@@ -24,25 +25,11 @@ std::string marks_of(const model::Cycle& cycle) {
   return marks;
 }
 
-std::vector<model::Cell> row_of(const model::Cycle& c, Ns origin, const model::DeviceWindow* device) {
-  std::vector<model::Cell> row = {static_cast<std::int64_t>(c.number),
-                                  static_cast<std::int64_t>(c.rank),
-                                  std::string(to_string(c.phase)),
-                                  known(c.workload.batch),
-                                  known(c.workload.tokens),
-                                  c.begin - origin,
-                                  c.period,
-                                  c.span_end - c.span_begin,
-                                  c.no_work};
-  if (device != nullptr) {
-    row.insert(row.end(), {static_cast<std::int64_t>(device->device), static_cast<std::int64_t>(device->operations),
-                           device->end - device->begin, device->busy, device->idle});
-  } else {
-    row.resize(row.size() + 5);
-  }
-  row.emplace_back(marks_of(c));
-  return row;
-}
+/// A cycle on one of its devices; null: on none.
+struct CycleRow {
+  const model::Cycle* cycle;
+  const model::DeviceWindow* device;
+};
 
 Ns origin_of(const model::Cycles& cycles) {
   Ns origin = 0;
@@ -73,19 +60,38 @@ std::string_view to_string(model::CycleMethod method) {
 
 model::Table cycles_table(const model::Cycles& cycles) {
   using enum model::ColumnType;
-  model::Table table;
-  table.key = "cycles";
-  table.columns = {
-      {"Cycle", "number", count},       {"Rank", "rank", count},          {"Phase", "phase", text},
-      {"Batch", "batch", count},        {"Tokens", "tokens", count},      {"Begin", "begin_ns", time},
-      {"Period", "period_ns", time},    {"Span", "span_ns", time},        {"No work", "no_work_ns", time},
-      {"Device", "device", count},      {"GPU ops", "operations", count}, {"Window", "device_window_ns", time},
-      {"Busy", "device_busy_ns", time}, {"Idle", "device_idle_ns", time}, {"Marks", "marks", text}};
-  const Ns origin = origin_of(cycles);
+  std::vector<CycleRow> rows;
   for (const model::Cycle& cycle : cycles.cycles) {
-    if (cycle.devices.empty()) table.rows.push_back(row_of(cycle, origin, nullptr));
-    for (const model::DeviceWindow& device : cycle.devices) table.rows.push_back(row_of(cycle, origin, &device));
+    if (cycle.devices.empty()) rows.push_back({&cycle, nullptr});
+    for (const model::DeviceWindow& device : cycle.devices) rows.push_back({&cycle, &device});
   }
+  const Ns origin = origin_of(cycles);
+  const auto of_cycle = [](auto give) { return [give](const CycleRow& row) { return std::invoke(give, *row.cycle); }; };
+  const auto of_device = [](auto give) {
+    return [give](const CycleRow& row) {
+      return row.device != nullptr ? model::cell_of(std::invoke(give, *row.device)) : model::Cell();
+    };
+  };
+  using model::Cycle;
+  using model::DeviceWindow;
+  model::Table table = model::make_table<CycleRow>(
+      "", "cycles",
+      {{{"Cycle", "number", count}, of_cycle(&Cycle::number)},
+       {{"Rank", "rank", count}, of_cycle(&Cycle::rank)},
+       {{"Phase", "phase", text}, of_cycle([](const Cycle& c) { return to_string(c.phase); })},
+       {{"Batch", "batch", count}, of_cycle([](const Cycle& c) { return model::known_cell(c.workload.batch); })},
+       {{"Tokens", "tokens", count}, of_cycle([](const Cycle& c) { return model::known_cell(c.workload.tokens); })},
+       {{"Begin", "begin_ns", time}, of_cycle([origin](const Cycle& c) { return c.begin - origin; })},
+       {{"Period", "period_ns", time}, of_cycle(&Cycle::period)},
+       {{"Span", "span_ns", time}, of_cycle([](const Cycle& c) { return c.span_end - c.span_begin; })},
+       {{"No work", "no_work_ns", time}, of_cycle(&Cycle::no_work)},
+       {{"Device", "device", count}, of_device(&DeviceWindow::device)},
+       {{"GPU ops", "operations", count}, of_device(&DeviceWindow::operations)},
+       {{"Window", "device_window_ns", time}, of_device([](const DeviceWindow& d) { return d.end - d.begin; })},
+       {{"Busy", "device_busy_ns", time}, of_device(&DeviceWindow::busy)},
+       {{"Idle", "device_idle_ns", time}, of_device(&DeviceWindow::idle)},
+       {{"Marks", "marks", text}, of_cycle(marks_of)}},
+      rows);
   table.notes = cycles.notes;
   return table;
 }

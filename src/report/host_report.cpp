@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <string_view>
 
 #include "core/units.h"
+#include "model/table_rows.h"
 
 namespace culprit::report {
 
@@ -15,8 +17,6 @@ namespace {
 using model::Cell;
 using model::ColumnType;
 using model::HostChange;
-
-Cell number(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
 
 }  // namespace
 
@@ -55,18 +55,15 @@ bool is_of_one_part(std::string_view name) {
 }
 
 model::Table states_table(const model::HostChanges& changes) {
-  model::Table table{changes.per_second ? "What the threads did per second" : "What the threads did per step",
-                     "host_states",
-                     {{"All threads of the recorded processes", "state", ColumnType::name},
-                      {"Baseline", "baseline_ns", ColumnType::time},
-                      {"Candidate", "candidate_ns", ColumnType::time},
-                      {"Difference", "difference_ns", ColumnType::time},
-                      {"Ratio", "ratio", ColumnType::number, 2}},
-                     {},
-                     {}};
-  for (const HostChange& state : changes.states)
-    table.rows.push_back(
-        {state.what, number(state.value[0]), number(state.value[1]), *state.value[1] - *state.value[0], ratio(state)});
+  model::Table table = model::make_table<HostChange>(
+      changes.per_second ? "What the threads did per second" : "What the threads did per step", "host_states",
+      {{{"All threads of the recorded processes", "state", ColumnType::name}, &HostChange::what},
+       {{"Baseline", "baseline_ns", ColumnType::time}, [](const HostChange& state) { return state.value[0]; }},
+       {{"Candidate", "candidate_ns", ColumnType::time}, [](const HostChange& state) { return state.value[1]; }},
+       {{"Difference", "difference_ns", ColumnType::time},
+        [](const HostChange& state) { return *state.value[1] - *state.value[0]; }},
+       {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
+      changes.states);
   table.notes.push_back(
       fmt::format("Sums over threads, so they can exceed the {0}. Only what differs by more than 0.5 % of it.",
                   changes.per_second ? "second" : "period"));
@@ -74,29 +71,26 @@ model::Table states_table(const model::HostChanges& changes) {
 }
 
 model::Table counters_table(const model::HostChanges& changes, bool for_people) {
-  model::Table table{"Counters that moved", "host_counters", {}, {}, {}};
   const ColumnType type = for_people ? ColumnType::text : ColumnType::number;
-  table.columns = {
-      {"Counter", "counter", ColumnType::name}, {"Baseline", "baseline", type}, {"Candidate", "candidate", type}};
-  if (!for_people) table.columns.push_back({"Unit", "unit", ColumnType::text});
-  table.columns.push_back({"Ratio", "ratio", ColumnType::number, 2});
-  std::size_t hidden = 0;
-  for (const HostChange& counter : changes.counters) {
-    if (for_people && is_of_one_part(counter.what)) {
-      ++hidden;
-      continue;
-    }
-    auto& row = table.rows.emplace_back();
-    row.emplace_back(counter.what);
-    for (const auto& value : counter.value) row.push_back(for_people ? text(value, counter.unit) : number(value));
-    if (!for_people) row.emplace_back(counter.unit);
-    row.push_back(ratio(counter));
-  }
+  const auto side = [for_people](std::size_t i) {
+    return [=](const HostChange& counter) {
+      return for_people ? text(counter.value[i], counter.unit) : model::cell_of(counter.value[i]);
+    };
+  };
+  const auto is_shown = [&](const HostChange& counter) { return !for_people || !is_of_one_part(counter.what); };
+  model::Table table =
+      model::make_table<HostChange>("Counters that moved", "host_counters",
+                                    {{{"Counter", "counter", ColumnType::name}, &HostChange::what},
+                                     {{"Baseline", "baseline", type}, side(0)},
+                                     {{"Candidate", "candidate", type}, side(1)},
+                                     {{"Unit", "unit"}, &HostChange::unit, model::present_if(!for_people)},
+                                     {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
+                                    changes.counters | std::views::filter(is_shown));
+  const std::size_t hidden = changes.counters.size() - table.rows.size();
   if (changes.counters_alike > 0)
     table.notes.push_back(
         fmt::format("Means while the steps ran. {} more differ by less than 10 %.", changes.counters_alike));
-  if (hidden > 0)
-    table.notes.push_back(fmt::format("{} of single processors and memory nodes: --json shows them.", hidden));
+  if (hidden > 0) table.notes.push_back(fmt::format("{} of single CPUs and memory nodes: --json shows them.", hidden));
   return table;
 }
 

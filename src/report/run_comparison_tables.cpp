@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
 
 #include "core/units.h"
+#include "model/table_rows.h"
 #include "report/host_report.h"
 
 namespace culprit::report {
@@ -18,6 +20,7 @@ using model::Cell;
 using model::ColumnType;
 using model::FunctionFinding;
 using model::FunctionStatus;
+using model::number_cell;
 using model::Outcome;
 using model::RunComparison;
 using model::Table;
@@ -25,7 +28,6 @@ using model::Table;
 constexpr std::array kSideNames = {"baseline", "candidate"};
 constexpr double kPercent = 100;
 
-Cell number(double value) { return std::isfinite(value) ? Cell(value) : Cell(); }
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
 
 bool has_changed(const FunctionFinding& finding) {
@@ -90,18 +92,14 @@ std::string functions_note(const RunComparison& comparison) {
 }
 
 Table environment_table(const RunComparison& comparison, std::size_t most) {
-  Table table{"Environment that differs",
-              "environment",
-              {{"Fact", "key", ColumnType::name},
-               {"Baseline", "baseline", ColumnType::text},
-               {"Candidate", "candidate", ColumnType::text}},
-              {},
-              {}};
-  const std::size_t shown = most == 0 ? comparison.environment.size() : std::min(most, comparison.environment.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    const model::EnvironmentChange& change = comparison.environment[i];
-    table.rows.push_back({change.key, change.value[0], change.value[1]});
-  }
+  using model::EnvironmentChange;
+  Table table = model::make_table<EnvironmentChange>(
+      "Environment that differs", "environment",
+      {{{"Fact", "key", ColumnType::name}, &EnvironmentChange::key},
+       {{"Baseline", "baseline"}, [](const EnvironmentChange& change) { return change.value[0]; }},
+       {{"Candidate", "candidate"}, [](const EnvironmentChange& change) { return change.value[1]; }}},
+      comparison.environment, most);
+  const std::size_t shown = table.rows.size();
   if (shown < comparison.environment.size())
     table.notes.push_back(
         fmt::format("{} more facts differ: --json shows them.", comparison.environment.size() - shown));
@@ -109,24 +107,25 @@ Table environment_table(const RunComparison& comparison, std::size_t most) {
 }
 
 Table resource_table(const RunComparison& comparison) {
-  Table table{"Resources of devices that moved",
-              "resources",
-              {{"Resource", "metric", ColumnType::name},
-               {"Device", "device", ColumnType::text},
-               {"Baseline", "baseline", ColumnType::text},
-               {"Candidate", "candidate", ColumnType::text},
-               {"Ratio", "ratio", ColumnType::number, 2}},
-              {},
-              {}};
+  using model::ResourceChange;
   const bool ranks = std::ranges::any_of(comparison.resources, [](const auto& r) { return r.rank > 0; });
-  for (const model::ResourceChange& r : comparison.resources) {
-    const auto text = [&](const std::optional<double>& v) {
-      return v ? Cell(readable(*v, unit_name(r.unit))) : Cell();
-    };
-    const auto& [before, after] = r.value;
-    table.rows.push_back({r.metric, ranks ? fmt::format("{} of rank {}", r.device, r.rank) : r.device, text(before),
-                          text(after), before && after && *before > 0 ? Cell(*after / *before) : Cell()});
-  }
+  const auto side = [](std::size_t i) {
+    return
+        [i](const ResourceChange& r) { return r.value[i] ? Cell(readable(*r.value[i], unit_name(r.unit))) : Cell(); };
+  };
+  Table table = model::make_table<ResourceChange>(
+      "Resources of devices that moved", "resources",
+      {{{"Resource", "metric", ColumnType::name}, &ResourceChange::metric},
+       {{"Device", "device"},
+        [=](const ResourceChange& r) { return ranks ? fmt::format("{} of rank {}", r.device, r.rank) : r.device; }},
+       {{"Baseline", "baseline"}, side(0)},
+       {{"Candidate", "candidate"}, side(1)},
+       {{"Ratio", "ratio", ColumnType::number, 2},
+        [](const ResourceChange& r) {
+          const auto& [before, after] = r.value;
+          return before && after && *before > 0 ? Cell(*after / *before) : Cell();
+        }}},
+      comparison.resources);
   if (comparison.resources_alike > 0)
     table.notes.push_back(fmt::format("{} more differ by less than 10 %.", comparison.resources_alike));
   return table;
@@ -227,32 +226,28 @@ std::vector<Table> changed_functions(const RunComparison& comparison, std::size_
   const bool processes = has_several_processes(comparison);
   const bool devices = has_several_devices(comparison);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
-    Table table{fmt::format("Functions that changed, per cycle ({})", phase_name(o.phase)),
-                fmt::format("functions_{}", phase_name(o.phase)),
-                {{"Function", "function", ColumnType::name}},
-                {},
-                {}};
-    if (processes) table.columns.push_back({"Process", "process", ColumnType::text});
-    if (devices) table.columns.push_back({"Device", "device", ColumnType::text});
-    table.columns.insert(table.columns.end(), {{"Baseline", "baseline_ns", ColumnType::time},
-                                               {"Candidate", "candidate_ns", ColumnType::time},
-                                               {"Change", "impact_ns", ColumnType::time},
-                                               {"Calls", "calls", ColumnType::text},
-                                               {"Per call", "per_call", ColumnType::text}});
-    std::size_t left_out = 0;
-    for (const FunctionFinding& f : comparison.functions) {
-      if (f.phase != o.phase || !is_listed(comparison, f)) continue;
-      if (most_rows != 0 && table.rows.size() == most_rows) {
-        ++left_out;
-        continue;
-      }
-      auto& row = table.rows.emplace_back();
-      row.emplace_back(std::string(comparison.texts[f.function]));
-      if (processes) row.emplace_back(process_name(comparison, f));
-      if (devices) row.emplace_back(std::string(comparison.texts[f.device]));
-      row.insert(row.end(),
-                 {whole_ns(f.time_ns[0]), whole_ns(f.time_ns[1]), whole_ns(f.impact_ns), calls(f), per_call(f)});
-    }
+    const auto is_row = [&](const FunctionFinding& f) { return f.phase == o.phase && is_listed(comparison, f); };
+    Table table = model::make_table<FunctionFinding>(
+        fmt::format("Functions that changed, per cycle ({})", phase_name(o.phase)),
+        fmt::format("functions_{}", phase_name(o.phase)),
+        {{{"Function", "function", ColumnType::name},
+          [&](const FunctionFinding& f) { return comparison.texts[f.function]; }},
+         {{"Process", "process"},
+          [&](const FunctionFinding& f) { return process_name(comparison, f); },
+          model::present_if(processes)},
+         {{"Device", "device"},
+          [&](const FunctionFinding& f) { return comparison.texts[f.device]; },
+          model::present_if(devices)},
+         {{"Baseline", "baseline_ns", ColumnType::time},
+          [](const FunctionFinding& f) { return whole_ns(f.time_ns[0]); }},
+         {{"Candidate", "candidate_ns", ColumnType::time},
+          [](const FunctionFinding& f) { return whole_ns(f.time_ns[1]); }},
+         {{"Change", "impact_ns", ColumnType::time}, [](const FunctionFinding& f) { return whole_ns(f.impact_ns); }},
+         {{"Calls", "calls"}, calls},
+         {{"Per call", "per_call"}, per_call}},
+        comparison.functions | std::views::filter(is_row), most_rows);
+    const auto left_out =
+        static_cast<std::size_t>(std::ranges::count_if(comparison.functions, is_row)) - table.rows.size();
     if (left_out > 0) table.notes.push_back(fmt::format("{} more changed: --json shows them.", left_out));
     if (!table.rows.empty()) tables.push_back(std::move(table));
   }
@@ -261,56 +256,36 @@ std::vector<Table> changed_functions(const RunComparison& comparison, std::size_
 }
 
 Table all_functions(const RunComparison& comparison) {
-  Table table{"Functions",
-              "functions",
-              {{"Phase", "phase", ColumnType::text},
-               {"Rank", "rank", ColumnType::count},
-               {"Baseline process", "baseline_pid", ColumnType::count},
-               {"Candidate process", "candidate_pid", ColumnType::count},
-               {"Function", "function", ColumnType::name},
-               {"Short name", "short_name", ColumnType::name},
-               {"Kind", "kind", ColumnType::text},
-               {"Device", "device", ColumnType::text},
-               {"Status", "status", ColumnType::text},
-               {"Baseline", "baseline_ns_per_cycle", ColumnType::number},
-               {"Candidate", "candidate_ns_per_cycle", ColumnType::number},
-               {"Impact", "impact_ns_per_cycle", ColumnType::number},
-               {"Low", "ci_low_ns", ColumnType::number},
-               {"High", "ci_high_ns", ColumnType::number},
-               {"Baseline calls", "baseline_calls_per_cycle", ColumnType::number},
-               {"Candidate calls", "candidate_calls_per_cycle", ColumnType::number},
-               {"Baseline per call", "baseline_ns_per_call", ColumnType::number},
-               {"Candidate per call", "candidate_ns_per_call", ColumnType::number},
-               {"Work ratio", "work_ratio", ColumnType::number},
-               {"q", "q", ColumnType::number}},
-              {},
-              {}};
-  const auto text = [&](StringId id) { return std::string(comparison.texts[id]); };
-  const auto known = [](const std::optional<std::int64_t>& value) { return value ? Cell(*value) : Cell(); };
-  for (const FunctionFinding& f : comparison.functions) {
-    const model::ProcessPair& pair = comparison.processes[f.process];
-    table.rows.push_back({std::string(phase_name(f.phase)),
-                          pair.rank >= 0 ? Cell(std::int64_t{pair.rank}) : Cell(),
-                          known(pair.pid[0]),
-                          known(pair.pid[1]),
-                          text(f.function),
-                          text(f.short_name),
-                          text(f.kind),
-                          text(f.device),
-                          std::string(to_string(f.status)),
-                          number(f.time_ns[0]),
-                          number(f.time_ns[1]),
-                          number(f.impact_ns),
-                          number(f.low_ns),
-                          number(f.high_ns),
-                          number(f.calls[0]),
-                          number(f.calls[1]),
-                          number(f.per_call_ns[0]),
-                          number(f.per_call_ns[1]),
-                          number(f.work_ratio),
-                          number(f.q)});
-  }
-  return table;
+  using F = FunctionFinding;
+  const auto text = [&](StringId F::*id) { return [&comparison, id](const F& f) { return comparison.texts[f.*id]; }; };
+  const auto number = [](double F::*value) { return [value](const F& f) { return number_cell(f.*value); }; };
+  const auto side = [](std::array<double, 2> F::*values, std::size_t i) {
+    return [=](const F& f) { return number_cell((f.*values)[i]); };
+  };
+  const auto pair = [&](const F& f) -> const model::ProcessPair& { return comparison.processes[f.process]; };
+  return model::make_table<F>(
+      "Functions", "functions",
+      {{{"Phase", "phase"}, [](const F& f) { return phase_name(f.phase); }},
+       {{"Rank", "rank", ColumnType::count}, [=](const F& f) { return model::known_cell(pair(f).rank); }},
+       {{"Baseline process", "baseline_pid", ColumnType::count}, [=](const F& f) { return pair(f).pid[0]; }},
+       {{"Candidate process", "candidate_pid", ColumnType::count}, [=](const F& f) { return pair(f).pid[1]; }},
+       {{"Function", "function", ColumnType::name}, text(&F::function)},
+       {{"Short name", "short_name", ColumnType::name}, text(&F::short_name)},
+       {{"Kind", "kind"}, text(&F::kind)},
+       {{"Device", "device"}, text(&F::device)},
+       {{"Status", "status"}, [](const F& f) { return to_string(f.status); }},
+       {{"Baseline", "baseline_ns_per_cycle", ColumnType::number}, side(&F::time_ns, 0)},
+       {{"Candidate", "candidate_ns_per_cycle", ColumnType::number}, side(&F::time_ns, 1)},
+       {{"Impact", "impact_ns_per_cycle", ColumnType::number}, number(&F::impact_ns)},
+       {{"Low", "ci_low_ns", ColumnType::number}, number(&F::low_ns)},
+       {{"High", "ci_high_ns", ColumnType::number}, number(&F::high_ns)},
+       {{"Baseline calls", "baseline_calls_per_cycle", ColumnType::number}, side(&F::calls, 0)},
+       {{"Candidate calls", "candidate_calls_per_cycle", ColumnType::number}, side(&F::calls, 1)},
+       {{"Baseline per call", "baseline_ns_per_call", ColumnType::number}, side(&F::per_call_ns, 0)},
+       {{"Candidate per call", "candidate_ns_per_call", ColumnType::number}, side(&F::per_call_ns, 1)},
+       {{"Work ratio", "work_ratio", ColumnType::number}, number(&F::work_ratio)},
+       {{"q", "q", ColumnType::number}, number(&F::q)}},
+      comparison.functions);
 }
 
 std::vector<Table> evidence_tables(const RunComparison& comparison, std::size_t most_facts) {

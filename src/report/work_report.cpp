@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <span>
 
 #include "core/units.h"
+#include "model/table_rows.h"
 #include "report/render.h"
 #include "stats/quantile.h"
 
@@ -61,25 +63,25 @@ std::string named(const std::vector<CountedTime>& list, double units, std::strin
 Cell rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
 
 Table units_table(const WorkUnits& work) {
-  Table table{"Units of work",
-              "work_units",
-              {{"Unit", "unit"},
-               {"Process", "process", ColumnType::name},
-               {"Thread", "thread", ColumnType::name},
-               {"Between", "calls"},
-               {"Count", "count", ColumnType::count},
-               {"Per second", "per_second", ColumnType::number, 1},
-               {"Sure", "confidence", ColumnType::percent, 0},
-               {"Why", "reason", ColumnType::name, 0, true}},
-              {},
-              {}};
-  for (const WorkUnit& unit : work.units)
-    table.rows.push_back({std::string(to_string(unit.kind)), unit.process,
-                          unit.threads > 1 ? fmt::format("{} ({} threads)", unit.thread, unit.threads) : unit.thread,
-                          unit.send.empty() ? unit.receive : fmt::format("{}, {}", unit.receive, unit.send),
-                          static_cast<std::int64_t>(unit.count),
-                          static_cast<double>(unit.count) / std::max(work.seconds, 1e-9),
-                          unit.kind == UnitKind::window ? Cell() : Cell(unit.confidence), unit.reason});
+  Table table = model::make_table<WorkUnit>(
+      "Units of work", "work_units",
+      {{{"Unit", "unit"}, [](const WorkUnit& unit) { return to_string(unit.kind); }},
+       {{"Process", "process", ColumnType::name}, &WorkUnit::process},
+       {{"Thread", "thread", ColumnType::name},
+        [](const WorkUnit& unit) {
+          return unit.threads > 1 ? fmt::format("{} ({} threads)", unit.thread, unit.threads) : unit.thread;
+        }},
+       {{"Between", "calls"},
+        [](const WorkUnit& unit) {
+          return unit.send.empty() ? unit.receive : fmt::format("{}, {}", unit.receive, unit.send);
+        }},
+       {{"Count", "count", ColumnType::count}, &WorkUnit::count},
+       {{"Per second", "per_second", ColumnType::number, 1},
+        [&](const WorkUnit& unit) { return static_cast<double>(unit.count) / std::max(work.seconds, 1e-9); }},
+       {{"Sure", "confidence", ColumnType::percent, 0},
+        [](const WorkUnit& unit) { return unit.kind == UnitKind::window ? Cell() : Cell(unit.confidence); }},
+       {{"Why", "reason", ColumnType::name, 0, true}, &WorkUnit::reason}},
+      work.units);
   table.notes.emplace_back("Numbers below are per unit of the first row.");
   return table;
 }
@@ -87,58 +89,52 @@ Table units_table(const WorkUnits& work) {
 Table times_table(const WorkUnits& work, const Per& per, std::size_t most_rows) {
   const model::WorkWindow sum = sum_of(work);
   const double all = sum.on_cpu + sum.run_queue + sum.blocked;
-  Table table{fmt::format("What the work took, per {}", per.name),
-              "work_time",
-              {{"Threads were", "state", ColumnType::name},
-               {"Time", "per_unit_ns", ColumnType::time},
-               {"Share", "share", ColumnType::percent, 1},
-               {"Times", "times", ColumnType::number, 2}},
-              {},
-              {}};
-  const auto add = [&](std::string what, double total, Cell times) {
-    table.rows.push_back(
-        {std::move(what), rounded(total / per.units), all > 0 ? Cell(total / all) : Cell(), std::move(times)});
+  struct Row {
+    std::string state;
+    double total;
+    std::optional<double> times;
   };
-  add("on CPU", sum.on_cpu, {});
-  add("runnable, in the run queue", sum.run_queue, {});
-  for (const CountedTime& blocked : work.blocked) {
-    if (most_rows != 0 && table.rows.size() >= most_rows) break;
-    add("blocked in " + blocked.name, blocked.total_ns, static_cast<double>(blocked.count) / per.units);
-  }
+  std::vector<Row> rows = {{"on CPU", sum.on_cpu, {}}, {"runnable, in the run queue", sum.run_queue, {}}};
+  for (const CountedTime& blocked : work.blocked)
+    rows.push_back({"blocked in " + blocked.name, blocked.total_ns, static_cast<double>(blocked.count) / per.units});
+  if (most_rows != 0 && rows.size() > std::max<std::size_t>(most_rows, 2))
+    rows.resize(std::max<std::size_t>(most_rows, 2));
+  Table table = model::make_table<Row>(
+      fmt::format("What the work took, per {}", per.name), "work_time",
+      {{{"Threads were", "state", ColumnType::name}, &Row::state},
+       {{"Time", "per_unit_ns", ColumnType::time}, [&](const Row& row) { return rounded(row.total / per.units); }},
+       {{"Share", "share", ColumnType::percent, 1},
+        [&](const Row& row) { return all > 0 ? Cell(row.total / all) : Cell(); }},
+       {{"Times", "times", ColumnType::number, 2}, &Row::times}},
+      rows);
   table.notes.push_back(fmt::format("All recorded threads together. Waiting for work is apart: {} in all{}",
                                     format_duration(sum.waiting), named(work.waits, 1, ", most in ")));
   return table;
 }
 
 Table calls_table(const WorkUnits& work, const Per& per, std::size_t most_rows) {
-  Table table{fmt::format("System calls, per {}", per.name),
-              "work_calls",
-              {{"Call", "call", ColumnType::name},
-               {"Calls", "per_unit", ColumnType::number, 3},
-               {"Time", "per_unit_ns", ColumnType::time},
-               {"Per call", "per_call_ns", ColumnType::time},
-               {"Count", "count", ColumnType::count}},
-              {},
-              {}};
-  for (const CountedTime& call : work.calls) {
-    if (most_rows != 0 && table.rows.size() >= most_rows) break;
-    table.rows.push_back({call.name, static_cast<double>(call.count) / per.units, rounded(call.total_ns / per.units),
-                          rounded(call.total_ns / static_cast<double>(call.count)),
-                          static_cast<std::int64_t>(call.count)});
-  }
+  Table table = model::make_table<CountedTime>(
+      fmt::format("System calls, per {}", per.name), "work_calls",
+      {{{"Call", "call", ColumnType::name}, &CountedTime::name},
+       {{"Calls", "per_unit", ColumnType::number, 3},
+        [&](const CountedTime& call) { return static_cast<double>(call.count) / per.units; }},
+       {{"Time", "per_unit_ns", ColumnType::time},
+        [&](const CountedTime& call) { return rounded(call.total_ns / per.units); }},
+       {{"Per call", "per_call_ns", ColumnType::time},
+        [](const CountedTime& call) { return rounded(call.total_ns / static_cast<double>(call.count)); }},
+       {{"Count", "count", ColumnType::count}, &CountedTime::count}},
+      work.calls, most_rows);
   if (!table.rows.empty()) table.notes.emplace_back("Their time is part of the states of the threads above.");
   return table;
 }
 
 Table others_table(const WorkUnits& work) {
-  Table table{"Processes beside the recorded ones",
-              "others",
-              {{"Process", "process", ColumnType::name}, {"CPUs", "cpus", ColumnType::number, 2}},
-              {},
-              {}};
-  for (const model::Bystander& other : work.others)
-    if (other.cpus >= kLeastCpus) table.rows.push_back({other.name, other.cpus});
-  return table;
+  using model::Bystander;
+  const auto is_shown = [](const Bystander& other) { return other.cpus >= kLeastCpus; };
+  return model::make_table<Bystander>("Processes beside the recorded ones", "others",
+                                      {{{"Process", "process", ColumnType::name}, &Bystander::name},
+                                       {{"CPUs", "cpus", ColumnType::number, 2}, &Bystander::cpus}},
+                                      work.others | std::views::filter(is_shown));
 }
 
 }  // namespace

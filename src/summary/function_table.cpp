@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
 #include "core/saturating.h"
 #include "core/units.h"
+#include "model/table_rows.h"
 
 namespace culprit::summary {
 
@@ -56,25 +58,6 @@ std::vector<std::size_t> ordered(const std::vector<FunctionStats>& functions, co
   return rows;
 }
 
-void add_columns(model::Table& table, const FunctionTableOptions& options) {
-  const bool full = options.columns == Columns::full;
-  const std::string& who = options.processor;
-  const auto titled = [&](const char* plain, const char* profiler) {
-    return full ? std::string(plain) : who + " " + profiler;
-  };
-  table.columns = {{options.heading, options.heading_key, ColumnType::name, 0},
-                   {full ? "Time" : "Self " + who, "self_ns", ColumnType::time, 3},
-                   {full ? "Share" : "Self " + who + " %", "share", ColumnType::percent, 2},
-                   {titled("Total", "total"), "total_ns", ColumnType::time, 3},
-                   {titled("Average", "time avg"), "average_ns", ColumnType::time, 3}};
-  if (options.columns != Columns::profiler)
-    table.columns.insert(table.columns.end(), {{titled("Min", "min"), "min_ns", ColumnType::time, 3, true},
-                                               {titled("Median", "median"), "median_ns", ColumnType::time, 3, true},
-                                               {titled("Max", "max"), "max_ns", ColumnType::time, 3, true},
-                                               {titled("Stddev", "stddev"), "stddev_ns", ColumnType::time, 3, true}});
-  table.columns.push_back({full ? "Calls" : "# of Calls", "calls", ColumnType::count, 0});
-}
-
 /// Whole nanoseconds as an integer, so that JSON and CSV show no needless fraction.
 Cell ns_cell(double ns) {
   const auto whole = static_cast<std::int64_t>(ns);
@@ -82,32 +65,44 @@ Cell ns_cell(double ns) {
   return ns;
 }
 
+model::ColumnsOf<FunctionStats> columns_of(const FunctionSums& sums, const FunctionTableOptions& options) {
+  const bool full = options.columns == Columns::full;
+  const auto spread = model::present_if(options.columns != Columns::profiler);
+  const std::string& who = options.processor;
+  const auto titled = [&](const char* plain, const char* profiler) {
+    return full ? std::string(plain) : who + " " + profiler;
+  };
+  return {
+      {{options.heading, options.heading_key, ColumnType::name, 0}, &FunctionStats::label},
+      {{full ? "Time" : "Self " + who, "self_ns", ColumnType::time, 3}, &FunctionStats::self},
+      // Where nothing took any time there is no share to speak of.
+      {{full ? "Share" : "Self " + who + " %", "share", ColumnType::percent, 2},
+       [&](const FunctionStats& f) { return model::share_cell(f.self, sums.self); }},
+      {{titled("Total", "total"), "total_ns", ColumnType::time, 3}, &FunctionStats::total},
+      {{titled("Average", "time avg"), "average_ns", ColumnType::time, 3},
+       [](const FunctionStats& f) { return ns_cell(f.mean); }},
+      {{titled("Min", "min"), "min_ns", ColumnType::time, 3, true}, &FunctionStats::min, spread},
+      {{titled("Median", "median"), "median_ns", ColumnType::time, 3, true},
+       [](const FunctionStats& f) { return ns_cell(f.median); },
+       spread},
+      {{titled("Max", "max"), "max_ns", ColumnType::time, 3, true}, &FunctionStats::max, spread},
+      {{titled("Stddev", "stddev"), "stddev_ns", ColumnType::time, 3, true},
+       [](const FunctionStats& f) { return f.calls > 1 ? ns_cell(f.deviation) : Cell(); },
+       spread},
+      {{full ? "Calls" : "# of Calls", "calls", ColumnType::count, 0}, &FunctionStats::calls},
+  };
+}
+
 }  // namespace
 
 model::Table function_table(const FunctionSums& sums, const FunctionTableOptions& options) {
-  model::Table table;
-  table.title = options.title;
-  table.key = options.key;
-  add_columns(table, options);
   const auto rows = ordered(sums.functions, options);
-  const std::size_t shown = options.limit == 0 ? rows.size() : std::min(options.limit, rows.size());
+  const auto function = [&](std::size_t row) -> const FunctionStats& { return sums.functions[row]; };
+  model::Table table = model::make_table<FunctionStats>(options.title, options.key, columns_of(sums, options),
+                                                        rows | std::views::transform(function), options.limit);
+  const std::size_t shown = table.rows.size();
   Ns hidden = 0;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const FunctionStats& f = sums.functions[rows[r]];
-    if (r >= shown) {
-      hidden = add_saturating(hidden, f.self);
-      continue;
-    }
-    // Nothing took any time: there is no share to speak of.
-    const Cell share = sums.self > 0 ? Cell(static_cast<double>(f.self) / static_cast<double>(sums.self)) : Cell();
-    std::vector<Cell> row = {f.label, f.self, share, f.total, ns_cell(f.mean)};
-    if (options.columns != Columns::profiler) {
-      const Cell deviation = f.calls > 1 ? ns_cell(f.deviation) : Cell();
-      row.insert(row.end(), {f.min, ns_cell(f.median), f.max, deviation});
-    }
-    row.emplace_back(static_cast<std::int64_t>(f.calls));
-    table.rows.push_back(std::move(row));
-  }
+  for (std::size_t r = shown; r < rows.size(); ++r) hidden = add_saturating(hidden, function(rows[r]).self);
   if (options.note_total)
     table.notes.push_back(fmt::format("Self {} time total: {}", options.processor, format_duration(sums.self)));
   if (shown < rows.size()) {

@@ -161,6 +161,9 @@ culprit_stage(compare DIR src/compare DEPS core profile)
             ("std::ranges::nth_element(values, middle);", "stats/quantile.h"),
             (r'out += "{\"name\": \"" + name;', "core/json_writer.h"),
             ("#include <boost/math/distributions/normal.hpp>", "src/stats"),
+            ("table.rows.push_back({name, total});", "model/table_rows.h"),
+            ('table.columns = {{"Name", "name"}};', "model/table_rows.h"),
+            ('model::Table table{"Run", "run", {{"What", "what"}}, {}, {}};', "model/table_rows.h"),
         ]:
             self.assertIn("src/trace/t.cpp:1: ", self.lint({"src/trace/t.cpp": line + "\n"}), line)
             self.assertIn(remedy, self.lint({"src/trace/t.cpp": line + "\n"}))

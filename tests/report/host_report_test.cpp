@@ -33,7 +33,7 @@ TEST(HostReport, PeopleGetReadableUnits) {
   EXPECT_THAT(text, HasSubstr("4.00 KiB/s"));
   EXPECT_THAT(text, HasSubstr("7 more differ by less than 10 %"));
   EXPECT_THAT(text, Not(HasSubstr("host.cpu1.user")));
-  EXPECT_THAT(text, HasSubstr("1 of single processors"));
+  EXPECT_THAT(text, HasSubstr("1 of single CPUs"));
 }
 
 TEST(HostReport, ProgramsGetNumbersInSiUnitsAndEmptyCells) {
