@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
   app.add_option("--sync-every", o.sync_every, "steps between waits for the device (default: serve 1, train 4)");
   app.add_option("--clock-offset", clock_offset_us, "microseconds that each rank's clock is ahead of the rank before")
       ->capture_default_str();
+  app.add_flag("--cpu", o.cpu, "no GPU: operators compute on the host");
   app.add_flag("--graph", o.graph, "decode steps (serve) or the optimiser (train) run as one graph launch");
   app.add_flag("--no-markers", no_markers, "no step annotations");
   app.add_flag("--python", o.python, "record Python functions");

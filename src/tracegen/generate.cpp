@@ -52,6 +52,11 @@ void write_options(JsonWriter& json, const Options& o) {
   json.member("jitter_ppm", o.jitter_ppm);
   json.member("lost_ppm", o.lost_ppm);
   json.member("queue_depth", o.queue_depth);
+  json.member("prefill_every", o.prefill_every);
+  json.member("sync_every", o.sync_every);
+  json.member("inputs", o.inputs);
+  json.member("accumulate", o.accumulate);
+  json.member("cpu", o.cpu);
   json.member("graph", o.graph);
   json.member("markers", o.markers);
   json.member("python", o.python);

@@ -15,6 +15,8 @@ constexpr std::int64_t kKflopsPerNs = 200;  // 200 TFLOP/s
 constexpr std::int64_t kBytesPerNs = 1500;  // 1.5 TB/s
 constexpr std::int64_t kLinkBytesPerNs = 150;
 constexpr std::int64_t kPcieBytesPerNs = 20;
+constexpr std::int64_t kCpuKflopsPerNs = 2;  // what the host reaches where there is no GPU
+constexpr std::int64_t kCpuBytesPerNs = 50;
 constexpr Ns kKernelRamp = 1'400;  // starting and draining a grid, in clocks of the GPU
 constexpr Ns kCopySetup = 1'100;
 constexpr Ns kCollectiveSetup = 7'000;
@@ -97,11 +99,11 @@ Status Machine::open(const std::vector<std::string>& paths, bool replace) {
     r.first = r.now;
     const std::int64_t device = r.id;
     r.writer.process(r.pid, "python", "CPU");
-    r.writer.process(device, "python", fmt::format("GPU {}", device));
+    if (!options_.cpu) r.writer.process(device, "python", fmt::format("GPU {}", device));
     r.writer.thread(r.pid, r.pid, fmt::format("thread {} (python)", r.pid));
-    if (options_.workload == Workload::train)
+    if (options_.workload == Workload::train && !options_.cpu)
       r.writer.thread(r.pid, r.pid + 5000, fmt::format("thread {} (pt_autograd_0)", r.pid + 5000));
-    for (std::size_t s = 0; s < kStreams; ++s)
+    for (std::size_t s = 0; s < (options_.cpu ? 0 : kStreams); ++s)
       r.writer.thread(device, kStreamNumbers[s], fmt::format("stream {} ", kStreamNumbers[s]));
     r.writer.instant("Iteration Start: PyTorch Profiler", r.pid, r.pid, r.now);
   }
@@ -303,6 +305,10 @@ void Machine::write_gpu(Rank& r, Fn fn, StreamId stream, Ns begin, Ns duration, 
 void Machine::launch(Fn kernel, Work work, StreamId stream) {
   for (auto& p : ranks_) {
     Rank& r = *p;
+    if (options_.cpu) {
+      run(r, std::max(work.flops / kCpuKflopsPerNs, work.bytes / kCpuBytesPerNs));
+      continue;
+    }
     const Ns begin = in_graph_
                          ? std::max(r.graph_ready, r.stream_free[static_cast<std::size_t>(stream)] + kGraphNodeGap)
                          : submit(r, Fn::api_launch, stream);
@@ -313,6 +319,10 @@ void Machine::launch(Fn kernel, Work work, StreamId stream) {
 void Machine::copy(Fn fn, std::int64_t bytes, StreamId stream) {
   for (auto& p : ranks_) {
     Rank& r = *p;
+    if (options_.cpu) {
+      run(r, 2 * bytes / kCpuBytesPerNs);
+      continue;
+    }
     const Ns begin = submit(r, Fn::api_memcpy, stream);
     const bool inside = fn == Fn::copy_device;
     const Ns moving = inside ? slowed(2 * bytes / kBytesPerNs, lost_share(r, Fault::gpu_memory))
@@ -326,6 +336,10 @@ void Machine::copy(Fn fn, std::int64_t bytes, StreamId stream) {
 void Machine::fill(std::int64_t bytes) {
   for (auto& p : ranks_) {
     Rank& r = *p;
+    if (options_.cpu) {
+      run(r, bytes / kCpuBytesPerNs);
+      continue;
+    }
     const Ns begin = submit(r, Fn::api_memset, StreamId::compute);
     const Ns writing = slowed(bytes / kBytesPerNs, lost_share(r, Fault::gpu_memory));
     SliceEvent e;
@@ -341,7 +355,8 @@ void Machine::all_reduce(Fn kernel, std::int64_t bytes, StreamId stream) {
   Ns last = 0;
   for (auto& p : ranks_) {
     Rank& r = *p;
-    const Ns begin = in_graph_
+    const Ns begin = options_.cpu ? r.now
+                     : in_graph_
                          ? std::max(r.graph_ready, r.stream_free[static_cast<std::size_t>(stream)] + kGraphNodeGap)
                          : submit(r, Fn::api_launch, stream);
     begins.push_back(begin);
@@ -355,6 +370,10 @@ void Machine::all_reduce(Fn kernel, std::int64_t bytes, StreamId stream) {
   const Ns end = last + link_.spread(kCollectiveSetup + moving, options_.jitter_ppm);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& r = *ranks_[i];
+    if (options_.cpu) {
+      block_until(r, end + clock_offset(r.id), &StepTruth::blocked);
+      continue;
+    }
     SliceEvent e;
     e.elements = bytes / 2;
     e.group_size = static_cast<std::uint32_t>(n);
@@ -363,6 +382,7 @@ void Machine::all_reduce(Fn kernel, std::int64_t bytes, StreamId stream) {
 }
 
 void Machine::wait_event(StreamId waiting, StreamId awaited) {
+  if (options_.cpu) return;
   for (auto& p : ranks_) {
     Rank& r = *p;
     api_call(r, Fn::api_record, kApiCost);
@@ -373,6 +393,7 @@ void Machine::wait_event(StreamId waiting, StreamId awaited) {
 }
 
 void Machine::synchronize(StreamId stream) {
+  if (options_.cpu) return;
   for (auto& p : ranks_) {
     Rank& r = *p;
     const Ns begin = r.now;
@@ -415,6 +436,7 @@ void Machine::take_input(Ns cost) {
 }
 
 void Machine::on_autograd_thread(bool yes) {
+  if (options_.cpu) return;  // without a GPU the calling thread computes gradients itself
   for (auto& r : ranks_) r->tid = yes ? r->pid + 5000 : r->pid;
 }
 
@@ -426,7 +448,7 @@ void Machine::begin_step(std::uint64_t step) {
   step_ = step;
   for (auto& p : ranks_) {
     Rank& r = *p;
-    if (options_.counters) {
+    if (options_.counters && !options_.cpu) {
       const std::int64_t lost = std::max(lost_share(r, Fault::gpu_clock_drop), lost_share(r, Fault::straggler));
       r.writer.counter(fmt::format("GPU {} clock", r.id), "MHz", kGpuMHz - kGpuMHz * lost / kMillion, r.id, r.now);
     }

@@ -63,6 +63,11 @@ Status check(const Options& o) {
   if (o.layers == 0 || o.layers > 1000) return usage_error("--layers must be 1 to 1000");
   if (o.batch == 0 || o.batch > 4096) return usage_error("--batch must be 1 to 4096");
   if (o.steps == 0 && o.slices == 0) return usage_error("nothing to simulate", "give --steps or --slices");
+  if (o.cpu && o.graph) return usage_error("--graph needs a GPU", "leave out --cpu or --graph");
+  if (o.cpu && o.fault != Fault::none && o.fault != Fault::cpu_contention && o.fault != Fault::slow_link &&
+      o.fault != Fault::slow_input && o.fault != Fault::gc_pause)
+    return usage_error(fmt::format("--fault {} needs a GPU", to_string(o.fault)),
+                       "with --cpu use cpu_contention, slow_link, slow_input or gc_pause");
   if (o.inputs == 0 || o.inputs > 64) return usage_error("--inputs must be 1 to 64");
   if (o.accumulate == 0) return usage_error("--accumulate must be at least 1");
   if (o.queue_depth == 0 || o.queue_depth > 1'000'000) return usage_error("--queue-depth must be 1 to 1000000");

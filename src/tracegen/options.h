@@ -58,6 +58,7 @@ struct Options {
   Ns clock_offset = 250'000;         ///< rank r's clock is r times this ahead
   std::uint32_t inputs = 1;      ///< train: copies of input; several are waited for one by one, as pageable memory is
   std::uint32_t accumulate = 1;  ///< train: steps whose gradients are accumulated before the optimizer runs
+  bool cpu = false;              ///< no GPU: operators compute on the host, in the thread that calls them
   bool graph = false;            ///< decode steps, or the optimiser, run as one graph launch
   bool markers = true;           ///< step annotations
   bool python = false;

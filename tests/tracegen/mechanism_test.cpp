@@ -309,5 +309,51 @@ TEST(Graph, ItsKernelsShareTheCorrelationOfOneLaunch) {
   EXPECT_EQ(graphs, o.steps - 1);  // the first step is a prefill
 }
 
+TEST(Training, OptimizerRunsOnceForGradientsOfSeveralSteps) {
+  Options o = exact(Workload::train);
+  o.steps = 9;
+  o.accumulate = 4;
+  const SimulatedRun run = make_run(o);
+  EXPECT_EQ(durations(run.trace[0], "Optimizer.step#AdamW.step").size(), 2U);
+  EXPECT_EQ(durations(run.trace[0], "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__").size(), 9U);
+  EXPECT_EQ(run.truth.at("options").at("accumulate"), 4);
+}
+
+TEST(Training, EveryPieceOfInputIsCopiedAndWaitedFor) {
+  Options o = exact(Workload::train);
+  o.sync_every = 100;
+  o.inputs = 3;
+  const SimulatedRun run = make_run(o);
+  EXPECT_EQ(durations(run.trace[0], "Memcpy HtoD (Pinned -> Device)").size(), 3 * o.steps);
+  EXPECT_EQ(durations(run.trace[0], "cudaStreamSynchronize").size(), 3 * o.steps);
+  EXPECT_EQ(run.truth.at("options").at("inputs"), 3);
+}
+
+TEST(WithoutGpu, OperatorsComputeOnTheThreadThatCallsThem) {
+  for (const Workload workload : {Workload::serve, Workload::train}) {
+    Options o = exact(workload);
+    const SimulatedRun gpu = make_run(o);
+    o.cpu = true;
+    const SimulatedRun cpu = make_run(o);
+    for (const char* category : {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime"})
+      EXPECT_TRUE(of_category(cpu.trace[0], category).empty()) << category;
+    EXPECT_EQ(of_category(cpu.trace[0], "cpu_op").size(), of_category(gpu.trace[0], "cpu_op").size());
+    EXPECT_GT(total(cpu.trace[0], "cpu_op"), total(gpu.trace[0], "cpu_op"));
+    EXPECT_GT(run_time(cpu), run_time(gpu));
+    for (const Json& step : cpu.truth.at("steps")) EXPECT_EQ(step.at("kernels"), 0);
+  }
+}
+
+TEST(WithoutGpu, WhatNeedsAGpuIsRefused) {
+  Options o = exact(Workload::serve);
+  o.output = "-";
+  o.cpu = true;
+  EXPECT_TRUE(check(o).ok());
+  EXPECT_FALSE(check(disturbed(o, Fault::gpu_clock_drop)).ok());
+  EXPECT_TRUE(check(disturbed(o, Fault::cpu_contention)).ok());
+  o.graph = true;
+  EXPECT_FALSE(check(o).ok());
+}
+
 }  // namespace
 }  // namespace culprit::tracegen

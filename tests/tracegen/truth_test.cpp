@@ -35,6 +35,9 @@ std::vector<Case> cases() {
   add("lost", Workload::serve, [](Options& o) { o.lost_ppm = 100'000, o.python = true; });
   add("sched", Workload::serve,
       [](Options& o) { o.sched = true, o.python = true, o.fault = Fault::cpu_contention, o.severity_ppm = 800'000; });
+  add("accumulated", Workload::train, [](Options& o) { o.accumulate = 4, o.inputs = 3; });
+  add("cpu_serve_ranks", Workload::serve, [](Options& o) { o.cpu = true, o.ranks = 2; });
+  add("cpu_train_ranks", Workload::train, [](Options& o) { o.cpu = true, o.ranks = 2; });
   add("compact", Workload::train, [](Options& o) { o.compact = true, o.ranks = 2; });
   add("old", Workload::serve, [](Options& o) { o.style = Style::kineto_old, o.ranks = 2; });
   add("old_compact", Workload::train, [](Options& o) { o.style = Style::kineto_old, o.compact = true; });
