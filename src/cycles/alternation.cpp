@@ -36,17 +36,19 @@ struct Content {
   bool trains = false;
 };
 
-Content content_of(const std::vector<Operation>& list, std::uint32_t from, std::uint32_t to) {
+/// With or without the optimizer's operations.
+Content content_of(const std::vector<Operation>& list, std::uint32_t from, std::uint32_t to, bool updates) {
   Content c;
   std::vector<std::uint64_t> names;
   for (std::uint32_t i = from; i < to; ++i) {
     const Operation& op = list[i];
-    if (op.role == Role::sync) continue;
+    const bool update = op.role == Role::optimizer || (op.hint & kHintUpdate) != 0;
+    if (op.role == Role::sync || (update && !updates)) continue;
     names.push_back(op.name);
     c.work = add_saturating(c.work, op.work);
     c.kernels = c.kernels || op.computes;
     c.samples = c.samples || op.role == Role::sampling;
-    c.optimizes = c.optimizes || op.role == Role::optimizer || (op.hint & kHintUpdate) != 0;
+    c.optimizes = c.optimizes || update;
     c.serves = c.serves || (op.hint & (kHintPrefill | kHintDecode)) != 0;
     c.trains = c.trains || op.role == Role::loss || (op.hint & kHintTrain) != 0;
   }
@@ -178,14 +180,12 @@ bool are_parts(const Order& order) {
   return !order.repeats || (any_of(order, &Content::trains) && !all_of(order, &Content::trains));
 }
 
-}  // namespace
-
-Alternation find_alternation(const std::vector<Operation>& list, const std::vector<std::uint32_t>& cuts) {
+Alternation alternation_of(const std::vector<Operation>& list, const std::vector<std::uint32_t>& cuts, bool updates) {
   Alternation out;
   if (cuts.size() < 7) return out;  // three periods of two
   std::vector<Content> cycles;
   for (std::size_t i = 0; i + 1 < cuts.size() && i < kMostCycles; ++i)
-    cycles.push_back(content_of(list, cuts[i], cuts[i + 1]));
+    cycles.push_back(content_of(list, cuts[i], cuts[i + 1], updates));
   std::vector<Kind> kinds;
   const std::vector<std::size_t> of = kinds_of(std::move(cycles), kinds);
   const std::size_t period = period_of(of);
@@ -220,6 +220,14 @@ Alternation find_alternation(const std::vector<Operation>& list, const std::vect
   if (!out.parts && any_of(order, &Content::optimizes) && !all_of(order, &Content::optimizes))
     out.updates_every = out.period;
   return out;
+}
+
+}  // namespace
+
+Alternation find_alternation(const std::vector<Operation>& list, const std::vector<std::uint32_t>& cuts) {
+  // Parts of passes are parts whether or not the optimizer runs after each pass.
+  Alternation parts = alternation_of(list, cuts, false);
+  return parts.parts ? parts : alternation_of(list, cuts, true);
 }
 
 }  // namespace culprit::cycles

@@ -21,11 +21,20 @@ bool same_count(std::size_t a, std::size_t b) {
          std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(most) * confidence::kSameCount));
 }
 
-/// How many times `few` goes into `many`; 0 when it leaves more of a rest than cut-off steps explain.
-std::size_t times_in(std::size_t many, std::size_t few) {
-  if (few == 0) return 0;
-  const std::size_t times = (many + few / 2) / few;
-  return times > 0 && many <= times * (few + 1) && many + times > times * few ? times : 0;
+/// How many cuts of `passes` come between two of `updates`; 0 when that is less than two, or not nearly always the
+/// same.
+std::size_t passes_between(const Cutting& updates, const Cutting& passes) {
+  std::map<std::size_t, std::size_t> times;
+  std::size_t intervals = 0;
+  for (const Lane& lane : updates.lanes) {
+    const auto mine = std::ranges::find(passes.lanes, lane.rank, &Lane::rank);
+    if (mine == passes.lanes.end()) continue;
+    const auto passed = [&](Ns at) { return std::ranges::lower_bound(mine->cuts, at, {}, &Cut::begin); };
+    for (std::size_t i = 0; i + 1 < lane.cuts.size(); ++i, ++intervals)
+      ++times[static_cast<std::size_t>(passed(lane.cuts[i + 1].begin) - passed(lane.cuts[i].begin))];
+  }
+  const auto usual = std::ranges::max_element(times, {}, [](const auto& t) { return t.second; });
+  return usual != times.end() && usual->first >= 2 && usual->second * 5 >= intervals * 4 ? usual->first : 0;
 }
 
 void lower(Cutting& cutting) {
@@ -83,9 +92,21 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
       sequence->period_confidence = std::max(sequence->period_confidence, confidence::kConfirmed);
       sequence->reason += fmt::format("; \"{}\" occurs as often", marker->anchor);
       marker.reset();
-    } else if (const std::size_t every = times_in(sequence->most(), marker->most());
-               every >= 2 && sequence->period_confidence >= confidence::kTrusted) {
+    } else if (const std::size_t every = passes_between(*marker, *sequence);
+               every >= 2 &&
+               (sequence->period_confidence >= confidence::kTrusted || sequence->updates_every == every)) {
       sequence->updates_every = every;
+      marker.reset();
+    }
+  }
+  // Where a function holds the whole step, it says the same of the function.
+  if (inside && marker && function) {
+    if (same_count(marker->most(), function->most())) {
+      function->period_confidence = std::max(function->period_confidence, marker->period_confidence);
+      function->reason += fmt::format("; \"{}\" occurs as often", marker->anchor);
+      marker.reset();
+    } else if (const std::size_t every = passes_between(*marker, *function); every >= 2) {
+      function->updates_every = every;
       marker.reset();
     }
   }

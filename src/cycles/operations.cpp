@@ -44,7 +44,8 @@ struct Names {
 bool earlier(const Operation& a, const Operation& b) { return a.at != b.at ? a.at < b.at : a.slice < b.slice; }
 
 /// Joins the nodes of each graph launch: neighbours after sorting, since they share the launcher's begin. Which kernels
-/// a graph holds tells graphs apart; how many of each does not, so that a lost node changes nothing.
+/// a graph holds tells graphs apart; how many of each does not, so that a lost node changes nothing. A graph of which
+/// all nodes do the same for a step (those of an optimizer) does that.
 void join_graphs(std::vector<Operation>& list) {
   std::size_t out = 0;
   for (std::size_t i = 0; i < list.size();) {
@@ -61,12 +62,12 @@ void join_graphs(std::vector<Operation>& list) {
       joined.work = add_saturating(joined.work, list[i].work);
       joined.hint |= list[i].hint;
       joined.computes = joined.computes || list[i].computes;
+      if (list[i].role != joined.role) joined.role = Role::none;
     }
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     joined.shape = hash_of(names);
     joined.name = hash_parts(0, Sort::graph);
-    joined.role = Role::none;
     list[out++] = joined;
   }
   list.resize(out);
@@ -128,6 +129,7 @@ std::vector<Operations> list_operations(const Trace& trace, const SliceOrder& or
       op.host_end = launcher.end();
       op.graph = names.host_of(trace, launcher) == 1;
     }
+    op.next_from = op.at;
     op.name = hash_parts(s.name, Sort::kernel);
     op.shape = hash_parts(s.name, gpu.grid[0], gpu.grid[1], gpu.grid[2]);
     op.role = names.role_of(trace, s);
@@ -141,7 +143,7 @@ std::vector<Operations> list_operations(const Trace& trace, const SliceOrder& or
     Operations& mine = ranks[s.rank];
     if (mine.source == OperationSource::device || mine.list.empty()) continue;
     Operation op;
-    op.at = s.begin;
+    op.at = op.next_from = s.begin;
     op.host_end = s.end();
     op.name = op.shape = hash_parts(s.name, Sort::synchronisation);
     op.slice = static_cast<SliceIndex>(i);

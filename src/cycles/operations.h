@@ -14,6 +14,8 @@ namespace culprit::cycles {
 struct Operation {
   Ns at = 0;                ///< begin of the launching host call, or of the operator; without host side of the GPU work
   Ns host_end = 0;          ///< end of the launching host call or the operator
+  Ns next_from = 0;         ///< when the gap before the next operation begins: launches follow from begin to begin,
+                            ///< operators from end to begin
   Ns work = 0;              ///< duration of the GPU work, or of the operator
   std::uint64_t name = 0;   ///< hash of what runs
   std::uint64_t shape = 0;  ///< hash of what runs and its grid
@@ -24,6 +26,9 @@ struct Operation {
   bool computes = false;  ///< no copy, no fill
   [[nodiscard]] bool backward() const { return (hint & kHintTrain) != 0; }
 };
+
+/// What lies between operation i > 0 and the one before it.
+inline Ns gap_before(const std::vector<Operation>& list, std::size_t i) { return list[i].at - list[i - 1].next_from; }
 
 enum class OperationSource : std::uint8_t {
   launches,     ///< GPU work in the order of its launches

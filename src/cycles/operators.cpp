@@ -68,7 +68,7 @@ std::vector<Operations> list_operators(const Trace& trace, const SliceOrder& ord
       closed_until = s.end();
       Operation op;
       op.at = s.begin;
-      op.host_end = s.end();
+      op.host_end = op.next_from = s.end();
       op.work = s.duration;
       op.name = op.shape = hash_of(std::uint64_t{s.name});
       op.slice = index;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "cycles/alternation.h"
 #include "cycles/confidence.h"
@@ -52,7 +53,7 @@ std::optional<Choice> find_step(const std::vector<Operation>& list) {
     Choice choice;
     choice.tokens = count_tokens(list, n);
     choice.classes = find_classes(choice.tokens, n);
-    const TokenClass* step = choose(choice.classes);
+    const TokenClass* step = choose(choice.classes, choice.tokens);
     if (step != nullptr) choice.step = *step;
     if (step != nullptr && (step->roles >= confidence::kTellsStep || n == list.size())) return choice;
     if (n == list.size()) return std::nullopt;
@@ -63,7 +64,7 @@ std::optional<Choice> find_step(const std::vector<Operation>& list) {
 const TokenClass* class_of(const std::vector<TokenClass>& classes, double count) {
   constexpr double kNear = 0.15;  // lost events, and periods that are cut off
   const TokenClass* best = nullptr;
-  const auto key = [](const TokenClass& c) { return std::pair(c.names, c.members.size()); };
+  const auto key = [](const TokenClass& c) { return std::tuple(c.regular, c.names, c.members.size()); };
   for (const TokenClass& c : classes)
     if (std::abs(static_cast<double>(c.count) - count) <= count * kNear + 1 && c.extent > confidence::kSpansMost &&
         (best == nullptr || key(*best) < key(c)))
@@ -195,7 +196,7 @@ std::optional<Cutting> cut_by_sequence(const Trace& trace, const SliceOrder& ord
   cutting.method = source == OperationSource::host_thread ? model::CycleMethod::operator_sequence
                                                           : model::CycleMethod::launch_sequence;
   cutting.device_time = source == OperationSource::device;
-  cutting.updates_every = choice->updates_every;
+  cutting.updates_every = std::max(choice->updates_every, step.updates_every);
   cutting.notes = std::move(choice->notes);
   double spread = 0;
   for (std::size_t r = 0; r < ranks.size(); ++r) {

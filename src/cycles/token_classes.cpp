@@ -61,6 +61,7 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
     c.ends = c.ends || ends_step(kind) || kind == Role::loss;
     c.firm = c.firm || kind == Role::sampling || kind == Role::loss || kind == Role::optimizer;
     c.decisive = c.decisive || kind == Role::sampling || kind == Role::optimizer;
+    c.updates = c.updates || kind == Role::optimizer;
     c.embeds = c.embeds || kind == Role::embedding;
     c.backward = c.backward || tokens[t].backward;
   }
@@ -77,8 +78,9 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
   return c;
 }
 
-/// Whether the leader of `inner` occurs equally often, and at least twice, in most intervals of the leader of `outer`.
-bool encloses(const Token& outer, const Token& inner) {
+/// How often the leader of `inner` occurs in most intervals of the leader of `outer`; 0 when that is less than twice,
+/// or another number of times in more than a fifth of them.
+std::size_t times_inside(const Token& outer, const Token& inner) {
   std::map<std::size_t, std::size_t> times;
   std::size_t k = 0;
   for (std::size_t i = 0; i + 1 < outer.at.size(); ++i) {
@@ -87,8 +89,28 @@ bool encloses(const Token& outer, const Token& inner) {
     while (k < inner.at.size() && inner.at[k] < outer.at[i + 1]) ++k;
     ++times[k - first];
   }
-  return std::ranges::any_of(times,
-                             [&](const auto& t) { return t.first >= 2 && t.second * 5 >= (outer.at.size() - 1) * 4; });
+  const auto most = std::ranges::max_element(times, {}, [](const auto& t) { return t.second; });
+  return most->first >= 2 && most->second * 5 >= (outer.at.size() - 1) * 4 ? most->first : 0;
+}
+
+/// Whether it is a pass forward and backward: layers have a backward pass, too, but neither look rows up nor know a
+/// loss. Where events were lost, what does may be in another class that occurs nearly as often.
+bool is_pass(const std::vector<TokenClass>& classes, const TokenClass& c) {
+  const auto tells = [&](const TokenClass& other) {
+    const std::size_t apart = std::max(other.count, c.count) - std::min(other.count, c.count);
+    return (other.embeds || (other.firm && !other.updates)) && apart * 6 <= c.count;
+  };
+  return c.backward && c.regular && c.names >= 2 && !c.updates && c.extent > confidence::kFills &&
+         c.extent < confidence::kSpansTooMuch && std::ranges::any_of(classes, tells);
+}
+
+/// `step`, or, when it holds the optimizer after several passes forward and backward, the class of those.
+const TokenClass* pass_of(const std::vector<TokenClass>& classes, const std::vector<Token>& tokens,
+                          const TokenClass& step) {
+  if (!step.updates) return &step;
+  for (const TokenClass& c : classes)
+    if (is_pass(classes, c) && times_inside(tokens[step.leader], tokens[c.leader]) >= 2) return &c;
+  return &step;
 }
 
 }  // namespace
@@ -133,19 +155,19 @@ std::vector<TokenClass> find_classes(const std::vector<Token>& tokens, std::size
   return classes;
 }
 
-const TokenClass* choose(const std::vector<TokenClass>& classes) {
+const TokenClass* choose(const std::vector<TokenClass>& classes, const std::vector<Token>& tokens) {
   const TokenClass* best = nullptr;
   for (const TokenClass& c : classes)
     if (c.roles >= confidence::kTellsStep &&
         (best == nullptr || c.roles > best->roles || (c.roles == best->roles && c.count > best->count)))
       best = &c;
-  if (best != nullptr) return best;
+  if (best != nullptr) return pass_of(classes, tokens, *best);
   // A period that holds a backward pass and fills the recording is a training step whatever its operations are called.
   for (const TokenClass& c : classes)
     if (c.backward && c.regular && c.names >= 2 && c.extent > confidence::kFills &&
         c.extent < confidence::kSpansTooMuch - 0.1 && (best == nullptr || c.count < best->count))
       best = &c;
-  if (best != nullptr) return best;
+  if (best != nullptr) return pass_of(classes, tokens, *best);
   // Without step-like operations: the longest period that more than one thing repeats with.
   for (const TokenClass& c : classes)
     if (c.names >= 2 && c.regular && c.extent > confidence::kSpansMost && c.extent < confidence::kSpansTooMuch &&
@@ -163,8 +185,13 @@ void mark_nested(const std::vector<TokenClass>& classes, const std::vector<Token
   for (const TokenClass& c : classes) {
     if (c.names < 2 || !c.regular || c.extent <= confidence::kSpansMost) continue;
     if (c.count >= step.count * 3) step.nested = true;
-    if (c.count * 2 <= step.count && encloses(tokens[c.leader], tokens[step.leader])) step.enclosed = true;
+    if (c.count * 2 > step.count) continue;
+    const std::size_t times = times_inside(tokens[c.leader], tokens[step.leader]);
+    if (times == 0) continue;
+    step.enclosed = true;
+    if (c.updates && is_pass(classes, step)) step.updates_every = times;
   }
+  if (step.updates_every > 0) step.enclosed = false;
 }
 
 }  // namespace culprit::cycles

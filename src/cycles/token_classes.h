@@ -28,11 +28,13 @@ struct TokenClass {
   bool ends = false;      // something that ends a step is among them
   bool firm = false;      // sampling, loss or an optimizer is: a layer may copy and look up, but does none of these
   bool decisive = false;  // sampling or an optimizer is
+  bool updates = false;   // an optimizer is
   bool embeds = false;    // an embedding or a lookup that looks like one is
   bool backward = false;  // something of a backward pass is
   bool regular = false;   // most occurrences of the leader are equally far apart
   bool nested = false;    // a finer class repeats inside it
   bool enclosed = false;  // a longer regular repetition holds it a fixed number of times
+  std::size_t updates_every = 0;  // passes forward and backward in one that holds the optimizer, when several
 };
 
 /// What the presence of such an operation tells about steps.
@@ -42,11 +44,12 @@ double weight_of(Role role);
 std::vector<TokenClass> find_classes(const std::vector<Token>& tokens, std::size_t operations);
 
 /// The class that is the step; nullptr when nothing is: what holds operations that a step does only once, else a
-/// training step by its backward pass, else the longest period that more than one thing repeats with.
-const TokenClass* choose(const std::vector<TokenClass>& classes);
+/// training step by its backward pass, else the longest period that more than one thing repeats with. Where the
+/// optimizer runs after several passes forward and backward, a pass.
+const TokenClass* choose(const std::vector<TokenClass>& classes, const std::vector<Token>& tokens);
 
 /// Notes in `step` whether a finer class repeats inside it (then it is no innermost repetition), and whether it repeats
-/// a fixed number of times inside a longer one.
+/// a fixed number of times inside a longer one, and whether that is because gradients are accumulated.
 void mark_nested(const std::vector<TokenClass>& classes, const std::vector<Token>& tokens, TokenClass& step);
 
 }  // namespace culprit::cycles

@@ -75,7 +75,7 @@ std::optional<std::pair<Begin, double>> begin_of_recording(const std::vector<Ope
   for (std::size_t k = 1; k < at.size(); ++k) {
     const std::uint32_t i = at[k] - back;
     if (at[k] < back + 1 || list[i].name != list[origin].name) continue;
-    weighted.push_back((static_cast<double>(list[i].at - list[i - 1].at) + 1000) *
+    weighted.push_back((static_cast<double>(gap_before(list, i)) + 1000) *
                        boundary_weight(list[i - 1].role, list[i].role));
   }
   if (weighted.size() * 3 < (at.size() - 1) * 2) return std::nullopt;
@@ -104,7 +104,7 @@ Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& t
       for (std::uint32_t i = from + 1; i <= to; ++i) {
         if (list[i].role == Role::sync) continue;
         const double weighted =
-            (static_cast<double>(list[i].at - list[i - 1].at) + 1000) * boundary_weight(list[i - 1].role, list[i].role);
+            (static_cast<double>(gap_before(list, i)) + 1000) * boundary_weight(list[i - 1].role, list[i].role);
         if (weighted > pause.weighted) pause = {to - i, i, weighted};
       }
       if (pause.weighted >= 0) pauses.push_back(pause);
@@ -143,13 +143,24 @@ std::uint32_t begin_before(const std::vector<Operation>& list, const Wheel& whee
   Ns gap = -1;
   for (std::uint32_t i = usual > least + 3 ? usual - 3 : least; i <= usual + 3 && i <= at; ++i) {
     if (list[i].name != wheel.first_name) continue;
-    const Ns mine = i == 0 ? std::numeric_limits<Ns>::max() : list[i].at - list[i - 1].at;
+    const Ns mine = i == 0 ? std::numeric_limits<Ns>::max() : gap_before(list, i);
     if (mine > gap) {
       gap = mine;
       best = i;
     }
   }
   return best;
+}
+
+/// A stretch in which the host does nothing but wait is no cycle: what came before it waits.
+void drop_waits(const std::vector<Operation>& list, std::vector<std::uint32_t>& cuts) {
+  std::size_t kept = 0;
+  for (std::size_t c = 0; c < cuts.size(); ++c) {
+    const std::uint32_t end = c + 1 < cuts.size() ? cuts[c + 1] : static_cast<std::uint32_t>(list.size());
+    const auto works = [](const Operation& op) { return op.role != Role::sync; };
+    if (std::any_of(list.begin() + cuts[c], list.begin() + end, works)) cuts[kept++] = cuts[c];
+  }
+  cuts.resize(kept);
 }
 
 }  // namespace
@@ -241,6 +252,7 @@ std::vector<std::uint32_t> walk(const std::vector<Operation>& list, const Wheel&
       }
       if (place > last && place - last < places * 0.9) last = place;
     });
+  drop_waits(list, cuts);
   return cuts;
 }
 

@@ -29,7 +29,7 @@ struct Wheel {
 /// its first operation to its last decides.
 Wheel build_wheel(const std::vector<Operation>& list, const std::vector<Token>& tokens, const TokenClass& c);
 
-/// Operations at which a cycle begins, ascending.
+/// Operations at which a cycle begins, ascending. No cycle holds nothing but waits.
 std::vector<std::uint32_t> walk(const std::vector<Operation>& list, const Wheel& wheel);
 
 }  // namespace culprit::cycles
