@@ -100,8 +100,8 @@ EventSink::EventSink() {
 
 void EventSink::begin(Batch& batch) {
   if (categories_.size() < kManyCategories) return;
-  categories_.resize(1);
-  classes_.resize(1);
+  categories_.assign(1, 0);
+  classes_.assign(1, SliceClass::other);
   categories_handed_ = 0;
   category_ids_.clear();
   category_ids_.emplace(0, 0);
