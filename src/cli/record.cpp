@@ -122,8 +122,9 @@ std::string summary_text(const record::RecordSummary& summary) {
     text += fmt::format(", in the kernel {:.2f} % of one CPU", percent(summary.kernel_cpu, total.elapsed));
   if (total.steps > 0) return text + fmt::format("; {} steps\n", format_count(total.steps));
   return text +
-         "\nculprit: the program marked no steps, so `culprit diff` can only compare what happened per second;"
-         " docs/annotate.md says how to mark them\n";
+         "\nculprit: the program marked no steps: `culprit diff` compares its units of work (`culprit info` says "
+         "which);"
+         " docs/annotate.md says how to mark steps\n";
 }
 
 std::string summary_json(const record::RecordSummary& summary) {

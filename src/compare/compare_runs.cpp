@@ -16,6 +16,7 @@
 #include "compare/resources.h"
 #include "compare/roles.h"
 #include "compare/run_facts.h"
+#include "compare/work.h"
 #include "stats/quantile.h"
 
 namespace culprit::compare {
@@ -116,7 +117,9 @@ Status check(std::span<const Recording> base, std::span<const Recording> candida
                            "give every recording once");
   for (const auto& side : {base, candidate})
     for (const Recording& recording : side.subspan(1))
-      if (const auto why = why_not_comparable(side.front().cycles, recording.cycles))
+      if (const auto why = are_of_work({&side.front(), 1}, {&recording, 1})
+                               ? why_no_common_work({&side.front(), 1}, {&recording, 1})
+                               : why_not_comparable(side.front().cycles, recording.cycles))
         return input_error(fmt::format("is no recording of the same run as {}: {}", name_of(side.front()), why->reason),
                            name_of(recording), "give only runs that belong together on one side");
   return {};
@@ -158,13 +161,8 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
   return outcomes;
 }
 
-/// Why no outcome may rest on these recordings, or nothing.
-std::string doubt(const std::array<model::ComparedSide, 2>& sides, bool judged, const CompareOptions& options) {
-  if (!judged) return "no phase has a whole cycle, with an end that is known, on both sides";
-  for (std::size_t s = 0; s < sides.size(); ++s)
-    if (sides[s].period_confidence < options.least_confidence)
-      return fmt::format("it is not sure that a cycle of the {} is one step ({:.0f} %: {})", kSideNames[s],
-                         sides[s].period_confidence * 100, sides[s].reason);
+/// That so much was lost that no outcome may rest on it, or nothing.
+std::string losses(const std::array<model::ComparedSide, 2>& sides, const CompareOptions& options) {
   for (std::size_t s = 0; s < sides.size(); ++s) {
     const auto lost = static_cast<double>(sides[s].events_lost);
     const double all = lost + static_cast<double>(sides[s].events);
@@ -173,6 +171,16 @@ std::string doubt(const std::array<model::ComparedSide, 2>& sides, bool judged, 
                          sides[s].events + sides[s].events_lost, kSideNames[s]);
   }
   return {};
+}
+
+/// Why no outcome may rest on these recordings, or nothing.
+std::string doubt(const std::array<model::ComparedSide, 2>& sides, bool judged, const CompareOptions& options) {
+  if (!judged) return "no phase has a whole cycle, with an end that is known, on both sides";
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    if (sides[s].period_confidence < options.least_confidence)
+      return fmt::format("it is not sure that a cycle of the {} is one step ({:.0f} %: {})", kSideNames[s],
+                         sides[s].period_confidence * 100, sides[s].reason);
+  return losses(sides, options);
 }
 
 /// Both sides are one recording.
@@ -206,6 +214,10 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
   };
   if (!blocking.empty())
     return refuse(blocking, "Compare runs on devices of one model and with the same number of ranks");
+  if (are_of_work(base, candidate)) {
+    if (auto why = why_no_common_work(base, candidate)) return refuse(std::move(why->reason), std::move(why->remedy));
+    return result;
+  }
   model::Cycles a = cycles_of(base);
   model::Cycles b = cycles_of(candidate);
   if (needs_forgetting(a, b)) {
@@ -229,6 +241,17 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
+  std::optional<model::WorkComparison> work;
+  std::vector<model::HostChange> counters;
+  if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {
+    WorkOptions of_work;
+    of_work.tolerance = options.tolerance;
+    of_work.least_confidence = options.least_confidence;
+    result.assumptions.push_back(
+        fmt::format("two recordings of the same differ by {:g} % (standard deviation)", of_work.between * 100));
+    work = compare_work(base, candidate, of_work);
+    counters = moved_counters(base, candidate);
+  }
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
@@ -236,6 +259,21 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.outcome = Outcome::not_comparable;
     result.why = result.comparability.reasons.front();
     if (a.host.per_second && b.host.per_second) compare_hosts(a, b, result);
+    return result;
+  }
+  if (work) {
+    result.work = std::move(work);
+    result.outcome = result.work->outcome;
+    result.why = result.work->why;
+    if (const std::string lost = losses(result.sides, options); !lost.empty()) {
+      result.why = lost;
+      result.outcome = result.work->outcome = Outcome::inconclusive;
+    }
+    compare_hosts(a, b, result);
+    if (result.host) {
+      result.host->counters = std::move(counters);
+      result.host->counters_alike = 0;
+    }
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "cycles/assemble.h"
 #include "cycles/confidence.h"
@@ -132,6 +133,21 @@ Found nothing(const Trace& trace) {
   return found;
 }
 
+/// Whether all slices of that name are scheduling, system calls or waits.
+bool only_waits(const Trace& trace, std::string_view name) {
+  const StringId id = trace.strings.find(name, kNone);
+  if (id == kNone) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    if (slice.name != id) continue;
+    const SliceClass what = trace.slice_class(slice);
+    if (what != SliceClass::os_sched && what != SliceClass::syscall) return false;
+    any = true;
+  }
+  return any;
+}
+
 /// "20 on 2 ranks: 18 decode, 2 prefill".
 std::string what_there_is(const std::vector<model::Cycle>& cycles) {
   std::map<model::Phase, std::size_t> phases;
@@ -184,6 +200,12 @@ Status select(Found& found, const FindOptions& options) {
 Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const FindOptions& options) {
   std::optional<Cutting> cutting;
   if (!options.anchor.empty()) {
+    if (only_waits(trace, options.anchor))
+      return usage_error(fmt::format("'{}' is a wait or a state of a thread: what lies between two of them is no step, "
+                                     "and a longer wait is less demand",
+                                     options.anchor),
+                         "give the name of a marker or function; without --anchor, recordings of programs that mark no "
+                         "steps are compared by their units of work");
     cutting = cut_by_name(trace, order, options.anchor);
     if (!cutting)
       return usage_error(fmt::format("no slice is called '{}'", options.anchor),

@@ -164,6 +164,7 @@ class Finder {
       windows.resize(out_.windows.size());
       windows[window_at(total.at - 1)] += static_cast<std::uint32_t>(total.count);
       add(out_.calls, name, total.count, total.time);
+      out_.calls[name].waits = wait_of(name) == Wait::for_work && !is_receive(name);
     }
   }
 

@@ -268,6 +268,8 @@ model::WorkUnits find_work_units(const Trace& trace) {
   }
   result.program = std::ranges::max_element(on_cpu, {}, [](const auto& p) { return p.second; })->first;
 
+  for (const auto& [name, time] : on_cpu) result.programs.push_back(name);
+
   std::map<std::string, std::int64_t> pids;
   std::vector<WorkUnit> found = requests(trace, work, pids);
   order(found, pids);

@@ -15,6 +15,7 @@
 #include "model/host_evidence.h"
 #include "model/profile.h"
 #include "model/recording.h"
+#include "model/work_units.h"
 
 namespace culprit::model {
 
@@ -123,6 +124,41 @@ struct EnvironmentChange {
   std::array<std::string, 2> value;
 };
 
+/// A number of both sides and its relative change; low and high are the ends of its 95 % interval where there is one.
+struct WorkChange {
+  std::string what;
+  std::string unit;  ///< "ns", "1/s", "CPUs"
+  std::array<double, 2> value{kNoNumber, kNoNumber};
+  double change = kNoNumber;
+  double low = kNoNumber;
+  double high = kNoNumber;
+};
+
+/// One system call of both sides.
+struct CallChange {
+  std::string name;
+  bool waits = false;  ///< for work: its time says nothing
+  std::array<double, 2> per_unit{};
+  std::array<double, 2> per_call_ns{};
+};
+
+/// Recordings without cycles, by their units of work.
+struct WorkComparison {
+  Outcome outcome = Outcome::inconclusive;
+  std::string why;      ///< what limits the outcome
+  std::string reading;  ///< what else to know to understand it
+  WorkUnit unit;        ///< of the baseline, with the lower confidence of the sides
+  std::array<std::uint64_t, 2> counts{};
+  std::array<double, 2> seconds{};
+  WorkChange throughput;
+  WorkChange worked;                ///< time worked per unit
+  std::vector<WorkChange> parts;    ///< of that
+  WorkChange waiting;               ///< for work, of all threads, per time
+  std::vector<WorkChange> latency;  ///< quantiles
+  std::vector<CallChange> calls;    ///< largest difference of time per unit first, waits last
+  std::vector<WorkChange> others;   ///< processes beside that took more or less; largest difference first
+};
+
 struct RunComparison {
   Outcome outcome = Outcome::inconclusive;  ///< of all phases together
   std::string why;                          ///< what limits the outcome; empty: its cycle times say all
@@ -135,6 +171,7 @@ struct RunComparison {
   std::vector<FunctionFinding> functions;  ///< largest impact first, then work ratio, then names
   std::vector<ResourceChange> resources;   ///< by metric, rank and device
   std::size_t resources_alike = 0;         ///< that did not move
+  std::optional<WorkComparison> work;      ///< instead of cycle times and functions
   std::optional<HostChanges> host;         ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
   std::vector<std::string> assumptions;

@@ -27,6 +27,7 @@ struct HostCounter {
   std::string unit;  ///< empty: unknown
   double mean = 0;   ///< by time: a value holds until the next
   std::uint64_t samples = 0;
+  std::vector<double> windows{};  ///< means of the windows in which work was counted; of recordings without cycles
 };
 
 /// One recording.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "model/host_evidence.h"
 #include "model/loss_count.h"
 #include "model/profile.h"
+#include "model/work_units.h"
 
 namespace culprit::model {
 
@@ -33,6 +35,7 @@ struct Recording {
   Profile profile;  ///< over whole cycles
   RunFacts facts;
   HostEvidence host;
+  std::optional<WorkUnits> work;  ///< of recordings without cycles
   Environment environment;
   std::vector<LossCount> losses;
   std::uint64_t events = 0;       ///< that were kept

@@ -53,6 +53,7 @@ struct CountedTime {
   std::string name;
   std::uint64_t count = 0;
   double total_ns = 0;
+  bool waits = false;  ///< a call in which threads wait for work
 };
 
 /// A process that was not recorded, and the CPUs it took on average.
@@ -62,12 +63,13 @@ struct Bystander {
 };
 
 struct WorkUnits {
-  bool recorded = false;            ///< the trace has scheduling; else the rest is empty
-  bool idle = false;                ///< hardly anything ran
-  std::string program;              ///< that took most of the CPU time
-  double seconds = 0;               ///< of all windows
-  std::vector<WorkUnit> units;      ///< the one that stands for the program first; never empty when recorded
-  std::vector<WorkWindow> windows;  ///< in order
+  bool recorded = false;              ///< the trace has scheduling; else the rest is empty
+  bool idle = false;                  ///< hardly anything ran
+  std::string program;                ///< that took most of the CPU time
+  std::vector<std::string> programs;  ///< all that were recorded, by name
+  double seconds = 0;                 ///< of all windows
+  std::vector<WorkUnit> units;        ///< the one that stands for the program first; never empty when recorded
+  std::vector<WorkWindow> windows;    ///< in order
   std::vector<Ns> latencies;  ///< of the first unit's threads: from each wake-up to the next wait for work, sorted
   std::vector<CountedTime> blocked;  ///< inside the work, by what; longest first
   std::vector<CountedTime> waits;    ///< for work, by what; longest first

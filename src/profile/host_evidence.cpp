@@ -115,6 +115,21 @@ void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evi
 
 }  // namespace
 
+void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence) {
+  std::map<std::string_view, std::vector<std::optional<double>>> sums;
+  for (const CounterSeries& series : trace.counters) {
+    if (meaning_of(trace, series).device >= 0) continue;
+    auto& of_windows = sums[trace.strings[series.name]];
+    of_windows.resize(windows.size());
+    for (std::size_t w = 0; w < windows.size(); ++w)
+      if (const auto mean = mean_of(series.samples, windows[w].begin, windows[w].end))
+        of_windows[w] = of_windows[w].value_or(0) + *mean;
+  }
+  for (model::HostCounter& counter : evidence.counters)
+    for (const std::optional<double>& value : sums[counter.name])
+      if (value) counter.windows.push_back(*value);
+}
+
 model::HostEvidence host_evidence_per_second(const Trace& trace) {
   constexpr double kSecond = 1e9;
   model::Cycle all;

@@ -4,6 +4,7 @@
 
 #include "model/cycles.h"
 #include "model/host_evidence.h"
+#include "model/work_units.h"
 #include "trace/trace.h"
 
 namespace culprit::profile {
@@ -16,5 +17,8 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
 
 /// The same for a recording without cycles, scaled to one cycle of a second in Phase::other.
 model::HostEvidence host_evidence_per_second(const Trace& trace);
+
+/// Sets HostCounter::windows: the mean of each counter in each window. Windows in which it has no value are left out.
+void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence);
 
 }  // namespace culprit::profile

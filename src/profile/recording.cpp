@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cycles/work_units.h"
 #include "profile/host_evidence.h"
 #include "profile/run_profile.h"
 #include "trace/loss.h"
@@ -83,6 +84,10 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.environment = environment_of(trace);
   recording.host =
       recording.cycles.cycles.empty() ? host_evidence_per_second(trace) : host_evidence(trace, recording.cycles);
+  if (recording.cycles.cycles.empty() && recording.host.scheduling) {
+    recording.work = cycles::find_work_units(trace);
+    add_windows(trace, recording.work->windows, recording.host);
+  }
   recording.events = trace.slices.size();
   for (std::size_t i = 0; i < Losses::kReasons; ++i) {
     const auto reason = static_cast<LossReason>(i);

@@ -6,6 +6,7 @@
 #include "report/cycles_report.h"
 #include "report/run_comparison.h"
 #include "report/run_comparison_tables.h"
+#include "report/work_comparison.h"
 
 namespace culprit::report {
 
@@ -148,6 +149,7 @@ std::string comparison_json(const RunComparison& comparison) {
     json.end_object();
   }
   json.end_array();
+  if (comparison.work) write_work_comparison(json, *comparison.work);
   if (comparison.host) write_host(json, *comparison.host);
   json.begin_array("environment_diff");
   for (const model::EnvironmentChange& change : comparison.environment) {

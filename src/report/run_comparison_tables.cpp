@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "model/table_rows.h"
 #include "report/host_report.h"
+#include "report/work_comparison.h"
 
 namespace culprit::report {
 
@@ -167,6 +168,7 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
     lines.push_back(comparison.comparability.remedy + ".");
     return lines;
   }
+  if (comparison.work) return work_outcome_lines(comparison);
   const bool limited = !comparison.why.empty();
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
@@ -204,8 +206,9 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
         if (pair.pid[s] && !pair.pid[1 - s])
           notes.push_back(fmt::format("Not compared: process {} of the {}: the {} has no process of this role",
                                       *pair.pid[s], kSideNames[s], kSideNames[1 - s]));
-    notes.push_back(
-        fmt::format("Cycles begin at '{}' on both sides: {}", comparison.sides[0].anchor, comparison.sides[0].reason));
+    if (!comparison.work)
+      notes.push_back(fmt::format("Cycles begin at '{}' on both sides: {}", comparison.sides[0].anchor,
+                                  comparison.sides[0].reason));
   }
   for (const std::size_t s : {0U, 1U}) {
     const model::ComparedSide& side = comparison.sides[s];
@@ -290,7 +293,12 @@ Table all_functions(const RunComparison& comparison) {
 
 std::vector<Table> evidence_tables(const RunComparison& comparison, std::size_t most_facts) {
   std::vector<Table> tables;
-  if (comparison.host) tables = host_tables(*comparison.host, true);
+  if (comparison.work) tables = work_comparison_tables(*comparison.work, most_facts);
+  if (comparison.host) {
+    model::HostChanges host = *comparison.host;
+    if (comparison.work) host.states.clear();  // per unit they say more
+    for (Table& table : host_tables(host, true)) tables.push_back(std::move(table));
+  }
   if (!comparison.resources.empty()) tables.push_back(resource_table(comparison));
   if (!comparison.environment.empty()) tables.push_back(environment_table(comparison, most_facts));
   return tables;

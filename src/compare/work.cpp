@@ -1,0 +1,357 @@
+#include "compare/work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "compare/cycle_time.h"
+#include "compare/series.h"
+#include "stats/distributions.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::CountedTime;
+using model::Outcome;
+using model::Recording;
+using model::UnitKind;
+using model::WorkChange;
+using model::WorkUnit;
+using model::WorkUnits;
+using model::WorkWindow;
+
+constexpr double kUnitsPerWindow = 5;    // fewer say nothing of a rate
+constexpr double kLeastBystander = 0.1;  // CPUs
+constexpr double kMuchMore = 1.5;
+constexpr double kLeastMove = 0.25;      // of the larger side
+constexpr double kCertain = 0.9995;      // of some hundred counters, one side of the distribution
+constexpr double kCounterSpread = 0.05;  // between two recordings of the same; assumed
+
+const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
+  const auto at = std::ranges::find_if(work.units, [&](const WorkUnit& unit) { return same_unit(unit, like); });
+  return at == work.units.end() ? nullptr : &*at;
+}
+
+const WorkUnit* common_unit(std::span<const Recording> base, std::span<const Recording> candidate) {
+  for (const WorkUnit& unit : base.front().work->units) {
+    bool everywhere = true;
+    for (const auto& side : {base, candidate})
+      for (const Recording& recording : side) everywhere = everywhere && find_unit(*recording.work, unit) != nullptr;
+    if (everywhere) return &unit;
+  }
+  return nullptr;
+}
+
+double worked(const WorkWindow& window) { return window.on_cpu + window.run_queue + window.blocked; }
+
+/// One side, its recordings pooled.
+struct Side {
+  double units = 0;
+  double ns = 0;
+  WorkWindow sum;
+  double confidence = 1;
+  std::vector<double> time;  ///< ns per unit by throughput, of each window
+  std::vector<double> work;  ///< ns worked per unit
+  std::vector<double> latencies;
+  std::map<std::string, CountedTime> blocked, calls;
+  std::map<std::string, double> others;
+};
+
+void add_windows(Side& side, const WorkUnits& work, const WorkUnit& unit) {
+  const double mean =
+      static_cast<double>(unit.count) / static_cast<double>(std::max<std::size_t>(1, work.windows.size()));
+  const auto together = static_cast<std::size_t>(
+      std::clamp(std::ceil(kUnitsPerWindow / std::max(mean, 1e-3)), 1.0, static_cast<double>(work.windows.size())));
+  for (std::size_t w = 0; w + together <= work.windows.size(); w += together) {
+    double units = 0;
+    double ns = 0;
+    double busy = 0;
+    for (std::size_t i = w; i < w + together; ++i) {
+      units += i < unit.per_window.size() ? unit.per_window[i] : 0;
+      ns += static_cast<double>(work.windows[i].end - work.windows[i].begin);
+      busy += worked(work.windows[i]);
+    }
+    if (units <= 0) continue;
+    side.time.push_back(ns / units);
+    side.work.push_back(busy / units);
+  }
+}
+
+void add(std::map<std::string, CountedTime>& sums, const std::vector<CountedTime>& more) {
+  for (const CountedTime& one : more) {
+    CountedTime& sum = sums[one.name];
+    sum.name = one.name;
+    sum.waits = one.waits;
+    sum.count += one.count;
+    sum.total_ns += one.total_ns;
+  }
+}
+
+Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
+  Side side;
+  for (const Recording& recording : recordings) {
+    const WorkUnits& work = *recording.work;
+    const WorkUnit& unit = *find_unit(work, like);
+    side.units += static_cast<double>(unit.count);
+    side.ns += work.seconds * 1e9;
+    side.confidence = std::min(side.confidence, unit.confidence);
+    const WorkWindow sum = sum_of(work);
+    side.sum.on_cpu += sum.on_cpu;
+    side.sum.run_queue += sum.run_queue;
+    side.sum.blocked += sum.blocked;
+    side.sum.waiting += sum.waiting;
+    add_windows(side, work, unit);
+    if (same_unit(work.units.front(), like))
+      for (const Ns latency : work.latencies) side.latencies.push_back(static_cast<double>(latency));
+    add(side.blocked, work.blocked);
+    add(side.calls, work.calls);
+    for (const model::Bystander& other : work.others)
+      side.others[other.name] += other.cpus / static_cast<double>(recordings.size());
+  }
+  std::ranges::sort(side.latencies);
+  return side;
+}
+
+/// Judged over windows; the change itself is that of the sums.
+std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>& base,
+                                     const std::vector<double>& candidate, std::array<double, 2> value,
+                                     double tolerance, double between) {
+  const model::CycleTimeOutcome o = judge_cycle_time(base, candidate, {tolerance, between});
+  WorkChange change;
+  change.what = std::move(what);
+  change.value = value;
+  const double ratio = value[0] > 0 ? value[1] / value[0] : model::kNoNumber;
+  change.change = ratio - 1;
+  if (std::isfinite(o.low) && std::isfinite(o.change)) {
+    const double shift = ratio / (1 + o.change);
+    change.low = (1 + o.low) * shift - 1;
+    change.high = (1 + o.high) * shift - 1;
+  }
+  return {change, o.outcome};
+}
+
+/// Of times per unit, as rates.
+WorkChange as_rate(const WorkChange& time) {
+  WorkChange rate{"throughput", "1/s", {1e9 / time.value[0], 1e9 / time.value[1]}};
+  const auto inverse = [](double change) { return 1 / (1 + change) - 1; };
+  rate.change = inverse(time.change);
+  rate.low = inverse(time.high);
+  rate.high = inverse(time.low);
+  return rate;
+}
+
+WorkChange plain(std::string what, std::string unit, double base, double candidate) {
+  WorkChange change{std::move(what), std::move(unit), {base, candidate}};
+  if (base > 0) change.change = candidate / base - 1;
+  return change;
+}
+
+void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance) {
+  const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
+  const double worked_change = result.worked.change;
+  const double explains = time_change != 0 ? worked_change / time_change : 0;
+  result.outcome = Outcome::inconclusive;
+  switch (time) {
+    case Outcome::regression:
+    case Outcome::improvement: {
+      const bool slower = time == Outcome::regression;
+      if (explains >= kExplains) {
+        result.outcome = time;
+      } else if (explains < kDoesNotExplain) {
+        result.outcome = Outcome::no_change;
+        result.reading = slower ? "less work arrived: each unit took hardly longer, and the threads waited for work"
+                                : "more work arrived: each unit took hardly less time";
+      } else {
+        result.why = fmt::format("throughput changed, but only {:.0f} % of that is explained by the work itself",
+                                 explains * 100);
+      }
+      break;
+    }
+    case Outcome::no_change:
+    case Outcome::inconclusive:
+      if (std::abs(worked_change) > kWorkAlone && std::abs(time_change) < kSameThroughput && !against &&
+          (work == Outcome::regression || work == Outcome::improvement)) {
+        result.outcome = work;
+        result.reading = "as much work was done, and each unit took another time";
+      } else {
+        result.outcome = time;
+      }
+      break;
+    case Outcome::not_comparable:
+      break;
+  }
+}
+
+void add_parts(model::WorkComparison& result, const Side& base, const Side& candidate) {
+  const auto part = [&](std::string what, double a, double b) {
+    result.parts.push_back(plain(std::move(what), "ns", a / base.units, b / candidate.units));
+  };
+  part("on CPU", base.sum.on_cpu, candidate.sum.on_cpu);
+  part("runnable, in the run queue", base.sum.run_queue, candidate.sum.run_queue);
+  std::map<std::string, std::array<const CountedTime*, 2>> blocked;
+  for (const auto& [name, sum] : base.blocked) blocked[name][0] = &sum;
+  for (const auto& [name, sum] : candidate.blocked) blocked[name][1] = &sum;
+  const double least = 0.01 * std::max(worked(base.sum) / base.units, worked(candidate.sum) / candidate.units);
+  for (const auto& [name, sums] : blocked) {
+    const double a = sums[0] != nullptr ? sums[0]->total_ns / base.units : 0;
+    const double b = sums[1] != nullptr ? sums[1]->total_ns / candidate.units : 0;
+    if (std::max(a, b) >= least) result.parts.push_back(plain("blocked in " + name, "ns", a, b));
+  }
+  result.waiting =
+      plain("waiting for work, CPUs' worth", "", base.sum.waiting / base.ns, candidate.sum.waiting / candidate.ns);
+}
+
+void add_calls(model::WorkComparison& result, const Side& base, const Side& candidate) {
+  for (const auto& [name, a] : base.calls) {
+    const auto at = candidate.calls.find(name);
+    if (at == candidate.calls.end() || a.count == 0 || at->second.count == 0) continue;
+    const CountedTime& b = at->second;
+    model::CallChange call;
+    call.name = name;
+    call.waits = a.waits;
+    call.per_unit = {static_cast<double>(a.count) / base.units, static_cast<double>(b.count) / candidate.units};
+    call.per_call_ns = {a.total_ns / static_cast<double>(a.count), b.total_ns / static_cast<double>(b.count)};
+    result.calls.push_back(std::move(call));
+  }
+  const auto impact = [](const model::CallChange& c) {
+    return std::abs(c.per_unit[1] * c.per_call_ns[1] - c.per_unit[0] * c.per_call_ns[0]);
+  };
+  std::ranges::stable_sort(result.calls, [&](const auto& a, const auto& b) {
+    return std::pair(a.waits, -impact(a)) < std::pair(b.waits, -impact(b));
+  });
+}
+
+void add_others(model::WorkComparison& result, const Side& base, const Side& candidate) {
+  std::map<std::string, std::array<double, 2>> names;
+  for (const auto& [name, cpus] : base.others) names[name][0] = cpus;
+  for (const auto& [name, cpus] : candidate.others) names[name][1] = cpus;
+  for (const auto& [name, cpus] : names) {
+    const auto [less, more] = std::minmax(cpus[0], cpus[1]);
+    if (more - less >= kLeastBystander && more >= kMuchMore * less)
+      result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
+  }
+  std::ranges::stable_sort(result.others, [](const WorkChange& a, const WorkChange& b) {
+    return std::abs(a.value[1] - a.value[0]) > std::abs(b.value[1] - b.value[0]);
+  });
+}
+
+std::string described(const Recording& recording) {
+  const WorkUnit& unit = recording.work->units.front();
+  if (recording.work->idle) return fmt::format("nothing ({} is idle)", recording.work->program);
+  if (unit.kind == UnitKind::window) return fmt::format("no units ({})", recording.work->program);
+  return fmt::format(
+      "{}s of {}{}", to_string(unit.kind), unit.process,
+      unit.receive.empty() ? "" : fmt::format(" ({}{}{})", unit.receive, unit.send.empty() ? "" : " to ", unit.send));
+}
+
+}  // namespace
+
+bool are_of_work(std::span<const Recording> base, std::span<const Recording> candidate) {
+  for (const auto& side : {base, candidate})
+    for (const Recording& recording : side)
+      if (!recording.work || !recording.work->recorded || recording.work->units.empty() ||
+          !recording.cycles.cycles.empty())
+        return false;
+  return !base.empty() && !candidate.empty();
+}
+
+std::optional<Refusal> why_no_common_work(std::span<const Recording> base, std::span<const Recording> candidate) {
+  const WorkUnit* unit = common_unit(base, candidate);
+  const auto holds = [](const Recording& recording, const std::string& program) {
+    return std::ranges::find(recording.work->programs, program) != recording.work->programs.end();
+  };
+  // Of several processes now the one, now the other may have taken most of the time.
+  const bool same_program =
+      holds(base.front(), candidate.front().work->program) && holds(candidate.front(), base.front().work->program);
+  if (unit != nullptr && same_program) return std::nullopt;
+  return Refusal{
+      fmt::format("the baseline holds {}, the candidate {}", described(base.front()), described(candidate.front())),
+      "Record the same program under the same kind of load on both sides"};
+}
+
+model::WorkComparison compare_work(std::span<const Recording> base, std::span<const Recording> candidate,
+                                   const WorkOptions& options) {
+  const WorkUnit& unit = *common_unit(base, candidate);
+  const Side a = pool(base, unit);
+  const Side b = pool(candidate, unit);
+  model::WorkComparison result;
+  result.unit = unit;
+  result.unit.per_window.clear();
+  result.unit.confidence = std::min(a.confidence, b.confidence);
+  result.counts = {static_cast<std::uint64_t>(a.units), static_cast<std::uint64_t>(b.units)};
+  result.seconds = {a.ns * 1e-9, b.ns * 1e-9};
+  // Recordings of one side average out what differs between two of the same.
+  const double replicates = (1 / static_cast<double>(base.size()) + 1 / static_cast<double>(candidate.size())) / 2;
+  const double between = options.between * std::sqrt(replicates);
+  const auto [time, time_outcome] =
+      judge("time per unit", a.time, b.time, {a.ns / a.units, b.ns / b.units}, options.tolerance, between);
+  const auto [work, work_outcome] =
+      judge("worked per unit", a.work, b.work, {worked(a.sum) / a.units, worked(b.sum) / b.units}, options.tolerance,
+            between);
+  result.throughput = as_rate(time);
+  result.worked = work;
+  result.worked.unit = "ns";
+  add_parts(result, a, b);
+  add_calls(result, a, b);
+  add_others(result, a, b);
+  const auto quantile = [](const std::vector<double>& sorted, double share) {
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+  };
+  if (!a.latencies.empty() && !b.latencies.empty()) {
+    const char* what = unit.kind == UnitKind::process ? "lifetime" : "wake to wait";
+    for (const auto& [name, share] : {std::pair("median", 0.5), std::pair("p99", 0.99)})
+      result.latency.push_back(
+          plain(fmt::format("{}, {}", what, name), "ns", quantile(a.latencies, share), quantile(b.latencies, share)));
+  }
+  decide(result, time_outcome, work_outcome, time.change, options.tolerance);
+  if (unit.kind == UnitKind::window) {
+    result.why = fmt::format("no unit of work was found: {}", unit.reason);
+  } else if (result.unit.confidence < options.least_confidence) {
+    result.why = fmt::format("it is not sure that a {} is a unit of the program's work ({:.0f} %: {})",
+                             to_string(unit.kind), result.unit.confidence * 100, unit.reason);
+  }
+  if (!result.why.empty()) result.outcome = Outcome::inconclusive;
+  return result;
+}
+
+std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate,
+                                              std::size_t most) {
+  struct Values {
+    std::string unit;
+    std::array<std::vector<CycleValue>, 2> of;
+  };
+  std::map<std::string, Values> counters;
+  const std::array sides = {base, candidate};
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const Recording& recording : sides[s])
+      for (const model::HostCounter& counter : recording.host.counters) {
+        Values& values = counters[counter.name];
+        values.unit = counter.unit;
+        for (const double value : counter.windows)
+          values.of[s].push_back({static_cast<std::uint32_t>(values.of[s].size()), value});
+      }
+  std::vector<std::pair<double, model::HostChange>> moved;
+  for (const auto& [name, values] : counters) {
+    const Series a = summarise(values.of[0], values.of[0].size());
+    const Series b = summarise(values.of[1], values.of[1].size());
+    if (a.effective < 2 || b.effective < 2) continue;
+    const double larger = std::max(std::abs(a.mean), std::abs(b.mean));
+    const double spread = kCounterSpread * larger;
+    const MeanDifference d = difference_of(a, b, 2 * spread * spread);
+    const double size = std::abs(d.difference);
+    if (size < kLeastMove * larger || size <= stats::student_quantile(kCertain, d.degrees) * d.error) continue;
+    moved.push_back({size / d.error, {name, values.unit, {a.mean, b.mean}}});
+  }
+  std::ranges::stable_sort(moved, [](const auto& x, const auto& y) { return x.first > y.first; });
+  std::vector<model::HostChange> list;
+  for (auto& [certainty, change] : moved)
+    if (list.size() < most) list.push_back(std::move(change));
+  return list;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,51 @@
+// Compares recordings of programs that mark no steps by their units of work.
+//
+// Throughput alone does not tell a slow program from one that less was asked of, so it is judged together with the
+// time that the program worked for each unit: in the run queue, on a CPU, blocked inside the work.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "compare/comparable.h"
+#include "model/comparison.h"
+#include "model/recording.h"
+
+namespace culprit::compare {
+
+struct WorkOptions {
+  double tolerance = 0.03;        ///< relative change that does not matter
+  double least_confidence = 0.8;  ///< that a unit is one of the program's: below it there is no outcome
+  double between = 0.05;          ///< relative spread between two recordings of the same; assumed
+};
+
+/// Whether all recordings have units of work instead of cycles.
+bool are_of_work(std::span<const model::Recording> base, std::span<const model::Recording> candidate);
+
+/// Why units of work must not be held against each other; nothing when both sides have one in common.
+std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base,
+                                          std::span<const model::Recording> candidate);
+
+/// Compares the first unit of the baseline that the candidate has, too. Per side several recordings are pooled.
+/// The outcome, with t the time per unit by throughput, w the time worked per unit, both judged as cycle times are over
+/// windows of about a second (see judge_cycle_time()):
+/// * t longer: regression, when w grew at least half as much; no change, when less than a quarter of it: less work
+///   arrived; else inconclusive;
+/// * t shorter: improvement, when w shrank at least half as much; no change, when less than a quarter: more arrived;
+/// * t not shown to differ, nor by more than kSameThroughput, nor against w: regression or improvement when w changed
+/// by
+///   more than kWorkAlone and is judged so.
+model::WorkComparison compare_work(std::span<const model::Recording> base, std::span<const model::Recording> candidate,
+                                   const WorkOptions& options = {});
+
+inline constexpr double kExplains = 0.5;
+inline constexpr double kDoesNotExplain = 0.25;
+inline constexpr double kWorkAlone = 0.25;
+inline constexpr double kSameThroughput = 0.1;
+
+/// Counters of both sides that moved by more than their windows spread, most certain first, at most `most`.
+std::vector<model::HostChange> moved_counters(std::span<const model::Recording> base,
+                                              std::span<const model::Recording> candidate, std::size_t most = 10);
+
+}  // namespace culprit::compare

@@ -1,0 +1,173 @@
+#include "report/work_comparison.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "core/units.h"
+#include "model/table_rows.h"
+#include "report/run_comparison_tables.h"
+#include "report/work_report.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::Cell;
+using model::ColumnType;
+using model::Table;
+using model::WorkChange;
+using model::WorkComparison;
+
+constexpr std::size_t kMostOthers = 3;
+
+std::string rate(double per_second) {
+  return per_second >= 1000 ? format_count(static_cast<std::uint64_t>(std::llround(per_second)))
+                            : fmt::format("{:.3g}", per_second);
+}
+
+std::string percent(double change) { return fmt::format("{:+.1f} %", change * 100); }
+
+std::string interval(const WorkChange& change) {
+  return std::isfinite(change.low) && std::isfinite(change.high)
+             ? fmt::format(" (95 % interval {} to {})", percent(change.low), percent(change.high))
+             : "";
+}
+
+Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
+Cell ratio(const std::array<double, 2>& value) { return value[0] > 0 ? Cell(value[1] / value[0]) : Cell(); }
+
+/// The part of the work that differs most.
+const WorkChange* largest(const WorkComparison& work) {
+  const auto size = [](const WorkChange& c) { return std::abs(c.value[1] - c.value[0]); };
+  const auto at = std::ranges::max_element(work.parts, {}, size);
+  return at == work.parts.end() ? nullptr : &*at;
+}
+
+void write_change(JsonWriter& json, const WorkChange& change) {
+  json.member("what", change.what);
+  json.member("unit", change.unit);
+  json.member("baseline", change.value[0]);
+  json.member("candidate", change.value[1]);
+  json.member("change", change.change);
+  json.member("low", change.low);
+  json.member("high", change.high);
+}
+
+void write_changes(JsonWriter& json, std::string_view name, const std::vector<WorkChange>& changes) {
+  json.begin_array(name);
+  for (const WorkChange& change : changes) {
+    json.begin_object(JsonForm::line);
+    write_change(json, change);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::vector<std::string> work_outcome_lines(const model::RunComparison& comparison) {
+  const WorkComparison& work = *comparison.work;
+  const std::string_view unit = to_string(work.unit.kind);
+  std::vector<std::string> lines;
+  if (work.unit.kind == model::UnitKind::window) {
+    lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
+  } else {
+    lines.push_back(fmt::format("Outcome: {}{}{}; throughput {}{}", to_string(comparison.outcome),
+                                comparison.why.empty() ? "" : ": ", comparison.why, percent(work.throughput.change),
+                                interval(work.throughput)));
+    lines.push_back(fmt::format("{}/s -> {}/s, {}", rate(work.throughput.value[0]), rate(work.throughput.value[1]),
+                                unit_text(work.unit)));
+    if (!work.reading.empty()) lines.push_back(fmt::format("That is, {}.", work.reading));
+    std::string text =
+        fmt::format("Worked per {}: {} -> {}, {}{}", unit, format_duration(work.worked.value[0]),
+                    format_duration(work.worked.value[1]), percent(work.worked.change), interval(work.worked));
+    if (const WorkChange* part = largest(work))
+      text += fmt::format(", most of the difference {}: {} -> {}", part->what, format_duration(part->value[0]),
+                          format_duration(part->value[1]));
+    lines.push_back(std::move(text));
+  }
+  std::string beside;
+  for (std::size_t i = 0; i < std::min(work.others.size(), kMostOthers); ++i)
+    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ", work.others[i].what,
+                          work.others[i].value[1], work.others[i].value[0]);
+  if (!beside.empty()) lines.insert(lines.begin() + 1, beside);
+  lines.push_back(
+      fmt::format("{:.0f} % sure that these are units of its work: {}", work.unit.confidence * 100, work.unit.reason));
+  lines.push_back(fmt::format("Assumed: {}.", fmt::join(comparison.assumptions, "; ")));
+  return lines;
+}
+
+std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_t most_rows) {
+  const bool windows = work.unit.kind == model::UnitKind::window;
+  const std::string per = windows ? "window" : std::string(to_string(work.unit.kind));
+  std::vector<WorkChange> times = work.parts;
+  times.insert(times.end(), work.latency.begin(), work.latency.end());
+  std::vector<Table> tables = {model::make_table<WorkChange>(
+      fmt::format("What one {} took, all recorded threads", per), "work_time",
+      {{{"Threads were", "state", ColumnType::name}, &WorkChange::what},
+       {{"Baseline", "baseline_ns", ColumnType::time}, [](const WorkChange& c) { return whole_ns(c.value[0]); }},
+       {{"Candidate", "candidate_ns", ColumnType::time}, [](const WorkChange& c) { return whole_ns(c.value[1]); }},
+       {{"Difference", "difference_ns", ColumnType::time},
+        [](const WorkChange& c) { return whole_ns(c.value[1] - c.value[0]); }},
+       {{"Ratio", "ratio", ColumnType::number, 2}, [](const WorkChange& c) { return ratio(c.value); }}},
+      times)};
+  tables.back().notes.push_back(fmt::format("Waiting for work is apart: {:.2f} threads on average, then {:.2f}.",
+                                            work.waiting.value[0], work.waiting.value[1]));
+  std::vector<model::CallChange> busy;
+  std::ranges::copy_if(work.calls, std::back_inserter(busy), [](const model::CallChange& c) { return !c.waits; });
+  Table calls = model::make_table<model::CallChange>(
+      fmt::format("System calls of one {}, and how long one takes", per), "work_calls",
+      {{{"Call", "call", ColumnType::name}, &model::CallChange::name},
+       {{"Baseline", "baseline_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[0]; }},
+       {{"Candidate", "candidate_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[1]; }},
+       {{"One took", "baseline_per_call_ns", ColumnType::time},
+        [](const auto& c) { return whole_ns(c.per_call_ns[0]); }},
+       {{"then", "candidate_per_call_ns", ColumnType::time}, [](const auto& c) { return whole_ns(c.per_call_ns[1]); }},
+       {{"Ratio", "per_call_ratio", ColumnType::number, 2}, [](const auto& c) { return ratio(c.per_call_ns); }}},
+      busy, most_rows);
+  if (!calls.rows.empty()) {
+    calls.notes.emplace_back("Those that differ most first; calls that wait for work are left out.");
+    tables.push_back(std::move(calls));
+  }
+  return tables;
+}
+
+void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
+  json.begin_object("work");
+  json.member("kind", to_string(work.unit.kind));
+  json.member("process", work.unit.process);
+  json.member("thread", work.unit.thread);
+  json.member("receive", work.unit.receive);
+  json.member("send", work.unit.send);
+  json.member("confidence", work.unit.confidence);
+  json.member("reason", work.unit.reason);
+  json.member("reading", work.reading);
+  json.member("units", work.counts);
+  json.member("seconds", work.seconds);
+  json.begin_object("throughput", JsonForm::line);
+  write_change(json, work.throughput);
+  json.end_object();
+  json.begin_object("worked", JsonForm::line);
+  write_change(json, work.worked);
+  json.end_object();
+  write_changes(json, "parts", work.parts);
+  write_changes(json, "latency", work.latency);
+  write_changes(json, "others", work.others);
+  json.begin_array("calls");
+  for (const model::CallChange& call : work.calls) {
+    json.begin_object(JsonForm::line);
+    json.member("name", call.name);
+    json.member("waits", call.waits);
+    json.member("per_unit", call.per_unit);
+    json.member("per_call_ns", call.per_call_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,228 @@
+#include "compare/work.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compare/compare_runs.h"
+
+namespace culprit::compare {
+namespace {
+
+constexpr Ns kSecond = 1'000'000'000;
+
+struct Server {
+  double rate = 1000;     ///< requests/s
+  double on_cpu = 100e3;  ///< ns per request
+  double run_queue = 20e3;
+  double blocked = 0;    ///< in fdatasync
+  double wobble = 0.01;  ///< relative, from window to window
+  int seconds = 12;
+};
+
+/// A single thread that answers requests.
+model::Recording recorded(const Server& s) {
+  model::Recording r;
+  r.files = {"x.pftrace"};
+  r.events = 1000;
+  model::WorkUnits& work = r.work.emplace();
+  work.recorded = true;
+  work.program = "server";
+  work.programs = {"server"};
+  work.seconds = s.seconds;
+  model::WorkUnit& unit = work.units.emplace_back();
+  unit.kind = model::UnitKind::request;
+  unit.process = "server";
+  unit.receive = "read";
+  unit.send = "write";
+  unit.confidence = 0.9;
+  model::CountedTime sync{"fdatasync", 0, 0};
+  for (int i = 0; i < s.seconds; ++i) {
+    const double swing = 1 + s.wobble * ((i * 7) % 5 - 2) / 2;
+    const double units = s.rate * swing;
+    model::WorkWindow& window = work.windows.emplace_back();
+    window.begin = i * kSecond;
+    window.end = window.begin + kSecond;
+    window.on_cpu = s.on_cpu * units;
+    window.run_queue = s.run_queue * units;
+    window.blocked = s.blocked * units;
+    window.waiting = 1e9 - window.on_cpu - window.run_queue - window.blocked;
+    unit.per_window.push_back(units);
+    unit.count += static_cast<std::uint64_t>(units);
+    sync.count += static_cast<std::uint64_t>(units);
+    sync.total_ns += window.blocked;
+  }
+  if (s.blocked > 0) {
+    work.blocked = {sync};
+    work.calls = {sync};
+  }
+  return r;
+}
+
+std::vector<model::Recording> one(model::Recording recording) {
+  std::vector<model::Recording> list;
+  list.push_back(std::move(recording));
+  return list;
+}
+
+model::WorkComparison compare(const Server& base, const Server& candidate) {
+  const model::Recording a = recorded(base);
+  const model::Recording b = recorded(candidate);
+  return compare_work({&a, 1}, {&b, 1});
+}
+
+TEST(CompareWork, SaturatedServerThatFellToAQuarterRegressed) {
+  const model::WorkComparison c = compare({.rate = 8000}, {.rate = 2000, .run_queue = 380e3});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_NEAR(c.throughput.change, -0.75, 0.01);
+  EXPECT_LT(c.throughput.low, -0.75);
+  EXPECT_GT(c.throughput.high, -0.75);
+  ASSERT_EQ(c.parts.size(), 2U);
+  EXPECT_NEAR(c.parts[1].value[1], 380e3, 380);
+}
+
+TEST(CompareWork, LessDemandIsNoRegression) {
+  const model::WorkComparison c = compare({.rate = 4000}, {.rate = 1000});
+  EXPECT_EQ(c.outcome, model::Outcome::no_change);
+  EXPECT_NE(c.reading.find("less work arrived"), std::string::npos);
+  EXPECT_NEAR(c.throughput.change, -0.75, 0.01);
+}
+
+TEST(CompareWork, LongerWaitsForWorkAreNeverAnImprovement) {
+  for (const double rate : {3000.0, 1000.0, 100.0})
+    EXPECT_NE(compare({.rate = 4000}, {.rate = rate}).outcome, model::Outcome::improvement) << rate;
+}
+
+TEST(CompareWork, MoreDemandIsNoImprovement) {
+  const model::WorkComparison c = compare({.rate = 1000}, {.rate = 4000});
+  EXPECT_EQ(c.outcome, model::Outcome::no_change);
+  EXPECT_NE(c.reading.find("more work arrived"), std::string::npos);
+}
+
+TEST(CompareWork, FasterUnitsAreAnImprovement) {
+  EXPECT_EQ(compare({.rate = 2000, .on_cpu = 400e3}, {.rate = 6000, .on_cpu = 120e3}).outcome,
+            model::Outcome::improvement);
+}
+
+TEST(CompareWork, UnderFixedDemandSlowerUnitsAreARegression) {
+  const model::WorkComparison c = compare({.rate = 1000}, {.rate = 1000, .run_queue = 300e3});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_NEAR(c.throughput.change, 0, 0.01);
+}
+
+TEST(CompareWork, MoreThroughputIsNoRegressionThoughUnitsTookLonger) {
+  for (const double rate : {4400.0, 4700.0, 6000.0})
+    EXPECT_NE(compare({.rate = 4000}, {.rate = rate, .run_queue = 60e3, .wobble = 0.05}).outcome,
+              model::Outcome::regression)
+        << rate;
+}
+
+TEST(CompareWork, ASmallDifferenceBetweenTwoRecordingsIsNone) {
+  for (const double factor : {0.93, 0.97, 1.0, 1.04, 1.08}) {
+    const model::WorkComparison c =
+        compare({.rate = 4000}, {.rate = 4000 * factor, .on_cpu = 100e3 / factor, .wobble = 0.04});
+    EXPECT_NE(c.outcome, model::Outcome::regression) << factor;
+    EXPECT_NE(c.outcome, model::Outcome::improvement) << factor;
+  }
+}
+
+TEST(CompareWork, CallsAreComparedOneByOne) {
+  const model::WorkComparison c =
+      compare({.rate = 500, .blocked = 800e3}, {.rate = 250, .run_queue = 100e3, .blocked = 1200e3});
+  ASSERT_EQ(c.calls.size(), 1U);
+  EXPECT_NEAR(c.calls[0].per_call_ns[1] / c.calls[0].per_call_ns[0], 1.5, 0.02) << "though its sum fell";
+  ASSERT_EQ(c.parts.size(), 3U);
+  EXPECT_EQ(c.parts[2].what, "blocked in fdatasync");
+}
+
+TEST(CompareWork, CompetitorsHaveNames) {
+  model::Recording a = recorded({});
+  model::Recording b = recorded({});
+  a.work->others = {{"client", 0.8}};
+  b.work->others = {{"stress-ng-cpu", 1.9}, {"client", 0.7}};
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
+  ASSERT_EQ(c.others.size(), 1U);
+  EXPECT_EQ(c.others[0].what, "stress-ng-cpu");
+  EXPECT_DOUBLE_EQ(c.others[0].value[1], 1.9);
+}
+
+TEST(CompareWork, AnUnsureUnitGivesNoOutcome) {
+  model::Recording a = recorded({.rate = 8000});
+  model::Recording b = recorded({.rate = 2000, .run_queue = 380e3});
+  a.work->units[0].confidence = 0.4;
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
+  EXPECT_NE(c.why.find("40 %"), std::string::npos);
+}
+
+TEST(CompareWork, OtherProgramsAreRefused) {
+  model::Recording b = recorded({});
+  b.work->program = b.work->units[0].process = "nginx";
+  b.work->programs = {"nginx"};
+  const auto compared = compare_runs(one(recorded({})), one(std::move(b)));
+  ASSERT_TRUE(compared);
+  EXPECT_EQ(compared->outcome, model::Outcome::not_comparable);
+  EXPECT_NE(compared->why.find("nginx"), std::string::npos);
+}
+
+TEST(CompareWork, ProgramsWithTheSameFrontAreToldApartByWhatElseTheyRun) {
+  model::Recording a = recorded({});
+  model::Recording b = recorded({});
+  a.work->programs = {"VLLM::Worker", "server"};
+  a.work->program = "VLLM::Worker";
+  b.work->programs = {"server", "sglang::scheduler"};
+  b.work->program = "sglang::scheduler";
+  EXPECT_TRUE(why_no_common_work({&a, 1}, {&b, 1}).has_value());
+  b.work->programs = {"VLLM::Worker", "server"};
+  b.work->program = "server";
+  EXPECT_FALSE(why_no_common_work({&a, 1}, {&b, 1}).has_value());
+}
+
+TEST(CompareWork, TheWholeComparisonTakesThisWay) {
+  const auto compared = compare_runs(one(recorded({.rate = 8000})), one(recorded({.rate = 2000, .run_queue = 380e3})));
+  ASSERT_TRUE(compared) << compared.error().what;
+  EXPECT_EQ(compared->outcome, model::Outcome::regression);
+  EXPECT_TRUE(compared->work.has_value());
+  EXPECT_TRUE(compared->cycle_times.empty());
+}
+
+TEST(CompareWork, ReplicatesArePooled) {
+  const Server normal{.rate = 4000};
+  const Server slow{.rate = 3500, .run_queue = 60e3};
+  const std::array a = {recorded(normal), recorded(normal), recorded(normal)};
+  const std::array b = {recorded(slow), recorded(slow), recorded(slow)};
+  const double one = compare_work(std::span(a).first(1), std::span(b).first(1)).throughput.high;
+  const double three = compare_work(a, b).throughput.high;
+  EXPECT_LT(three, one) << "several recordings say more";
+}
+
+model::Recording with_counter(double mean, double wobble) {
+  model::Recording r = recorded({});
+  model::HostCounter& counter = r.host.counters.emplace_back();
+  counter.name = "host.disk.written";
+  counter.unit = "bytes/s";
+  for (int i = 0; i < 12; ++i) counter.windows.push_back(mean * (1 + wobble * ((i * 5) % 7 - 3)));
+  return r;
+}
+
+TEST(MovedCounters, ThatWobbleAsMuchAsTheyDifferAreSilent) {
+  const model::Recording a = with_counter(100, 0.3);
+  const model::Recording b = with_counter(160, 0.3);
+  EXPECT_TRUE(moved_counters({&a, 1}, {&b, 1}).empty());
+}
+
+TEST(MovedCounters, BeyondTheirSpreadAreListed) {
+  const model::Recording a = with_counter(100, 0.02);
+  const model::Recording b = with_counter(300, 0.02);
+  const auto moved = moved_counters({&a, 1}, {&b, 1});
+  ASSERT_EQ(moved.size(), 1U);
+  EXPECT_NEAR(*moved[0].value[1], 300, 1);
+}
+
+}  // namespace
+}  // namespace culprit::compare
