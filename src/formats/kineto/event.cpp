@@ -105,8 +105,7 @@ void EventSink::begin(Batch& batch) {
   categories_handed_ = 0;
   category_ids_.clear();
   category_ids_.emplace(0, 0);
-  last_category_ = {};
-  arrow_category_ = 0;
+  known_categories_ = {};
   batch.categories_anew = true;
 }
 
@@ -119,7 +118,9 @@ void EventSink::hand_over(Batch& batch) {
 }
 
 std::uint32_t EventSink::track(const Event& event, Batch& batch) {
-  LastTrack& last = last_track_;
+  const auto ending = [](std::string_view text) { return text.empty() ? 0U : static_cast<unsigned char>(text.back()); };
+  KnownTrack& last = known_tracks_[(ending(event.tid.text) + event.tid.text.size() * 3 + ending(event.pid.text) * 5) %
+                                   known_tracks_.size()];
   if (last.id == kNone || event.pid.text != last.pid || event.tid.text != last.tid ||
       event.pid.quoted != last.pid_quoted || event.tid.quoted != last.tid_quoted) {
     const Identity pid = identify(event.pid);
@@ -146,7 +147,10 @@ std::uint32_t EventSink::track(const Event& event, Batch& batch) {
 }
 
 std::uint16_t EventSink::category(std::string_view name, Batch& batch) {
-  if (name == last_category_.name) return last_category_.id;
+  KnownCategory& last =
+      known_categories_[(name.size() + (name.empty() ? 0 : static_cast<unsigned char>(name[name.size() / 2]))) %
+                        known_categories_.size()];
+  if (name == last.name) return last.id;
   const StringId text = strings_.intern(name);
   auto it = category_ids_.find(text);
   if (it == category_ids_.end()) {
@@ -158,7 +162,7 @@ std::uint16_t EventSink::category(std::string_view name, Batch& batch) {
     categories_.push_back(text);
     classes_.push_back(classify_category(name));
   }
-  last_category_ = {std::string(name), it->second};
+  last = {strings_[text], it->second};
   return it->second;
 }
 
@@ -203,7 +207,8 @@ void EventSink::slice(Event& event, Ns ts, Batch& batch) {
     TraceBuilder::number_call(slice, slice_class == SliceClass::python ? args.python_id : args.external_id);
   }
   const std::uint32_t unused = is_gpu_work(slice_class) ? 0 : kGpuFields;
-  batch.lose(LossReason::argument_invalid, static_cast<std::uint64_t>(std::popcount(args.invalid & ~unused)));
+  if (const std::uint32_t invalid = args.invalid & ~unused; invalid != 0)
+    batch.lose(LossReason::argument_invalid, static_cast<std::uint64_t>(std::popcount(invalid)));
   if (slice_class == SliceClass::counter_range) {
     order_values(event, batch);
     for (const auto& [key, value, known] : event.values) {
@@ -232,15 +237,10 @@ void EventSink::half(const Event& event, Ns ts, Batch& batch) {
   open.phase = event.phase;
   open.track = track(event, batch);
   const bool arrow = flow && event.category == "ac2g";
-  open.category = arrow ? arrow_category_ : category(event.category, batch);
+  open.category = category(event.category, batch);
   open.correlation = flow ? 0 : correlation_of(event);
   if (!flow && event.name) open.name = strings_.intern(*event.name);
   if (arrow) {
-    if (open.category == 0) {
-      const LastCategory last = std::move(last_category_);  // arrows stand between slices of one category
-      open.category = arrow_category_ = category(event.category, batch);
-      last_category_ = last;
-    }
     // Kineto writes the arrow right behind the slice it starts or ends at, mostly with one number for both: then the
     // correlation id already says what the arrow says. (TraceBuilder finds such arrows anywhere.)
     const auto [end, error] = std::from_chars(event.id.data(), event.id.data() + event.id.size(), open.correlation);
@@ -311,7 +311,7 @@ StringId EventSink::name_of(const Event& event) {
 void EventSink::emit(Event& event, Batch& batch) {
   ++batch.events;
   if (event.bad_escape) batch.lose(LossReason::utf8_repaired);
-  batch.lose(LossReason::member_repeated, event.repeated);
+  if (event.repeated != 0) batch.lose(LossReason::member_repeated, event.repeated);
   if (event.category_invalid) batch.lose(LossReason::category_invalid);
   if (event.holds_trace) return batch.lose(LossReason::event_list_repeated);
   if (event.phase == 'M') return metadata(event, batch);

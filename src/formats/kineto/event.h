@@ -1,6 +1,7 @@
 // One event as it stands in the text, and what becomes of it by its phase.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -122,15 +123,16 @@ class EventSink {
       return hash_parts(key.pid, key.tid, key.pid_text, key.tid_text, key.kind);
     }
   };
-  /// The threads that were asked for last: an event of the same pid and tid needs no look-up.
-  struct LastTrack {
+  /// What was asked for last, by what tells most of them apart: an event of the same thread, or category, needs no
+  /// look-up.
+  struct KnownTrack {
     std::string pid, tid;
     bool pid_quoted = false, tid_quoted = false;
     bool valid = true;
     std::uint32_t id = kNone;
   };
-  struct LastCategory {
-    std::string name;
+  struct KnownCategory {
+    std::string_view name;  ///< in strings_
     std::uint16_t id = 0;
   };
 
@@ -145,9 +147,8 @@ class EventSink {
   std::vector<StringId> categories_;
   std::vector<SliceClass> classes_;
   std::size_t categories_handed_ = 0;
-  LastTrack last_track_;
-  LastCategory last_category_;
-  std::uint16_t arrow_category_ = 0;  ///< of "ac2g"; 0 = not met
+  std::array<KnownTrack, 16> known_tracks_;
+  std::array<KnownCategory, 16> known_categories_;
   std::string scratch_;
 };
 

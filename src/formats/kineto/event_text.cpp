@@ -54,15 +54,15 @@ class PlainKey {
 
 [[gnu::always_inline]] inline std::string_view token_of(value& v) {
   std::string_view token = v.raw_json_token();
-  while (!token.empty() &&
+  while (!token.empty() && token.back() <= ' ' &&
          (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' || token.back() == '\t'))
     token.remove_suffix(1);
   return token;
 }
 
-/// What a text says; `inside` is it without its quotes.
-std::string_view unescaped(std::string_view inside, value& v, Event& event) {
-  if (!event.may_escape || std::memchr(inside.data(), '\\', inside.size()) == nullptr) return inside;
+/// What a text with its quotes off says.
+[[gnu::noinline]] std::string_view unescaped(std::string_view inside, value& v, Event& event) {
+  if (std::memchr(inside.data(), '\\', inside.size()) == nullptr) return inside;
   std::string_view text;
   if (!v.get_string().get(text)) return text;
   event.bad_escape = true;  // a lone surrogate, say: the escaped form is kept
@@ -72,11 +72,12 @@ std::string_view unescaped(std::string_view inside, value& v, Event& event) {
 [[gnu::always_inline]] inline Scalar scalar_of(value& v, Event& event) {
   const std::string_view token = token_of(v);
   if (token.front() != '"' || token.size() < 2 || token.back() != '"') return {token, false};
-  return {unescaped(token.substr(1, token.size() - 2), v, event), true};
+  const std::string_view inside = token.substr(1, token.size() - 2);
+  return {event.may_escape ? unescaped(inside, v, event) : inside, true};
 }
 
 /// The text of a string value; nothing when it is no string.
-std::optional<std::string_view> text_of(value& v, Event& event) {
+[[gnu::always_inline]] inline std::optional<std::string_view> text_of(value& v, Event& event) {
   const Scalar found = scalar_of(v, event);
   return found.quoted ? std::optional(found.text) : std::nullopt;
 }
@@ -128,20 +129,17 @@ class ArgumentReader {
 
   bool read(simdjson::ondemand::object& object, bool nested) {
     nested_ = nested;
-    PlainKey plain;
     for (auto field : object) {
       if (field.error()) return false;
       auto&& member = std::move(field).value_unsafe();
       const char* key = member.key().raw();
       value_ = &member.value();
       scalar_ = {};
-      bool escaped = false;
-      bool known = false;
-      while (!(known = take(key)) && !escaped && event_.may_escape && has_escapes(key) && plain.take(member)) {
-        escaped = true;
-        key = plain.quoted();
-      }
-      if (collect_) collect(escaped ? plain.text() : raw_key(key), known);
+      const bool known = take(key);
+      if (!known && event_.may_escape && has_escapes(key))
+        read_escaped(member);
+      else if (collect_)
+        collect(raw_key(key), known);
     }
     return true;
   }
@@ -151,6 +149,13 @@ class ArgumentReader {
 
   /// Takes the argument when its key, which ends with its quote, is known.
   bool take(const char* key);
+
+  [[gnu::noinline]] void read_escaped(simdjson::ondemand::field& member) {
+    PlainKey plain;
+    const bool valid = plain.take(member);
+    const bool known = valid && take(plain.quoted());
+    if (collect_) collect(valid ? plain.text() : raw_key(member.key().raw()), known);
+  }
 
   static std::string_view raw_key(const char* key) {
     const char* end = key;
@@ -233,7 +238,7 @@ class ArgumentReader {
   Scalar scalar_;
 };
 
-bool ArgumentReader::take(const char* key) {
+[[gnu::always_inline]] inline bool ArgumentReader::take(const char* key) {
   using enum Arguments::Field;
   switch (key[0]) {
     case 'E':
@@ -317,7 +322,7 @@ bool take_scoped_id(value& v, Event& e) {
 enum class Taken : std::uint8_t { yes, unknown, damaged };
 
 /// Takes a member of an event when its key, which ends with its quote, is known.
-Taken take_member(const char* key, value& v, Event& e) {
+[[gnu::always_inline]] inline Taken take_member(const char* key, value& v, Event& e) {
   const auto known = [&](Event::Member member) {
     e.repeated += (e.seen & bit(member)) != 0;
     e.seen |= bit(member);
@@ -381,21 +386,20 @@ Taken take_member(const char* key, value& v, Event& e) {
   return Taken::unknown;
 }
 
+[[gnu::noinline]] Taken take_escaped_member(simdjson::ondemand::field& member, Event& event) {
+  PlainKey plain;
+  if (!has_escapes(member.key().raw()) || !plain.take(member)) return Taken::unknown;
+  return take_member(plain.quoted(), member.value(), event);
+}
+
 }  // namespace
 
 bool read_event(simdjson::ondemand::object& object, Event& event) {
-  PlainKey plain;
   for (auto field : object) {
     if (field.error()) return false;
     auto&& member = std::move(field).value_unsafe();
-    const char* key = member.key().raw();
-    Taken taken = Taken::unknown;
-    bool escaped = false;
-    while ((taken = take_member(key, member.value(), event)) == Taken::unknown && !escaped && event.may_escape &&
-           has_escapes(key) && plain.take(member)) {
-      escaped = true;
-      key = plain.quoted();
-    }
+    Taken taken = take_member(member.key().raw(), member.value(), event);
+    if (taken == Taken::unknown && event.may_escape) taken = take_escaped_member(member, event);
     if (taken == Taken::damaged) return false;
   }
   return true;
