@@ -28,6 +28,9 @@ using model::WorkWindow;
 constexpr double kUnitsPerWindow = 5;    // fewer say nothing of a rate
 constexpr double kLeastBystander = 0.1;  // CPUs
 constexpr double kMuchMore = 1.5;
+constexpr double kCompetitor = 0.5;  // CPUs
+constexpr double kLongerQueue = 0.25;
+constexpr std::string_view kRunQueue = "runnable, in the run queue";
 constexpr double kLeastMove = 0.25;      // of the larger side
 constexpr double kCertain = 0.9995;      // of some hundred counters, one side of the distribution
 constexpr double kCounterSpread = 0.05;  // between two recordings of the same; assumed
@@ -151,16 +154,24 @@ WorkChange plain(std::string what, std::string unit, double base, double candida
   return change;
 }
 
+/// Whether others took CPUs while the program was runnable: no lack of demand makes a run queue longer.
+bool competed(const model::WorkComparison& result) {
+  double more = 0;
+  for (const WorkChange& other : result.others) more += other.value[1] - other.value[0];
+  const auto queue = std::ranges::find(result.parts, kRunQueue, &WorkChange::what);
+  return more >= kCompetitor && queue != result.parts.end() && queue->change > kLongerQueue;
+}
+
 void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance) {
   const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
   const double worked_change = result.worked.change;
-  const double explains = time_change != 0 ? worked_change / time_change : 0;
+  const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
   result.outcome = Outcome::inconclusive;
   switch (time) {
     case Outcome::regression:
     case Outcome::improvement: {
       const bool slower = time == Outcome::regression;
-      if (explains >= kExplains) {
+      if (explains >= kExplains || (slower && competed(result))) {
         result.outcome = time;
       } else if (explains < kDoesNotExplain) {
         result.outcome = Outcome::no_change;
@@ -192,7 +203,7 @@ void add_parts(model::WorkComparison& result, const Side& base, const Side& cand
     result.parts.push_back(plain(std::move(what), "ns", a / base.units, b / candidate.units));
   };
   part("on CPU", base.sum.on_cpu, candidate.sum.on_cpu);
-  part("runnable, in the run queue", base.sum.run_queue, candidate.sum.run_queue);
+  part(std::string(kRunQueue), base.sum.run_queue, candidate.sum.run_queue);
   std::map<std::string, std::array<const CountedTime*, 2>> blocked;
   for (const auto& [name, sum] : base.blocked) blocked[name][0] = &sum;
   for (const auto& [name, sum] : candidate.blocked) blocked[name][1] = &sum;

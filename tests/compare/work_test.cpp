@@ -98,6 +98,21 @@ TEST(CompareWork, LongerWaitsForWorkAreNeverAnImprovement) {
     EXPECT_NE(compare({.rate = 4000}, {.rate = rate}).outcome, model::Outcome::improvement) << rate;
 }
 
+TEST(CompareWork, ServersThatAreAskedSeldomWorkLongerPerRequest) {
+  const Server calm{.rate = 200, .on_cpu = 73e3, .run_queue = 127e3};  // cold caches, sleeping CPUs
+  const Server busy{.rate = 8200, .on_cpu = 34e3, .run_queue = 62e3};
+  EXPECT_EQ(compare(busy, calm).outcome, model::Outcome::no_change);
+  EXPECT_EQ(compare(calm, busy).outcome, model::Outcome::no_change);
+}
+
+TEST(CompareWork, CompetitorsForCpusMakeARegressionThoughTheClientIsStarvedAsWell) {
+  model::Recording a = recorded({.rate = 4000});
+  model::Recording b = recorded({.rate = 1500, .run_queue = 40e3});
+  EXPECT_NE(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
+  b.work->others = {{"stress-ng-cpu", 1.9}};
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
+}
+
 TEST(CompareWork, MoreDemandIsNoImprovement) {
   const model::WorkComparison c = compare({.rate = 1000}, {.rate = 4000});
   EXPECT_EQ(c.outcome, model::Outcome::no_change);

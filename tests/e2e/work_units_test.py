@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""A real server that marks no steps: its units of work are counted as it counts them itself, and less demand is no regression.
+
+Usage: work_units_test.py --bin BUILD [unittest arguments]"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--bin", default="build-debug")
+args, sys.argv[1:] = arguments.parse_known_args()
+CULPRIT = os.path.join(args.bin, "culprit")
+
+SERVER = r"""
+import select, socket, sys
+listener = socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)
+poll = select.epoll(); poll.register(listener, select.EPOLLIN); peers = {}; answered = 0
+while True:
+    for fd, _ in poll.poll():
+        if fd == listener.fileno():
+            peer, _ = listener.accept(); peers[peer.fileno()] = peer; poll.register(peer, select.EPOLLIN)
+            continue
+        data = peers[fd].recv(100)
+        if data == b"end": print(answered, flush=True); sys.exit()
+        if not data: poll.unregister(fd); peers.pop(fd).close(); continue
+        sum(range(2000)); peers[fd].send(data); answered += 1
+"""
+
+
+class Server:
+    def __enter__(self):
+        self.process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port))
+
+    def answered(self):
+        with self.connect() as peer:
+            peer.sendall(b"end")
+            return int(self.process.stdout.readline())
+
+
+def record(server, path, pause, seconds=3.0):
+    """Records a server while one client asks it, and pauses; gives how often it answered meanwhile."""
+    recorder = subprocess.Popen([CULPRIT, "record", "-p", str(server.process.pid), "-o", path, "--json"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with server.connect() as peer:
+        time.sleep(1.0)  # the recorder is ready, and the server idle
+        until = time.time() + seconds
+        while time.time() < until:
+            peer.sendall(b"ask")
+            peer.recv(100)
+            if pause:
+                time.sleep(pause)
+        time.sleep(0.2)
+        recorder.terminate()
+        _, error = recorder.communicate(timeout=60)
+    answered = server.answered()
+    return recorder.returncode, answered, error
+
+
+def answer(*arguments):
+    done = subprocess.run([CULPRIT, *arguments, "--json"], capture_output=True, text=True, timeout=120)
+    return json.loads(done.stdout) if done.stdout else {"error": done.stderr}
+
+
+@unittest.skipUnless(os.geteuid() == 0, "eBPF needs privileges")
+class WorkUnits(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name + ".pftrace")
+
+    def recorded(self, name, pause):
+        with Server() as server:
+            code, answered, error = record(server, self.path(name), pause)
+        self.assertIn(code, (0, 128 + 15, -15), error)
+        info = answer("info", self.path(name))
+        if not info["scheduling"]["threads"]:
+            self.skipTest("eBPF cannot be used here")
+        return answered, info
+
+    def test_requests_are_counted_as_the_server_counts_them(self):
+        answered, info = self.recorded("busy", 0)
+        unit = info["work_units"]["units"][0]
+        self.assertEqual(unit["unit"], "request", unit)
+        self.assertGreater(answered, 500)
+        self.assertLessEqual(abs(unit["count"] - answered), max(2, 0.01 * answered), (unit, answered))
+
+    def test_less_demand_is_no_regression(self):
+        busy, _ = self.recorded("busy", 0)
+        calm, _ = self.recorded("calm", 0.004)
+        self.assertLess(calm, busy / 2)
+        diff = answer("diff", self.path("busy"), self.path("calm"))
+        self.assertNotEqual(diff["outcome"], "regression", diff["work"])
+        self.assertNotEqual(diff["outcome"], "improvement", diff["work"])
+        back = answer("diff", self.path("calm"), self.path("busy"))
+        self.assertNotEqual(back["outcome"], "improvement", back["work"])
+
+    def test_a_wait_is_no_anchor(self):
+        self.recorded("busy", 0.002)
+        done = subprocess.run([CULPRIT, "diff", self.path("busy"), self.path("busy"), "--anchor", "blocked:epoll_wait"],
+                              capture_output=True, text=True)
+        cycles = subprocess.run([CULPRIT, "cycles", self.path("busy"), "--anchor", "blocked:epoll_wait"],
+                                capture_output=True, text=True)
+        self.assertEqual(cycles.returncode, 2, cycles.stdout + done.stderr)
+        self.assertIn("wait", cycles.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
