@@ -83,7 +83,7 @@ Result<std::vector<fs::path>> find_profile_tables(const fs::path& directory) {
       files.push_back(walk->path());
   }
   if (code)
-    return input_error(fmt::format("cannot be searched: {}", code.message()), directory.string(), "check the rights");
+    return input_error(fmt::format("cannot be searched: {}", code.message()), directory.string(), "check its permissions");
   std::sort(files.begin(), files.end());
   return files;
 }
