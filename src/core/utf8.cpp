@@ -46,12 +46,4 @@ std::string repair_utf8(std::string_view text) {
   return out;
 }
 
-std::string_view utf8_beginning(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80; };
-  std::size_t end = most;
-  while (end > 0 && most - end < 3 && continues(end)) --end;
-  return text.substr(0, continues(end) ? most : end);
-}
-
 }  // namespace culprit

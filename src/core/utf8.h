@@ -34,7 +34,4 @@ inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 /// `text` with invalid sequences replaced by U+FFFD.
 std::string repair_utf8(std::string_view text);
 
-/// The longest beginning of `text` of at most `most` bytes that does not end inside a character.
-std::string_view utf8_beginning(std::string_view text, std::size_t most);
-
 }  // namespace culprit

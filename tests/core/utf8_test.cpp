@@ -33,14 +33,5 @@ TEST(RepairUtf8, EveryDamagedSequenceBecomesOneMark) {
   EXPECT_EQ(repair_utf8("\xff\xfe"), "\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-TEST(Utf8Beginning, EndsBetweenCharacters) {
-  EXPECT_EQ(utf8_beginning("abc", 3), "abc");
-  EXPECT_EQ(utf8_beginning("abcd", 3), "abc");
-  EXPECT_EQ(utf8_beginning("aé", 2), "a");
-  EXPECT_EQ(utf8_beginning("漢字", 5), "漢");
-  EXPECT_EQ(utf8_beginning("漢", 2), "");
-  EXPECT_EQ(utf8_beginning("\x80\x80\x80\x80\x80\x80", 5), "\x80\x80\x80\x80\x80");
-}
-
 }  // namespace
 }  // namespace culprit

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/utf8.h"
+
 namespace culprit::formats::kineto {
 
 namespace {
@@ -29,25 +31,6 @@ bool opens_with_event_key(std::string_view text, std::size_t open) {
   for (std::string_view key : kKeys)
     if (rest.starts_with(key)) return true;
   return false;
-}
-
-/// Length of the valid UTF-8 sequence at p (1..4), or 0.
-std::size_t sequence_length(const unsigned char* p, std::size_t left) {
-  const unsigned char c = p[0];
-  const auto follows = [&](std::size_t i) { return i < left && (p[i] & 0xc0) == 0x80; };
-  if (c < 0x80) return 1;
-  if (c >= 0xc2 && c <= 0xdf) return follows(1) ? 2 : 0;
-  if (c >= 0xe0 && c <= 0xef) {
-    if (!follows(1) || !follows(2)) return 0;
-    if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f)) return 0;
-    return 3;
-  }
-  if (c >= 0xf0 && c <= 0xf4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    if ((c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f)) return 0;
-    return 4;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -104,12 +87,12 @@ Repairs repair(char* text, std::size_t size) {
   for (std::size_t i = 0; i < size;) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c >= 0x80) {
-      const std::size_t n = sequence_length(reinterpret_cast<unsigned char*>(text) + i, size - i);
-      if (n == 0) {
+      const CodePoint point = decode_utf8({text, size}, i);
+      if (!point.valid) {
         text[i] = '?';
         ++repairs.utf8;
       }
-      i += n == 0 ? 1 : n;
+      i += point.valid ? point.length : 1;
       continue;
     }
     if (c == '"')
