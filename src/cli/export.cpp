@@ -7,8 +7,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "core/output_file.h"
-#include "formats/kineto/writer.h"
-#include "formats/perfetto/export.h"
+#include "formats/registry.h"
 
 namespace culprit::cli {
 
@@ -40,33 +39,26 @@ Result<int> export_ranks(const Trace& trace, const ExportOptions& options) {
   for (const std::string& path : paths)
     if (Status status = refuse_overwriting(path, options.files, options.force); !status) return status.error();
   for (std::size_t r = 0; r < paths.size(); ++r)
-    if (Status status = formats::kineto::save_trace(trace, static_cast<std::uint16_t>(r), paths[r], options.force);
+    if (Status status = formats::usual_writer().save(trace, static_cast<std::uint16_t>(r), paths[r], options.force);
         !status)
       return status.error();
   return kFine;
 }
-
-bool is_perfetto(const std::string& path) { return path.ends_with(".perfetto-trace") || path.ends_with(".pftrace"); }
 
 Result<int> run_export(const ExportOptions& options) {
   const bool stream = OutputFile::is_stream(options.path);
   std::error_code code;
   if (!std::filesystem::is_directory(options.path, code))
     if (Status status = refuse_overwriting(options.path, options.files, options.force); !status) return status.error();
-  if (is_perfetto(options.path)) {
-    const auto whole = load_with_progress(options.files, options.load);
-    if (!whole) return whole.error();
-    if (Status status = perfetto::save_trace(*whole, options.path, options.force); !status) return status.error();
-    return kFine;
-  }
-  if (options.files.size() == 1 && !stream && !options.path.ends_with(".json") && !options.path.ends_with(".json.gz"))
+  const formats::Writer* named = formats::writer_of(options.path);
+  if (options.files.size() == 1 && !stream && named == nullptr)
     return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
-                       "end it in .json, .json.gz, .perfetto-trace or .pftrace");
+                       "end it in " + formats::written_names());
   auto trace = load_with_progress(options.files, options.load);
   if (!trace) return trace.error();
-  if (trace->ranks.size() > 1) return export_ranks(*trace, options);
-  if (Status status = formats::kineto::save_trace(*trace, 0, options.path, options.force); !status)
-    return status.error();
+  const formats::Writer& writer = named != nullptr ? *named : formats::usual_writer();
+  if (!writer.holds_ranks && trace->ranks.size() > 1) return export_ranks(*trace, options);
+  if (Status status = writer.save(*trace, 0, options.path, options.force); !status) return status.error();
   return kFine;
 }
 

@@ -1,5 +1,6 @@
 #include "formats/registry.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -9,8 +10,10 @@
 #include "formats/kernel_text/launch_log.h"
 #include "formats/kernel_text/summary_table.h"
 #include "formats/kineto/reader.h"
+#include "formats/kineto/writer.h"
 #include "formats/ncu_csv/ncu_csv.h"
 #include "formats/nsys_sqlite/reader.h"
+#include "formats/perfetto/export.h"
 #include "formats/perfetto/reader.h"
 
 namespace culprit::formats {
@@ -144,5 +147,43 @@ std::string expected_formats() {
     if (!format.expected.empty()) text += fmt::format("{}{}", text.empty() ? "expected " : ", or ", format.expected);
   return text;
 }
+
+namespace {
+
+const std::array<Writer, 2>& writers() {
+  static const std::array<Writer, 2> kWriters = {
+      Writer{"Chrome / Kineto JSON", {".json", ".json.gz"}, false, kineto::save_trace},
+      Writer{"a Perfetto trace",
+             {".perfetto-trace", ".pftrace"},
+             true,
+             [](const Trace& trace, std::uint16_t, const std::string& path, bool replace) {
+               return perfetto::save_trace(trace, path, replace);
+             }}};
+  return kWriters;
+}
+
+}  // namespace
+
+const Writer* writer_of(std::string_view path) {
+  const auto names = [&](const Writer& writer) {
+    return std::ranges::any_of(writer.ends, [&](std::string_view end) { return path.ends_with(end); });
+  };
+  const auto found = std::ranges::find_if(writers(), names);
+  return found == writers().end() ? nullptr : &*found;
+}
+
+const Writer& usual_writer() { return writers().front(); }
+
+std::string written_names() {
+  std::string text;
+  for (const Writer& writer : writers())
+    for (const std::string_view end : writer.ends) {
+      const bool last = &writer == &writers().back() && end == writer.ends.back();
+      text += fmt::format("{}{}", text.empty() ? "" : last ? " or " : ", ", end);
+    }
+  return text;
+}
+
+bool is_of_recordings(const Trace& trace) { return !trace.ranks.empty() && trace.ranks.front().format == "Perfetto"; }
 
 }  // namespace culprit::formats

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core/error.h"
 #include "formats/io/expansion.h"
@@ -38,6 +39,25 @@ inline constexpr std::size_t kDetectBytes = std::size_t{256} << 10;
 
 /// The format of a text that begins with `start`, or null; `path` decides only for reports that nobody has described.
 const Format* detect(std::string_view start, std::string_view path);
+
+/// A format that traces are written in.
+struct Writer {
+  std::string_view what;               ///< for people: "a Perfetto trace"
+  std::vector<std::string_view> ends;  ///< of the names of its files
+  bool holds_ranks = false;            ///< one file holds a whole run; else one rank
+  /// Writes one rank, or the whole run where the file holds ranks; `replace`: what is there.
+  Status (*save)(const Trace& trace, std::uint16_t rank, const std::string& path, bool replace) = nullptr;
+};
+
+/// How a file of this name is written, or null.
+const Writer* writer_of(std::string_view path);
+/// How one rank is written where no name says: to a stream, to a file of a directory.
+const Writer& usual_writer();
+/// The ends of names that say a format, for error messages.
+std::string written_names();
+
+/// Whether the first file of the run is of the format of recordings.
+bool is_of_recordings(const Trace& trace);
 
 /// What a file of unrecognized format should have been, for error messages.
 std::string expected_formats();
