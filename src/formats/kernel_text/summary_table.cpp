@@ -187,7 +187,8 @@ class Reader {
       SummaryValue value;
       if (auto cell = parse_summary_cell(cells[i])) {
         if (column.kind == SummaryColumnKind::text && table.rows.empty()) column.kind = cell->kind;
-        if (fits(column.kind, cell->kind)) value = cell->value;
+        const bool negative_count = column.kind == SummaryColumnKind::count && cell->value.value < 0;
+        if (fits(column.kind, cell->kind) && !negative_count) value = cell->value;
       }
       const bool missing = cells[i] == "--" || is_missing_text(cells[i]);
       if (std::isnan(value.value) && column.kind != SummaryColumnKind::text && !missing)

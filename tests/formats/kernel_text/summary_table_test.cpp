@@ -113,6 +113,19 @@ TEST(SummaryTable, ContradictingPercentagesGiveNoTotal) {
   EXPECT_FALSE(read->tables[0].cut);
 }
 
+TEST(SummaryTable, ANegativeNumberOfCallsIsABadCell) {
+  const auto read = parse_summary_tables(
+      "--------  ------------  ------------  \n    Name     Self CUDA    # of Calls  \n--------  ------------  "
+      "------------  \n"
+      "       a       1.000ms             2  \n       b       1.000ms            -3  \n",
+      "x");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->input.bad_cells, 1U);
+  ASSERT_EQ(read->tables[0].rows.size(), 2U);
+  EXPECT_EQ(read->tables[0].rows[0].calls, 2);
+  EXPECT_TRUE(std::isnan(read->tables[0].rows[1].calls));
+}
+
 TEST(SummaryTable, BadRowsAndCellsAreCounted) {
   const auto read = parse_summary_tables(
       "--------  ------------  ------------  \n    Name     Self CUDA    # of Calls  \n--------  ------------  "
