@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -28,6 +29,7 @@ struct CyclesOptions {
   unsigned skip = 0;
   std::int64_t limit = -1;  ///< -1: what suits the format
   bool all = false;
+  WidthOptions width;
   OutputOptions output;
 };
 
@@ -115,15 +117,18 @@ Result<int> run_cycles(const CyclesOptions& options) {
                        fmt::format("{} more rows; --all shows them", format_count(table.rows.size() - limit)));
     table.rows.resize(limit);
   }
+  const report::TerminalOptions look = terminal_look(*output, options.width);
+  constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal:
-      text = report::cycles_heading(cycles);
+      text = broken_lines(report::cycles_heading(cycles), look.width != 0 ? look.width : kNoLimit, 2);
       if (cycles.cycles.empty()) break;
       text += "\n";
       model::drop_empty_columns(table);
-      text += report::render_terminal({&table, 1}, {report::Look::plain, output->color, 100});
-      text += report::period_plot(report::period_distributions(cycles)) + report::left_out_of_periods(cycles);
+      text += report::render_terminal({&table, 1}, look);
+      text += report::period_plot(report::period_distributions(cycles)) +
+              broken_lines(report::left_out_of_periods(cycles), look.width != 0 ? look.width : kNoLimit, 2);
       break;
     case OutputFormat::markdown:
       table.notes.insert(table.notes.begin(), report::cycles_heading(cycles));
@@ -161,6 +166,7 @@ void add_cycles(CommandLine& app, Invocation& invocation) {
   verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")
       ->check(in_range(0, 1e9))
       ->type_name("N");
+  add_width_options(*verb, options->width);
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit cycles rank0.json.gz rank1.json.gz --phase decode --skip 3"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_cycles(*options); }; });

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
+#include "core/text.h"
 #include "model/table_rows.h"
 #include "record/collectors.h"
 #include "record/doctor/checks.h"
@@ -133,27 +135,34 @@ std::string_view mark(CheckState state, bool color) {
 }
 
 void add_line(std::string& text, std::string_view marker, std::string_view what, std::string_view found,
-              std::string_view remedy) {
-  text +=
-      fmt::format("  {}  {}{}{}\n", marker, escape_terminal(what), found.empty() ? "" : ": ", escape_terminal(found));
-  if (!remedy.empty()) text += fmt::format("           -> {}\n", escape_terminal(remedy));
+              std::string_view remedy, std::size_t width) {
+  constexpr std::size_t kText = 11;  // where it begins
+  const std::string said = broken_lines(
+      fmt::format("{}{}{}", escape_terminal(what), found.empty() ? "" : ": ", escape_terminal(found)), width - kText);
+  std::string lead = fmt::format("  {}  ", marker);
+  for (const std::string_view line : split_lines(said)) {
+    text += fmt::format("{}{}\n", lead, line);
+    lead.assign(kText, ' ');
+  }
+  if (!remedy.empty())
+    text += broken_lines(fmt::format("{:{}}-> {}", "", kText, escape_terminal(remedy)), width, kText + 3);
 }
 
-std::string terminal_text(const Findings& findings, bool color) {
+std::string terminal_text(const Findings& findings, bool color, std::size_t width) {
   std::string text;
   std::string group;
   for (const Check& check : findings.checks) {
     if (check.group != group) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", group = check.group);
-    add_line(text, mark(check.state, color), check.what, check.found, check.remedy);
+    add_line(text, mark(check.state, color), check.what, check.found, check.remedy, width);
   }
   for (const Tried& tried : findings.collectors) {
     text += fmt::format("\ncollector {}\n", tried.name);
-    if (!tried.collects) add_line(text, mark(CheckState::missing, color), tried.name, tried.error, "");
+    if (!tried.collects) add_line(text, mark(CheckState::missing, color), tried.name, tried.error, "", width);
     for (const record::Sight& sight : tried.sights)
       add_line(text, mark(sight.available ? CheckState::ok : CheckState::missing, color), sight.what, sight.why,
-               sight.remedy);
+               sight.remedy, width);
   }
-  return text + "\n" + escape_terminal(findings.summary) + "\n";
+  return text + "\n" + broken_lines(escape_terminal(findings.summary), width);
 }
 
 std::vector<model::Table> tables_of(const Findings& findings) {
@@ -235,7 +244,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal:
-      text = terminal_text(*findings, output->color);
+      text = terminal_text(*findings, output->color, std::max<std::size_t>(output->width, 40));
       break;
     case OutputFormat::markdown:
       text = report::render_markdown(tables_of(*findings));

@@ -68,8 +68,17 @@ std::vector<std::string> input_notes(const model::KernelLog& log) {
   return notes;
 }
 
+/// Keeps the first `limit` rows, 0 = all, and says how many more there are.
+void cut_rows(model::Table& table, std::size_t limit) {
+  if (limit == 0 || table.rows.size() <= limit) return;
+  table.notes.insert(table.notes.begin(),
+                     fmt::format("{} more rows; --all shows them", format_count(table.rows.size() - limit)));
+  table.rows.resize(limit);
+}
+
 std::size_t limit_of(const KernelsOptions& options, const Output& output, std::size_t usual) {
   if (options.limit >= 0) return static_cast<std::size_t>(options.limit);
+  if (options.all) return 0;
   return output.format == OutputFormat::terminal ? usual : 0;
 }
 
@@ -95,7 +104,10 @@ std::vector<model::Table> analyse(const KernelsOptions& options, const Output& o
     std::vector<model::LaneBlocks> blocks;
     blocks.reserve(lanes.size());
     for (model::Lane& lane : lanes) blocks.push_back(kernels::find_blocks(log, std::move(lane), ids, {}));
-    if (show.contains("blocks")) tables.push_back(kernels::block_table(log, blocks));
+    if (show.contains("blocks")) {
+      tables.push_back(kernels::block_table(log, blocks));
+      cut_rows(tables.back(), limit_of(options, output, kRowsOnTerminal));
+    }
     if (show.contains("positions"))
       tables.push_back(kernels::position_table(log, blocks, false));
     else if (show.contains("unstable")) {
@@ -260,7 +272,7 @@ void add_kernels(CommandLine& app, Invocation& invocation) {
   add_input_options(*verb, options->files, options->load);
   verb->add_option("--vs", options->against, "compare with this run: what became slower, faster, new, gone per call")
       ->type_name("FILE");
-  verb->add_flag("--all", options->all, "with --vs: also kernels that did not change");
+  verb->add_flag("--all", options->all, "all rows; with --vs: also kernels that did not change");
   verb->add_option("--tolerance", options->tolerance, "with --vs: percent by which medians may differ (default: 5)")
       ->check(in_range(0, 1000))
       ->type_name("PERCENT");

@@ -5,12 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/options.h"
+#include "core/display_width.h"
 #include "core/json_writer.h"
 #include "core/output_file.h"
 #include "core/progress.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "formats/load.h"
 
@@ -41,6 +44,22 @@ report::TerminalOptions terminal_look(const Output& output, const WidthOptions& 
   else if (!options.wide)
     look.width = output.width;
   return look;
+}
+
+std::string broken_lines(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    const std::string_view words = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    std::string lead(line.size() - words.size(), ' ');
+    // Every line has the room of the narrower ones, so that an indent does not make them too wide.
+    const std::size_t taken = std::max(lead.size(), indent);
+    for (const std::string& part : wrap(words, width > taken ? width - taken : 1)) {
+      out += shorten(lead + part, width) + '\n';
+      lead.assign(indent, ' ');
+    }
+  }
+  return out;
 }
 
 void add_input_options(Verb& app, std::vector<std::string>& files, LoadChoice& choice) {

@@ -53,6 +53,9 @@ void add_output_options(Verb& app, OutputOptions& options);
 void add_width_options(Verb& app, WidthOptions& options);
 /// Tables as wide as the terminal, or as they get with one of these options.
 report::TerminalOptions terminal_look(const Output& output, const WidthOptions& options);
+/// Lines of `text` broken between words to at most `width` columns; what follows a break begins with `indent` spaces. A
+/// word that is wider is cut, as names in tables are.
+std::string broken_lines(std::string_view text, std::size_t width, std::size_t indent = 0);
 /// How files are loaded, as given on the command line.
 struct LoadChoice {
   unsigned threads = 0;  ///< 0: all cores

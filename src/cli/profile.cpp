@@ -45,6 +45,7 @@ struct ProfileOptions {
   std::size_t limit = 15;
   bool all = false;
   bool host = false;
+  WidthOptions width;
 };
 
 const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::prefill},
@@ -178,11 +179,14 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
     files.emplace_back(fs::path(options.directory) / "profile.json", document(options, *trace, found->cycles, tables));
     if (Status status = write_all(options, files); !status) return status.error();
   }
+  const auto output = resolve_output({}, {});
+  if (!output) return output.error();
+  const report::TerminalOptions look = terminal_look(*output, options.width);
   std::string text;
   if (options.json)
     text = document(options, *trace, found->cycles, files.empty() ? all() : summary);
   else
-    text = report::render_terminal(summary, {report::Look::plain, false, 60}) + written_lines(files);
+    text = report::render_terminal(summary, look) + written_lines(files);
   if (Status status = print(text); !status) return status.error();
   return kFine;
 }
@@ -222,6 +226,7 @@ void add_profile(CommandLine& app, Invocation& invocation) {
                    "with --compat: hardware description (default: topo_component.csv beside the trace)")
       ->type_name("PATH");
   verb->add_flag("--json", options->json, "JSON on standard output: everything, or with -o the summary");
+  add_width_options(*verb, options->width);
   add_force_option(*verb, options->force);
   verb->footer(help_footer("culprit profile run.json.gz -o profile/"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_profile_verb(*options); }; });

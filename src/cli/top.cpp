@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
+#include "formats/registry.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "summary/function_table.h"
@@ -178,8 +179,7 @@ Result<int> run_top(const TopOptions& given) {
 
   // A recording without GPU work has only its host to show.
   if (options.classes.empty()) {
-    const bool host_only = options.split.empty() && trace->gpu.empty() && !trace->ranks.empty() &&
-                           trace->ranks.front().format == "Perfetto";
+    const bool host_only = options.split.empty() && trace->gpu.empty() && formats::is_of_recordings(*trace);
     options.classes = {host_only ? "all" : "gpu"};
   }
   summary::FunctionQuery query;
@@ -261,6 +261,7 @@ void add_top(CommandLine& app, Invocation& invocation) {
           "--by", options->by,
           "rows: name, raw-name, short-name, kind, device, stream, rank, category, cycle, phase (default: name, "
           "without numbers of steps and addresses of objects)")
+      ->type_name("KEY")
       ->check(one_of(names_of(kGroups)));
   verb->add_option("--class", options->classes,
                    "what to count, by comma: gpu (kernels, memcpy, memset), kernels, cpu_op, runtime, python, "
@@ -270,6 +271,7 @@ void add_top(CommandLine& app, Invocation& invocation) {
   verb->add_option(
           "--sort", options->sort,
           "time, calls, avg, min, median, max, name (default: time; with --by cycle: name, which is the number)")
+      ->type_name("KEY")
       ->check(one_of(names_of(kSorts)));
   verb->add_flag("--reverse", options->reverse, "smallest first");
   verb->add_option("--filter", options->filter, "only names that contain TEXT, or match it when it has * or ?")

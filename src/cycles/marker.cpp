@@ -164,9 +164,13 @@ std::vector<Family> families_of(const Trace& trace, const SliceOrder& order, boo
   return families;
 }
 
+/// Ends the name of markers that differ in what is in brackets.
+constexpr std::string_view kOpenName = "[...]";
+
 std::string shown(const Judged& j, const Trace& trace) {
   return j.most == 1                                   ? std::string(trace.strings[j.family->example])
          : j.family->rank == MarkerRank::profiler_step ? "ProfilerStep#N"
+         : j.family->key.ends_with('[')                ? j.family->key + std::string(kOpenName.substr(1))
                                                        : j.family->key;
 }
 
@@ -304,7 +308,8 @@ std::optional<Cutting> cut_by_name(const Trace& trace, const SliceOrder& order, 
   std::vector<char> matches(trace.strings.size(), 0);
   bool exact = false;
   bool alike = false;
-  const std::string pattern = pattern_of(anchor, 'N');
+  std::string pattern = pattern_of(anchor, 'N');
+  if (pattern.ends_with(kOpenName)) pattern.resize(pattern.size() - kOpenName.size() + 1);  // as shown(): "step[...]"
   for (std::size_t n = 0; n < trace.strings.size(); ++n) {
     const std::string_view name = trace.strings[static_cast<StringId>(n)];
     if (name == anchor) {

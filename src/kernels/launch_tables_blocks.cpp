@@ -104,7 +104,7 @@ Table block_table(const KernelLog& log, std::span<const model::LaneBlocks> lanes
       {{{"Stream", "stream"}, [](const BlockRow& row) { return lane_name(*row.lane); }},
        {{"Block", "block", ColumnType::name},
         [](const BlockRow& row) { return std::string(2 * row.depth, ' ') + block_label(*row.node); }},
-       {{"From launch", "first", ColumnType::count}, [](const BlockRow& row) { return row.node->first + 1U; }},
+       {{"From launch", "first", ColumnType::count, 3, true}, [](const BlockRow& row) { return row.node->first + 1U; }},
        {{"Copies", "copies", ColumnType::count, 3, true}, [](const BlockRow& row) { return row.node->copies; }},
        {{"Launches", "launches", ColumnType::count}, [](const BlockRow& row) { return row.node->launches; }},
        {{"Time", "time_ns", ColumnType::time}, [](const BlockRow& row) { return row.node->time; }},
@@ -114,7 +114,7 @@ Table block_table(const KernelLog& log, std::span<const model::LaneBlocks> lanes
         repeated([](const BlockNode& node) { return likeness_text(node.likeness); })},
        {{"Changed", "changed_copies", ColumnType::count, 3, true},
         repeated([](const BlockNode& node) { return node.changed_copies; })},
-       {{"Unstable", "unstable_positions", ColumnType::count}, repeated([](const BlockNode& node) {
+       {{"Unstable", "unstable_positions", ColumnType::count, 3, true}, repeated([](const BlockNode& node) {
           return std::ranges::count(node.positions, true, &model::BlockPosition::unstable);
         })}},
       rows);

@@ -78,7 +78,7 @@ void set_recorded(const Trace& trace, const CounterSeries& series, CounterMeanin
   if (pid > 0) meaning.pid = pid;
 }
 
-/// "host.cpu3.user": of one processor of many.
+/// "host.cpu3.user": of one CPU of many.
 bool is_of_one_cpu(std::string_view metric) {
   constexpr std::string_view kCpu = "host.cpu";
   return metric.starts_with(kCpu) && metric.size() > kCpu.size() && metric[kCpu.size()] >= '0' &&

@@ -95,7 +95,7 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
       fmt::format("phase_{}", to_string(phase)),
       {{{"Function", "function", ColumnType::name, 0},
         [&](const Row& row) { return profile.texts[std::get<1>(row.first)]; }},
-       {{"Kind", "kind", ColumnType::text, 0}, [&](const Row& row) { return profile.texts[row.second->kind]; }},
+       {{"Kind", "kind", ColumnType::text, 0, true}, [&](const Row& row) { return profile.texts[row.second->kind]; }},
        {{"Rank", "rank", ColumnType::count, 0},
         [&](const Row& row) { return known_cell(owner(row).first); },
         present_if(ranks)},
@@ -110,7 +110,7 @@ Table phase_table(const Profile& profile, Phase phase, const SummaryOptions& opt
         [&](const Row& row) {
           return row.second->has_exposed ? cell_of(std::llround(per_cycle(row, row.second->exposed))) : Cell();
         }},
-       {{"Beta", "beta", ColumnType::percent, 2},
+       {{"Beta", "beta", ColumnType::percent, 2, true},
         [&](const Row& row) { return number_cell(per_cycle(row, row.second->beta)); }},
        {{"Calls/cycle", "calls_per_cycle", ColumnType::number, 1},
         [&](const Row& row) { return per_cycle(row, row.second->count); }}},
@@ -130,10 +130,10 @@ Table series_table(const Profile& profile, std::size_t limit) {
       "Resources", "series",
       {{{"Resource", "metric", ColumnType::name, 0}, text(&ResourceSeries::metric)},
        {{"Unit", "unit", ColumnType::text, 0}, [](const ResourceSeries& s) { return unit_name(s.unit); }},
-       {{"Host", "host", ColumnType::text, 0}, text(&ResourceSeries::host)},
+       {{"Host", "host", ColumnType::text, 0, true}, text(&ResourceSeries::host)},
        {{"Device", "device", ColumnType::text, 0}, text(&ResourceSeries::device)},
-       {{"Process", "pid", ColumnType::count, 0}, [](const ResourceSeries& s) { return known_cell(s.pid); }},
-       {{"Samples", "samples", ColumnType::count, 0},
+       {{"Process", "pid", ColumnType::count, 0, true}, [](const ResourceSeries& s) { return known_cell(s.pid); }},
+       {{"Samples", "samples", ColumnType::count, 0, true},
         [](const ResourceSeries& s) { return s.only_while_busy ? s.busy_samples : s.values.size(); }},
        {{"Mean", "mean", ColumnType::number, 3},
         [](const ResourceSeries& s) {
@@ -141,9 +141,9 @@ Table series_table(const Profile& profile, std::size_t limit) {
                                                : std::accumulate(s.values.begin(), s.values.end(), 0.0) /
                                                      static_cast<double>(s.values.size()));
         }},
-       {{"Lowest", "lowest", ColumnType::number, 3},
+       {{"Lowest", "lowest", ColumnType::number, 3, true},
         [](const ResourceSeries& s) { return number_cell(std::ranges::min(s.values)); }},
-       {{"Highest", "highest", ColumnType::number, 3},
+       {{"Highest", "highest", ColumnType::number, 3, true},
         [](const ResourceSeries& s) { return number_cell(std::ranges::max(s.values)); }}},
       profile.series, limit);
   if (table.rows.size() < profile.series.size())

@@ -127,6 +127,25 @@ class OrderOfEvents(Program):
                 self.assert_same_answers(json.load(text), seeds=(1,))
 
 
+class ExportedBytes(Program):
+    """The same input gives the same bytes, whatever process, addresses and number of threads made them."""
+
+    def test_two_processes_write_the_same_bytes(self):
+        made = self.path("run.json")
+        self.output_of("--workload", "serve", "--steps", "40", "--python", "--counters", "--ranks", "1", "-o", made,
+                       program="culprit-tracegen")
+        for end in ("pftrace", "json"):
+            written = []
+            for run, threads in enumerate(("1", "2", "5")):
+                out = self.path(f"out{run}.{end}")
+                self.output_of("export", made, "--threads", threads, "-o", out)
+                with open(out, "rb") as file:
+                    written.append(file.read())
+            self.assertGreater(len(written[0]), 1000)
+            self.assertEqual(written[0], written[1])
+            self.assertEqual(written[0], written[2])
+
+
 class Width(Program):
     """80 columns where the terminal does not say otherwise, whatever the names; one screen for `info`."""
 
@@ -146,11 +165,65 @@ class Width(Program):
     def test_every_answer_fits_into_80_columns(self):
         for question in (("top",), ("top", "--class", "all"), ("top", "--by", "kind"), ("top", "--by", "cycle"),
                          ("top", "--by", "device"), ("info",),
-                         ("info", "--all"), ("kernels",), ("kernels", "--show", "names,positions,fusion,launches")):
+                         ("info", "--all"), ("cycles",), ("cycles", "--all"), ("profile",), ("profile", "--host"), ("kernels",),
+                         ("kernels", "--show", "names,positions,fusion,launches"),
+                         ("kernels", "--show", "names,blocks,classes,distribution,unstable", "--all")):
             with self.subTest(question):
                 self.assert_fits(self.output_of(*question, self.trace))
+        for verb in ("info", "top", "cycles", "profile", "kernels", "diff", "export", "record", "doctor", "inject"):
+            with self.subTest(verb + " --help"):
+                self.assert_fits(self.output_of(verb, "--help"))
+        self.assert_fits(self.answer_of("doctor")[1])
         self.assert_fits(self.output_of("kernels", self.log))
         self.assert_fits(self.output_of("kernels", self.trace, "--vs", self.trace, "--all"))
+
+    def test_names_are_cut_and_reasons_broken_between_words(self):
+        name = "void at::native::" + "vectorized_elementwise_kernel_" * 6
+        events = []
+        for step in range(12):
+            begin = 1000 * step
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"step[DECODE bs={step % 3} {'x' * 120}]", "pid": 1,
+                           "tid": 1, "ts": begin, "dur": 900})
+            for call in range(4):
+                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                               "ts": begin + 10 * call, "dur": 3, "args": {"correlation": 10 * step + call + 1}})
+                events.append({"ph": "X", "cat": "kernel", "name": name + str(call), "pid": 0, "tid": 7,
+                               "ts": begin + 100 * call + 50, "dur": 60,
+                               "args": {"device": 0, "stream": 7, "correlation": 10 * step + call + 1}})
+        path = self.write("long.json", {"traceEvents": events})
+        for question in (("top",), ("cycles",), ("profile",), ("kernels",), ("info",), ("info", "--all")):
+            with self.subTest(question):
+                text = self.output_of(*question, path)
+                self.assert_fits(text)
+                if question[0] in ("top", "profile", "kernels"):
+                    self.assertRegex(text, r"void at::native::\S*\.\.\.")
+        heading = self.output_of("cycles", path).split("\n\n")[0]
+        reason = json.loads(self.output_of("cycles", path, "--json"))["reason"]
+        self.assertIn(" ".join(reason.split()), " ".join(heading.split()))
+        self.assertIn("step[...]", self.output_of("info", path))
+        self.assertIn("step[...]", self.output_of("cycles", path, "--anchor", "step[...]"))
+
+    def launches(self, names, stream=7):
+        return [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": 10 * at, "dur": 5,
+                 "args": {"device": 0, "stream": stream}} for at, name in enumerate(names)]
+
+    def test_blocks_have_a_limit_of_rows(self):
+        events = [event for stream in range(30) for event in self.launches(["gemm", "softmax"] * 4, stream)]
+        path = self.write("blocks.json", {"traceEvents": events})
+        every = json.loads(self.output_of("kernels", path, "--show", "blocks", "--json"))["tables"][0]["rows"]
+        self.assertEqual(len(every), 30)
+        text = self.output_of("kernels", path, "--show", "blocks")
+        self.assert_fits(text)
+        self.assertIn("5 more rows; --all shows them", text)
+        self.assertEqual(text.count("4 x [2 launches"), 25)
+        self.assertNotIn("more rows", self.output_of("kernels", path, "--show", "blocks", "--all"))
+
+    def test_a_block_with_as_many_long_as_short_copies_is_as_long_as_the_long_ones(self):
+        short = ["gemm", "softmax", "norm", "add", "mul", "gelu", "copy_kernel", "rope"]
+        path = self.write("copies.json", {"traceEvents": self.launches((short + ["extra"]) * 2 + short * 3)})
+        rows = json.loads(self.output_of("kernels", path, "--show", "blocks", "--json"))["tables"][0]["rows"]
+        self.assertEqual([(row["block"], row["copies"], row["launches"]) for row in rows],
+                         [("4 x [9 launches, 42.500us]", 4, 34), ("8 launches, 40.000us", 1, 8)])
 
     def test_info_opens_with_one_screen(self):
         text = self.output_of("info", self.trace)
