@@ -113,7 +113,7 @@ struct culprit_block_key {
   __u32 operation;
 };
 
-/* What the programs keep of a processor. */
+/* What the programs keep of a CPU. */
 struct culprit_cpu {
   /* The thread that ran next after a recorded switch and is no target: its leaving is recorded too, so that the file
    * knows how long it ran instead. */
@@ -121,7 +121,7 @@ struct culprit_cpu {
   /* Inside an interrupt: whoever is current then did not cause what happens. */
   __u32 in_hardirq;
   __u32 in_softirq;
-  __u32 pad[13]; /* processors share no cache line */
+  __u32 pad[13]; /* CPUs share no cache line */
 };
 
 /* Losses, counted in the kernel. */

@@ -117,7 +117,7 @@ def base_name(name):
 def ncu_trouble(text):
     """Why ncu counted nothing: ("permission" | "metric" | "other", detail), or None when its log has a table."""
     if "ERR_NVGPUCTRPERM" in text:
-        return "permission", ("no right to read performance counters (ERR_NVGPUCTRPERM): run as root, with CAP_SYS_ADMIN, or "
+        return "permission", ("no permission to read performance counters (ERR_NVGPUCTRPERM): run as root, with CAP_SYS_ADMIN, or "
                               "load the driver with NVreg_RestrictProfilingToAdminUsers=0")
     if re.search(r'^"ID"', text, re.MULTILINE):
         return None
@@ -306,7 +306,7 @@ def self_test():
         "steps of a trace": ends == [25.0, 45.0],
         "launches of ncu by id": [launch.ns for launch in counted] == [1250.0, 2500.0],
         "use of ncu": (counted[0].dram, counted[0].tensor, counted[0].sm, counted[1].tensor) == (0.125, 0.5, None, None),
-        "no right to counters": ncu_trouble("==ERROR== ERR_NVGPUCTRPERM - no permission\n")[0] == "permission",
+        "no permission to read counters": ncu_trouble("==ERROR== ERR_NVGPUCTRPERM - no permission\n")[0] == "permission",
         "an unknown metric": ncu_trouble(f"==ERROR== Failed to find metric {SM}\n") == ("metric", SM),
         "another error of ncu": ncu_trouble("==PROF== a\n==ERROR== LibraryNotLoaded\n") == ("other", "LibraryNotLoaded"),
         "a log of ncu": ncu_trouble(NCU) is None and ncu_trouble("")[0] == "other",

@@ -18,7 +18,7 @@ struct Kernels {
                  float scale, float* scores, float* out);
 };
 
-/// The kernels for this processor.
+/// The kernels for this CPU.
 const Kernels& kernels();
 
 }  // namespace tinyserve

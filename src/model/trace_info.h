@@ -51,7 +51,7 @@ struct ThreadSchedInfo {
   std::int64_t tid = -1;
   std::string thread;
   Ns on_cpu = 0;
-  Ns run_queue = 0;  ///< ready to run, no processor
+  Ns run_queue = 0;  ///< ready to run, no CPU
   Ns blocked = 0;    ///< asleep, uninterruptible sleep and stopped included
   Ns uninterruptible = 0;
   Ns stopped = 0;
@@ -136,7 +136,7 @@ struct TraceInfo {
   std::vector<DeviceInfo> devices;
   std::vector<CategoryInfo> categories;
   std::vector<CounterInfo> counters;
-  std::vector<ThreadSchedInfo> sched;  ///< longest on a processor first
+  std::vector<ThreadSchedInfo> sched;  ///< longest on a CPU first
   std::vector<MarkerInfo> markers;
   std::vector<LossCount> losses;
   std::uint64_t flows_host_to_device = 0;

@@ -122,7 +122,7 @@ enum class TrackKind : std::uint8_t {
   thread,
   gpu_stream,
   async,
-  sched,  ///< what a thread did by the scheduler's account: on a processor, waiting for one, blocked
+  sched,  ///< what a thread did by the scheduler's account: on a CPU, in the run queue, blocked
 };
 
 /// Where slices lie: a thread, a GPU stream, one lane of asynchronous slices, or the scheduling of a thread.
@@ -199,12 +199,12 @@ struct SchedPeer {
 /// What the scheduler did with one thread, beside the slices of its track.
 struct ThreadSched {
   TrackId track = 0;              ///< of kind sched
-  std::uint64_t switches = 0;     ///< times it left a processor
+  std::uint64_t switches = 0;     ///< times it left a CPU
   std::uint64_t preemptions = 0;  ///< of these: while it could still run
-  std::uint64_t migrations = 0;   ///< times it came to another processor than the one before
+  std::uint64_t migrations = 0;   ///< times it came to another CPU than the one before
   std::uint64_t wakeups = 0;
   std::vector<SchedPeer> woken_by;     ///< most frequent first, at most 16
-  std::vector<SchedPeer> ran_instead;  ///< left the processor when this thread got it after waiting; longest wait first
+  std::vector<SchedPeer> ran_instead;  ///< left the CPU when this thread got it after waiting; longest wait first
 };
 
 /// How often one thread made one system call since the total before (of the same thread and call), and how long that

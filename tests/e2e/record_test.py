@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`culprit record` on real programs: what is in the file, who is harmed when something goes wrong (nobody), and what rights are
+"""`culprit record` on real programs: what is in the file, who is harmed when something goes wrong (nobody), and what privileges are
 needed. Tests that need eBPF skip, saying why, where this machine has none.
 
     record_test.py --bin BUILD_DIR --source ROOT [unittest options]
@@ -392,7 +392,7 @@ class Usage(Case):
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
-class Rights(Case):
+class Privileges(Case):
     NOBODY = 65534
     PYTHON = "/usr/bin/python3"  # one that everybody may execute
 

@@ -38,10 +38,10 @@ struct FakeCollector final : Collector {
   Status start(Session& session) override {
     ++log.starts;
     for (const Target& target : session.targets) log.joined.insert(target.pid);
-    if (!can_start) return environment_error("no right", "fake", "get it");
+    if (!can_start) return environment_error("no privilege", "fake", "get it");
     return {};
   }
-  [[nodiscard]] std::vector<Sight> sights() const override { return {{"fakes", can_start, "no right", "get it"}}; }
+  [[nodiscard]] std::vector<Sight> sights() const override { return {{"fakes", can_start, "no privilege", "get it"}}; }
   [[nodiscard]] std::vector<std::string> environment() const override { return variables; }
   void target_joined(const Target& target) override { log.joined.insert(target.pid); }
   void target_left(const Target& target) override { log.left.insert(target.pid); }
@@ -184,7 +184,7 @@ TEST_F(Fixture, NothingToCollectIsAMissingRight) {
   const Status status = recorder.start();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, ErrorKind::environment);
-  EXPECT_NE(status.error().what.find("no right"), std::string::npos);
+  EXPECT_NE(status.error().what.find("no privilege"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(with.output)) << "no file without a recording";
 }
 

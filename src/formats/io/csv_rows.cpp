@@ -137,7 +137,7 @@ Result<std::string> read_whole_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return input_error(fmt::format("cannot be opened: {}", std::generic_category().message(errno)), path,
-                       "check name and rights");
+                       "check its name and permissions");
   struct stat status {};
   if (::fstat(fd, &status) != 0 || S_ISDIR(status.st_mode)) {
     ::close(fd);

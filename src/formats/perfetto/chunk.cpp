@@ -30,7 +30,7 @@ constexpr std::uint32_t kMostCpus = 1 << 14;
 constexpr std::size_t kMostArgumentText = 4 << 10;
 constexpr std::size_t kMostArguments = 32;
 constexpr std::size_t kMostKey = 256;
-constexpr std::size_t kBundleBytes = 32;  ///< what holds the events of one processor together
+constexpr std::size_t kBundleBytes = 32;  ///< what holds the events of one CPU together
 
 bool plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });

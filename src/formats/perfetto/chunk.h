@@ -83,7 +83,7 @@ class Chunk {
   Bytes main_;  ///< packets: descriptors, names, counters, instants, open slices; in the end all
   Bytes slice_bytes_;
   std::vector<Pending> slices_;
-  std::vector<Bytes> cpus_;  ///< ftrace events of each processor
+  std::vector<Bytes> cpus_;  ///< ftrace events of each CPU
   Bytes event_;              ///< scratch
   Interned names_;
   Interned categories_;

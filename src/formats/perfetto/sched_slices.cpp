@@ -201,7 +201,7 @@ class SchedMachine {
   CategoryId category_;
   StringId oncpu_, runq_, blocked_, uninterruptible_, stopped_;
   tsl::hopscotch_map<std::int32_t, Thread, Hash> threads_;
-  tsl::hopscotch_map<std::int32_t, std::int32_t, Hash> current_;  ///< by processor
+  tsl::hopscotch_map<std::int32_t, std::int32_t, Hash> current_;  ///< by CPU
   Ns last_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Context switches and wake-ups as slices of what each thread did: on a processor, waiting for one, blocked.
+// Context switches and wake-ups as slices of what each thread did: on a CPU, in the run queue, blocked.
 #pragma once
 
 #include <cstdint>

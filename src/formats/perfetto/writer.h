@@ -39,7 +39,7 @@ struct Argument {
   std::variant<std::int64_t, double, std::string_view> value;
 };
 
-/// One context switch as the kernel saw it: `prev` left the processor, `next` got it.
+/// One context switch as the kernel saw it: `prev` left the CPU, `next` got it.
 struct SchedSwitch {
   Ns at = 0;
   std::uint32_t cpu = 0;

@@ -76,12 +76,11 @@ std::vector<MappedFile> executable_files(long pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(in, line);) {
     std::istringstream fields(line);
-    std::string range, rights, offset, device, path;
+    std::string range, mode, offset, device, path;
     MappedFile file;
-    fields >> range >> rights >> offset >> device >> file.inode;
+    fields >> range >> mode >> offset >> device >> file.inode;
     std::getline(fields >> std::ws, path);
-    if (file.inode == 0 || rights.size() < 3 || rights[2] != 'x' || !path.starts_with('/') ||
-        path.ends_with(" (deleted)"))
+    if (file.inode == 0 || mode.size() < 3 || mode[2] != 'x' || !path.starts_with('/') || path.ends_with(" (deleted)"))
       continue;
     unsigned major = 0;
     unsigned minor = 0;

@@ -216,7 +216,7 @@ std::vector<std::uint64_t> Probes::stack(std::int32_t id) const {
 
 namespace {
 
-/// All rows of a hash map that other processors change meanwhile.
+/// All rows of a hash map that other CPUs change meanwhile.
 template <class Row, class Key>
 std::vector<Row> rows_of(const bpf_map* map) {
   const int fd = bpf_map__fd(map);

@@ -64,8 +64,8 @@ class Probes {
   void listen(Listener& listener);
   void unlisten(Listener& listener);
 
-  /// Loads and attaches. Idempotent: the result of the first call counts. The error names the missing right or kernel
-  /// feature.
+  /// Loads and attaches. Idempotent: the result of the first call counts. The error names the missing privilege or
+  /// kernel feature.
   Status open();
   [[nodiscard]] bool is_open() const;
   /// Detaches everything; what is in the ring and the maps can still be read.

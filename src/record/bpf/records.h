@@ -9,7 +9,7 @@
 
 namespace culprit::record::bpf {
 
-/// Hears the records it overrides, in the order of the ring buffer. Across processors that is nearly, not exactly, the
+/// Hears the records it overrides, in the order of the ring buffer. Across CPUs that is nearly, not exactly, the
 /// order of time.
 class Listener {
  public:

@@ -162,12 +162,12 @@ std::vector<Mapping> read_mappings(std::int64_t pid) {
   while (std::getline(file, line)) {
     std::istringstream words(line);
     std::string range;
-    std::string rights;
+    std::string mode;
     std::string offset;
     std::string device;
     std::string inode;
     Mapping mapping;
-    if (!(words >> range >> rights >> offset >> device >> inode) || rights.find('x') == std::string::npos) continue;
+    if (!(words >> range >> mode >> offset >> device >> inode) || mode.find('x') == std::string::npos) continue;
     std::getline(words >> std::ws, mapping.path);
     const std::size_t dash = range.find('-');
     if (dash == std::string::npos) continue;

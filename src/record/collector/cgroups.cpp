@@ -1,4 +1,5 @@
 #include "record/collector/cgroups.h"
+#include "core/text.h"
 
 #include <unistd.h>
 
@@ -130,8 +131,8 @@ std::optional<double> cpu_quota(const std::string& folder, bool v2) {
   if (v2) {
     const std::string text = read_word(folder + "/cpu.max");
     std::string_view rest = text;
-    quota = to_i64(take_word(rest));
-    period = to_i64(take_word(rest));
+    quota = parse_number<std::int64_t>(take_word(rest));
+    period = parse_number<std::int64_t>(take_word(rest));
   } else {
     quota = read_number(folder + "/cpu.cfs_quota_us");
     period = read_number(folder + "/cpu.cfs_period_us");
@@ -154,7 +155,7 @@ std::optional<std::uint64_t> tightest_memory_limit(const std::vector<std::string
   constexpr std::uint64_t kNone = std::uint64_t{1} << 62;
   std::optional<std::uint64_t> best;
   for (const std::string& folder : folders) {
-    const auto limit = to_u64(read_word(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes")));
+    const auto limit = parse_number<std::uint64_t>(read_word(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes")));
     if (limit && *limit < kNone && (!best || *limit < *best)) best = limit;
   }
   return best;

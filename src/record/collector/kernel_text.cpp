@@ -6,24 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <utility>
+
+#include "core/text.h"
 
 namespace culprit::record {
 
 namespace {
 
 constexpr std::size_t kLargest = std::size_t{4} << 20;
-
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\0'; }
-
-template <class Number>
-std::optional<Number> to_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -89,10 +80,13 @@ std::optional<std::string> read_text(const std::string& path, std::size_t limit)
 
 std::string read_word(const std::string& path) {
   const auto text = read_text(path, 64 * 1024);
-  return text ? std::string(trim(*text)) : std::string();
+  if (!text) return {};
+  std::string_view word = *text;  // some files of the kernel end in a NUL
+  while (word.ends_with('\0')) word.remove_suffix(1);
+  return std::string(trim(word));
 }
 
-std::optional<std::int64_t> read_number(const std::string& path) { return to_i64(read_word(path)); }
+std::optional<std::int64_t> read_number(const std::string& path) { return parse_number<std::int64_t>(read_word(path)); }
 
 std::vector<std::string> list_folder(const std::string& path, std::size_t limit) {
   std::vector<std::string> names;
@@ -109,32 +103,6 @@ std::vector<std::string> list_folder(const std::string& path, std::size_t limit)
   return names;
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
-}
-
-std::string_view take_word(std::string_view& text) {
-  std::size_t begin = 0;
-  while (begin < text.size() && is_space(text[begin])) ++begin;
-  std::size_t end = begin;
-  while (end < text.size() && !is_space(text[end])) ++end;
-  const std::string_view word = text.substr(begin, end - begin);
-  text.remove_prefix(end);
-  return word;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::optional<std::uint64_t> to_u64(std::string_view text) { return to_number<std::uint64_t>(text); }
-std::optional<std::int64_t> to_i64(std::string_view text) { return to_number<std::int64_t>(text); }
-
 std::optional<std::size_t> count_cpu_list(std::string_view list) {
   list = trim(list);
   std::size_t count = 0;
@@ -143,8 +111,8 @@ std::optional<std::size_t> count_cpu_list(std::string_view list) {
     const std::string_view range = list.substr(0, comma);
     list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
     const std::size_t dash = range.find('-');
-    const auto first = to_u64(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : to_u64(range.substr(dash + 1));
+    const auto first = parse_number<std::uint64_t>(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number<std::uint64_t>(range.substr(dash + 1));
     constexpr std::uint64_t kMost = 1 << 20;
     if (!first || !last || *last < *first || *last > kMost) return std::nullopt;
     count += static_cast<std::size_t>(*last - *first) + 1;

@@ -43,17 +43,7 @@ std::optional<std::int64_t> read_number(const std::string& path);
 /// Names in a folder, sorted; at most `limit`. Empty when it cannot be read.
 std::vector<std::string> list_folder(const std::string& path, std::size_t limit = 100'000);
 
-/// Takes the first line off `text`, without its end.
-std::string_view take_line(std::string_view& text);
-/// Takes the next word off `text`; words stand between spaces and tabs. Empty at the end.
-std::string_view take_word(std::string_view& text);
-/// `text` without white space around it.
-std::string_view trim(std::string_view text);
-/// A whole decimal number and nothing else.
-std::optional<std::uint64_t> to_u64(std::string_view text);
-std::optional<std::int64_t> to_i64(std::string_view text);
-
-/// The processors of a list such as "0-3,8": how many. nullopt when it is no such list.
+/// The CPUs of a list such as "0-3,8": how many. nullopt when it is no such list.
 std::optional<std::size_t> count_cpu_list(std::string_view list);
 
 }  // namespace culprit::record

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/text.h"
 #include "record/collector/kernel_text.h"
 #include "record/doctor/checks.h"
 

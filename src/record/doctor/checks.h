@@ -17,7 +17,7 @@ std::string_view to_string(CheckState state);
 
 /// One line of the doctor.
 struct Check {
-  std::string group;  ///< "kernel", "rights", "machine", "GPU", "output", "tools", "process"
+  std::string group;  ///< "kernel", "permissions", "machine", "GPU", "output", "tools", "process"
   std::string key;    ///< stable, for JSON: "kernel.btf"
   std::string what;   ///< in words of the user
   CheckState state = CheckState::ok;

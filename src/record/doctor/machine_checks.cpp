@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/text.h"
 #include "core/units.h"
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
@@ -27,10 +28,10 @@ bool may_trace(const Attempts& a) { return has(a, kCapSysAdmin) || (has(a, kCapB
 std::optional<std::pair<std::uint64_t, std::uint64_t>> version_of(std::string_view release) {
   const std::size_t dot = release.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const auto major = to_u64(release.substr(0, dot));
+  const auto major = parse_number<std::uint64_t>(release.substr(0, dot));
   std::size_t end = dot + 1;
   while (end < release.size() && release[end] >= '0' && release[end] <= '9') ++end;
-  const auto minor = to_u64(release.substr(dot + 1, end - dot - 1));
+  const auto minor = parse_number<std::uint64_t>(release.substr(dot + 1, end - dot - 1));
   if (!major || !minor) return std::nullopt;
   return std::pair{*major, *minor};
 }
@@ -108,13 +109,13 @@ void kernel_checks(const Collecting& add, const std::string& root) {
   add.ok("kernel.tracefs", "tracefs", "not needed");
 }
 
-void rights_checks(const Collecting& add, const std::string& root, const Attempts& a) {
+void permission_checks(const Collecting& add, const std::string& root, const Attempts& a) {
   const std::string setcap = fmt::format("sudo setcap cap_bpf,cap_perfmon+ep {}", a.program);
   const std::string who = a.uid == 0 ? "root" : fmt::format("user {}", a.uid);
   if (may_trace(a))
-    add.ok("rights.capabilities", "privileges for eBPF", fmt::format("{}, with CAP_BPF and CAP_PERFMON", who));
+    add.ok("permissions.capabilities", "privileges for eBPF", fmt::format("{}, with CAP_BPF and CAP_PERFMON", who));
   else
-    add.missing("rights.capabilities", "privileges for eBPF",
+    add.missing("permissions.capabilities", "privileges for eBPF",
                 fmt::format("{} without {}", who,
                             has(a, kCapBpf)       ? "CAP_PERFMON"
                             : has(a, kCapPerfmon) ? "CAP_BPF"
@@ -123,46 +124,46 @@ void rights_checks(const Collecting& add, const std::string& root, const Attempt
 
   const std::string bpf_setting = read_word(root + "/proc/sys/kernel/unprivileged_bpf_disabled");
   if (a.load_program == 0)
-    add.ok("rights.ebpf", "loading a program into the kernel (tried)",
+    add.ok("permissions.ebpf", "loading a program into the kernel (tried)",
            bpf_setting.empty() ? "works"
                                : fmt::format("works; unprivileged_bpf_disabled={} does not matter then", bpf_setting));
   else
-    add.missing("rights.ebpf", "loading a program into the kernel (tried)",
+    add.missing("permissions.ebpf", "loading a program into the kernel (tried)",
                 fmt::format("bpf(BPF_PROG_LOAD): {}{}", std::strerror(a.load_program),
                             may_trace(a) ? ", despite the capabilities: a container's seccomp filter or an LSM" : ""),
                 may_trace(a) ? "record on the host, or allow bpf(2) in the container's seccomp profile" : setcap);
 
   if (a.first_pid_namespace)
-    add.ok("rights.pid_namespace", "process numbers are the kernel's own", "the first pid namespace");
+    add.ok("permissions.pid_namespace", "process numbers are the kernel's own", "the first pid namespace");
   else
-    add.limited("rights.pid_namespace", "process numbers are the kernel's own",
+    add.limited("permissions.pid_namespace", "process numbers are the kernel's own",
                 "this is a container's pid namespace: scheduling by eBPF cannot tell its processes",
                 "record on the host, or start the container with --pid=host");
 
   const std::string paranoid = read_word(root + "/proc/sys/kernel/perf_event_paranoid");
   if (a.open_perf == 0)
-    add.ok("rights.perf", "perf events of own processes (tried)",
+    add.ok("permissions.perf", "perf events of own processes (tried)",
            paranoid.empty() ? "works" : fmt::format("works, perf_event_paranoid={}", paranoid));
   else
-    add.limited("rights.perf", "perf events of own processes (tried)",
+    add.limited("permissions.perf", "perf events of own processes (tried)",
                 fmt::format("perf_event_open: {}, perf_event_paranoid={}", std::strerror(a.open_perf),
                             paranoid.empty() ? "?" : paranoid),
                 "sudo sysctl kernel.perf_event_paranoid=2");
 
   const auto yama = read_number(root + "/proc/sys/kernel/yama/ptrace_scope");
   if (!yama)
-    add.ok("rights.ptrace", "attaching to running programs (ptrace)",
+    add.ok("permissions.ptrace", "attaching to running programs (ptrace)",
            "Yama is not there: own processes may be attached to");
   else if (*yama == 0 || (*yama < 3 && has(a, kCapSysPtrace)))
-    add.ok("rights.ptrace", "attaching to running programs (ptrace)", fmt::format("yama.ptrace_scope={}", *yama));
+    add.ok("permissions.ptrace", "attaching to running programs (ptrace)", fmt::format("yama.ptrace_scope={}", *yama));
   else if (*yama < 3)
-    add.limited("rights.ptrace", "attaching to running programs (ptrace)",
+    add.limited("permissions.ptrace", "attaching to running programs (ptrace)",
                 fmt::format("yama.ptrace_scope={}: {}", *yama,
                             *yama == 1 ? "only started programs" : "only with CAP_SYS_PTRACE"),
                 "sudo sysctl kernel.yama.ptrace_scope=0, or start the program with culprit record -- COMMAND");
   else
-    add.missing("rights.ptrace", "attaching to running programs (ptrace)", "yama.ptrace_scope=3: nobody, until reboot",
-                "start the program with culprit record -- COMMAND");
+    add.missing("permissions.ptrace", "attaching to running programs (ptrace)",
+                "yama.ptrace_scope=3: nobody, until reboot", "start the program with culprit record -- COMMAND");
 
   constexpr std::uint64_t kEnough = std::uint64_t{64} << 20;
   const auto version = version_of(read_word(root + "/proc/sys/kernel/osrelease"));
@@ -171,10 +172,10 @@ void rights_checks(const Collecting& add, const std::string& root, const Attempt
                                 ? "unlimited"
                                 : format_bytes(static_cast<double>(a.locked_memory));
   if (a.locked_memory >= kEnough || (version && *version >= kNoLimitSince))
-    add.ok("rights.locked_memory", "locked memory (RLIMIT_MEMLOCK)",
+    add.ok("permissions.locked_memory", "locked memory (RLIMIT_MEMLOCK)",
            a.locked_memory >= kEnough ? limit : limit + ", which does not limit eBPF since Linux 5.11");
   else
-    add.limited("rights.locked_memory", "locked memory (RLIMIT_MEMLOCK)", limit, "ulimit -l unlimited");
+    add.limited("permissions.locked_memory", "locked memory (RLIMIT_MEMLOCK)", limit, "ulimit -l unlimited");
 }
 
 void machine_state_checks(const Collecting& add, const std::string& root) {
@@ -198,7 +199,7 @@ void machine_state_checks(const Collecting& add, const std::string& root) {
   double all = 0;
   if (take_word(line) == "cpu")
     for (int i = 0; i < 8; ++i) {
-      const auto ticks = to_u64(take_word(line));
+      const auto ticks = parse_number<std::uint64_t>(take_word(line));
       if (!ticks) break;
       all += static_cast<double>(*ticks);
       if (i == 7) steal = static_cast<double>(*ticks);
@@ -231,7 +232,7 @@ void machine_state_checks(const Collecting& add, const std::string& root) {
   std::optional<std::uint64_t> available;
   while (!meminfo.empty()) {
     std::string_view entry = take_line(meminfo);
-    if (take_word(entry) == "MemAvailable:") available = to_u64(take_word(entry));
+    if (take_word(entry) == "MemAvailable:") available = parse_number<std::uint64_t>(take_word(entry));
   }
   constexpr std::uint64_t kEnoughKilobytes = 256 * 1024;
   const std::string amount = available ? format_bytes(static_cast<double>(*available) * 1024) : std::string("unknown");
@@ -302,7 +303,7 @@ std::string_view to_string(CheckState state) {
 std::vector<Check> machine_checks(const std::string& root, const Attempts& attempts) {
   std::vector<Check> checks;
   kernel_checks({checks, "kernel"}, root);
-  rights_checks({checks, "rights"}, root, attempts);
+  permission_checks({checks, "permissions"}, root, attempts);
   machine_state_checks({checks, "machine"}, root);
   gpu_checks({checks, "GPU"}, root, attempts);
   output_checks({checks, "output"}, attempts);

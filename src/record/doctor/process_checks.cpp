@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text.h"
 #include "record/collector/kernel_text.h"
 #include "record/doctor/checks.h"
 
@@ -65,7 +66,7 @@ std::vector<Check> process_checks(const std::string& root, const Attempts& attem
 
   std::string uid = status_value(status, "Uid");
   std::string_view uids = uid;
-  const auto owner = to_u64(take_word(uids));
+  const auto owner = parse_number<std::uint64_t>(take_word(uids));
   constexpr unsigned kCapSysPtrace = 19;
   const bool all_rights = ((attempts.capabilities >> kCapSysPtrace) & 1U) != 0;
   if (owner && *owner == attempts.uid)

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/text.h"
 #include "core/utf8.h"
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
@@ -107,7 +108,7 @@ void kernel(std::vector<Fact>& facts, const std::string& root) {
            read_word(root + "/sys/devices/system/clocksource/clocksource0/current_clocksource"));
 }
 
-void processors(std::vector<Fact>& facts, const std::string& root) {
+void cpus(std::vector<Fact>& facts, const std::string& root) {
   const std::string text = read_text(root + "/proc/cpuinfo", std::size_t{4} << 20).value_or("");
   std::string_view rest = text;
   std::map<std::string, std::string> first;
@@ -153,7 +154,7 @@ void processors(std::vector<Fact>& facts, const std::string& root) {
   add_fact(facts, "cpu.no_turbo", read_word(folder + "intel_pstate/no_turbo"));
   std::map<std::string, std::set<std::string>> frequency;
   for (const std::string& name : list_folder(folder)) {
-    if (!name.starts_with("cpu") || !to_u64(std::string_view(name).substr(3))) continue;
+    if (!name.starts_with("cpu") || !parse_number<std::uint64_t>(std::string_view(name).substr(3))) continue;
     for (const char* file : {"scaling_governor", "scaling_driver", "scaling_min_freq", "scaling_max_freq",
                              "cpuinfo_max_freq", "energy_performance_preference"}) {
       const std::string value = read_word(folder + name + "/cpufreq/" + file);
@@ -178,7 +179,7 @@ void memory(std::vector<Fact>& facts, const std::string& root) {
   while (!rest.empty()) {
     std::string_view line = take_line(rest);
     const std::string_view key = take_word(line);
-    const auto kilobytes = to_u64(take_word(line));
+    const auto kilobytes = parse_number<std::uint64_t>(take_word(line));
     if (!kilobytes || *kilobytes > (std::uint64_t{1} << 50)) continue;
     const std::string bytes = std::to_string(*kilobytes * 1024);
     if (key == "MemTotal:") add_fact(facts, "memory.total_bytes", bytes);
@@ -203,7 +204,7 @@ void devices(std::vector<Fact>& facts, const std::string& root) {
     const std::string folder = root + "/sys/class/net/" + interface + "/";
     add_fact(facts, "net." + interface + ".mtu", read_word(folder + "mtu"));
     const std::string speed = read_word(folder + "speed");
-    if (to_u64(speed)) add_fact(facts, "net." + interface + ".speed_mbit", speed);
+    if (parse_number<std::uint64_t>(speed)) add_fact(facts, "net." + interface + ".speed_mbit", speed);
   }
   std::vector<std::string> fabrics = list_folder(root + "/sys/class/infiniband", kMostDevices);
   add_fact(facts, "net.infiniband", fmt::format("{}", fmt::join(fabrics, " ")));
@@ -229,7 +230,7 @@ void add_fact(std::vector<Fact>& facts, std::string key, std::string_view value)
 std::vector<Fact> host_facts(const std::string& root, bool with_hostname) {
   std::vector<Fact> facts;
   kernel(facts, root);
-  processors(facts, root);
+  cpus(facts, root);
   memory(facts, root);
   devices(facts, root);
   if (with_hostname) add_fact(facts, "hostname", read_word(root + "/proc/sys/kernel/hostname"));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/text.h"
 #include "record/collector/kernel_text.h"
 #include "record/environment/facts.h"
 

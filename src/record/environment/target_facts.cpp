@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "core/text.h"
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
 #include "record/collector/target_file.h"
@@ -86,9 +87,9 @@ void scheduling(std::vector<Fact>& facts, const std::string& folder) {
   const auto field = [&](std::size_t n) { return n - 3 < words.size() ? words[n - 3] : std::string_view(); };
   add_fact(facts, "sched.nice", field(19));
   constexpr std::array kPolicies = {"other", "fifo", "round_robin", "batch", "", "idle", "deadline", "ext"};
-  const auto policy = to_u64(field(41));
+  const auto policy = parse_number<std::uint64_t>(field(41));
   if (policy) add_fact(facts, "sched.policy", *policy < kPolicies.size() ? kPolicies[*policy] : field(41));
-  if (const auto priority = to_u64(field(40)); priority && *priority > 0)
+  if (const auto priority = parse_number<std::uint64_t>(field(40)); priority && *priority > 0)
     add_fact(facts, "sched.realtime_priority", field(40));
   add_fact(facts, "oom_score_adj", read_word(folder + "/oom_score_adj"));
 }

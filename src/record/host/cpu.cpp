@@ -1,4 +1,5 @@
 #include "record/host/cpu.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -49,11 +50,11 @@ void parse_cpu_stat(std::string_view text, CpuStat& stat) {
     if (line.starts_with("intr ") || line.starts_with("softirq ")) continue;
     const std::string_view key = take_word(line);
     if (key.starts_with("cpu") && key.size() > 3) {
-      const auto number = to_u64(key.substr(3));
+      const auto number = parse_number<std::uint64_t>(key.substr(3));
       CpuTicks ticks{};
       std::size_t known = 0;
       for (; known < kCpuStates; ++known) {
-        const auto value = to_u64(take_word(line));
+        const auto value = parse_number<std::uint64_t>(take_word(line));
         if (!value) break;
         ticks[known] = *value;
       }
@@ -61,13 +62,13 @@ void parse_cpu_stat(std::string_view text, CpuStat& stat) {
       if (number && *number < kMostCores && known > kIdle && stat.cores.size() < kMostCores)
         stat.cores.emplace_back(static_cast<int>(*number), ticks);
     } else if (key == "ctxt") {
-      stat.switches = to_u64(take_word(line));
+      stat.switches = parse_number<std::uint64_t>(take_word(line));
     } else if (key == "processes") {
-      stat.forks = to_u64(take_word(line));
+      stat.forks = parse_number<std::uint64_t>(take_word(line));
     } else if (key == "procs_running") {
-      stat.running = to_u64(take_word(line));
+      stat.running = parse_number<std::uint64_t>(take_word(line));
     } else if (key == "procs_blocked") {
-      stat.blocked = to_u64(take_word(line));
+      stat.blocked = parse_number<std::uint64_t>(take_word(line));
     }
   }
 }
@@ -91,7 +92,7 @@ CpuSampler::CpuSampler(const std::string& root)
   const std::string folder = root + "/sys/devices/system/cpu";
   for (const std::string& name : list_folder(folder)) {
     if (!name.starts_with("cpu")) continue;
-    const auto number = to_u64(std::string_view(name).substr(3));
+    const auto number = parse_number<std::uint64_t>(std::string_view(name).substr(3));
     if (!number || *number >= kMostCores) continue;
     KernelFile file(fmt::format("{}/{}/cpufreq/scaling_cur_freq", folder, name));
     if (!file.is_open()) continue;
@@ -170,7 +171,7 @@ void CpuSampler::sample_cpuinfo(Ns now, Emitter& emitter) {
     if (colon == std::string_view::npos) continue;
     const std::string_view key = trim(line.substr(0, colon));
     const std::string value(trim(line.substr(colon + 1)));
-    if (key == "processor") core = to_u64(value);
+    if (key == "processor") core = parse_number<std::uint64_t>(value);
     if (key != "cpu MHz" || !core || *core >= kMostCores) continue;
     const auto hertz = parse_scaled_decimal(value, 6);
     if (!hertz || *hertz <= 0) continue;
@@ -192,7 +193,7 @@ void CpuSampler::sample_frequencies(Ns now, Emitter& emitter) {
   for (std::size_t i = 0; i < many; ++i) {
     if (next_frequency_ >= frequencies_.size()) next_frequency_ = 0;
     auto it = std::next(frequencies_.begin(), static_cast<std::ptrdiff_t>(next_frequency_++));
-    const auto kilohertz = to_u64(trim(it->second.file.read(buffer_)));
+    const auto kilohertz = parse_number<std::uint64_t>(trim(it->second.file.read(buffer_)));
     if (kilohertz && *kilohertz > 0) emitter.put(it->second.track, now, static_cast<double>(*kilohertz) * 1e3);
   }
 }

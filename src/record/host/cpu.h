@@ -1,4 +1,4 @@
-// The processors of the host: what each did, how many tasks wanted one, how fast they ran.
+// The CPUs of the host: what each did, how many tasks wanted one, how fast they ran.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace culprit::record {
 
-/// Clock ticks of a processor since boot, in the order of /proc/stat; guest time is contained in user and nice.
+/// Clock ticks of a CPU since boot, in the order of /proc/stat; guest time is contained in user and nice.
 enum CpuState : std::uint8_t { kUser, kNice, kSystem, kIdle, kIowait, kIrq, kSoftirq, kSteal, kCpuStates };
 using CpuTicks = std::array<std::uint64_t, kCpuStates>;
 
@@ -29,7 +29,7 @@ struct CpuStat {
 };
 void parse_cpu_stat(std::string_view text, CpuStat& stat);
 
-/// Samples processors. Fractions of one interval sum to 1 per core.
+/// Samples CPUs. Fractions of one interval sum to 1 per core.
 class CpuSampler {
  public:
   explicit CpuSampler(const std::string& root);

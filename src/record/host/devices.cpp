@@ -1,4 +1,5 @@
 #include "record/host/devices.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ void DiskSampler::sample(Ns now, Emitter& emitter) {
     std::array<std::uint64_t, 11> f{};
     std::size_t known = 0;
     for (; known < f.size(); ++known) {
-      const auto value = to_u64(take_word(line));
+      const auto value = parse_number<std::uint64_t>(take_word(line));
       if (!value) break;
       f[known] = *value;
     }
@@ -90,7 +91,7 @@ void NetworkSampler::sample(Ns now, Emitter& emitter) {
     std::array<std::uint64_t, 12> f{};
     std::size_t known = 0;
     for (; known < f.size(); ++known) {
-      const auto value = to_u64(take_word(line));
+      const auto value = parse_number<std::uint64_t>(take_word(line));
       if (!value) break;
       f[known] = *value;
     }
@@ -120,7 +121,7 @@ void NetworkSampler::sample(Ns now, Emitter& emitter) {
     if (!names.starts_with("Tcp:")) continue;
     std::string_view values = take_line(text);
     for (std::string_view name = take_word(names); !name.empty(); name = take_word(names)) {
-      const auto value = to_u64(take_word(values));
+      const auto value = parse_number<std::uint64_t>(take_word(values));
       if (value && name == "RetransSegs") retransmits_.put(emitter, now, *value);
       if (value && name == "OutSegs") segments_.put(emitter, now, *value);
     }
@@ -138,7 +139,9 @@ SensorSampler::SensorSampler(const std::string& root) {
   std::set<std::string> taken;
   const auto add_temperature = [&](const std::string& name, const std::string& path) {
     KernelFile file(path);
-    if (!file.is_open() || !to_i64(trim(file.read(buffer_))) || temperatures_.size() >= kMostDevices) return;
+    if (!file.is_open() || !parse_number<std::int64_t>(trim(file.read(buffer_))) ||
+        temperatures_.size() >= kMostDevices)
+      return;
     std::string track = "host.temperature." + name;
     for (int n = 2; !taken.insert(track).second; ++n) track = fmt::format("host.temperature.{}_{}", name, n);
     temperatures_.push_back({{track, "celsius"}, std::move(file)});
@@ -178,17 +181,18 @@ SensorSampler::SensorSampler(const std::string& root) {
     // Sub-zones ("intel-rapl:0:1") are named alike in every package.
     if (zone.find(':') != zone.rfind(':')) domain = zone.substr(zone.find(':') + 1) + "-" + domain;
     if (!domains.insert(domain).second) domain = zone;
-    const auto range = to_u64(read_word(folder + "/max_energy_range_uj"));
+    const auto range = parse_number<std::uint64_t>(read_word(folder + "/max_energy_range_uj"));
     energies_.push_back({{{"host.power." + track_part(domain), "W"}, 1e-6}, std::move(file), range.value_or(0)});
   }
 }
 
 void SensorSampler::sample(Ns now, Emitter& emitter) {
   for (Temperature& t : temperatures_)
-    if (const auto value = to_i64(trim(t.file.read(buffer_))))
+    if (const auto value = parse_number<std::int64_t>(trim(t.file.read(buffer_))))
       emitter.put(t.track, now, static_cast<double>(*value) * 1e-3);
   for (Energy& e : energies_)
-    if (const auto value = to_u64(trim(e.file.read(buffer_)))) e.track.put(emitter, now, *value, e.wraps_at);
+    if (const auto value = parse_number<std::uint64_t>(trim(e.file.read(buffer_))))
+      e.track.put(emitter, now, *value, e.wraps_at);
 }
 
 void SensorSampler::sights(std::vector<Sight>& out) const {

@@ -1,4 +1,5 @@
 #include "record/host/groups.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ void each_pair(std::string_view text, Use use) {
   while (!text.empty()) {
     std::string_view line = take_line(text);
     const std::string_view key = take_word(line);
-    if (const auto value = to_u64(take_word(line))) use(key, *value);
+    if (const auto value = parse_number<std::uint64_t>(take_word(line))) use(key, *value);
   }
 }
 
@@ -112,12 +113,13 @@ void GroupSampler::sample(Ns now, Emitter& emitter) {
       if (key == "usage_usec" && group.folders.cpu_v2) group.used.put(emitter, now, value);
     });
     if (group.usage.is_open())
-      if (const auto value = to_u64(trim(group.usage.read(buffer_)))) group.used.put(emitter, now, *value);
-    if (const auto value = to_u64(trim(group.memory.read(buffer_))))
+      if (const auto value = parse_number<std::uint64_t>(trim(group.usage.read(buffer_))))
+        group.used.put(emitter, now, *value);
+    if (const auto value = parse_number<std::uint64_t>(trim(group.memory.read(buffer_))))
       emitter.put(group.memory_used, now, static_cast<double>(*value));
     const std::string_view events = group.memory_events.read(buffer_);
     if (!group.folders.memory_v2) {
-      if (const auto value = to_u64(trim(events))) group.limit_hits.put(emitter, now, *value);
+      if (const auto value = parse_number<std::uint64_t>(trim(events))) group.limit_hits.put(emitter, now, *value);
     } else {
       each_pair(events, [&](std::string_view key, std::uint64_t value) {
         if (key == "max") group.limit_hits.put(emitter, now, value);

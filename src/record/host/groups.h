@@ -1,4 +1,4 @@
-// The control groups that the targets are in: how much processor and memory they may use, how much they do use, and
+// The control groups that the targets are in: how much CPU and memory they may use, how much they do use, and
 // how long they were held back.
 #pragma once
 

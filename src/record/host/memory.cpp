@@ -1,4 +1,5 @@
 #include "record/host/memory.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@ std::optional<std::uint64_t> pressure_total(std::string_view text, std::string_v
     std::string_view line = take_line(text);
     if (take_word(line) != kind) continue;
     for (std::string_view word = take_word(line); !word.empty(); word = take_word(line))
-      if (word.starts_with("total=")) return to_u64(word.substr(6));
+      if (word.starts_with("total=")) return parse_number<std::uint64_t>(word.substr(6));
   }
   return std::nullopt;
 }
@@ -45,7 +46,7 @@ MemorySampler::MemorySampler(const std::string& root, std::uint64_t page_bytes)
   const std::string folder = root + "/sys/devices/system/node";
   for (const std::string& name : list_folder(folder)) {
     if (!name.starts_with("node")) continue;
-    const auto number = to_u64(std::string_view(name).substr(4));
+    const auto number = parse_number<std::uint64_t>(std::string_view(name).substr(4));
     if (!number || nodes_.size() >= 1024) continue;
     const std::string prefix = fmt::format("host.numa{}", *number);
     nodes_.push_back({KernelFile(fmt::format("{}/{}/numastat", folder, name)),
@@ -72,7 +73,7 @@ void MemorySampler::sample_meminfo(Ns now, Emitter& emitter) {
   while (!text.empty()) {
     std::string_view line = take_line(text);
     const std::string_view key = take_word(line);
-    const auto kilobytes = to_u64(take_word(line));
+    const auto kilobytes = parse_number<std::uint64_t>(take_word(line));
     if (!kilobytes) continue;
     const double bytes = static_cast<double>(*kilobytes) * 1024;
     if (key == "MemAvailable:") emitter.put(available_, now, bytes);
@@ -96,7 +97,7 @@ void MemorySampler::sample_vmstat(Ns now, Emitter& emitter) {
     // Of some two hundred names few matter; the first letter sorts out most.
     if (line.empty() || std::strchr("pano", line.front()) == nullptr) continue;
     const std::string_view key = take_word(line);
-    const auto value = [&] { return to_u64(take_word(line)); };
+    const auto value = [&] { return parse_number<std::uint64_t>(take_word(line)); };
     const auto rate = [&](RateTrack& track) {
       if (const auto v = value()) track.put(emitter, now, *v);
     };
@@ -132,7 +133,7 @@ void MemorySampler::sample_nodes(Ns now, Emitter& emitter) {
     while (!text.empty()) {
       std::string_view line = take_line(text);
       const std::string_view key = take_word(line);
-      const auto value = to_u64(take_word(line));
+      const auto value = parse_number<std::uint64_t>(take_word(line));
       if (!value) continue;
       if (key == "local_node") node.tracks[0].put(emitter, now, *value);
       if (key == "other_node") node.tracks[1].put(emitter, now, *value);

@@ -1,4 +1,5 @@
 #include "record/host/processes.h"
+#include "core/text.h"
 
 #include <dirent.h>
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ void each_process(const std::string& proc, Use use) {
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder))
     if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-      if (const auto pid = to_i64(entry->d_name)) use(*pid);
+      if (const auto pid = parse_number<std::int64_t>(entry->d_name)) use(*pid);
   closedir(folder);
 }
 
@@ -51,7 +52,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   // Fields 4 to 24; some may be negative.
   std::array<std::uint64_t, 25> field{};
   for (std::size_t i = 4; i <= 24; ++i) {
-    const auto value = to_i64(take_word(rest));
+    const auto value = parse_number<std::int64_t>(take_word(rest));
     if (!value) {
       return std::nullopt;
     }

@@ -1,4 +1,4 @@
-// What the targets themselves use, and which other processes take the processors from them.
+// What the targets themselves use, and which other processes take the CPUs from them.
 //
 // Processor time of a process comes from its CPU-time clock: nanoseconds, threads that have ended included. The ticks
 // of /proc/PID/stat are taken where that clock is not to be had, and for the split into user and system.
@@ -37,7 +37,7 @@ struct ProcessOptions {
   std::int64_t own_pid = 0;  ///< the recorder
   std::uint64_t page_bytes = 4096;
   std::uint64_t ticks_per_second = 100;
-  double other_least = 0.05;  ///< share of one processor from which on another process is shown
+  double other_least = 0.05;  ///< share of one CPU from which on another process is shown
   std::size_t other_most = 8;
   std::size_t stats_per_sample = 16;  ///< of so many targets the details are read per sample, in turns
 };
@@ -49,7 +49,7 @@ class ProcessSampler {
 
   void join(const Target& target);
   void leave(std::int64_t pid);
-  /// All targets' processor time; returns how many processors they kept busy since the last sample.
+  /// All targets' CPU time; returns how many CPUs they kept busy since the last sample.
   std::optional<double> sample(Ns now, Emitter& emitter);
   /// Looks at all processes of the machine. Costs about a microsecond for each.
   void sample_others(Ns now, Emitter& emitter);

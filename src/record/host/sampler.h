@@ -33,7 +33,7 @@ class HostSampler {
   bool poll(Ns now);
   [[nodiscard]] std::vector<Sight> sights() const;
 
-  /// Samples taken, and the processor time that they took in this thread.
+  /// Samples taken, and the CPU time that they took in this thread.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] Ns cpu_ns() const { return cpu_ns_; }
   [[nodiscard]] const Emitter& emitter() const { return emitter_; }

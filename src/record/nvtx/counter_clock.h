@@ -16,7 +16,7 @@ struct ClockPoint {
   Ns at = 0;
 };
 
-/// The processor's cycle counter; 0 where there is none that programs can read.
+/// The CPU's cycle counter; 0 where there is none that programs can read.
 std::uint64_t read_counter();
 
 /// Both clocks, read together; `uncertainty`, if given, gets the half of the time that reading took.

@@ -29,7 +29,7 @@ struct Blocked {
   bool open = false;  ///< had not ended when asked
 };
 
-/// Follows the threads of the targets. A wake-up may come before the switch it ends, because processors write their
+/// Follows the threads of the targets. A wake-up may come before the switch it ends, because CPUs write their
 /// records on their own; such an interval has no length and is left out.
 class BlockedIntervals {
  public:

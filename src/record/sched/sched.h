@@ -1,4 +1,4 @@
-// Scheduling of the targets' threads: when they ran, waited for a processor or were blocked, in which system call, who
+// Scheduling of the targets' threads: when they ran, was runnable or were blocked, in which system call, who
 // woke them and who ran instead.
 //
 // By eBPF where the machine allows it, else the totals that the kernel keeps anyway (schedstat); both behind Collector.
@@ -20,7 +20,7 @@ struct SchedOptions {
 /// eBPF, or schedstat when that cannot be opened. `probes` is shared with other collectors.
 std::unique_ptr<Collector> make_sched(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options = {});
 
-/// Totals per thread only: needs no right beyond reading /proc.
+/// Totals per thread only: needs no permission beyond reading /proc.
 std::unique_ptr<Collector> make_schedstat();
 
 /// The state a recording keeps (1 S, 2 D, 4 T, 8 t, 0x10 X, 0x20 Z, 0x40 P, 0x80 I) from the kernel's own bits;

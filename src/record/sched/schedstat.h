@@ -1,4 +1,5 @@
-// The fallback: what /proc tells about a thread's scheduling without any right. Totals only: no wake-ups, no reasons.
+// The fallback: what /proc tells about a thread's scheduling without any privilege. Totals only: no wake-ups, no
+// reasons.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct ThreadTotals {
   std::int64_t oncpu_ns = 0;
   std::int64_t runq_ns = 0;
   std::int64_t voluntary = 0;    ///< switches because it blocked
-  std::int64_t involuntary = 0;  ///< switches because another thread got the processor
+  std::int64_t involuntary = 0;  ///< switches because another thread got the CPU
 };
 
 /// Text of /proc/PID/task/TID/schedstat and of .../status. nullopt: not what the kernel writes.

@@ -65,7 +65,7 @@ class Syscalls final : public Collector, private bpf::Listener {
       probes_open_ = true;
       for (const Target& target : session.targets) probes_->add_target(target.pid);
     }
-    writer_ = &session.writer;  // page faults need no right
+    writer_ = &session.writer;  // page faults need no privilege
     return {};
   }
 

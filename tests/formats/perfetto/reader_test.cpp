@@ -46,7 +46,7 @@ std::string recording(const TempDir& dir, std::size_t chunk_bytes = 256 << 10) {
   sw(1000, 0, 55, 101, 0);
   sw(4000, 0, 101, 55, 2);  // asleep 2000
   writer->sched_waking({.at = 6000, .cpu = 1, .target_cpu = 1, .waker_tid = 77, .tid = 101, .name = "worker"});
-  sw(6500, 1, 66, 101, 0);    // waited 500, moved to processor 1
+  sw(6500, 1, 66, 101, 0);    // waited 500, moved to CPU 1
   sw(7000, 1, 101, 66, 256);  // preempted
   sw(9000, 1, 66, 101, 0);    // waited 2000
   sw(9500, 1, 101, 0, 1);

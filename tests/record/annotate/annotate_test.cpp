@@ -160,17 +160,17 @@ TEST_F(Annotate, TheProgramGoesOnAfterTheRecording) {
   EXPECT_EQ(program.end(), 0);
 }
 
-TEST(AnnotateRights, WithoutThemItSaysWhatIsMissing) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root to give rights up";
+TEST(AnnotatePrivileges, WithoutThemItSaysWhatIsMissing) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to give privileges up";
   const pid_t child = fork();
   if (child == 0) {
     int code = 0;
     if (setgid(65534) != 0 || setuid(65534) != 0) code = 1;
     const std::unique_ptr<Collector> collector = make_annotate();
     Result<perfetto::Writer> writer =
-        perfetto::Writer::create("/tmp/culprit-annotate-rights-" + std::to_string(getpid()));
+        perfetto::Writer::create("/tmp/culprit-annotate-privileges-" + std::to_string(getpid()));
     if (!writer) _exit(2);
-    unlink(("/tmp/culprit-annotate-rights-" + std::to_string(getpid())).c_str());
+    unlink(("/tmp/culprit-annotate-privileges-" + std::to_string(getpid())).c_str());
     const std::vector<Target> targets;
     Session session{.writer = *writer, .targets = targets};
     const Status started = collector->start(session);

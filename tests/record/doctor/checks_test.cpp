@@ -82,40 +82,40 @@ TEST_F(Doctor, OnlyConfidentialityForbidsPrograms) {
 }
 
 TEST_F(Doctor, MissingCapabilitiesNameTheCommand) {
-  EXPECT_EQ(state("rights.capabilities"), CheckState::ok);
+  EXPECT_EQ(state("permissions.capabilities"), CheckState::ok);
   attempts.capabilities = std::uint64_t{1} << 39;
-  EXPECT_THAT(check("rights.capabilities").found, HasSubstr("without CAP_PERFMON"));
+  EXPECT_THAT(check("permissions.capabilities").found, HasSubstr("without CAP_PERFMON"));
   attempts.capabilities = 0;
   attempts.load_program = EPERM;
-  EXPECT_EQ(check("rights.ebpf").remedy, "sudo setcap cap_bpf,cap_perfmon+ep /usr/bin/culprit");
-  EXPECT_EQ(state("rights.ebpf"), CheckState::missing);
+  EXPECT_EQ(check("permissions.ebpf").remedy, "sudo setcap cap_bpf,cap_perfmon+ep /usr/bin/culprit");
+  EXPECT_EQ(state("permissions.ebpf"), CheckState::missing);
 }
 
-TEST_F(Doctor, ARefusedProgramDespiteAllRightsPointsAtTheContainer) {
+TEST_F(Doctor, ARefusedProgramDespiteAllPrivilegesPointsAtTheContainer) {
   attempts.load_program = EPERM;
-  EXPECT_THAT(check("rights.ebpf").found, HasSubstr("seccomp"));
+  EXPECT_THAT(check("permissions.ebpf").found, HasSubstr("seccomp"));
 }
 
 TEST_F(Doctor, YamaScopes) {
-  EXPECT_EQ(state("rights.ptrace"), CheckState::ok);
+  EXPECT_EQ(state("permissions.ptrace"), CheckState::ok);
   for (const auto& [scope, expected] : {std::pair{"0", CheckState::ok},
                                         {"1", CheckState::limited},
                                         {"2", CheckState::limited},
                                         {"3", CheckState::missing}}) {
     machine.put("/proc/sys/kernel/yama/ptrace_scope", scope);
-    EXPECT_EQ(state("rights.ptrace"), expected) << scope;
+    EXPECT_EQ(state("permissions.ptrace"), expected) << scope;
   }
   attempts.capabilities |= std::uint64_t{1} << 19;
   machine.put("/proc/sys/kernel/yama/ptrace_scope", "1");
-  EXPECT_EQ(state("rights.ptrace"), CheckState::ok);
+  EXPECT_EQ(state("permissions.ptrace"), CheckState::ok);
 }
 
 TEST_F(Doctor, LockedMemoryMattersOnOldKernelsOnly) {
-  EXPECT_EQ(state("rights.locked_memory"), CheckState::ok);
+  EXPECT_EQ(state("permissions.locked_memory"), CheckState::ok);
   machine.put("/proc/sys/kernel/osrelease", "5.10.0");
-  EXPECT_EQ(state("rights.locked_memory"), CheckState::limited);
+  EXPECT_EQ(state("permissions.locked_memory"), CheckState::limited);
   attempts.locked_memory = UINT64_MAX;
-  EXPECT_EQ(state("rights.locked_memory"), CheckState::ok);
+  EXPECT_EQ(state("permissions.locked_memory"), CheckState::ok);
 }
 
 TEST_F(Doctor, StealAndClock) {

@@ -86,7 +86,7 @@ TEST_F(Fixture, WithoutAWakeUpItEndsWhenTheThreadRuns) {
 TEST_F(Fixture, AWakeUpRecordedBeforeItsSwitchLeavesNoInterval) {
   woken(999'000, 5);
   leaves(1'000'000, 5, 1);
-  comes(9'000'000, 5);  // it waited for a processor, it was not blocked
+  comes(9'000'000, 5);  // it was runnable, it was not blocked
   EXPECT_TRUE(seen.empty());
 }
 
