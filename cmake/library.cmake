@@ -1,9 +1,10 @@
-# The library for programs of others: the stages in one archive, the headers of include/, a CMake package and a pkg-config file.
+# The library for programs of others: the stages as one archive and as one shared library of the same objects, the headers of include/,
+# a CMake package and a pkg-config file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(parts library kernels summary profile cycles formats formats_kineto formats_kernel_text formats_ncu_csv formats_nsys_sqlite
-          formats_perfetto formats_io trace stats model core)
+set(parts library report compare kernels summary profile cycles formats formats_kineto formats_kernel_text formats_ncu_csv
+          formats_nsys_sqlite formats_perfetto formats_io trace stats model core)
 list(TRANSFORM parts PREPEND culprit_)
 list(APPEND parts culprit_perfetto_proto)
 set(archive ${CMAKE_BINARY_DIR}/libculprit.a)
@@ -14,6 +15,15 @@ endforeach()
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/libculprit.mri CONTENT "${script}SAVE\nEND\n")
 add_custom_command(OUTPUT ${archive} COMMAND ${CMAKE_AR} -M < ${CMAKE_BINARY_DIR}/libculprit.mri DEPENDS ${parts} VERBATIM)
 add_custom_target(culprit_archive ALL DEPENDS ${archive})
+
+# Only what the headers declare is visible (CULPRIT_API); the list keeps back what the standard library makes visible of its own.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/libculprit.map CONTENT [[{ global: extern "C++" { culprit::*; }; local: *; };]])
+add_library(culprit_shared SHARED $<TARGET_OBJECTS:culprit_library> $<TARGET_OBJECTS:culprit_core>)
+target_link_libraries(culprit_shared PRIVATE culprit_library culprit_core)
+target_link_options(culprit_shared PRIVATE -Wl,--version-script,${CMAKE_BINARY_DIR}/libculprit.map -Wl,--exclude-libs,ALL -Wl,-z,defs)
+set_target_properties(culprit_shared PROPERTIES
+  OUTPUT_NAME culprit VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/libculprit.map)
 
 # What a program that links the archive links too; Debian's names.
 set(CULPRIT_LINKS fmt simdjson isal utf8proc zstd sqlite3 csv protobuf-lite pthread)
@@ -30,6 +40,7 @@ configure_file(${CMAKE_SOURCE_DIR}/cmake/culprit.pc.in ${CMAKE_BINARY_DIR}/culpr
 install(TARGETS culprit COMPONENT program)
 install(TARGETS culprit_nvtx LIBRARY DESTINATION lib/culprit COMPONENT program)  # where the program looks for it
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ TYPE INCLUDE COMPONENT library)
+install(TARGETS culprit_shared LIBRARY COMPONENT library)
 install(FILES ${archive} TYPE LIB COMPONENT library)
 install(FILES ${CMAKE_BINARY_DIR}/culprit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 install(FILES ${CMAKE_BINARY_DIR}/culprit-config.cmake ${CMAKE_BINARY_DIR}/culprit-config-version.cmake DESTINATION ${package}

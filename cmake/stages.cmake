@@ -26,6 +26,9 @@ set(CULPRIT_EDGES
   "tracegen|core,model,stats"
   "cli|.*")
 
+# The objects of a stage are compiled once, for the program and for both libraries. Hidden names cost no detour through a table.
+set(CULPRIT_OBJECTS POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+
 function(culprit_check_edge from to)
   foreach(row IN LISTS CULPRIT_EDGES)
     string(REPLACE "|" ";" parts "${row}")
@@ -74,8 +77,9 @@ function(culprit_stage name)
   if(sources)
     target_link_libraries(culprit_${name} PRIVATE culprit_options)
     target_compile_options(culprit_${name} PRIVATE ${CULPRIT_WARNINGS})
+    set_target_properties(culprit_${name} PROPERTIES ${CULPRIT_OBJECTS})
     if(COMMAND culprit_precompiled)
-      culprit_precompiled(culprit_${name} stages LIBS fmt::fmt Threads::Threads OPTIONS -Wpedantic)
+      culprit_precompiled(culprit_${name} stages LIBS fmt::fmt Threads::Threads OPTIONS -Wpedantic OBJECTS ${CULPRIT_OBJECTS})
     endif()
   endif()
 endfunction()

@@ -1,8 +1,10 @@
 // The cycles (steps, iterations) of a run, and how sure they are.
 #pragma once
 
+#include <culprit/api.h>
 #include <culprit/error.h>
 #include <culprit/load.h>
+#include <culprit/task.h>
 
 #include <cstdint>
 #include <string>
@@ -11,9 +13,10 @@
 namespace culprit {
 
 struct CycleOptions {
-  std::string anchor;  ///< name of the marker or function that begins a cycle; empty: found
-  std::string phase;   ///< only cycles of it: prefill, decode, mixed, train_step, other; empty: all
-  unsigned skip = 0;   ///< leave out so many first cycles of every rank
+  std::string anchor{};  ///< name of the marker or function that begins a cycle; empty: found
+  std::string phase{};   ///< only cycles of it: prefill, decode, mixed, train_step, other; empty: all
+  unsigned skip = 0;     ///< leave out so many first cycles of every rank
+  Task task{};
 };
 
 /// One cycle of one rank. Times are nanoseconds on the clock of the trace.
@@ -39,6 +42,6 @@ struct Cycles {
 };
 
 /// Errors: usage, when the anchor does not occur, the phase is unknown, or no cycle is left.
-Result<Cycles> find_cycles(const Run& run, const CycleOptions& options = {});
+CULPRIT_API Result<Cycles> find_cycles(const Run& run, const CycleOptions& options = {});
 
 }  // namespace culprit

@@ -2,6 +2,8 @@
 // (file, byte, line, option) and what the user can do.
 #pragma once
 
+#include <culprit/api.h>
+
 #include <cassert>
 #include <optional>
 #include <string>
@@ -11,11 +13,12 @@
 
 namespace culprit {
 
-/// Classes of trouble; the values are the exit codes of the program.
+/// Classes of trouble; the values are the exit codes of the program, which nobody cancels by a call.
 enum class ErrorKind : int {
   usage = 2,        ///< the command line is wrong
   input = 3,        ///< a file is missing, damaged or of an unknown kind
   environment = 4,  ///< a permission or a device is missing
+  cancelled = 130,  ///< the caller asked for the end
 };
 
 /// One error: what is wrong, where, and what to do about it. `where` and `remedy` may be empty.
@@ -27,7 +30,7 @@ struct Error {
 };
 
 /// "where: what (remedy)", one line.
-std::string to_string(const Error& error);
+CULPRIT_API std::string to_string(const Error& error);
 
 /// A value or an Error. Taking the value of an error is a bug and asserts.
 template <class T>

@@ -1,9 +1,13 @@
 // Kernels: their sums over a run, and the launches one by one.
 #pragma once
 
+#include <culprit/api.h>
 #include <culprit/error.h>
 #include <culprit/load.h>
 #include <culprit/table.h>
+
+#include <string>
+#include <vector>
 
 namespace culprit {
 
@@ -14,9 +18,13 @@ struct Kernels {
 };
 
 /// Error: input, when the run has no kernels.
-Result<Kernels> kernels_of(const Run& run);
+CULPRIT_API Result<Kernels> kernels_of(const Run& run);
+
+/// The same from files of one capture, which may be traces, launch logs or Nsight Compute's CSV. Errors: as load_run();
+/// input, when they hold no launches.
+CULPRIT_API Result<Kernels> kernels_of(const std::vector<std::string>& paths, const LoadOptions& options = {});
 
 /// Time of GPU work per function, longest first: calls, total, share, average, min, median, max.
-Table function_times(const Run& run);
+CULPRIT_API Table function_times(const Run& run);
 
 }  // namespace culprit

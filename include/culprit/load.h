@@ -1,10 +1,11 @@
 // Loading a run: the first call of every program that uses the library.
 #pragma once
 
+#include <culprit/api.h>
 #include <culprit/error.h>
+#include <culprit/task.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,10 +13,13 @@
 
 namespace culprit {
 
+constexpr std::uint64_t kUsualExpansion = 200;
+
 struct LoadOptions {
   unsigned threads = 0;  ///< 0 = all cores
-  /// Called from the loading threads, one call at a time: bytes of the files taken so far, and in all (0 = unknown).
-  std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress{};
+  /// How many times its size a file may become when it is read; 0: no limit.
+  std::uint64_t max_expansion = kUsualExpansion;
+  Task task{};
 };
 
 /// A run in memory. Copies share it; it does not change, so that several threads may use it.
@@ -30,8 +34,13 @@ class Run {
 };
 
 /// Loads one run from its files, one per rank; what each file is, its content tells. "-" is standard input. Errors name
-/// the file; damage inside a good file is no error but counted, see losses().
-Result<Run> load_run(const std::vector<std::string>& paths, const LoadOptions& options = {});
+/// the file; damage inside a good file is no error but counted, see losses(). All long calls: cancelled.
+CULPRIT_API Result<Run> load_run(const std::vector<std::string>& paths, const LoadOptions& options = {});
+
+/// Loads one side of a comparison: files that carry different numbers of ranks are the ranks of one run, all others are
+/// recordings of the same run again, one file each. Errors: as load_run().
+CULPRIT_API Result<std::vector<Run>> load_recordings(const std::vector<std::string>& paths,
+                                                     const LoadOptions& options = {});
 
 /// Something that could not be read as it stands, or was repaired.
 struct Loss {
@@ -42,6 +51,6 @@ struct Loss {
   std::string first_seen;  ///< where, or empty
   std::uint64_t count = 0;
 };
-std::vector<Loss> losses(const Run& run);
+CULPRIT_API std::vector<Loss> losses(const Run& run);
 
 }  // namespace culprit

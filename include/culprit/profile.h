@@ -1,6 +1,7 @@
 // What every function took in every cycle, and how the resources behaved meanwhile.
 #pragma once
 
+#include <culprit/api.h>
 #include <culprit/cycles.h>
 #include <culprit/error.h>
 #include <culprit/load.h>
@@ -17,6 +18,6 @@ struct Profile {
 };
 
 /// Errors: as find_cycles(); input, when the run has no cycles.
-Result<Profile> profile_run(const Run& run, const CycleOptions& options = {});
+CULPRIT_API Result<Profile> profile_run(const Run& run, const CycleOptions& options = {});
 
 }  // namespace culprit

@@ -1,17 +1,16 @@
-#include "cycles/find.h"
-#include "cycles/work_units.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <memory>
 
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
+#include "cycles/work_units.h"
+#include "library/measure.h"
+#include "library/run_data.h"
 #include "model/table_rows.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
@@ -32,12 +31,6 @@ struct CyclesOptions {
   WidthOptions width;
   OutputOptions output;
 };
-
-const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::prefill},
-                                                     {"decode", model::Phase::decode},
-                                                     {"mixed", model::Phase::mixed},
-                                                     {"train_step", model::Phase::train_step},
-                                                     {"other", model::Phase::other}};
 
 std::string json_of(const CyclesOptions& options, const Trace& trace, const model::Cycles& cycles,
                     const model::Table& table) {
@@ -96,21 +89,18 @@ Result<int> show_work(const Output& output, const CyclesOptions& options, const 
 Result<int> run_cycles(const CyclesOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
-  auto trace = load_with_progress(options.files, options.load);
-  if (!trace) return trace.error();
-  cycles::FindOptions find;
-  find.anchor = options.anchor;
-  find.skip = options.skip;
-  if (!options.phase.empty()) find.phase = kPhases.at(options.phase);
-  const auto found = cycles::find_cycles(*trace, order_slices(*trace), find);
+  const auto run = load_with_progress(options.files, options.load);
+  if (!run) return run.error();
+  const Trace& trace = run->data().trace;
+  const auto found = library::find(*run, {options.anchor, options.phase, options.skip});
   if (!found) return found.error();
 
   const model::Cycles& cycles = found->cycles;
   if (cycles.cycles.empty() && options.anchor.empty())
-    if (const model::WorkUnits work = cycles::find_work_units(*trace); work.recorded)
-      return show_work(*output, options, *trace, cycles, work);
+    if (const model::WorkUnits work = cycles::find_work_units(trace); work.recorded)
+      return show_work(*output, options, trace, cycles, work);
   model::Table table = report::cycles_table(cycles);
-  if (auto note = loss_note(trace->losses)) table.notes.push_back(std::move(*note));
+  if (auto note = loss_note(trace.losses)) table.notes.push_back(std::move(*note));
   const std::size_t limit = rows_shown(options, output->format);
   if (limit > 0 && table.rows.size() > limit) {
     table.notes.insert(table.notes.begin(),
@@ -140,7 +130,7 @@ Result<int> run_cycles(const CyclesOptions& options) {
       text = report::render_csv({&table, 1});
       break;
     case OutputFormat::json:
-      text = json_of(options, *trace, cycles, table);
+      text = json_of(options, trace, cycles, table);
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();

@@ -60,9 +60,6 @@ struct DiffSides {
 };
 Result<DiffSides> trace_sides(const DiffOptions& options);
 
-/// True when both are one file, or regular files of the same content.
-bool same_content(const std::string& a, const std::string& b);
-
 /// Compares traces by the impact of every function. Files of one side that carry different rank numbers are the ranks
 /// of one run, other files are recordings of the same run again. Gives the exit code.
 Result<int> diff_runs(const DiffOptions& options);

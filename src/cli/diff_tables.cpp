@@ -19,6 +19,8 @@
 #include "deepdive/perf_csv.h"
 #include "deepdive/reference_profile.h"
 #include "deepdive/suspicion.h"
+#include "library/run_data.h"
+#include "library/same_content.h"
 
 namespace culprit::cli {
 
@@ -113,11 +115,12 @@ Result<deepdive::FilePairs> find_pairs(const std::vector<std::string>& inputs) {
 /// The tables that `culprit profile --compat deepdive` writes, as they are read back.
 Result<std::vector<deepdive::ReferenceTable>> tables_of(const std::vector<std::string>& files,
                                                         const DiffOptions& options) {
-  const auto trace = load_with_progress(files, options.load);
-  if (!trace) return trace.error();
-  const auto cycles = deepdive::reference_cycles(*trace, order_slices(*trace), {options.anchor});
+  const auto run = load_with_progress(files, options.load);
+  if (!run) return run.error();
+  const Trace& trace = run->data().trace;
+  const auto cycles = deepdive::reference_cycles(trace, order_slices(trace), {options.anchor});
   if (!cycles) return cycles.error();
-  std::vector<deepdive::ReferenceTable> tables = deepdive::reference_profile(*trace, *cycles, {});
+  std::vector<deepdive::ReferenceTable> tables = deepdive::reference_profile(trace, *cycles, {});
   for (deepdive::ReferenceTable& table : tables) {
     auto read = deepdive::parse_perf_csv(deepdive::write_perf_csv(table.profile), files.front(), reference_decimals());
     if (!read) return read.error();
@@ -160,7 +163,7 @@ Status compare_tables(const DiffOptions& options, deepdive::ComparisonSet& set) 
     const auto profiles = read_pair(files);
     if (!profiles) return profiles.error();
     compare_pair(files, *profiles, set, names);
-    if (inputs.size() == 2 && same_content(inputs[0], inputs[1]))
+    if (inputs.size() == 2 && library::same_content(inputs[0], inputs[1]))
       set.notes.emplace_back("Baseline and candidate are the same table");
   }
   return {};

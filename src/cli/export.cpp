@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "core/output_file.h"
 #include "formats/registry.h"
+#include "library/run_data.h"
 
 namespace culprit::cli {
 
@@ -54,11 +55,12 @@ Result<int> run_export(const ExportOptions& options) {
   if (options.files.size() == 1 && !stream && named == nullptr)
     return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
                        "end it in " + formats::written_names());
-  auto trace = load_with_progress(options.files, options.load);
-  if (!trace) return trace.error();
+  const auto run = load_with_progress(options.files, options.load);
+  if (!run) return run.error();
+  const Trace& trace = run->data().trace;
   const formats::Writer& writer = named != nullptr ? *named : formats::usual_writer();
-  if (!writer.holds_ranks && trace->ranks.size() > 1) return export_ranks(*trace, options);
-  if (Status status = writer.save(*trace, 0, options.path, options.force); !status) return status.error();
+  if (!writer.holds_ranks && trace.ranks.size() > 1) return export_ranks(trace, options);
+  if (Status status = writer.save(trace, 0, options.path, options.force); !status) return status.error();
   return kFine;
 }
 

@@ -9,8 +9,9 @@
 #include "cli/recording_tables.h"
 #include "core/json_writer.h"
 #include "core/units.h"
-#include "cycles/find.h"
 #include "cycles/work_units.h"
+#include "library/measure.h"
+#include "library/run_data.h"
 #include "model/table_rows.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
@@ -367,14 +368,15 @@ std::vector<model::Table> shown(const InfoOptions& options, const TraceInfo& inf
 Result<int> run_info(const InfoOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
-  auto trace = load_with_progress(options.files, options.load);
-  if (!trace) return trace.error();
-  TraceInfo info = summary::trace_info(*trace);
+  const auto run = load_with_progress(options.files, options.load);
+  if (!run) return run.error();
+  const Trace& trace = run->data().trace;
+  TraceInfo info = summary::trace_info(trace);
   if (!options.no_cycles) {
-    const auto found = cycles::find_cycles(*trace, order_slices(*trace), {});
+    const auto found = library::find(*run, {});
     if (!found) return found.error();
     info.cycles = summary::cycles_info(found->cycles);
-    if (found->cycles.cycles.empty() && !info.sched.empty()) info.work = cycles::find_work_units(*trace);
+    if (found->cycles.cycles.empty() && !info.sched.empty()) info.work = cycles::find_work_units(trace);
   }
   std::string text;
   switch (output->format) {

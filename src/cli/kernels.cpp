@@ -12,14 +12,13 @@
 #include "core/progress.h"
 #include "formats/kernel_text/launch_log.h"
 #include "formats/kernel_text/summary_table.h"
-#include "formats/load.h"
 #include "kernels/align_logs.h"
 #include "kernels/blocks.h"
 #include "kernels/classes.h"
 #include "kernels/fusion.h"
 #include "kernels/launch_gaps.h"
 #include "kernels/launch_tables.h"
-#include "kernels/trace_log.h"
+#include "library/kernels.h"
 #include "model/table_rows.h"
 #include "report/kernels_plot.h"
 #include "report/render.h"
@@ -52,7 +51,7 @@ struct KernelsOptions {
 
 Result<formats::KernelData> load(const std::vector<std::string>& files, const LoadChoice& choice) {
   Progress progress("loading", progress_sink_of_stderr());
-  return formats::load_kernel_data(files, load_options(choice, progress));
+  return library::load_kernel_data(files, load_options(choice, progress));
 }
 
 std::vector<std::string> input_notes(const model::KernelLog& log) {
@@ -194,14 +193,7 @@ std::string render_summaries(const KernelsOptions& options, const Output& output
 
 Result<model::KernelLog> log_of(Result<formats::KernelData> data, const std::vector<std::string>& files) {
   if (!data) return data.error();
-  if (auto* log = std::get_if<model::KernelLog>(&*data)) return std::move(*log);
-  if (const auto* trace = std::get_if<Trace>(&*data)) {
-    model::KernelLog log = kernels::kernel_log_of(*trace);
-    if (log.launches.empty())
-      return input_error("holds no kernel", files.front(), "record GPU activities (kernels) too");
-    return log;
-  }
-  return input_error("has one row per name and no launches", files.front(), "give a launch log or a trace");
+  return library::launches_of(std::move(*data), files.front());
 }
 
 Result<std::string> compare(const KernelsOptions& options, const Output& output, const model::KernelLog& a) {

@@ -15,7 +15,6 @@
 #include "core/progress.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "formats/load.h"
 
 namespace culprit::cli {
 
@@ -133,15 +132,17 @@ Status write_report(const std::string& path, std::string_view text, bool replace
   return file->commit();
 }
 
-formats::LoadOptions load_options(const LoadChoice& choice, Progress& progress) {
+LoadOptions load_options(const LoadChoice& choice, Progress& progress) {
   return {.threads = choice.threads,
-          .progress = [&progress](std::uint64_t done, std::uint64_t total) { progress.update(done, total); },
-          .max_expansion = choice.max_expansion};
+          .max_expansion = choice.max_expansion,
+          .task = {.progress = [&progress](std::string_view, std::uint64_t done, std::uint64_t total) {
+            progress.update(done, total);
+          }}};
 }
 
-Result<Trace> load_with_progress(const std::vector<std::string>& files, const LoadChoice& choice) {
+Result<Run> load_with_progress(const std::vector<std::string>& files, const LoadChoice& choice) {
   Progress progress("loading", progress_sink_of_stderr());
-  return formats::load_run(files, load_options(choice, progress));
+  return load_run(files, load_options(choice, progress));
 }
 
 std::optional<std::string> loss_note(const Losses& losses) {

@@ -2,6 +2,8 @@
 // bar.
 #pragma once
 
+#include <culprit/load.h>
+
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +13,6 @@
 #include "cli/options.h"
 #include "core/error.h"
 #include "core/progress.h"
-#include "formats/load.h"
 #include "model/table.h"
 #include "report/render.h"
 #include "trace/trace.h"
@@ -59,7 +60,7 @@ std::string broken_lines(std::string_view text, std::size_t width, std::size_t i
 /// How files are loaded, as given on the command line.
 struct LoadChoice {
   unsigned threads = 0;  ///< 0: all cores
-  std::size_t max_expansion = formats::Expansion::kUsualTimes;
+  std::size_t max_expansion = kUsualExpansion;
 };
 
 /// Declares FILE… and how they are loaded.
@@ -67,7 +68,7 @@ void add_input_options(Verb& app, std::vector<std::string>& files, LoadChoice& c
 /// Declares --threads and --max-expansion.
 void add_load_options(Verb& app, LoadChoice& choice);
 /// Options for loading that report to `progress`, which must live as long.
-formats::LoadOptions load_options(const LoadChoice& choice, Progress& progress);
+LoadOptions load_options(const LoadChoice& choice, Progress& progress);
 /// The end of a verb's help: an example, and what the exit codes mean.
 std::string help_footer(std::string_view example);
 
@@ -86,7 +87,7 @@ Status write_output(const Output& output, std::string_view text);
 Status write_report(const std::string& path, std::string_view text, bool replace);
 
 /// Loads the files as one run; shows progress on a terminal.
-Result<Trace> load_with_progress(const std::vector<std::string>& files, const LoadChoice& choice);
+Result<Run> load_with_progress(const std::vector<std::string>& files, const LoadChoice& choice);
 
 /// "3 data loss, 12 warning, 1 info: ...", or nothing when nothing was lost or repaired.
 std::optional<std::string> loss_note(const Losses& losses);

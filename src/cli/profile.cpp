@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -12,13 +11,13 @@
 #include "cli/output.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
-#include "cycles/find.h"
 #include "deepdive/counters_csv.h"
 #include "deepdive/hardware_csv.h"
 #include "deepdive/perf_csv.h"
 #include "deepdive/reference_profile.h"
+#include "library/measure.h"
+#include "library/run_data.h"
 #include "profile/profile_tables.h"
-#include "profile/run_profile.h"
 #include "report/render.h"
 
 namespace culprit::cli {
@@ -47,12 +46,6 @@ struct ProfileOptions {
   bool host = false;
   WidthOptions width;
 };
-
-const std::map<std::string, model::Phase> kPhases = {{"prefill", model::Phase::prefill},
-                                                     {"decode", model::Phase::decode},
-                                                     {"mixed", model::Phase::mixed},
-                                                     {"train_step", model::Phase::train_step},
-                                                     {"other", model::Phase::other}};
 
 using NamedTexts = std::vector<std::pair<fs::path, std::string>>;
 
@@ -143,29 +136,24 @@ std::string document(const ProfileOptions& options, const Trace& trace, const mo
 Result<int> run_profile_verb(const ProfileOptions& options) {
   if (options.compat.empty() && (options.align || options.cores != 0 || !options.hardware.empty()))
     return usage_error("--align, --cores and --hardware belong to --compat", "add --compat deepdive");
-  const auto trace = load_with_progress(options.files, options.load);
-  if (!trace) return trace.error();
-  if (!options.compat.empty()) return run_compat(options, *trace);
+  const auto run = load_with_progress(options.files, options.load);
+  if (!run) return run.error();
+  const Trace& trace = run->data().trace;
+  if (!options.compat.empty()) return run_compat(options, trace);
 
-  cycles::FindOptions find;
-  find.anchor = options.anchor;
-  find.skip = options.skip;
-  if (!options.phase.empty()) find.phase = kPhases.at(options.phase);
-  const auto found = cycles::find_cycles(*trace, order_slices(*trace), find);
-  if (!found) return found.error();
-  if (found->cycles.cycles.empty())
-    return input_error(fmt::format("holds no cycles: {}", found->cycles.reason), options.files.front(),
-                       "name what begins a cycle with --anchor, or record more cycles");
-  const model::Profile measured = profile::run_profile(*trace, *found);
+  const auto answer = library::measure(*run, {options.anchor, options.phase, options.skip});
+  if (!answer) return answer.error();
+  const model::Profile& measured = answer->profile;
+  const model::Cycles& cycles = answer->found.cycles;
   std::vector<model::Table> summary =
       profile::summary_tables(measured, {options.all ? 0 : options.limit, !options.host});
   if (!summary.empty()) {
     auto& notes = summary.back().notes;
-    notes.push_back(fmt::format("Cycles begin at '{}': {}", found->cycles.anchor, found->cycles.reason));
-    if (found->placed_by_time != 0)
+    notes.push_back(fmt::format("Cycles begin at '{}': {}", cycles.anchor, cycles.reason));
+    if (answer->found.placed_by_time != 0)
       notes.push_back(fmt::format("{} GPU operations without a known launch were placed by time",
-                                  format_count(found->placed_by_time)));
-    if (auto note = loss_note(trace->losses)) notes.push_back(std::move(*note));
+                                  format_count(answer->found.placed_by_time)));
+    if (auto note = loss_note(trace.losses)) notes.push_back(std::move(*note));
   }
   const auto all = [&] {
     return std::vector<model::Table>{profile::cycles_table(measured), profile::functions_table(measured),
@@ -176,7 +164,7 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
     const std::vector<model::Table> tables = all();
     for (const model::Table& table : tables)
       files.emplace_back(fs::path(options.directory) / (table.key + ".csv"), report::render_csv(std::span(&table, 1)));
-    files.emplace_back(fs::path(options.directory) / "profile.json", document(options, *trace, found->cycles, tables));
+    files.emplace_back(fs::path(options.directory) / "profile.json", document(options, trace, cycles, tables));
     if (Status status = write_all(options, files); !status) return status.error();
   }
   const auto output = resolve_output({}, {});
@@ -184,18 +172,11 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
   const report::TerminalOptions look = terminal_look(*output, options.width);
   std::string text;
   if (options.json)
-    text = document(options, *trace, found->cycles, files.empty() ? all() : summary);
+    text = document(options, trace, cycles, files.empty() ? all() : summary);
   else
     text = report::render_terminal(summary, look) + written_lines(files);
   if (Status status = print(text); !status) return status.error();
   return kFine;
-}
-
-std::vector<std::string> phase_names() {
-  std::vector<std::string> names;
-  names.reserve(std::size(kPhases));
-  for (const auto& [name, phase] : kPhases) names.push_back(name);
-  return names;
 }
 
 }  // namespace
@@ -210,8 +191,8 @@ void add_profile(CommandLine& app, Invocation& invocation) {
       ->type_name("DIR");
   verb->add_option("--anchor", options->anchor, "name of the marker or function that begins a cycle")
       ->type_name("NAME");
-  verb->add_option("--phase", options->phase, "only cycles of one phase: decode, mixed, other, prefill, train_step")
-      ->check(one_of(phase_names()));
+  verb->add_option("--phase", options->phase, "only cycles of a phase: prefill, decode, mixed, train_step, other")
+      ->check(one_of({"prefill", "decode", "mixed", "train_step", "other"}));
   verb->add_option("--skip", options->skip, "leave out the first N cycles of every rank")->type_name("N");
   verb->add_flag("--all", options->all, "all functions");
   verb->add_option("--limit", options->limit, "functions shown per phase; 0 shows all (default: 15)")->type_name("N");

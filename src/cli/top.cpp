@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "core/json_writer.h"
 #include "formats/registry.h"
+#include "library/run_data.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "summary/function_table.h"
@@ -174,12 +175,13 @@ Result<int> run_top(const TopOptions& given) {
     return usage_error("--anchor begins cycles, and this table has none",
                        "add --by cycle, --by phase, --cycle or --phase");
   if (const auto numbers = parse_cycle_numbers(options.cycles.numbers); !numbers) return numbers.error();
-  auto trace = load_with_progress(options.files, options.load);
-  if (!trace) return trace.error();
+  const auto run = load_with_progress(options.files, options.load);
+  if (!run) return run.error();
+  const Trace& trace = run->data().trace;
 
   // A recording without GPU work has only its host to show.
   if (options.classes.empty()) {
-    const bool host_only = options.split.empty() && trace->gpu.empty() && formats::is_of_recordings(*trace);
+    const bool host_only = options.split.empty() && trace.gpu.empty() && formats::is_of_recordings(trace);
     options.classes = {host_only ? "all" : "gpu"};
   }
   summary::FunctionQuery query;
@@ -188,7 +190,7 @@ Result<int> run_top(const TopOptions& given) {
   query.filter = options.filter;
   std::optional<ChosenCycles> cycles;
   if (needs_cycles(options)) {
-    auto chosen = choose_cycles(*trace, options.cycles);
+    auto chosen = choose_cycles(trace, options.cycles);
     if (!chosen) return chosen.error();
     cycles = std::move(*chosen);
     query.cycles = &cycles->found;
@@ -196,12 +198,12 @@ Result<int> run_top(const TopOptions& given) {
   }
   profile::Nesting nesting;
   if ((query.classes & ~summary::kGpuWork) != 0) {
-    nesting = profile::find_nesting(*trace);
+    nesting = profile::find_nesting(trace);
     query.nesting = &nesting;
   }
   summary::Passes passes;
   if (!options.split.empty()) {
-    passes = summary::find_passes(*trace);
+    passes = summary::find_passes(trace);
     if (!passes.known)
       return usage_error(
           "nothing in this trace tells forward from backward GPU work: no autograd operators, no "
@@ -214,7 +216,7 @@ Result<int> run_top(const TopOptions& given) {
   std::vector<model::Table> tables;
   for (const Part& part : parts_of(options)) {
     query.pass_set = part.passes;
-    const summary::FunctionSums sums = function_stats(*trace, query);
+    const summary::FunctionSums sums = function_stats(trace, query);
     if (!options.split.empty() && sums.calls == 0 && part.key != "forward") continue;
     if (part.key == "forward_backward" && !has_backward(passes)) {
       tables.back().notes.emplace_back("No GPU work of a backward pass was found");
@@ -226,7 +228,7 @@ Result<int> run_top(const TopOptions& given) {
     tables.push_back(function_table(sums, table));
     add_notes(tables.back(), sums, options, cycles);
   }
-  if (auto note = loss_note(trace->losses)) tables.back().notes.push_back(std::move(*note));
+  if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
 
   std::string text;
   switch (output->format) {
@@ -244,7 +246,7 @@ Result<int> run_top(const TopOptions& given) {
       text = report::render_csv(tables);
       break;
     case OutputFormat::json:
-      text = json_of(options, *trace, cycles, tables);
+      text = json_of(options, trace, cycles, tables);
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();

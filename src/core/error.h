@@ -21,6 +21,9 @@ inline Error environment_error(std::string what, std::string where, std::string 
   return {ErrorKind::environment, std::move(what), std::move(where), std::move(remedy)};
 }
 
+/// The caller asked for the end (Task::stop).
+inline Error cancelled_error() { return {ErrorKind::cancelled, "cancelled", {}, {}}; }
+
 /// There is not enough memory for what `where` names.
 Error out_of_memory(std::string where);
 

@@ -74,17 +74,37 @@ Cutting reconcile(Cutting host, std::optional<Cutting> sequence, std::string_vie
   return host;
 }
 
-std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const FindOptions& options) {
+/// Tells how many of the passes over the trace are done; some find nothing to do.
+class Passes {
+ public:
+  explicit Passes(const Task& task) : task_(task) {}
+  /// Before every pass. False: end here.
+  [[nodiscard]] bool next() {
+    if (task_.stop.stop_requested()) return false;
+    task_.report("finding cycles", done_++, kAll);
+    return !task_.stop.stop_requested();
+  }
+
+ private:
+  static constexpr std::uint64_t kAll = 6;
+  const Task& task_;
+  std::uint64_t done_ = 0;
+};
+
+std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const FindOptions& options, Passes& passes) {
   const HostWork work = host_work(trace, order);
   const std::string_view what = work.operators ? "operators" : "GPU operations";
   std::optional<Cutting> marker;
+  if (!passes.next()) return std::nullopt;
   if (!options.ignore_markers) marker = cut_by_marker(trace, order, work);
   if (marker) note_work_outside(work, *marker);
   const bool inside = marker && marker->phase_confidence < confidence::kUnconfirmed;
   if (marker && marker->period_confidence >= confidence::kTrusted && !inside) return marker;
+  if (!passes.next()) return std::nullopt;
   std::optional<Cutting> function;
   if (!options.ignore_host_functions) function = cut_by_function(trace, order, work);
   if (function) note_work_outside(work, *function);
+  if (!passes.next()) return std::nullopt;
   std::optional<Cutting> sequence = cut_by_sequence(trace, order);
   // A marker that stands inside the step (the optimizer's) confirms how often, not where; one that comes seldomer tells
   // of accumulated gradients.
@@ -198,6 +218,8 @@ Status select(Found& found, const FindOptions& options) {
 }  // namespace
 
 Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const FindOptions& options) {
+  Passes passes(options.task);
+  if (!passes.next()) return cancelled_error();
   std::optional<Cutting> cutting;
   if (!options.anchor.empty()) {
     if (only_waits(trace, options.anchor))
@@ -213,7 +235,8 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     note_work_outside(host_work(trace, order), *cutting);
     cutting = doubt_parts(trace, order, std::move(*cutting));
   } else {
-    cutting = cut(trace, order, options);
+    cutting = cut(trace, order, options, passes);
+    if (!passes.next()) return cancelled_error();
     if (cutting && cutting->updates_every > 1)
       cutting->notes.push_back(fmt::format(
           "the optimizer runs in one of {} cycles: gradients are accumulated, and a cycle is one pass forward "
@@ -222,6 +245,7 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     if (cutting && !(options.ignore_markers && options.ignore_host_functions))
       cutting = doubt_parts(trace, order, std::move(*cutting));
   }
+  if (!passes.next()) return cancelled_error();
   Found found = cutting ? assemble(trace, order, *cutting) : nothing(trace);
   if (Status status = select(found, options); !status) return status.error();
   return found;

@@ -2,6 +2,8 @@
 // of GPU operations; and says which slice belongs to which cycle.
 #pragma once
 
+#include <culprit/task.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +23,7 @@ struct FindOptions {
   unsigned skip = 0;                   ///< leave out so many first cycles of every rank (numbers stay as they are)
   bool ignore_markers = false;         ///< do not use annotations of any kind
   bool ignore_host_functions = false;  ///< do not use Python functions and operators
+  Task task{};                         ///< is asked between passes over the trace
 };
 
 /// Cycles and the cycle of every slice.
@@ -35,7 +38,7 @@ struct Found {
 
 /// Finds cycles. Never fails for what a trace holds: without repetition the method is none and the reason says why.
 /// Errors: usage, when `options.anchor` names nothing that occurs in the trace, or there are cycles and none of them is
-/// of `options.phase` and behind `options.skip`. Time linear in slices apart from
+/// of `options.phase` and behind `options.skip`; cancelled. Time linear in slices apart from
 /// sorting candidates; about 8 bytes per slice while it runs.
 Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const FindOptions& options);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct LoadOptions {
   std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress{};
   /// How many times its size a file may become when it is read (formats/io/expansion.h); 0: no limit.
   std::uint64_t max_expansion = Expansion::kUsualTimes;
+  std::stop_token stop{};  ///< when it is requested loading ends soon, with the error cancelled
 };
 
 /// Loads one run from its files (one per rank, in the order given). "-" is standard input; any file may be a pipe where

@@ -22,7 +22,7 @@ namespace culprit::formats {
 namespace {
 
 Result<KernelData> load_file(const std::string& path, Wanted wanted, const ReadOptions& options) {
-  auto input = Input::open(path);
+  auto input = Input::open(path, options.stop);
   if (!input) return input.error();
   const std::string name = input->path();
   const Format* format = detect(input->peek(kDetectBytes), path);
@@ -78,7 +78,8 @@ Result<std::vector<KernelData>> load_files(const std::vector<std::string>& paths
   std::atomic<bool> failed{false};
   const auto work = [&] {
     for (unsigned i = next++; i < files && !failed; i = next++) {
-      ReadOptions read{.workers = std::max(1U, threads / at_once), .max_expansion = options.max_expansion};
+      ReadOptions read{
+          .workers = std::max(1U, threads / at_once), .max_expansion = options.max_expansion, .stop = options.stop};
       if (options.progress)
         read.progress = [&, i](std::uint64_t bytes) {
           const std::lock_guard lock(mutex);

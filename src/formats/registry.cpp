@@ -52,7 +52,7 @@ Result<Trace> read_perfetto(Input input, const ReadOptions& options) {
 
 Result<Trace> read_database(Input input, const ReadOptions& options) {
   if (Status status = require_file(input, kDatabase); !status) return status.error();
-  return nsys_sqlite::read(input.path(), Expansion(options.max_expansion), options.progress);
+  return nsys_sqlite::read(input.path(), Expansion(options.max_expansion), options.progress, options.stop);
 }
 
 Result<Trace> read_nsys_report(Input input, const ReadOptions& options) {
@@ -60,7 +60,7 @@ Result<Trace> read_nsys_report(Input input, const ReadOptions& options) {
   const auto report = convert_report(
       input.path(), {{"nsys", "export", "--type", "sqlite", "--output", "OUTPUT", "INPUT"}, "report.sqlite"});
   if (!report) return report.error();
-  auto trace = nsys_sqlite::read(report->file(), Expansion(options.max_expansion), options.progress);
+  auto trace = nsys_sqlite::read(report->file(), Expansion(options.max_expansion), options.progress, options.stop);
   if (trace) trace->ranks.front().path = input.path();
   return trace;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -20,6 +21,7 @@ struct ReadOptions {
   unsigned workers = 1;
   std::function<void(std::uint64_t)> progress{};  ///< gets bytes of the file
   std::uint64_t max_expansion = Expansion::kUsualTimes;
+  std::stop_token stop{};
 };
 
 /// What a file tells of kernels: a timeline of everything, one row per launch, or one row per name.

@@ -3,17 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/render.h"
+
 namespace culprit::library {
 
 namespace {
 
-template <class T>
-std::vector<T> values_of(std::vector<std::vector<model::Cell>>& rows, std::size_t column) {
-  std::vector<T> values;
+std::vector<std::int64_t> whole_numbers_of(const std::vector<std::vector<model::Cell>>& rows, std::size_t column) {
+  std::vector<std::int64_t> values;
   values.reserve(rows.size());
-  for (auto& row : rows) {
-    T* value = std::get_if<T>(&row[column]);
-    values.push_back(value != nullptr ? std::move(*value) : T());
+  for (const auto& row : rows) {
+    const auto* value = std::get_if<std::int64_t>(&row[column]);
+    values.push_back(value != nullptr ? *value : 0);
+  }
+  return values;
+}
+
+/// A number among texts stands there as people read it.
+std::vector<std::string> texts_of(model::Table& table, std::size_t column) {
+  std::vector<std::string> values;
+  values.reserve(table.rows.size());
+  for (auto& row : table.rows) {
+    auto* text = std::get_if<std::string>(&row[column]);
+    values.push_back(text != nullptr ? std::move(*text) : report::cell_text(table.columns[column], row[column]));
   }
   return values;
 }
@@ -41,15 +53,36 @@ Table columns_of(model::Table table) {
     const auto any = [&]<class T>(const T*) {
       return std::ranges::any_of(table.rows, [&](const auto& row) { return std::holds_alternative<T>(row[c]); });
     };
-    Column column{std::move(table.columns[c].key), std::move(table.columns[c].title), {}, {}};
+    const model::Column& from = table.columns[c];
+    Column column{from.key, from.title, {}, {}, from.type, from.precision, from.detail};
     for (const auto& row : table.rows) column.known.push_back(!std::holds_alternative<std::monostate>(row[c]));
     if (any(static_cast<const std::string*>(nullptr)))
-      column.values = values_of<std::string>(table.rows, c);
+      column.values = texts_of(table, c);
     else if (any(static_cast<const double*>(nullptr)))
       column.values = numbers_of(table.rows, c);
     else
-      column.values = values_of<std::int64_t>(table.rows, c);
+      column.values = whole_numbers_of(table.rows, c);
     out.columns.push_back(std::move(column));
+  }
+  return out;
+}
+
+model::Table rows_of(const Table& table) {
+  model::Table out;
+  out.key = table.key;
+  out.title = table.title;
+  out.notes = table.notes;
+  out.rows.resize(table.rows);
+  for (const Column& column : table.columns) {
+    out.columns.push_back({column.title, column.key, column.type, column.precision, column.detail});
+    std::visit(
+        [&](const auto& values) {
+          for (std::size_t r = 0; r < table.rows; ++r) {
+            const bool known = r < values.size() && r < column.known.size() && column.known[r];
+            out.rows[r].push_back(known ? model::Cell(values[r]) : model::Cell());
+          }
+        },
+        column.values);
   }
   return out;
 }

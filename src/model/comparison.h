@@ -2,6 +2,8 @@
 // baseline's and [1] the candidate's. Relative changes: 0.1 is 10 % more.
 #pragma once
 
+#include <culprit/outcome.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +21,9 @@
 
 namespace culprit::model {
 
-/// What became of the cycle time.
-enum class Outcome : std::uint8_t { inconclusive, regression, improvement, no_change, not_comparable };
+using culprit::Comparable;
+using culprit::FunctionStatus;
+using culprit::Outcome;
 
 /// Cycle times of one phase, and what follows from them.
 struct CycleTimeOutcome {
@@ -35,15 +38,6 @@ struct CycleTimeOutcome {
   double between = 0;  ///< assumed spread between recordings of the same
   std::array<std::size_t, 2> cycles{};
   std::array<double, 2> effective{};  ///< number of independent cycles
-};
-
-/// What became of a function's time per cycle.
-enum class FunctionStatus : std::uint8_t {
-  unknown,  ///< neither shown to have changed nor to be the same
-  same,     ///< the 95 % interval lies within the tolerance
-  changed,  ///< beyond the tolerance; false discoveries over all functions are controlled
-  added,    ///< the baseline has no such function
-  gone,     ///< the candidate has none
 };
 
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
@@ -87,12 +81,6 @@ struct Difference {
   std::string base;
   std::string candidate;
   bool blocks = false;
-};
-
-enum class Comparable : std::uint8_t {
-  yes,
-  partly,  ///< something differs that may explain differences
-  no,
 };
 
 /// Whether cycle times and functions of two runs may be held against each other.

@@ -2,6 +2,8 @@
 // Markdown, CSV and JSON.
 #pragma once
 
+#include <culprit/column_type.h>
+
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -9,16 +11,7 @@
 
 namespace culprit::model {
 
-/// What a column holds; it decides alignment, formatting and the unit named in CSV and JSON.
-enum class ColumnType : std::uint8_t {
-  text,
-  name,     ///< a function name from a trace: may be long, is shortened for people, never in CSV and JSON
-  count,    ///< integer
-  time,     ///< nanoseconds; shown as s/ms/us to people, as ns in CSV and JSON
-  percent,  ///< fraction 0..1; shown as percent
-  number,   ///< plain number with `precision` decimals
-  bytes,
-};
+using culprit::ColumnType;
 
 struct Column {
   std::string title;  ///< heading for people ("Self CUDA %")

@@ -73,6 +73,7 @@ bool loses_events(LossReason reason) {
 Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, const RecordingOptions& options) {
   cycles::FindOptions find;
   find.anchor = options.anchor;
+  find.task = options.task;
   auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
   Outline outline;
@@ -102,12 +103,14 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   return outline;
 }
 
-model::Recording complete(const Trace& trace, Outline outline) {
+Result<model::Recording> complete(const Trace& trace, Outline outline, const Task& task) {
   RunProfileOptions options;
   options.whole_cycles_only = true;
   options.own_times = true;
   options.resource_uses = false;
+  options.task = task;
   outline.recording.profile = run_profile(trace, outline.found, options);
+  if (task.stop.stop_requested()) return cancelled_error();
   return std::move(outline.recording);
 }
 
@@ -115,7 +118,7 @@ Result<model::Recording> recording_of(const Trace& trace, std::vector<std::strin
                                       const RecordingOptions& options) {
   auto outline = outline_of(trace, std::move(files), options);
   if (!outline) return outline.error();
-  return complete(trace, std::move(*outline));
+  return complete(trace, std::move(*outline), options.task);
 }
 
 }  // namespace culprit::profile

@@ -1,6 +1,8 @@
 // From a trace to what a comparison needs to know of it: cycles, profile, facts, evidence, losses.
 #pragma once
 
+#include <culprit/task.h>
+
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace culprit::profile {
 
 struct RecordingOptions {
   std::string anchor;  ///< name of what begins a cycle; empty: found
+  Task task{};
 };
 
 /// Everything but the profile: enough to tell whether two recordings may be compared, which most often is a fraction of
@@ -25,8 +28,8 @@ struct Outline {
 /// `files` is where the trace came from. Errors: as find_cycles().
 Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, const RecordingOptions& options = {});
 
-/// The recording with its profile over whole cycles; `trace` is the one that the outline was made of.
-model::Recording complete(const Trace& trace, Outline outline);
+/// The recording with its profile over whole cycles; `trace` is the one that the outline was made of. Error: cancelled.
+Result<model::Recording> complete(const Trace& trace, Outline outline, const Task& task = {});
 
 /// Both at once.
 Result<model::Recording> recording_of(const Trace& trace, std::vector<std::string> files,

@@ -120,10 +120,12 @@ class Builder {
     oncpu_ = trace_.strings.find("oncpu", kNone);
     add_cycles();
     sum_uses();
+    if (stopped()) return {};
     order_uses();
     series_ = read_series(trace_);
     if (options_.resource_uses) {
       link_series();
+      if (stopped()) return {};
       add_resources();
     }
     add_all_series();
@@ -131,6 +133,16 @@ class Builder {
   }
 
  private:
+  [[nodiscard]] bool stopped() const { return options_.task.stop.stop_requested(); }
+  /// To be asked for every slice of a pass; now and then tells how far it is, and whether to end.
+  [[nodiscard]] bool goes_on(std::size_t slice, std::size_t pass) const {
+    constexpr std::size_t kNowAndThen = 1U << 14U;
+    if (slice % kNowAndThen != 0) return true;
+    const std::size_t passes = options_.resource_uses ? 2 : 1;
+    options_.task.report("measuring", pass * trace_.slices.size() + slice, passes * trace_.slices.size());
+    return !stopped();
+  }
+
   /// Kinds depend on name and class alone: one look-up per pair.
   FunctionKind kind_of_slice(const Slice& slice) {
     const SliceClass c = trace_.slice_class(slice);
@@ -166,6 +178,7 @@ class Builder {
     use_of_slice_.assign(trace_.slices.size(), kNone);
     const std::size_t known = std::min(found_.cycle_of_slice.size(), trace_.slices.size());
     for (std::size_t i = 0; i < known; ++i) {
+      if (!goes_on(i, 0)) return;
       const std::uint32_t c = found_.cycle_of_slice[i];
       if (c == kNone || cycle_row_[c] == kNone) continue;
       const Slice& slice = trace_.slices[i];
@@ -274,6 +287,7 @@ class Builder {
       for (const std::uint32_t s : it->second) links_[u].push_back({.series = s});
     }
     for (std::size_t i = 0; i < use_of_slice_.size(); ++i) {
+      if (!goes_on(i, 1)) return;
       if (use_of_slice_[i] == kNone) continue;
       const Slice& slice = trace_.slices[i];
       for (Link& link : links_[use_of_slice_[i]]) look(series_[link.series], slice, link);

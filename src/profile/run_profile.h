@@ -2,6 +2,8 @@
 // meanwhile. SI units; one process's functions are measured over that process's own cycles only.
 #pragma once
 
+#include <culprit/task.h>
+
 #include <cstdint>
 
 #include "cycles/find.h"
@@ -14,6 +16,7 @@ struct RunProfileOptions {
   bool whole_cycles_only = false;  ///< leave out cycles that are cut off and warm-up
   bool own_times = false;          ///< fill FunctionUse::own
   bool resource_uses = true;       ///< fill Profile::resources
+  Task task{};                     ///< is asked every few thousand slices
 };
 
 /// One use per (cycle, process, function, device): calls, total and exposed time, beta over the cycle's
@@ -23,6 +26,7 @@ struct RunProfileOptions {
 /// value at each execution's middle, between the samples around it (interpolated), weighted by duration; nothing where
 /// the series does not reach. Provenance is measured when every execution held at least three samples, else pooled. All
 /// series of the trace come along, with the samples that were taken while their device was busy told apart for clocks.
+/// When a stop is requested it ends soon, and what it gives is of no use: ask the token.
 /// O((n + m) log n) in slices and samples; about 24 bytes per slice and 100 per use.
 model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options = {});
 

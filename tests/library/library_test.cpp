@@ -114,7 +114,7 @@ TEST_F(Library, ProgressReachesTheEnd) {
   LoadOptions options;
   options.threads = 1;
   std::uint64_t done = 0;
-  options.progress = [&](std::uint64_t now, std::uint64_t) { done = now; };
+  options.task.progress = [&](std::string_view, std::uint64_t now, std::uint64_t) { done = now; };
   ASSERT_TRUE(load_run({path.string()}, options));
   EXPECT_EQ(done, std::filesystem::file_size(path));
 }

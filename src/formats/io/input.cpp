@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace culprit::formats {
@@ -30,6 +31,7 @@ struct Input::State {
   std::uint64_t file_bytes = 0;
   std::uint64_t consumed = 0;
   std::string damage;
+  std::stop_token stop;
   bool raw_end = false;
 
   std::vector<std::uint8_t> raw;  // what was read of a compressed file and not yet decompressed, or the peeked start
@@ -181,8 +183,9 @@ Input::Input(Input&&) noexcept = default;
 Input& Input::operator=(Input&&) noexcept = default;
 Input::~Input() = default;
 
-Result<Input> Input::open(const std::string& path) {
+Result<Input> Input::open(const std::string& path, std::stop_token stop) {
   auto state = std::make_unique<State>();
+  state->stop = std::move(stop);
   state->path = path == "-" ? "standard input" : path;
   if (path == "-") {
     state->fd = STDIN_FILENO;
@@ -215,6 +218,7 @@ Result<Input> Input::open(const std::string& path) {
 
 Result<std::size_t> Input::read(char* buffer, std::size_t size) {
   State& s = *state_;
+  if (s.stop.stop_requested()) return cancelled_error();
   const std::size_t owed = std::min(size, s.peeked.size() - s.peeked_begin);
   if (owed != 0) {
     std::memcpy(buffer, s.peeked.data() + s.peeked_begin, owed);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,9 @@ std::string_view to_string(Compression compression);
 /// Sequential, decompressed content of a file or of standard input ("-"). Movable, not thread safe.
 class Input {
  public:
-  /// Opens `path` and looks at its first bytes. Errors: missing, a directory, not readable, empty.
-  static Result<Input> open(const std::string& path);
+  /// Opens `path` and looks at its first bytes. Errors: missing, a directory, not readable, empty. When `stop` is
+  /// requested read() ends with the error cancelled.
+  static Result<Input> open(const std::string& path, std::stop_token stop = {});
 
   Input(Input&&) noexcept;
   Input& operator=(Input&&) noexcept;

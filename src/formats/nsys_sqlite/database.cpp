@@ -79,10 +79,11 @@ Error Database::damaged(const std::string& what) const {
                      "copy or export the database again");
 }
 
-Result<Database> Database::open(const std::string& path, Expansion& expansion) {
+Result<Database> Database::open(const std::string& path, Expansion& expansion, std::stop_token stop) {
   Database database;
   database.path_ = path;
   database.expansion_ = &expansion;
+  database.stop_ = std::move(stop);
   sqlite3* db = nullptr;
   const int code =
       sqlite3_open_v2(uri_of(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -156,6 +157,7 @@ Status Database::count_row(sqlite3_stmt* statement) {
     if (type == SQLITE_TEXT || type == SQLITE_BLOB)
       expansion_->spend(static_cast<std::uint64_t>(sqlite3_column_bytes(statement, i)));
   }
+  if (stop_.stop_requested()) return cancelled_error();
   if (expansion_->exceeded()) return expansion_->error(path_);
   return {};
 }

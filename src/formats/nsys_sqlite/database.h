@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,8 @@ class Row {
 class Database {
  public:
   /// Opens `path` without ever writing beside it; what is read counts against `expansion`, which must live as long.
-  /// Errors: no database, damaged.
-  static Result<Database> open(const std::string& path, Expansion& expansion);
+  /// Errors: no database, damaged; of all calls: `stop` was requested.
+  static Result<Database> open(const std::string& path, Expansion& expansion, std::stop_token stop = {});
 
   /// Names of all ordinary tables, sorted; what would have to run to be read stands in `not_plain`: views, virtual
   /// tables and tables with generated columns.
@@ -79,6 +80,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> db_;
   std::string path_;
   Expansion* expansion_ = nullptr;
+  std::stop_token stop_;
 };
 
 }  // namespace culprit::formats::nsys_sqlite

@@ -29,9 +29,10 @@ bool is_nsight_table(const std::string& name) {
 
 bool looks_like(std::string_view start) { return start.starts_with(std::string_view("SQLite format 3\0", 16)); }
 
-Result<Trace> read(const std::string& path, Expansion expansion, const std::function<void(std::uint64_t)>& progress) {
+Result<Trace> read(const std::string& path, Expansion expansion, const std::function<void(std::uint64_t)>& progress,
+                   const std::stop_token& stop) {
   expansion.allow(size_of(path));
-  auto database = Database::open(path, expansion);
+  auto database = Database::open(path, expansion, stop);
   if (!database) return database.error();
   std::vector<std::string> unread;
   auto tables = database->tables(unread);

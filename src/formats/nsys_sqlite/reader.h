@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,9 @@ bool looks_like(std::string_view start);
 
 /// Reads the database at `path`. Times are relative to the begin of the recording, whose Unix time is the base; ids of
 /// host calls and GPU work are made unique over processes. `progress` gets bytes, estimated from the tables done.
-/// Errors: no database, damaged anywhere, none of Nsight Systems, or more in it than `expansion` allows.
+/// Errors: no database, damaged anywhere, none of Nsight Systems, more in it than `expansion` allows, or `stop` was
+/// requested.
 Result<Trace> read(const std::string& path, Expansion expansion = Expansion(),
-                   const std::function<void(std::uint64_t)>& progress = {});
+                   const std::function<void(std::uint64_t)>& progress = {}, const std::stop_token& stop = {});
 
 }  // namespace culprit::formats::nsys_sqlite

@@ -1,0 +1,123 @@
+// Two runs compared: did the steps become slower, which functions changed, and how sure is that.
+#pragma once
+
+#include <culprit/api.h>
+#include <culprit/error.h>
+#include <culprit/load.h>
+#include <culprit/outcome.h>
+#include <culprit/task.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace culprit {
+
+struct CompareOptions {
+  std::string anchor{};     ///< name of the marker or function that begins a cycle; empty: found
+  double tolerance = 0.03;  ///< relative change of the cycle time that does not matter
+  Task task{};              ///< both sides are measured at the same time, and report alike
+};
+
+// Times are nanoseconds, frequencies Hz, sizes bytes, shares fractions; a relative change of 0.1 is 10 % more. Where
+// there is one value per side, [0] is the baseline's and [1] the candidate's. NaN: not known.
+
+/// Cycle times of one phase, and what follows from them.
+struct CycleTime {
+  std::string phase;  ///< prefill, decode, mixed, train_step, other
+  Outcome outcome = Outcome::inconclusive;
+  std::array<double, 2> time_ns{};  ///< geometric means
+  double change = 0;                ///< of these
+  double low = 0;                   ///< its 95 % interval
+  double high = 0;
+  double smallest_seen = 0;  ///< smallest regression that these cycles could have shown
+  std::array<std::size_t, 2> cycles{};
+};
+
+/// One function of one rank on one device in one phase, per cycle; a cycle without it counts as 0. Time is exposed time
+/// on a device, on the host the time outside of other functions that it called.
+struct Finding {
+  std::string phase;
+  std::string function;
+  std::string short_name;
+  std::string kind;    ///< "gpu_compute", "cuda_api", "python", ...
+  std::string device;  ///< "GPU" where the process has one, "GPU 3", "Host"
+  std::int32_t rank = -1;
+  FunctionStatus status = FunctionStatus::unknown;
+  std::array<double, 2> time_ns{};
+  double impact_ns = 0;  ///< time_ns[1] - time_ns[0]
+  double low_ns = 0;     ///< its 95 % interval
+  double high_ns = 0;
+  std::array<double, 2> calls{};
+  double work_ratio = 0;  ///< time of a call, candidate over baseline
+  double q = 0;           ///< rate of false discoveries at which it counts as changed, new or gone
+};
+
+/// Mean of one resource of one device while whole cycles ran (clocks: while it was busy), that moved.
+struct ResourceChange {
+  std::string metric;
+  std::string device;
+  std::int32_t rank = -1;
+  std::string unit;  ///< "Hz", "bytes/s", ...; empty: plain number or fraction
+  std::array<std::optional<double>, 2> value;
+};
+
+/// A fact that differs. Empty: a side does not say.
+struct FactChange {
+  std::string what;
+  std::array<std::string, 2> value;
+  bool blocks = false;  ///< the runs must not be compared
+};
+
+/// Whether cycle times and functions of the runs may be held against each other.
+struct Comparability {
+  Comparable level = Comparable::yes;
+  std::vector<std::string> reasons;  ///< sentences; when the level is `no` the first says why
+  std::string remedy;                ///< only when the level is `no`
+  std::vector<FactChange> differences;
+};
+
+/// One side, after its recordings were pooled.
+struct ComparedSide {
+  std::vector<std::string> files;
+  std::size_t recordings = 0;
+  std::string anchor;
+  std::string reason;  ///< how the cycles were found
+  double period_confidence = 0;
+  std::size_t cycles = 0;
+  std::optional<std::int64_t> median_period_ns;  ///< of whole cycles
+};
+
+struct Comparison {
+  struct Data;
+  Outcome outcome = Outcome::inconclusive;  ///< of all phases together
+  std::string why;                          ///< what limits the outcome; empty: its cycle times say all
+  bool same_recording = false;              ///< both sides are one: nothing was compared
+  Comparability comparability;
+  std::array<ComparedSide, 2> sides;
+  std::vector<CycleTime> cycle_times;     ///< by phase
+  std::vector<Finding> findings;          ///< largest impact first
+  std::vector<ResourceChange> resources;  ///< by metric, rank and device
+  std::vector<FactChange> environment;    ///< machine, libraries and limits
+  std::vector<std::string> assumptions;
+  std::vector<std::string> notes;
+  std::shared_ptr<const Data> data;  ///< what the reports are made of; copies share it
+};
+
+/// Compares two runs, each of one or more recordings of the same (load_recordings()), which are pooled. Runs that must
+/// not be compared give the outcome not_comparable and why. Errors: usage, when a side has no recording, a recording
+/// comes twice or the anchor does not occur; input, when recordings of one side are not of the same run.
+CULPRIT_API Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate,
+                                            const CompareOptions& options = {});
+
+/// The reports of `culprit diff`, see docs/diff.md. `most_rows`: functions per phase.
+CULPRIT_API std::string to_text(const Comparison& comparison, std::size_t most_rows = 12);
+CULPRIT_API std::string to_markdown(const Comparison& comparison);
+CULPRIT_API std::string to_csv(const Comparison& comparison);
+CULPRIT_API std::string to_json(const Comparison& comparison);
+
+}  // namespace culprit

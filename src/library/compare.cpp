@@ -1,0 +1,160 @@
+#include "library/compare.h"
+
+#include <array>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "compare/compare_runs.h"
+#include "library/run_data.h"
+#include "library/same_content.h"
+#include "profile/recording.h"
+
+namespace culprit::library {
+
+namespace {
+
+/// One side: a single run is measured when it is known that it may be compared, several are at once.
+struct Side {
+  std::vector<Run> runs;
+  std::vector<std::uint64_t> digests;  ///< of `runs`
+  std::uint64_t digest = 0;            ///< of all files
+  std::optional<profile::Outline> outline;
+  std::vector<model::Recording> recordings;
+  std::optional<Error> error;
+};
+
+/// Runs both at the same time. What one throws, this throws when both have ended.
+template <class Work>
+void side_by_side(std::array<Side, 2>& sides, const Work& work) {
+  std::exception_ptr thrown;
+  {
+    std::jthread other([&] {
+      try {
+        work(sides[1]);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    });
+    work(sides[0]);
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void outline(Side& side, const profile::RecordingOptions& options) {
+  if (side.runs.size() == 1) {
+    auto found = profile::outline_of(side.runs[0].data().trace, files_of(side.runs[0]), options);
+    if (!found) {
+      side.error = found.error();
+      return;
+    }
+    found->recording.digest = side.digests[0];
+    side.outline = std::move(*found);
+    return;
+  }
+  std::vector<Run> runs = std::move(side.runs);
+  for (std::size_t r = runs.size(); r-- > 0;) {
+    auto recording = profile::recording_of(runs[r].data().trace, files_of(runs[r]), options);
+    runs.pop_back();
+    if (!recording) {
+      side.error = recording.error();
+      return;
+    }
+    recording->digest = side.digests[r];
+    side.recordings.insert(side.recordings.begin(), std::move(*recording));
+  }
+}
+
+/// Of a single run the recording, with its profile when `whole`.
+void take(Side& side, bool whole, const Task& task) {
+  if (!side.outline) return;
+  if (whole) {
+    auto recording = profile::complete(side.runs[0].data().trace, std::move(*side.outline), task);
+    if (recording)
+      side.recordings.push_back(std::move(*recording));
+    else
+      side.error = recording.error();
+  } else {
+    side.recordings.push_back(std::move(side.outline->recording));
+  }
+  side.outline.reset();
+  side.runs.clear();
+}
+
+std::span<const model::Recording> seen(const Side& side) {
+  return side.outline ? std::span<const model::Recording>(&side.outline->recording, 1)
+                      : std::span<const model::Recording>(side.recordings);
+}
+
+void number_contents(std::array<Side, 2>& sides) {
+  std::vector<std::vector<FileState>> lists;
+  for (const Side& side : sides)
+    for (const Run& run : side.runs) lists.push_back(run.data().files);
+  auto numbers = content_numbers(lists);
+  std::map<const Run::Data*, std::size_t> known;  // one run in two places, whatever it was read from
+  std::size_t place = 0;
+  for (const Side& side : sides)
+    for (const Run& run : side.runs) {
+      const auto [it, fresh] = known.try_emplace(&run.data(), place);
+      if (!fresh) numbers[place] = numbers[it->second];
+      ++place;
+    }
+  std::size_t next = 0;
+  for (Side& side : sides) {
+    std::vector<std::uint64_t> all;
+    for (std::size_t r = 0; r < side.runs.size(); ++r, ++next) {
+      side.digests.push_back(digest_of(numbers[next]));
+      all.insert(all.end(), numbers[next].begin(), numbers[next].end());
+    }
+    side.digest = digest_of(std::move(all));
+  }
+}
+
+}  // namespace
+
+Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run> candidate,
+                                     const CompareOptions& options) {
+  for (const auto* side : {&baseline, &candidate})
+    if (side->empty()) return usage_error("a side has no recording", "give at least one on each side");
+  std::array<Side, 2> sides;
+  sides[0].runs = std::move(baseline);
+  sides[1].runs = std::move(candidate);
+  number_contents(sides);
+  compare::CompareOptions how;
+  how.tolerance = options.tolerance;
+
+  std::mutex reporting;
+  Task task = options.task;
+  if (task.progress)
+    task.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t total) {
+      const std::scoped_lock lock(reporting);
+      options.task.report(step, done, total);
+    };
+  const profile::RecordingOptions recording{options.anchor, task};
+  const auto failed = [&]() -> std::optional<Error> {
+    if (task.stop.stop_requested()) return cancelled_error();
+    return sides[0].error ? sides[0].error : sides[1].error;
+  };
+
+  if (sides[0].digest == sides[1].digest) {
+    outline(sides[0], recording);
+    if (const auto error = failed()) return *error;
+    take(sides[0], false, task);
+    sides[1].recordings.resize(sides[0].recordings.size());
+    for (std::size_t i = 0; i < sides[1].recordings.size(); ++i)
+      sides[1].recordings[i].digest = sides[0].recordings[i].digest;
+    return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how);
+  }
+  side_by_side(sides, [&](Side& side) { outline(side, recording); });
+  if (const auto error = failed()) return *error;
+  const bool whole = compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
+  side_by_side(sides, [&](Side& side) { take(side, whole, task); });
+  if (const auto error = failed()) return *error;
+  return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how);
+}
+
+}  // namespace culprit::library

@@ -1,0 +1,84 @@
+// The public form of a comparison: the stage's result with its names written out.
+#include <culprit/compare.h>
+
+#include <utility>
+
+#include "library/compare.h"
+#include "model/cycles.h"
+#include "report/run_comparison.h"
+
+namespace culprit {
+
+struct Comparison::Data {
+  model::RunComparison whole;
+};
+
+namespace {
+
+std::string unit_of(model::Unit unit) { return std::string(model::unit_name(unit)); }
+
+ComparedSide side_of(const model::ComparedSide& side) {
+  return {side.files,  side.recordings,   side.anchor, side.reason, side.period_confidence,
+          side.cycles, side.median_period};
+}
+
+Finding finding_of(const model::RunComparison& whole, const model::FunctionFinding& f) {
+  const auto text = [&](StringId id) { return std::string(whole.texts[id]); };
+  Finding out;
+  out.phase = model::phase_name(f.phase);
+  out.function = text(f.function);
+  out.short_name = text(f.short_name);
+  out.kind = text(f.kind);
+  out.device = text(f.device);
+  out.rank = whole.processes[f.process].rank;
+  out.status = f.status;
+  out.time_ns = f.time_ns;
+  out.impact_ns = f.impact_ns;
+  out.low_ns = f.low_ns;
+  out.high_ns = f.high_ns;
+  out.calls = f.calls;
+  out.work_ratio = f.work_ratio;
+  out.q = f.q;
+  return out;
+}
+
+Comparison comparison_of(model::RunComparison compared) {
+  auto data = std::make_shared<const Comparison::Data>(Comparison::Data{std::move(compared)});
+  const model::RunComparison& whole = data->whole;
+  Comparison out;
+  out.outcome = whole.outcome;
+  out.why = whole.why;
+  out.same_recording = whole.same_recording;
+  out.comparability = {whole.comparability.level, whole.comparability.reasons, whole.comparability.remedy, {}};
+  for (const model::Difference& d : whole.comparability.differences)
+    out.comparability.differences.push_back({d.what, {d.base, d.candidate}, d.blocks});
+  out.sides = {side_of(whole.sides[0]), side_of(whole.sides[1])};
+  for (const model::CycleTimeOutcome& t : whole.cycle_times)
+    out.cycle_times.push_back({std::string(model::phase_name(t.phase)), t.outcome, t.time_ns, t.change, t.low, t.high,
+                               t.smallest_seen, t.cycles});
+  for (const model::FunctionFinding& f : whole.functions) out.findings.push_back(finding_of(whole, f));
+  for (const model::ResourceChange& r : whole.resources)
+    out.resources.push_back({r.metric, r.device, r.rank, unit_of(r.unit), r.value});
+  for (const model::EnvironmentChange& e : whole.environment) out.environment.push_back({e.key, e.value, false});
+  out.assumptions = whole.assumptions;
+  out.notes = whole.notes;
+  out.data = std::move(data);
+  return out;
+}
+
+}  // namespace
+
+Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate, const CompareOptions& options) {
+  auto compared = library::compare(std::move(baseline), std::move(candidate), options);
+  if (!compared) return compared.error();
+  return comparison_of(std::move(*compared));
+}
+
+std::string to_text(const Comparison& comparison, std::size_t most_rows) {
+  return report::comparison_terminal(comparison.data->whole, most_rows);
+}
+std::string to_markdown(const Comparison& comparison) { return report::comparison_markdown(comparison.data->whole); }
+std::string to_csv(const Comparison& comparison) { return report::comparison_csv(comparison.data->whole); }
+std::string to_json(const Comparison& comparison) { return report::comparison_json(comparison.data->whole); }
+
+}  // namespace culprit

@@ -1,0 +1,69 @@
+#include "library/kernels.h"
+
+#include <culprit/kernels.h>
+
+#include <utility>
+#include <variant>
+
+#include "formats/load.h"
+#include "kernels/classes.h"
+#include "kernels/launch_tables.h"
+#include "kernels/trace_log.h"
+#include "library/columns.h"
+#include "library/load.h"
+#include "library/run_data.h"
+#include "summary/function_stats.h"
+#include "summary/function_table.h"
+
+namespace culprit {
+
+namespace library {
+
+namespace {
+
+Result<model::KernelLog> launches_in(const Trace& trace, const std::string& path) {
+  model::KernelLog log = kernels::kernel_log_of(trace);
+  if (log.launches.empty()) return input_error("holds no kernel", path, "record GPU activities (kernels) too");
+  return log;
+}
+
+Kernels tables_of(const model::KernelLog& log) {
+  return Kernels{columns_of(kernels::launch_table(log)), columns_of(kernels::name_table(log, {})),
+                 columns_of(kernels::class_table(kernels::use_report(log, {})))};
+}
+
+}  // namespace
+
+Result<formats::KernelData> load_kernel_data(const std::vector<std::string>& paths, const LoadOptions& options) {
+  auto data = formats::load_kernel_data(paths, load_options(options));
+  if (options.task.stop.stop_requested()) return cancelled_error();
+  return data;
+}
+
+Result<model::KernelLog> launches_of(formats::KernelData data, const std::string& path) {
+  if (auto* log = std::get_if<model::KernelLog>(&data)) return std::move(*log);
+  if (const auto* trace = std::get_if<Trace>(&data)) return launches_in(*trace, path);
+  return input_error("has one row per name and no launches", path, "give a launch log or a trace");
+}
+
+}  // namespace library
+
+Result<Kernels> kernels_of(const Run& run) {
+  const auto log = library::launches_in(run.data().trace, library::path_of(run));
+  if (!log) return log.error();
+  return library::tables_of(*log);
+}
+
+Result<Kernels> kernels_of(const std::vector<std::string>& paths, const LoadOptions& options) {
+  auto data = library::load_kernel_data(paths, options);
+  if (!data) return data.error();
+  const auto log = library::launches_of(std::move(*data), paths.front());
+  if (!log) return log.error();
+  return library::tables_of(*log);
+}
+
+Table function_times(const Run& run) {
+  return library::columns_of(summary::function_table(summary::function_stats(run.data().trace, {}), {}));
+}
+
+}  // namespace culprit

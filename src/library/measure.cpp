@@ -1,0 +1,73 @@
+#include "library/measure.h"
+
+#include <culprit/profile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "library/columns.h"
+#include "library/run_data.h"
+#include "profile/profile_tables.h"
+#include "profile/run_profile.h"
+
+namespace culprit {
+
+namespace library {
+
+Result<cycles::Found> find(const Run& run, const CycleOptions& options) {
+  cycles::FindOptions find;
+  find.anchor = options.anchor;
+  find.skip = options.skip;
+  find.task = options.task;
+  if (!options.phase.empty()) {
+    const auto phase = std::ranges::find(model::kPhases, options.phase, model::phase_name);
+    if (phase == model::kPhases.end())
+      return usage_error("unknown phase '" + options.phase + "'",
+                         "there are prefill, decode, mixed, train_step, other");
+    find.phase = *phase;
+  }
+  const Trace& trace = run.data().trace;
+  return cycles::find_cycles(trace, order_slices(trace), find);
+}
+
+Result<Measured> measure(const Run& run, const CycleOptions& options) {
+  auto found = find(run, options);
+  if (!found) return found.error();
+  if (found->cycles.cycles.empty())
+    return input_error(fmt::format("holds no cycles: {}", found->cycles.reason), path_of(run),
+                       "name what begins a cycle, or record more cycles");
+  profile::RunProfileOptions how;
+  how.task = options.task;
+  Measured measured{std::move(*found), {}};
+  measured.profile = profile::run_profile(run.data().trace, measured.found, how);
+  if (options.task.stop.stop_requested()) return cancelled_error();
+  return measured;
+}
+
+}  // namespace library
+
+Result<Cycles> find_cycles(const Run& run, const CycleOptions& options) {
+  const auto found = library::find(run, options);
+  if (!found) return found.error();
+  const model::Cycles& cycles = found->cycles;
+  Cycles out{cycles.anchor, cycles.period_confidence, cycles.phase_confidence, cycles.reason, cycles.notes, {}};
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  for (std::size_t i = 0; i < cycles.cycles.size(); ++i) {
+    const model::Cycle& c = cycles.cycles[i];
+    out.cycles.push_back({c.number, c.rank, std::string(model::phase_name(c.phase)), c.begin, c.period, c.no_work,
+                          c.partial, c.warm_up, whole[i]});
+  }
+  return out;
+}
+
+Result<Profile> profile_run(const Run& run, const CycleOptions& options) {
+  const auto measured = library::measure(run, options);
+  if (!measured) return measured.error();
+  const model::Profile& profile = measured->profile;
+  using library::columns_of;
+  return Profile{columns_of(profile::cycles_table(profile)), columns_of(profile::functions_table(profile)),
+                 columns_of(profile::resources_table(profile)), columns_of(profile::counters_table(profile))};
+}
+
+}  // namespace culprit
