@@ -1,6 +1,7 @@
 # The front door. Every target installs what it needs (Debian packages, scripts/deps) and can be the first command after a clone.
 #
 #   make build    the program, optimised: build/culprit
+#   make deb      the program and the library as a Debian package: build/culprit_VERSION_ARCHITECTURE.deb
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make check    formatting, lint, clang-tidy, and the tests under ThreadSanitizer
@@ -20,7 +21,7 @@ BENCH_MAX ?= 7
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build demo test check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb demo test check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -29,6 +30,10 @@ build:
 	$(call need,build)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
+
+deb: build
+	$(call need,package)
+	@cd build && cpack -G DEB
 
 demo: build
 	@scripts/demo build

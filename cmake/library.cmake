@@ -37,8 +37,6 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/culprit-config-version.cmak
 file(RELATIVE_PATH CULPRIT_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/culprit.pc.in ${CMAKE_BINARY_DIR}/culprit.pc @ONLY)
 
-install(TARGETS culprit COMPONENT program)
-install(TARGETS culprit_nvtx LIBRARY DESTINATION lib/culprit COMPONENT program)  # where the program looks for it
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ TYPE INCLUDE COMPONENT library)
 install(TARGETS culprit_shared LIBRARY COMPONENT library)
 install(FILES ${archive} TYPE LIB COMPONENT library)

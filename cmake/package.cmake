@@ -1,0 +1,20 @@
+# The Debian package, by `cpack` in a build folder: program, library with headers, manual pages, completions, documents.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME culprit)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "The Culprit authors <maintainers@users.noreply.a-seed-597f76e5.example>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "names what made a GPU workload slow")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+    "Culprit records what a training or inference workload did, or reads the trace of it that there is (PyTorch, Nsight, Perfetto), finds\nits steps, measures every one of them, and compares a good run with a bad one.\n.\nThis package has the program and the library with its headers.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_FILE_NAME culprit_${PROJECT_VERSION})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# What programs that link the archive need; the shared library has all it needs.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libsimdjson-dev, libisal-dev, libutf8proc-dev, libzstd-dev, libsqlite3-dev, libcsv-dev, libprotobuf-dev")
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+include(CPack)
