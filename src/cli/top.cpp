@@ -11,10 +11,12 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
+#include "cycles/work_units.h"
 #include "formats/registry.h"
 #include "library/run_data.h"
 #include "report/cycles_report.h"
 #include "report/render.h"
+#include "report/work_report.h"
 #include "summary/function_table.h"
 
 namespace culprit::cli {
@@ -165,6 +167,39 @@ std::string json_of(const TopOptions& options, const Trace& trace, const std::op
   return text;
 }
 
+/// Whether anything but scheduling, system calls and disks was recorded.
+bool marks_anything(const Trace& trace) {
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const SliceClass what = trace.slice_class(trace.slices[i]);
+    if (what != SliceClass::os_sched && what != SliceClass::syscall &&
+        trace.categories[trace.slices[i].category].name != "block_io")
+      return true;
+  }
+  return false;
+}
+
+/// A recording of threads alone: their states under several names would be counted several times.
+Result<int> show_work(const TopOptions& options, const Output& output, const Trace& trace,
+                      const model::WorkUnits& work) {
+  constexpr std::size_t kRows = 6;
+  const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
+                           : output.format == OutputFormat::terminal ? kRows
+                                                                     : 0;
+  std::vector<model::Table> tables = report::work_time_tables(work, most);
+  if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
+  std::string text;
+  if (output.format == OutputFormat::terminal)
+    text = report::render_terminal(tables, terminal_look(output, options.width));
+  else if (output.format == OutputFormat::markdown)
+    text = report::render_markdown(tables);
+  else if (output.format == OutputFormat::csv)
+    text = report::render_csv(tables);
+  else
+    text = json_of(options, trace, std::nullopt, tables);
+  if (Status status = write_output(output, text); !status) return status.error();
+  return kFine;
+}
+
 Result<int> run_top(const TopOptions& given) {
   TopOptions options = given;
   const auto output = resolve_output(options.output, options.files);
@@ -180,15 +215,22 @@ Result<int> run_top(const TopOptions& given) {
   const Trace& trace = run->data().trace;
 
   // A recording without GPU work has only its host to show.
+  bool threads_only = false;
   if (options.classes.empty()) {
     const bool host_only = options.split.empty() && trace.gpu.empty() && formats::is_of_recordings(trace);
     options.classes = {host_only ? "all" : "gpu"};
+    threads_only = host_only;
   }
   summary::FunctionQuery query;
   query.classes = classes_of(options);
   query.by = kGroups.at(options.by);
   query.filter = options.filter;
   std::optional<ChosenCycles> cycles;
+  if (threads_only && given.classes.empty() && options.by == "name" && options.filter.empty() &&
+      !needs_cycles(options) && !marks_anything(*trace)) {
+    if (const model::WorkUnits work = cycles::find_work_units(*trace); work.recorded)
+      return show_work(options, *output, *trace, work);
+  }
   if (needs_cycles(options)) {
     auto chosen = choose_cycles(trace, options.cycles);
     if (!chosen) return chosen.error();

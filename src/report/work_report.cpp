@@ -17,6 +17,7 @@ namespace culprit::report {
 namespace {
 
 using model::Cell;
+using model::ColumnsOf;
 using model::ColumnType;
 using model::CountedTime;
 using model::Table;
@@ -207,6 +208,45 @@ std::vector<Table> work_tables(const WorkUnits& work, std::size_t most_rows) {
   std::vector<Table> tables = {units_table(work), times_table(work, per, most_rows)};
   for (Table& table : std::vector{calls_table(work, per, most_rows), others_table(work)})
     if (!table.rows.empty()) tables.push_back(std::move(table));
+  return tables;
+}
+
+std::vector<Table> work_time_tables(const WorkUnits& work, std::size_t most_rows) {
+  const model::WorkWindow sum = sum_of(work);
+  struct Row {
+    std::string state;
+    double total;
+    std::optional<std::uint64_t> count;
+    double whole;
+  };
+  const ColumnsOf<Row> columns = {
+      {{"Threads were", "state", ColumnType::name}, &Row::state},
+      {{"Time", "total_ns", ColumnType::time}, [](const Row& row) { return rounded(row.total); }},
+      {{"Share", "share", ColumnType::percent, 1},
+       [](const Row& row) { return row.whole > 0 ? Cell(row.total / row.whole) : Cell(); }},
+      {{"Times", "times", ColumnType::count}, &Row::count}};
+  double blocked = 0;
+  for (const CountedTime& one : work.blocked) blocked += one.total_ns;
+  const double worked = sum.on_cpu + sum.run_queue + blocked;
+  std::vector<Row> states = {{"on CPU", sum.on_cpu, {}, worked},
+                             {"runnable, in the run queue", sum.run_queue, {}, worked}};
+  for (const CountedTime& one : work.blocked)
+    states.push_back({"blocked in " + one.name, one.total_ns, one.count, worked});
+  std::ranges::stable_sort(states, [](const Row& a, const Row& b) { return a.total > b.total; });
+  double waited = 0;
+  for (const CountedTime& one : work.waits) waited += one.total_ns;
+  std::vector<Row> waits;
+  for (const CountedTime& one : work.waits) waits.push_back({one.name, one.total_ns, one.count, waited});
+  std::vector<Table> tables = {
+      model::make_table<Row>("The work of all recorded threads", "work_states", columns, states, most_rows)};
+  if (!waits.empty())
+    tables.push_back(model::make_table<Row>("Apart from it, waits for work", "work_waits", columns, waits, most_rows));
+  const Per all{1, "recording"};
+  if (Table calls = calls_table(work, all, most_rows); !calls.rows.empty()) {
+    calls.title = "System calls";
+    model::keep_columns(calls, {true, false, true, true, true});
+    tables.push_back(std::move(calls));
+  }
   return tables;
 }
 

@@ -20,6 +20,10 @@ std::vector<std::pair<std::string, std::string>> work_lines(const model::WorkUni
 /// Units that were found; what the time went to per unit; system calls per unit; processes beside.
 std::vector<model::Table> work_tables(const model::WorkUnits& work, std::size_t most_rows);
 
+/// Where the time of all recorded threads went, each moment of a thread once; waits for work are a table of their own,
+/// so are system calls, whose time lies inside those. For `top`; at most `most_rows` each, 0: all.
+std::vector<model::Table> work_time_tables(const model::WorkUnits& work, std::size_t most_rows);
+
 /// The member "work_units".
 void write_work(JsonWriter& json, const model::WorkUnits& work);
 
