@@ -72,7 +72,7 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   const double upper = std::log1p(options.tolerance);
   const double lower = std::log1p(-options.tolerance);
   result.change = std::expm1(b.mean - a.mean);
-  if (a.effective < kFewCycles || b.effective < kFewCycles) {
+  if (a.effective < options.fewest || b.effective < options.fewest) {
     // 1.96 sqrt(2): a difference of two recordings of the same that is rare.
     const double rare = 2.772 * options.between;
     if (separation_by_chance(a.likely, b.likely) > kAlpha) return result;

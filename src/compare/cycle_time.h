@@ -25,6 +25,7 @@ std::vector<StepTime> step_times(const model::Cycles& cycles);
 struct CycleTimeOptions {
   double tolerance = 0.03;  ///< relative change that does not matter
   double between = 0.01;    ///< relative spread between recordings of the same; assumed when there are no replicates
+  double fewest = 4;        ///< independent values per side for an interval; with fewer only full separation decides
 };
 
 /// Welch's interval (95 %) of the difference of mean logarithms (see series.h), with twice the variance between

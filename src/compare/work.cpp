@@ -28,8 +28,10 @@ using model::WorkWindow;
 constexpr double kUnitsPerWindow = 5;    // fewer say nothing of a rate
 constexpr double kLeastBystander = 0.1;  // CPUs
 constexpr double kMuchMore = 1.5;
-constexpr double kCompetitor = 0.5;  // CPUs
+constexpr double kFewestWindows = 2;  // independent ones; the t distribution makes intervals of few wide
+constexpr double kCompetitor = 0.5;   // CPUs
 constexpr double kLongerQueue = 0.25;
+constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
 constexpr std::string_view kRunQueue = "runnable, in the run queue";
 constexpr double kLeastMove = 0.25;      // of the larger side
 constexpr double kCertain = 0.9995;      // of some hundred counters, one side of the distribution
@@ -124,7 +126,7 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
 std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>& base,
                                      const std::vector<double>& candidate, std::array<double, 2> value,
                                      double tolerance, double between) {
-  const model::CycleTimeOutcome o = judge_cycle_time(base, candidate, {tolerance, between});
+  const model::CycleTimeOutcome o = judge_cycle_time(base, candidate, {tolerance, between, kFewestWindows});
   WorkChange change;
   change.what = std::move(what);
   change.value = value;
@@ -154,15 +156,26 @@ WorkChange plain(std::string what, std::string unit, double base, double candida
   return change;
 }
 
-/// Whether others took CPUs while the program was runnable: no lack of demand makes a run queue longer.
-bool competed(const model::WorkComparison& result) {
+/// Whether others took CPUs that the program, or who asks it, wanted: its run queue got longer, or no CPU was left.
+bool competed(const model::WorkComparison& result, double busy) {
   double more = 0;
-  for (const WorkChange& other : result.others) more += other.value[1] - other.value[0];
+  for (const WorkChange& other : result.others) more += std::max(0.0, other.value[1] - other.value[0]);
   const auto queue = std::ranges::find(result.parts, kRunQueue, &WorkChange::what);
-  return more >= kCompetitor && queue != result.parts.end() && queue->change > kLongerQueue;
+  const bool longer = queue != result.parts.end() && queue->change > kLongerQueue;
+  return more >= kCompetitor && (longer || busy > kNoneLeft);
 }
 
-void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance) {
+/// Mean share of the CPUs that were busy; 0 when unknown.
+double busy_share(std::span<const Recording> recordings) {
+  double sum = 0;
+  for (const Recording& recording : recordings)
+    for (const model::HostCounter& counter : recording.host.counters)
+      if (counter.name == "host.cpu.busy") sum += counter.mean;
+  return recordings.empty() ? 0 : sum / static_cast<double>(recordings.size());
+}
+
+void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
+            double busy) {
   const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
   const double worked_change = result.worked.change;
   const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
@@ -171,8 +184,9 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
     case Outcome::regression:
     case Outcome::improvement: {
       const bool slower = time == Outcome::regression;
-      if (explains >= kExplains || (slower && competed(result))) {
+      if (explains >= kExplains || (slower && competed(result, busy))) {
         result.outcome = time;
+        if (explains < kExplains) result.reading = "others took CPUs that the program, or who asks it, wanted";
       } else if (explains < kDoesNotExplain) {
         result.outcome = Outcome::no_change;
         result.reading = slower ? "less work arrived: each unit took hardly longer, and the threads waited for work"
@@ -319,7 +333,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
       result.latency.push_back(
           plain(fmt::format("{}, {}", what, name), "ns", quantile(a.latencies, share), quantile(b.latencies, share)));
   }
-  decide(result, time_outcome, work_outcome, time.change, options.tolerance);
+  decide(result, time_outcome, work_outcome, time.change, options.tolerance, busy_share(candidate));
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {

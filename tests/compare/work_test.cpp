@@ -113,6 +113,27 @@ TEST(CompareWork, CompetitorsForCpusMakeARegressionThoughTheClientIsStarvedAsWel
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
 }
 
+TEST(CompareWork, ACompetitorOnAFullMachineMakesARegression) {
+  model::Recording a = recorded({.rate = 4000});
+  model::Recording b = recorded({.rate = 2200, .run_queue = 22e3});
+  b.work->others = {{"stress-ng-cpu", 0.9}};
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::no_change) << "CPUs are left";
+  model::HostCounter& busy = b.host.counters.emplace_back();
+  busy.name = "host.cpu.busy";
+  busy.mean = 0.99;
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_NE(c.reading.find("others took CPUs"), std::string::npos);
+}
+
+TEST(CompareWork, AClearDifferenceShowsThoughWindowsResembleTheirNeighbours) {
+  model::Recording a = recorded({.rate = 4000, .seconds = 40});
+  model::Recording b = recorded({.rate = 1000, .run_queue = 700e3, .seconds = 40});
+  for (model::Recording* r : {&a, &b})
+    for (std::size_t w = 0; w < 40; ++w) r->work->units[0].per_window[w] *= w < 20 ? 1.05 : 0.95;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
+}
+
 TEST(CompareWork, MoreDemandIsNoImprovement) {
   const model::WorkComparison c = compare({.rate = 1000}, {.rate = 4000});
   EXPECT_EQ(c.outcome, model::Outcome::no_change);

@@ -13,7 +13,7 @@ namespace culprit::record::syscalls {
 struct SyscallsOptions {
   bool calls = true;  ///< every system call of the targets is timed; else only page faults and block I/O
   bool block = true;
-  Ns totals_every = 1'000'000'000;
+  Ns totals_every = 250'000'000;  ///< units of work are counted in windows of this length
 };
 
 /// `probes` is shared with other collectors.
