@@ -227,9 +227,9 @@ Result<int> run_top(const TopOptions& given) {
   query.filter = options.filter;
   std::optional<ChosenCycles> cycles;
   if (threads_only && given.classes.empty() && options.by == "name" && options.filter.empty() &&
-      !needs_cycles(options) && !marks_anything(*trace)) {
-    if (const model::WorkUnits work = cycles::find_work_units(*trace); work.recorded)
-      return show_work(options, *output, *trace, work);
+      !needs_cycles(options) && !marks_anything(trace)) {
+    if (const model::WorkUnits work = cycles::find_work_units(trace); work.recorded)
+      return show_work(options, *output, trace, work);
   }
   if (needs_cycles(options)) {
     auto chosen = choose_cycles(trace, options.cycles);
