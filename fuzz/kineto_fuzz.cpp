@@ -9,39 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "check_trace.h"
 #include "formats/io/input.h"
 #include "formats/kineto/reader.h"
-#include "trace/trace.h"
-
-namespace {
 
 using namespace culprit;
-
-/// Every reference from one column into another must be in range: later stages follow them unchecked.
-void check(const Trace& trace) {
-  const auto require = [](bool holds) {
-    if (!holds) std::abort();
-  };
-  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
-    const Slice& slice = trace.slices[i];
-    require(slice.duration >= 0);
-    require(slice.name < trace.strings.size());
-    require(slice.track < trace.tracks.size());
-    require(slice.category < trace.categories.size());
-    require(slice.rank < trace.ranks.size());
-    require(slice.gpu == kNone || slice.gpu < trace.gpu.size());
-    require(slice.extra == kNone || slice.extra < trace.extras.size());
-  }
-  for (std::size_t i = 0; i < trace.gpu.size(); ++i) {
-    require(trace.gpu[i].slice < trace.slices.size());
-    require(trace.gpu[i].launcher == kNone || trace.gpu[i].launcher < trace.slices.size());
-  }
-  for (const Track& track : trace.tracks) require(track.process < trace.processes.size());
-  for (const Flow& flow : trace.flows) require(flow.from < trace.slices.size() && flow.to < trace.slices.size());
-  require(order_slices(trace).order.size() == trace.slices.size());
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
@@ -55,11 +27,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   const auto whole = read(std::size_t{512} << 10);
   if (whole) {
-    check(whole.value());
+    fuzz::check(whole.value());
     // Cutting the text elsewhere must not change what is read of undamaged input.
     const auto pieces = read(16 + data[0]);
     if (!pieces) std::abort();
-    check(pieces.value());
+    fuzz::check(pieces.value());
     if (whole->losses.total(Severity::data_loss) == 0 && whole->slices.size() != pieces->slices.size()) std::abort();
   } else if (whole.error().what.empty()) {
     std::abort();

@@ -5,40 +5,17 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "check_trace.h"
 #include "formats/io/input.h"
 #include "formats/perfetto/reader.h"
-#include "trace/trace.h"
 
 namespace {
 
 using namespace culprit;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-/// Every reference from one column into another must be in range: later stages follow them unchecked.
-void check(const Trace& trace) {
-  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
-    const Slice& slice = trace.slices[i];
-    require(slice.duration >= 0);
-    require(slice.name < trace.strings.size());
-    require(slice.track < trace.tracks.size());
-    require(slice.category < trace.categories.size());
-    require(slice.gpu == kNone || slice.gpu < trace.gpu.size());
-    require(slice.extra == kNone || slice.extra < trace.extras.size());
-  }
-  for (std::size_t i = 0; i < trace.instants.size(); ++i) require(trace.instants[i].track < trace.tracks.size());
-  for (const Track& track : trace.tracks) require(track.process < trace.processes.size());
-  for (const CounterSeries& series : trace.counters)
-    require(series.process < trace.processes.size() && series.unit < trace.strings.size());
-  for (const ThreadSched& sched : trace.sched) require(sched.track < trace.tracks.size());
-  require(order_slices(trace).order.size() == trace.slices.size());
-}
+using fuzz::require;
 
 void varint(std::string& to, std::size_t value) {
   for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
@@ -77,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto input = formats::Input::open("/proc/self/fd/" + std::to_string(file));
   if (input) {
     const auto trace = perfetto::read(std::move(*input));
-    if (trace) check(*trace);
+    if (trace) fuzz::check(*trace);
   }
   close(file);
   return 0;

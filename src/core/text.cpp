@@ -30,7 +30,7 @@ std::string to_lower(std::string_view text) {
 
 bool contains_ignoring_case(std::string_view text, std::string_view lower) {
   const auto same = [](char c, char wanted) { return to_lower(c) == wanted; };
-  return lower.empty() || std::ranges::search(text, lower, same).begin() != text.end();
+  return lower.empty() || std::search(text.begin(), text.end(), lower.begin(), lower.end(), same) != text.end();
 }
 
 bool equals_ignoring_case(std::string_view text, std::string_view other) {

@@ -119,8 +119,8 @@ void find_boundaries(Work& work) {
   for (const auto& [process, rows] : of_process) {
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const Anchor& anchor = work.anchors[rows[k]];
-      const auto holds = [&](const Slice& slice, std::size_t other) {
-        const Anchor& a = work.anchors[rows[other]];
+      const auto holds = [&, &mine = rows](const Slice& slice, std::size_t other) {
+        const Anchor& a = work.anchors[mine[other]];
         return a.begin >= slice.begin && a.end <= slice.end();
       };
       SliceIndex node = anchor.slice;

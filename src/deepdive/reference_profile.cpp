@@ -289,8 +289,7 @@ class Profiler {
   /// By counter and time, equal ones once.
   static void write_samples(std::vector<Sample> samples, CounterLog& log) {
     std::ranges::sort(samples);
-    const auto rest = std::ranges::unique(samples);
-    samples.erase(rest.begin(), rest.end());
+    samples.erase(std::unique(samples.begin(), samples.end()), samples.end());
     for (const auto& [counter, time, value, host] : samples)
       log.samples.push_back(
           {log.texts.intern(counter), log.texts.intern(host), static_cast<double>(time) / 1e3, value});

@@ -46,8 +46,8 @@ class Carriers {
 
   /// All slices with the id.
   [[nodiscard]] std::span<const SliceIndex> of(std::uint32_t id) const {
-    const auto found = std::ranges::equal_range(rows_, id, {}, [&](SliceIndex i) { return slice(i).correlation; });
-    return {found.begin(), found.end()};
+    const auto id_of = [&](SliceIndex i) { return slice(i).correlation; };
+    return {std::ranges::lower_bound(rows_, id, {}, id_of), std::ranges::upper_bound(rows_, id, {}, id_of)};
   }
 
   /// True when a slice with the id of the flow stands where the flow does.

@@ -84,7 +84,7 @@ bool TraceBuilder::same_names(std::span<const OpenIndex> events) const {
   for (const OpenIndex i : events) (open_[i].phase == 'B' ? begun : ended).push_back(open_[i].name);
   for (auto* names : {&begun, &ended}) {
     std::ranges::sort(*names);
-    names->erase(std::ranges::unique(*names).begin(), names->end());
+    names->erase(std::unique(names->begin(), names->end()), names->end());
   }
   return std::ranges::includes(begun, ended) && (ended.empty() || ended.front() != 0);
 }
