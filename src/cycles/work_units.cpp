@@ -24,6 +24,7 @@ using model::UnitKind;
 using model::WorkUnit;
 
 constexpr std::uint64_t kFewestUnits = 8;  // chance pairs smaller counts
+constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
 constexpr double kIdleShare = 0.003;       // of one CPU
 constexpr std::uint64_t kFewestProcesses = 5;
@@ -35,45 +36,54 @@ struct Pair {
   std::string send;
   std::uint64_t count = 0;
   double confidence = 0;
-  int times = 1;  ///< receives per unit
-  bool accepts = false;
+  int times = 1;            ///< receives per unit
+  bool by_receive = false;  ///< the receives are counted, not the sends
 };
 
-bool agree(std::uint64_t a, std::uint64_t b) {
+bool agree(std::uint64_t a, std::uint64_t b, double share = kSameTimes) {
   const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
-  return difference <= std::max(2.0, kSameTimes * static_cast<double>(std::max(a, b)));
+  return difference <= std::max(2.0, share * static_cast<double>(std::max(a, b)));
 }
 
 bool better(const Pair& a, const Pair& b) {
   return std::tie(a.confidence, a.count, b.receive, b.send) > std::tie(b.confidence, b.count, a.receive, a.send);
 }
 
-std::optional<Pair> pair_of(const WorkThread& thread) {
-  std::optional<Pair> best;
-  const auto offer = [&](Pair pair) {
-    if (!best || better(pair, *best)) best = std::move(pair);
-  };
+/// Each call in one pair at most; the best first.
+std::vector<Pair> pairs_of(const WorkThread& thread) {
+  std::vector<Pair> offers;
   for (const auto& [receive, received] : thread.calls) {
     const bool accept = is_accept(receive);
     if (!accept && !is_receive(receive)) continue;
     for (const auto& [send, sent] : thread.calls) {
       if (!is_send(send) || sent < kFewestUnits || received < kFewestUnits) continue;
       if (agree(received, sent)) {
-        offer({receive, send, accept ? received : sent, confidence::kReceivesAndSends, 1, accept});
+        offers.push_back({receive, send, accept ? received : sent, confidence::kReceivesAndSends, 1, accept});
+      } else if (!accept && agree(received, sent, kNearlySameTimes)) {
+        offers.push_back({receive, send, received, confidence::kReceivesTwice, 1, true});
       } else if (!accept && agree(received, 2 * sent)) {
-        offer({receive, send, sent, confidence::kReceivesTwice, 2, false});
+        offers.push_back({receive, send, sent, confidence::kReceivesTwice, 2, false});
       } else if (accept) {
         for (const std::uint64_t parts : {2U, 3U, 4U})
-          if (agree(sent, parts * received)) offer({receive, send, received, confidence::kReceivesTwice, 1, true});
+          if (agree(sent, parts * received))
+            offers.push_back({receive, send, received, confidence::kReceivesTwice, 1, true});
       }
     }
   }
-  return best;
+  std::ranges::sort(offers, better);
+  std::vector<Pair> pairs;
+  for (Pair& offer : offers)
+    if (std::ranges::none_of(
+            pairs, [&](const Pair& pair) { return pair.receive == offer.receive || pair.send == offer.send; }))
+      pairs.push_back(std::move(offer));
+  return pairs;
 }
 
 std::string text_of(const Pair& pair) {
-  if (pair.accepts) return fmt::format("'{}' accepts a connection for each, '{}' answers", pair.receive, pair.send);
-  return pair.times == 1 ? fmt::format("as many calls of '{}' as of '{}'", pair.receive, pair.send)
+  if (is_accept(pair.receive))
+    return fmt::format("'{}' accepts a connection for each, '{}' answers", pair.receive, pair.send);
+  return pair.times == 1 ? fmt::format("{} calls of '{}' as of '{}'", pair.by_receive ? "nearly as many" : "as many",
+                                       pair.receive, pair.send)
                          : fmt::format("two calls of '{}' to one of '{}'", pair.receive, pair.send);
 }
 
@@ -87,25 +97,25 @@ std::vector<WorkUnit> requests(const Trace& trace, const WorkThreads& work, std:
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
   std::map<Key, WorkUnit> groups;
   for (const WorkThread& thread : work.threads) {
-    const auto pair = pair_of(thread);
-    if (!pair) continue;
-    WorkUnit& unit = groups[{thread.process_name, thread.thread_name, pair->receive, pair->send}];
-    if (unit.threads == 0) {
-      unit.kind = UnitKind::request;
-      unit.process = thread.process_name;
-      unit.thread = thread.thread_name;
-      unit.receive = pair->receive;
-      unit.send = pair->send;
-      unit.confidence = pair->confidence;
-      unit.reason = text_of(*pair);
+    for (const Pair& pair : pairs_of(thread)) {
+      WorkUnit& unit = groups[{thread.process_name, thread.thread_name, pair.receive, pair.send}];
+      if (unit.threads == 0) {
+        unit.kind = UnitKind::request;
+        unit.process = thread.process_name;
+        unit.thread = thread.thread_name;
+        unit.receive = pair.receive;
+        unit.send = pair.send;
+        unit.confidence = pair.confidence;
+        unit.reason = text_of(pair);
+      }
+      unit.confidence = std::min(unit.confidence, pair.confidence);
+      ++unit.threads;
+      unit.count += pair.count;
+      add_windows(unit.per_window, thread.calls_per_window.at(pair.by_receive ? pair.receive : pair.send));
+      const std::int64_t pid = trace.processes[thread.process].pid;
+      const auto [known, is_new] = pids.try_emplace(thread.process_name, pid);
+      if (!is_new) known->second = std::min(known->second, pid);
     }
-    unit.confidence = std::min(unit.confidence, pair->confidence);
-    ++unit.threads;
-    unit.count += pair->count;
-    add_windows(unit.per_window, thread.calls_per_window.at(pair->accepts ? pair->receive : pair->send));
-    const std::int64_t pid = trace.processes[thread.process].pid;
-    const auto [known, is_new] = pids.try_emplace(thread.process_name, pid);
-    if (!is_new) known->second = std::min(known->second, pid);
   }
   std::vector<WorkUnit> units;
   std::set<std::string> programs;
@@ -128,7 +138,8 @@ void order(std::vector<WorkUnit>& units, const std::map<std::string, std::int64_
     const bool several = a.kind == UnitKind::message;
     const std::int64_t x = several ? pids.at(a.process) : 0;
     const std::int64_t y = several ? pids.at(b.process) : 0;
-    return std::tuple(x, -a.confidence, b.count) < std::tuple(y, -b.confidence, a.count);
+    return several ? std::tuple(x, 0.0, b.count) < std::tuple(y, 0.0, a.count)
+                   : std::tuple(x, -a.confidence, b.count) < std::tuple(y, -b.confidence, a.count);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -182,6 +183,22 @@ TEST(WorkUnits, TwoTriesToReceivePerAnswerAreOneRequest) {
   const model::WorkUnits work = r.find();
   EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
   EXPECT_EQ(work.units[0].count, 500U);
+}
+
+TEST(WorkUnits, AThreadMayHandleTwoSortsOfMessages) {
+  Recorded r;
+  auto io = r.thread(7, 7, "python", "io");
+  r.serve(io, 50, 10 * kMs, 0, 10 * kMs);
+  r.calls(io, kSecond, "recvfrom", 970);
+  r.calls(io, kSecond, "write", 938);  // one wake-up for two that arrived together
+  r.calls(io, kSecond, "read", 114);
+  r.calls(io, kSecond, "sendto", 114);
+  const model::WorkUnits work = r.find();
+  ASSERT_GE(work.units.size(), 2U);
+  const auto messages = std::ranges::find(work.units, "recvfrom", &model::WorkUnit::receive);
+  ASSERT_NE(messages, work.units.end());
+  EXPECT_EQ(messages->count, 970U);
+  EXPECT_NE(std::ranges::find(work.units, "sendto", &model::WorkUnit::send), work.units.end());
 }
 
 TEST(WorkUnits, CallsThatDoNotPairAreNoRequests) {
