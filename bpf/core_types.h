@@ -70,4 +70,8 @@ struct request {
   struct block_device *part;
 };
 
+struct bpf_iter__task {
+  struct task_struct *task;
+};
+
 #pragma clang attribute pop

@@ -15,6 +15,7 @@ enum culprit_record_kind {
   CULPRIT_EXIT = 5,
   CULPRIT_SYSCALL = 6,
   CULPRIT_BLOCK = 7,
+  CULPRIT_CALLS = 8,
 };
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
@@ -82,6 +83,25 @@ struct culprit_syscall {
   __s32 error; /* errno, 0 when it succeeded */
 };
 
+/* The calls of one number that a thread made since the begin; told about once a second when there are new ones, and when
+ * the thread ends. */
+struct culprit_call_total {
+  __s32 nr;
+  __u32 pad;
+  __u64 count;
+  __u64 timed; /* of them; the times are of these */
+  __u64 total_ns;
+  __u64 max_ns;
+};
+struct culprit_calls {
+  struct culprit_head head;
+  __s32 tid;
+  __s32 tgid;
+  struct culprit_call_total total;
+};
+/* A thread that makes more different calls than it has places keeps the further ones in the map of totals. */
+enum { CULPRIT_CALL_PLACES = 64, CULPRIT_CALL_TRIES = 8 };
+
 /* One request of a block device; head.at is its completion. */
 struct culprit_block {
   struct culprit_head head;
@@ -95,7 +115,7 @@ struct culprit_block {
   __u32 pad;
 };
 
-/* Totals since the begin. */
+/* Totals since the begin. Of system calls only those without a place in their thread. */
 struct culprit_syscall_key {
   __s32 tid;
   __s32 nr;
@@ -129,6 +149,6 @@ struct culprit_losses {
   __u64 ring_full_sched;
   __u64 ring_full_syscalls;
   __u64 stacks_missed;     /* two stacks with one hash, or the map of stacks is full */
-  __u64 totals_missed;     /* the map of totals is full */
+  __u64 totals_missed;     /* calls or requests that are in no total: the map was full, or the ring when a thread ended */
   __u64 requests_missed;   /* the map of open block requests is full */
 };

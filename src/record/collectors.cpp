@@ -20,6 +20,7 @@ namespace {
 
 constexpr Ns kLongSyscallDeep = 1'000'000;
 constexpr Ns kLongSyscallWatch = 10'000'000;
+constexpr double kCallShareWatch = 0.1;
 
 struct Entry {
   std::string_view name;
@@ -35,7 +36,12 @@ const std::vector<Entry>& entries() {
          options.stacks = preset == Preset::deep;
          return sched::make_sched(probes, options);
        }},
-      {"syscalls", [](Preset, const std::shared_ptr<bpf::Probes>& probes) { return syscalls::make_syscalls(probes); }},
+      {"syscalls",
+       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes) {
+         syscalls::SyscallsOptions options;
+         if (preset == Preset::watch) options.share = kCallShareWatch;
+         return syscalls::make_syscalls(probes, options);
+       }},
       {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},
       {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_environment_collector(); }},
       {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -17,12 +18,15 @@
 #include <utility>
 
 #include "culprit.skel.h"
+#include "record/collector/collector.h"
 
 namespace culprit::record::bpf {
 
 namespace {
 
 constexpr std::size_t kMostPerConsume = 1'000'000;
+constexpr Ns kMeasured = 100'000'000;               // of the cost of the programs, then
+constexpr Ns kUnmeasured = 1'900'000'000;           // of nothing
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, fixed by the kernel's interface
 
 std::string text_of(int code) { return std::generic_category().message(code); }
@@ -58,7 +62,17 @@ struct Probes::State {
   std::vector<Listener*> listeners;
   culprit_bpf* skeleton = nullptr;
   ring_buffer* ring = nullptr;
-  int stats_fd = -1;
+  bpf_link* ask = nullptr;
+  int stats_fd = -1;  // the kernel measures the programs while it is open
+  Ns attached_at = 0;
+  Ns attached_for = 0;  // known after detach()
+  Ns stats_since = 0;   // opened or closed
+  Ns measured = 0;
+  Ns window = 0;  // of system calls; 0: always
+  Ns window_every = 0;
+  Ns window_since = 0;  // opened or closed
+  bool window_open = false;
+  Ns calls_seen = 0;  // in the windows before
   std::optional<Status> opened;
   bool detached = false;
   bool context = false;
@@ -66,12 +80,15 @@ struct Probes::State {
   std::size_t taken = 0;  // in this consume()
 
   ~State() {
+    bpf_link__destroy(ask);
     ring_buffer__free(ring);
     culprit_bpf__destroy(skeleton);
     if (stats_fd >= 0) close(stats_fd);
   }
 
   Status load();
+  void measure_for_a_while(Ns now);
+  void keep_window(Ns now);
 };
 
 Status Probes::State::load() {
@@ -107,6 +124,8 @@ Status Probes::State::load() {
   bpf_program__set_autoload(programs.on_wakeup_new, sched);
   bpf_program__set_autoload(programs.on_sys_enter, (parts & kSyscalls) != 0);
   bpf_program__set_autoload(programs.on_sys_exit, (parts & kSyscalls) != 0);
+  bpf_program__set_autoload(programs.on_ask, (parts & kSyscalls) != 0);
+  bpf_program__set_autoattach(programs.on_ask, false);
   bpf_program__set_autoload(programs.on_block_issue, (parts & kBlock) != 0);
   bpf_program__set_autoload(programs.on_block_complete, (parts & kBlock) != 0);
   bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(options.ring_bytes));
@@ -114,8 +133,6 @@ Status Probes::State::load() {
   if (const int code = culprit_bpf__load(skeleton); code != 0)
     return no_privilege("the kernel refuses the programs", -code);
 
-  // Lets the kernel count from the first run; without CAP_SYS_ADMIN the cost stays unknown.
-  if (options.count_cpu) stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
   const auto record = [](void* self, void* data, std::size_t size) {
     auto* state = static_cast<State*>(self);
     if (!dispatch({static_cast<const std::byte*>(data), size}, state->listeners)) ++state->malformed;
@@ -125,7 +142,57 @@ Status Probes::State::load() {
   if (ring == nullptr) return no_privilege("cannot map the ring buffer", errno);
   if (const int code = culprit_bpf__attach(skeleton); code != 0)
     return no_privilege("cannot attach the programs", -code);
+  window_open = (parts & kSyscalls) != 0;
+  window_since = monotonic_now();
+  if ((parts & kSyscalls) != 0) {
+    ask = bpf_program__attach_iter(programs.on_ask, nullptr);
+    if (ask == nullptr) return no_privilege("cannot attach the iterator of threads", errno);
+  }
+  attached_at = monotonic_now();
+  stats_since = attached_at - kUnmeasured;
+  measure_for_a_while(attached_at);
   return {};
+}
+
+/// Without CAP_SYS_ADMIN the cost stays unknown.
+void Probes::State::measure_for_a_while(Ns now) {
+  if (!options.count_cpu) return;
+  if (stats_fd >= 0 && now - stats_since >= kMeasured) {
+    close(std::exchange(stats_fd, -1));
+    measured += now - std::exchange(stats_since, now);
+  } else if (stats_fd < 0 && now - stats_since >= kUnmeasured) {
+    stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+    stats_since = now;
+    options.count_cpu = stats_fd >= 0;
+  }
+}
+
+/// Two static keys and the flags of all threads change with it: some 0.1 ms of the recorder's time.
+void Probes::State::keep_window(Ns now) {
+  if (window == 0 || (parts & kSyscalls) == 0) return;
+  if (now - window_since < (window_open ? window : window_every - window)) return;
+  auto& links = skeleton->links;
+  if (window_open) {
+    bpf_link__destroy(std::exchange(links.on_sys_enter, nullptr));
+    bpf_link__destroy(std::exchange(links.on_sys_exit, nullptr));
+    const Ns closed = monotonic_now();
+    calls_seen += closed - std::exchange(window_since, closed);
+    window_open = false;
+    return;
+  }
+  skeleton->bss->call_window = skeleton->bss->call_window + 1;
+  links.on_sys_exit = bpf_program__attach(skeleton->progs.on_sys_exit);
+  links.on_sys_enter = bpf_program__attach(skeleton->progs.on_sys_enter);
+  window_since = monotonic_now();
+  window_open = links.on_sys_enter != nullptr && links.on_sys_exit != nullptr;
+}
+
+Probes::CallTime Probes::call_time() const {
+  if (!is_open()) return {};
+  const Ns now = monotonic_now();
+  const Ns attached = state_->detached ? state_->attached_for : now - state_->attached_at;
+  if (state_->window == 0) return {attached, attached};
+  return {state_->calls_seen + (state_->window_open ? now - state_->window_since : 0), attached};
 }
 
 Probes::Probes(const ProbeOptions& options) : state_(std::make_unique<State>()) { state_->options = options; }
@@ -133,6 +200,10 @@ Probes::~Probes() = default;
 
 void Probes::want(unsigned parts) { state_->parts |= parts; }
 void Probes::set_long_syscall(Ns at_least) { state_->options.long_syscall = at_least; }
+void Probes::set_call_windows(Ns length, Ns every) {
+  state_->window = length;
+  state_->window_every = every;
+}
 void Probes::listen(Listener& listener) { state_->listeners.push_back(&listener); }
 void Probes::unlisten(Listener& listener) { std::erase(state_->listeners, &listener); }
 
@@ -140,6 +211,7 @@ Status Probes::open() {
   if (!state_->opened) {
     state_->opened = state_->load();
     if (!*state_->opened) {
+      bpf_link__destroy(std::exchange(state_->ask, nullptr));
       ring_buffer__free(std::exchange(state_->ring, nullptr));
       culprit_bpf__destroy(std::exchange(state_->skeleton, nullptr));
     }
@@ -152,6 +224,14 @@ bool Probes::is_open() const { return state_->skeleton != nullptr && state_->ope
 void Probes::detach() {
   if (!is_open() || std::exchange(state_->detached, true)) return;
   culprit_bpf__detach(state_->skeleton);
+  const Ns now = monotonic_now();
+  if (std::exchange(state_->window_open, false)) state_->calls_seen += now - state_->window_since;
+  state_->attached_for = now - state_->attached_at;
+  if (state_->stats_fd >= 0) {
+    close(std::exchange(state_->stats_fd, -1));
+    state_->measured += now - state_->stats_since;
+  }
+  state_->options.count_cpu = false;
 }
 
 namespace {
@@ -177,6 +257,11 @@ bool Probes::is_target(std::int64_t pid) const {
 std::size_t Probes::consume() {
   if (!is_open()) return 0;
   state_->taken = 0;
+  if (!state_->detached) {
+    const Ns now = monotonic_now();
+    state_->measure_for_a_while(now);
+    state_->keep_window(now);
+  }
   std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->woken)).store(0);
   ring_buffer__consume(state_->ring);
   return state_->taken;
@@ -190,8 +275,13 @@ bool Probes::knows_context() const { return state_->context; }
 
 KernelCpu Probes::kernel_cpu() const {
   KernelCpu cost;
-  if (!is_open() || state_->stats_fd < 0) return cost;
+  if (!is_open()) return cost;
+  const Ns now = monotonic_now();
+  const Ns measured = state_->measured + (state_->stats_fd >= 0 ? now - state_->stats_since : 0);
+  const Ns attached = state_->detached ? state_->attached_for : now - state_->attached_at;
+  if (measured <= 0) return cost;
   cost.known = true;
+  const double scale = static_cast<double>(attached) / static_cast<double>(measured);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, state_->skeleton->obj) {
     if (bpf_program__fd(program) < 0) continue;
@@ -201,8 +291,9 @@ KernelCpu Probes::kernel_cpu() const {
     const std::string_view section = bpf_program__section_name(program);
     const bool sched =
         section.find("/sys_") == std::string_view::npos && section.find("/block_") == std::string_view::npos;
-    (sched ? cost.sched_ns : cost.syscalls_ns) += static_cast<Ns>(info.run_time_ns);
-    (sched ? cost.sched_runs : cost.syscalls_runs) += info.run_cnt;
+    (sched ? cost.sched_ns : cost.syscalls_ns) += std::llround(static_cast<double>(info.run_time_ns) * scale);
+    (sched ? cost.sched_runs : cost.syscalls_runs) +=
+        static_cast<std::uint64_t>(std::llround(static_cast<double>(info.run_cnt) * scale));
   }
   return cost;
 }
@@ -234,6 +325,15 @@ std::vector<Row> rows_of(const bpf_map* map) {
 }
 
 }  // namespace
+
+void Probes::ask_for_calls() {
+  if (!is_open() || state_->ask == nullptr) return;
+  const int fd = bpf_iter_create(bpf_link__fd(state_->ask));
+  if (fd < 0) return;
+  char none[64];
+  while (read(fd, none, sizeof none) > 0 || errno == EINTR) errno = 0;
+  close(fd);
+}
 
 std::vector<SyscallTotal> Probes::syscall_totals() const {
   if (!is_open()) return {};

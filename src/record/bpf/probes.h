@@ -28,7 +28,9 @@ struct ProbeOptions {
   Ns long_syscall = 1'000'000;                     ///< from here on a system call is recorded by itself
   Ns long_block = 1'000'000;                       ///< from here on a request of somebody else is
   std::size_t ring_bytes = std::size_t{16} << 20;  ///< a power of two
-  bool count_cpu = true;  ///< let the kernel measure its programs (costs some 20 ns each time; needs CAP_SYS_ADMIN)
+  /// Let the kernel measure its programs for a tenth of a second in every two (it costs some 40 ns each time a program
+  /// runs; needs CAP_SYS_ADMIN).
+  bool count_cpu = true;
 };
 
 /// One row of the totals of system calls, since the begin.
@@ -41,7 +43,7 @@ struct BlockTotal {
   culprit_total total;
 };
 
-/// CPU time of the programs, where the kernel measures it.
+/// CPU time of the programs since they were attached, from the times in which the kernel measured it.
 struct KernelCpu {
   bool known = false;
   Ns sched_ns = 0;
@@ -60,6 +62,8 @@ class Probes {
   /// Before open().
   void want(unsigned parts);
   void set_long_syscall(Ns at_least);
+  /// System calls are seen only in windows of this length, one in every `every`, kept by consume(). Before open().
+  void set_call_windows(Ns length, Ns every);
   /// Hears everything until it is removed; must outlive that.
   void listen(Listener& listener);
   void unlisten(Listener& listener);
@@ -88,7 +92,15 @@ class Probes {
   [[nodiscard]] bool knows_context() const;
   /// Addresses of a user stack, innermost first; empty when the id is unknown.
   [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
-  /// In the order of the keys.
+  /// For how long system calls were seen, of how long: {attached, attached} without windows.
+  struct CallTime {
+    Ns seen = 0;
+    Ns of = 0;
+  };
+  [[nodiscard]] CallTime call_time() const;
+  /// Lets every thread of the targets put its system calls into the ring; also after detach().
+  void ask_for_calls();
+  /// Of calls that found no place with their thread, in the order of the keys.
   [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
   [[nodiscard]] std::vector<BlockTotal> block_totals() const;
   /// Makes room: a thread that is gone.

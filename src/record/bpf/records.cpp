@@ -18,6 +18,7 @@ bool times_fit(const T& record) {
 bool times_fit(const culprit_switch& record) { return times_fit(record.head); }
 bool times_fit(const culprit_waking& record) { return times_fit(record.head); }
 bool times_fit(const culprit_task& record) { return times_fit(record.head); }
+bool times_fit(const culprit_calls& record) { return times_fit(record.head); }
 
 template <class T>
 bool hand_over(std::span<const std::byte> bytes, std::span<Listener* const> listeners,
@@ -51,6 +52,8 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
       return hand_over(bytes, listeners, &Listener::on_syscall);
     case CULPRIT_BLOCK:
       return hand_over(bytes, listeners, &Listener::on_block);
+    case CULPRIT_CALLS:
+      return hand_over(bytes, listeners, &Listener::on_calls);
     default:
       return false;
   }
