@@ -2,12 +2,17 @@
 #include "record/bpf/probes.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <thread>
 #include <vector>
 
 #include "record/collector/collector.h"
@@ -73,6 +78,159 @@ TEST(Probes, WhatTargetsDoIsHeardUntilTheyAreDetached) {
   probes.consume();
   EXPECT_TRUE(heard.switches.empty());
   EXPECT_TRUE(heard.syscalls.empty());
+  probes.unlisten(heard);
+}
+
+/// What threads tell of one system call.
+struct Calls final : Listener {
+  std::int32_t nr = SYS_getppid;
+  std::map<std::int32_t, culprit_call_total> last;  ///< by thread
+  void on_calls(const culprit_calls& record) override {
+    if (record.total.nr == nr) last[record.tid] = record.total;
+  }
+  [[nodiscard]] std::uint64_t count() const {
+    std::uint64_t sum = 0;
+    for (const auto& [tid, total] : last) sum += total.count;
+    return sum;
+  }
+};
+
+/// A process that waits until it is told, then calls `work` and ends.
+class Worker {
+ public:
+  explicit Worker(const std::function<void()>& work) {
+    if (pipe(go_) != 0) abort();
+    pid_ = fork();
+    if (pid_ != 0) return;
+    char c = 0;
+    while (read(go_[0], &c, 1) < 0) {
+    }
+    work();
+    _exit(0);
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    for (const int fd : go_) close(fd);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void run_to_end() {
+    ASSERT_EQ(write(go_[1], "g", 1), 1);
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
+  }
+
+ private:
+  int go_[2] = {-1, -1};
+  pid_t pid_ = -1;
+};
+
+TEST(Probes, EveryCallOfThreadsThatLiveShortIsCounted) {
+  constexpr int kThreads = 400;
+  constexpr int kCalls = 10;
+  Calls heard;
+  Probes probes;
+  probes.want(kSyscalls);
+  probes.listen(heard);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  Worker worker([] {
+    for (int i = 0; i < kThreads; ++i)
+      std::thread([] {
+        for (int k = 0; k < kCalls; ++k) syscall(SYS_getppid);
+      }).join();
+  });
+  probes.add_target(worker.pid());
+  worker.run_to_end();
+  while (probes.consume() > 0) {
+  }
+  EXPECT_EQ(heard.last.size(), static_cast<std::size_t>(kThreads));
+  EXPECT_EQ(heard.count(), static_cast<std::uint64_t>(kThreads * kCalls));
+  for (const auto& [tid, total] : heard.last) EXPECT_EQ(total.timed, total.count);
+  EXPECT_EQ(probes.losses().totals_missed, 0u);
+  probes.unlisten(heard);
+}
+
+TEST(Probes, ManyCallsAreAllCountedAndOneInEightIsTimed) {
+  constexpr std::uint64_t kCalls = 200'000;
+  Calls heard;
+  Probes probes;
+  probes.want(kSyscalls);
+  probes.listen(heard);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  Worker worker([] {
+    for (std::uint64_t k = 0; k < kCalls; ++k) syscall(SYS_getppid);
+  });
+  probes.add_target(worker.pid());
+  worker.run_to_end();
+  probes.consume();
+  ASSERT_EQ(heard.count(), kCalls);
+  const culprit_call_total total = heard.last.begin()->second;
+  EXPECT_GT(total.timed, kCalls / 8);
+  EXPECT_LT(total.timed, kCalls / 8 + 10'000);
+  EXPECT_GT(total.total_ns / total.timed, 0u);
+  probes.unlisten(heard);
+}
+
+TEST(Probes, AThreadWithManyDifferentCallsLosesNone) {
+  Calls heard;
+  Probes probes;
+  probes.want(kSyscalls);
+  probes.listen(heard);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  constexpr int kNumbers = 300;
+  constexpr int kFirst = 2000;  // of numbers that no kernel knows
+  heard.nr = -1;
+  Worker worker([] {
+    for (int round = 0; round < 3; ++round)
+      for (int i = 0; i < kNumbers; ++i) syscall(kFirst + i);
+  });
+  struct All final : Listener {
+    std::map<std::int32_t, std::uint64_t> counts;
+    void on_calls(const culprit_calls& record) override { counts[record.total.nr] = record.total.count; }
+  } all;
+  probes.listen(all);
+  probes.add_target(worker.pid());
+  worker.run_to_end();
+  while (probes.consume() > 0) {
+  }
+  for (const SyscallTotal& row : probes.syscall_totals()) all.counts[row.key.nr] += row.total.count;
+  for (int i = 0; i < kNumbers; ++i) EXPECT_EQ(all.counts[kFirst + i], 3u) << i;
+  probes.unlisten(all);
+  probes.unlisten(heard);
+}
+
+TEST(Probes, WindowsSeeTheirShareOfTheCalls) {
+  // Before the links are there: a child would hold them open.
+  Worker worker([] {
+    for (int k = 0; k < 600; ++k) {
+      syscall(SYS_getppid);
+      wait_ns(2 * kMillisecond);
+    }
+  });
+  Calls heard;
+  Probes probes;
+  probes.want(kSyscalls);
+  probes.listen(heard);
+  probes.set_call_windows(100 * kMillisecond, 400 * kMillisecond);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  probes.add_target(worker.pid());
+  std::thread looks([&] {
+    for (int i = 0; i < 60; ++i) {
+      wait_ns(20 * kMillisecond);
+      probes.consume();
+    }
+  });
+  worker.run_to_end();
+  looks.join();
+  probes.consume();
+  const auto time = probes.call_time();
+  const double share = static_cast<double>(time.seen) / static_cast<double>(time.of);
+  EXPECT_GT(share, 0.1);
+  EXPECT_LT(share, 0.5);
+  EXPECT_GT(heard.count(), 20u);
+  EXPECT_LT(heard.count(), 450u);
   probes.unlisten(heard);
 }
 

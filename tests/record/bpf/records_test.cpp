@@ -16,6 +16,7 @@ struct Heard : Listener {
   std::vector<culprit_task> forks, execs, exits;
   std::vector<culprit_syscall> calls;
   std::vector<culprit_block> blocks;
+  std::vector<culprit_calls> totals;
 
   void on_switch(const culprit_switch& record) override { switches.push_back(record); }
   void on_waking(const culprit_waking& record) override { wakings.push_back(record); }
@@ -24,8 +25,10 @@ struct Heard : Listener {
   void on_exit(const culprit_task& record) override { exits.push_back(record); }
   void on_syscall(const culprit_syscall& record) override { calls.push_back(record); }
   void on_block(const culprit_block& record) override { blocks.push_back(record); }
+  void on_calls(const culprit_calls& record) override { totals.push_back(record); }
   [[nodiscard]] std::size_t total() const {
-    return switches.size() + wakings.size() + forks.size() + execs.size() + exits.size() + calls.size() + blocks.size();
+    return switches.size() + wakings.size() + forks.size() + execs.size() + exits.size() + calls.size() +
+           blocks.size() + totals.size();
   }
 };
 
@@ -95,7 +98,7 @@ TEST(Records, LongerThanKnownIsRead) {
 }
 
 TEST(Records, UnknownKindsAreRefused) {
-  for (const __u32 kind : {0u, 8u, 255u, 0xffffffffu}) {
+  for (const __u32 kind : {0u, 9u, 255u, 0xffffffffu}) {
     Heard heard;
     EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, kind))) << kind;
   }
@@ -121,7 +124,7 @@ TEST(Records, RandomBytesNeverBreakAnything) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(length(random)));
     for (std::byte& b : bytes) b = static_cast<std::byte>(byte(random));
     if (bytes.size() >= 4) {
-      bytes[0] = static_cast<std::byte>(byte(random) % 9);
+      bytes[0] = static_cast<std::byte>(byte(random) % 10);
       bytes[1] = bytes[2] = bytes[3] = std::byte{0};
     }
     Heard heard;
