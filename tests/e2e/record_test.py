@@ -178,7 +178,7 @@ class Contents(Case):
 
     def test_system_calls_are_counted(self):
         self.need_ebpf()
-        done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=50000")
+        done = self.culprit("-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=50000")
         self.assertEqual(done.returncode, FINE, done.stderr)
         recording = pftrace.Recording(self.path())
         totals = {}
@@ -191,6 +191,38 @@ class Contents(Case):
         # One that lost its CPU in the midst may take long; the other fifty thousand do not.
         single = [s for s in recording.slices if s[2] == "syscall" and s[1] in ("read", "write")]
         self.assertLess(len(single), 100)
+
+    def test_watch_estimates_system_calls_from_a_tenth_of_the_time(self):
+        self.need_ebpf()
+        count = 8_000_000
+        done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", f"count={count}")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        share = float(recording.facts["syscalls.seen_share"])
+        self.assertTrue(0.05 < share < 0.3, share)
+        reads = sum(arguments["count"] for _, name, category, arguments in recording.slices
+                    if category == "syscall_total" and name == "read")
+        self.assertTrue(0.6 * count < reads < 1.6 * count, reads)
+
+    def test_every_thread_leaves_its_cpu_as_it_came(self):
+        self.need_ebpf()
+        script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.02 & (true); done; wait"
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+        try:
+            done = self.culprit("-o", self.path(), "--", "sh", "-c", script)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        recording = pftrace.Recording(self.path())
+        self.assertEqual(recording.facts["cost.dropped"], "0")
+        running, mismatches = {}, 0
+        for _, cpu, prev, _, next_one in recording.switches:
+            mismatches += running.get(cpu, prev) != prev
+            running[cpu] = next_one
+        self.assertGreater(len(recording.switches), 40)
+        self.assertEqual(mismatches, 0)
 
     def test_descendants_exec_and_names(self):
         self.need_ebpf()

@@ -118,9 +118,21 @@ void KernelSched::on_switch(const culprit_switch& record) {
   ++events_;
   name_thread(record.prev_tgid, record.prev_tid, record.prev_comm);
   name_thread(record.next_tgid, record.next_tid, record.next_comm);
+  const bool from = probes_->is_target(record.prev_tgid);
+  const bool to = probes_->is_target(record.next_tgid);
   perfetto::SchedSwitch event;
   event.at = static_cast<Ns>(record.head.at);
   event.cpu = record.head.cpu;
+  // What bystanders do among themselves is not recorded. A viewer must see a CPU that every thread leaves as it came:
+  // the CPU is shown idle from the leaving of the one that ran instead of a target, to the one that a target replaces.
+  const auto [last, is_first] = last_on_cpu_.try_emplace(record.head.cpu, 0);
+  if (!is_first && last->second == 0 && record.prev_tid != 0)
+    writer_->sched_switch({.at = event.at,
+                           .cpu = event.cpu,
+                           .next_tid = record.prev_tid,
+                           .next_priority = record.prev_prio,
+                           .prev_name = "swapper",
+                           .next_name = bpf::comm(record.prev_comm)});
   event.prev_tid = record.prev_tid;
   event.next_tid = record.next_tid;
   event.prev_priority = record.prev_prio;
@@ -128,8 +140,13 @@ void KernelSched::on_switch(const culprit_switch& record) {
   event.prev_state = reported_state(record.prev_state);
   event.prev_name = bpf::comm(record.prev_comm);
   event.next_name = bpf::comm(record.next_comm);
+  if (!from && !to) {
+    event.next_tid = 0;
+    event.next_name = "swapper";
+  }
+  last->second = event.next_tid;
   writer_->sched_switch(event);
-  intervals_.on_switch(record, probes_->is_target(record.prev_tgid), probes_->is_target(record.next_tgid));
+  intervals_.on_switch(record, from, to);
 }
 
 void KernelSched::on_waking(const culprit_waking& record) {
