@@ -23,7 +23,8 @@ const volatile __u64 long_block_ns = 1000000;
 const volatile __u64 all_timed = 8192;  // begins and ends of calls of one number between two tellings: further ones are timed one in eight
 
 // Changed while running.
-volatile __u32 call_window = 0;  // in which system calls are seen; a call that began in another one is not timed
+volatile __u32 call_window = 0;  // in which system calls are timed; one that began in another window is not
+volatile __u32 untimed = 0;      // no window is open
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
@@ -371,27 +372,30 @@ int on_sys_enter(__u64 *ctx) {
     __u32 at = (first + i) & (CULPRIT_CALL_PLACES - 1);
     struct call_place *place = &own->places[at];
     if (place->total.count && place->total.nr != nr) continue;
-    own->begin = is_timed(place) ? bpf_ktime_get_ns() : 0;
+    own->begin = !untimed && is_timed(place) ? bpf_ktime_get_ns() : 0;
     own->place = at;
     place->total.nr = nr;
     place->total.count += 1;
     return 0;
   }
-  own->begin = bpf_ktime_get_ns();
+  struct culprit_syscall_key key = {.tid = task->pid, .nr = nr};
+  struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
+  struct culprit_total one = {.count = 1, .tgid = task->tgid};
+  if (total)
+    total->count += 1;
+  else if (bpf_map_update_elem(&syscall_totals, &key, &one, BPF_NOEXIST))
+    __sync_fetch_and_add(&losses.totals_missed, 1);
+  own->begin = untimed ? 0 : bpf_ktime_get_ns();
   return 0;
 }
 
-static __always_inline void add_to_map(struct task_struct *task, __s32 nr, __u64 duration) {
+static __always_inline void time_in_map(struct task_struct *task, __s32 nr, __u64 duration) {
   struct culprit_syscall_key key = {.tid = task->pid, .nr = nr};
   struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
-  if (total) {
-    total->count += 1;
-    total->total_ns += duration;
-    if (duration > total->max_ns) total->max_ns = duration;
-    return;
-  }
-  struct culprit_total first = {.count = 1, .total_ns = duration, .max_ns = duration, .tgid = task->tgid};
-  if (bpf_map_update_elem(&syscall_totals, &key, &first, BPF_NOEXIST)) __sync_fetch_and_add(&losses.totals_missed, 1);
+  if (!total) return;
+  total->timed += 1;
+  total->total_ns += duration;
+  if (duration > total->max_ns) total->max_ns = duration;
 }
 
 SEC("tp_btf/sys_exit")
@@ -411,7 +415,7 @@ int on_sys_exit(__u64 *ctx) {
     total->total_ns += duration;
     if (duration > total->max_ns) total->max_ns = duration;
   } else {
-    add_to_map(task, own->nr, duration);
+    time_in_map(task, own->nr, duration);
   }
   if (duration < long_syscall_ns) return 0;
   struct culprit_syscall *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);

@@ -124,7 +124,8 @@ struct culprit_total {
   __u64 count;
   __u64 total_ns;
   __u64 max_ns;
-  __u64 bytes;
+  __u64 bytes; /* of requests */
+  __u64 timed; /* of the calls; requests are all timed */
   __s32 tgid;
   __u32 pad;
 };

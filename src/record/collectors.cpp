@@ -20,7 +20,7 @@ namespace {
 
 constexpr Ns kLongSyscallDeep = 1'000'000;
 constexpr Ns kLongSyscallWatch = 10'000'000;
-constexpr double kCallShareWatch = 0.1;
+constexpr double kTimedShareWatch = 0.1;
 
 struct Entry {
   std::string_view name;
@@ -39,7 +39,7 @@ const std::vector<Entry>& entries() {
       {"syscalls",
        [](Preset preset, const std::shared_ptr<bpf::Probes>& probes) {
          syscalls::SyscallsOptions options;
-         if (preset == Preset::watch) options.share = kCallShareWatch;
+         if (preset == Preset::watch) options.timed_share = kTimedShareWatch;
          return syscalls::make_syscalls(probes, options);
        }},
       {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},

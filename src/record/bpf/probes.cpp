@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kMostPerConsume = 1'000'000;
 constexpr Ns kMeasured = 100'000'000;               // of the cost of the programs, then
+constexpr Ns kTimed = 100'000'000;                  // a window in which system calls are timed
 constexpr Ns kUnmeasured = 1'900'000'000;           // of nothing
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, fixed by the kernel's interface
 
@@ -68,11 +69,10 @@ struct Probes::State {
   Ns attached_for = 0;  // known after detach()
   Ns stats_since = 0;   // opened or closed
   Ns measured = 0;
-  Ns window = 0;  // of system calls; 0: always
-  Ns window_every = 0;
+  Ns untimed = 0;       // between two windows in which system calls are timed; 0: always
   Ns window_since = 0;  // opened or closed
   bool window_open = false;
-  Ns calls_seen = 0;  // in the windows before
+  Ns timed = 0;  // in the windows before
   std::optional<Status> opened;
   bool detached = false;
   bool context = false;
@@ -167,32 +167,29 @@ void Probes::State::measure_for_a_while(Ns now) {
   }
 }
 
-/// Two static keys and the flags of all threads change with it: some 0.1 ms of the recorder's time.
 void Probes::State::keep_window(Ns now) {
-  if (window == 0 || (parts & kSyscalls) == 0) return;
-  if (now - window_since < (window_open ? window : window_every - window)) return;
-  auto& links = skeleton->links;
+  if (untimed == 0 || (parts & kSyscalls) == 0) return;
+  if (now - window_since < (window_open ? kTimed : untimed)) return;
+  bpf_link*& exits = skeleton->links.on_sys_exit;
+  auto& shared = *skeleton->bss;
   if (window_open) {
-    bpf_link__destroy(std::exchange(links.on_sys_enter, nullptr));
-    bpf_link__destroy(std::exchange(links.on_sys_exit, nullptr));
-    const Ns closed = monotonic_now();
-    calls_seen += closed - std::exchange(window_since, closed);
-    window_open = false;
-    return;
+    shared.untimed = 1;
+    bpf_link__destroy(std::exchange(exits, nullptr));
+    timed += now - window_since;
+  } else {
+    shared.call_window = shared.call_window + 1;
+    exits = bpf_program__attach(skeleton->progs.on_sys_exit);
+    shared.untimed = exits != nullptr ? 0 : 1;
   }
-  skeleton->bss->call_window = skeleton->bss->call_window + 1;
-  links.on_sys_exit = bpf_program__attach(skeleton->progs.on_sys_exit);
-  links.on_sys_enter = bpf_program__attach(skeleton->progs.on_sys_enter);
-  window_since = monotonic_now();
-  window_open = links.on_sys_enter != nullptr && links.on_sys_exit != nullptr;
+  window_open = exits != nullptr;
+  window_since = now;
 }
 
-Probes::CallTime Probes::call_time() const {
-  if (!is_open()) return {};
-  const Ns now = monotonic_now();
-  const Ns attached = state_->detached ? state_->attached_for : now - state_->attached_at;
-  if (state_->window == 0) return {attached, attached};
-  return {state_->calls_seen + (state_->window_open ? now - state_->window_since : 0), attached};
+double Probes::timed_share() const {
+  if (!is_open() || state_->untimed == 0) return 1;
+  const Ns now = state_->detached ? state_->attached_at + state_->attached_for : monotonic_now();
+  const Ns timed = state_->timed + (state_->window_open ? now - state_->window_since : 0);
+  return static_cast<double>(timed) / static_cast<double>(std::max<Ns>(now - state_->attached_at, 1));
 }
 
 Probes::Probes(const ProbeOptions& options) : state_(std::make_unique<State>()) { state_->options = options; }
@@ -200,9 +197,8 @@ Probes::~Probes() = default;
 
 void Probes::want(unsigned parts) { state_->parts |= parts; }
 void Probes::set_long_syscall(Ns at_least) { state_->options.long_syscall = at_least; }
-void Probes::set_call_windows(Ns length, Ns every) {
-  state_->window = length;
-  state_->window_every = every;
+void Probes::set_timed_share(double share) {
+  state_->untimed = share < 1 ? std::llround(static_cast<double>(kTimed) * (1 - share) / share) : 0;
 }
 void Probes::listen(Listener& listener) { state_->listeners.push_back(&listener); }
 void Probes::unlisten(Listener& listener) { std::erase(state_->listeners, &listener); }
@@ -225,7 +221,7 @@ void Probes::detach() {
   if (!is_open() || std::exchange(state_->detached, true)) return;
   culprit_bpf__detach(state_->skeleton);
   const Ns now = monotonic_now();
-  if (std::exchange(state_->window_open, false)) state_->calls_seen += now - state_->window_since;
+  if (std::exchange(state_->window_open, false)) state_->timed += now - state_->window_since;
   state_->attached_for = now - state_->attached_at;
   if (state_->stats_fd >= 0) {
     close(std::exchange(state_->stats_fd, -1));

@@ -62,8 +62,9 @@ class Probes {
   /// Before open().
   void want(unsigned parts);
   void set_long_syscall(Ns at_least);
-  /// System calls are seen only in windows of this length, one in every `every`, kept by consume(). Before open().
-  void set_call_windows(Ns length, Ns every);
+  /// System calls are counted always, and timed in windows of a tenth of a second that consume() keeps, for about this
+  /// share of the time. Before open().
+  void set_timed_share(double share);
   /// Hears everything until it is removed; must outlive that.
   void listen(Listener& listener);
   void unlisten(Listener& listener);
@@ -92,12 +93,8 @@ class Probes {
   [[nodiscard]] bool knows_context() const;
   /// Addresses of a user stack, innermost first; empty when the id is unknown.
   [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
-  /// For how long system calls were seen, of how long: {attached, attached} without windows.
-  struct CallTime {
-    Ns seen = 0;
-    Ns of = 0;
-  };
-  [[nodiscard]] CallTime call_time() const;
+  /// The share of the time that it was.
+  [[nodiscard]] double timed_share() const;
   /// Lets every thread of the targets put its system calls into the ring; also after detach().
   void ask_for_calls();
   /// Of calls that found no place with their thread, in the order of the keys.

@@ -54,9 +54,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   Syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options)
       : probes_(std::move(probes)), options_(options) {
     probes_->want((options_.calls ? bpf::kSyscalls : 0U) | (options_.block ? bpf::kBlock : 0U));
-    if (options_.share < 1)
-      probes_->set_call_windows(std::llround(options_.share * static_cast<double>(options_.totals_every)),
-                                options_.totals_every);
+    if (options_.timed_share < 1) probes_->set_timed_share(options_.timed_share);
     probes_->listen(*this);
   }
   ~Syscalls() override { probes_->unlisten(*this); }
@@ -110,7 +108,8 @@ class Syscalls final : public Collector, private bpf::Listener {
     write_totals(session, now);
     const culprit_losses losses = probes_->losses();
     writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
-    if (options_.calls) writer_->metadata("syscalls.seen_share", fmt::format("{:.3f}", seen_share()));
+    if (options_.calls && options_.timed_share < 1)
+      writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", probes_->timed_share()));
     writer_->metadata("cost.syscalls.requests_missed", std::to_string(losses.requests_missed));
     writer_ = nullptr;
   }
@@ -130,12 +129,11 @@ class Syscalls final : public Collector, private bpf::Listener {
     std::uint64_t bytes = 0;
   };
   using Call = std::pair<std::int32_t, std::int32_t>;  ///< thread, number
-  /// What a thread told last, and what that means for the whole recording.
+  /// What a thread told last of a call, and how long all of them took.
   struct Told {
     std::uint64_t count = 0;
     std::uint64_t timed = 0;
     std::uint64_t total_ns = 0;
-    double estimated_calls = 0;
     double estimated_ns = 0;
     Written written;
   };
@@ -175,26 +173,8 @@ class Syscalls final : public Collector, private bpf::Listener {
   void on_calls(const culprit_calls& record) override {
     if (writer_ == nullptr) return;
     const culprit_call_total& seen = record.total;
-    const Call call(record.tid, seen.nr);
-    Told& told = told_[call];
-    if (seen.count < told.count || seen.timed < told.timed || seen.total_ns < told.total_ns) return;
-    // Those that were not timed took as long as those that were.
-    const auto timed = static_cast<double>(seen.timed - told.timed);
-    const auto calls = static_cast<double>(seen.count - told.count);
-    const auto time = static_cast<double>(seen.total_ns - told.total_ns);
-    const double share = seen_share();
-    told.count = seen.count;
-    told.timed = seen.timed;
-    told.total_ns = seen.total_ns;
-    told.estimated_calls += calls / share;
-    told.estimated_ns += timed > 0 ? time / timed * std::max(calls, timed) / share : 0;
-    const culprit_total total = {static_cast<__u64>(std::llround(told.estimated_calls)),
-                                 static_cast<__u64>(std::llround(told.estimated_ns)),
-                                 seen.max_ns,
-                                 0,
-                                 record.tgid,
-                                 0};
-    write_call(told.written, call, total, static_cast<Ns>(record.head.at));
+    const culprit_total total = {seen.count, seen.total_ns, seen.max_ns, 0, seen.timed, record.tgid, 0};
+    write_call(told_[{record.tid, seen.nr}], {record.tid, seen.nr}, total, static_cast<Ns>(record.head.at));
   }
 
   void on_exit(const culprit_task& record) override {
@@ -219,8 +199,6 @@ class Syscalls final : public Collector, private bpf::Listener {
   /// What was added to a total since it was last written; nothing when nothing was.
   void write_total(Written& written, const culprit_total& total, perfetto::TrackUuid track, Ns now,
                    std::string_view name, std::string_view category) {
-    // Estimates may shrink a little; then they wait until they have grown again.
-    if (total.count < written.count || total.total_ns < written.total_ns) return;
     if (total.count == written.count && total.total_ns == written.total_ns) return;
     ++events_;
     const auto signed_of = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
@@ -233,27 +211,24 @@ class Syscalls final : public Collector, private bpf::Listener {
     written = {total.count, total.total_ns, total.bytes};
   }
 
-  /// Of the recording, in which system calls were seen: 1 but in windows.
-  [[nodiscard]] double seen_share() const {
-    if (options_.share >= 1) return 1;
-    const auto time = probes_->call_time();
-    return time.seen > 0 && time.of > 0 ? static_cast<double>(time.seen) / static_cast<double>(time.of) : 1;
-  }
-
-  void write_call(Written& before, const Call& call, const culprit_total& total, Ns now) {
+  /// Calls that were not timed took as long as those that were.
+  void write_call(Told& told, const Call& call, culprit_total total, Ns now) {
+    if (total.count < told.count || total.timed < told.timed || total.total_ns < told.total_ns) return;
+    const auto timed = static_cast<double>(total.timed - told.timed);
+    const auto calls = static_cast<double>(total.count - told.count);
+    const auto time = static_cast<double>(total.total_ns - told.total_ns);
+    const double estimated = timed > 0 ? time / timed * std::max(calls, timed) : 0;
+    told = {total.count, total.timed, total.total_ns, told.estimated_ns + estimated, told.written};
+    total.total_ns = static_cast<__u64>(std::llround(told.estimated_ns));
     const auto [tid, nr] = call;
-    write_total(before, total, writer_->named_track("system call totals", total.tgid, tid), now, call_name(nr),
+    write_total(told.written, total, writer_->named_track("system call totals", total.tgid, tid), now, call_name(nr),
                 perfetto::kCallTotals);
   }
 
   void write_totals(Session& session, Ns now) {
     for (const bpf::SyscallTotal& row : probes_->syscall_totals()) {
       const Call call(row.key.tid, row.key.nr);
-      culprit_total total = row.total;
-      const double scale = seen_share();
-      total.count = static_cast<__u64>(static_cast<double>(total.count) / scale);
-      total.total_ns = static_cast<__u64>(static_cast<double>(total.total_ns) / scale);
-      write_call(calls_[call], call, total, now);
+      write_call(calls_[call], call, row.total, now);
       if (gone_.contains(row.key.tid)) {
         probes_->forget_syscalls(row.key);
         calls_.erase(call);
@@ -288,8 +263,8 @@ class Syscalls final : public Collector, private bpf::Listener {
   Ns totals_at_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t lanes_full_ = 0;
-  std::map<Call, Told> told_;      ///< of calls with a place in their thread
-  std::map<Call, Written> calls_;  ///< of the others
+  std::map<Call, Told> told_;   ///< of calls with a place in their thread
+  std::map<Call, Told> calls_;  ///< of the others
   std::map<std::pair<std::uint32_t, std::uint32_t>, Written> blocks_;
   std::set<std::int32_t> gone_;
   std::unordered_map<int, std::string> call_names_;
