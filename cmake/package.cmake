@@ -5,7 +5,7 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "The Culprit authors <maintainers@users.noreply.a-seed-597f76e5.example>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "names what made a GPU workload slow")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-    "Culprit records what a training or inference workload did, or reads the trace of it that there is (PyTorch, Nsight, Perfetto), finds\nits steps, measures every one of them, and compares a good run with a bad one.\n.\nThis package has the program and the library with its headers.")
+    "Culprit records what a training or inference workload did, or reads the\ntrace of it that there is (PyTorch, Nsight, Perfetto), finds its steps,\nmeasures every one of them, and compares a good run with a bad one.\n.\nThis package has the program and the library with its headers.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_FILE_NAME culprit_${PROJECT_VERSION})
 set(CPACK_STRIP_FILES ON)
