@@ -7,10 +7,14 @@
 
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
+
+#include "core/text.h"
 
 namespace culprit {
 
@@ -29,6 +33,44 @@ Error write_error(const std::string& path, int code) {
 Error exists_error(const std::string& path) {
   return usage_error(fmt::format("'{}' already exists", path), "give --force to overwrite it, or choose another name");
 }
+
+Error busy_error(const std::string& path, pid_t writer) {
+  return usage_error(fmt::format("'{}' is being written by {}", path,
+                                 writer > 0 ? fmt::format("process {}", writer) : "another process"),
+                     "wait until it ends, or choose another name");
+}
+
+/// Marks a file as written by this process, until it is closed or the process ends. A file system without locks has no
+/// such protection.
+void mark_as_written(int fd) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  static_cast<void>(fcntl(fd, F_SETLK, &lock));
+}
+
+/// Who marked the regular file that an O_PATH descriptor holds; 0: a process that cannot be seen from here. Only who
+/// may write a file can mark it.
+std::optional<pid_t> writer_of(int handle) {
+  const int fd = open(fmt::format("/proc/self/fd/{}", handle).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0) return std::nullopt;
+  struct flock lock {};
+  lock.l_type = F_RDLCK;  // what hinders reading: a writer
+  const bool held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+  close(fd);
+  return held ? std::optional(lock.l_pid) : std::nullopt;
+}
+
+/// The process that made a file "NAME.PID.NUMBER.tmp" for the name.
+std::optional<pid_t> maker_of(std::string_view file, std::string_view name) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!file.starts_with(name) || !file.ends_with(kEnd) || file.size() < name.size() + kEnd.size() + 1) return {};
+  std::string_view middle = file.substr(name.size(), file.size() - name.size() - kEnd.size());
+  const std::size_t dot = middle.rfind('.');
+  if (middle.front() != '.' || dot == 0 || !parse_number<unsigned>(middle.substr(dot + 1))) return {};
+  return parse_number<pid_t>(middle.substr(1, dot - 1));
+}
+
+bool is_alive(pid_t pid) { return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH); }
 
 /// The descriptor that a path stands for by its name.
 std::optional<int> own_descriptor(std::string_view path) {
@@ -124,6 +166,7 @@ Status OutputFile::open_existing(int handle, mode_t mode) {
     return {};
   }
   if (!S_ISREG(old.st_mode)) return open_new(mode);
+  if (const auto writer = writer_of(handle)) return busy_error(path_, *writer);
   if (Status status = open_new(mode & old.st_mode); !status) return status;
   keep_permissions(fd_, old);
   return {};
@@ -140,6 +183,32 @@ Status OutputFile::open_new(mode_t mode) {
   made_ = true;
   device_ = status.st_dev;
   inode_ = status.st_ino;
+  // First the mark, then the look: of two that begin at the same time at least one sees the other.
+  mark_as_written(fd_);
+  return look_for_others();
+}
+
+/// Finds those who are about to write the same file, and removes what the dead among them left.
+Status OutputFile::look_for_others() const {
+  std::error_code error;
+  const std::string_view name = std::string_view(name_).substr(0, kMostNameInTemporary);
+  const std::string folder = fmt::format("/proc/self/fd/{}", folder_);
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string file = entry->path().filename();
+    const auto maker = maker_of(file, name);
+    if (!maker || *maker == getpid()) continue;
+    const int handle = openat(folder_, file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (handle < 0) continue;
+    struct stat found {};
+    struct stat named {};
+    const bool ours = fstat(handle, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid();
+    const auto writer = ours ? writer_of(handle) : std::nullopt;
+    if (ours && !writer && !is_alive(*maker) && fstatat(folder_, file.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        named.st_dev == found.st_dev && named.st_ino == found.st_ino)
+      unlinkat(folder_, file.c_str(), 0);
+    close(handle);
+    if (writer) return busy_error(path_, *writer > 0 ? *writer : *maker);
+  }
   return {};
 }
 
@@ -197,6 +266,14 @@ Status OutputFile::cut(std::uint64_t size) {
 }
 
 Status OutputFile::rename() const {
+  // Somebody may have published a file meanwhile and write on.
+  if (const int handle = openat(folder_, name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC); handle >= 0) {
+    struct stat there {};
+    const bool regular = fstat(handle, &there) == 0 && S_ISREG(there.st_mode);
+    const auto writer = regular ? writer_of(handle) : std::nullopt;
+    close(handle);
+    if (writer) return busy_error(path_, *writer);
+  }
   if (renameat2(folder_, temporary_.c_str(), folder_, name_.c_str(), replace_ ? 0 : RENAME_NOREPLACE) == 0) return {};
   if (errno == EEXIST) return exists_error(path_);
   if (replace_ || (errno != EINVAL && errno != ENOSYS)) return write_error(path_, errno);

@@ -6,6 +6,8 @@
 // * Links are not followed: a symbolic or hard link under the name is replaced itself, what it names stays untouched.
 // * A file that replaces one of the same user has its permissions; one of another user, none that either would not
 // have.
+// * A file that a living process still writes, be it complete or under a temporary name, is not replaced: an error. The
+// temporary file of one that died is removed by the next who writes to that name.
 // * Devices and pipes are opened as they are, never removed or replaced. "-" and the names of own descriptors
 //   (/dev/stdout, /dev/fd/N) are written to where they stand.
 //
@@ -36,7 +38,8 @@ class OutputFile {
   static Status check(const std::string& path, bool replace);
   /// Whether `path` is a device, a pipe or the name of an own descriptor: what takes text but is no file.
   static bool is_stream(const std::string& path);
-  /// Waits for a reader when `path` is a pipe without one. Errors: the name exists, is a directory, cannot be written.
+  /// Waits for a reader when `path` is a pipe without one. Errors: the name exists, is a directory, is being written by
+  /// another process, cannot be written.
   static Result<OutputFile> create(const std::string& path, const OutputPolicy& policy);
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;
@@ -59,6 +62,7 @@ class OutputFile {
   OutputFile() = default;
   Status open_existing(int handle, mode_t mode);
   Status open_new(mode_t mode);
+  Status look_for_others() const;
   Status rename() const;
   void discard() noexcept;
 

@@ -1,10 +1,12 @@
 #include "core/output_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace culprit {
@@ -236,6 +239,99 @@ TEST_F(OutputFileTest, CutTakesOffTheEndAndWritingGoesOnThere) {
   ASSERT_TRUE(file->write("again").ok());
   ASSERT_TRUE(file->commit().ok());
   EXPECT_EQ(text_of(at("a")), "whole again");
+}
+
+/// Another process that writes a file until it is told to end; it gave the file its name when `published`.
+struct Writer {
+  pid_t pid = -1;
+  std::array<int, 2> end{-1, -1};
+  explicit Writer(const std::string& path, bool published) {
+    std::array<int, 2> begun{};
+    EXPECT_EQ(pipe(begun.data()) + pipe(end.data()), 0);
+    pid = fork();
+    if (pid == 0) {
+      close(end[1]);
+      auto file = OutputFile::create(path, {kPrivateMode, true});
+      const bool fine = file.ok() && file->write("theirs").ok() && (!published || file->publish().ok());
+      char byte = fine ? 'y' : 'n';
+      static_cast<void>(::write(begun[1], &byte, 1));
+      static_cast<void>(::read(end[0], &byte, 1));
+      _exit(0);  // as if it was killed: what has no name yet stays
+    }
+    char byte = 'n';
+    EXPECT_EQ(::read(begun[0], &byte, 1), 1);
+    EXPECT_EQ(byte, 'y');
+    for (const int fd : {begun[0], begun[1], end[0]}) close(fd);
+  }
+  void die() {
+    close(std::exchange(end[1], -1));
+    waitpid(pid, nullptr, 0);
+  }
+  ~Writer() {
+    if (end[1] >= 0) die();
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+};
+
+TEST_F(OutputFileTest, AFileThatSomebodyStillWritesIsNotReplaced) {
+  for (const bool published : {false, true}) {
+    put("a", "old");
+    Writer other(at("a"), published);
+    const Names before = names();
+    const Status refused = save(at("a"), {kPrivateMode, true});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::usage);
+    EXPECT_NE(refused.error().what.find(fmt::format("is being written by process {}", other.pid)), std::string::npos)
+        << refused.error().what;
+    EXPECT_EQ(names(), before);
+    EXPECT_EQ(text_of(at("a")), published ? "theirs" : "old");
+    other.die();
+    EXPECT_TRUE(save(at("a"), {kPrivateMode, true}).ok());
+    EXPECT_EQ(text_of(at("a")), "new");
+    EXPECT_EQ(names(), Names{"a"}) << "nor is anything of the dead left";
+  }
+}
+
+TEST_F(OutputFileTest, AFileThatSomebodyPublishedMeanwhileIsNotReplaced) {
+  auto file = OutputFile::create(at("a"), {kPrivateMode, true});
+  ASSERT_TRUE(file.ok());
+  const std::string temporary = names().front();
+  fs::rename(at(temporary), at("hidden"));  // the other does not see it
+  Writer other(at("a"), true);
+  fs::rename(at("hidden"), at(temporary));
+  const Status refused = file->commit();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().what.find("is being written"), std::string::npos) << refused.error().what;
+  EXPECT_EQ(text_of(at("a")), "theirs");
+}
+
+TEST_F(OutputFileTest, OnlyOwnRegularFilesOfTheDeadAreRemoved) {
+  constexpr int kNobody = 4'194'305;  // above all process ids
+  const auto left = [&](std::string_view name, std::string_view tail = ".0.tmp") {
+    return fmt::format("{}.{}{}", name, kNobody, tail);
+  };
+  put(left("a"), "stale");
+  put(fmt::format("a.{}.0.tmp", getppid()), "of somebody alive");
+  put("a.tmp", "x");
+  put("a.12.tmp", "x");
+  put(left("a", ".x.tmp"), "x");
+  put(left("b"), "of another name");
+  put("precious", "x");
+  fs::create_symlink("precious", at(left("a", ".1.tmp")));
+  fs::create_directory(at(left("a", ".2.tmp")));
+  ASSERT_EQ(mkfifo(at(left("a", ".3.tmp")).c_str(), 0600), 0);
+  Names kept = names();
+  std::erase(kept, left("a"));
+  if (geteuid() == 0) {
+    put(left("a", ".4.tmp"), "of another user");
+    ASSERT_EQ(chown(at(left("a", ".4.tmp")).c_str(), kSomebody, kSomebody), 0);
+    kept.push_back(left("a", ".4.tmp"));
+  }
+  kept.emplace_back("a");
+  std::ranges::sort(kept);
+  ASSERT_TRUE(save(at("a"), {}).ok());
+  EXPECT_EQ(names(), kept);
 }
 
 TEST_F(OutputFileTest, ErrorsAreReturned) {
