@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
+#include "record/collector/process_name.h"
 #include "record/collector/target_file.h"
 #include "record/environment/allow_list.h"
 #include "record/environment/build_id.h"
@@ -165,6 +166,14 @@ void libraries(std::vector<Fact>& facts, const std::string& folder, const std::v
   }
 }
 
+/// As it was called, where comm agrees: a file may have several names (redis-server links to redis-check-rdb).
+std::string program_name(const std::string& root, std::int64_t pid, const std::string& file) {
+  const ProcessNames names = read_process_names(root + "/proc", pid);
+  std::string called(short_title(names));
+  if (called.ends_with(':')) called.pop_back();
+  return !called.empty() && called == whole_comm(names) ? called : std::string(file_name(file));
+}
+
 }  // namespace
 
 std::vector<Fact> target_facts(const std::string& root, std::int64_t pid) {
@@ -172,7 +181,7 @@ std::vector<Fact> target_facts(const std::string& root, std::int64_t pid) {
   const std::string folder = fmt::format("{}/proc/{}", root, pid);
   if (access(folder.c_str(), F_OK) != 0) return facts;
   const std::string program = link_target(folder + "/exe");
-  add_fact(facts, "program", file_name(program));
+  add_fact(facts, "program", program_name(root, pid, program));
   limits(facts, folder);
   status(facts, folder);
   scheduling(facts, folder);

@@ -59,6 +59,15 @@ struct Facts : testing::Test {
   }
 };
 
+TEST_F(Facts, AProgramWithSeveralNamesIsTheOneItWasCalled) {
+  machine.put("/proc/43/comm", "redis-server\n");
+  machine.put("/proc/43/cmdline", std::string("redis-server *:6379\0", 20));
+  std::filesystem::create_symlink("/usr/bin/redis-check-rdb", machine.root() + "/proc/43/exe");
+  EXPECT_EQ(as_map(target_facts(machine.root(), 43)).at("program"), "redis-server");
+  machine.put("/proc/43/comm", "main\n");
+  EXPECT_EQ(as_map(target_facts(machine.root(), 43)).at("program"), "redis-check-rdb");
+}
+
 TEST_F(Facts, OfATarget) {
   using namespace std::string_literals;
   python_target("NCCL_DEBUG=INFO\0CUDA_VISIBLE_DEVICES=0,1\0HOME=/root"s);
