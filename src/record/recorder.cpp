@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <unordered_map>
 #include <utility>
 
 #include "formats/perfetto/writer.h"
+#include "record/collector/process_name.h"
 #include "record/command.h"
 #include "record/signals.h"
 #include "record/targets.h"
@@ -92,8 +94,8 @@ struct Recorder::State final : private bpf::Listener {
   std::vector<std::int64_t> forked;
   std::vector<std::int64_t> executed;
   std::vector<Target> leaving;  // told to the collectors one round later, when the last records are in
-  std::vector<std::pair<std::int64_t, std::string>> names;
-  bool someone_died = false;
+  std::unordered_map<std::int64_t, ProcessNames> names;  // as written last
+  std::vector<std::int64_t> dying;                       // processes whose last thread exits
   bool finished = false;
   bool terminated_command = false;
   Ns begin = 0;
@@ -119,13 +121,15 @@ struct Recorder::State final : private bpf::Listener {
     if (record.tgid != record.parent_tgid) forked.push_back(record.tgid);
   }
   void on_exec(const culprit_task& record) override { executed.push_back(record.tgid); }
-  void on_exit(const culprit_task& record) override { someone_died |= record.group_dead != 0; }
+  void on_exit(const culprit_task& record) override {
+    if (record.group_dead != 0) dying.push_back(record.tgid);
+  }
 
   Status open();
   Status start();
   Status start_collectors();
   void introduce(const Target& target);
-  void rename(std::int64_t pid);
+  void rename(const Target& target);
   void follow(Ns now);
   void check_end(Ns now, int stop_fd);
   void write_facts(Ns now);
@@ -136,24 +140,27 @@ struct Recorder::State final : private bpf::Listener {
 void Recorder::State::introduce(const Target& target) {
   const auto stat = targets.stat(target.pid);
   if (!stat) return;
+  ProcessNames found = read_process_names("/proc", target.pid);
   perfetto::ProcessInfo info;
   info.pid = target.pid;
   info.parent = stat->parent;
-  info.name = stat->name;
+  info.name = shown_name(found);
   info.start_ns = boottime_of(target.start_ticks);
   writer->process(info);
-  for (const auto& [tid, name] : targets.threads(target.pid)) writer->thread(target.pid, tid, name);
-  std::erase_if(names, [&](const auto& entry) { return entry.first == target.pid; });
-  names.emplace_back(target.pid, stat->name);
+  for (const auto& [tid, thread] : targets.threads(target.pid)) writer->thread(target.pid, tid, thread);
+  names.insert_or_assign(target.pid, std::move(found));
 }
 
 /// Writes the name of a process again when it has changed.
-void Recorder::State::rename(std::int64_t pid) {
-  const auto stat = targets.stat(pid);
-  const auto known = std::ranges::find(names, pid, &std::pair<std::int64_t, std::string>::first);
-  if (!stat || (known != names.end() && known->second == stat->name)) return;
-  const auto target = std::ranges::find(current, pid, &Target::pid);
-  if (target != current.end()) introduce(*target);
+void Recorder::State::rename(const Target& target) {
+  const auto stat = targets.stat(target.pid);
+  if (!stat || stat->start_ticks != target.start_ticks) return;
+  const auto known = names.find(target.pid);
+  if (known == names.end()) return introduce(target);
+  const ProcessNames found = read_process_names("/proc", target.pid);
+  // A zombie has no title any more.
+  if (found.title.empty() && found.comm == known->second.comm) return;
+  if (shown_name(found) != shown_name(known->second)) introduce(target);
 }
 
 Status Recorder::State::start_collectors() {
@@ -184,6 +191,8 @@ Status Recorder::State::open() {
   // Who does not exist needs no file.
   for (const std::int64_t pid : options.pids)
     if (Status status = targets.add(pid); !status) return status;
+  if (options.whole_machine) targets.add_all();
+  if (!options.group.empty()) targets.add_group(options.group);
 
   perfetto::WriterOptions writer_options;
   writer_options.replace = options.replace;
@@ -225,14 +234,22 @@ Status Recorder::State::start() {
 }
 
 void Recorder::State::follow(Ns now) {
-  for (const std::int64_t pid : std::exchange(forked, {})) targets.add_child(pid);
+  for (const std::int64_t pid : std::exchange(forked, {}))
+    // The kernel follows children by itself.
+    if (!targets.add_child(pid) && !targets.contains(pid) && targets.left_out() > 0) set.probes->remove_target(pid);
   const bool kernel_follows = set.probes && set.probes->is_open();
   const bool look = now >= next_look;
-  if (look) next_look = now + (kernel_follows ? kFullLook : kSecond / 5);
-  if (look || someone_died || targets.list().size() <= kManyTargets) targets.refresh(look);
-  someone_died = false;
+  if (look || targets.list().size() <= kManyTargets) {
+    targets.refresh(look);
+    dying.clear();
+  } else {
+    std::erase_if(dying, [&](std::int64_t pid) { return targets.drop_if_ended(pid); });
+  }
 
-  const auto tell_left = std::exchange(leaving, targets.take_left());
+  const auto left = targets.take_left();
+  // What they called themselves in the end, as long as nobody has waited for them.
+  for (const Target& target : left) rename(target);
+  const auto tell_left = std::exchange(leaving, left);
   const auto joined = targets.take_joined();
   current = targets.list();
   for (const Target& target : joined) {
@@ -243,13 +260,19 @@ void Recorder::State::follow(Ns now) {
   for (const Target& target : tell_left) {
     // Its pid may already be somebody else's, who is recorded too.
     if (targets.contains(target.pid)) continue;
-    std::erase_if(names, [&](const auto& entry) { return entry.first == target.pid; });
+    names.erase(target.pid);
     for (std::size_t i = 0; i < set.collectors.size(); ++i)
       if (collects[i]) set.collectors[i]->target_left(target);
   }
-  for (const std::int64_t pid : std::exchange(executed, {})) rename(pid);
-  if (look && !kernel_follows)
-    for (const Target& target : current) rename(target.pid);
+  for (const std::int64_t pid : std::exchange(executed, {}))
+    if (const auto target = std::ranges::find(current, pid, &Target::pid); target != current.end()) rename(*target);
+  if (!look) return;
+  for (const Target& target : current) rename(target);
+  // Nobody tells when a process is moved into a group. Where there are many processes, looks become rarer: they may
+  // take a twentieth of the time.
+  const Ns usual = !kernel_follows ? kSecond / 5 : options.group.empty() ? kFullLook : kSecond;
+  const Ns after = monotonic_now();
+  next_look = after + std::max(usual, 20 * (after - now));
 }
 
 void Recorder::State::check_end(Ns now, int stop_fd) {
@@ -271,7 +294,7 @@ void Recorder::State::check_end(Ns now, int stop_fd) {
     ending = Ending::duration;
   else if (options.steps > 0 && session->steps >= options.steps)
     ending = Ending::steps;
-  else if (command_status || (current.empty() && leaving.empty()))
+  else if (command_status || (targets.over() && leaving.empty()))
     ending = Ending::target_ended;
 }
 
@@ -296,6 +319,11 @@ void Recorder::State::write_facts(Ns now) {
   fact("record.duration_ns", end - begin);
   fact("record.steps", static_cast<std::int64_t>(session->steps));
   const RecordProgress total = progress(now);
+  if (targets.left_out() > 0) {
+    fact("record.processes_left_out", static_cast<std::int64_t>(targets.left_out()));
+    writer->metadata("missing.record", fmt::format("{} processes: more than {} at once are not recorded",
+                                                   targets.left_out(), Targets::kMost));
+  }
   fact("cost.own.cpu_ns", total.own_cpu);
   fact("cost.own.peak_memory_bytes", peak_memory());
   fact("cost.own.file_bytes", static_cast<std::int64_t>(total.file_bytes));
@@ -318,6 +346,7 @@ RecordSummary Recorder::State::finish() {
   if (!std::exchange(finished, true) && writer) {
     end = begin != 0 ? now : 0;
     if (session) {
+      for (const Target& target : current) rename(target);
       for (std::size_t i = 0; i < collects.size(); ++i)
         if (collects[i]) set.collectors[i]->stop(*session, now);
       if (begin != 0) {
@@ -343,6 +372,7 @@ RecordSummary Recorder::State::finish() {
   RecordSummary summary;
   summary.path = options.output;
   summary.ending = ending;
+  summary.left_out = targets.left_out();
   summary.total = progress(now);
   if (writer) summary.raw_bytes = writer->stats().raw_bytes;
   summary.peak_memory = peak_memory();

@@ -18,6 +18,8 @@ namespace culprit::record {
 
 struct RecordOptions {
   std::vector<std::int64_t> pids;    ///< processes that run, or
+  bool whole_machine = false;        ///< all of them, or
+  std::string group;                 ///< those of the control group in this folder (process_group.h), or
   std::vector<std::string> command;  ///< a program to start
   Preset preset = Preset::deep;
   std::uint64_t steps = 0;  ///< end after so many steps; 0: no limit
@@ -56,6 +58,7 @@ struct RecordSummary {
   std::uint64_t raw_bytes = 0;
   std::int64_t peak_memory = 0;  ///< bytes of this process
   Ns kernel_cpu = 0;             ///< of the programs in the kernel; 0: not measured
+  std::uint64_t left_out = 0;    ///< processes, because too many are recorded
   std::vector<CollectorSummary> collectors;
   std::optional<int> command_status;  ///< wait status of a started command that ended by itself
   std::optional<Error> error;         ///< why it ended early; the file is readable up to there

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/file.h"
+#include "record/process_group.h"
 
 namespace culprit::record {
 
@@ -32,9 +33,9 @@ std::vector<std::int64_t> numbers_in(const std::string& folder) {
   return found;
 }
 
-bool ended(const ProcessStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
-
 }  // namespace
+
+bool has_ended(const ProcessStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
 
 std::optional<ProcessStat> parse_stat(std::string_view text) {
   const std::size_t open = text.find(" (");
@@ -59,8 +60,10 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   return stat;
 }
 
-Targets::Targets(std::string proc, std::int64_t own_pid)
-    : proc_(std::move(proc)), own_pid_(own_pid < 0 ? getpid() : own_pid) {}
+Targets::Targets(std::string proc, std::int64_t own_pid, std::size_t most)
+    : proc_(std::move(proc)), own_pid_(own_pid < 0 ? getpid() : own_pid), most_(most) {}
+
+std::vector<std::int64_t> Targets::all_pids() const { return numbers_in(proc_); }
 
 std::optional<ProcessStat> Targets::stat(std::int64_t pid) const {
   const auto text = read_beginning(fmt::format("{}/{}/stat", proc_, pid));
@@ -79,8 +82,6 @@ std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t 
   return threads;
 }
 
-bool Targets::contains(std::int64_t pid) const { return std::ranges::find(list_, pid, &Target::pid) != list_.end(); }
-
 bool Targets::exists(std::int64_t pid) const {
   std::error_code error;
   return std::filesystem::exists(fmt::format("{}/{}", proc_, pid), error);
@@ -95,60 +96,116 @@ std::optional<std::int64_t> Targets::process_of(std::int64_t tid) const {
   return number(rest.substr(0, rest.find('\n')));
 }
 
-void Targets::join(const ProcessStat& stat) {
+bool Targets::join(const ProcessStat& stat) {
+  if (list_.size() >= most_) return false;
   const Target target{stat.pid, stat.start_ticks};
   list_.push_back(target);
+  pids_.insert(stat.pid);
   joined_.push_back(target);
+  return true;
 }
 
 Status Targets::add(std::int64_t pid) {
   const std::string where = fmt::format("process {}", pid);
   const auto found = stat(pid);
   if (!found) return input_error("no such process", where, "see 'ps -e' for what runs");
-  if (ended(*found)) return input_error("it has ended already", where);
+  if (has_ended(*found)) return input_error("it has ended already", where);
   if (pid == own_pid_) return usage_error("the recorder cannot record itself");
   if (const auto leader = process_of(pid); leader && *leader != pid)
     return input_error(fmt::format("is a thread of process {}", *leader), where, fmt::format("give -p {}", *leader));
   if (found->kernel_thread)
     return usage_error(fmt::format("process {} is a thread of the kernel", pid), "name a process of a user");
-  if (!contains(pid)) join(*found);
+  if (!contains(pid) && !join(*found))
+    return usage_error(fmt::format("more than {} processes", most_), "name fewer of them");
   add_descendants();
   return {};
+}
+
+void Targets::add_all() {
+  whole_machine_ = true;
+  look_around();
+}
+
+void Targets::add_group(const std::string& folder) {
+  group_ = folder;
+  look_around();
 }
 
 bool Targets::add_child(std::int64_t pid) {
   if (pid == own_pid_ || contains(pid)) return false;
   const auto found = stat(pid);
-  if (!found || ended(*found)) return false;
-  join(*found);
-  return true;
+  if (!found || has_ended(*found)) return false;
+  if (join(*found)) return true;
+  ++left_out_;
+  return false;
 }
 
 void Targets::add_descendants() {
   std::vector<ProcessStat> all;
   for (const std::int64_t pid : numbers_in(proc_))
-    if (auto found = stat(pid); found && !ended(*found)) all.push_back(std::move(*found));
+    if (auto found = stat(pid); found && !has_ended(*found)) all.push_back(std::move(*found));
+  std::uint64_t refused = 0;
+  const auto wanted = [&](const ProcessStat& process) {
+    if (process.pid == own_pid_ || process.kernel_thread || contains(process.pid)) return false;
+    return whole_machine_ || contains(process.parent);
+  };
   // A child may have a lower pid than its parent, so until nothing is found.
   for (bool more = true; more;) {
     more = false;
+    refused = 0;
     for (const ProcessStat& process : all) {
-      if (process.pid == own_pid_ || contains(process.pid) || !contains(process.parent)) continue;
-      join(process);
-      more = true;
+      if (!wanted(process)) continue;
+      if (join(process))
+        more = !whole_machine_;
+      else
+        ++refused;
     }
   }
+  left_out_ = std::max(left_out_, refused);
 }
 
-void Targets::refresh(bool look_for_children) {
+void Targets::look_around() {
+  if (group_.empty()) return add_descendants();  // those of a group are in it
+  std::uint64_t refused = 0;
+  for (const std::int64_t pid : group_processes(group_)) {
+    if (pid == own_pid_ || contains(pid)) continue;
+    const auto found = stat(pid);
+    if (found && !has_ended(*found) && !found->kernel_thread && !join(*found)) ++refused;
+  }
+  left_out_ = std::max(left_out_, refused);
+}
+
+bool Targets::still_runs(const Target& target) const {
+  const auto found = stat(target.pid);
+  // What cannot be read (too many open files) has not ended while its folder is there.
+  return found ? found->start_ticks == target.start_ticks && !has_ended(*found) : exists(target.pid);
+}
+
+void Targets::refresh(bool look_for_more) {
   std::vector<Target> stay;
   for (const Target& target : list_) {
-    const auto found = stat(target.pid);
-    // What cannot be read (too many open files) has not ended while its folder is there.
-    const bool same = found ? found->start_ticks == target.start_ticks && !ended(*found) : exists(target.pid);
-    (same ? stay : left_).push_back(target);
+    const bool stays = still_runs(target);
+    (stays ? stay : left_).push_back(target);
+    if (!stays) pids_.erase(target.pid);
   }
   list_ = std::move(stay);
-  if (look_for_children) add_descendants();
+  if (look_for_more) look_around();
+}
+
+bool Targets::drop_if_ended(std::int64_t pid) {
+  const auto target = std::ranges::find(list_, pid, &Target::pid);
+  if (target == list_.end()) return true;
+  if (still_runs(*target)) return false;
+  left_.push_back(*target);
+  pids_.erase(pid);
+  list_.erase(target);
+  return true;
+}
+
+bool Targets::over() const {
+  if (whole_machine_ || !list_.empty()) return false;
+  std::error_code error;
+  return group_.empty() || !std::filesystem::exists(group_, error);
 }
 
 std::vector<Target> Targets::take_joined() { return std::exchange(joined_, {}); }

@@ -1,4 +1,5 @@
-// Which processes are recorded: the ones asked for, their descendants, and nobody who got one of their pids later.
+// Which processes are recorded: the ones asked for, their descendants, and nobody who got one of their pids later; or
+// all of the machine, or of a control group.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/error.h"
@@ -25,40 +27,63 @@ struct ProcessStat {
 
 /// proc(5): the name in parentheses may hold spaces, parentheses and line breaks. nullopt: not such a text.
 std::optional<ProcessStat> parse_stat(std::string_view text);
+/// A zombie, or less.
+bool has_ended(const ProcessStat& stat);
 
 /// The processes of one recording. `proc` is where the kernel's view of them is mounted.
 class Targets {
  public:
-  explicit Targets(std::string proc = "/proc", std::int64_t own_pid = -1);
+  explicit Targets(std::string proc = "/proc", std::int64_t own_pid = -1, std::size_t most = kMost);
 
   /// Adds a process and its descendants. Errors: there is none, it is a zombie, a thread
   /// of another process, the recorder, a kernel thread.
   Status add(std::int64_t pid);
-  /// Adds a process that is known to descend from a target; false when it is gone already or known.
+  /// Adds every process but the recorder and threads of the kernel; refresh() those to come.
+  void add_all();
+  /// Adds the processes of a control group and the groups below it; refresh() those to come.
+  void add_group(const std::string& folder);
+  /// Adds a process that is known to descend from a target; false when it is gone already or known, or left out.
   bool add_child(std::int64_t pid);
-  /// Drops those that ended or whose pid belongs to another process now; with `look_for_children`, adds descendants.
-  void refresh(bool look_for_children);
+  /// Drops those that ended or whose pid belongs to another process now; with `look_for_more`, adds descendants and who
+  /// joined the machine or the group.
+  void refresh(bool look_for_more);
+  /// The same for one process without looking at the others; false when it still runs.
+  bool drop_if_ended(std::int64_t pid);
 
   [[nodiscard]] const std::vector<Target>& list() const { return list_; }
-  [[nodiscard]] bool contains(std::int64_t pid) const;
+  [[nodiscard]] bool contains(std::int64_t pid) const { return pids_.contains(pid); }
+  /// Nobody is left, and nobody can come.
+  [[nodiscard]] bool over() const;
+  /// How many processes were left out because `kMost` were recorded: the work for each must stay bounded.
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  static constexpr std::size_t kMost = 4096;
   /// Since the last call, in the order in which they came and went.
   std::vector<Target> take_joined();
   std::vector<Target> take_left();
 
   [[nodiscard]] std::optional<ProcessStat> stat(std::int64_t pid) const;
+  /// Everything below `proc` that has a number, ascending.
+  [[nodiscard]] std::vector<std::int64_t> all_pids() const;
   /// Threads of a process with their names, in the order of their ids.
   [[nodiscard]] std::vector<std::pair<std::int64_t, std::string>> threads(std::int64_t pid) const;
 
  private:
-  void join(const ProcessStat& stat);
+  bool join(const ProcessStat& stat);
+  [[nodiscard]] bool still_runs(const Target& target) const;
   [[nodiscard]] bool exists(std::int64_t pid) const;
   /// The process that a thread belongs to, as /proc tells; nothing when it does not.
   [[nodiscard]] std::optional<std::int64_t> process_of(std::int64_t tid) const;
   void add_descendants();
+  void look_around();
 
   std::string proc_;
   std::int64_t own_pid_;
+  bool whole_machine_ = false;
+  std::string group_;  ///< folder of a control group; empty: none
+  std::size_t most_;
+  std::uint64_t left_out_ = 0;
   std::vector<Target> list_;
+  std::unordered_set<std::int64_t> pids_;  ///< of list_
   std::vector<Target> joined_;
   std::vector<Target> left_;
 };

@@ -73,6 +73,77 @@ TEST(Targets, DescendantsAreFound) {
   EXPECT_TRUE(targets.take_joined().empty());
 }
 
+TEST(Targets, TheWholeMachineIsAllButTheRecorderAndTheKernel) {
+  Proc proc;
+  proc.put(1, 0);
+  proc.put(10, 1);
+  proc.put(11, 1, 100, 'Z');
+  proc.put(30, 2);
+  static_cast<void>(proc.dir.file("30/stat", "30 (rcu) I 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0"));
+  proc.put(999, 1);
+  Targets targets(proc.dir.path(), 999);
+  targets.add_all();
+  EXPECT_EQ(pids(targets.list()), (std::vector<std::int64_t>{1, 10}));
+  proc.put(50, 7);
+  proc.remove(10);
+  targets.refresh(true);
+  EXPECT_EQ(pids(targets.list()), (std::vector<std::int64_t>{1, 50}));
+  EXPECT_FALSE(targets.over());
+}
+
+TEST(Targets, AGroupIsFollowedUntilItIsGone) {
+  Proc proc;
+  for (const std::int64_t pid : {10, 11, 12}) proc.put(pid, 1);
+  const test::TempDir group;
+  static_cast<void>(group.file("cgroup.procs", ""));
+  Targets targets(proc.dir.path(), 999);
+  targets.add_group(group.path());
+  EXPECT_TRUE(targets.list().empty());
+  EXPECT_FALSE(targets.over()) << "somebody may come";
+  static_cast<void>(group.file("cgroup.procs", "10\n12\n77\n"));
+  targets.refresh(false);
+  EXPECT_TRUE(targets.list().empty());
+  targets.refresh(true);
+  EXPECT_EQ(pids(targets.list()), (std::vector<std::int64_t>{10, 12}));
+  std::filesystem::remove_all(group.path());
+  EXPECT_FALSE(targets.over());
+  proc.remove(10);
+  proc.remove(12);
+  targets.refresh(true);
+  EXPECT_TRUE(targets.over());
+}
+
+TEST(Targets, MoreThanTheMostAreLeftOutAndCounted) {
+  Proc proc;
+  for (const std::int64_t pid : {1, 2, 3, 4, 5}) proc.put(pid, 0);
+  Targets targets(proc.dir.path(), 999, 3);
+  targets.add_all();
+  EXPECT_EQ(targets.list().size(), 3u);
+  EXPECT_EQ(targets.left_out(), 2u);
+  proc.put(6, 1);
+  EXPECT_FALSE(targets.add_child(6));
+  EXPECT_EQ(targets.left_out(), 3u);
+  Targets named(proc.dir.path(), 999, 1);
+  ASSERT_TRUE(named.add(2));
+  EXPECT_EQ(named.add(3).error().kind, ErrorKind::usage);
+}
+
+TEST(Targets, OneThatEndedIsDroppedAlone) {
+  Proc proc;
+  for (const std::int64_t pid : {10, 11}) proc.put(pid, 1);
+  Targets targets(proc.dir.path(), 999);
+  ASSERT_TRUE(targets.add(10));
+  ASSERT_TRUE(targets.add(11));
+  EXPECT_FALSE(targets.drop_if_ended(10));
+  EXPECT_TRUE(targets.drop_if_ended(77));
+  proc.put(10, 1, 100, 'Z');
+  proc.remove(11);
+  EXPECT_TRUE(targets.drop_if_ended(10));
+  EXPECT_EQ(pids(targets.list()), std::vector<std::int64_t>{11});
+  EXPECT_EQ(pids(targets.take_left()), std::vector<std::int64_t>{10});
+  EXPECT_FALSE(targets.contains(10));
+}
+
 TEST(Targets, ErrorsSayWhat) {
   Proc proc;
   proc.put(10, 1, 100, 'Z');
