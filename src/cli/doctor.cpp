@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/process_choice.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
 #include "core/text.h"
@@ -25,7 +26,7 @@ using record::Check;
 using record::CheckState;
 
 struct DoctorOptions {
-  std::int64_t pid = 0;
+  std::string process;
   OutputOptions output;
 };
 
@@ -239,7 +240,13 @@ std::string json_of(const Findings& findings) {
 Result<int> run_doctor(const DoctorOptions& options) {
   const auto output = resolve_output(options.output, {});
   if (!output) return output.error();
-  const auto findings = examine(options.pid);
+  std::int64_t pid = 0;
+  if (!options.process.empty()) {
+    const auto chosen = choose_process(options.process);
+    if (!chosen) return chosen.error();
+    pid = *chosen;
+  }
+  const auto findings = examine(pid);
   if (!findings) return findings.error();
   std::string text;
   switch (output->format) {
@@ -266,7 +273,7 @@ void add_doctor(CommandLine& app, Invocation& invocation) {
   auto* verb =
       app.add_subcommand("doctor", "what a recording would see here, what it would miss, and how to mend that");
   auto options = std::make_shared<DoctorOptions>();
-  verb->add_option("-p,--pid", options->pid, "say it for this process")->check(in_range(1, 4194304))->type_name("PID");
+  verb->add_option("-p,--pid", options->process, "say it for this process: its id or name")->type_name("PID|NAME");
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit doctor -p 4711"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_doctor(*options); }; });

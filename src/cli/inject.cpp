@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/process_choice.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
 #include "faults/catalog.h"
@@ -25,6 +26,7 @@ namespace {
 
 struct InjectOptions {
   faults::Request request;
+  std::string target;
   std::string duration = "10s";
   bool list = false;
   bool undo = false;
@@ -204,6 +206,11 @@ Result<int> run_inject(const InjectOptions& options) {
     return usage_error(fmt::format("invalid duration '{}'", options.duration),
                        "write 500ms, 10s or 2m, at most a week");
   request.duration = *duration;
+  if (!options.target.empty()) {
+    const auto chosen = choose_process(options.target);
+    if (!chosen) return chosen.error();
+    request.target = static_cast<pid_t>(*chosen);
+  }
 
   faults::Hooks hooks;
   hooks.began = [](const faults::Report& report, Ns until, pid_t guard) {
@@ -236,8 +243,8 @@ void add_inject(CommandLine& app, Invocation& invocation) {
   verb->add_option("--severity", options->request.severity, "above 0, at most 1; see --list (default: 0.5)")
       ->check(in_range(0, 1));
   verb->add_option("--duration", options->duration, "500ms, 10s, 2m (default: 10s)")->type_name("TIME");
-  verb->add_option("--target", options->request.target, "the process to disturb, with its descendants")
-      ->type_name("PID");
+  verb->add_option("--target", options->target, "the process to disturb, with its descendants: its id or name")
+      ->type_name("PID|NAME");
   verb->add_flag("--any-user", options->request.any_user, "root: the target may belong to another user");
   verb->add_option("--threads", options->request.threads,
                    "cpu, memory-bandwidth: N threads that work for the severity's share of the time each")

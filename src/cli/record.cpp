@@ -19,11 +19,14 @@
 #include "cli/durations.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/process_choice.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
 #include "core/units.h"
+#include "record/collector/process_name.h"
 #include "record/collectors.h"
 #include "record/command.h"
+#include "record/process_group.h"
 #include "record/recorder.h"
 #include "record/signals.h"
 #include "record/targets.h"
@@ -42,7 +45,10 @@ struct RecordVerbOptions {
   bool force = false;
   bool json = false;
   bool quiet = false;
-  std::vector<std::int64_t> pids;
+  std::vector<std::string> processes;
+  bool all = false;
+  std::string group;
+  std::string container;
 };
 
 void say(std::string_view text) {
@@ -65,13 +71,14 @@ std::string file_part(std::string_view name) {
   return part.empty() ? "program" : part;
 }
 
-std::string default_output(const RecordVerbOptions& options, const std::vector<std::string>& command) {
+std::string default_output(const record::RecordOptions& record, const std::vector<std::string>& command) {
   std::string name;
-  if (!command.empty()) {
+  if (!command.empty())
     name = command.front();
-  } else if (const auto stat = record::Targets().stat(options.pids.front())) {
-    name = stat->name;
-  }
+  else if (!record.pids.empty())
+    name = record::shown_name(record::read_process_names("/proc", record.pids.front()));
+  else
+    name = record.whole_machine ? "machine" : record.group;
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
@@ -120,6 +127,9 @@ std::string summary_text(const record::RecordSummary& summary) {
       percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
   if (summary.kernel_cpu > 0)
     text += fmt::format(", in the kernel {:.2f} % of one CPU", percent(summary.kernel_cpu, total.elapsed));
+  if (summary.left_out > 0)
+    text += fmt::format("; {} processes were left out (more than {})", format_count(summary.left_out),
+                        format_count(record::Targets::kMost));
   if (total.steps > 0) return text + fmt::format("; {} steps\n", format_count(total.steps));
   return text +
          "\nculprit: the program marked no steps: `culprit diff` compares its units of work (`culprit info` says "
@@ -137,6 +147,7 @@ std::string summary_json(const record::RecordSummary& summary) {
   json.member("steps", summary.total.steps);
   json.member("events", summary.total.events);
   json.member("dropped", summary.total.dropped);
+  json.member("processes_left_out", summary.left_out);
   json.begin_object("cost");
   json.member("own_cpu_ns", summary.total.own_cpu);
   json.member("own_peak_memory_bytes", summary.peak_memory);
@@ -175,13 +186,40 @@ std::string summary_json(const record::RecordSummary& summary) {
   return text;
 }
 
-Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::string>& command) {
-  if (options.pids.empty() == command.empty())
-    return usage_error(command.empty() ? "nothing to record" : "both -p and a COMMAND are given",
-                       "give -p PID, or a COMMAND behind '--'");
-  record::RecordOptions record;
-  record.pids = options.pids;
+/// Says whom a name was taken for.
+void say_chosen(const std::vector<Choice>& choices) {
+  for (const Choice& choice : choices)
+    if (!choice.word.empty())
+      say(fmt::format("culprit: '{}' is process {}\n", escape_terminal(choice.word), fmt::join(choice.pids, ", ")));
+}
+
+/// Whom to record, as the options say.
+Status choose_targets(const RecordVerbOptions& options, const std::vector<std::string>& command,
+                      record::RecordOptions& record) {
+  const int ways = static_cast<int>(!options.processes.empty()) + static_cast<int>(options.all) +
+                   static_cast<int>(!options.group.empty()) + static_cast<int>(!options.container.empty()) +
+                   static_cast<int>(!command.empty());
+  if (ways != 1)
+    return usage_error(ways == 0 ? "nothing to record" : "more than one of -p, -a, --cgroup, --container and a COMMAND",
+                       "give -p PID or NAME, -a, --cgroup, --container, or a COMMAND behind '--'");
   record.command = command;
+  record.whole_machine = options.all;
+  if (!options.processes.empty()) {
+    const auto choices = choose_processes(options.processes);
+    if (!choices) return choices.error();
+    for (const Choice& choice : *choices) record.pids.insert(record.pids.end(), choice.pids.begin(), choice.pids.end());
+    if (!options.quiet) say_chosen(*choices);
+  }
+  if (options.group.empty() && options.container.empty()) return {};
+  auto group = options.group.empty() ? record::find_container(options.container) : record::find_group(options.group);
+  if (!group) return group.error();
+  record.group = std::move(*group);
+  return {};
+}
+
+Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::string>& command) {
+  record::RecordOptions record;
+  if (Status status = choose_targets(options, command, record); !status) return status.error();
   record.preset = options.preset == "watch" ? record::Preset::watch : record::Preset::deep;
   record.steps = options.steps;
   record.replace = options.force;
@@ -192,7 +230,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
       return usage_error(fmt::format("invalid duration '{}'", options.duration), "write it like 10s, 500ms or 2m");
     record.duration = *duration;
   }
-  record.output = options.output.empty() ? default_output(options, command) : options.output;
+  record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
 
   auto collectors = record::make_collectors(record.preset, options.collect, options.no_collect);
@@ -228,10 +266,15 @@ void add_record(CommandLine& app, Invocation& invocation) {
   auto* verb =
       app.add_subcommand("record", "record what running processes (-p), or a program that is started (-- COMMAND), do");
   auto options = std::make_shared<RecordVerbOptions>();
-  verb->add_option("-p,--pid", options->pids, "processes to record, with their descendants")
+  verb->add_option("-p,--pid", options->processes, "processes to record, with their descendants: ids or names")
       ->delimiter(',')
-      ->check(in_range(1, 4194304))
-      ->type_name("PID");
+      ->type_name("PID|NAME");
+  verb->add_flag("-a,--all", options->all, "every process but the recorder");
+  verb->add_option("--cgroup", options->group, "the processes of a control group and those below it, now and later")
+      ->type_name("PATH");
+  verb->add_option("--container", options->container,
+                   "those of a container: the begin of its id, or the name of one of LXC or systemd-nspawn")
+      ->type_name("ID|NAME");
   verb->add_option("--preset", options->preset,
                    "deep: every detail, a few percent of cost (default); watch: cheap enough to stay on")
       ->check(one_of({"watch", "deep"}))
@@ -249,13 +292,17 @@ void add_record(CommandLine& app, Invocation& invocation) {
   add_force_option(*verb, options->force);
   verb->add_flag("--json", options->json, "print the summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "print errors only");
-  verb->usage({"-p PID[,PID...]", "-- COMMAND [ARGUMENT...]"});
+  verb->usage({"-p PID|NAME[,...]", "-a | --cgroup PATH | --container ID", "-- COMMAND [ARGUMENT...]"});
   verb->footer(
+      "A NAME is that of 'ps': of the main thread, the title, or the program's file; or what only one of them begins "
+      "with, or holds. Several processes of one name are recorded when they belong together (one is the parent of the "
+      "others, or they have the same parent); else they are listed.\n\n"
       "Ends at --duration, at --steps, when the target ends, or on Ctrl-C. A COMMAND whose recording ends first gets "
       "SIGTERM; its exit code is passed on when it ends by itself. Neither environment nor arguments are recorded.\n\n"
       "Examples:\n"
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
-      "  culprit record --preset watch -p 4711,4712\n"
+      "  culprit record --preset watch -p redis-server,VLLM::EngineCore\n"
+      "  culprit record -a --duration 10s\n"
       "  culprit record -- python3 serve.py --port 8000\n\n"
       "Needs root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)\n"
       "Without these privileges totals per thread are recorded.\n\n"
