@@ -178,7 +178,8 @@ class ArgumentReader {
   void invalid(Arguments::Field field) { args_.invalid |= bit(field); }
 
   bool known(Arguments::Field field) {
-    event_.repeated += (args_.seen & bit(field)) != 0 && !nested_;
+    if ((args_.seen & bit(field)) != 0 && !nested_) [[unlikely]]
+      ++event_.repeated;
     args_.seen |= bit(field);
     return true;
   }
@@ -324,7 +325,8 @@ enum class Taken : std::uint8_t { yes, unknown, damaged };
 /// Takes a member of an event when its key, which ends with its quote, is known.
 [[gnu::always_inline]] inline Taken take_member(const char* key, value& v, Event& e) {
   const auto known = [&](Event::Member member) {
-    e.repeated += (e.seen & bit(member)) != 0;
+    if ((e.seen & bit(member)) != 0) [[unlikely]]
+      ++e.repeated;
     e.seen |= bit(member);
   };
   switch (key[0]) {
