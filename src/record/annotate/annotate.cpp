@@ -29,6 +29,7 @@ constexpr std::size_t kMostThreads = 65536;
 constexpr std::size_t kMostFiles = 1024;  // with marks in them
 constexpr Ns kLookAgain = 1'000'000'000;  // for files that a process maps later
 constexpr Ns kLookOften = 3'000'000'000;  // a process that is that young is looked at in every poll
+constexpr Ns kMostLooking = 2'000'000;    // in one poll; where there are many processes their turn comes later
 
 struct Thread {
   perfetto::TrackUuid track = 0;
@@ -59,6 +60,7 @@ class AnnotateCollector final : public Collector {
 
  private:
   Status load();
+  void look_around(Ns now);
   void look_for_marks(std::int64_t pid);
   void attach(const std::string& path, const std::vector<std::string>& marks);
   void take(const culprit_annotation& record);
@@ -71,6 +73,7 @@ class AnnotateCollector final : public Collector {
   bool is_stopped_ = false;
   Error refusal_;
   std::map<std::int64_t, Process> processes_;
+  std::int64_t last_looked_ = 0;
   std::set<std::pair<unsigned long long, unsigned long long>> known_files_;
   std::size_t marked_files_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, Thread> threads_;
@@ -224,8 +227,21 @@ void AnnotateCollector::poll(Session& session, Ns now) {
   session_ = &session;
   ring_buffer__consume(ring_);
   session_ = nullptr;
-  for (auto& [pid, process] : processes_)
-    if (now - process.joined < kLookOften || now - process.looked > kLookAgain) look_for_marks(pid);
+  look_around(now);
+}
+
+/// At the processes whose turn it is, beginning behind the one that was looked at last.
+void AnnotateCollector::look_around(Ns now) {
+  const Ns begin = monotonic_now();
+  auto it = processes_.upper_bound(last_looked_);
+  for (std::size_t left = processes_.size(); left > 0; --left, ++it) {
+    if (it == processes_.end()) it = processes_.begin();
+    const auto& [pid, process] = *it;
+    if (now - process.joined >= kLookOften && now - process.looked <= kLookAgain) continue;
+    last_looked_ = pid;
+    look_for_marks(pid);
+    if (monotonic_now() - begin > kMostLooking) return;
+  }
 }
 
 void AnnotateCollector::stop(Session& session, Ns now) {
