@@ -22,6 +22,8 @@
 #include "cli/process_choice.h"
 #include "core/escape.h"
 #include "core/json_writer.h"
+#include "core/output_file.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "record/collector/process_name.h"
 #include "record/collectors.h"
@@ -42,6 +44,7 @@ struct RecordVerbOptions {
   std::vector<std::string> collect;
   std::vector<std::string> no_collect;
   std::string output;
+  std::string switch_output;
   bool force = false;
   bool json = false;
   bool quiet = false;
@@ -125,6 +128,7 @@ std::string summary_text(const record::RecordSummary& summary) {
       static_cast<double>(total.elapsed) / 1e9, escape_terminal(summary.path),
       format_bytes(static_cast<double>(total.file_bytes)), format_count(total.events), format_count(total.dropped),
       percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
+  if (summary.files > 1) text += fmt::format("; the last of {} files", format_count(summary.files));
   if (summary.kernel_cpu > 0)
     text += fmt::format(", in the kernel {:.2f} % of one CPU", percent(summary.kernel_cpu, total.elapsed));
   if (summary.left_out > 0)
@@ -142,6 +146,7 @@ std::string summary_json(const record::RecordSummary& summary) {
   JsonWriter json(text);
   json.begin_object();
   json.member("file", summary.path);
+  json.member("files_written", summary.files);
   json.member("end", record::to_string(summary.ending));
   json.member("duration_ns", summary.total.elapsed);
   json.member("steps", summary.total.steps);
@@ -184,6 +189,23 @@ std::string summary_json(const record::RecordSummary& summary) {
   json.end_object();
   json.finish();
   return text;
+}
+
+/// "60s" or "60s,10".
+Status parse_switch(const std::string& text, record::RecordOptions& record) {
+  const std::size_t comma = text.find(',');
+  const auto every = parse_duration(text.substr(0, comma));
+  const auto keep = comma == std::string::npos ? std::optional<unsigned>(0)
+                                               : parse_number<unsigned>(std::string_view(text).substr(comma + 1));
+  constexpr Ns kShortest = 100'000'000;
+  if (!every || *every < kShortest || !keep || (comma != std::string::npos && *keep == 0))
+    return usage_error(fmt::format("invalid --switch-output '{}'", text),
+                       "write 60s, at least 100ms, or 60s,10 to keep ten files");
+  record.switch_every = *every;
+  record.keep = *keep;
+  if (OutputFile::is_stream(record.output))
+    return usage_error("--switch-output writes files", "give -o the name of a file");
+  return {};
 }
 
 /// Says whom a name was taken for.
@@ -232,6 +254,9 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   }
   record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
+
+  if (!options.switch_output.empty())
+    if (Status status = parse_switch(options.switch_output, record); !status) return status.error();
 
   auto collectors = record::make_collectors(record.preset, options.collect, options.no_collect);
   if (!collectors) return collectors.error();
@@ -289,6 +314,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");
+  verb->add_option("--switch-output", options->switch_output,
+                   "begin another file after this time, each complete on its own: FILE.0001.pftrace, ...; with N only "
+                   "the last N are kept")
+      ->type_name("TIME[,N]");
   add_force_option(*verb, options->force);
   verb->add_flag("--json", options->json, "print the summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "print errors only");
@@ -303,6 +332,7 @@ void add_record(CommandLine& app, Invocation& invocation) {
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
       "  culprit record --preset watch -p redis-server,VLLM::EngineCore\n"
       "  culprit record -a --duration 10s\n"
+      "  culprit record --preset watch -p nginx --switch-output 60s,30 -o web.pftrace\n"
       "  culprit record -- python3 serve.py --port 8000\n\n"
       "Needs root, or once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v culprit)\n"
       "Without these privileges totals per thread are recorded.\n\n"

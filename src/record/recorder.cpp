@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <ctime>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "formats/perfetto/writer.h"
 #include "record/collector/process_name.h"
 #include "record/command.h"
+#include "record/output_ring.h"
 #include "record/signals.h"
 #include "record/targets.h"
 
@@ -64,6 +66,19 @@ bool readable(int fd) {
 
 }  // namespace
 
+namespace {
+
+/// What the facts of earlier files told already.
+struct Told {
+  Ns begin = 0;  ///< of the file
+  std::uint64_t steps = 0;
+  Ns own_cpu = 0;
+  Ns kernel_cpu = 0;
+  std::vector<CollectorStats> collectors;
+};
+
+}  // namespace
+
 std::string_view to_string(Ending ending) {
   switch (ending) {
     case Ending::none:
@@ -78,6 +93,8 @@ std::string_view to_string(Ending ending) {
       return "interrupted";
     case Ending::failed:
       return "failed";
+    case Ending::switched:
+      return "switched";
   }
   return "none";
 }
@@ -101,6 +118,9 @@ struct Recorder::State final : private bpf::Listener {
   Ns begin = 0;
   Ns end = 0;
   Ns cpu_before = 0;
+  Told told;
+  std::size_t file_number = 1;
+  OutputRing ring;
   Ns last_round = 0;
   Ns next_flush = 0;
   Ns next_clock = 0;
@@ -110,7 +130,8 @@ struct Recorder::State final : private bpf::Listener {
   std::optional<Error> error;
   std::optional<int> command_status;
 
-  State(RecordOptions given, CollectorSet collectors) : options(std::move(given)), set(std::move(collectors)) {
+  State(RecordOptions given, CollectorSet collectors)
+      : options(std::move(given)), set(std::move(collectors)), ring(options.keep) {
     if (set.probes) set.probes->listen(*this);
   }
   ~State() override {
@@ -132,7 +153,9 @@ struct Recorder::State final : private bpf::Listener {
   void rename(const Target& target);
   void follow(Ns now);
   void check_end(Ns now, int stop_fd);
-  void write_facts(Ns now);
+  std::string path() const;
+  void switch_file(Ns now);
+  void write_facts(Ns until, Ending why);
   RecordProgress progress(Ns now) const;
   RecordSummary finish();
 };
@@ -196,7 +219,9 @@ Status Recorder::State::open() {
 
   perfetto::WriterOptions writer_options;
   writer_options.replace = options.replace;
-  auto made = perfetto::Writer::create(options.output, writer_options);
+  if (options.switch_every > 0 && !options.replace)
+    if (Status status = refuse_numbered(options.output); !status) return status;
+  auto made = perfetto::Writer::create(path(), writer_options);
   if (!made) return made.error();
   writer.emplace(std::move(*made));
   return {};
@@ -221,7 +246,7 @@ Status Recorder::State::start() {
   writer->metadata("record.version", options.version);
   writer->metadata("record.preset", options.preset == Preset::deep ? "deep" : "watch");
   for (const Target& target : targets.take_joined()) introduce(target);
-  begin = monotonic_now();
+  begin = told.begin = monotonic_now();
   if (Status status = start_collectors(); !status) return status;
   if (command)
     if (Status status = command->go(); !status) return status;
@@ -313,31 +338,63 @@ RecordProgress Recorder::State::progress(Ns now) const {
   return progress;
 }
 
-void Recorder::State::write_facts(Ns now) {
-  const auto fact = [&](std::string_view key, std::int64_t value) { writer->metadata(key, std::to_string(value)); };
-  writer->metadata("record.end", to_string(ending));
-  fact("record.duration_ns", end - begin);
-  fact("record.steps", static_cast<std::int64_t>(session->steps));
-  const RecordProgress total = progress(now);
+std::string Recorder::State::path() const {
+  return options.switch_every > 0 ? numbered_output(options.output, file_number) : options.output;
+}
+
+/// Completes the file, goes on in the next one, and removes the oldest when there are too many.
+void Recorder::State::switch_file(Ns now) {
+  for (const Target& target : current) rename(target);
+  static_cast<void>(writer->flush());  // its error comes again
+  write_facts(now, Ending::switched);
+  const std::string written = path();
+  ++file_number;
+  constexpr std::array<std::string_view, 4> kOfOneFile = {"cost.", "record.end", "record.duration_ns", "record.steps"};
+  Status status = writer->next_file(path(), kOfOneFile);
+  for (const Target& target : current) introduce(target);
+  if (status) status = writer->publish();
+  if (!status) {
+    error = status.error();
+    ending = Ending::failed;
+    return;
+  }
+  ring.add(written);
+}
+
+/// Of this file: what was told in earlier ones is not told again.
+void Recorder::State::write_facts(Ns until, Ending why) {
+  const auto fact = [&](std::string_view key, auto value) { writer->metadata(key, std::to_string(value)); };
+  writer->metadata("record.end", to_string(why));
+  fact("record.duration_ns", until - told.begin);
+  fact("record.steps", session->steps - std::exchange(told.steps, session->steps));
+  told.begin = until;
   if (targets.left_out() > 0) {
-    fact("record.processes_left_out", static_cast<std::int64_t>(targets.left_out()));
+    fact("record.processes_left_out", targets.left_out());
     writer->metadata("missing.record", fmt::format("{} processes: more than {} at once are not recorded",
                                                    targets.left_out(), Targets::kMost));
   }
-  fact("cost.own.cpu_ns", total.own_cpu);
+  const Ns cpu = own_cpu() - cpu_before;
+  fact("cost.own.cpu_ns", cpu - std::exchange(told.own_cpu, cpu));
   fact("cost.own.peak_memory_bytes", peak_memory());
-  fact("cost.own.file_bytes", static_cast<std::int64_t>(total.file_bytes));
-  fact("cost.events", static_cast<std::int64_t>(total.events));
-  fact("cost.dropped", static_cast<std::int64_t>(total.dropped));
-  if (set.probes)
-    if (const bpf::KernelCpu cpu = set.probes->kernel_cpu(); cpu.known)
-      fact("cost.kernel.cpu_ns", cpu.sched_ns + cpu.syscalls_ns);
-  for (const auto& collector : set.collectors) {
-    const CollectorStats stats = collector->stats();
-    const std::string prefix = fmt::format("cost.{}.", collector->name());
-    fact(prefix + "events", static_cast<std::int64_t>(stats.events));
-    fact(prefix + "dropped", static_cast<std::int64_t>(stats.dropped));
-    if (stats.kernel_cpu_ns > 0) fact(prefix + "kernel_cpu_ns", stats.kernel_cpu_ns);
+  fact("cost.own.file_bytes", writer->stats().file_bytes);
+  told.collectors.resize(set.collectors.size());
+  CollectorStats sum;
+  for (std::size_t i = 0; i < set.collectors.size(); ++i) {
+    const CollectorStats all = set.collectors[i]->stats();
+    const CollectorStats before = std::exchange(told.collectors[i], all);
+    const std::string prefix = fmt::format("cost.{}.", set.collectors[i]->name());
+    fact(prefix + "events", all.events - before.events);
+    fact(prefix + "dropped", all.dropped - before.dropped);
+    if (all.kernel_cpu_ns > 0) fact(prefix + "kernel_cpu_ns", all.kernel_cpu_ns - before.kernel_cpu_ns);
+    sum.events += all.events - before.events;
+    sum.dropped += all.dropped - before.dropped;
+  }
+  fact("cost.events", sum.events);
+  fact("cost.dropped", sum.dropped);
+  if (!set.probes) return;
+  if (const bpf::KernelCpu kernel = set.probes->kernel_cpu(); kernel.known) {
+    const Ns spent = kernel.sched_ns + kernel.syscalls_ns;
+    fact("cost.kernel.cpu_ns", spent - std::exchange(told.kernel_cpu, spent));
   }
 }
 
@@ -352,7 +409,7 @@ RecordSummary Recorder::State::finish() {
       if (begin != 0) {
         // What is still in the writer counts among the bytes; its error comes again from close().
         static_cast<void>(writer->flush());
-        write_facts(now);
+        write_facts(end, ending);
       }
     }
     if (Status status = writer->close(); !status && !error) {
@@ -370,7 +427,8 @@ RecordSummary Recorder::State::finish() {
   }
 
   RecordSummary summary;
-  summary.path = options.output;
+  summary.path = path();
+  summary.files = file_number;
   summary.ending = ending;
   summary.left_out = targets.left_out();
   summary.total = progress(now);
@@ -445,6 +503,9 @@ bool Recorder::poll(int stop_fd) {
     }
   }
   state.check_end(now, stop_fd);
+  if (state.options.switch_every > 0 && state.ending == Ending::none &&
+      now - state.told.begin >= state.options.switch_every)
+    state.switch_file(now);
   return state.ending == Ending::none;
 }
 

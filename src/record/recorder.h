@@ -25,11 +25,14 @@ struct RecordOptions {
   std::uint64_t steps = 0;  ///< end after so many steps; 0: no limit
   Ns duration = 0;          ///< 0: no limit
   std::string output;
+  Ns switch_every = 0;   ///< go on in another file (output_ring.h) after this time; 0: one file
+  std::size_t keep = 0;  ///< of those files; 0: all
   bool replace = false;  ///< an existing output is an error unless set
   std::string version;   ///< of the program, for the file
 };
 
-enum class Ending : std::uint8_t { none, duration, steps, target_ended, interrupted, failed };
+/// `switched`: it goes on in another file.
+enum class Ending : std::uint8_t { none, duration, steps, target_ended, interrupted, failed, switched };
 std::string_view to_string(Ending ending);
 
 /// While it runs.
@@ -52,7 +55,8 @@ struct CollectorSummary {
 };
 
 struct RecordSummary {
-  std::string path;
+  std::string path;       ///< of the last file
+  std::size_t files = 1;  ///< that were written; the oldest may be removed already
   Ending ending = Ending::none;
   RecordProgress total;
   std::uint64_t raw_bytes = 0;

@@ -203,6 +203,50 @@ class Selecting(record_test.Case):
         self.until(lambda: not read(f"{folder}/cgroup.procs"), "the group is empty")
 
 
+class Ring(record_test.Case):
+    def files(self):
+        return sorted(name for name in os.listdir(self.folder.name) if name.startswith("run."))
+
+    def test_each_file_is_complete_and_the_last_are_kept(self):
+        program = "import time\nwhile True: time.sleep(0.01)"
+        target = self.start([sys.executable, "-c", program])
+        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "2300ms", "--switch-output", "500ms,3", "--json")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        written = json.loads(done.stdout)["files_written"]
+        self.assertIn(written, (4, 5))  # a round takes up to 50 ms, and more on a busy machine
+        self.assertEqual(self.files(), [f"run.{number:04}.pftrace" for number in range(written - 2, written + 1)])
+        for name in self.files():
+            recording = pftrace.Recording(self.path(name))
+            last = name == self.files()[-1]
+            self.assertEqual(recording.facts["record.end"], "duration" if last else "switched")
+            self.assertEqual(recording.facts["record.preset"], "deep")
+            self.assertIn("env.kernel.release", recording.facts)
+            self.assertIn("sched.source", recording.facts)
+            self.assertLess(int(recording.facts["record.duration_ns"]), 1_000_000_000, "of this file alone")
+            self.assertIn(target.pid, recording.processes)
+            self.assertIn(target.pid, recording.threads)
+            if recording.facts["sched.source"] == "ebpf" and not last:
+                sleeps = sum("nanosleep" in call for _, call, category, _ in recording.slices if category == "blocked")
+                self.assertGreater(sleeps, 20)
+            info = subprocess.run([os.path.join(ARGS.bin, "culprit"), "info", "--json", self.path(name)], capture_output=True,
+                                  text=True, timeout=LIMIT, check=False)
+            self.assertEqual(info.returncode, FINE, info.stderr)
+            self.assertEqual(json.loads(info.stdout)["losses"], [], info.stdout)
+
+    def test_files_that_exist_are_refused_before_anything_is_recorded(self):
+        write(self.path("run.0007.pftrace"), "precious")
+        done = self.culprit("-o", self.path(), "--switch-output", "1s", "--", "true")
+        self.assertEqual(done.returncode, USAGE, done.stderr)
+        self.assertIn("run.0007.pftrace", done.stderr)
+        self.assertEqual(self.files(), ["run.0007.pftrace"])
+
+    def test_what_is_no_time_is_refused(self):
+        for text in ("5", "1ms", "1s,0", "1s,x", ",3", "1s,-1"):
+            done = self.culprit("-o", self.path(), "--switch-output", text, "--", "true")
+            self.assertEqual(done.returncode, USAGE, text)
+        self.assertEqual(self.culprit("-o", "/dev/stderr", "--switch-output", "1s", "--", "true").returncode, USAGE)
+
+
 class TwoRecorders(record_test.Case):
     def test_a_file_that_is_being_recorded_is_not_replaced(self):
         target = self.start(["sleep", "100"])

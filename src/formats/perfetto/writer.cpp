@@ -103,7 +103,8 @@ struct Writer::State {
   std::size_t chunk_bytes = 0;
   Chunk chunk;
   std::uint64_t chunk_number = 1;
-  bool published = false;  ///< half a file under its name is worth keeping
+  std::uint64_t first_chunk = 1;  ///< of this file
+  bool published = false;         ///< half a file under its name is worth keeping
   bool closed = false;
   std::optional<Error> failure;
   WriterStats stats;
@@ -127,6 +128,28 @@ struct Writer::State {
     stats.file_bytes = file.bytes();
   }
 
+  /// What every file begins with.
+  Status begin_file() {
+    proto::Trace head;
+    proto::TracePacket& packet = *head.add_packet();  // first, so that a file that ends anywhere tells that it was cut
+    packet.set_trusted_packet_sequence_id(kSequence);
+    proto::TraceAttributes::Attribute& opened = *packet.mutable_trace_attributes()->add_attribute();
+    opened.set_key(std::string(kFileState));
+    opened.set_string_value(std::string(kFileOpen));
+    fill_snapshot(*head.add_packet());
+    std::uint64_t id[2] = {};
+    if (!options.realtime_of_zero &&
+        ::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id))
+      *head.add_packet() = uuid_packet(id[0], id[1]);
+    add_plain(head);
+    if (failure) return *failure;
+    if (!options.realtime_of_zero) {
+      prepare();
+      add_system_info();
+    }
+    return {};
+  }
+
   /// A packet before any chunk, not deflated.
   void add_plain(proto::Trace& trace) {
     const std::string bytes = trace.SerializeAsString();
@@ -141,7 +164,7 @@ struct Writer::State {
     packet.set_trusted_packet_sequence_id(kSequence);
     packet.set_sequence_flags(proto::TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
     packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(proto::BUILTIN_CLOCK_MONOTONIC);
-    if (chunk_number == 1) packet.set_first_packet_on_sequence(true);
+    if (chunk_number == first_chunk) packet.set_first_packet_on_sequence(true);
     chunk.add(packet);
     proto::TracePacket clocks;
     fill_snapshot(clocks);
@@ -301,23 +324,7 @@ Result<Writer> Writer::create(const std::string& path, const WriterOptions& opti
   auto state = std::make_unique<State>(std::move(file).value());
   state->options = options;
   state->chunk_bytes = std::clamp(options.chunk_bytes, kLeastChunk, kMostChunk);
-  proto::Trace head;
-  proto::TracePacket& packet = *head.add_packet();  // first, so that a file that ends anywhere tells that it was cut
-  packet.set_trusted_packet_sequence_id(kSequence);
-  proto::TraceAttributes::Attribute& opened = *packet.mutable_trace_attributes()->add_attribute();
-  opened.set_key(std::string(kFileState));
-  opened.set_string_value(std::string(kFileOpen));
-  state->fill_snapshot(*head.add_packet());
-  std::uint64_t id[2] = {};
-  if (!options.realtime_of_zero &&
-      ::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id))
-    *head.add_packet() = uuid_packet(id[0], id[1]);
-  state->add_plain(head);
-  if (state->failure) return *state->failure;
-  if (!options.realtime_of_zero) {
-    state->prepare();
-    state->add_system_info();
-  }
+  if (Status status = state->begin_file(); !status) return status.error();
   return Writer(std::move(state));
 }
 
@@ -536,6 +543,23 @@ Status Writer::close() {
   if (s.failure && !s.published) return s.result();
   const Status status = s.file.close();
   if (!status && !s.failure) s.failure = status.error();
+  return s.result();
+}
+
+Status Writer::next_file(const std::string& path, std::span<const std::string_view> outdated) {
+  State& s = *state_;
+  if (Status status = close(); !status) return status;
+  auto file = ChunkFile::create(path, s.options.replace, s.options.level);
+  if (!file) return file.error();
+  s.file = std::move(*file);
+  std::erase_if(s.facts, [&](const auto& fact) {
+    return fact.first == kFileState ||
+           std::ranges::any_of(outdated, [&](std::string_view begin) { return fact.first.starts_with(begin); });
+  });
+  s.closed = s.published = false;
+  s.first_chunk = s.chunk_number;
+  if (Status status = s.begin_file(); !status) return status;
+  for (const auto& [key, value] : std::map(s.facts)) metadata(key, value);
   return s.result();
 }
 

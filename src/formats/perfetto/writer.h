@@ -135,6 +135,10 @@ class Writer {
   Status flush();
   /// flush(), and gives the file its name: from now on it stays, however the writer ends.
   Status publish();
+  /// Completes the file as close() does and goes on in a new one, which has no name before publish(). Tracks stay
+  /// valid, facts are written again but those whose key begins with one of `outdated`; processes and threads have to be
+  /// named again. Errors: those of close() and create(); then nothing more is written.
+  Status next_file(const std::string& path, std::span<const std::string_view> outdated);
   /// Last clock snapshot, flush, close. A file that could not be written whole gets no name. Idempotent.
   Status close();
 

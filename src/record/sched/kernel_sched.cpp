@@ -52,6 +52,9 @@ Status KernelSched::start(Session& session) {
   }
   started_ = true;
   writer_ = &session.writer;
+  session.writer.metadata("sched.source", "ebpf");
+  session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
+  session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
   for (const Target& target : session.targets) probes_->add_target(target.pid);
   return {};
 }
@@ -87,9 +90,6 @@ void KernelSched::stop(Session& session, Ns now) {
   }
   intervals_.finish(now);
   const culprit_losses losses = probes_->losses();
-  session.writer.metadata("sched.source", "ebpf");
-  session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
-  session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
   session.writer.metadata("cost.sched.stacks_missed", std::to_string(losses.stacks_missed));
   writer_ = nullptr;
 }
