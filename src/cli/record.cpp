@@ -1,6 +1,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,8 @@
 namespace culprit::cli {
 
 namespace {
+
+constexpr int kPriority = -10;
 
 struct RecordVerbOptions {
   std::string preset = "deep";
@@ -267,6 +270,9 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   const Status started = recorder.start();
   if (!options.quiet) say(missing_lines(recorder.collectors()));
   if (!started) return started.error();
+  // What is not fetched in time the kernel must drop: on a full machine the recorder comes first. The command runs
+  // already, at its own priority; without CAP_SYS_NICE nothing changes.
+  static_cast<void>(setpriority(PRIO_PROCESS, 0, kPriority));
 
   std::function<void(const record::RecordProgress&)> progress;
   record::RecordProgress before;

@@ -62,6 +62,7 @@ bool loses_events(LossReason reason) {
     case LossReason::name_invalid:
     case LossReason::counter_value_invalid:
     case LossReason::tracks_collapsed:
+    case LossReason::calls_uncounted:
       return false;
     default:
       return info(reason).severity == Severity::data_loss;

@@ -61,6 +61,10 @@ std::string_view to_string(Severity severity);
   X(categories_collapsed, data_loss, "more than 65,000 categories; later ones share one for each kind of work",        \
     "look at the program that wrote the file")                                                                         \
   X(packets_lost, data_loss, "the recorder lost events before they reached the file", "record with larger buffers")    \
+  X(recorder_dropped, data_loss, "events that the recorder had to drop because it could not keep up",                  \
+    "leave it more CPU, or record less: --preset watch, --no-collect syscalls")                                        \
+  X(calls_uncounted, data_loss, "system calls or disk requests of the recording that stand in no total",               \
+    "record fewer processes")                                                                                          \
   X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \
     "record baseTimeNanoseconds")
 

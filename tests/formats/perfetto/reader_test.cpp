@@ -84,6 +84,21 @@ TEST(PerfettoReader, OwnRecordingComesBack) {
   EXPECT_EQ(trace.ranks.front().rank, 3);
 }
 
+TEST(PerfettoReader, WhatTheRecorderDroppedIsALoss) {
+  const TempDir dir;
+  const std::string path = dir.path("dropped.pftrace");
+  auto writer = Writer::create(path);
+  writer->process({.pid = 100, .parent = 1, .name = "prog"});
+  writer->slice(writer->named_track("blocked", 100, 101), 10, 20, "blocked:read", "blocked");
+  writer->metadata("cost.dropped", "871993");
+  writer->metadata("cost.syscalls.totals_missed", "12");
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  EXPECT_EQ(trace.losses[LossReason::recorder_dropped], 871993U);
+  EXPECT_EQ(trace.losses[LossReason::calls_uncounted], 12U);
+  EXPECT_EQ(trace.losses.total(), 871993U + 12U);
+}
+
 TEST(PerfettoReader, TotalsOfSystemCallsComeBack) {
   const TempDir dir;
   const std::string path = dir.path("totals.pftrace");
