@@ -46,7 +46,7 @@ std::string verb_names(const ProgramText& program) {
 }
 
 /// 'text' for a shell.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -58,7 +58,7 @@ std::string bash_values(const OptionText& option) {
   switch (values_of(option)) {
     case Values::choices:
       return fmt::format("_culprit_{} {}", is_list(option) ? "list" : "words",
-                         quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+                         shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
     case Values::files:
       return "_culprit_files -f";
     case Values::folders:
@@ -109,7 +109,7 @@ std::string zsh_values(const OptionText& option) {
 
 std::string zsh_option(const OptionText& option) {
   if (is_argument(option))
-    return quoted(
+    return shell_quoted(
         fmt::format("{}:{}:{}", option.several ? "*" : "1", zsh_text(option.names.front()), zsh_values(option)));
   std::string value;
   if (has_value(option)) value = fmt::format(":{}:{}", zsh_text(option.value), zsh_values(option));
@@ -117,8 +117,8 @@ std::string zsh_option(const OptionText& option) {
   std::vector<std::string> specs;
   for (const std::string& name : option.names) {
     const std::string others = option.names.size() > 1 ? fmt::format("({})", fmt::join(option.names, " ")) : "";
-    specs.push_back(quoted(fmt::format("{}{}{}{}", option.several ? "*" : others, name,
-                                       has_value(option) && name.starts_with("--") ? "=" : "", text)));
+    specs.push_back(shell_quoted(fmt::format("{}{}{}{}", option.several ? "*" : others, name,
+                                             has_value(option) && name.starts_with("--") ? "=" : "", text)));
   }
   return fmt::format("{}", fmt::join(specs, " "));
 }
@@ -129,7 +129,7 @@ std::string fish_values(const OptionText& option) {
   if (!has_value(option)) return {};
   switch (values_of(option)) {
     case Values::choices:
-      return fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+      return fmt::format(" -x -a {}", shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
     case Values::files:
       return " -r -F";
     case Values::folders:
@@ -143,12 +143,12 @@ std::string fish_values(const OptionText& option) {
 }
 
 std::string fish_option(std::string_view condition, const OptionText& option) {
-  std::string out = fmt::format("complete -c culprit -n {}", quoted(condition));
+  std::string out = fmt::format("complete -c culprit -n {}", shell_quoted(condition));
   if (!is_argument(option))
     for (const std::string& name : option.names)
       out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   out += is_argument(option) && values_of(option) == Values::files ? " -F" : fish_values(option);
-  return out + " -d " + quoted(option.help) + '\n';
+  return out + " -d " + shell_quoted(option.help) + '\n';
 }
 
 }  // namespace
@@ -199,11 +199,11 @@ _culprit() {
     for (const OptionText& option : verb.options)
       if (has_value(option)) out += bash_case(verb, option);
   out += "  esac\n  case $verb:$cur in\n";
-  out += fmt::format("    :-*) _culprit_words {} ;;\n", quoted(words_of(program.options)));
-  out += fmt::format("    :*) _culprit_words {} ;;\n", quoted(verb_names(program) + " help"));
-  out += fmt::format("    help:*) _culprit_words {} ;;\n", quoted(verb_names(program)));
+  out += fmt::format("    :-*) _culprit_words {} ;;\n", shell_quoted(words_of(program.options)));
+  out += fmt::format("    :*) _culprit_words {} ;;\n", shell_quoted(verb_names(program) + " help"));
+  out += fmt::format("    help:*) _culprit_words {} ;;\n", shell_quoted(verb_names(program)));
   for (const VerbText& verb : program.verbs) {
-    out += fmt::format("    {}:-*) _culprit_words {} ;;\n", verb.name, quoted(words_of(verb.options)));
+    out += fmt::format("    {}:-*) _culprit_words {} ;;\n", verb.name, shell_quoted(words_of(verb.options)));
     if (!verb.arguments.empty())
       out += fmt::format("    {}:*) {} ;;\n", verb.name, bash_values(verb.arguments.front()));
   }
@@ -215,7 +215,7 @@ std::string zsh_completion(const ProgramText& program) {
       "#compdef culprit\n# Completion of culprit for zsh, made from the text of --help.\n\n_culprit() {\n"
       "  local context state state_descr line\n  typeset -A opt_args\n  local -a verbs=(\n";
   for (const VerbText& verb : program.verbs)
-    out += fmt::format("    {}\n", quoted(verb.name + ':' + zsh_text(verb.summary)));
+    out += fmt::format("    {}\n", shell_quoted(verb.name + ':' + zsh_text(verb.summary)));
   out += "    'help:print the help of a verb'\n  )\n  _arguments -C";
   for (const OptionText& option : program.options) out += " \\\n    " + zsh_option(option);
   out +=
@@ -236,8 +236,10 @@ std::string fish_completion(const ProgramText& program) {
   std::string out = "# Completion of culprit for fish, made from the text of --help.\n\ncomplete -c culprit -f\n";
   for (const OptionText& option : program.options) out += fish_option("__fish_use_subcommand", option);
   for (const VerbText& verb : program.verbs)
-    out += fmt::format("complete -c culprit -n '__fish_use_subcommand' -a {} -d {}\n", verb.name, quoted(verb.summary));
-  out += fmt::format("complete -c culprit -n '__fish_seen_subcommand_from help' -a {}\n", quoted(verb_names(program)));
+    out += fmt::format("complete -c culprit -n '__fish_use_subcommand' -a {} -d {}\n", verb.name,
+                       shell_quoted(verb.summary));
+  out += fmt::format("complete -c culprit -n '__fish_seen_subcommand_from help' -a {}\n",
+                     shell_quoted(verb_names(program)));
   for (const VerbText& verb : program.verbs)
     for (const auto* list : {&verb.options, &verb.arguments})
       for (const OptionText& option : *list) out += fish_option("__fish_seen_subcommand_from " + verb.name, option);
