@@ -164,10 +164,11 @@ void Recorder::State::introduce(const Target& target) {
   const auto stat = targets.stat(target.pid);
   if (!stat) return;
   ProcessNames found = read_process_names("/proc", target.pid);
+  const std::string shown = shown_name(found);
   perfetto::ProcessInfo info;
   info.pid = target.pid;
   info.parent = stat->parent;
-  info.name = shown_name(found);
+  info.name = shown;
   info.start_ns = boottime_of(target.start_ticks);
   writer->process(info);
   for (const auto& [tid, thread] : targets.threads(target.pid)) writer->thread(target.pid, tid, thread);

@@ -35,6 +35,19 @@ time.sleep(100)
 """
 
 
+# A program that writes its first argument over all of them, as setproctitle(3) does.
+TITLED = r"""
+import ctypes, sys, time
+fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+begin, end = int(fields[45]), int(fields[46])
+title = sys.argv[1].encode()
+ctypes.memset(begin, 0, end - begin)
+ctypes.memmove(begin, title, len(title))
+print(flush=True)
+time.sleep(100)
+"""
+
+
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
@@ -139,6 +152,15 @@ class Selecting(record_test.Case):
             _, errors = recorder.communicate(timeout=LIMIT)
             self.assertEqual(recorder.returncode, FINE, errors)
             self.assertEqual(self.names(path)[target.pid], f"{self.tag}-later")
+
+    def test_a_title_that_a_program_wrote_is_shown_whole(self):
+        title = f"{self.tag}: a worker of many words, as long as they are"
+        target = self.start([sys.executable, "-c", TITLED, title, "x" * 100], stdout=subprocess.PIPE, text=True)
+        target.stdout.readline()
+        done = self.record("-p", f"{self.tag}: a worker")
+        self.assertIn(f"is process {target.pid}", done.stderr)
+        self.assertEqual(self.names()[target.pid], title)
+        self.assertNotIn(b"x" * 100, pftrace.plain(self.path()))
 
     def test_the_whole_machine(self):
         one, = self.named(f"{self.tag}-early")
