@@ -24,6 +24,7 @@ namespace {
 Result<KernelData> load_file(const std::string& path, Wanted wanted, const ReadOptions& options) {
   auto input = Input::open(path, options.stop);
   if (!input) return input.error();
+  input->limit(Expansion(options.max_expansion));
   const std::string name = input->path();
   const Format* format = detect(input->peek(kDetectBytes), path);
   if (format == nullptr && input->peek(1).empty() && !input->damage().empty())

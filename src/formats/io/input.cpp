@@ -32,6 +32,7 @@ struct Input::State {
   std::uint64_t consumed = 0;
   std::string damage;
   std::stop_token stop;
+  Expansion expansion{0};
   bool raw_end = false;
 
   std::vector<std::uint8_t> raw;  // what was read of a compressed file and not yet decompressed, or the peeked start
@@ -227,8 +228,15 @@ Result<std::size_t> Input::read(char* buffer, std::size_t size) {
   }
   auto n = s.read_text(buffer + owed, size - owed);
   if (!n) return n;
+  if (s.compression != Compression::none) {
+    s.expansion.allow(s.consumed);
+    s.expansion.spend(*n);
+    if (s.expansion.exceeded()) return s.expansion.error(s.path);
+  }
   return owed + *n;
 }
+
+void Input::limit(Expansion expansion) { state_->expansion = std::move(expansion); }
 
 std::string_view Input::peek(std::size_t size) {
   State& s = *state_;

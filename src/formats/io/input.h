@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "formats/io/expansion.h"
 
 namespace culprit::formats {
 
@@ -28,6 +29,9 @@ class Input {
   Input(Input&&) noexcept;
   Input& operator=(Input&&) noexcept;
   ~Input();
+
+  /// Compressed text beyond the limit is the error of `expansion`; without this call there is no limit.
+  void limit(Expansion expansion);
 
   /// Fills up to `size` bytes of text; 0 at the end. Damaged compressed data ends the text early and sets damage().
   Result<std::size_t> read(char* buffer, std::size_t size);

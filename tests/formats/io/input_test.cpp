@@ -1,0 +1,55 @@
+#include "formats/io/input.h"
+
+#include <gtest/gtest.h>
+
+#include "support/temp_file.h"
+
+namespace culprit::formats {
+namespace {
+
+using test::TempDir;
+
+/// 80 MiB that compress to a few kilobytes.
+std::string blanks() { return std::string(std::size_t{80} << 20, ' '); }
+
+/// Reads to the end; the number of bytes, or the error.
+Result<std::size_t> read_to_end(const std::string& path, Expansion expansion) {
+  auto input = Input::open(path);
+  if (!input) return input.error();
+  input->limit(std::move(expansion));
+  std::string part(std::size_t{1} << 20, '\0');
+  std::size_t all = 0;
+  while (true) {
+    const auto got = input->read(part.data(), part.size());
+    if (!got) return got.error();
+    if (*got == 0) return all;
+    all += *got;
+  }
+}
+
+TEST(Input, CompressedTextHasALimit) {
+  const TempDir dir;
+  for (const std::string& path : {dir.file("a.gz", test::gzip(blanks())), dir.file("a.zst", test::zstd(blanks()))}) {
+    const auto usual = read_to_end(path, Expansion());
+    ASSERT_FALSE(usual) << path;
+    EXPECT_EQ(usual.error().what, "expands to more than 200 times its size");
+    EXPECT_EQ(usual.error().where, path);
+    EXPECT_EQ(read_to_end(path, Expansion(0)).value(), blanks().size());
+  }
+}
+
+TEST(Input, PlainTextHasNone) {
+  const TempDir dir;
+  EXPECT_EQ(read_to_end(dir.file("plain", blanks()), Expansion(1)).value(), blanks().size());
+}
+
+TEST(Input, WhatPeopleRecordIsBelowIt) {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; text.size() < (std::size_t{70} << 20); ++i)
+    text += R"({"ph":"X","name":"aten::add","ts":)" + std::to_string(i * 17) + R"(,"dur":3,"pid":1,"tid":1},)";
+  EXPECT_EQ(read_to_end(dir.file("trace.zst", test::zstd(text)), Expansion()).value(), text.size());
+}
+
+}  // namespace
+}  // namespace culprit::formats
