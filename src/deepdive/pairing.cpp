@@ -83,7 +83,8 @@ Result<std::vector<fs::path>> find_profile_tables(const fs::path& directory) {
       files.push_back(walk->path());
   }
   if (code)
-    return input_error(fmt::format("cannot be searched: {}", code.message()), directory.string(), "check its permissions");
+    return input_error(fmt::format("cannot be searched: {}", code.message()), directory.string(),
+                       "check its permissions");
   std::sort(files.begin(), files.end());
   return files;
 }

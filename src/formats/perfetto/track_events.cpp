@@ -458,7 +458,9 @@ void TrackEvents::add_instant(const Event& event) {
   if (event.arguments == kNone) return;
   Trace& trace = builder_.trace();
   const Arguments& kept = arguments_[event.arguments];
-  if (kept.count < 0 || kept.total_ns < 0 || (kept.count == 0 && kept.total_ns == 0) || trace.categories[event.category].name != kCallTotals) return;
+  if (kept.count < 0 || kept.total_ns < 0 || (kept.count == 0 && kept.total_ns == 0) ||
+      trace.categories[event.category].name != kCallTotals)
+    return;
   trace.calls.push_back({event.at, event.name, track, static_cast<std::uint64_t>(kept.count),
                          std::min(kept.total_ns, kMaxDuration), std::clamp<Ns>(kept.longest_ns, 0, kMaxDuration)});
 }
