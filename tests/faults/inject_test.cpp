@@ -409,7 +409,8 @@ TEST_F(Inject, BadRequestsAreRefusedBeforeAnythingHappens) {
   EXPECT_EQ(run({"cpu", "--severity", "1.5"}), 2);
   EXPECT_EQ(run({"cpu", "--duration", "soon"}), 2);
   EXPECT_EQ(run({"cpu", "--duration", "-1s"}), 2);
-  EXPECT_EQ(run({"cpu", "--target", "2000000000"}), 4);
+  EXPECT_EQ(run({"cpu", "--target", "4194303"}), 4);
+  EXPECT_EQ(run({"cpu", "--target", "2000000000"}), 2);  // no process can have it
   EXPECT_EQ(run({"pause", "--target", std::to_string(getpid())}), 2);
 }
 
