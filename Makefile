@@ -4,7 +4,7 @@
 #   make deb      the program and the library as a Debian package: build/culprit_VERSION_ARCHITECTURE.deb
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make check    formatting, lint, clang-tidy, and the tests under ThreadSanitizer
+#   make check    the optimised build, formatting, lint, clang-tidy, and the tests under ThreadSanitizer
 #   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)
 #   make bench    speed and memory against the machine's limits; BENCH_MAX=6 stops at 10^6 slices
 #   make clean    removes everything that was built
@@ -45,7 +45,7 @@ test:
 	@cmake --build --preset asan -j $(JOBS)
 	@scripts/run-tests build-asan -j $(JOBS)
 
-check: lint format tidy tsan
+check: build lint format tidy tsan
 
 lint:
 	$(call need,test)

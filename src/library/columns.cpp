@@ -79,7 +79,8 @@ model::Table rows_of(const Table& table) {
         [&](const auto& values) {
           for (std::size_t r = 0; r < table.rows; ++r) {
             const bool known = r < values.size() && r < column.known.size() && column.known[r];
-            out.rows[r].push_back(known ? model::Cell(values[r]) : model::Cell());
+            model::Cell& cell = out.rows[r].emplace_back();
+            if (known) cell = values[r];
           }
         },
         column.values);
