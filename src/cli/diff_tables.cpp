@@ -100,7 +100,7 @@ Result<deepdive::FilePairs> find_pairs(const std::vector<std::string>& inputs) {
   if (!fs::exists(directory, code)) return input_error("does not exist", directory.string(), "check the name");
   if (!fs::is_directory(directory, code))
     return usage_error(fmt::format("only one file given: '{}'", directory.string()),
-                       "give the candidate, too: diff BASE.csv CAND.csv");
+                       "give the candidate, too: diff BASE CAND");
   const auto files = deepdive::find_profile_tables(directory);
   if (!files) return files.error();
   auto pairs = deepdive::pair_files(*files, fs::canonical(directory, code).parent_path());

@@ -53,8 +53,9 @@ Error nobody(const std::string& name, const std::vector<record::FoundProcess>& a
     known.push_back(record::shown_name(process.names));
     known.push_back(process.names.program);
   }
-  return input_error(fmt::format("no process is called '{}'", name), {},
-                     suggestion(name, known, "see 'ps -e' for what runs"));
+  return input_error(
+      fmt::format("no process is called '{}'", name), {},
+      suggestion(name, known, "arguments are not searched: for a script give the numbers that 'pgrep -f' prints"));
 }
 
 Error several(const std::string& name, const std::vector<record::FoundProcess>& roots) {

@@ -214,10 +214,10 @@ Result<int> run_top(const TopOptions& given) {
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
 
-  // A recording without GPU work has only its host to show.
+  // Without GPU work there is only the host to show.
   bool threads_only = false;
   if (options.classes.empty()) {
-    const bool host_only = options.split.empty() && trace.gpu.empty() && formats::is_of_recordings(trace);
+    const bool host_only = options.split.empty() && trace.gpu.empty();
     options.classes = {host_only ? "all" : "gpu"};
     threads_only = host_only;
   }

@@ -232,15 +232,20 @@ void add_parts(model::WorkComparison& result, const Side& base, const Side& cand
 }
 
 void add_calls(model::WorkComparison& result, const Side& base, const Side& candidate) {
-  for (const auto& [name, a] : base.calls) {
-    const auto at = candidate.calls.find(name);
-    if (at == candidate.calls.end() || a.count == 0 || at->second.count == 0) continue;
-    const CountedTime& b = at->second;
-    model::CallChange call;
+  std::map<std::string, model::CallChange> calls;
+  const auto take = [&](const Side& side, std::size_t s) {
+    for (const auto& [name, sum] : side.calls) {
+      if (sum.count == 0) continue;
+      model::CallChange& call = calls[name];
+      call.waits |= sum.waits;
+      call.per_unit[s] = static_cast<double>(sum.count) / side.units;
+      call.per_call_ns[s] = sum.total_ns / static_cast<double>(sum.count);
+    }
+  };
+  take(base, 0);
+  take(candidate, 1);
+  for (auto& [name, call] : calls) {
     call.name = name;
-    call.waits = a.waits;
-    call.per_unit = {static_cast<double>(a.count) / base.units, static_cast<double>(b.count) / candidate.units};
-    call.per_call_ns = {a.total_ns / static_cast<double>(a.count), b.total_ns / static_cast<double>(b.count)};
     result.calls.push_back(std::move(call));
   }
   const auto impact = [](const model::CallChange& c) {

@@ -184,6 +184,4 @@ std::string written_names() {
   return text;
 }
 
-bool is_of_recordings(const Trace& trace) { return !trace.ranks.empty() && trace.ranks.front().format == "Perfetto"; }
-
 }  // namespace culprit::formats

@@ -58,9 +58,6 @@ const Writer& usual_writer();
 /// The ends of names that say a format, for error messages.
 std::string written_names();
 
-/// Whether the first file of the run is of the format of recordings.
-bool is_of_recordings(const Trace& trace);
-
 /// What a file of unrecognized format should have been, for error messages.
 std::string expected_formats();
 

@@ -23,7 +23,8 @@ namespace {
 
 Result<model::KernelLog> launches_in(const Trace& trace, const std::string& path) {
   model::KernelLog log = kernels::kernel_log_of(trace);
-  if (log.launches.empty()) return input_error("holds no kernel", path, "record GPU activities (kernels) too");
+  if (log.launches.empty())
+    return input_error("holds no kernel", path, "give a trace with GPU work, of PyTorch's profiler or Nsight");
   return log;
 }
 

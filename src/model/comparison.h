@@ -126,8 +126,8 @@ struct WorkChange {
 struct CallChange {
   std::string name;
   bool waits = false;  ///< for work: its time says nothing
-  std::array<double, 2> per_unit{};
-  std::array<double, 2> per_call_ns{};
+  std::array<double, 2> per_unit{};     ///< 0: that side made none
+  std::array<double, 2> per_call_ns{};  ///< 0 then
 };
 
 /// Recordings without cycles, by their units of work.

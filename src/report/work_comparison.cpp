@@ -38,6 +38,9 @@ std::string interval(const WorkChange& change) {
 }
 
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
+Cell one_took(const model::CallChange& call, std::size_t side) {
+  return call.per_unit[side] > 0 ? whole_ns(call.per_call_ns[side]) : Cell();
+}
 Cell ratio(const std::array<double, 2>& value) { return value[0] > 0 ? Cell(value[1] / value[0]) : Cell(); }
 
 /// The part of the work that differs most.
@@ -124,10 +127,10 @@ std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_
       {{{"Call", "call", ColumnType::name}, &model::CallChange::name},
        {{"Baseline", "baseline_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[0]; }},
        {{"Candidate", "candidate_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[1]; }},
-       {{"One took", "baseline_per_call_ns", ColumnType::time},
-        [](const auto& c) { return whole_ns(c.per_call_ns[0]); }},
-       {{"then", "candidate_per_call_ns", ColumnType::time}, [](const auto& c) { return whole_ns(c.per_call_ns[1]); }},
-       {{"Ratio", "per_call_ratio", ColumnType::number, 2}, [](const auto& c) { return ratio(c.per_call_ns); }}},
+       {{"One took", "baseline_per_call_ns", ColumnType::time}, [](const auto& c) { return one_took(c, 0); }},
+       {{"then", "candidate_per_call_ns", ColumnType::time}, [](const auto& c) { return one_took(c, 1); }},
+       {{"Ratio", "per_call_ratio", ColumnType::number, 2},
+        [](const auto& c) { return c.per_unit[1] > 0 ? ratio(c.per_call_ns) : Cell(); }}},
       busy, most_rows);
   if (!calls.rows.empty()) {
     calls.notes.emplace_back("Those that differ most first; calls that wait for work are left out.");

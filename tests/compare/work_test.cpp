@@ -167,6 +167,19 @@ TEST(CompareWork, ASmallDifferenceBetweenTwoRecordingsIsNone) {
   }
 }
 
+TEST(CompareWork, ACallThatOnlyOneSideMakesIsListed) {
+  const Server without{.rate = 500};
+  const Server with{.rate = 400, .blocked = 800e3};
+  const model::WorkComparison more = compare(without, with);
+  ASSERT_EQ(more.calls.size(), 1U);
+  EXPECT_EQ(more.calls[0].name, "fdatasync");
+  EXPECT_EQ(more.calls[0].per_unit[0], 0);
+  EXPECT_NEAR(more.calls[0].per_unit[1], 1, 0.01);
+  const model::WorkComparison less = compare(with, without);
+  ASSERT_EQ(less.calls.size(), 1U);
+  EXPECT_EQ(less.calls[0].per_unit[1], 0);
+}
+
 TEST(CompareWork, CallsAreComparedOneByOne) {
   const model::WorkComparison c =
       compare({.rate = 500, .blocked = 800e3}, {.rate = 250, .run_queue = 100e3, .blocked = 1200e3});

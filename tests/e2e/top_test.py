@@ -146,6 +146,14 @@ class ExportedBytes(Program):
             self.assertEqual(written[0], written[2])
 
 
+class WithoutGpu(Program):
+    def test_the_hosts_functions_are_the_default(self):
+        path = self.path("cpu.json")
+        self.output_of("--workload", "serve", "--cpu", "--steps", "6", "-o", path, program="culprit-tracegen")
+        self.assertEqual(self.output_of("top", path), self.output_of("top", path, "--class", "all"))
+        self.assertNotIn("Nothing", self.output_of("top", path))
+
+
 class Width(Program):
     """80 columns where the terminal does not say otherwise, whatever the names; one screen for `info`."""
 
