@@ -204,6 +204,17 @@ class Contents(Case):
         self.assertTrue(5_000_000 <= count < 5_000_100, count)
         self.assertTrue(20 < time / count < 20_000, time)
 
+    def test_what_watch_does_not_time_took_as_long_as_what_it_times(self):
+        self.need_ebpf()
+        program = "import time\nfor _ in range(1500): time.sleep(0.002)"
+        done = self.culprit("--preset", "watch", "-o", self.path(), "--", sys.executable, "-c", program)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        sleeps = [arguments for _, name, category, arguments in pftrace.Recording(self.path()).slices
+                  if category == "syscall_total" and "nanosleep" in name]
+        count, time = (sum(arguments[key] for arguments in sleeps) for key in ("count", "total_ns"))
+        self.assertTrue(1500 <= count < 1510, count)
+        self.assertTrue(2_000_000 <= time / count < 6_000_000, time / count)
+
     def test_every_thread_leaves_its_cpu_as_it_came(self):
         self.need_ebpf()
         script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.02 & (true); done; wait"

@@ -135,6 +135,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     std::uint64_t timed = 0;
     std::uint64_t total_ns = 0;
     double estimated_ns = 0;
+    double without_time = 0;  ///< calls before the first that was timed
     Written written;
   };
   struct FaultTracks {
@@ -211,14 +212,22 @@ class Syscalls final : public Collector, private bpf::Listener {
     written = {total.count, total.total_ns, total.bytes};
   }
 
-  /// Calls that were not timed took as long as those that were.
+  /// Calls that were not timed took as long as those that were: lately, or ever when none was lately.
   void write_call(Told& told, const Call& call, culprit_total total, Ns now) {
     if (total.count < told.count || total.timed < told.timed || total.total_ns < told.total_ns) return;
     const auto timed = static_cast<double>(total.timed - told.timed);
     const auto calls = static_cast<double>(total.count - told.count);
     const auto time = static_cast<double>(total.total_ns - told.total_ns);
-    const double estimated = timed > 0 ? time / timed * std::max(calls, timed) : 0;
-    told = {total.count, total.timed, total.total_ns, told.estimated_ns + estimated, told.written};
+    const double mean = timed > 0        ? time / timed
+                        : told.timed > 0 ? static_cast<double>(told.total_ns) / static_cast<double>(told.timed)
+                                         : 0;
+    const double all = told.without_time + std::max(calls, timed);
+    told = {.count = total.count,
+            .timed = total.timed,
+            .total_ns = total.total_ns,
+            .estimated_ns = told.estimated_ns + mean * all,
+            .without_time = total.timed > 0 ? 0 : all,
+            .written = told.written};
     total.total_ns = static_cast<__u64>(std::llround(told.estimated_ns));
     const auto [tid, nr] = call;
     write_total(told.written, total, writer_->named_track("system call totals", total.tgid, tid), now, call_name(nr),
