@@ -125,7 +125,7 @@ struct WorkChange {
 /// One system call of both sides.
 struct CallChange {
   std::string name;
-  bool waits = false;  ///< for work: its time says nothing
+  bool waits = false;                   ///< for work: its time says nothing
   std::array<double, 2> per_unit{};     ///< 0: that side made none
   std::array<double, 2> per_call_ns{};  ///< 0 then
 };
