@@ -67,7 +67,7 @@ std::vector<std::string> marks_in(const std::string& path) {
   }
   close(fd);
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
