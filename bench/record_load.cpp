@@ -1,4 +1,4 @@
-// Two loads whose every operation a recorder notices: threads that hand the processor to each other, and a loop of the
+// Two loads whose every operation a recorder notices: threads that hand the CPU to each other, and a loop of the
 // cheapest system call that reads. Prints one line: operations, wall ns and CPU ns per operation.
 #include <fcntl.h>
 #include <sched.h>
@@ -27,7 +27,7 @@ std::int64_t switches() {
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/// Both threads on one processor, so that every hand-over is a context switch. Returns the switches made.
+/// Both threads on one CPU, so that every hand-over is a context switch. Returns the switches made.
 std::int64_t ping_pong(std::int64_t rounds) {
   std::array<int, 2> there{};
   std::array<int, 2> back{};

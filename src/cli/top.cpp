@@ -112,7 +112,7 @@ summary::FunctionTableOptions table_options(const TopOptions& options, const Out
   else
     table.limit = output.format == OutputFormat::terminal ? 25 : 0;
   if (profiler) table.columns = options.stats ? summary::Columns::profiler_stats : summary::Columns::profiler;
-  table.processor = host ? "CPU" : "CUDA";
+  table.device = host ? "CPU" : "CUDA";
   table.note_total = output.format == OutputFormat::terminal;
   if (options.by != "name" && options.by != "short-name" && options.by != "raw-name") {
     table.heading = options.by;

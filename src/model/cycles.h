@@ -44,7 +44,7 @@ struct DeviceWindow {
   std::int32_t device = -1;
   Ns begin = 0;
   Ns end = 0;
-  Ns busy = 0;  ///< union of kernels, copies and sets inside the window
+  Ns busy = 0;  ///< union of kernels, memcpy and memset inside the window
   Ns idle = 0;  ///< end - begin - busy
   std::uint64_t operations = 0;
 };

@@ -68,7 +68,7 @@ Cell ns_cell(double ns) {
 model::ColumnsOf<FunctionStats> columns_of(const FunctionSums& sums, const FunctionTableOptions& options) {
   const bool full = options.columns == Columns::full;
   const auto spread = model::present_if(options.columns != Columns::profiler);
-  const std::string& who = options.processor;
+  const std::string& who = options.device;
   const auto titled = [&](const char* plain, const char* profiler) {
     return full ? std::string(plain) : who + " " + profiler;
   };
@@ -104,7 +104,7 @@ model::Table function_table(const FunctionSums& sums, const FunctionTableOptions
   Ns hidden = 0;
   for (std::size_t r = shown; r < rows.size(); ++r) hidden = add_saturating(hidden, function(rows[r]).self);
   if (options.note_total)
-    table.notes.push_back(fmt::format("Self {} time total: {}", options.processor, format_duration(sums.self)));
+    table.notes.push_back(fmt::format("Self {} time total: {}", options.device, format_duration(sums.self)));
   if (shown < rows.size()) {
     const double share = sums.self > 0 ? static_cast<double>(hidden) / static_cast<double>(sums.self) * 100 : 0;
     table.notes.push_back(fmt::format("{} more rows with {} ({:.2f}%) are not shown; --limit 0 shows all",

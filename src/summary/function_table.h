@@ -28,7 +28,7 @@ struct FunctionTableOptions {
   std::string key = "functions";
   std::string heading = "Name";  ///< of the first column
   std::string heading_key = "name";
-  std::string processor = "CUDA";  ///< whose time it is, in the headings of the profiler columns
+  std::string device = "CUDA";  ///< whose time it is, in the headings of the profiler columns
   bool note_total = false;         ///< notes the self time of everything selected
 };
 

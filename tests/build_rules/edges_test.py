@@ -152,6 +152,12 @@ culprit_stage(compare DIR src/compare DEPS core profile)
         self.assertEqual(self.lint({"src/core/long.cpp": "\n" * 600}), "")
         self.assertIn("601 lines", self.lint({"src/core/long.cpp": "\n" * 601}))
 
+    def test_text_uses_the_words_of_the_field(self):
+        output = self.lint({"src/core/a.cpp": "// One processor.\n", "docs/a.md": "needs the right to, or access rights\n"})
+        self.assertIn('src/core/a.cpp:1: "processor": write CPU', output)
+        self.assertIn('docs/a.md:1: "access rights": write permission or privilege', output)
+        self.assertEqual(self.lint({"src/core/a.cpp": "// A multiprocessor, on the right.\n", "docs/a.md": "CPU\n"}), "")
+
     def test_header_without_guard_is_found(self):
         self.assertIn("no #pragma once", self.lint({"src/core/a.h": "int a();\n"}))
 

@@ -35,7 +35,7 @@ std::vector<CgroupMount> parse_cgroup_mounts(std::string_view mountinfo, const s
 /// files.
 CgroupFolders find_cgroups(std::string_view cgroup_text, const std::vector<CgroupMount>& mounts);
 
-/// Processors' worth of time that a group may use: quota / period. nullopt: no quota.
+/// CPUs' worth of time that a group may use: quota / period. nullopt: no quota.
 std::optional<double> cpu_quota(const std::string& folder, bool v2);
 /// The folder with the smallest quota on the way up, and that quota.
 struct TightestQuota {

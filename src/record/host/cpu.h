@@ -37,7 +37,7 @@ class CpuSampler {
   void sample(Ns now, Emitter& emitter);
   /// Frequencies of a tenth of the cores; ten calls see all.
   void sample_frequencies(Ns now, Emitter& emitter);
-  /// Processors' worth of time used by everybody in the last interval, and when that began. nullopt: not known yet.
+  /// CPUs' worth of time used by everybody in the last interval, and when that began. nullopt: not known yet.
   struct Used {
     double cores = 0;
     Ns begin = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostCores = 8192;  // that one process can keep busy
 
-/// Processor time of a process by its clock. The number of the clock is that of clock_getcpuclockid(3), without its
+/// CPU time of a process by its clock. The number of the clock is that of clock_getcpuclockid(3), without its
 /// check, which costs another system call.
 std::optional<std::uint64_t> clock_of(std::int64_t pid) {
   constexpr unsigned kSched = 2;

@@ -1,6 +1,6 @@
 // What the targets themselves use, and which other processes take the CPUs from them.
 //
-// Processor time of a process comes from its CPU-time clock: nanoseconds, threads that have ended included. The ticks
+// CPU time of a process comes from its CPU-time clock: nanoseconds, threads that have ended included. The ticks
 // of /proc/PID/stat are taken where that clock is not to be had, and for the split into user and system.
 #pragma once
 
