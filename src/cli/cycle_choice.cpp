@@ -18,6 +18,7 @@ constexpr double kLowConfidence = 0.8;
 
 std::vector<std::string> phase_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(model::kPhases));
   for (const model::Phase phase : model::kPhases) names.emplace_back(model::phase_name(phase));
   return names;
 }

@@ -99,10 +99,10 @@ std::vector<std::string> usage_of(const VerbText& verb) {
   if (lines.empty()) {
     std::vector<std::string> words;
     for (const OptionText& argument : verb.arguments)
-      words.push_back(argument.required ? heading_of(argument) : '[' + heading_of(argument) + ']');
+      words.push_back(argument.required ? heading_of(argument) : fmt::format("[{}]", heading_of(argument)));
     lines.push_back(fmt::format("{}", fmt::join(words, " ")));
   }
-  for (std::string& line : lines) line = line.empty() ? "[OPTION]..." : "[OPTION]... " + line;
+  for (std::string& line : lines) line.insert(0, line.empty() ? "[OPTION]..." : "[OPTION]... ");
   return lines;
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -100,9 +100,9 @@ model::Table process_sched_table(const model::TraceInfo& info) {
     model::ThreadSchedInfo total;
     std::int64_t threads = 0;
   };
-  std::map<std::pair<std::int64_t, std::int64_t>, Sum> sums;
+  std::map<std::pair<std::int64_t, std::int64_t>, Sum> by_process;
   for (const model::ThreadSchedInfo& thread : info.sched) {
-    Sum& sum = sums[{thread.rank, thread.pid}];
+    Sum& sum = by_process[{thread.rank, thread.pid}];
     sum.total.process = thread.process;
     sum.total.pid = thread.pid;
     sum.total.on_cpu += thread.on_cpu;
@@ -113,6 +113,9 @@ model::Table process_sched_table(const model::TraceInfo& info) {
     sum.total.migrations += thread.migrations;
     ++sum.threads;
   }
+  std::vector<Sum> sums;
+  sums.reserve(by_process.size());
+  for (auto& [process, sum] : by_process) sums.push_back(std::move(sum));
   return model::make_table<Sum>(
       "Scheduling of processes (sums over their threads)", "sched_processes",
       {{{"Process", "process", ColumnType::name}, [](const Sum& sum) { return sum.total.process; }},
@@ -124,7 +127,7 @@ model::Table process_sched_table(const model::TraceInfo& info) {
        {{"Switches", "switches", ColumnType::count}, [](const Sum& sum) { return sum.total.switches; }},
        {{"Preempted", "preemptions", ColumnType::count, 3, true}, [](const Sum& sum) { return sum.total.preemptions; }},
        {{"Migrations", "migrations", ColumnType::count, 3, true}, [](const Sum& sum) { return sum.total.migrations; }}},
-      sums | std::views::values);
+      sums);
 }
 
 model::Table thread_sched_table(const model::TraceInfo& info, std::size_t most, PeersAs peers) {

@@ -51,6 +51,7 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
     step.time = std::max(step.time, time);
   }
   std::vector<StepTime> times;
+  times.reserve(steps.size());
   for (const auto& [number, step] : steps) times.push_back(step);
   return times;
 }

@@ -116,8 +116,7 @@ std::vector<std::int64_t> group_processes(const std::string& folder) {
         folders.push_back(entry->path().string());
   }
   std::ranges::sort(pids);
-  const auto repeated = std::ranges::unique(pids);
-  pids.erase(repeated.begin(), repeated.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   return pids;
 }
 

@@ -1,7 +1,7 @@
 // Signals that ask a recording to end, as a descriptor to wait on instead of handlers.
 #pragma once
 
-#include <signal.h>
+#include <csignal>
 
 #include "core/error.h"
 
