@@ -18,6 +18,7 @@
 #include "report/work_report.h"
 #include "summary/cycles_info.h"
 #include "summary/trace_info.h"
+#include "trace/span.h"
 
 namespace culprit::cli {
 
@@ -376,7 +377,8 @@ Result<int> run_info(const InfoOptions& options) {
     const auto found = library::find(*run, {});
     if (!found) return found.error();
     info.cycles = summary::cycles_info(found->cycles);
-    if (found->cycles.cycles.empty() && !info.sched.empty()) info.work = cycles::find_work_units(trace);
+    if (found->cycles.cycles.empty() && (!info.sched.empty() || records_scheduling(trace)))
+      info.work = cycles::find_work_units(trace);
   }
   std::string text;
   switch (output->format) {

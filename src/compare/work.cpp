@@ -333,7 +333,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
     return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
   };
   if (!a.latencies.empty() && !b.latencies.empty()) {
-    const char* what = unit.kind == UnitKind::process ? "lifetime" : "wake to wait";
+    const std::string_view what = to_string(base.front().work->latency_kind);
     for (const auto& [name, share] : {std::pair("median", 0.5), std::pair("p99", 0.99)})
       result.latency.push_back(
           plain(fmt::format("{}, {}", what, name), "ns", quantile(a.latencies, share), quantile(b.latencies, share)));

@@ -18,6 +18,8 @@ Wait wait_of(std::string_view call);
 /// Calls that take something from a connection, a pipe or another thread, and calls that give something.
 bool is_receive(std::string_view call);
 bool is_send(std::string_view call);
+/// Calls that wait for several connections at once: what they tell of may be nothing to receive.
+bool is_event_wait(std::string_view call);
 /// Calls that accept a connection.
 bool is_accept(std::string_view call);
 

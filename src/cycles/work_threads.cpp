@@ -7,7 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/intervals.h"
+#include "core/saturating.h"
 #include "cycles/waits.h"
+#include "trace/span.h"
 
 namespace culprit::cycles {
 
@@ -15,19 +18,44 @@ namespace {
 
 constexpr Ns kSecond = 1'000'000'000;
 constexpr std::size_t kLeastWindows = 20;
+constexpr std::size_t kMostWindows = 4096;
 constexpr std::string_view kBlocked = "blocked:";
+constexpr std::string_view kTitle = ": ";
 
 using ThreadKey = std::pair<ProcessId, std::int64_t>;
 
-/// "worker-12" as "worker-N": numbers differ from run to run.
+/// "postgres" of "postgres: checkpointer": what follows tells what the process does at the moment.
+std::string_view program_of(std::string_view title) { return title.substr(0, title.find(kTitle)); }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Length of the name of an interpreter with its version: 7 of "python3".
+std::size_t versioned(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kInterpreters = {"python", "pypy", "perl", "ruby", "php", "lua"};
+  for (const std::string_view interpreter : kInterpreters)
+    if (name.starts_with(interpreter)) {
+      const std::size_t end = name.find_first_not_of("0123456789.", interpreter.size());
+      return end == std::string_view::npos ? name.size() : end;
+    }
+  return 0;
+}
+
+/// "worker-12" as "worker-N": numbers differ from run to run. Those inside a word ("cc1plus") and versions stay.
 std::string without_numbers(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit)
-      out += c;
-    else if (out.empty() || out.back() != 'N')
+  const std::size_t kept = versioned(name);
+  std::string out(name.substr(0, kept));
+  for (std::size_t at = kept; at < name.size();) {
+    std::size_t end = at;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    const bool inside = end < name.size() && is_letter(name[end]) && at > 0 && is_letter(name[at - 1]);
+    if (end == at)
+      out += name[at++];
+    else if (inside)
+      out += name.substr(at, end - at);
+    else
       out += 'N';
+    at = std::max(at, end);
   }
   return out;
 }
@@ -55,7 +83,7 @@ class Finder {
 
   WorkThreads find() {
     gather();
-    if (out_.threads.empty()) return std::move(out_);
+    if (out_.threads.empty() && !records_scheduling(trace_)) return std::move(out_);
     make_windows();
     count_calls();
     for (std::size_t i = 0; i < out_.threads.size(); ++i) follow(out_.threads[i], rows_[i]);
@@ -71,7 +99,7 @@ class Finder {
       rows_.emplace_back();
       thread.process = track.process;
       thread.tid = track.tid;
-      thread.process_name = without_numbers(trace_.strings[trace_.processes[track.process].name]);
+      thread.process_name = without_numbers(program_of(trace_.strings[trace_.processes[track.process].name]));
     }
     WorkThread& thread = out_.threads[at->second];
     if (track.kind != TrackKind::async && track.name != 0)
@@ -108,27 +136,46 @@ class Finder {
       const auto kind = std::ranges::find(kinds, slice.name, &std::pair<StringId, State::Kind>::first);
       if (kind != kinds.end()) rows_[at->second].states.push_back({slice.begin, slice.end(), kind->second});
     }
-    begin_ = std::numeric_limits<Ns>::max();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       std::ranges::stable_sort(rows_[i].states, {}, &State::begin);
       std::ranges::stable_sort(rows_[i].reasons, {}, &Reason::begin);
       if (rows_[i].states.empty()) continue;
       out_.threads[i].begin = rows_[i].states.front().begin;
       out_.threads[i].end = rows_[i].states.back().end;
-      begin_ = std::min(begin_, out_.threads[i].begin);
-      end_ = std::max(end_, out_.threads[i].end);
     }
-    if (begin_ > end_) out_.threads.clear();
+    const Interval span = recorded_span(trace_);
+    begin_ = span.begin;
+    end_ = span.end;
+  }
+
+  /// When totals were taken. A thread that ends has its last ones taken then, which is no time of its own.
+  [[nodiscard]] std::vector<Ns> rounds() const {
+    std::vector<Ns> last(trace_.tracks.size(), std::numeric_limits<Ns>::min());
+    for (const CallTotal& total : trace_.calls) last[total.track] = std::max(last[total.track], total.at);
+    std::vector<Ns> rounds;
+    for (const CallTotal& total : trace_.calls)
+      if (total.at > begin_ && total.at < end_ && total.at < last[total.track]) rounds.push_back(total.at);
+    std::ranges::sort(rounds);
+    const auto twice = std::ranges::unique(rounds);
+    rounds.erase(twice.begin(), twice.end());
+    if (!trace_.calls.empty()) rounds.push_back(end_);
+    if (rounds.size() <= kMostWindows) return rounds;
+    const std::size_t together = (rounds.size() + kMostWindows - 1) / kMostWindows;
+    std::vector<Ns> fewer;
+    for (std::size_t i = together - 1; i < rounds.size(); i += together) fewer.push_back(rounds[i]);
+    fewer.back() = end_;
+    return fewer;
   }
 
   void make_windows() {
-    std::vector<Ns> ends;
-    for (const CallTotal& total : trace_.calls)
-      if (total.at > begin_ && (ends.empty() || total.at > ends.back())) ends.push_back(total.at);
+    std::vector<Ns> ends = rounds();
     out_.has_calls = !ends.empty();
-    if (ends.empty()) {
-      const Ns length = std::clamp<Ns>((end_ - begin_) / static_cast<Ns>(kLeastWindows), 1, kSecond);
-      for (Ns at = begin_ + length; at <= end_; at += length) ends.push_back(at);
+    const Ns all = subtract_saturating(end_, begin_);
+    if (ends.empty() || (ends.size() == 1 && all > 2 * kSecond)) {
+      ends.clear();
+      const Ns length = std::max(std::clamp<Ns>(all / static_cast<Ns>(kLeastWindows), 1, kSecond),
+                                 all / static_cast<Ns>(kMostWindows));
+      for (Ns at = length; at <= all; at += length) ends.push_back(begin_ + at);
     }
     Ns begin = begin_;
     for (const Ns end : ends) {
@@ -160,9 +207,11 @@ class Finder {
       const std::string name(trace_.strings[total.name]);
       WorkThread& thread = out_.threads[at->second];
       thread.calls[name] += total.count;
-      std::vector<std::uint32_t>& windows = thread.calls_per_window[name];
-      windows.resize(out_.windows.size());
-      windows[window_at(total.at - 1)] += static_cast<std::uint32_t>(total.count);
+      if (is_receive(name) || is_send(name) || is_accept(name)) {
+        std::vector<std::uint32_t>& windows = thread.calls_per_window[name];
+        windows.resize(out_.windows.size());
+        windows[window_at(total.at - 1)] += static_cast<std::uint32_t>(total.count);
+      }
       add(out_.calls, name, total.count, total.time);
       out_.calls[name].waits = wait_of(name) == Wait::for_work && !is_receive(name);
     }

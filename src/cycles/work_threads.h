@@ -14,7 +14,7 @@ namespace culprit::cycles {
 struct WorkThread {
   ProcessId process = 0;
   std::int64_t tid = -1;
-  std::string process_name;  ///< digits as 'N'
+  std::string process_name;  ///< of its program: what stands before ": " in a title, digits as 'N'
   std::string thread_name;
   bool scheduled = false;
   Ns begin = 0;  ///< of its first slice
@@ -25,7 +25,7 @@ struct WorkThread {
   std::vector<Ns> wakes;                       ///< ends of its waits for work
   std::vector<Ns> latencies;                   ///< from each to the next wait; the last may be missing
   std::map<std::string, std::uint64_t> calls;  ///< system calls by name
-  std::map<std::string, std::vector<std::uint32_t>> calls_per_window;
+  std::map<std::string, std::vector<std::uint32_t>> calls_per_window;  ///< of those that receive, send or accept
 };
 
 struct WorkThreads {
@@ -35,8 +35,9 @@ struct WorkThreads {
   std::map<std::string, model::CountedTime> blocked, waits, calls;
 };
 
-/// Windows end where totals of system calls were taken; without any they are a second long, or a twentieth of a
-/// recording shorter than 20 s.
+/// Windows end where totals of system calls were taken of threads that lived on; without any they are a second long, or
+/// a twentieth of a recording shorter than 20 s. They fill the recording, whatever happened in it. At most some
+/// thousand: neighbours are put together.
 WorkThreads work_threads(const Trace& trace);
 
 }  // namespace culprit::cycles

@@ -24,6 +24,7 @@ using model::UnitKind;
 using model::WorkUnit;
 
 constexpr std::uint64_t kFewestUnits = 8;  // chance pairs smaller counts
+constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
 constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
 constexpr double kIdleShare = 0.003;       // of one CPU
@@ -36,8 +37,8 @@ struct Pair {
   std::string send;
   std::uint64_t count = 0;
   double confidence = 0;
-  int times = 1;            ///< receives per unit
   bool by_receive = false;  ///< the receives are counted, not the sends
+  std::string reason{};
 };
 
 bool agree(std::uint64_t a, std::uint64_t b, double share = kSameTimes) {
@@ -49,25 +50,55 @@ bool better(const Pair& a, const Pair& b) {
   return std::tie(a.confidence, a.count, b.receive, b.send) > std::tie(b.confidence, b.count, a.receive, a.send);
 }
 
+/// Whether a thread sends as many parts of an answer for each thing that it receives; how many. 0: it does not.
+std::uint64_t parts_of(std::uint64_t received, std::uint64_t sent) {
+  for (std::uint64_t parts = 2; parts <= kMostParts; ++parts)
+    if (agree(sent, parts * received)) return parts;
+  return 0;
+}
+
+std::optional<Pair> pair_of(const std::string& receive, std::uint64_t received, const std::string& send,
+                            std::uint64_t sent, std::uint64_t waits) {
+  using confidence::kReceivesAndSends;
+  using confidence::kReceivesTwice;
+  if (received < kFewestUnits || sent < kFewestUnits) return std::nullopt;
+  const std::uint64_t parts = parts_of(received, sent);
+  if (is_accept(receive)) {
+    const std::string reason = fmt::format("'{}' accepts a connection for each, '{}' answers", receive, send);
+    if (agree(received, sent)) return Pair{receive, send, received, kReceivesAndSends, true, reason};
+    if (parts != 0) return Pair{receive, send, received, kReceivesTwice, true, reason};
+    return std::nullopt;
+  }
+  if (agree(received, sent))
+    return Pair{receive,           send,  sent,
+                kReceivesAndSends, false, fmt::format("as many calls of '{}' as of '{}'", receive, send)};
+  if (agree(received, sent, kNearlySameTimes))
+    return Pair{receive,        send, received,
+                kReceivesTwice, true, fmt::format("nearly as many calls of '{}' as of '{}'", receive, send)};
+  if (agree(received, 2 * sent))
+    return Pair{receive,        send,  sent,
+                kReceivesTwice, false, fmt::format("two calls of '{}' to one of '{}'", receive, send)};
+  if (received > sent && agree(received, sent + waits))
+    return Pair{receive, send,
+                sent,    kReceivesTwice,
+                false,   fmt::format("as many calls of '{}' as of '{}' and waits together", receive, send)};
+  if (parts != 0)
+    return Pair{receive,        send, received,
+                kReceivesTwice, true, fmt::format("{} calls of '{}' to one of '{}'", parts, send, receive)};
+  return std::nullopt;
+}
+
 /// Each call in one pair at most; the best first.
-std::vector<Pair> pairs_of(const WorkThread& thread) {
+std::vector<Pair> pairs_of(const std::map<std::string, std::uint64_t>& calls) {
+  std::uint64_t waits = 0;
+  for (const auto& [name, count] : calls)
+    if (is_event_wait(name)) waits += count;
   std::vector<Pair> offers;
-  for (const auto& [receive, received] : thread.calls) {
-    const bool accept = is_accept(receive);
-    if (!accept && !is_receive(receive)) continue;
-    for (const auto& [send, sent] : thread.calls) {
-      if (!is_send(send) || sent < kFewestUnits || received < kFewestUnits) continue;
-      if (agree(received, sent)) {
-        offers.push_back({receive, send, accept ? received : sent, confidence::kReceivesAndSends, 1, accept});
-      } else if (!accept && agree(received, sent, kNearlySameTimes)) {
-        offers.push_back({receive, send, received, confidence::kReceivesTwice, 1, true});
-      } else if (!accept && agree(received, 2 * sent)) {
-        offers.push_back({receive, send, sent, confidence::kReceivesTwice, 2, false});
-      } else if (accept) {
-        for (const std::uint64_t parts : {2U, 3U, 4U})
-          if (agree(sent, parts * received))
-            offers.push_back({receive, send, received, confidence::kReceivesTwice, 1, true});
-      }
+  for (const auto& [receive, received] : calls) {
+    if (!is_accept(receive) && !is_receive(receive)) continue;
+    for (const auto& [send, sent] : calls) {
+      if (!is_send(send)) continue;
+      if (auto offer = pair_of(receive, received, send, sent, waits)) offers.push_back(std::move(*offer));
     }
   }
   std::ranges::sort(offers, better);
@@ -79,57 +110,126 @@ std::vector<Pair> pairs_of(const WorkThread& thread) {
   return pairs;
 }
 
-std::string text_of(const Pair& pair) {
-  if (is_accept(pair.receive))
-    return fmt::format("'{}' accepts a connection for each, '{}' answers", pair.receive, pair.send);
-  return pair.times == 1 ? fmt::format("{} calls of '{}' as of '{}'", pair.by_receive ? "nearly as many" : "as many",
-                                       pair.receive, pair.send)
-                         : fmt::format("two calls of '{}' to one of '{}'", pair.receive, pair.send);
-}
-
-void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& more, double factor = 1) {
+void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& more) {
   sums.resize(std::max(sums.size(), more.size()));
-  for (std::size_t w = 0; w < more.size(); ++w) sums[w] += factor * static_cast<double>(more[w]);
+  for (std::size_t w = 0; w < more.size(); ++w) sums[w] += static_cast<double>(more[w]);
 }
 
-/// Threads of one name that receive as often as they send.
-std::vector<WorkUnit> requests(const Trace& trace, const WorkThreads& work, std::map<std::string, std::int64_t>& pids) {
-  using Key = std::tuple<std::string, std::string, std::string, std::string>;
-  std::map<Key, WorkUnit> groups;
-  for (const WorkThread& thread : work.threads) {
-    for (const Pair& pair : pairs_of(thread)) {
-      WorkUnit& unit = groups[{thread.process_name, thread.thread_name, pair.receive, pair.send}];
-      if (unit.threads == 0) {
-        unit.kind = UnitKind::request;
-        unit.process = thread.process_name;
-        unit.thread = thread.thread_name;
-        unit.receive = pair.receive;
-        unit.send = pair.send;
-        unit.confidence = pair.confidence;
-        unit.reason = text_of(pair);
-      }
-      unit.confidence = std::min(unit.confidence, pair.confidence);
-      ++unit.threads;
-      unit.count += pair.count;
-      add_windows(unit.per_window, thread.calls_per_window.at(pair.by_receive ? pair.receive : pair.send));
-      const std::int64_t pid = trace.processes[thread.process].pid;
+/// Requests of groups of threads: by program, thread, and the calls that delimit them.
+class Requests {
+ public:
+  Requests(const Trace& trace, const WorkThreads& work) : trace_(trace), work_(work) {}
+
+  std::vector<WorkUnit> find() {
+    std::map<std::string, std::vector<const WorkThread*>> programs;
+    for (const WorkThread& thread : work_.threads) {
+      programs[thread.process_name].push_back(&thread);
+      const std::int64_t pid = trace_.processes[thread.process].pid;
       const auto [known, is_new] = pids.try_emplace(thread.process_name, pid);
       if (!is_new) known->second = std::min(known->second, pid);
     }
-  }
-  std::vector<WorkUnit> units;
-  std::set<std::string> programs;
-  for (auto& [key, unit] : groups) {
-    programs.insert(unit.process);
-    units.push_back(std::move(unit));
-  }
-  if (programs.size() > 1)
-    for (WorkUnit& unit : units) {
-      unit.kind = UnitKind::message;
-      unit.confidence = std::min(unit.confidence, confidence::kBetweenProcesses);
+    for (const auto& [name, threads] : programs) {
+      of_threads(threads);
+      of_short_threads(threads);
+      of_connections(threads);
     }
-  return units;
-}
+    std::vector<WorkUnit> units;
+    std::set<std::string> names;
+    for (auto& [key, unit] : groups_) {
+      names.insert(unit.process);
+      units.push_back(std::move(unit));
+    }
+    if (names.size() > 1)
+      for (WorkUnit& unit : units) {
+        unit.kind = UnitKind::message;
+        unit.confidence = std::min(unit.confidence, confidence::kBetweenProcesses);
+      }
+    return units;
+  }
+
+  std::map<std::string, std::int64_t> pids{};  ///< lowest one of each program
+
+ private:
+  using Threads = std::vector<const WorkThread*>;
+
+  WorkUnit& group(const WorkThread& like, const Pair& pair) {
+    WorkUnit& unit = groups_[{like.process_name, like.thread_name, pair.receive, pair.send}];
+    if (unit.threads == 0) {
+      unit.kind = UnitKind::request;
+      unit.process = like.process_name;
+      unit.thread = like.thread_name;
+      unit.receive = pair.receive;
+      unit.send = pair.send;
+      unit.confidence = pair.confidence;
+      unit.reason = pair.reason;
+    }
+    unit.confidence = std::min(unit.confidence, pair.confidence);
+    unit.count += pair.count;
+    return unit;
+  }
+
+  static void count(WorkUnit& unit, const WorkThread& thread, const std::string& call) {
+    const auto windows = thread.calls_per_window.find(call);
+    if (windows != thread.calls_per_window.end()) add_windows(unit.per_window, windows->second);
+  }
+
+  /// Threads that receive as often as they send.
+  void of_threads(const Threads& threads) {
+    for (const WorkThread* thread : threads)
+      for (const Pair& pair : pairs_of(thread->calls)) {
+        WorkUnit& unit = group(*thread, pair);
+        ++unit.threads;
+        count(unit, *thread, pair.by_receive ? pair.receive : pair.send);
+      }
+  }
+
+  /// Threads too short to say anything alone, by name.
+  void of_short_threads(const Threads& threads) {
+    std::map<std::string, Threads> names;
+    for (const WorkThread* thread : threads) {
+      const bool is_short = std::ranges::none_of(thread->calls, [](const auto& call) {
+        return call.second >= kFewestUnits && (is_receive(call.first) || is_send(call.first) || is_accept(call.first));
+      });
+      if (is_short && !thread->calls_per_window.empty()) names[thread->thread_name].push_back(thread);
+    }
+    for (const auto& [name, group_of] : names) {
+      if (group_of.size() < kFewestUnits) continue;
+      for (const Pair& pair : pairs_of(calls_of(group_of))) {
+        WorkUnit& unit = group(*group_of.front(), pair);
+        unit.threads += group_of.size();
+        for (const WorkThread* thread : group_of) count(unit, *thread, pair.by_receive ? pair.receive : pair.send);
+      }
+    }
+  }
+
+  /// Connections that one thread accepts and others answer.
+  void of_connections(const Threads& threads) {
+    const std::map<std::string, std::uint64_t> calls = calls_of(threads);
+    for (const Pair& pair : pairs_of(calls)) {
+      if (!is_accept(pair.receive)) continue;
+      const auto accepts =
+          std::ranges::find_if(threads, [&](const WorkThread* t) { return t->calls.contains(pair.receive); });
+      if (groups_.contains({(*accepts)->process_name, (*accepts)->thread_name, pair.receive, pair.send})) continue;
+      WorkUnit& unit = group(**accepts, pair);
+      for (const WorkThread* thread : threads) {
+        if (!thread->calls.contains(pair.receive)) continue;
+        ++unit.threads;
+        count(unit, *thread, pair.receive);
+      }
+    }
+  }
+
+  static std::map<std::string, std::uint64_t> calls_of(const Threads& threads) {
+    std::map<std::string, std::uint64_t> sums;
+    for (const WorkThread* thread : threads)
+      for (const auto& [name, count] : thread->calls) sums[name] += count;
+    return sums;
+  }
+
+  const Trace& trace_;
+  const WorkThreads& work_;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, WorkUnit> groups_;
+};
 
 /// The process that faces whoever uses the program was there first, and what it handles most often comes closest to
 /// what the program does step by step.
@@ -189,8 +289,8 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
   unit.per_window.resize(work.windows.size());
   for (const Life& life : most->second.lives) {
     latencies.push_back(life.end - life.begin);
-    for (std::size_t w = 0; w < work.windows.size(); ++w)
-      if (life.end > work.windows[w].begin && life.end <= work.windows[w].end) unit.per_window[w] += 1;
+    const auto window = std::ranges::lower_bound(work.windows, life.end, {}, &model::WorkWindow::end);
+    if (window != work.windows.end()) unit.per_window[static_cast<std::size_t>(window - work.windows.begin())] += 1;
   }
   return unit;
 }
@@ -222,6 +322,36 @@ std::optional<WorkUnit> wakeups(const WorkThreads& work) {
     }
   }
   return unit;
+}
+
+/// How long the threads of a program lived that began and ended inside the recording.
+std::vector<Ns> lives_of_threads(const WorkThreads& work, const std::string& program) {
+  std::vector<Ns> lives;
+  for (const WorkThread& thread : work.threads)
+    if (thread.process_name == program && thread.scheduled && thread.begin > work.windows.front().begin + kEdge &&
+        thread.end < work.windows.back().end - kEdge)
+      lives.push_back(thread.end - thread.begin);
+  return lives;
+}
+
+void add_latencies(const WorkThreads& work, std::vector<Ns> lifetimes, model::WorkUnits& result) {
+  const WorkUnit& first = result.units.front();
+  using model::LatencyKind;
+  if (first.kind == UnitKind::process) {
+    result.latency_kind = LatencyKind::process;
+    result.latencies = std::move(lifetimes);
+  } else if (first.kind != UnitKind::window) {
+    std::vector<Ns> lives = lives_of_threads(work, first.process);
+    if (is_accept(first.receive) && agree(lives.size(), first.count, kNearlySameTimes)) {
+      result.latency_kind = LatencyKind::thread;
+      result.latencies = std::move(lives);
+    } else {
+      for (const WorkThread& thread : work.threads)
+        if (thread.process_name == first.process && thread.thread_name == first.thread)
+          result.latencies.insert(result.latencies.end(), thread.latencies.begin(), thread.latencies.end());
+    }
+  }
+  std::ranges::sort(result.latencies);
 }
 
 WorkUnit windows(const WorkThreads& work, std::string_view why) {
@@ -265,7 +395,7 @@ std::vector<model::Bystander> bystanders(const Trace& trace, Ns begin, Ns end) {
 model::WorkUnits find_work_units(const Trace& trace) {
   model::WorkUnits result;
   WorkThreads work = work_threads(trace);
-  if (work.threads.empty() || work.windows.empty()) return result;
+  if (work.windows.empty()) return result;
   result.recorded = true;
   result.windows = work.windows;
   const Ns begin = work.windows.front().begin;
@@ -277,13 +407,14 @@ model::WorkUnits find_work_units(const Trace& trace) {
     on_cpu[thread.process_name] += thread.on_cpu;
     all += thread.on_cpu;
   }
-  result.program = std::ranges::max_element(on_cpu, {}, [](const auto& p) { return p.second; })->first;
+  if (!on_cpu.empty())
+    result.program = std::ranges::max_element(on_cpu, {}, [](const auto& p) { return p.second; })->first;
 
   for (const auto& [name, time] : on_cpu) result.programs.push_back(name);
 
-  std::map<std::string, std::int64_t> pids;
-  std::vector<WorkUnit> found = requests(trace, work, pids);
-  order(found, pids);
+  Requests requests(trace, work);
+  std::vector<WorkUnit> found = requests.find();
+  order(found, requests.pids);
   std::vector<Ns> lifetimes;
   result.idle = all < kIdleShare * static_cast<double>(end - begin) && found.empty();
   if (result.idle) {
@@ -297,15 +428,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
                               "worked was woken often"));
     result.units = std::move(found);
   }
-  const WorkUnit& first = result.units.front();
-  if (first.kind == UnitKind::process) {
-    result.latencies = std::move(lifetimes);
-  } else if (first.kind != UnitKind::window) {
-    for (const WorkThread& thread : work.threads)
-      if (thread.process_name == first.process && thread.thread_name == first.thread)
-        result.latencies.insert(result.latencies.end(), thread.latencies.begin(), thread.latencies.end());
-  }
-  std::ranges::sort(result.latencies);
+  add_latencies(work, std::move(lifetimes), result);
   result.blocked = longest_first(work.blocked);
   result.waits = longest_first(work.waits);
   result.calls = longest_first(work.calls);

@@ -124,7 +124,7 @@ struct TraceInfo {
   std::string clock;
   std::int64_t base_ns = 0;
   Ns begin = 0;     ///< of the first slice, relative to base_ns
-  Ns duration = 0;  ///< first begin to last end of all slices
+  Ns duration = 0;  ///< first begin to last end of all slices; of a recording as long as it took
   std::uint64_t slices = 0;
   std::uint64_t instants = 0;
   std::uint64_t processes = 0;

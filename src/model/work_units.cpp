@@ -4,6 +4,18 @@
 
 namespace culprit::model {
 
+std::string_view to_string(LatencyKind kind) {
+  switch (kind) {
+    case LatencyKind::wake_to_wait:
+      return "wake to wait";
+    case LatencyKind::process:
+      return "lifetime";
+    case LatencyKind::thread:
+      return "thread lifetime";
+  }
+  return "";
+}
+
 std::string_view to_string(UnitKind kind) {
   switch (kind) {
     case UnitKind::request:

@@ -22,6 +22,14 @@ enum class UnitKind : std::uint8_t {
 };
 std::string_view to_string(UnitKind kind);
 
+/// What WorkUnits::latencies are.
+enum class LatencyKind : std::uint8_t {
+  wake_to_wait,  ///< from a wake-up of a thread, when it became runnable, to its next wait for work
+  process,       ///< from begin to end
+  thread,        ///< the same of threads that answer one request each
+};
+std::string_view to_string(LatencyKind kind);
+
 /// One sort of unit.
 struct WorkUnit {
   UnitKind kind = UnitKind::window;
@@ -70,7 +78,8 @@ struct WorkUnits {
   double seconds = 0;                 ///< of all windows
   std::vector<WorkUnit> units;        ///< the one that stands for the program first; never empty when recorded
   std::vector<WorkWindow> windows;    ///< in order
-  std::vector<Ns> latencies;  ///< of the first unit's threads: from each wake-up to the next wait for work, sorted
+  std::vector<Ns> latencies;          ///< of the first unit's threads, sorted
+  LatencyKind latency_kind = LatencyKind::wake_to_wait;
   std::vector<CountedTime> blocked;  ///< inside the work, by what; longest first
   std::vector<CountedTime> waits;    ///< for work, by what; longest first
   std::vector<CountedTime> calls;    ///< system calls of all recorded threads; longest first

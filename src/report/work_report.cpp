@@ -177,7 +177,7 @@ std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& wor
     lines.emplace_back("", unit.reason);
   }
   if (!work.latencies.empty())
-    lines.emplace_back(unit.kind == UnitKind::process ? "lifetime" : "wake to wait",
+    lines.emplace_back(std::string(to_string(work.latency_kind)),
                        fmt::format("median {}, p90 {}, p99 {} of {}",
                                    format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.5)),
                                    format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.9)),
@@ -260,6 +260,7 @@ void write_work(JsonWriter& json, const WorkUnits& work) {
     return work.latencies.empty() ? std::optional<Ns>() : stats::quantile_of_sorted(std::span(work.latencies), p);
   };
   json.begin_object("latency", JsonForm::line);
+  json.member("what", to_string(work.latency_kind));
   json.member("n", work.latencies.size());
   json.member("p50_ns", quantile(0.5));
   json.member("p90_ns", quantile(0.9));

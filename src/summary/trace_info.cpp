@@ -12,6 +12,7 @@
 #include "core/intervals.h"
 #include "core/saturating.h"
 #include "summary/sched_info.h"
+#include "trace/span.h"
 
 namespace culprit::summary {
 
@@ -44,12 +45,23 @@ std::string without_numbers(std::string_view name) {
   return pattern;
 }
 
+/// Processes but those of which only the CPU time beside the recorded ones is known.
+std::size_t recorded_processes(const Trace& trace) {
+  std::vector<bool> has_track(trace.processes.size());
+  for (const Track& track : trace.tracks) has_track[track.process] = true;
+  std::set<ProcessId> beside;
+  const StringId other = trace.strings.find("other.cpu", kNone);
+  for (const CounterSeries& series : trace.counters)
+    if (series.name == other && !has_track[series.process]) beside.insert(series.process);
+  return trace.processes.size() - beside.size();
+}
+
 void add_structure(const Trace& trace, model::TraceInfo& info) {
   info.clock = trace.clock;
   info.base_ns = trace.base_ns;
   info.slices = trace.slices.size();
   info.instants = trace.instants.size();
-  info.processes = trace.processes.size();
+  info.processes = recorded_processes(trace);
   info.names = trace.strings.size() - 1;
   std::set<std::pair<ProcessId, std::int64_t>> scheduled;
   for (const Track& track : trace.tracks)
@@ -206,6 +218,11 @@ model::TraceInfo trace_info(const Trace& trace) {
   if (!trace.slices.empty()) {
     info.begin = first;
     info.duration = add_saturating(last, -first);
+  }
+  if (records_scheduling(trace)) {
+    const Interval span = recorded_span(trace);
+    info.begin = span.begin;
+    info.duration = subtract_saturating(span.end, span.begin);
   }
   for (std::size_t c = 0; c < categories.size(); ++c) {
     if (categories[c].count == 0) continue;

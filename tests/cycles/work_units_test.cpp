@@ -61,7 +61,15 @@ class Recorded {
     builder_.add_counter(builder_.intern("other.cpu"), process, kNone, {0, cpus});
   }
 
-  model::WorkUnits find() { return find_work_units(std::move(builder_).finish()); }
+  void fact(std::string_view key, std::string_view value) {
+    rank_.metadata.emplace_back(key, value);
+    std::ranges::sort(rank_.metadata);
+  }
+
+  model::WorkUnits find() {
+    builder_.trace().ranks = {rank_};
+    return find_work_units(std::move(builder_).finish());
+  }
 
  private:
   void add(TrackId track, Ns begin, Ns length, std::string_view name, std::string_view category) {
@@ -74,6 +82,7 @@ class Recorded {
     builder_.add(slice);
   }
 
+  Rank rank_;
   TraceBuilder builder_{Rank{}};
 };
 
@@ -257,6 +266,111 @@ TEST(WorkUnits, BystandersHaveNames) {
   ASSERT_EQ(work.others.size(), 1U);
   EXPECT_EQ(work.others[0].name, "stress-ng-cpu");
   EXPECT_NEAR(work.others[0].cpus, 1.9, 1e-9);
+}
+
+TEST(WorkUnits, AnAnswerInSeveralPartsIsOneRequest) {
+  Recorded r;
+  auto server = r.thread(7, 7, "python3", "python3");
+  r.serve(server, 50, 10 * kMs, 0, 10 * kMs);
+  r.calls(server, kSecond, "read", 5003);
+  r.calls(server, kSecond, "write", 10001);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[0].count, 5003U);
+  EXPECT_EQ(work.units[0].process, "python3") << "the version is no number of a run";
+}
+
+TEST(WorkUnits, ReceivesThatFindNothingAndWaitAreNoRequests) {
+  Recorded r;
+  auto backend = r.thread(7, 7, "postgres", "postgres");
+  r.serve(backend, 50, 10 * kMs, 0, 10 * kMs);
+  r.calls(backend, kSecond, "recvfrom", 2350);
+  r.calls(backend, kSecond, "sendto", 1400);
+  r.calls(backend, kSecond, "epoll_wait", 953);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[0].count, 1400U);
+}
+
+TEST(WorkUnits, TitlesThatTellTheStateOfAProcessAreOneProgram) {
+  Recorded r;
+  std::int64_t pid = 7;
+  for (const std::string_view title :
+       {"postgres: bench 10.0.0.1(4711) SELECT", "postgres: bench 10.0.0.1(4712) idle"}) {
+    auto backend = r.thread(pid, pid, title, "postgres");
+    r.serve(backend, 50, 10 * kMs, 0, 10 * kMs);
+    r.calls(backend, kSecond, "recvfrom", 500);
+    r.calls(backend, kSecond, "sendto", 500);
+    ++pid;
+  }
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[0].process, "postgres");
+  EXPECT_EQ(work.units[0].count, 1000U);
+}
+
+/// One thread accepts, and each connection has a thread of its own, as in Python's http.server.
+Recorded threaded_server(int connections) {
+  Recorded r;
+  auto listener = r.thread(7, 7, "python3", "python3");
+  r.serve(listener, connections, 8 * kMs, 0, 2 * kMs, "poll");
+  r.calls(listener, 250 * kMs, "accept4", static_cast<std::uint64_t>(connections) / 2);
+  r.calls(listener, 500 * kMs, "accept4", static_cast<std::uint64_t>(connections - connections / 2));
+  r.calls(listener, 750 * kMs, "mmap", 1);
+  for (int i = 0; i < connections; ++i) {
+    auto worker = r.thread(7, 100 + i, "python3", "python3", (10 * i + 9) * kMs);
+    r.does(worker, "runq", kMs);
+    r.does(worker, "blocked", kMs, "recvfrom");
+    r.does(worker, "oncpu", kMs);
+    r.calls(worker, worker.at, "recvfrom", 1);
+    r.calls(worker, worker.at, "sendto", 2);
+  }
+  return r;
+}
+
+TEST(WorkUnits, AThreadForEachConnectionIsARequestEach) {
+  const model::WorkUnits work = threaded_server(100).find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[0].receive, "accept4");
+  EXPECT_EQ(work.units[0].count, 100U);
+  EXPECT_EQ(work.latency_kind, model::LatencyKind::thread);
+  ASSERT_EQ(work.latencies.size(), 99U) << "the last one lives up to the end";
+  EXPECT_EQ(work.latencies[50], 3 * kMs) << "the run queue and what the thread waits for belong to the request";
+}
+
+TEST(WorkUnits, TotalsOfThreadsThatEndMakeNoWindows) {
+  const model::WorkUnits work = threaded_server(100).find();
+  ASSERT_EQ(work.windows.size(), 3U) << "two rounds in which the listener's calls were counted, and the rest";
+  EXPECT_EQ(work.windows[0].end, 250 * kMs);
+  EXPECT_EQ(work.windows[1].end, 500 * kMs);
+}
+
+TEST(WorkUnits, RatesAreOfTheWholeRecordingAndNotOfItsBusyPart) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
+  r.fact("record.duration_ns", "4000000000");
+  EXPECT_DOUBLE_EQ(r.find().seconds, 4);
+}
+
+TEST(WorkUnits, ARecordingInWhichNothingRanIsIdle) {
+  Recorded r;
+  r.bystander("cc1plus", 1);
+  r.fact("sched.source", "ebpf");
+  r.fact("record.duration_ns", "4000000000");
+  const model::WorkUnits work = r.find();
+  EXPECT_TRUE(work.recorded);
+  EXPECT_TRUE(work.idle);
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::window);
+}
+
+TEST(WorkUnits, NumbersInsideWordsStay) {
+  Recorded r;
+  auto compiler = r.thread(7, 7, "cc1plus", "worker12");
+  r.serve(compiler, 100, 5 * kMs, kMs, 4 * kMs);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].process, "cc1plus");
+  EXPECT_EQ(work.units[0].thread, "workerN");
 }
 
 TEST(WorkUnits, ATraceWithoutSchedulingHasNone) { EXPECT_FALSE(find_work_units(Trace{}).recorded); }

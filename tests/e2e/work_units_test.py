@@ -33,10 +33,21 @@ while True:
         sum(range(2000)); peers[fd].send(data); answered += 1
 """
 
+THREADED = r"""
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self): self.send_response(200); self.end_headers(); self.wfile.write(b"x" * 2000)
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler); print(server.server_port, flush=True); server.serve_forever()
+"""
+
 
 class Server:
+    def __init__(self, program=SERVER):
+        self.program = program
+
     def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([sys.executable, "-c", self.program], stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline())
         return self
 
@@ -73,6 +84,21 @@ def record(server, path, pause, seconds=3.0):
     return recorder.returncode, answered, error
 
 
+def start_recorder(server, path, ready=1.0):
+    recorder = subprocess.Popen([CULPRIT, "record", "-p", str(server.process.pid), "-o", path, "--json"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(ready)
+    return recorder
+
+
+def stop_recorder(test, recorder):
+    time.sleep(0.3)
+    recorder.terminate()
+    out, error = recorder.communicate(timeout=60)
+    test.assertIn(recorder.returncode, (0, 128 + 15, -15), error)
+    return json.loads(out)
+
+
 def answer(*arguments):
     done = subprocess.run([CULPRIT, *arguments, "--json"], capture_output=True, text=True, timeout=120)
     return json.loads(done.stdout) if done.stdout else {"error": done.stderr}
@@ -102,6 +128,35 @@ class WorkUnits(unittest.TestCase):
         self.assertEqual(unit["unit"], "request", unit)
         self.assertGreater(answered, 500)
         self.assertLessEqual(abs(unit["count"] - answered), max(2, 0.01 * answered), (unit, answered))
+
+    def test_a_thread_for_each_connection_is_a_request_each(self):
+        with Server(THREADED) as server:
+            recorder = start_recorder(server, self.path("threads"))
+            for _ in range(300):
+                with server.connect() as peer:
+                    peer.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                    while peer.recv(4096):
+                        pass
+            stop_recorder(self, recorder)
+        info = answer("info", self.path("threads"))
+        if not info["scheduling"]["threads"]:
+            self.skipTest("eBPF cannot be used here")
+        unit = info["work_units"]["units"][0]
+        self.assertEqual((unit["unit"], unit["calls"].split(",")[0]), ("request", "accept4"), unit)
+        self.assertLessEqual(abs(unit["count"] - 300), 3, unit)
+        self.assertGreaterEqual(unit["confidence"], 0.8)
+        self.assertEqual(info["work_units"]["latency"]["what"], "thread lifetime")
+
+    def test_an_idle_server_is_idle_and_its_recording_as_long_as_it_took(self):
+        with Server() as server:
+            recorder = start_recorder(server, self.path("idle"), 2.0)
+            summary = stop_recorder(self, recorder)
+        info = answer("info", self.path("idle"))
+        if "work_units" not in info:
+            self.skipTest("eBPF cannot be used here")
+        self.assertTrue(info["work_units"]["idle"], info["work_units"])
+        self.assertEqual(info["work_units"]["units"][0]["unit"], "window")
+        self.assertAlmostEqual(info["duration_ns"] * 1e-9, summary["duration_ns"] * 1e-9, delta=0.01)
 
     def test_less_demand_is_no_regression(self):
         busy, _ = self.recorded("busy", 0)
