@@ -7,6 +7,8 @@
 #include <cassert>
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 namespace culprit {
@@ -14,6 +16,8 @@ namespace culprit {
 /// Append-only array of trivially copyable T in chunks of 2^16 elements; index is O(1).
 template <class T>
 class ChunkedVector {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+
  public:
   static constexpr std::size_t kShift = 16;
   static constexpr std::size_t kChunk = std::size_t{1} << kShift;
@@ -27,7 +31,7 @@ class ChunkedVector {
   const T& back() const { return (*this)[size_ - 1]; }
 
   void push_back(const T& value) {
-    if ((size_ & (kChunk - 1)) == 0) chunks_.push_back(std::make_unique_for_overwrite<T[]>(kChunk));
+    if ((size_ & (kChunk - 1)) == 0) chunks_.emplace_back(static_cast<T*>(::operator new(kChunk * sizeof(T))));
     chunks_[size_ >> kShift][size_ & (kChunk - 1)] = value;
     ++size_;
   }
@@ -46,7 +50,11 @@ class ChunkedVector {
   [[nodiscard]] std::size_t bytes() const { return chunks_.size() * kChunk * sizeof(T); }
 
  private:
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  struct Free {
+    void operator()(T* chunk) const { ::operator delete(chunk); }
+  };
+  /// Bare memory: what no row has used is never touched, and costs nothing. (An array of T would be written whole.)
+  std::vector<std::unique_ptr<T[], Free>> chunks_;
   std::size_t size_ = 0;
 };
 
