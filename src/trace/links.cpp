@@ -32,8 +32,9 @@ class Carriers {
  public:
   Carriers(const Trace& trace, const tsl::hopscotch_set<std::uint32_t, Hash>& ids) : trace_(trace) {
     if (ids.empty()) return;
+    const auto [lowest, highest] = std::ranges::minmax(ids);  // most slices need no look-up
     for (std::size_t i = 0; i < trace.slices.size(); ++i)
-      if (const std::uint32_t id = trace.slices[i].correlation; id != 0 && ids.contains(id))
+      if (const std::uint32_t id = trace.slices[i].correlation; id >= lowest && id <= highest && ids.contains(id))
         rows_.push_back(static_cast<SliceIndex>(i));
     std::ranges::sort(rows_, [&](SliceIndex a, SliceIndex b) {
       const Slice& x = trace.slices[a];
@@ -123,8 +124,8 @@ void connect_ends(Trace& trace, const Carriers& carriers, std::span<const FlowEn
 
 /// Links GPU work to the calls with its correlation id. From here on, no correlation id is the number of a call.
 void TraceBuilder::link_launchers() {
-  // Profilers number launches one after another, so a plain table of ids is small; where they do not, only ids that GPU
-  // work asks for are remembered.
+  // Profilers number their calls one after another, so a plain table of ids is small; where they do not, only ids that
+  // GPU work asks for are remembered.
   std::uint32_t lowest = kNone;
   std::uint32_t highest = 0;
   for (std::size_t g = 0; g < trace_.gpu.size(); ++g) {
@@ -134,12 +135,14 @@ void TraceBuilder::link_launchers() {
     highest = std::max(highest, id);
   }
   const std::size_t range = highest == 0 ? 0 : std::size_t{highest} - lowest + 1;
-  const bool dense = range <= 4 * trace_.gpu.size() + 1024;
+  const bool dense = range <= 16 * trace_.gpu.size() + 1024;
   std::vector<SliceIndex> table(dense ? range : 0, kNone);
   tsl::hopscotch_map<std::uint32_t, SliceIndex, Hash> sparse;
-  if (!dense)
+  if (!dense) {
+    sparse.reserve(trace_.gpu.size());
     for (std::size_t g = 0; g < trace_.gpu.size(); ++g)
       sparse.try_emplace(trace_.slices[trace_.gpu[g].slice].correlation, kNone);
+  }
   const auto launcher_of = [&](std::uint32_t id) -> SliceIndex* {
     if (dense) return id < lowest || id > highest ? nullptr : &table[id - lowest];
     auto it = sparse.find(id);
