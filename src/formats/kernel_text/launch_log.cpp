@@ -131,6 +131,7 @@ class Reader {
 }  // namespace
 
 bool looks_like_launch_log(std::string_view start) {
+  if (start.find("Latency") == std::string_view::npos) return false;  // cheaper than line by line
   bool found = false;
   each_line(start, [&](std::string_view line, std::uint64_t) { found = found || !header_columns(line).empty(); });
   return found;

@@ -211,6 +211,7 @@ class Reader {
 }  // namespace
 
 bool looks_like_summary_table(std::string_view start) {
+  if (start.find("---") == std::string_view::npos) return false;  // cheaper than line by line
   bool found = false;
   std::size_t before = 0;
   bool header = false;

@@ -478,6 +478,7 @@ Result<FoundLocale> find_locale(std::string_view text, std::string_view file) {
 }  // namespace
 
 bool looks_like(std::string_view start) {
+  if (start.find("Kernel Name") == std::string_view::npos) return false;  // cheaper than line by line
   while (!start.empty()) {
     const std::size_t end = start.find('\n');
     if (is_header(start.substr(0, end))) return true;
