@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 namespace culprit::formats::kineto {
@@ -78,7 +79,8 @@ void order_values(Event& event, Batch& batch) {
 }  // namespace
 
 void Event::clear_arguments() {
-  args = {};
+  static const Arguments kNoArguments;
+  std::memcpy(&args, &kNoArguments, sizeof args);  // an assignment fills byte by byte (rep stos), which takes longer
   values.clear();
 }
 
@@ -88,8 +90,9 @@ void Event::clear() {
   bad_escape = category_invalid = holds_trace = local_id = false;
   seen = repeated = 0;
   name.reset();
-  category = ts = dur = id = {};
-  pid = tid = {};
+  for (std::string_view* text : {&category, &ts, &dur, &id}) *text = {};
+  pid = {};
+  tid = {};
 }
 
 EventSink::EventSink() {
