@@ -60,10 +60,10 @@ class Conveyor {
   /// nullptr once stopped.
   Chunk* take_free() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopped_ || !free_.empty(); });
+    some_free_.wait(lock, [&] { return stopped_ || !free_.empty(); });
     if (stopped_) return nullptr;
-    Chunk* chunk = free_.front();
-    free_.pop_front();
+    Chunk* chunk = free_.back();
+    free_.pop_back();
     return chunk;
   }
   /// Fixes the place of `chunk` in the order; called in the order of the text.
@@ -75,13 +75,13 @@ class Conveyor {
   void extracted(Chunk* chunk) {
     const std::lock_guard lock(mutex_);
     chunk->extracted = true;
-    changed_.notify_all();
+    if (order_.front() == chunk) next_extracted_.notify_one();
   }
   /// The next chunk in order once it is extracted; nullptr after the last one or once stopped.
   Chunk* take_extracted() {
     std::unique_lock lock(mutex_);
     if (order_.empty() && all_filled_) return nullptr;
-    changed_.wait(lock, [&] { return stopped_ || (!order_.empty() && order_.front()->extracted); });
+    next_extracted_.wait(lock, [&] { return stopped_ || (!order_.empty() && order_.front()->extracted); });
     if (stopped_) return nullptr;
     Chunk* chunk = order_.front();
     order_.pop_front();
@@ -91,23 +91,26 @@ class Conveyor {
     chunk->recycle();
     const std::lock_guard lock(mutex_);
     free_.push_back(chunk);
-    changed_.notify_all();
+    some_free_.notify_one();
   }
   /// Lets everybody go; `why` is what a worker failed of.
   void stop(std::exception_ptr why = nullptr) {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
     if (!failure_) failure_ = std::move(why);
-    changed_.notify_all();
+    some_free_.notify_all();
+    next_extracted_.notify_all();
   }
   /// What a worker failed of; to be asked when no worker runs any more.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
  private:
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable some_free_;       ///< one worker at a time waits for it
+  std::condition_variable next_extracted_;  ///< the joining thread waits for it
   std::vector<Chunk> chunks_;
-  std::deque<Chunk*> free_, order_;
+  std::vector<Chunk*> free_;  ///< the last one used stands last: its memory is still in a cache
+  std::deque<Chunk*> order_;
   bool all_filled_ = false;
   bool stopped_ = false;
   std::exception_ptr failure_;

@@ -79,6 +79,9 @@ struct Extractor::State {
     text[size] = ']';
     std::memset(text + size + 1, ' ', kTail - 1);
     event.may_escape = std::memchr(text, '\\', size) != nullptr;
+    // Pieces are about as long as each other: with some room, the parser's memory is not taken anew for the longest
+    // yet.
+    if (parser.capacity() < size + 2) static_cast<void>(checked(parser.allocate(size + size / 16 + 2)));
     simdjson::ondemand::document document;
     simdjson::ondemand::array array;
     if (checked(parser.iterate(text - 1, size + 2, size + 1 + kTail).get(document)) ||

@@ -5,8 +5,8 @@
 // piece into rows while it is still in their cache; the calling thread joins the rows in order. A cut is a guess (the
 // pattern may stand inside a string). By induction it is exact all the same: the first piece begins at an event, and a
 // piece whose events end where its text ends proves that the next piece begins at one too. Where that fails the pieces
-// are joined and read again. Memory beyond the trace itself: (2 workers + 1) pieces of half a MiB and their rows, or up
-// to 64 MiB for a single event.
+// are joined and read again. Memory beyond the trace itself: (2 workers + 1) pieces of 256 KiB and their rows, or up to
+// 64 MiB for a single event. Pieces are small because fresh memory is dear, and what fits the cache is read from there.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace culprit::formats::kineto {
 struct ReadOptions {
   unsigned workers = 1;
   std::function<void(std::uint64_t consumed_bytes)> progress = {};  ///< called from the calling thread
-  std::size_t piece_bytes = std::size_t{1024} << 10;                ///< size of the pieces; small ones are for tests
+  std::size_t piece_bytes = std::size_t{256} << 10;                 ///< size of the pieces; small ones are for tests
 };
 
 /// True when the text begins like a JSON object or list.
