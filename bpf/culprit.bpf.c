@@ -71,6 +71,13 @@ struct {
   __type(value, struct culprit_total);
 } syscall_totals SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct culprit_sample);
+} sample_room SEC(".maps");
+
 struct open_request {
   __u64 begin;
   __u64 sector;
@@ -431,6 +438,30 @@ int on_sys_exit(__u64 *ctx) {
   __s64 value = (__s64)ctx[1];
   record->error = value < 0 && value >= -KERNEL_ERRNO_LIMIT ? (__s32)-value : 0;
   bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
+// By the clock of each CPU.
+SEC("perf_event")
+int on_sample(void *ctx) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  if (!is_target(task->tgid)) return 0;
+  __u32 zero = 0;
+  struct culprit_sample *sample = bpf_map_lookup_elem(&sample_room, &zero);
+  if (!sample) return 0;
+  fill_head(&sample->head, CULPRIT_SAMPLE, bpf_ktime_get_ns());
+  sample->tid = task->pid;
+  sample->tgid = task->tgid;
+  copy_comm(sample->comm, task);
+  long kernel = bpf_get_stack(ctx, sample->frames, CULPRIT_KERNEL_FRAMES * sizeof(__u64), 0);
+  if (kernel < 0) kernel = 0;
+  long user = bpf_get_stack(ctx, (char *)sample->frames + kernel, CULPRIT_USER_FRAMES * sizeof(__u64), BPF_F_USER_STACK);
+  if (user < 0) user = 0;
+  sample->kernel_frames = (__u64)kernel / sizeof(__u64);
+  sample->user_frames = (__u64)user / sizeof(__u64);
+  if (bpf_ringbuf_output(&ring, sample, __builtin_offsetof(struct culprit_sample, frames) + kernel + user,
+                         submit_flags()))
+    __sync_fetch_and_add(&losses.ring_full_samples, 1);
   return 0;
 }
 

@@ -16,6 +16,7 @@ enum culprit_record_kind {
   CULPRIT_SYSCALL = 6,
   CULPRIT_BLOCK = 7,
   CULPRIT_CALLS = 8,
+  CULPRIT_SAMPLE = 9,
 };
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
@@ -115,6 +116,19 @@ struct culprit_block {
   __u32 pad;
 };
 
+/* What a thread was doing when the clock of its CPU asked. Only the frames that are there are handed over: the kernel's
+ * first, then the program's, each innermost first. */
+enum { CULPRIT_KERNEL_FRAMES = 64, CULPRIT_USER_FRAMES = 127 };
+struct culprit_sample {
+  struct culprit_head head;
+  __s32 tid;
+  __s32 tgid;
+  __u32 kernel_frames;
+  __u32 user_frames;
+  char comm[CULPRIT_COMM];
+  __u64 frames[CULPRIT_KERNEL_FRAMES + CULPRIT_USER_FRAMES];
+};
+
 /* Totals since the begin. Of system calls only those without a place in their thread. */
 struct culprit_syscall_key {
   __s32 tid;
@@ -149,6 +163,7 @@ struct culprit_cpu {
 struct culprit_losses {
   __u64 ring_full_sched;
   __u64 ring_full_syscalls;
+  __u64 ring_full_samples;
   __u64 stacks_missed;     /* two stacks with one hash, or the map of stacks is full */
   __u64 totals_missed;     /* calls or requests that are in no total: the map was full, or the ring when a thread ended */
   __u64 requests_missed;   /* the map of open block requests is full */

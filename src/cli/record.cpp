@@ -46,6 +46,7 @@ struct RecordVerbOptions {
   std::string duration;
   std::vector<std::string> collect;
   std::vector<std::string> no_collect;
+  unsigned sample_rate = 99;
   std::string output;
   std::string switch_output;
   bool force = false;
@@ -261,7 +262,8 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (!options.switch_output.empty())
     if (Status status = parse_switch(options.switch_output, record); !status) return status.error();
 
-  auto collectors = record::make_collectors(record.preset, options.collect, options.no_collect);
+  auto collectors =
+      record::make_collectors(record.preset, options.collect, options.no_collect, {.sample_hz = options.sample_rate});
   if (!collectors) return collectors.error();
   record::Recorder recorder(std::move(record), std::move(*collectors));
   if (Status status = recorder.open(); !status) return status.error();
@@ -317,6 +319,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
   const std::string names = fmt::format("{}", fmt::join(record::collector_names(), ", "));
   verb->add_option("--collect", options->collect, "only these, by comma: " + names)->delimiter(',')->type_name("NAME");
   verb->add_option("--no-collect", options->no_collect, "all but these")->delimiter(',')->type_name("NAME");
+  verb->add_option("--sample-rate", options->sample_rate,
+                   "how often a second each CPU is asked for the call stack of what runs (default: 99)")
+      ->check(in_range(1, 10000))
+      ->type_name("HZ");
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");

@@ -10,6 +10,7 @@
 #include "cli/cycle_choice.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/stacks.h"
 #include "core/json_writer.h"
 #include "cycles/work_units.h"
 #include "formats/registry.h"
@@ -41,6 +42,7 @@ struct TopOptions {
   std::string split;
   std::string look = "plain";
   bool stats = false;
+  StackOptions stacks;
   WidthOptions width;
   OutputOptions output;
 };
@@ -52,7 +54,7 @@ const std::map<std::string, GroupBy> kGroups = {
     {"phase", GroupBy::phase}};
 const std::map<std::string, SortBy> kSorts = {
     {"time", SortBy::time},     {"calls", SortBy::calls}, {"avg", SortBy::average}, {"min", SortBy::min},
-    {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name}};
+    {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name},   {"total", SortBy::time}};
 const std::map<std::string, summary::ClassSet> kClasses = {
     {"gpu", summary::kGpuWork},
     {"kernels", class_bit(SliceClass::kernel)},
@@ -200,10 +202,28 @@ Result<int> show_work(const TopOptions& options, const Output& output, const Tra
   return kFine;
 }
 
+/// A stack is of no cycle, stream or kind.
+Status check_stack_options(const TopOptions& options) {
+  if (options.stacks.kind.empty()) {
+    if (options.stacks.folded) return usage_error("--folded is a form of stacks", "add --stacks on-cpu");
+    if (options.sort == "total") return usage_error("--sort total is an order of stacks", "add --stacks on-cpu");
+    return {};
+  }
+  if (needs_cycles(options) || options.by != "name" || !options.classes.empty() || !options.split.empty())
+    return usage_error("--stacks groups by function and shows the whole trace",
+                       "leave out --by, --class, --split, --cycle and --phase; --filter chooses");
+  if (!options.sort.empty() && options.sort != "time" && options.sort != "total" && options.sort != "name")
+    return usage_error(fmt::format("stacks have no {}", options.sort), "use --sort time, total or name");
+  if (options.stacks.folded && (options.output.json || !options.output.format.empty()))
+    return usage_error("--folded is a format of its own", "leave out --format and --json");
+  return {};
+}
+
 Result<int> run_top(const TopOptions& given) {
   TopOptions options = given;
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
+  if (Status status = check_stack_options(options); !status) return status.error();
   if (!options.split.empty() && !only_gpu_work(options))
     return usage_error("--split divides GPU work", "use --class gpu or --class kernels");
   if (!options.cycles.anchor.empty() && !needs_cycles(options))
@@ -213,6 +233,11 @@ Result<int> run_top(const TopOptions& given) {
   const auto run = load_with_progress(options.files, options.load);
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
+
+  if (!options.stacks.kind.empty())
+    return show_stacks(trace, options.stacks,
+                       {options.files, options.filter, options.sort, options.reverse, options.limit, options.width},
+                       *output, options.output.json || !options.output.format.empty());
 
   // Without GPU work there is only the host to show.
   bool threads_only = false;
@@ -314,7 +339,8 @@ void add_top(CommandLine& app, Invocation& invocation) {
       ->check(one_of(names_of(kClasses)));
   verb->add_option(
           "--sort", options->sort,
-          "time, calls, avg, min, median, max, name (default: time; with --by cycle: name, which is the number)")
+          "time, calls, avg, min, median, max, name; with --stacks: time (self), total, name (default: time; with --by "
+          "cycle: name, which is the number)")
       ->type_name("KEY")
       ->check(one_of(names_of(kSorts)));
   verb->add_flag("--reverse", options->reverse, "smallest first");
@@ -331,6 +357,7 @@ void add_top(CommandLine& app, Invocation& invocation) {
                    "terminal: plain, or torch (the table of PyTorch's profiler, as wide as that is; default: plain)")
       ->check(one_of({"torch", "plain"}));
   verb->add_flag("--stats", options->stats, "terminal, torch: min, median, max and standard deviation too");
+  add_stack_options(*verb, options->stacks);
   add_width_options(*verb, options->width);
   add_output_options(*verb, options->output);
   verb->footer(help_footer("culprit top rank0.json.gz --class kernels --by short-name --limit 10"));

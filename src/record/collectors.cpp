@@ -11,6 +11,7 @@
 #include "record/environment/environment.h"
 #include "record/host/host.h"
 #include "record/nvtx/nvtx.h"
+#include "record/samples/samples.h"
 #include "record/sched/sched.h"
 #include "record/syscalls/syscalls.h"
 
@@ -24,28 +25,37 @@ constexpr double kTimedShareWatch = 0.1;
 
 struct Entry {
   std::string_view name;
-  std::function<std::unique_ptr<Collector>(Preset, const std::shared_ptr<bpf::Probes>&)> make;
+  std::function<std::unique_ptr<Collector>(Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&)> make;
+  bool in_watch = true;
 };
 
 /// Collectors that name processes and threads first: what others write refers to them.
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
       {"sched",
-       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes) {
+       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions&) {
          sched::SchedOptions options;
          options.stacks = preset == Preset::deep;
          return sched::make_sched(probes, options);
        }},
       {"syscalls",
-       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes) {
+       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions&) {
          syscalls::SyscallsOptions options;
          if (preset == Preset::watch) options.timed_share = kTimedShareWatch;
          return syscalls::make_syscalls(probes, options);
        }},
-      {"host", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_host_collector(); }},
-      {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&) { return make_environment_collector(); }},
-      {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&) { return nvtx::make_nvtx(); }},
-      {"annotate", [](Preset, const std::shared_ptr<bpf::Probes>&) { return annotate::make_annotate(); }},
+      {"samples",
+       [](Preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions& options) {
+         return samples::make_samples(probes, {.hz = options.sample_hz});
+       },
+       false},
+      {"host",
+       [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return make_host_collector(); }},
+      {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&,
+                         const CollectorOptions&) { return make_environment_collector(); }},
+      {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return nvtx::make_nvtx(); }},
+      {"annotate",
+       [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return annotate::make_annotate(); }},
   };
   return all;
 }
@@ -59,7 +69,7 @@ std::vector<std::string> collector_names() {
 }
 
 Result<CollectorSet> make_collectors(Preset preset, const std::vector<std::string>& only,
-                                     const std::vector<std::string>& without) {
+                                     const std::vector<std::string>& without, const CollectorOptions& given) {
   const std::vector<std::string> known = collector_names();
   for (const auto* names : {&only, &without})
     for (const std::string& name : *names)
@@ -74,8 +84,8 @@ Result<CollectorSet> make_collectors(Preset preset, const std::vector<std::strin
   options.long_syscall = preset == Preset::deep ? kLongSyscallDeep : kLongSyscallWatch;
   set.probes = std::make_shared<bpf::Probes>(options);
   for (const Entry& entry : entries())
-    if ((only.empty() || has(only, entry.name)) && !has(without, entry.name))
-      set.collectors.push_back(entry.make(preset, set.probes));
+    if ((only.empty() ? preset == Preset::deep || entry.in_watch : has(only, entry.name)) && !has(without, entry.name))
+      set.collectors.push_back(entry.make(preset, set.probes, given));
   if (set.collectors.empty()) return usage_error("no collector is left", "leave out --no-collect or --collect");
   return set;
 }

@@ -18,12 +18,17 @@ struct CollectorSet {
   std::shared_ptr<bpf::Probes> probes;
 };
 
+/// What is asked of collectors beside their names.
+struct CollectorOptions {
+  unsigned sample_hz = 99;  ///< of `samples`
+};
+
 /// Names for --collect, in the order in which they run.
 std::vector<std::string> collector_names();
 
-/// All collectors of the preset; `only` (when not empty) and `without` choose among them by name. Error: an unknown
-/// name, or nothing is left.
+/// All collectors of the preset (stacks are taken in Preset::deep, else when `only` names them); `only` (when not
+/// empty) and `without` choose among them by name. Error: an unknown name, or nothing is left.
 Result<CollectorSet> make_collectors(Preset preset, const std::vector<std::string>& only,
-                                     const std::vector<std::string>& without);
+                                     const std::vector<std::string>& without, const CollectorOptions& options = {});
 
 }  // namespace culprit::record

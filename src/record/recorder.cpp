@@ -394,7 +394,7 @@ void Recorder::State::write_facts(Ns until, Ending why) {
   fact("cost.dropped", sum.dropped);
   if (!set.probes) return;
   if (const bpf::KernelCpu kernel = set.probes->kernel_cpu(); kernel.known) {
-    const Ns spent = kernel.sched_ns + kernel.syscalls_ns;
+    const Ns spent = kernel.sched_ns + kernel.syscalls_ns + kernel.samples_ns;
     fact("cost.kernel.cpu_ns", spent - std::exchange(told.kernel_cpu, spent));
   }
 }
@@ -437,7 +437,7 @@ RecordSummary Recorder::State::finish() {
   summary.peak_memory = peak_memory();
   if (set.probes) {
     const bpf::KernelCpu cpu = set.probes->kernel_cpu();
-    summary.kernel_cpu = cpu.sched_ns + cpu.syscalls_ns;
+    summary.kernel_cpu = cpu.sched_ns + cpu.syscalls_ns + cpu.samples_ns;
   }
   if (command && !terminated_command && interrupted_at == 0) summary.command_status = command->ended();
   summary.error = error;

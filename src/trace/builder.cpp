@@ -87,6 +87,12 @@ std::uint32_t TraceBuilder::add(const SliceExtra& extra) {
   return index;
 }
 
+std::uint32_t TraceBuilder::frame(const StackFrame& frame) {
+  const auto [found, added] = frame_ids_.try_emplace(frame, static_cast<std::uint32_t>(trace_.stack_frames.size()));
+  if (added) trace_.stack_frames.push_back(frame);
+  return found->second;
+}
+
 void TraceBuilder::add_counter(StringId name, ProcessId process, TrackId track, CounterSample sample) {
   const CounterKey key{name, process, track};
   auto it = counter_ids_.find(key);
@@ -179,6 +185,8 @@ void TraceBuilder::number_rows() {
     open_[i].track = track[open_[i].track];
     open_[i].category = static_cast<CategoryId>(category[open_[i].category]);
   }
+  for (std::size_t i = 0; i < trace_.stack_samples.size(); ++i)
+    trace_.stack_samples[i].track = track[trace_.stack_samples[i].track];
   for (ThreadSched& thread : trace_.sched) thread.track = track[thread.track];
   std::ranges::sort(trace_.sched, {}, &ThreadSched::track);
   for (CallTotal& total : trace_.calls) total.track = track[total.track];

@@ -65,6 +65,9 @@ class TraceBuilder {
   static std::uint32_t correlation_of(const Slice& slice) { return slice.rank == kNumbered ? 0 : slice.correlation; }
   SliceIndex add(const Slice& slice, const GpuSlice& gpu);
   std::uint32_t add(const SliceExtra& extra);
+  /// The row of a frame of call stacks; the same frame gives the same row.
+  std::uint32_t frame(const StackFrame& frame);
+  void add(const StackSample& sample) { trace_.stack_samples.push_back(sample); }
   void add(const Instant& instant) { trace_.instants.push_back(instant); }
   void add(const OpenEvent& event) { open_.push_back(event); }
   void add_counter(StringId name, ProcessId process, TrackId track, CounterSample sample);
@@ -105,6 +108,11 @@ class TraceBuilder {
     TrackId track;  ///< counters of several devices have one name and differ in the track only
     bool operator==(const CounterKey&) const = default;
   };
+  struct FrameHash {
+    std::size_t operator()(const StackFrame& frame) const {
+      return hash_parts(frame.caller, frame.function, frame.module, frame.kernel);
+    }
+  };
   struct KeyHash {
     std::size_t operator()(const TrackKey& key) const {
       return hash_parts(key.pid, key.tid, key.pid_text, key.tid_text, key.kind);
@@ -118,6 +126,7 @@ class TraceBuilder {
   tsl::hopscotch_map<TrackKey, ProcessId, KeyHash> process_ids_;
   tsl::hopscotch_map<CounterKey, std::size_t, KeyHash> counter_ids_;
   tsl::hopscotch_map<TrackId, StringId, Hash> thread_names_;  // from metadata
+  tsl::hopscotch_map<StackFrame, std::uint32_t, FrameHash> frame_ids_;
   CategoryTable categories_;
   ChunkedVector<OpenEvent> open_;
 };

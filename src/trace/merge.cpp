@@ -87,6 +87,18 @@ void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
     total.track += track_base;
     run.calls.push_back(total);
   }
+  const auto frame_base = static_cast<std::uint32_t>(run.stack_frames.size());
+  for (std::size_t i = 0; i < part.stack_frames.size(); ++i) {
+    const StackFrame& f = part.stack_frames[i];
+    run.stack_frames.push_back({moved(f.caller, frame_base), strings[f.function], strings[f.module], f.kernel});
+  }
+  for (std::size_t i = 0; i < part.stack_samples.size(); ++i) {
+    StackSample s = part.stack_samples[i];
+    s.at += offset;
+    s.track += track_base;
+    s.frame = moved(s.frame, frame_base);
+    run.stack_samples.push_back(s);
+  }
   for (const Flow& flow : part.flows) run.flows.push_back({flow.from + slice_base, flow.to + slice_base, flow.kind});
   for (Device& device : part.devices) {
     device.rank = static_cast<std::uint16_t>(device.rank + rank_base);

@@ -218,6 +218,29 @@ struct CallTotal {
   Ns longest_so_far = 0;  ///< since the recording began
 };
 
+/// One function in a call stack, below its caller: stacks that begin alike share their outer frames.
+struct StackFrame {
+  std::uint32_t caller = kNone;  ///< row of Trace::stack_frames, always before this one
+  StringId function = 0;         ///< without a name: "libfoo.so+0x1a2b"
+  StringId module = 0;           ///< path of the file of the code; empty when it is in none
+  bool kernel = false;
+  bool operator==(const StackFrame&) const = default;
+};
+
+/// What a thread was doing at one moment, or where it stood while it did not run.
+struct StackSample {
+  enum class Kind : std::uint8_t {
+    on_cpu,   ///< taken by a clock while it ran
+    off_cpu,  ///< where it stood while it was blocked
+    other,    ///< taken by something else than a clock: a counter of the CPU, a tracepoint
+  };
+  Ns at = 0;
+  Ns time = 0;  ///< it stands for; 0: unknown
+  TrackId track = 0;
+  std::uint32_t frame = kNone;  ///< the innermost, row of Trace::stack_frames; kNone: no stack was seen
+  Kind kind = Kind::on_cpu;
+};
+
 enum class FlowKind : std::uint8_t { other, host_to_device, async, forward_backward };
 
 /// An arrow between two slices.
@@ -235,9 +258,11 @@ struct Trace {
   ChunkedVector<SliceMetric> metrics;  ///< counters of single slices, by slice
   ChunkedVector<Instant> instants;
   std::vector<CounterSeries> counters;
-  std::vector<ThreadSched> sched;  ///< by track
-  std::vector<CallTotal> calls;    ///< of system calls; by time, track and name
-  std::vector<Flow> flows;         ///< host_to_device flows that only repeat a correlation id are not kept
+  std::vector<ThreadSched> sched;          ///< by track
+  std::vector<CallTotal> calls;            ///< of system calls; by time, track and name
+  ChunkedVector<StackFrame> stack_frames;  ///< of call stacks
+  ChunkedVector<StackSample> stack_samples;
+  std::vector<Flow> flows;  ///< host_to_device flows that only repeat a correlation id are not kept
   StringTable strings;
   std::vector<Category> categories;
   std::vector<Track> tracks;

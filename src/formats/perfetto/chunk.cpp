@@ -321,6 +321,7 @@ void Chunk::clear() {
   names_.clear();
   categories_.clear();
   keys_.clear();
+  stacks_.clear();
   size_ = 0;
   packets_ = 0;
 }

@@ -17,6 +17,10 @@ class MessageLite;
 
 namespace culprit::perfetto {
 
+namespace proto {
+class InternedData;
+}
+
 /// All packets of a recording are of one sequence.
 inline constexpr std::uint32_t kSequence = 1;
 /// Longer names and texts are cut, with "..." at their end.
@@ -32,6 +36,22 @@ class Interned {
  private:
   StringTable texts_;
   std::uint64_t base_ = 0;
+};
+
+/// Numbers for the parts of call stacks.
+class StackInterner {
+ public:
+  /// The number of the stack; what the chunk does not hold yet is added to `data`.
+  std::uint64_t number(std::span<const CodeFrame> frames, proto::InternedData& data);
+  void clear();
+
+ private:
+  Interned functions_;
+  Interned paths_;
+  Interned build_ids_;
+  Interned mappings_;
+  Interned frames_;
+  Interned stacks_;
 };
 
 class Chunk {
@@ -57,6 +77,7 @@ class Chunk {
   void sched_switch(const SchedSwitch& event, Ns boot_offset);
   void sched_waking(const SchedWaking& event, Ns boot_offset);
   void process_exit(Ns at_boot, std::int32_t tid);
+  void stack(const StackTaken& taken, std::span<const CodeFrame> frames);
 
   /// Everything as packets of a Trace, in the order in which it can be decoded.
   std::span<const std::uint8_t> finish();
@@ -88,6 +109,7 @@ class Chunk {
   Interned names_;
   Interned categories_;
   Interned keys_;
+  StackInterner stacks_;
   std::size_t size_ = 0;
   std::uint64_t packets_ = 0;
 };

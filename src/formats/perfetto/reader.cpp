@@ -16,6 +16,7 @@
 #include "formats/perfetto/ftrace.h"
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/sched_slices.h"
+#include "formats/perfetto/stacks.h"
 #include "formats/perfetto/trace.pb.h"
 #include "formats/perfetto/track_events.h"
 #include "formats/perfetto/writer.h"
@@ -91,6 +92,7 @@ bool open_packet(Packet bytes, Envelope& envelope) {
       case Numbers::kSystemInfoFieldNumber:
       case Numbers::kTrackDescriptorFieldNumber:
       case Numbers::kTraceAttributesFieldNumber:
+      case Numbers::kPerfSampleFieldNumber:
         if (field.wire == Wire::length) envelope.payload = field;
         break;
       default:
@@ -103,7 +105,11 @@ bool open_packet(Packet bytes, Envelope& envelope) {
 class Reader {
  public:
   Reader(TraceBuilder& builder, formats::Expansion& expansion)
-      : builder_(builder), expansion_(expansion), tracks_(builder, expansion), ftrace_(builder, clocks_, expansion) {}
+      : builder_(builder),
+        expansion_(expansion),
+        stacks_(builder, expansion),
+        tracks_(builder, expansion, stacks_),
+        ftrace_(builder, clocks_, expansion) {}
 
   void packet(Packet bytes) {
     Envelope envelope;
@@ -117,8 +123,7 @@ class Reader {
     if ((envelope.flags & Numbers::SEQ_INCREMENTAL_STATE_CLEARED) != 0) sequence.clear_state();
     if ((envelope.flags & Numbers::SEQ_NEEDS_INCREMENTAL_STATE) != 0 && !sequence.valid)
       return builder_.losses().add(LossReason::packets_lost);
-    if (envelope.has_interned && parsed(messages_.interned, envelope.interned))
-      tracks_.intern(sequence, messages_.interned);
+    if (envelope.has_interned && parsed(messages_.interned, envelope.interned)) intern(sequence);
     if (envelope.has_defaults && parsed(messages_.defaults, envelope.defaults)) set_defaults(sequence);
     payload(envelope, sequence);
     if (bytes.size() > kMuch) messages_ = Messages();
@@ -171,7 +176,7 @@ class Reader {
     const Trace& trace = builder_.trace();
     const bool damaged = trace.losses.total(Severity::data_loss) != trace.losses[LossReason::truncated_tail];
     return !ended_ && !damaged && facts_.empty() && trace.slices.empty() && trace.instants.empty() &&
-           trace.counters.empty();
+           trace.counters.empty() && trace.stack_samples.empty();
   }
 
  private:
@@ -186,6 +191,11 @@ class Reader {
     return false;
   }
 
+  void intern(Sequence& sequence) {
+    tracks_.intern(sequence, messages_.interned);
+    stacks_.intern(sequence.stacks, messages_.interned);
+  }
+
   Sequence& sequence_of(std::uint32_t id) {
     const auto [it, added] = sequences_.try_emplace(id);
     if (added) expansion_.spend(kSequenceCost);
@@ -194,6 +204,8 @@ class Reader {
 
   void set_defaults(Sequence& sequence) {
     if (messages_.defaults.has_timestamp_clock_id()) sequence.clock = messages_.defaults.timestamp_clock_id();
+    if (messages_.defaults.has_perf_sample_defaults())
+      Stacks::set_defaults(sequence.stacks, messages_.defaults.perf_sample_defaults());
     if (!messages_.defaults.has_track_event_defaults()) return;
     const proto::TrackEventDefaults& events = messages_.defaults.track_event_defaults();
     if (events.has_track_uuid()) {
@@ -239,6 +251,10 @@ class Reader {
         break;
       case Numbers::kChromeEventsFieldNumber:
         if (parsed(messages_.chrome, bytes)) chrome_metadata();
+        break;
+      case Numbers::kPerfSampleFieldNumber:
+        if (parsed(messages_.sample, bytes))
+          if (const auto at = time_of(envelope, sequence)) stacks_.sample(sequence.stacks, messages_.sample, *at);
         break;
       case Numbers::kTraceAttributesFieldNumber:
         if (parsed(messages_.attributes, bytes)) trace_attributes();
@@ -325,10 +341,12 @@ class Reader {
     proto::SystemInfo system;
     proto::ChromeEventBundle chrome;
     proto::TraceAttributes attributes;
+    proto::PerfSample sample;
   };
 
   TraceBuilder& builder_;
   formats::Expansion& expansion_;
+  Stacks stacks_;
   TrackEvents tracks_;
   Clocks clocks_;
   Ftrace ftrace_;

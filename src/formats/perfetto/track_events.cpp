@@ -77,6 +77,7 @@ void Sequence::clear_state() {
   reset(keys);
   reset(strings);
   reset(counter_sums);
+  stacks.clear();
 }
 
 template <class Map, class Entries, class Text>
@@ -226,6 +227,9 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
   } else if (key == "count" || key == "total_ns" || key == "longest_so_far_ns") {
     if (number == nullptr) return;  // anybody's argument may be called so
     (key[0] == 'c' ? kept.count : key[0] == 't' ? kept.total_ns : kept.longest_ns) = *number;
+    used = true;
+  } else if (key == "stack" && number == nullptr) {
+    kept.stack = stacks_.folded(text);
     used = true;
   } else if (key == "Collective name" || key == "Process Group Name") {
     if (number != nullptr) return;
@@ -427,6 +431,13 @@ TrackId TrackEvents::builder_track(std::uint32_t index) {
   return info.track;
 }
 
+TrackId TrackEvents::blocked_thread(std::uint32_t index) {
+  std::int64_t pid = -1;
+  std::int64_t tid = -1;
+  owner(tracks_[index], pid, tid);
+  return pid < 0 || tid < 0 ? builder_track(index) : builder_.track({.pid = pid, .tid = tid});
+}
+
 void TrackEvents::add_slice(const Event& begin, Ns end) {
   Slice slice;
   slice.begin = begin.at;
@@ -439,6 +450,9 @@ void TrackEvents::add_slice(const Event& begin, Ns end) {
   if (begin.arguments != kNone) kept = arguments_[begin.arguments];
   slice.correlation = kept.correlation;
   if (kept.extra_known) slice.extra = builder_.add(kept.extra);
+  if (builder_.trace().categories[slice.category].name == kBlocked)
+    builder_.add(
+        StackSample{slice.begin, slice.duration, blocked_thread(begin.track), kept.stack, StackSample::Kind::off_cpu});
   if (!gpu_work) {
     builder_.add(slice);
     return;

@@ -15,6 +15,7 @@
 #include "core/chunked_vector.h"
 #include "core/hash.h"
 #include "formats/io/expansion.h"
+#include "formats/perfetto/stacks.h"
 #include "formats/perfetto/trace.pb.h"
 #include "trace/builder.h"
 
@@ -38,6 +39,7 @@ struct Sequence {
   Numbered categories;
   Numbered keys;
   Numbered strings;
+  StackTables stacks;
   std::map<std::uint64_t, std::int64_t> counter_sums;  ///< of counters that are sent as differences
 
   void clear_state();
@@ -45,7 +47,8 @@ struct Sequence {
 
 class TrackEvents {
  public:
-  TrackEvents(TraceBuilder& builder, formats::Expansion& expansion) : builder_(builder), expansion_(expansion) {}
+  TrackEvents(TraceBuilder& builder, formats::Expansion& expansion, Stacks& stacks)
+      : builder_(builder), expansion_(expansion), stacks_(stacks) {}
 
   void intern(Sequence& sequence, const proto::InternedData& data);
   void describe(const proto::TrackDescriptor& descriptor);
@@ -90,6 +93,7 @@ class TrackEvents {
     std::int64_t count = -1;
     std::int64_t total_ns = -1;
     std::int64_t longest_ns = 0;
+    std::uint32_t stack = kNone;  ///< where a thread was blocked
     bool gpu_known = false;
     bool extra_known = false;
   };
@@ -116,12 +120,15 @@ class TrackEvents {
   void sample(std::uint64_t uuid, Ns at, double value);
   void owner(const TrackInfo& info, std::int64_t& pid, std::int64_t& tid) const;
   TrackId builder_track(std::uint32_t index);
+  /// The thread itself, where what is blocked has a track of its own below it.
+  TrackId blocked_thread(std::uint32_t index);
   void add_slice(const Event& begin, Ns end);
   void add_instant(const Event& event);
   void add_counters();
 
   TraceBuilder& builder_;
   formats::Expansion& expansion_;
+  Stacks& stacks_;
   tsl::hopscotch_map<std::uint64_t, std::uint32_t, Hash> indexes_;  ///< by uuid
   std::vector<TrackInfo> tracks_;
   ChunkedVector<Event> events_;

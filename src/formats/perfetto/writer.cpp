@@ -110,6 +110,7 @@ struct Writer::State {
   WriterStats stats;
   Ns boot_offset = 0;  ///< BOOTTIME - MONOTONIC
   Ns clock_error = 0;
+  std::uint64_t sampling_hz = 0;
   std::uint64_t digest = 0;  ///< of the chunks of an export
   tsl::hopscotch_map<TrackUuid, Track> tracks;
   tsl::hopscotch_map<std::int64_t, Process, Hash> processes;
@@ -164,6 +165,12 @@ struct Writer::State {
     packet.set_trusted_packet_sequence_id(kSequence);
     packet.set_sequence_flags(proto::TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
     packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(proto::BUILTIN_CLOCK_MONOTONIC);
+    if (sampling_hz != 0) {
+      proto::PerfEvents::Timebase& base =
+          *packet.mutable_trace_packet_defaults()->mutable_perf_sample_defaults()->mutable_timebase();
+      base.set_frequency(sampling_hz);
+      base.set_counter(proto::PerfEvents::SW_CPU_CLOCK);
+    }
     if (chunk_number == first_chunk) packet.set_first_packet_on_sequence(true);
     chunk.add(packet);
     proto::TracePacket clocks;
@@ -407,6 +414,21 @@ void Writer::process_exit(Ns at, std::int32_t tid) {
   state_->prepare();
   state_->chunk.process_exit(at + state_->boot_offset, tid);
   state_->settle();
+}
+
+void Writer::sampling_rate(std::uint64_t hz) {
+  if (state_->dropping() || state_->sampling_hz == hz) return;
+  // It stands at the begin of each chunk.
+  state_->write_chunk();
+  state_->sampling_hz = hz;
+}
+
+void Writer::stack(const StackTaken& taken, std::span<const CodeFrame> frames) {
+  State& s = *state_;
+  if (s.dropping()) return;
+  s.prepare();
+  s.chunk.stack(taken, frames);
+  s.settle();
 }
 
 TrackUuid Writer::thread_track(std::int64_t pid, std::int64_t tid) { return state_->thread_track(pid, tid); }

@@ -30,6 +30,9 @@ inline constexpr std::string_view kFileState = "culprit.file", kFileOpen = "open
 /// Category of instants with the totals of a system call: arguments `count`, `total_ns`, `longest_so_far_ns`.
 inline constexpr std::string_view kCallTotals = "syscall_total";
 
+/// Category of slices in which a thread was blocked; their argument `stack` tells where.
+inline constexpr std::string_view kBlocked = "blocked";
+
 /// A track of slices, or of one counter.
 using TrackUuid = std::uint64_t;
 
@@ -61,6 +64,24 @@ struct SchedWaking {
   std::int32_t tid = 0;
   std::int32_t priority = 120;
   std::string_view name{};  ///< of `tid`
+};
+
+/// One function of a call stack.
+struct CodeFrame {
+  std::string_view function{};  ///< empty: unknown
+  std::string_view module{};    ///< path of the file of the code, "[kernel]", or empty
+  std::string_view build_id{};  ///< of the file, bytes; may be empty
+  std::uint64_t address = 0;    ///< in the file
+  enum class Kind : std::uint8_t { native, kernel, jit } kind = Kind::native;
+};
+
+/// What a thread was doing when a clock asked.
+struct StackTaken {
+  Ns at = 0;
+  std::uint32_t cpu = 0;
+  std::int32_t pid = 0;
+  std::int32_t tid = 0;
+  bool in_kernel = false;
 };
 
 struct ProcessInfo {
@@ -108,6 +129,11 @@ class Writer {
   void sched_switch(const SchedSwitch& event);
   void sched_waking(const SchedWaking& event);
   void process_exit(Ns at, std::int32_t tid);
+
+  /// How often a second a CPU is asked what it does: before the first stack.
+  void sampling_rate(std::uint64_t hz);
+  /// A stack that was taken at that rate, outermost frame first.
+  void stack(const StackTaken& taken, std::span<const CodeFrame> frames);
 
   /// The track of a thread for slices. Slices of one track nest; what may overlap gets its own lanes by named_track.
   TrackUuid thread_track(std::int64_t pid, std::int64_t tid);

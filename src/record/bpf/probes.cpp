@@ -3,7 +3,9 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <linux/perf_event.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +66,8 @@ struct Probes::State {
   culprit_bpf* skeleton = nullptr;
   ring_buffer* ring = nullptr;
   bpf_link* ask = nullptr;
+  std::vector<bpf_link*> clocks;  // of the CPUs
+  Status samples;
   int stats_fd = -1;  // the kernel measures the programs while it is open
   Ns attached_at = 0;
   Ns attached_for = 0;  // known after detach()
@@ -80,6 +84,7 @@ struct Probes::State {
   std::size_t taken = 0;  // in this consume()
 
   ~State() {
+    stop_clocks();
     bpf_link__destroy(ask);
     ring_buffer__free(ring);
     culprit_bpf__destroy(skeleton);
@@ -87,6 +92,10 @@ struct Probes::State {
   }
 
   Status load();
+  Status start_clocks();
+  void stop_clocks() {
+    for (bpf_link* link : std::exchange(clocks, {})) bpf_link__destroy(link);
+  }
   void measure_for_a_while(Ns now);
   void keep_window(Ns now);
 };
@@ -128,6 +137,7 @@ Status Probes::State::load() {
   bpf_program__set_autoattach(programs.on_ask, false);
   bpf_program__set_autoload(programs.on_block_issue, (parts & kBlock) != 0);
   bpf_program__set_autoload(programs.on_block_complete, (parts & kBlock) != 0);
+  bpf_program__set_autoload(programs.on_sample, (parts & kSamples) != 0);
   bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(options.ring_bytes));
   if ((parts & kStacks) == 0) bpf_map__set_max_entries(skeleton->maps.stacks, 1);
   if (const int code = culprit_bpf__load(skeleton); code != 0)
@@ -148,9 +158,33 @@ Status Probes::State::load() {
     ask = bpf_program__attach_iter(programs.on_ask, nullptr);
     if (ask == nullptr) return no_privilege("cannot attach the iterator of threads", errno);
   }
+  if ((parts & kSamples) != 0) samples = start_clocks();
   attached_at = monotonic_now();
   stats_since = attached_at - kUnmeasured;
   measure_for_a_while(attached_at);
+  return {};
+}
+
+Status Probes::State::start_clocks() {
+  perf_event_attr clock{};
+  clock.size = sizeof clock;
+  clock.type = PERF_TYPE_SOFTWARE;
+  clock.config = PERF_COUNT_SW_CPU_CLOCK;
+  clock.freq = 1;
+  clock.sample_freq = options.sample_hz;
+  const int cpus = libbpf_num_possible_cpus();
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    const auto fd = static_cast<int>(syscall(SYS_perf_event_open, &clock, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+    if (fd < 0 && (errno == ENODEV || errno == EINVAL) && cpu > 0) continue;  // offline
+    if (fd < 0) return no_privilege("cannot open the clock of a CPU (perf_event_open)", errno);
+    bpf_link* link = bpf_program__attach_perf_event(skeleton->progs.on_sample, fd);
+    if (link == nullptr) {
+      const int code = errno;
+      close(fd);
+      return no_privilege("cannot attach to the clock of a CPU", code);
+    }
+    clocks.push_back(link);
+  }
   return {};
 }
 
@@ -200,6 +234,8 @@ void Probes::set_long_syscall(Ns at_least) { state_->options.long_syscall = at_l
 void Probes::set_timed_share(double share) {
   state_->untimed = share < 1 ? std::llround(static_cast<double>(kTimed) * (1 - share) / share) : 0;
 }
+void Probes::set_sample_rate(unsigned hz) { state_->options.sample_hz = hz; }
+const Status& Probes::samples() const { return state_->samples; }
 void Probes::listen(Listener& listener) { state_->listeners.push_back(&listener); }
 void Probes::unlisten(Listener& listener) { std::erase(state_->listeners, &listener); }
 
@@ -207,6 +243,7 @@ Status Probes::open() {
   if (!state_->opened) {
     state_->opened = state_->load();
     if (!*state_->opened) {
+      state_->stop_clocks();
       bpf_link__destroy(std::exchange(state_->ask, nullptr));
       ring_buffer__free(std::exchange(state_->ring, nullptr));
       culprit_bpf__destroy(std::exchange(state_->skeleton, nullptr));
@@ -219,6 +256,7 @@ bool Probes::is_open() const { return state_->skeleton != nullptr && state_->ope
 
 void Probes::detach() {
   if (!is_open() || std::exchange(state_->detached, true)) return;
+  state_->stop_clocks();
   culprit_bpf__detach(state_->skeleton);
   const Ns now = monotonic_now();
   if (std::exchange(state_->window_open, false)) state_->timed += now - state_->window_since;
@@ -285,6 +323,10 @@ KernelCpu Probes::kernel_cpu() const {
     __u32 size = sizeof info;
     if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) continue;
     const std::string_view section = bpf_program__section_name(program);
+    if (section == "perf_event") {
+      cost.samples_ns += std::llround(static_cast<double>(info.run_time_ns) * scale);
+      continue;
+    }
     const bool sched =
         section.find("/sys_") == std::string_view::npos && section.find("/block_") == std::string_view::npos;
     (sched ? cost.sched_ns : cost.syscalls_ns) += std::llround(static_cast<double>(info.run_time_ns) * scale);

@@ -22,12 +22,14 @@ enum Part : unsigned {
   kStacks = 2,    ///< user stacks where a thread blocks
   kSyscalls = 4,  ///< every system call of the targets
   kBlock = 8,     ///< requests of block devices
+  kSamples = 16,  ///< stacks of what runs, by the clock of each CPU
 };
 
 struct ProbeOptions {
   Ns long_syscall = 1'000'000;                     ///< from here on a system call is recorded by itself
   Ns long_block = 1'000'000;                       ///< from here on a request of somebody else is
   std::size_t ring_bytes = std::size_t{16} << 20;  ///< a power of two
+  unsigned sample_hz = 99;                         ///< how often the clock of a CPU asks
   /// Let the kernel measure its programs for a tenth of a second in every two (it costs some 40 ns each time a program
   /// runs; needs CAP_SYS_ADMIN).
   bool count_cpu = true;
@@ -48,6 +50,7 @@ struct KernelCpu {
   bool known = false;
   Ns sched_ns = 0;
   Ns syscalls_ns = 0;
+  Ns samples_ns = 0;
   std::uint64_t sched_runs = 0;
   std::uint64_t syscalls_runs = 0;
 };
@@ -65,6 +68,7 @@ class Probes {
   /// System calls are counted always, and timed in windows of a tenth of a second that consume() keeps, for about this
   /// share of the time. Before open().
   void set_timed_share(double share);
+  void set_sample_rate(unsigned hz);
   /// Hears everything until it is removed; must outlive that.
   void listen(Listener& listener);
   void unlisten(Listener& listener);
@@ -73,6 +77,8 @@ class Probes {
   /// kernel feature.
   Status open();
   [[nodiscard]] bool is_open() const;
+  /// Why no stack is taken, where nothing else is missing.
+  [[nodiscard]] const Status& samples() const;
   /// Detaches everything; what is in the ring and the maps can still be read.
   void detach();
 

@@ -1,6 +1,7 @@
 #include "record/bpf/records.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -18,6 +19,7 @@ bool times_fit(const T& record) {
 bool times_fit(const culprit_switch& record) { return times_fit(record.head); }
 bool times_fit(const culprit_waking& record) { return times_fit(record.head); }
 bool times_fit(const culprit_task& record) { return times_fit(record.head); }
+bool times_fit(const culprit_sample& record) { return times_fit(record.head); }
 bool times_fit(const culprit_calls& record) { return times_fit(record.head); }
 
 template <class T>
@@ -28,6 +30,19 @@ bool hand_over(std::span<const std::byte> bytes, std::span<Listener* const> list
   std::memcpy(&record, bytes.data(), sizeof record);
   if (!times_fit(record)) return false;
   for (Listener* listener : listeners) (listener->*member)(record);
+  return true;
+}
+
+/// Its frames are as many as it says.
+bool hand_over_sample(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
+  constexpr std::size_t kHead = offsetof(culprit_sample, frames);
+  culprit_sample record{};
+  if (bytes.size() < kHead) return false;
+  std::memcpy(&record, bytes.data(), std::min(bytes.size(), sizeof record));
+  if (record.kernel_frames > CULPRIT_KERNEL_FRAMES || record.user_frames > CULPRIT_USER_FRAMES) return false;
+  const std::size_t frames = std::size_t{record.kernel_frames} + record.user_frames;
+  if (bytes.size() < kHead + frames * sizeof(__u64) || !times_fit(record)) return false;
+  for (Listener* listener : listeners) listener->on_sample(record);
   return true;
 }
 
@@ -52,6 +67,8 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
       return hand_over(bytes, listeners, &Listener::on_syscall);
     case CULPRIT_BLOCK:
       return hand_over(bytes, listeners, &Listener::on_block);
+    case CULPRIT_SAMPLE:
+      return hand_over_sample(bytes, listeners);
     case CULPRIT_CALLS:
       return hand_over(bytes, listeners, &Listener::on_calls);
     default:

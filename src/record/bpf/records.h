@@ -21,6 +21,7 @@ class Listener {
   virtual void on_exit(const culprit_task& /*record*/) {}
   virtual void on_syscall(const culprit_syscall& /*record*/) {}
   virtual void on_calls(const culprit_calls& /*record*/) {}
+  virtual void on_sample(const culprit_sample& /*record*/) {}
   virtual void on_block(const culprit_block& /*record*/) {}
 };
 

@@ -56,7 +56,7 @@ class Collector {
  public:
   virtual ~Collector() = default;
 
-  /// Short name: "sched", "syscalls", "host", "environment", "nvtx", "annotate".
+  /// Short name: "sched", "syscalls", "samples", "host", "environment", "nvtx", "annotate".
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Begins to collect. An error means that nothing of this collector will be in the file; partial sight is no error.
   virtual Status start(Session& session) = 0;

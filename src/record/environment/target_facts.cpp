@@ -14,7 +14,7 @@
 #include "record/collector/process_name.h"
 #include "record/collector/target_file.h"
 #include "record/environment/allow_list.h"
-#include "record/environment/build_id.h"
+#include "record/collector/build_id.h"
 #include "record/environment/facts.h"
 #include "record/environment/packages.h"
 

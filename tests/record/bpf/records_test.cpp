@@ -17,6 +17,7 @@ struct Heard : Listener {
   std::vector<culprit_syscall> calls;
   std::vector<culprit_block> blocks;
   std::vector<culprit_calls> totals;
+  std::vector<culprit_sample> samples;
 
   void on_switch(const culprit_switch& record) override { switches.push_back(record); }
   void on_waking(const culprit_waking& record) override { wakings.push_back(record); }
@@ -25,10 +26,11 @@ struct Heard : Listener {
   void on_exit(const culprit_task& record) override { exits.push_back(record); }
   void on_syscall(const culprit_syscall& record) override { calls.push_back(record); }
   void on_block(const culprit_block& record) override { blocks.push_back(record); }
+  void on_sample(const culprit_sample& record) override { samples.push_back(record); }
   void on_calls(const culprit_calls& record) override { totals.push_back(record); }
   [[nodiscard]] std::size_t total() const {
     return switches.size() + wakings.size() + forks.size() + execs.size() + exits.size() + calls.size() +
-           blocks.size() + totals.size();
+           blocks.size() + totals.size() + samples.size();
   }
 };
 
@@ -90,6 +92,31 @@ TEST(Records, TooShortIsRefusedAtEveryLength) {
   }
 }
 
+/// A sample with so many frames, of which `there` are there.
+std::vector<std::byte> sample_of(__u32 kernel, __u32 user, std::size_t there) {
+  culprit_sample sample{};
+  sample.kernel_frames = kernel;
+  sample.user_frames = user;
+  for (std::size_t i = 0; i < there; ++i) sample.frames[i] = 100 + i;
+  auto bytes = bytes_of(sample, CULPRIT_SAMPLE);
+  bytes.resize(offsetof(culprit_sample, frames) + there * sizeof(__u64));
+  return bytes;
+}
+
+TEST(Records, ASampleHasTheFramesThatItSays) {
+  Heard heard;
+  EXPECT_TRUE(hear(heard, sample_of(2, 3, 5)));
+  EXPECT_TRUE(hear(heard, sample_of(0, 0, 0)));
+  EXPECT_TRUE(
+      hear(heard, sample_of(CULPRIT_KERNEL_FRAMES, CULPRIT_USER_FRAMES, CULPRIT_KERNEL_FRAMES + CULPRIT_USER_FRAMES)));
+  ASSERT_EQ(heard.samples.size(), 3u);
+  EXPECT_EQ(heard.samples[0].frames[4], 104u);
+  EXPECT_FALSE(hear(heard, sample_of(2, 3, 4)));
+  EXPECT_FALSE(hear(heard, sample_of(CULPRIT_KERNEL_FRAMES + 1, 0, 100)));
+  EXPECT_FALSE(hear(heard, sample_of(0, 0xffffffffu, 100)));
+  EXPECT_EQ(heard.samples.size(), 3u);
+}
+
 TEST(Records, LongerThanKnownIsRead) {
   auto longer = bytes_of(culprit_waking{}, CULPRIT_WAKING);
   longer.resize(longer.size() + 24);
@@ -98,7 +125,7 @@ TEST(Records, LongerThanKnownIsRead) {
 }
 
 TEST(Records, UnknownKindsAreRefused) {
-  for (const __u32 kind : {0u, 9u, 255u, 0xffffffffu}) {
+  for (const __u32 kind : {0u, 10u, 255u, 0xffffffffu}) {
     Heard heard;
     EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, kind))) << kind;
   }
@@ -124,7 +151,7 @@ TEST(Records, RandomBytesNeverBreakAnything) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(length(random)));
     for (std::byte& b : bytes) b = static_cast<std::byte>(byte(random));
     if (bytes.size() >= 4) {
-      bytes[0] = static_cast<std::byte>(byte(random) % 10);
+      bytes[0] = static_cast<std::byte>(byte(random) % 11);
       bytes[1] = bytes[2] = bytes[3] = std::byte{0};
     }
     Heard heard;

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "record/environment/build_id.h"
+#include "record/collector/build_id.h"
 #include "record/environment/packages.h"
 #include "support/fake_machine.h"
 

@@ -1,4 +1,4 @@
-#include "record/environment/build_id.h"
+#include "record/collector/build_id.h"
 
 #include <elf.h>
 #include <fcntl.h>

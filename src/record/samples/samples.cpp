@@ -1,0 +1,129 @@
+#include "record/samples/samples.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "record/bpf/symbols.h"
+
+namespace culprit::record::samples {
+
+namespace {
+
+constexpr std::size_t kMostNames = std::size_t{1} << 16;
+
+class Samples final : public Collector, private bpf::Listener {
+ public:
+  Samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options)
+      : probes_(std::move(probes)), options_(options) {
+    probes_->want(bpf::kSamples);
+    probes_->set_sample_rate(options_.hz);
+    probes_->listen(*this);
+  }
+  ~Samples() override { probes_->unlisten(*this); }
+
+  [[nodiscard]] std::string_view name() const override { return "samples"; }
+
+  Status start(Session& session) override {
+    Status status = probes_->open();
+    if (status) status = probes_->samples();
+    if (!status) {
+      error_ = status.error().what;
+      remedy_ = status.error().remedy;
+      return status;
+    }
+    started_ = true;
+    writer_ = &session.writer;
+    session.writer.sampling_rate(options_.hz);
+    session.writer.metadata("samples.rate_hz", std::to_string(options_.hz));
+    for (const Target& target : session.targets) probes_->add_target(target.pid);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Sight> sights() const override {
+    return {
+        {fmt::format("call stacks of what runs, {} times a second (of code built with frame pointers)", options_.hz),
+         started_, error_, remedy_}};
+  }
+
+  void target_joined(const Target& target) override { probes_->add_target(target.pid); }
+  void target_left(const Target& target) override {
+    probes_->remove_target(target.pid);
+    symbols_.forget(target.pid);
+  }
+
+  void poll(Session& /*session*/, Ns /*now*/) override { probes_->consume(); }
+
+  void stop(Session& /*session*/, Ns /*now*/) override {
+    if (writer_ == nullptr) return;
+    probes_->detach();
+    while (probes_->consume() > 0) {
+    }
+    writer_ = nullptr;
+  }
+
+  [[nodiscard]] CollectorStats stats() const override {
+    CollectorStats stats;
+    stats.events = events_;
+    stats.dropped = probes_->losses().ring_full_samples;
+    stats.kernel_cpu_ns = probes_->kernel_cpu().samples_ns;
+    return stats;
+  }
+
+ private:
+  void on_sample(const culprit_sample& record) override {
+    if (writer_ == nullptr) return;
+    ++events_;
+    name_thread(record);
+    const std::vector<std::uint64_t> addresses(record.frames,
+                                               record.frames + record.kernel_frames + record.user_frames);
+    const std::span<const std::uint64_t> frames(addresses);
+    const auto kernel = frames.first(record.kernel_frames);
+    const auto user = frames.subspan(record.kernel_frames);
+    stack_.clear();
+    symbols_.append_user(record.tgid, user, static_cast<Ns>(record.head.at), stack_);
+    symbols_.append_kernel(kernel, stack_);
+    perfetto::StackTaken taken;
+    taken.at = static_cast<Ns>(record.head.at);
+    taken.cpu = record.head.cpu;
+    taken.pid = record.tgid;
+    taken.tid = record.tid;
+    taken.in_kernel = !kernel.empty();
+    writer_->stack(taken, stack_);
+  }
+
+  void on_exec(const culprit_task& record) override { symbols_.forget(record.tgid); }
+  void on_exit(const culprit_task& record) override { names_.erase(record.tid); }
+
+  /// Others may not be there to do it.
+  void name_thread(const culprit_sample& record) {
+    const std::string_view name = bpf::comm(record.comm);
+    if (names_.size() >= kMostNames) names_.clear();
+    const auto [found, is_new] = names_.try_emplace(record.tid, name);
+    if (!is_new && found->second == name) return;
+    found->second = name;
+    writer_->thread(record.tgid, record.tid, name);
+  }
+
+  std::shared_ptr<bpf::Probes> probes_;
+  SamplesOptions options_;
+  bpf::Symbols symbols_;
+  perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
+  bool started_ = false;
+  std::string error_;
+  std::string remedy_;
+  std::uint64_t events_ = 0;
+  std::vector<perfetto::CodeFrame> stack_;
+  std::unordered_map<std::int32_t, std::string> names_;  // as last written
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options) {
+  return std::make_unique<Samples>(std::move(probes), options);
+}
+
+}  // namespace culprit::record::samples

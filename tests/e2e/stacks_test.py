@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Call stacks of real programs: whose functions are named, and how their shares agree with what the program does.
+
+    stacks_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import argparse
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+ARGS = argparse.Namespace(bin="build")
+LIMIT = 60
+INPUT, USAGE = 3, 2
+
+# One thread burns three quarters of its time in `three`, one in `one`; `copier` lives in the kernel; `sleeper` waits.
+HOT = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+volatile unsigned long sink;
+static double cpu(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + t.tv_nsec / 1e9;
+}
+#define BURN(seconds) do { double end = cpu() + (seconds); while (cpu() < end) for (int i = 0; i < 20000; ++i) sink += i; } while (0)
+__attribute__((noinline)) void three(void) { BURN(0.03); sink++; }
+__attribute__((noinline)) void one(void) { BURN(0.01); sink++; }
+__attribute__((noinline)) void both(double seconds) {
+  double end = cpu() + seconds;
+  while (cpu() < end) { three(); one(); }
+  sink++;
+}
+static void *copier(void *seconds) {
+  pthread_setname_np(pthread_self(), "copier");
+  static char room[1 << 20];
+  double end = cpu() + *(double *)seconds;
+  int from = open("/dev/zero", O_RDONLY);
+  while (cpu() < end) if (read(from, room, sizeof room) < 0) break;
+  return NULL;
+}
+__attribute__((noinline)) void rest(void) { usleep(20000); sink++; }
+static void *sleeper(void *seconds) {
+  pthread_setname_np(pthread_self(), "sleeper");
+  for (double at = 0; at < *(double *)seconds; at += 0.02) rest();
+  return NULL;
+}
+int main(int count, char **values) {
+  double seconds = atof(values[1]);
+  pthread_t threads[2];
+  pthread_create(&threads[0], NULL, copier, &seconds);
+  pthread_create(&threads[1], NULL, sleeper, &seconds);
+  both(seconds);
+  pthread_join(threads[0], NULL);
+  pthread_join(threads[1], NULL);
+  return 0;
+}
+"""
+
+PYTHON = """
+import time
+def busy_leaf(until):
+    n = 0
+    while time.process_time() < until:
+        for i in range(1000):
+            n += i
+    return n
+def calls_the_leaf():
+    return busy_leaf(time.process_time() + 1.0)
+calls_the_leaf()
+"""
+
+
+def culprit(*arguments):
+    return subprocess.run([os.path.join(ARGS.bin, "culprit"), *arguments], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
+
+
+def python_with_perf():
+    """A Python that can name its functions for profilers, or None."""
+    found = [shutil.which(f"python3.{minor}") for minor in (14, 13, 12)]
+    found += sorted(glob.glob("/root/.pyenv/versions/3.1[2-9]*/bin/python3"))
+    for program in found:
+        if program and subprocess.run([program, "-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"],
+                                      capture_output=True, check=False).returncode == 0:
+            return program
+    return None
+
+
+class Stacks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="culprit-stacks-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        source = cls.path("hot.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(HOT)
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", source, "-o",
+                        cls.path("hot")], check=True)
+        cls.recording = cls.path("hot.pftrace")
+        done = culprit("record", "--json", "--collect", "sched,samples", "-o", cls.recording, "--", cls.path("hot"), "1.5")
+        assert done.returncode == 0, done.stderr
+        cls.summary = json.loads(done.stdout)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def setUp(self):
+        collector = next(c for c in self.summary["collectors"] if c["name"] == "samples")
+        if not collector["collected"]:
+            self.skipTest(f"no stacks can be taken here: {collector['missing'][0]['why']}")
+        self.collector = collector
+
+    def table(self, *arguments, recording=None):
+        done = culprit("top", recording or self.recording, "--json", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout)
+        return answer, {row["function"]: row for row in answer["tables"][0]["rows"]}
+
+    def folded(self, *arguments, recording=None):
+        done = culprit("top", recording or self.recording, "--folded", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = {}
+        for line in done.stdout.splitlines():
+            self.assertRegex(line, r"^[^;]+(;[^;]+)+ \d+$")
+            stack, count = line.rsplit(" ", 1)
+            lines[tuple(stack.split(";"))] = int(count)
+        return lines
+
+    def test_shares_of_functions_are_those_of_the_program(self):
+        answer, rows = self.table("--stacks", "on-cpu", "--filter", "both")
+        samples = answer["samples"]
+        self.assertGreater(samples, 100)
+        share = rows["three"]["total_samples"] / samples
+        # Of 150 samples a share of 0.75 varies by 0.035: four times that.
+        self.assertAlmostEqual(share, 0.75, delta=0.14)
+        self.assertAlmostEqual(rows["one"]["total_samples"] / samples, 0.25, delta=0.14)
+        self.assertGreater(rows["both"]["total_samples"], 0.98 * samples)
+        self.assertGreater(rows["main"]["total_samples"], 0.98 * samples)
+
+    def test_samples_stand_for_the_cpu_time(self):
+        answer, _ = self.table("--stacks", "on-cpu", "--filter", "both")
+        self.assertAlmostEqual(answer["time_ns"] / 1e9, 1.5, delta=0.2)
+
+    def test_callers_stand_before_whom_they_call_and_threads_have_their_names(self):
+        stacks = self.folded("--stacks", "on-cpu")
+        for stack in stacks:
+            if "three" in stack:
+                self.assertEqual(stack[0], "hot")
+                self.assertEqual(stack[1], "hot")
+                self.assertLess(stack.index("main"), stack.index("both"))
+                self.assertLess(stack.index("both"), stack.index("three"))
+        self.assertIn("copier", {stack[1] for stack in stacks})
+
+    def test_the_kernel_is_named(self):
+        stacks = self.folded("--stacks", "on-cpu", "--filter", "copier")
+        total = sum(stacks.values())
+        self.assertGreater(total, 100)
+        in_kernel = sum(count for stack, count in stacks.items() if any(name.endswith("_[k]") for name in stack))
+        self.assertGreater(in_kernel, 0.9 * total)
+        if os.geteuid() == 0:  # others do not see the addresses
+            self.assertTrue(any("zero" in name for stack in stacks for name in stack if name.endswith("_[k]")), stacks)
+
+    def test_a_program_that_stays_out_of_the_kernel(self):
+        stacks = self.folded("--stacks", "on-cpu", "--filter", "three")
+        total = sum(stacks.values())
+        in_kernel = sum(count for stack, count in stacks.items() if stack[-1].endswith("_[k]"))
+        self.assertLess(in_kernel, 0.3 * total)
+
+    def test_what_was_blocked_has_time(self):
+        done = culprit("record", "--collect", "sched", "-o", self.path("sleep.pftrace"), "--", self.path("hot"), "0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        stacks = self.folded("--stacks", "off-cpu", "--filter", "sleeper", recording=self.path("sleep.pftrace"))
+        # 25 times 20 ms.
+        self.assertAlmostEqual(sum(stacks.values()) / 1e6, 0.5, delta=0.1)
+
+    def test_flame_graph_is_xml_that_asks_for_nothing(self):
+        out = self.path("flame.svg")
+        done = culprit("top", self.recording, "--stacks", "on-cpu", "-o", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(out, encoding="utf-8") as file:
+            text = file.read()
+        root = xml.etree.ElementTree.fromstring(text)
+        titles = [element.text for element in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertTrue(any(title.startswith("three (") for title in titles), titles)
+        self.assertNotRegex(text, r"href|url\(|<script")
+
+    def test_forms_of_the_table(self):
+        done = culprit("top", self.recording, "--stacks", "on-cpu", "--format", "csv")
+        self.assertTrue(done.stdout.startswith("function,self_ns,self_share,total_ns"), done.stdout[:200])
+        self.assertIn("| Function", culprit("top", self.recording, "--stacks", "on-cpu", "--format", "markdown").stdout)
+        done = culprit("top", self.recording, "--stacks", "on-cpu", "--limit", "3")
+        self.assertLessEqual(max(len(line) for line in done.stdout.splitlines()), 80)
+
+    def test_wrong_use(self):
+        self.assertEqual(culprit("top", self.recording, "--folded").returncode, USAGE)
+        self.assertEqual(culprit("top", self.recording, "--stacks", "on-cpu", "--by", "kind").returncode, USAGE)
+        self.assertEqual(culprit("top", self.recording, "--stacks", "on-cpu", "--folded", "--json").returncode, USAGE)
+        trace = self.path("none.json")
+        with open(trace, "w", encoding="utf-8") as file:
+            file.write('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}')
+        self.assertEqual(culprit("top", trace, "--stacks", "on-cpu", "--folded").returncode, INPUT)
+        done = culprit("top", trace, "--stacks", "on-cpu")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("holds no on-cpu stacks", done.stdout)
+
+    def test_nothing_was_lost_and_the_rate_is_a_fact(self):
+        self.assertEqual(self.collector["dropped"], 0)
+        self.assertIn("samples.rate_hz", culprit("info", self.recording, "--all").stdout)
+
+    def test_rate(self):
+        out = self.path("rate.pftrace")
+        done = culprit("record", "--collect", "samples", "--sample-rate", "500", "-o", out, "--", self.path("hot"), "0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer, _ = self.table("--stacks", "on-cpu", "--filter", "both", recording=out)
+        self.assertGreater(answer["samples"], 180)
+        self.assertAlmostEqual(answer["time_ns"] / 1e9, 0.5, delta=0.1)
+
+    def test_functions_of_python(self):
+        program = python_with_perf()
+        if program is None:
+            self.skipTest("no Python with -X perf (3.12 or newer)")
+        out = self.path("python.pftrace")
+        done = culprit("record", "--collect", "samples", "-o", out, "--", program, "-X", "perf", "-c", PYTHON)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer, rows = self.table("--stacks", "on-cpu", recording=out)
+        # Without frame pointers in the interpreter the trampolines are met only where they are themselves sampled.
+        if not any(name.startswith("py::") for name in rows):
+            self.skipTest(f"{program} is built without frame pointers: no trampoline stands in a chain")
+        leaf = sum(row["total_samples"] for name, row in rows.items() if name.startswith("py::busy_leaf:"))
+        self.assertGreater(leaf, 0.5 * answer["samples"])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    known, rest = parser.parse_known_args()
+    ARGS.bin = known.bin
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+// Call stacks: what the writer writes is read back, and what others write is understood.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "formats/perfetto/writer.h"
+#include "support.h"
+
+namespace culprit::perfetto::test {
+namespace {
+
+using testing::ElementsAre;
+
+/// The names of a stack, outermost first.
+std::vector<std::string> names(const Trace& trace, std::uint32_t frame) {
+  std::vector<std::string> all;
+  for (; frame != kNone; frame = trace.stack_frames[frame].caller) {
+    const StackFrame& f = trace.stack_frames[frame];
+    all.insert(all.begin(), std::string(trace.strings[f.function]) + (f.kernel ? " k" : ""));
+  }
+  return all;
+}
+
+std::string write(const culprit::test::TempDir& dir, const std::vector<std::vector<CodeFrame>>& stacks, Ns step = 10) {
+  const std::string path = dir.path() + "/stacks.pftrace";
+  auto writer = Writer::create(path);
+  EXPECT_TRUE(writer);
+  writer->process({.pid = 7, .name = "prog"});
+  writer->thread(7, 8, "helper");
+  writer->sampling_rate(100);
+  Ns at = 1000;
+  for (const auto& stack : stacks) {
+    writer->stack({.at = at, .cpu = 1, .pid = 7, .tid = 8}, stack);
+    at += step;
+  }
+  EXPECT_TRUE(writer->close());
+  return path;
+}
+
+TEST(PerfettoStacks, AreReadBackAsTheyWereWritten) {
+  const culprit::test::TempDir dir;
+  const CodeFrame main{"main", "/usr/bin/prog", "\x01\x02", 0x100, CodeFrame::Kind::native};
+  const CodeFrame unnamed{"", "/usr/lib/libx.so", "", 0xabc, CodeFrame::Kind::native};
+  const CodeFrame kernel{"vfs_read", "[kernel]", "", 0, CodeFrame::Kind::kernel};
+  const CodeFrame nowhere{};
+  const Trace trace = read_file(write(dir, {{main, kernel}, {main, unnamed}, {main, nowhere}, {}, {main, kernel}}));
+  ASSERT_EQ(trace.stack_samples.size(), 5U);
+  EXPECT_THAT(names(trace, trace.stack_samples[0].frame), ElementsAre("main", "vfs_read k"));
+  EXPECT_THAT(names(trace, trace.stack_samples[1].frame), ElementsAre("main", "libx.so+0xabc"));
+  EXPECT_THAT(names(trace, trace.stack_samples[2].frame), ElementsAre("main", "[unknown]"));
+  EXPECT_EQ(trace.stack_samples[3].frame, kNone);
+  EXPECT_EQ(trace.stack_samples[4].frame, trace.stack_samples[0].frame);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const StackSample& sample = trace.stack_samples[i];
+    EXPECT_EQ(sample.time, 10'000'000);
+    EXPECT_EQ(sample.kind, StackSample::Kind::on_cpu);
+    EXPECT_EQ(trace.tracks[sample.track].tid, 8);
+    EXPECT_EQ(trace.strings[trace.tracks[sample.track].name], "helper");
+    EXPECT_EQ(trace.strings[trace.processes[trace.tracks[sample.track].process].name], "prog");
+  }
+  EXPECT_EQ(trace.losses.total(), 0U);
+}
+
+TEST(PerfettoStacks, EveryChunkHoldsWhatItsStacksAreMadeOf) {
+  const culprit::test::TempDir dir;
+  std::vector<std::string> texts;
+  for (int i = 0; i < 40'000; ++i) texts.push_back("function_number_" + std::to_string(i % 5000));
+  std::vector<std::vector<CodeFrame>> stacks;
+  for (const std::string& text : texts) stacks.push_back({{"main", "/bin/p", "", 1}, {text, "/bin/p", "", 2}});
+  const Trace trace = read_file(write(dir, stacks));
+  ASSERT_EQ(trace.stack_samples.size(), texts.size());
+  for (std::size_t i = 0; i < texts.size(); i += 997)
+    EXPECT_THAT(names(trace, trace.stack_samples[i].frame), ElementsAre("main", texts[i]));
+  EXPECT_EQ(trace.stack_frames.size(), 5001U);
+  EXPECT_EQ(trace.losses.total(), 0U);
+}
+
+const std::string kOthers = R"(
+packet { trusted_packet_sequence_id: 5 sequence_flags: 1
+  trace_packet_defaults { timestamp_clock_id: 6 perf_sample_defaults { timebase { TIMEBASE } } }
+  interned_data {
+    function_names { iid: 1 str: "outer" } function_names { iid: 2 str: "inner" }
+    mapping_paths { iid: 1 str: "system" } mapping_paths { iid: 2 str: "libc.so" }
+    mappings { iid: 1 path_string_ids: 1 path_string_ids: 2 }
+    frames { iid: 1 function_name_id: 1 mapping_id: 1 rel_pc: 16 } frames { iid: 2 function_name_id: 2 }
+    frames { iid: 3 mapping_id: 1 rel_pc: 32 }
+    callstacks { iid: 1 frame_ids: 1 frame_ids: 2 } callstacks { iid: 2 frame_ids: 1 frame_ids: 3 }
+  } }
+packet { trusted_packet_sequence_id: 5 sequence_flags: 2 timestamp: 500
+  perf_sample { cpu: 0 pid: 40 tid: 41 callstack_iid: 1 cpu_mode: MODE_USER } }
+packet { trusted_packet_sequence_id: 5 sequence_flags: 2 timestamp: 600
+  perf_sample { cpu: 0 pid: 40 tid: 41 callstack_iid: 2 } }
+)";
+
+std::string others(const std::string& timebase) {
+  std::string text = kOthers;
+  return text.replace(text.find("TIMEBASE"), 8, timebase);
+}
+
+TEST(PerfettoStacks, OfOtherWritersAreRead) {
+  const culprit::test::TempDir dir;
+  const Trace trace = read_bytes(dir, encode(dir, others("frequency: 200 counter: SW_CPU_CLOCK")));
+  ASSERT_EQ(trace.stack_samples.size(), 2U);
+  EXPECT_THAT(names(trace, trace.stack_samples[0].frame), ElementsAre("outer", "inner"));
+  EXPECT_THAT(names(trace, trace.stack_samples[1].frame), ElementsAre("outer", "libc.so+0x20"));
+  EXPECT_EQ(trace.strings[trace.stack_frames[0].module], "/system/libc.so");
+  EXPECT_EQ(trace.stack_samples[0].time, 5'000'000);
+}
+
+TEST(PerfettoStacks, OfACounterStandForNoTime) {
+  const culprit::test::TempDir dir;
+  const Trace trace = read_bytes(dir, encode(dir, others("period: 100000 tracepoint { name: \"sched_switch\" }")));
+  ASSERT_EQ(trace.stack_samples.size(), 2U);
+  EXPECT_EQ(trace.stack_samples[0].time, 0);
+  EXPECT_EQ(trace.stack_samples[0].kind, StackSample::Kind::other);
+}
+
+TEST(PerfettoStacks, LostAndUnknownOnesAreCounted) {
+  const culprit::test::TempDir dir;
+  const Trace trace = read_bytes(dir, encode(dir, others("frequency: 100") + R"(
+packet { trusted_packet_sequence_id: 5 sequence_flags: 2 timestamp: 700 perf_sample { kernel_records_lost: 5 } }
+packet { trusted_packet_sequence_id: 5 sequence_flags: 2 timestamp: 800
+  perf_sample { sample_skipped_reason: PROFILER_SKIP_UNKNOWN } }
+packet { trusted_packet_sequence_id: 5 sequence_flags: 2 timestamp: 900 perf_sample { pid: 1 tid: 1 callstack_iid: 9 } }
+)"));
+  EXPECT_EQ(trace.losses[LossReason::packets_lost], 7U);
+  ASSERT_EQ(trace.stack_samples.size(), 3U);
+  EXPECT_EQ(trace.stack_samples[2].frame, kNone);
+}
+
+TEST(PerfettoStacks, WhereAThreadWasBlockedIsAStackToo) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/blocked.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->thread(7, 8, "helper");
+  const Argument stack{"stack", std::string_view("main;work;poll")};
+  const TrackUuid track = writer->named_track("blocked", 7, 8);
+  writer->slice(track, 1000, 4000, "blocked:poll", "blocked", std::span(&stack, 1));
+  writer->slice(track, 5000, 6000, "blocked:read", "blocked");
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  ASSERT_EQ(trace.stack_samples.size(), 2U);
+  EXPECT_THAT(names(trace, trace.stack_samples[0].frame), ElementsAre("main", "work", "poll"));
+  EXPECT_EQ(trace.stack_samples[0].time, 3000);
+  EXPECT_EQ(trace.stack_samples[0].kind, StackSample::Kind::off_cpu);
+  EXPECT_EQ(trace.stack_samples[1].frame, kNone);
+  EXPECT_EQ(trace.strings[trace.tracks[trace.stack_samples[0].track].name], "helper");
+}
+
+}  // namespace
+}  // namespace culprit::perfetto::test
