@@ -102,6 +102,14 @@ struct {
   __type(value, struct culprit_total);
 } block_totals SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 2048);
+  __type(key, struct culprit_times_key);
+  __type(value, struct culprit_times);
+} times SEC(".maps");
+struct culprit_times no_times = {};
+
 static __always_inline int is_target(__u32 tgid) {
   tgid &= CULPRIT_PID_LIMIT - 1;
   return (targets[tgid / 64] >> (tgid % 64)) & 1;
@@ -396,6 +404,33 @@ int on_sys_enter(__u64 *ctx) {
   return 0;
 }
 
+static __always_inline __u32 bucket_of(__u64 ns) {
+  if (ns < 8) return (__u32)ns;
+  __u32 power = 0;
+  __u64 rest = ns;
+  if (rest >> 32) power += 32, rest >>= 32;
+  if (rest >> 16) power += 16, rest >>= 16;
+  if (rest >> 8) power += 8, rest >>= 8;
+  if (rest >> 4) power += 4, rest >>= 4;
+  if (rest >> 2) power += 2, rest >>= 2;
+  if (rest >> 1) power += 1;
+  __u32 bucket = (power - 2) * 8 + ((ns >> (power - 3)) & 7);
+  return bucket < CULPRIT_TIME_BUCKETS ? bucket : CULPRIT_TIME_BUCKETS - 1;
+}
+
+// Only of what is timed: a look-up and an addition.
+static __always_inline void count_time(__s32 tgid, __s32 nr, __u32 device, __u64 duration) {
+  struct culprit_times_key key = {.tgid = tgid, .nr = nr, .device = device};
+  struct culprit_times *all = bpf_map_lookup_elem(&times, &key);
+  if (!all) {
+    bpf_map_update_elem(&times, &key, &no_times, BPF_NOEXIST);
+    all = bpf_map_lookup_elem(&times, &key);
+    if (!all) return;
+  }
+  __u32 bucket = bucket_of(duration);
+  if (bucket < CULPRIT_TIME_BUCKETS) __sync_fetch_and_add(&all->counts[bucket], 1);
+}
+
 static __always_inline void time_in_map(struct task_struct *task, __s32 nr, __u64 duration) {
   struct culprit_syscall_key key = {.tid = task->pid, .nr = nr};
   struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
@@ -424,6 +459,7 @@ int on_sys_exit(__u64 *ctx) {
   } else {
     time_in_map(task, own->nr, duration);
   }
+  count_time(task->tgid, own->nr, 0, duration);
   if (duration < long_syscall_ns) return 0;
   struct culprit_syscall *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
   if (!record) {
@@ -492,7 +528,7 @@ int on_block_complete(__u64 *ctx) {
   if (!open) return 0;
   __u64 now = bpf_ktime_get_ns();
   __u64 duration = now - open->begin;
-  struct culprit_block_key total_key = {.device = open->device, .operation = open->operation};
+  struct culprit_block_key total_key = {.device = open->device, .operation = open->operation, .tgid = open->tgid};
   struct culprit_total *total = bpf_map_lookup_elem(&block_totals, &total_key);
   if (total) {
     add_total(total, duration, open->bytes);
@@ -501,6 +537,7 @@ int on_block_complete(__u64 *ctx) {
     if (bpf_map_update_elem(&block_totals, &total_key, &first, BPF_NOEXIST))
       __sync_fetch_and_add(&losses.totals_missed, 1);
   }
+  count_time(open->tgid, open->operation, open->device, duration);
   if (open->tgid || duration >= long_block_ns) {
     struct culprit_block *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
     if (record) {

@@ -146,6 +146,19 @@ struct culprit_total {
 struct culprit_block_key {
   __u32 device;
   __u32 operation;
+  __s32 tgid; /* who issued it; 0: the kernel, or no target */
+};
+
+/* How durations spread, since the begin: of a system call of a process, of a kind of request to a disk. Eight buckets for each
+ * doubling of nanoseconds (src/stats/log_buckets.h). */
+enum { CULPRIT_TIME_BUCKETS = 312 };
+struct culprit_times_key {
+  __s32 tgid;
+  __s32 nr;     /* of the call, or the operation */
+  __u32 device; /* 0: a system call */
+};
+struct culprit_times {
+  __u32 counts[CULPRIT_TIME_BUCKETS];
 };
 
 /* What the programs keep of a CPU. */

@@ -17,6 +17,7 @@
 #include "report/render.h"
 #include "report/work_report.h"
 #include "summary/cycles_info.h"
+#include "summary/recorded_tables.h"
 #include "summary/trace_info.h"
 #include "trace/span.h"
 
@@ -221,6 +222,7 @@ std::vector<model::Table> tables_of(const TraceInfo& info) {
   }
   if (info.work)
     for (model::Table& table : report::work_tables(*info.work, 0)) tables.push_back(std::move(table));
+  for (const model::Table& table : info.recorded) tables.push_back(table);
   tables.push_back(losses_table(info));
   return tables;
 }
@@ -337,6 +339,7 @@ std::string json_of(const TraceInfo& info) {
   report::write_rows(json, "processes", process_sched_table(info));
   write_sched_threads(json, info);
   json.end_object();
+  for (const model::Table& table : info.recorded) report::write_rows(json, table.key, table);
   if (info.cycles) write_cycles(json, *info.cycles);
   if (info.work) report::write_work(json, *info.work);
   json.end_object();
@@ -349,9 +352,12 @@ std::string_view section_of(const model::Table& table) {
   if (table.key == "ranks") return "files";
   if (table.key == "cycle_phases") return "cycles";
   if (table.key == "unread_tables") return "losses";
-  if (table.key.starts_with("sched_")) return "scheduling";
+  if (table.key == "calls" || table.key == "thread_calls") return "calls";
+  if (table.key == "page_faults") return "faults";
+  if (table.key.starts_with("sched_") || table.key == "wakers" || table.key == "rivals") return "scheduling";
   if (table.key.starts_with("work_") || table.key == "others") return "work";
-  for (const std::string_view same : {"run", "devices", "categories", "markers", "counters", "cycles", "losses"})
+  for (const std::string_view same :
+       {"run", "devices", "categories", "markers", "counters", "cycles", "losses", "disks"})
     if (table.key == same) return same;
   return "facts";
 }
@@ -373,6 +379,13 @@ Result<int> run_info(const InfoOptions& options) {
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
   TraceInfo info = summary::trace_info(trace);
+  const bool for_people = output->format == OutputFormat::terminal || output->format == OutputFormat::markdown;
+  for (const std::string& by : summary::recorded_table_names()) {
+    constexpr std::size_t kRows = 30;
+    model::Table table = summary::recorded_table(trace, by, for_people ? kRows : 0);
+    if (!table.rows.empty()) info.recorded.push_back(std::move(table));
+  }
+  info.recorded_facts = summary::recorded_facts(trace);
   if (!options.no_cycles) {
     const auto found = library::find(*run, {});
     if (!found) return found.error();
@@ -407,11 +420,12 @@ void add_info(CommandLine& app, Invocation& invocation) {
   add_input_options(*verb, options->files, options->load);
   verb->add_flag("--all", options->all, "terminal: everything instead of one screen");
   verb->add_option("--show", options->show,
-                   "terminal: these parts, by comma: run, files, facts, scheduling, work, devices, categories, "
+                   "terminal: these parts, by comma: run, files, facts, scheduling, calls, disks, faults, work, "
+                   "devices, categories, "
                    "markers, counters, cycles, losses")
       ->delimiter(',')
-      ->check(one_of({"run", "files", "facts", "scheduling", "work", "devices", "categories", "markers", "counters",
-                      "cycles", "losses"}));
+      ->check(one_of({"run", "files", "facts", "scheduling", "calls", "disks", "faults", "work", "devices",
+                      "categories", "markers", "counters", "cycles", "losses"}));
   add_width_options(*verb, options->width);
   verb->add_flag("--no-cycles", options->no_cycles, "do not look for cycles, which costs time on huge traces");
   add_output_options(*verb, options->output);

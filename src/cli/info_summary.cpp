@@ -43,6 +43,7 @@ class Summary {
                     counted(info_.threads, "thread", "threads"), counted(info_.processes, "process", "processes")));
     if (!work || !info_.devices.empty() || info_.kernels.count > 0) add_gpu();
     if (!work) add_scheduling();
+    add_recorded();
     if (!work && info_.cycles) add_cycles(*info_.cycles);
     add_losses();
     model::Table table = model::fact_table("Run", "summary", facts_);
@@ -107,6 +108,10 @@ class Summary {
     }
     add("threads", fmt::format("on CPU {}, run queue {}, blocked {}", format_duration(on_cpu),
                                format_duration(run_queue), format_duration(blocked)));
+  }
+
+  void add_recorded() {
+    for (const model::Fact& fact : info_.recorded_facts) add(fact.what, fact.value);
   }
 
   void add_cycles(const model::CyclesInfo& cycles) {

@@ -19,6 +19,7 @@
 #include "report/render.h"
 #include "report/work_report.h"
 #include "summary/function_table.h"
+#include "summary/recorded_tables.h"
 
 namespace culprit::cli {
 
@@ -77,6 +78,12 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& map) {
   std::vector<std::string> names;
   names.reserve(map.size());
   for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> group_names() {
+  std::vector<std::string> names = names_of(kGroups);
+  names.insert(names.end(), summary::recorded_table_names().begin(), summary::recorded_table_names().end());
   return names;
 }
 
@@ -180,14 +187,8 @@ bool marks_anything(const Trace& trace) {
   return false;
 }
 
-/// A recording of threads alone: their states under several names would be counted several times.
-Result<int> show_work(const TopOptions& options, const Output& output, const Trace& trace,
-                      const model::WorkUnits& work) {
-  constexpr std::size_t kRows = 6;
-  const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
-                           : output.format == OutputFormat::terminal ? kRows
-                                                                     : 0;
-  std::vector<model::Table> tables = report::work_time_tables(work, most);
+Result<int> show_tables(const TopOptions& options, const Output& output, const Trace& trace,
+                        std::vector<model::Table>& tables) {
   if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
   std::string text;
   if (output.format == OutputFormat::terminal)
@@ -200,6 +201,17 @@ Result<int> show_work(const TopOptions& options, const Output& output, const Tra
     text = json_of(options, trace, std::nullopt, tables);
   if (Status status = write_output(output, text); !status) return status.error();
   return kFine;
+}
+
+/// A recording of threads alone: their states under several names would be counted several times.
+Result<int> show_work(const TopOptions& options, const Output& output, const Trace& trace,
+                      const model::WorkUnits& work) {
+  constexpr std::size_t kRows = 6;
+  const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
+                           : output.format == OutputFormat::terminal ? kRows
+                                                                     : 0;
+  std::vector<model::Table> tables = report::work_time_tables(work, most);
+  return show_tables(options, output, trace, tables);
 }
 
 /// A stack is of no cycle, stream or kind.
@@ -219,11 +231,35 @@ Status check_stack_options(const TopOptions& options) {
   return {};
 }
 
+bool is_recorded(const std::string& by) {
+  return std::ranges::find(summary::recorded_table_names(), by) != summary::recorded_table_names().end();
+}
+
+Status check_recorded_options(const TopOptions& options) {
+  if (!is_recorded(options.by)) return {};
+  if (!options.classes.empty() || !options.split.empty() || !options.sort.empty() || options.reverse ||
+      !options.filter.empty() || options.cycles.filters())
+    return usage_error(fmt::format("--by {} shows the whole recording", options.by),
+                       "leave out --class, --split, --sort, --reverse, --filter, --cycle and --phase");
+  return {};
+}
+
+/// What was counted, not sliced.
+Result<int> show_recorded(const TopOptions& options, const Output& output, const Trace& trace) {
+  constexpr std::size_t kRows = 25;
+  const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
+                           : output.format == OutputFormat::terminal ? kRows
+                                                                     : 0;
+  std::vector<model::Table> tables = {summary::recorded_table(trace, options.by, most)};
+  return show_tables(options, output, trace, tables);
+}
+
 Result<int> run_top(const TopOptions& given) {
   TopOptions options = given;
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
   if (Status status = check_stack_options(options); !status) return status.error();
+  if (Status status = check_recorded_options(options); !status) return status.error();
   if (!options.split.empty() && !only_gpu_work(options))
     return usage_error("--split divides GPU work", "use --class gpu or --class kernels");
   if (!options.cycles.anchor.empty() && !needs_cycles(options))
@@ -234,6 +270,7 @@ Result<int> run_top(const TopOptions& given) {
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
 
+  if (is_recorded(options.by)) return show_recorded(options, *output, trace);
   if (!options.stacks.kind.empty())
     return show_stacks(trace, options.stacks,
                        {options.files, options.filter, options.sort, options.reverse, options.limit, options.width},
@@ -329,9 +366,11 @@ void add_top(CommandLine& app, Invocation& invocation) {
   verb->add_option(
           "--by", options->by,
           "rows: name, raw-name, short-name, kind, device, stream, rank, category, cycle, phase (default: name, "
-          "without numbers of steps and addresses of objects)")
+          "without numbers of steps and addresses of objects); of recordings also call, thread-call (system calls), "
+          "disk "
+          "(requests), fault (page faults), waker (who woke whom), rival (who ran instead)")
       ->type_name("KEY")
-      ->check(one_of(names_of(kGroups)));
+      ->check(one_of(group_names()));
   verb->add_option("--class", options->classes,
                    "what to count, by comma: gpu (kernels, memcpy, memset), kernels, cpu_op, runtime, python, "
                    "annotation, all (default: gpu; all for recordings without GPU work)")

@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "model/cycles.h"
 #include "model/loss_count.h"
+#include "model/table_rows.h"
 #include "model/work_units.h"
 
 namespace culprit::model {
@@ -151,8 +152,10 @@ struct TraceInfo {
   Ns busy_union = 0;     ///< the same over all devices and streams together
   std::string top_name;  ///< kernel with the largest sum
   CountAndSum top;
-  std::optional<CyclesInfo> cycles;  ///< empty: not looked for
-  std::optional<WorkUnits> work;     ///< recordings in which no cycles were found
+  std::optional<CyclesInfo> cycles;    ///< empty: not looked for
+  std::optional<WorkUnits> work;       ///< recordings in which no cycles were found
+  std::vector<Table> recorded{};       ///< recordings: system calls, disks, page faults, who woke whom; none is empty
+  std::vector<Fact> recorded_facts{};  ///< the same in a line each
 };
 
 }  // namespace culprit::model

@@ -193,6 +193,14 @@ void TraceBuilder::number_rows() {
   std::ranges::sort(trace_.calls, {}, [&](const CallTotal& total) {
     return std::tuple(total.at, total.track, text(total.name), total.count, total.time);
   });
+  for (DiskTotal& total : trace_.disks) total.process = process[total.process];
+  std::ranges::sort(trace_.disks, {}, [&](const DiskTotal& total) {
+    return std::tuple(total.at, text(total.disk), text(total.operation), total.process, total.count, total.time);
+  });
+  for (DurationCounts& counts : trace_.durations) counts.process = process[counts.process];
+  std::ranges::sort(trace_.durations, {}, [&](const DurationCounts& counts) {
+    return std::tuple(counts.process, text(counts.disk), text(counts.name));
+  });
   for (CounterSeries& series : trace_.counters) {
     series.process = process[series.process];
     if (series.track != kNone) series.track = track[series.track];

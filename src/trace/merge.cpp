@@ -87,6 +87,19 @@ void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
     total.track += track_base;
     run.calls.push_back(total);
   }
+  for (DiskTotal total : part.disks) {
+    total.at += offset;
+    total.disk = strings[total.disk];
+    total.operation = strings[total.operation];
+    total.process += process_base;
+    run.disks.push_back(total);
+  }
+  for (DurationCounts& counts : part.durations) {
+    counts.name = strings[counts.name];
+    counts.disk = strings[counts.disk];
+    counts.process += process_base;
+    run.durations.push_back(std::move(counts));
+  }
   const auto frame_base = static_cast<std::uint32_t>(run.stack_frames.size());
   for (std::size_t i = 0; i < part.stack_frames.size(); ++i) {
     const StackFrame& f = part.stack_frames[i];

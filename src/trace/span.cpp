@@ -40,6 +40,8 @@ Interval recorded_span(const Trace& trace) {
   };
   for (std::size_t i = 0; i < trace.slices.size(); ++i) include(trace.slices[i].begin, trace.slices[i].end());
   for (const CallTotal& total : trace.calls) include(total.at, total.at);
+  for (std::size_t i = 0; i < trace.stack_samples.size(); ++i)
+    include(trace.stack_samples[i].at, trace.stack_samples[i].at);
   for (const CounterSeries& series : trace.counters)
     if (!series.samples.empty()) include(series.samples.front().at, series.samples.back().at);
   if (span.begin > span.end) return {};

@@ -218,6 +218,27 @@ struct CallTotal {
   Ns longest_so_far = 0;  ///< since the recording began
 };
 
+/// What one kind of request to one disk took since the total before, as CallTotal of calls.
+struct DiskTotal {
+  Ns at = 0;
+  StringId disk = 0;
+  StringId operation = 0;
+  ProcessId process = 0;  ///< that issued them; one without a number: the kernel, or a program that is not recorded
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  Ns time = 0;
+  Ns longest_so_far = 0;
+};
+
+/// How the durations of a system call of one process, or of a kind of request to a disk, spread: counts in the buckets
+/// of stats/log_buckets.h.
+struct DurationCounts {
+  StringId name = 0;  ///< of the call or the operation
+  StringId disk = 0;  ///< 0: a system call
+  ProcessId process = 0;
+  std::vector<std::uint64_t> buckets;
+};
+
 /// One function in a call stack, below its caller: stacks that begin alike share their outer frames.
 struct StackFrame {
   std::uint32_t caller = kNone;  ///< row of Trace::stack_frames, always before this one
@@ -260,6 +281,8 @@ struct Trace {
   std::vector<CounterSeries> counters;
   std::vector<ThreadSched> sched;          ///< by track
   std::vector<CallTotal> calls;            ///< of system calls; by time, track and name
+  std::vector<DiskTotal> disks;            ///< by time, disk, operation and process
+  std::vector<DurationCounts> durations;   ///< by process, disk and name
   ChunkedVector<StackFrame> stack_frames;  ///< of call stacks
   ChunkedVector<StackSample> stack_samples;
   std::vector<Flow> flows;  ///< host_to_device flows that only repeat a correlation id are not kept

@@ -244,6 +244,150 @@ class Stacks(unittest.TestCase):
         self.assertGreater(leaf, 0.5 * answer["samples"])
 
 
+# 3,000 calls of getppid, 40 sleeps of 5 ms, 64 direct writes of 64 KiB with an fsync each.
+COUNTED = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int main(int count, char **values) {
+  for (int i = 0; i < 3000; ++i) syscall(SYS_getppid);
+  struct timespec rest = {0, 5000000};
+  for (int i = 0; i < 40; ++i) nanosleep(&rest, NULL);
+  if (count > 1) {
+    void *room;
+    if (posix_memalign(&room, 4096, 65536)) return 1;
+    memset(room, 1, 65536);
+    int to = open(values[1], O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT, 0600);
+    if (to < 0) return 2;
+    for (int i = 0; i < 64; ++i) {
+      if (write(to, room, 65536) != 65536) return 3;
+      if (fsync(to)) return 4;
+    }
+  }
+  return 0;
+}
+"""
+
+
+class Counted(unittest.TestCase):
+    """What `top --by` says of a program whose calls are known."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="culprit-counted-", dir=os.environ.get("CULPRIT_TEST_DISK"))
+        cls.addClassCleanup(cls.folder.cleanup)
+        source = cls.path("counted.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(COUNTED)
+        subprocess.run([shutil.which("cc") or shutil.which("gcc"), "-O1", source, "-o", cls.path("counted")], check=True)
+        cls.recording = cls.path("counted.pftrace")
+        cls.before = cls.sectors_written()
+        done = culprit("record", "--json", "--collect", "sched,syscalls", "-o", cls.recording, "--", cls.path("counted"),
+                       cls.path("data"))
+        cls.after = cls.sectors_written()
+        assert done.returncode in (0, 2), done.stderr
+        cls.direct = done.returncode == 0  # 2: the file system has no direct I/O
+        cls.summary = json.loads(done.stdout)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def sectors_written(cls):
+        """Bytes written to every disk so far."""
+        sectors = {}
+        with open("/proc/diskstats", encoding="utf-8") as file:
+            for line in file:
+                words = line.split()
+                sectors[words[2]] = int(words[9]) * 512
+        return sectors
+
+    def setUp(self):
+        collector = next(c for c in self.summary["collectors"] if c["name"] == "syscalls")
+        for missing in collector["missing"]:
+            if missing["what"].startswith("system calls"):
+                self.skipTest(f"no eBPF here: {missing['why']}")
+
+    def rows(self, by):
+        done = culprit("top", self.recording, "--by", by, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["tables"][0]["rows"]
+
+    def call(self, name, by="call"):
+        rows = [row for row in self.rows(by) if row["call"] == name]
+        self.assertEqual(len(rows), 1, rows)
+        return rows[0]
+
+    def test_calls_are_counted_and_their_quantiles_known(self):
+        self.assertEqual(self.call("getppid")["count"], 3000)
+        self.assertEqual(self.call("getppid", "thread-call")["count"], 3000)
+        sleep = self.call("clock_nanosleep")
+        self.assertEqual(sleep["count"], 40)
+        # A sleep takes its 5 ms, and as long as it then waits for a CPU.
+        self.assertGreater(sleep["p50_ns"], 5e6 / 1.13)
+        self.assertGreaterEqual(sleep["p99_ns"], sleep["p50_ns"])
+        self.assertGreaterEqual(sleep["longest_ns"], sleep["p99_ns"])
+        self.assertGreaterEqual(sleep["longest_ns"], sleep["mean_ns"])
+        self.assertAlmostEqual(sleep["total_ns"], sleep["mean_ns"] * 40, delta=40)
+        self.assertLess(self.call("getppid")["p50_ns"], 20e3)
+
+    def test_counts_are_those_of_strace(self):
+        strace = shutil.which("strace")
+        if strace is None:
+            self.skipTest("no strace")
+        done = subprocess.run([strace, "-f", "-c", "-o", self.path("strace"), self.path("counted")], capture_output=True, check=False)
+        if done.returncode != 0:
+            self.skipTest("strace cannot trace here")
+        with open(self.path("strace"), encoding="utf-8") as file:
+            counts = {line.split()[-1]: int(line.split()[3]) for line in file if line[:1] == " " and line.split()[-1] != "total"}
+        ours = {row["call"]: row["count"] for row in self.rows("call")}
+        self.assertEqual(ours["getppid"], counts["getppid"])
+        self.assertEqual(ours["clock_nanosleep"], counts["clock_nanosleep"])
+
+    def test_bytes_written_are_those_of_the_disk(self):
+        if not self.direct:
+            self.skipTest("the file system has no direct I/O")
+        rows = self.rows("disk")
+        own = [row for row in rows if row["process"] == "counted" and row["operation"] == "write"]
+        if not rows:
+            self.skipTest("the file system is on no disk of its own")
+        # fsync writes the file system's journal, too.
+        self.assertGreaterEqual(sum(row["bytes"] for row in own), 64 * 65536)
+        self.assertLess(sum(row["bytes"] for row in own), 1.5 * 64 * 65536)
+        # All of a disk's writes stand in the table: others may write before and after, but not less.
+        for disk in {row["disk"] for row in own}:
+            ours = sum(row["bytes"] for row in rows if row["disk"] == disk and row["operation"] == "write")
+            theirs = self.after.get(disk, 0) - self.before.get(disk, 0)
+            self.assertLessEqual(ours, theirs)
+        for row in own:
+            self.assertGreaterEqual(row["longest_ns"], row["p50_ns"])
+            self.assertGreater(row["p50_ns"], 0)
+
+    def test_info_shows_them(self):
+        done = culprit("info", self.recording, "--show", "calls,disks,faults")
+        self.assertIn("clock_nanosleep", done.stdout)
+        self.assertIn("Page faults", done.stdout)
+        answer = json.loads(culprit("info", self.recording, "--json").stdout)
+        self.assertEqual(next(row["count"] for row in answer["calls"] if row["call"] == "getppid"), 3000)
+        self.assertIn("system calls", culprit("info", self.recording).stdout)
+
+    def test_who_woke_whom(self):
+        rows = self.rows("waker")
+        self.assertTrue(any(row["thread"] == "counted" for row in rows), rows)
+
+    def test_forms(self):
+        for form in ("csv", "markdown"):
+            for by in ("call", "thread-call", "disk", "fault", "waker", "rival"):
+                self.assertEqual(culprit("top", self.recording, "--by", by, "--format", form).returncode, 0)
+        self.assertEqual(culprit("top", self.recording, "--by", "call", "--class", "gpu").returncode, USAGE)
+        self.assertLessEqual(max(len(line) for line in culprit("top", self.recording, "--by", "call").stdout.splitlines()), 80)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)

@@ -228,6 +228,9 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
     if (number == nullptr) return;  // anybody's argument may be called so
     (key[0] == 'c' ? kept.count : key[0] == 't' ? kept.total_ns : kept.longest_ns) = *number;
     used = true;
+  } else if (key == "buckets" && number == nullptr) {
+    kept.buckets = builder_.intern(text);
+    used = true;
   } else if (key == "stack" && number == nullptr) {
     kept.stack = stacks_.folded(text);
     used = true;
@@ -467,14 +470,15 @@ void TrackEvents::add_slice(const Event& begin, Ns end) {
 }
 
 void TrackEvents::add_instant(const Event& event) {
+  Trace& trace = builder_.trace();
+  const std::string_view category = trace.categories[event.category].name;
+  if (category == kDurations && event.arguments != kNone) return add_durations(event, arguments_[event.arguments]);
   const TrackId track = builder_track(event.track);
   builder_.add(Instant{event.at, event.name, track});
   if (event.arguments == kNone) return;
-  Trace& trace = builder_.trace();
   const Arguments& kept = arguments_[event.arguments];
-  if (kept.count < 0 || kept.total_ns < 0 || (kept.count == 0 && kept.total_ns == 0) ||
-      trace.categories[event.category].name != kCallTotals)
-    return;
+  if (category == kDiskTotals) return add_disk_total(event, kept);
+  if (kept.count < 0 || kept.total_ns < 0 || (kept.count == 0 && kept.total_ns == 0) || category != kCallTotals) return;
   trace.calls.push_back({event.at, event.name, track, static_cast<std::uint64_t>(kept.count),
                          std::min(kept.total_ns, kMaxDuration), std::clamp<Ns>(kept.longest_ns, 0, kMaxDuration)});
 }

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <tsl/hopscotch_map.h>
@@ -94,6 +96,7 @@ class TrackEvents {
     std::int64_t total_ns = -1;
     std::int64_t longest_ns = 0;
     std::uint32_t stack = kNone;  ///< where a thread was blocked
+    StringId buckets = 0;
     bool gpu_known = false;
     bool extra_known = false;
   };
@@ -124,12 +127,17 @@ class TrackEvents {
   TrackId blocked_thread(std::uint32_t index);
   void add_slice(const Event& begin, Ns end);
   void add_instant(const Event& event);
+  /// The process and the disk of a track with totals; 0: of no disk.
+  std::pair<ProcessId, StringId> owner_and_disk(std::uint32_t track);
+  void add_disk_total(const Event& event, const Arguments& kept);
+  void add_durations(const Event& event, const Arguments& kept);
   void add_counters();
 
   TraceBuilder& builder_;
   formats::Expansion& expansion_;
   Stacks& stacks_;
-  tsl::hopscotch_map<std::uint64_t, std::uint32_t, Hash> indexes_;  ///< by uuid
+  std::map<std::tuple<ProcessId, StringId, StringId>, std::size_t> durations_;  ///< rows, by process, disk and name
+  tsl::hopscotch_map<std::uint64_t, std::uint32_t, Hash> indexes_;              ///< by uuid
   std::vector<TrackInfo> tracks_;
   ChunkedVector<Event> events_;
   ChunkedVector<Sample> samples_;

@@ -30,6 +30,14 @@ inline constexpr std::string_view kFileState = "culprit.file", kFileOpen = "open
 /// Category of instants with the totals of a system call: arguments `count`, `total_ns`, `longest_so_far_ns`.
 inline constexpr std::string_view kCallTotals = "syscall_total";
 
+/// The same of requests to a disk, with `bytes`; and of instants with how long calls or requests took: argument
+/// `buckets`, "bucket:count" of stats/log_buckets.h between blanks.
+inline constexpr std::string_view kDiskTotals = "block_total";
+inline constexpr std::string_view kDurations = "durations";
+
+/// The names of tracks of a disk begin so.
+inline constexpr std::string_view kDiskTrack = "disk ";
+
 /// Category of slices in which a thread was blocked; their argument `stack` tells where.
 inline constexpr std::string_view kBlocked = "blocked";
 

@@ -383,8 +383,20 @@ std::vector<SyscallTotal> Probes::syscall_totals() const {
 std::vector<BlockTotal> Probes::block_totals() const {
   if (!is_open()) return {};
   auto rows = rows_of<BlockTotal, culprit_block_key>(state_->skeleton->maps.block_totals);
-  std::ranges::sort(rows, {}, [](const BlockTotal& row) { return std::tuple(row.key.device, row.key.operation); });
+  std::ranges::sort(rows, {},
+                    [](const BlockTotal& row) { return std::tuple(row.key.device, row.key.operation, row.key.tgid); });
   return rows;
+}
+
+std::vector<Times> Probes::times() const {
+  if (!is_open()) return {};
+  auto rows = rows_of<Times, culprit_times_key>(state_->skeleton->maps.times);
+  std::ranges::sort(rows, {}, [](const Times& row) { return std::tuple(row.key.tgid, row.key.device, row.key.nr); });
+  return rows;
+}
+
+void Probes::forget_times(const culprit_times_key& key) {
+  if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.times), &key);
 }
 
 void Probes::forget_syscalls(const culprit_syscall_key& key) {

@@ -45,6 +45,12 @@ struct BlockTotal {
   culprit_total total;
 };
 
+/// How durations spread, since the begin.
+struct Times {
+  culprit_times_key key;
+  culprit_times total;
+};
+
 /// CPU time of the programs since they were attached, from the times in which the kernel measured it.
 struct KernelCpu {
   bool known = false;
@@ -106,6 +112,9 @@ class Probes {
   /// Of calls that found no place with their thread, in the order of the keys.
   [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
   [[nodiscard]] std::vector<BlockTotal> block_totals() const;
+  [[nodiscard]] std::vector<Times> times() const;
+  /// Makes room: a process that is gone.
+  void forget_times(const culprit_times_key& key);
   /// Makes room: a thread that is gone.
   void forget_syscalls(const culprit_syscall_key& key);
 

@@ -23,6 +23,8 @@ namespace culprit::record::syscalls {
 
 namespace {
 
+constexpr Ns kTimesEvery = 1'000'000'000;
+
 /// "vda" of a device number; "253:0" when sysfs does not know it.
 std::string device_name(std::uint32_t device) {
   const std::string number = fmt::format("{}:{}", device >> 20, device & 0xfffff);
@@ -87,6 +89,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   void target_left(const Target& target) override {
     probes_->remove_target(target.pid);
     faults_.erase(target.pid);
+    left_.insert(target.pid);
   }
 
   void poll(Session& session, Ns now) override {
@@ -96,6 +99,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     probes_->ask_for_calls();
     probes_->consume();
     write_totals(session, now);
+    if (now >= next_times_) write_times(now);
     next_totals_ = now + options_.totals_every;
   }
 
@@ -106,6 +110,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     while (probes_->consume() > 0) {
     }
     write_totals(session, now);
+    write_times(now);
     const culprit_losses losses = probes_->losses();
     writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
     if (options_.calls && options_.timed_share < 1)
@@ -245,9 +250,10 @@ class Syscalls final : public Collector, private bpf::Listener {
     }
     gone_.clear();
     for (const bpf::BlockTotal& row : probes_->block_totals())
-      write_total(blocks_[{row.key.device, row.key.operation}], row.total,
-                  writer_->named_track(fmt::format("disk {} totals", disk(row.key.device))), now,
-                  operation_name(row.key.operation), "block_total");
+      write_total(
+          blocks_[{row.key.device, row.key.operation, row.key.tgid}], row.total,
+          writer_->named_track(fmt::format("{}{} totals", perfetto::kDiskTrack, disk(row.key.device)), row.key.tgid),
+          now, operation_name(row.key.operation), perfetto::kDiskTotals);
     for (const Target& target : session.targets) {
       const auto faults = read_page_faults(target.pid);
       if (!faults) continue;
@@ -262,6 +268,38 @@ class Syscalls final : public Collector, private bpf::Listener {
     totals_at_ = now;
   }
 
+  /// How long calls and requests took since they were last written.
+  void write_times(Ns now) {
+    next_times_ = now + kTimesEvery;
+    for (const bpf::Times& row : probes_->times()) {
+      const auto key = std::tuple(row.key.tgid, row.key.device, row.key.nr);
+      culprit_times& before = times_[key];
+      std::string text;
+      for (std::size_t i = 0; i < CULPRIT_TIME_BUCKETS; ++i)
+        // Of a process with a number that was another's the counts begin anew.
+        if (const auto news = row.total.counts[i] - std::min(before.counts[i], row.total.counts[i]); news > 0)
+          text += fmt::format("{}{}:{}", text.empty() ? "" : " ", i, news);
+      before = row.total;
+      if (!text.empty()) {
+        const bool call = row.key.device == 0;
+        const auto track =
+            writer_->named_track(call ? std::string("system call times")
+                                      : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
+                                 row.key.tgid);
+        const perfetto::Argument argument{"buckets", std::string_view(text)};
+        writer_->instant(track, now,
+                         call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)),
+                         perfetto::kDurations, std::span(&argument, 1));
+        ++events_;
+      }
+      if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
+        probes_->forget_times(row.key);
+        times_.erase(key);
+      }
+    }
+    left_.clear();
+  }
+
   std::shared_ptr<bpf::Probes> probes_;
   SyscallsOptions options_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop()
@@ -274,7 +312,10 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::uint64_t lanes_full_ = 0;
   std::map<Call, Told> told_;   ///< of calls with a place in their thread
   std::map<Call, Told> calls_;  ///< of the others
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Written> blocks_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, Written> blocks_;
+  std::map<std::tuple<std::int32_t, std::uint32_t, std::int32_t>, culprit_times> times_;  ///< as written last
+  std::set<std::int64_t> left_;                                                           ///< processes
+  Ns next_times_ = 0;
   std::set<std::int32_t> gone_;
   std::unordered_map<int, std::string> call_names_;
   std::unordered_map<std::uint32_t, std::string> disks_;

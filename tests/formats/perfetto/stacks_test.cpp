@@ -149,5 +149,39 @@ TEST(PerfettoStacks, WhereAThreadWasBlockedIsAStackToo) {
   EXPECT_EQ(trace.strings[trace.tracks[trace.stack_samples[0].track].name], "helper");
 }
 
+TEST(PerfettoTotals, OfDisksAndDurationsAreReadBack) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/totals.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->process({.pid = 7, .name = "prog"});
+  const std::vector<Argument> total = {{"count", std::int64_t{3}},
+                                       {"total_ns", std::int64_t{500}},
+                                       {"longest_so_far_ns", std::int64_t{300}},
+                                       {"bytes", std::int64_t{4096}}};
+  writer->instant(writer->named_track("disk vda totals", 7), 1000, "write", kDiskTotals, total);
+  for (const std::string_view text : {"5:2 40:1", "40:3", "9999:1 x 7"}) {
+    const Argument buckets{"buckets", text};
+    writer->instant(writer->named_track("disk vda times", 7), 1000, "write", kDurations, std::span(&buckets, 1));
+    writer->instant(writer->named_track("system call times", 7), 1000, "read", kDurations, std::span(&buckets, 1));
+  }
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  ASSERT_EQ(trace.disks.size(), 1U);
+  EXPECT_EQ(trace.strings[trace.disks[0].disk], "vda");
+  EXPECT_EQ(trace.strings[trace.disks[0].operation], "write");
+  EXPECT_EQ(trace.processes[trace.disks[0].process].pid, 7);
+  EXPECT_EQ(trace.disks[0].bytes, 4096U);
+  EXPECT_EQ(trace.disks[0].count, 3U);
+  ASSERT_EQ(trace.durations.size(), 2U);
+  for (const DurationCounts& counts : trace.durations) {
+    EXPECT_EQ(counts.buckets[5], 2U);
+    EXPECT_EQ(counts.buckets[40], 4U);
+  }
+  EXPECT_EQ(trace.durations[0].disk, 0U);
+  EXPECT_EQ(trace.strings[trace.durations[0].name], "read");
+  EXPECT_EQ(trace.losses[LossReason::argument_invalid], 6U);
+}
+
 }  // namespace
 }  // namespace culprit::perfetto::test

@@ -1,0 +1,321 @@
+#include "summary/recorded_tables.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/saturating.h"
+#include "core/units.h"
+#include "model/table_rows.h"
+#include "stats/log_buckets.h"
+#include "trace/span.h"
+
+namespace culprit::summary {
+
+namespace {
+
+using model::Cell;
+using model::ColumnType;
+using model::Table;
+
+struct Row {
+  std::string what;
+  std::string disk;
+  std::string process;
+  std::string thread;
+  std::int64_t pid = -1;
+  std::int64_t tid = -1;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  Ns time = 0;
+  Ns longest = 0;
+  const DurationCounts* durations = nullptr;
+};
+
+std::string process_name(const Trace& trace, ProcessId id) {
+  const Process& process = trace.processes[id];
+  if (process.pid < 0) return "(kernel and others)";
+  return process.name != 0 ? std::string(trace.strings[process.name]) : fmt::format("process {}", process.pid);
+}
+
+template <class Key>
+std::vector<Row> longest_first(std::map<Key, Row>&& rows) {
+  std::vector<Row> all;
+  for (auto& [key, row] : rows) all.push_back(std::move(row));
+  std::ranges::stable_sort(all, std::greater<>(), [](const Row& row) { return std::pair(row.time, row.count); });
+  return all;
+}
+
+const DurationCounts* find_durations(const Trace& trace, ProcessId process, StringId disk, StringId name) {
+  for (const DurationCounts& counts : trace.durations)
+    if (counts.process == process && counts.disk == disk && counts.name == name) return &counts;
+  return nullptr;
+}
+
+Cell quantile(const Row& row, double q) {
+  if (row.durations == nullptr) return {};
+  const auto value = stats::log_bucket_quantile(row.durations->buckets, q);
+  // A bucket is wider than what fell into it: nothing took longer than the longest.
+  return value ? Cell(std::min(*value, static_cast<double>(std::max<Ns>(row.longest, 1)))) : Cell();
+}
+
+double rate(std::uint64_t count, const RecordedTableOptions& options) {
+  return options.duration > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(options.duration) : 0;
+}
+
+Cell mean(const Row& row) {
+  return row.count > 0 && row.time > 0 ? Cell(static_cast<double>(row.time) / static_cast<double>(row.count)) : Cell();
+}
+
+void note_rest(Table& table, std::size_t all, std::string_view by) {
+  if (table.rows.size() < all)
+    table.notes.push_back(fmt::format("{} more rows: culprit top --by {} --limit 0 shows all",
+                                      format_count(all - table.rows.size()), by));
+}
+
+Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bool by_thread) {
+  std::map<std::tuple<ProcessId, std::int64_t, StringId>, Row> rows;
+  for (const CallTotal& total : trace.calls) {
+    const Track& track = trace.tracks[total.track];
+    Row& row = rows[{track.process, by_thread ? track.tid : -1, total.name}];
+    if (row.what.empty()) {
+      row.what = trace.strings[total.name];
+      row.process = process_name(trace, track.process);
+      row.pid = trace.processes[track.process].pid;
+      row.durations = find_durations(trace, track.process, 0, total.name);
+      row.tid = track.tid;
+    }
+    row.count += total.count;
+    row.time = add_saturating(row.time, total.time);
+    row.longest = std::max(row.longest, total.longest_so_far);
+  }
+  if (by_thread) {
+    std::map<std::pair<ProcessId, std::int64_t>, StringId> names;
+    for (const Track& track : trace.tracks)
+      if (track.name != 0 && (track.kind == TrackKind::thread || track.kind == TrackKind::sched))
+        names.try_emplace({track.process, track.tid}, track.name);
+    for (auto& [key, row] : rows)
+      if (const auto name = names.find({std::get<0>(key), std::get<1>(key)}); name != names.end())
+        row.thread = trace.strings[name->second];
+  }
+  const auto sorted = longest_first(std::move(rows));
+  const auto of_thread = model::present_if(by_thread);
+  const auto of_process = model::present_if(!by_thread);
+  Table table = model::make_table<Row>(
+      by_thread ? "System calls of threads" : "System calls", by_thread ? "thread_calls" : "calls",
+      {{{"Call", "call", ColumnType::name}, &Row::what},
+       {{"Process", "process", ColumnType::name}, &Row::process, of_process},
+       {{"Thread", "thread", ColumnType::name}, &Row::thread, of_thread},
+       {{"Pid", "pid", ColumnType::count, 3, true}, [](const Row& row) { return model::known_cell(row.pid); }},
+       {{"Tid", "tid", ColumnType::count}, [](const Row& row) { return model::known_cell(row.tid); }, of_thread},
+       {{"Count", "count", ColumnType::count}, &Row::count},
+       {{"Per s", "rate", ColumnType::number, 1}, [&](const Row& row) { return rate(row.count, options); }},
+       {{"Total", "total_ns", ColumnType::time}, &Row::time},
+       {{"Mean", "mean_ns", ColumnType::time}, mean},
+       {{"p50", "p50_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.5); }, of_process},
+       {{"p99", "p99_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.99); }, of_process},
+       {{"Longest", "longest_ns", ColumnType::time, 3, true}, &Row::longest}},
+      sorted, options.limit);
+  note_rest(table, sorted.size(), by_thread ? "thread-call" : "call");
+  if (sorted.empty()) table.notes.emplace_back("No system calls were recorded");
+  return table;
+}
+
+/// Peers of all threads, most first.
+struct PeerRow {
+  std::string thread;
+  std::int64_t tid = 0;
+  std::string process;
+  std::string peer;
+  std::int64_t peer_tid = 0;
+  std::uint64_t count = 0;
+  Ns time = 0;
+};
+
+std::vector<PeerRow> peers_of(const Trace& trace, std::vector<SchedPeer> ThreadSched::*list) {
+  std::vector<PeerRow> rows;
+  for (const ThreadSched& thread : trace.sched) {
+    const Track& track = trace.tracks[thread.track];
+    for (const SchedPeer& peer : thread.*list)
+      rows.push_back({std::string(trace.strings[track.name]), track.tid, process_name(trace, track.process),
+                      peer.tid == 0 ? "interrupt or idle" : std::string(trace.strings[peer.name]), peer.tid, peer.count,
+                      peer.time});
+  }
+  return rows;
+}
+
+Table table_of_peers(std::string title, std::string key, std::string heading, const std::vector<PeerRow>& rows,
+                     bool timed, std::size_t limit) {
+  Table table = model::make_table<PeerRow>(
+      std::move(title), std::move(key),
+      {{{"Thread", "thread", ColumnType::name}, &PeerRow::thread},
+       {{"Tid", "tid", ColumnType::count}, &PeerRow::tid},
+       {{"Process", "process", ColumnType::name, 3, true}, &PeerRow::process},
+       {{std::move(heading), "peer", ColumnType::name}, &PeerRow::peer},
+       {{"Its tid", "peer_tid", ColumnType::count}, [](const PeerRow& row) { return model::known_cell(row.peer_tid); }},
+       {{"Count", "count", ColumnType::count}, &PeerRow::count},
+       {{"Time", "time_ns", ColumnType::time}, &PeerRow::time, model::present_if(timed)}},
+      rows, limit);
+  note_rest(table, rows.size(), timed ? "rival" : "waker");
+  if (rows.empty()) table.notes.emplace_back("No scheduling was recorded");
+  return table;
+}
+
+}  // namespace
+
+Table call_table(const Trace& trace, const RecordedTableOptions& options) {
+  return table_of_calls(trace, options, false);
+}
+
+Table thread_call_table(const Trace& trace, const RecordedTableOptions& options) {
+  return table_of_calls(trace, options, true);
+}
+
+Table disk_table(const Trace& trace, const RecordedTableOptions& options) {
+  std::map<std::tuple<StringId, StringId, ProcessId>, Row> rows;
+  for (const DiskTotal& total : trace.disks) {
+    Row& row = rows[{total.disk, total.operation, total.process}];
+    if (row.what.empty()) {
+      row.what = trace.strings[total.operation];
+      row.disk = trace.strings[total.disk];
+      row.process = process_name(trace, total.process);
+      row.pid = trace.processes[total.process].pid;
+      row.durations = find_durations(trace, total.process, total.disk, total.operation);
+    }
+    row.count += total.count;
+    row.bytes += total.bytes;
+    row.time = add_saturating(row.time, total.time);
+    row.longest = std::max(row.longest, total.longest_so_far);
+  }
+  const auto sorted = longest_first(std::move(rows));
+  Table table = model::make_table<Row>(
+      "Requests to disks", "disks",
+      {{{"Disk", "disk", ColumnType::name}, &Row::disk},
+       {{"Kind", "operation", ColumnType::name}, &Row::what},
+       {{"Issued by", "process", ColumnType::name}, &Row::process},
+       {{"Pid", "pid", ColumnType::count, 3, true}, [](const Row& row) { return model::known_cell(row.pid); }},
+       {{"Count", "count", ColumnType::count}, &Row::count},
+       {{"Bytes", "bytes", ColumnType::bytes}, &Row::bytes},
+       {{"Mean", "mean_ns", ColumnType::time}, mean},
+       {{"p50", "p50_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.5); }},
+       {{"p99", "p99_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.99); }},
+       {{"Longest", "longest_ns", ColumnType::time}, &Row::longest},
+       {{"Per s", "rate", ColumnType::number, 1, true}, [&](const Row& row) { return rate(row.count, options); }}},
+      sorted, options.limit);
+  note_rest(table, sorted.size(), "disk");
+  if (sorted.empty())
+    table.notes.emplace_back("No requests to disks were recorded");
+  else
+    table.notes.emplace_back("Times are those of the device; what is written back later is issued by the kernel");
+  return table;
+}
+
+Table fault_table(const Trace& trace, const RecordedTableOptions& options) {
+  struct Faults {
+    std::string process;
+    std::int64_t pid = -1;
+    std::int64_t minor = 0;
+    std::int64_t major = 0;
+  };
+  std::map<ProcessId, Faults> rows;
+  for (const CounterSeries& series : trace.counters) {
+    const std::string_view name = trace.strings[series.name];
+    const bool minor = name == "page_faults.minor";
+    if ((!minor && name != "page_faults.major") || series.samples.empty()) continue;
+    Faults& row = rows[series.process];
+    row.process = process_name(trace, series.process);
+    row.pid = trace.processes[series.process].pid;
+    const auto news = static_cast<std::int64_t>(series.samples.back().value - series.samples.front().value);
+    (minor ? row.minor : row.major) = std::max<std::int64_t>(news, 0);
+  }
+  std::vector<Faults> sorted;
+  for (auto& [process, row] : rows) sorted.push_back(std::move(row));
+  std::ranges::stable_sort(sorted, std::greater<>(), [](const Faults& row) { return std::pair(row.major, row.minor); });
+  const auto per_second = [&](std::int64_t count) { return rate(static_cast<std::uint64_t>(count), options); };
+  Table table = model::make_table<Faults>(
+      "Page faults", "page_faults",
+      {{{"Process", "process", ColumnType::name}, &Faults::process},
+       {{"Pid", "pid", ColumnType::count}, &Faults::pid},
+       {{"Minor", "minor", ColumnType::count}, &Faults::minor},
+       {{"Major", "major", ColumnType::count}, &Faults::major},
+       {{"Minor per s", "minor_rate", ColumnType::number, 1}, [&](const Faults& row) { return per_second(row.minor); }},
+       {{"Major per s", "major_rate", ColumnType::number, 1},
+        [&](const Faults& row) { return per_second(row.major); }}},
+      sorted, options.limit);
+  note_rest(table, sorted.size(), "fault");
+  if (sorted.empty()) table.notes.emplace_back("No page faults were recorded");
+  return table;
+}
+
+Table waker_table(const Trace& trace, const RecordedTableOptions& options) {
+  auto rows = peers_of(trace, &ThreadSched::woken_by);
+  std::ranges::stable_sort(rows, std::greater<>(), &PeerRow::count);
+  return table_of_peers("Who woke whom", "wakers", "Woken by", rows, false, options.limit);
+}
+
+Table rival_table(const Trace& trace, const RecordedTableOptions& options) {
+  auto rows = peers_of(trace, &ThreadSched::ran_instead);
+  std::ranges::stable_sort(rows, std::greater<>(), &PeerRow::time);
+  Table table =
+      table_of_peers("Who ran while a thread was in the run queue", "rivals", "Ran instead", rows, true, options.limit);
+  if (!rows.empty())
+    table.notes.emplace_back("Time: how long the thread had been in the run queue when the other left");
+  return table;
+}
+
+std::vector<model::Fact> recorded_facts(const Trace& trace) {
+  const Interval span = recorded_span(trace);
+  const RecordedTableOptions options = {.duration = span.end - span.begin};
+  std::vector<model::Fact> facts;
+  std::uint64_t calls = 0;
+  std::map<std::string_view, Ns> by_call;
+  for (const CallTotal& total : trace.calls) {
+    calls += total.count;
+    Ns& time = by_call[trace.strings[total.name]];
+    time = add_saturating(time, total.time);
+  }
+  if (calls > 0) {
+    const auto longest = std::ranges::max_element(by_call, {}, [](const auto& call) { return call.second; });
+    facts.push_back(
+        {"system calls", fmt::format("{} ({:.0f} per s), most time in {}: {}", format_count(calls),
+                                     rate(calls, options), longest->first, format_duration(longest->second))});
+  }
+  std::uint64_t requests = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t flushes = 0;
+  for (const DiskTotal& total : trace.disks) {
+    requests += total.count;
+    bytes += total.bytes;
+    if (trace.strings[total.operation] == "flush") flushes += total.count;
+  }
+  if (requests > 0)
+    facts.push_back({"disks", fmt::format("{} requests, {}, {} flushes", format_count(requests),
+                                          format_bytes(static_cast<double>(bytes)), format_count(flushes))});
+  return facts;
+}
+
+const std::vector<std::string>& recorded_table_names() {
+  static const std::vector<std::string> kNames = {"call", "thread-call", "disk", "fault", "waker", "rival"};
+  return kNames;
+}
+
+Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit) {
+  const Interval span = recorded_span(trace);
+  const RecordedTableOptions options = {.limit = limit, .duration = span.end - span.begin};
+  if (by == "call") return call_table(trace, options);
+  if (by == "thread-call") return thread_call_table(trace, options);
+  if (by == "disk") return disk_table(trace, options);
+  if (by == "fault") return fault_table(trace, options);
+  return by == "waker" ? waker_table(trace, options) : rival_table(trace, options);
+}
+
+}  // namespace culprit::summary

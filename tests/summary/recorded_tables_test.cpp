@@ -1,0 +1,141 @@
+#include "summary/recorded_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "stats/log_buckets.h"
+#include "trace/builder.h"
+
+namespace culprit::summary {
+namespace {
+
+using testing::ElementsAre;
+
+Trace recorded() {
+  TraceBuilder builder(Rank{});
+  Trace& trace = builder.trace();
+  const TrackId one = builder.track({.pid = 7, .tid = 8});
+  const TrackId two = builder.track({.pid = 7, .tid = 9});
+  const ProcessId server = builder.process(7, 0);
+  const ProcessId host = builder.process(-1, builder.intern("host"));
+  builder.name_process(server, builder.intern("server"));
+  builder.name_thread(one, builder.intern("main"));
+  builder.name_thread(two, builder.intern("worker"));
+  const StringId read = builder.intern("read");
+  trace.calls = {{1'000'000'000, read, one, 100, 1'000'000, 90'000},
+                 {2'000'000'000, read, one, 100, 1'000'000, 95'000},
+                 {2'000'000'000, read, two, 50, 4'000'000, 99'000},
+                 {2'000'000'000, builder.intern("futex"), two, 1, 500, 500}};
+  DurationCounts counts{read, 0, server, std::vector<std::uint64_t>(stats::kLogBuckets)};
+  counts.buckets[stats::log_bucket_of(10'000)] = 240;
+  counts.buckets[stats::log_bucket_of(90'000)] = 10;
+  trace.durations.push_back(counts);
+  const StringId vda = builder.intern("vda");
+  trace.disks = {{1'000'000'000, vda, builder.intern("write"), server, 10, 40960, 1'000'000, 300'000},
+                 {2'000'000'000, vda, builder.intern("write"), host, 5, 8192, 2'000'000, 900'000},
+                 {2'000'000'000, vda, builder.intern("flush"), server, 2, 0, 100'000, 60'000}};
+  for (const auto& [name, last] : {std::pair("page_faults.minor", 150.0), std::pair("page_faults.major", 12.0)}) {
+    builder.add_counter(builder.intern(name), server, kNone, {0, 10});
+    builder.add_counter(builder.intern(name), server, kNone, {2'000'000'000, last});
+  }
+  ThreadSched sched;
+  sched.track = builder.track({.pid = 7, .tid = 9, .kind = TrackKind::sched});
+  builder.name_thread(sched.track, builder.intern("worker"));
+  sched.woken_by = {{builder.intern("main"), 8, 40, 0}, {0, 0, 3, 0}};
+  sched.ran_instead = {{builder.intern("stress"), 77, 4, 5'000'000}};
+  trace.sched.push_back(sched);
+  return std::move(builder).finish();
+}
+
+std::vector<std::string> cells(const model::Table& table, std::string_view key) {
+  std::vector<std::string> texts;
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
+    if (table.columns[c].key == key)
+      for (const auto& row : table.rows) {
+        if (const auto* text = std::get_if<std::string>(&row[c])) texts.push_back(*text);
+        if (const auto* number = std::get_if<std::int64_t>(&row[c])) texts.push_back(std::to_string(*number));
+        if (const auto* number = std::get_if<double>(&row[c])) texts.push_back(std::to_string(*number).substr(0, 6));
+        if (std::holds_alternative<std::monostate>(row[c])) texts.emplace_back("-");
+      }
+  return texts;
+}
+
+constexpr RecordedTableOptions kTwoSeconds = {.limit = 0, .duration = 2'000'000'000};
+
+TEST(RecordedTables, CallsOfAProcessAreThoseOfItsThreads) {
+  const model::Table table = call_table(recorded(), kTwoSeconds);
+  EXPECT_THAT(cells(table, "call"), ElementsAre("read", "futex"));
+  EXPECT_THAT(cells(table, "process"), ElementsAre("server", "server"));
+  EXPECT_THAT(cells(table, "count"), ElementsAre("250", "1"));
+  EXPECT_THAT(cells(table, "rate"), ElementsAre("125.00", "0.5000"));
+  EXPECT_THAT(cells(table, "total_ns"), ElementsAre("6000000", "500"));
+  EXPECT_THAT(cells(table, "mean_ns"), ElementsAre("24000.", "500.00"));
+  EXPECT_THAT(cells(table, "longest_ns"), ElementsAre("99000", "500"));
+}
+
+TEST(RecordedTables, QuantilesOfCallsThatWereTimed) {
+  const model::Table table = call_table(recorded(), kTwoSeconds);
+  const auto p50 = cells(table, "p50_ns");
+  const auto p99 = cells(table, "p99_ns");
+  EXPECT_NEAR(std::stod(p50[0]), 10'000, 1250);
+  EXPECT_NEAR(std::stod(p99[0]), 90'000, 11'250);
+  EXPECT_EQ(p50[1], "-");
+}
+
+TEST(RecordedTables, CallsOfThreads) {
+  const model::Table table = thread_call_table(recorded(), kTwoSeconds);
+  EXPECT_THAT(cells(table, "thread"), ElementsAre("worker", "main", "worker"));
+  EXPECT_THAT(cells(table, "count"), ElementsAre("50", "200", "1"));
+}
+
+TEST(RecordedTables, DisksByWhoIssuedTheRequest) {
+  const model::Table table = disk_table(recorded(), kTwoSeconds);
+  EXPECT_THAT(cells(table, "process"), ElementsAre("(kernel and others)", "server", "server"));
+  EXPECT_THAT(cells(table, "operation"), ElementsAre("write", "write", "flush"));
+  EXPECT_THAT(cells(table, "bytes"), ElementsAre("8192", "40960", "0"));
+  EXPECT_THAT(cells(table, "count"), ElementsAre("5", "10", "2"));
+}
+
+TEST(RecordedTables, PageFaultsAreThoseOfTheRecording) {
+  const model::Table table = fault_table(recorded(), kTwoSeconds);
+  EXPECT_THAT(cells(table, "minor"), ElementsAre("140"));
+  EXPECT_THAT(cells(table, "major"), ElementsAre("2"));
+}
+
+TEST(RecordedTables, WhoWokeWhomAndWhoRanInstead) {
+  const model::Table wakers = waker_table(recorded(), kTwoSeconds);
+  EXPECT_THAT(cells(wakers, "thread"), ElementsAre("worker", "worker"));
+  EXPECT_THAT(cells(wakers, "peer"), ElementsAre("main", "interrupt or idle"));
+  const model::Table rivals = rival_table(recorded(), kTwoSeconds);
+  EXPECT_THAT(cells(rivals, "peer"), ElementsAre("stress"));
+  EXPECT_THAT(cells(rivals, "time_ns"), ElementsAre("5000000"));
+}
+
+TEST(RecordedTables, WhatIsLeftOutIsSaid) {
+  const model::Table table = call_table(recorded(), {.limit = 1, .duration = 1});
+  EXPECT_EQ(table.rows.size(), 1U);
+  EXPECT_THAT(table.notes, ElementsAre(testing::HasSubstr("1 more rows")));
+}
+
+TEST(RecordedTables, ATraceWithoutThemSaysSo) {
+  for (const std::string& by : recorded_table_names()) {
+    const model::Table table = recorded_table(Trace(), by, 0);
+    EXPECT_TRUE(table.rows.empty()) << by;
+    EXPECT_FALSE(table.notes.empty()) << by;
+  }
+  EXPECT_TRUE(recorded_facts(Trace()).empty());
+}
+
+TEST(RecordedTables, FactsInALine) {
+  const auto facts = recorded_facts(recorded());
+  ASSERT_EQ(facts.size(), 2U);
+  EXPECT_THAT(facts[0].value, testing::HasSubstr("most time in read"));
+  EXPECT_THAT(facts[1].value, testing::HasSubstr("17 requests"));
+  EXPECT_THAT(facts[1].value, testing::HasSubstr("2 flushes"));
+}
+
+}  // namespace
+}  // namespace culprit::summary
