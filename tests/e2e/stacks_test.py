@@ -229,6 +229,21 @@ class Stacks(unittest.TestCase):
         self.assertGreater(answer["samples"], 180)
         self.assertAlmostEqual(answer["time_ns"] / 1e9, 0.5, delta=0.1)
 
+    @unittest.skipUnless(os.uname().machine == "x86_64", "the code is of x86-64")
+    def test_code_made_at_run_time_is_named_by_its_map_file(self):
+        with open(self.path("jit.c"), "w", encoding="utf-8") as file:
+            file.write(JIT)
+        subprocess.run([shutil.which("cc") or shutil.which("gcc"), "-O1", "-fno-omit-frame-pointer", self.path("jit.c"), "-o",
+                        self.path("jit")], check=True)
+        out = self.path("jit.pftrace")
+        done = culprit("record", "--collect", "samples", "-o", out, "--", self.path("jit"))
+        if done.returncode == 2:
+            self.skipTest("no memory may be written and run here")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer, rows = self.table("--stacks", "on-cpu", recording=out)
+        self.assertGreater(answer["samples"], 50)
+        self.assertGreater(rows["py::made_at_run_time:/srv/app.py"]["self_samples"], 0.9 * answer["samples"])
+
     def test_functions_of_python(self):
         program = python_with_perf()
         if program is None:
@@ -243,6 +258,32 @@ class Stacks(unittest.TestCase):
         leaf = sum(row["total_samples"] for name, row in rows.items() if name.startswith("py::busy_leaf:"))
         self.assertGreater(leaf, 0.5 * answer["samples"])
 
+
+# Code that nobody but the program knows, named in a file for profilers.
+JIT = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+  /* push rbp; mov rbp, rsp; mov ecx, 1000000; 1: dec ecx; jnz 1b; pop rbp; ret */
+  static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0x40, 0x42, 0x0f, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+  void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return 2;
+  memcpy(room, code, sizeof code);
+  char name[64];
+  snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
+  FILE *map = fopen(name, "w");
+  if (!map) return 3;
+  fprintf(map, "%lx %zx py::made_at_run_time:/srv/app.py\n", (unsigned long)room, sizeof code);
+  fclose(map);
+  while (clock() < CLOCKS_PER_SEC) ((void (*)(void))room)();
+  usleep(200000);
+  unlink(name);
+  return 0;
+}
+"""
 
 # 3,000 calls of getppid, 40 sleeps of 5 ms, 64 direct writes of 64 KiB with an fsync each.
 COUNTED = r"""
