@@ -7,7 +7,9 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "core/output_file.h"
+#include "formats/load.h"
 #include "formats/registry.h"
+#include "library/load.h"
 #include "library/run_data.h"
 
 namespace culprit::cli {
@@ -55,6 +57,14 @@ Result<int> run_export(const ExportOptions& options) {
   if (options.files.size() == 1 && !stream && named == nullptr)
     return usage_error(fmt::format("cannot tell the format from the name '{}'", options.path),
                        "end it in " + formats::written_names());
+  if (named != nullptr && options.files.size() == 1) {
+    Progress progress("copying", progress_sink_of_stderr());
+    const LoadOptions load = load_options(options.load, progress);
+    const auto copied =
+        formats::copy_file(options.files.front(), *named, options.path, options.force, library::load_options(load));
+    if (!copied) return copied.error();
+    if (*copied) return kFine;
+  }
   const auto run = load_with_progress(options.files, options.load);
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
@@ -70,9 +80,11 @@ void add_export(CommandLine& app, Invocation& invocation) {
   auto* verb = app.add_subcommand("export", "write a trace as Chrome / Kineto JSON or as a Perfetto trace");
   auto options = std::make_shared<ExportOptions>();
   add_input_options(*verb, options->files, options->load);
-  verb->add_option("-o,--output", options->path,
-                   "OUT.json or OUT.json.gz, '-' for standard output; a directory when there are several ranks; "
-                   "OUT.perfetto-trace or OUT.pftrace for Perfetto, all ranks in one file")
+  verb->add_option(
+          "-o,--output", options->path,
+          "OUT.json or OUT.json.gz, '-' for standard output; a directory when there are several ranks; "
+          "OUT.perfetto-trace or OUT.pftrace for Perfetto, all ranks in one file (a Perfetto trace is copied as it "
+          "is, but for damage)")
       ->required()
       ->type_name("PATH");
   add_force_option(*verb, options->force);

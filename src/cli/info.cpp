@@ -78,6 +78,19 @@ model::Table run_table(const TraceInfo& info) {
 
 model::Table files_table(const TraceInfo& info) {
   using model::RankInfo;
+  std::vector<RankInfo> files;
+  for (const RankInfo& rank : info.ranks) {
+    files.push_back(rank);
+    for (const model::JoinedFile& file : rank.recordings) {
+      RankInfo& row = files.emplace_back();
+      row.path = file.path;
+      row.format = file.format;
+      row.rank = rank.rank;
+      row.input_bytes = file.input_bytes;
+      row.text_bytes = file.text_bytes;
+      row.events = file.events;
+    }
+  }
   return model::make_table<RankInfo>(
       "Files", "ranks",
       {{{"File", "path", ColumnType::name}, &RankInfo::path},
@@ -89,7 +102,7 @@ model::Table files_table(const TraceInfo& info) {
        {{"World", "world_size", ColumnType::count}, [](const RankInfo& r) { return known_cell(r.world_size); }},
        {{"Backend", "backend"}, &RankInfo::backend},
        {{"Host", "host"}, &RankInfo::host}},
-      info.ranks);
+      files);
 }
 
 model::Table devices_table(const TraceInfo& info) {
@@ -227,6 +240,26 @@ std::vector<model::Table> tables_of(const TraceInfo& info) {
   return tables;
 }
 
+/// What a step waited for.
+void write_step(JsonWriter& json, const model::StepTimes& step) {
+  json.begin_object("step");
+  json.member("thread", step.thread);
+  json.member("cycles", step.cycles);
+  json.member("period_ns", step.period);
+  json.member("on_cpu_ns", step.on_cpu);
+  json.member("run_queue_ns", step.run_queue);
+  json.member("blocked_ns", step.blocked);
+  json.begin_array("beside");
+  for (const model::Bystander& other : step.beside) {
+    json.begin_object(JsonForm::line);
+    json.member("name", other.name);
+    json.member("cpus", other.cpus);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 /// The phases, and how the cycles were found.
 void write_cycles(JsonWriter& json, const model::CyclesInfo& info) {
   json.begin_object("cycles");
@@ -238,6 +271,7 @@ void write_cycles(JsonWriter& json, const model::CyclesInfo& info) {
   json.member("notes", info.notes);
   json.member("count", info.count);
   report::write_rows(json, "phases", phases_table(info));
+  if (info.step) write_step(json, *info.step);
   json.end_object();
 }
 
@@ -390,6 +424,7 @@ Result<int> run_info(const InfoOptions& options) {
     const auto found = library::find(*run, {});
     if (!found) return found.error();
     info.cycles = summary::cycles_info(found->cycles);
+    info.cycles->step = summary::step_times(trace, found->cycles);
     if (found->cycles.cycles.empty() && (!info.sched.empty() || records_scheduling(trace)))
       info.work = cycles::find_work_units(trace);
   }

@@ -37,6 +37,7 @@ class Summary {
     if (work)
       for (auto& [what, value] : report::work_lines(*info_.work)) add(std::move(what), std::move(value));
     add_files();
+    add_faults();
     add("duration", format_duration(info_.duration) + (info_.clock == "unknown" ? "" : ", clock " + info_.clock));
     add("slices",
         fmt::format("{} of {}, in {} of {}", format_count(info_.slices), counted(info_.names, "name", "names"),
@@ -64,8 +65,22 @@ class Summary {
       if (rank.world_size > 0) text += fmt::format(" of {}", rank.world_size);
       add(i == 0 ? "file" : "", rank.path);
       add("", text);
+      for (const model::JoinedFile& file : rank.recordings) {
+        add("recording", file.path);
+        add("", fmt::format("{}, {}", file.format, format_bytes(static_cast<double>(file.input_bytes))));
+      }
     }
     if (info_.ranks.size() > kFiles) add("", counted(info_.ranks.size() - kFiles, "more file", "more files"));
+  }
+
+  /// A recording that was made while something was broken on purpose.
+  void add_faults() {
+    constexpr std::string_view kPrefix = "inject.";
+    std::string faults;
+    for (const model::RankInfo& rank : info_.ranks)
+      for (const auto& [key, value] : rank.metadata)
+        if (key.starts_with(kPrefix)) faults += (faults.empty() ? "" : ", ") + key.substr(kPrefix.size());
+    if (!faults.empty()) add("disturbed by", "culprit inject " + faults);
   }
 
   void add_gpu() {
@@ -129,6 +144,23 @@ class Summary {
         text += fmt::format(", device busy {:.1f}%", percent(phase.device_busy, phase.device_window));
       add("", text);
     }
+    if (cycles.step) add_step(*cycles.step);
+  }
+
+  void add_step(const model::StepTimes& step) {
+    const auto part = [&](double time) {
+      return fmt::format("{} ({:.1f}%)", format_duration(time), step.period > 0 ? time / step.period * 100 : 0);
+    };
+    add("per step", fmt::format("on CPU {}, run queue {}", part(step.on_cpu), part(step.run_queue)));
+    add("", fmt::format("blocked {} of {}, thread {}", part(step.blocked), format_duration(step.period), step.thread));
+    constexpr double kLeastCpus = 0.05;
+    constexpr std::size_t kNamed = 3;
+    std::string beside;
+    for (std::size_t i = 0; i < std::min(step.beside.size(), kNamed); ++i)
+      if (step.beside[i].cpus >= kLeastCpus)
+        beside +=
+            fmt::format("{}{} took {:.2f} CPUs", beside.empty() ? "" : ", ", step.beside[i].name, step.beside[i].cpus);
+    if (!beside.empty()) add("beside it", beside);
   }
 
   void add_losses() {

@@ -25,6 +25,37 @@ bool moved(const model::HostChange& change) {
   return difference > kLeastCounterShare * std::max(std::abs(*change.value[0]), std::abs(*change.value[1]));
 }
 
+/// Where the time of a step went.
+void add_step(const model::HostEvidence& base, const model::HostEvidence& candidate, const PerPhase& weights,
+              model::HostChanges& changes) {
+  if (!base.step || !candidate.step) return;
+  changes.step_thread = base.step->name;
+  for (const auto& [what, times] : {std::pair("on CPU", &model::StepThread::on_cpu),
+                                    std::pair("runnable, in the run queue", &model::StepThread::runnable),
+                                    std::pair("blocked", &model::StepThread::blocked)})
+    changes.step.push_back(
+        {what,
+         "ns per step",
+         {per_step((*base.step).*times, base, weights), per_step((*candidate.step).*times, candidate, weights)}});
+}
+
+/// Processes beside the recorded ones that took more or less of the CPUs.
+void add_beside(const model::HostEvidence& base, const model::HostEvidence& candidate, model::HostChanges& changes) {
+  constexpr double kLeastCpus = 0.05;
+  std::map<std::string, model::HostChange> by_name;
+  const std::array sides = {&base, &candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    for (const auto& [name, cpus] : sides[s]->beside) {
+      model::HostChange& change = by_name[name];
+      if (change.what.empty()) change = {name, "count", {0.0, 0.0}};
+      change.value[s] = cpus;
+    }
+  const auto difference = [](const model::HostChange& c) { return std::abs(*c.value[1] - *c.value[0]); };
+  for (auto& [name, change] : by_name)
+    if (difference(change) >= kLeastCpus) changes.beside.push_back(std::move(change));
+  std::ranges::stable_sort(changes.beside, [&](const auto& a, const auto& b) { return difference(a) > difference(b); });
+}
+
 void add_states(const model::HostEvidence& base, const model::HostEvidence& candidate, const PerPhase& weights,
                 model::HostChanges& changes) {
   std::map<std::string, model::HostChange> by_name;
@@ -50,6 +81,18 @@ void add_states(const model::HostEvidence& base, const model::HostEvidence& cand
 }  // namespace
 
 void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) {
+  if (side.step && other.step)
+    for (auto times : {&model::StepThread::on_cpu, &model::StepThread::runnable, &model::StepThread::blocked})
+      for (std::size_t p = 0; p < side.cycles.size(); ++p) ((*side.step).*times)[p] += ((*other.step).*times)[p];
+  else if (std::ranges::any_of(side.cycles, [](std::uint64_t n) { return n != 0; }))
+    side.step.reset();
+  else
+    side.step = other.step;
+  // Means of recordings of about one length.
+  ++side.recordings;
+  for (auto& [name, cpus] : side.beside)
+    cpus *= static_cast<double>(side.recordings - 1) / static_cast<double>(side.recordings);
+  for (const auto& [name, cpus] : other.beside) side.beside[name] += cpus / static_cast<double>(side.recordings);
   side.scheduling = side.scheduling || other.scheduling;
   side.per_second = side.per_second || other.per_second;
   for (std::size_t p = 0; p < side.cycles.size(); ++p) {
@@ -88,6 +131,8 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
   if (all > 0 && base.scheduling && candidate.scheduling) {
     for (double& weight : weights) weight /= all;
     add_states(base, candidate, weights, changes);
+    add_step(base, candidate, weights, changes);
+    add_beside(base, candidate, changes);
   }
   std::map<std::string, model::HostChange> counters;
   const std::array sides = {&base, &candidate};

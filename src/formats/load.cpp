@@ -1,11 +1,14 @@
 #include "formats/load.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "formats/load_files.h"
 #include "trace/builder.h"
+#include "trace/join.h"
 
 namespace culprit::formats {
 
@@ -41,11 +44,21 @@ void append(KernelSummaries& all, KernelSummaries&& part) {
   std::ranges::move(part.input.first, std::back_inserter(all.input.first));
 }
 
-Trace merged(std::vector<KernelData>& files) {
+/// The files as one run: ranks beside each other, recordings of the same seconds joined with them.
+Result<Trace> merged(std::vector<KernelData>& files) {
   std::vector<Trace> traces;
   traces.reserve(files.size());
   for (KernelData& file : files) traces.push_back(std::move(std::get<Trace>(file)));
-  return merge(std::move(traces));
+  const auto beside = std::ranges::stable_partition(traces, [](const Trace& trace) { return !is_recording(trace); });
+  if (beside.empty() || beside.size() == traces.size()) return merge(std::move(traces));
+  std::vector<Trace> recordings(std::make_move_iterator(beside.begin()), std::make_move_iterator(beside.end()));
+  traces.erase(beside.begin(), beside.end());
+  Trace run = merge(std::move(traces));
+  for (Trace& recording : recordings) {
+    if (Status status = belong_together(run, recording); !status) return status.error();
+    run = join(std::move(run), std::move(recording));
+  }
+  return run;
 }
 
 }  // namespace
@@ -56,6 +69,23 @@ Result<Trace> load_run(const std::vector<std::string>& paths, const LoadOptions&
   return merged(*files);
 }
 
+Result<bool> copy_file(const std::string& from, const Writer& writer, const std::string& path, bool replace,
+                       const LoadOptions& options) {
+  struct stat status {};
+  if (writer.copy == nullptr || ::stat(from.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  auto input = Input::open(from, options.stop);
+  if (!input) return input.error();
+  input->limit(Expansion(options.max_expansion));
+  if (!writer.recognizes(input->peek(kDetectBytes), from)) return false;
+  ReadOptions read{.max_expansion = options.max_expansion, .stop = options.stop};
+  if (options.progress)
+    read.progress = [&, total = static_cast<std::uint64_t>(status.st_size)](std::uint64_t bytes) {
+      options.progress(bytes, total);
+    };
+  if (Status copied = writer.copy(std::move(*input), read, path, replace); !copied) return copied.error();
+  return true;
+}
+
 Result<KernelData> load_kernel_data(const std::vector<std::string>& paths, const LoadOptions& options) {
   auto files = load_files(paths, Wanted::kernel_data, options);
   if (!files) return files.error();
@@ -63,7 +93,11 @@ Result<KernelData> load_kernel_data(const std::vector<std::string>& paths, const
     if (file.index() != files->front().index())
       return input_error("files of different kinds cannot be one capture", paths.front(),
                          "give traces, launch logs or summary tables, not a mixture");
-  if (std::holds_alternative<Trace>(files->front())) return KernelData(merged(*files));
+  if (std::holds_alternative<Trace>(files->front())) {
+    auto run = merged(*files);
+    if (!run) return run.error();
+    return KernelData(std::move(*run));
+  }
   KernelData all = std::move(files->front());
   for (std::size_t i = 1; i < files->size(); ++i) {
     if (auto* log = std::get_if<KernelLog>(&all))

@@ -22,10 +22,17 @@ struct LoadOptions {
   std::stop_token stop{};  ///< when it is requested loading ends soon, with the error cancelled
 };
 
-/// Loads one run from its files (one per rank, in the order given). "-" is standard input; any file may be a pipe where
+/// Loads one run from its files (one per rank, in the order given; recordings of the same seconds are joined with the
+/// traces, trace/join.h). "-" is standard input; any file may be a pipe where
 /// its format can be read from one. Errors name the file, and the first bad file ends the load; one file under two
 /// names is an error of usage.
 Result<Trace> load_run(const std::vector<std::string>& paths, const LoadOptions& options);
+
+/// Copies a file that is in the writer's own format already, so that nothing is lost that only other programs read.
+/// True when it did; false, and nothing is written, when the file is in another format or cannot be opened twice (a
+/// pipe). Errors: the file cannot be read, the output cannot be written.
+Result<bool> copy_file(const std::string& from, const Writer& writer, const std::string& path, bool replace,
+                       const LoadOptions& options);
 
 /// Loads what the files of one capture tell of kernels: traces are merged as by load_run(), launch logs follow each
 /// other file by file, summary tables are listed one after another. Errors: as load_run(); files of different kinds.

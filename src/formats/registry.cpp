@@ -13,6 +13,7 @@
 #include "formats/kineto/writer.h"
 #include "formats/ncu_csv/ncu_csv.h"
 #include "formats/nsys_sqlite/reader.h"
+#include "formats/perfetto/copy.h"
 #include "formats/perfetto/export.h"
 #include "formats/perfetto/reader.h"
 
@@ -152,12 +153,17 @@ namespace {
 
 const std::array<Writer, 2>& writers() {
   static const std::array<Writer, 2> kWriters = {
-      Writer{"Chrome / Kineto JSON", {".json", ".json.gz"}, false, kineto::save_trace},
+      Writer{"Chrome / Kineto JSON", {".json", ".json.gz"}, false, kineto::save_trace, nullptr, nullptr},
       Writer{"a Perfetto trace",
              {".perfetto-trace", ".pftrace"},
              true,
              [](const Trace& trace, std::uint16_t, const std::string& path, bool replace) {
                return perfetto::save_trace(trace, path, replace);
+             },
+             is_perfetto,
+             [](Input input, const ReadOptions& options, const std::string& path, bool replace) {
+               return perfetto::copy_trace(std::move(input), Expansion(options.max_expansion), path, replace,
+                                           options.progress);
              }}};
   return kWriters;
 }

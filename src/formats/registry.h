@@ -49,6 +49,9 @@ struct Writer {
   bool holds_ranks = false;            ///< one file holds a whole run; else one rank
   /// Writes one rank, or the whole run where the file holds ranks; `replace`: what is there.
   Status (*save)(const Trace& trace, std::uint16_t rank, const std::string& path, bool replace) = nullptr;
+  /// What is read in this format, and copies such a file as it is but for damage. Null: it is read and written anew.
+  bool (*recognizes)(std::string_view start, std::string_view path) = nullptr;
+  Status (*copy)(Input input, const ReadOptions& options, const std::string& path, bool replace) = nullptr;
 };
 
 /// How a file of this name is written, or null.

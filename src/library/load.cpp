@@ -1,5 +1,7 @@
 #include <culprit/load.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "library/load.h"
 #include "library/run_data.h"
 #include "trace/builder.h"
+#include "trace/join.h"
 
 namespace culprit {
 
@@ -57,6 +60,42 @@ Run run_of(Trace trace, std::vector<FileState> files) {
   return Run(std::make_shared<const Run::Data>(Run::Data{std::move(trace), std::move(files)}));
 }
 
+/// Each recording joined with the trace of the same seconds, or with all of them when they are the ranks of one run.
+Result<std::vector<Run>> joined_runs(std::vector<Trace> all, std::vector<FileState> files) {
+  struct Part {
+    std::optional<Trace> trace;
+    std::vector<FileState> files;
+  };
+  std::vector<Part> parts;
+  std::vector<Part> recordings;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    (is_recording(all[i]) ? recordings : parts).push_back({std::move(all[i]), {std::move(files[i])}});
+  std::vector<Trace> ranks;
+  for (Part& part : parts) ranks.push_back(std::move(*part.trace));
+  if (ranks.size() > 1 && are_ranks(ranks)) {
+    Part run{merge(std::move(ranks)), {}};
+    for (const Part& part : parts) run.files.insert(run.files.end(), part.files.begin(), part.files.end());
+    parts.clear();
+    parts.push_back(std::move(run));
+  } else {
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].trace = std::move(ranks[i]);
+  }
+  for (Part& recording : recordings) {
+    std::optional<Error> why_not;
+    const auto home = std::ranges::find_if(parts, [&](const Part& part) {
+      const Status status = belong_together(*part.trace, *recording.trace);
+      if (!status && !why_not) why_not = status.error();
+      return status.ok();
+    });
+    if (home == parts.end()) return *why_not;
+    home->trace = join(std::move(*home->trace), std::move(*recording.trace));
+    home->files.push_back(std::move(recording.files.front()));
+  }
+  std::vector<Run> runs;
+  for (Part& part : parts) runs.push_back(run_of(std::move(*part.trace), std::move(part.files)));
+  return runs;
+}
+
 Result<Trace> load_trace(const std::vector<std::string>& paths, const LoadOptions& options) {
   auto trace = formats::load_run(paths, load_options(options));
   if (options.task.stop.stop_requested()) return cancelled_error();
@@ -83,6 +122,9 @@ Result<std::vector<Run>> load_recordings(const std::vector<std::string>& paths, 
     traces.push_back(std::move(*trace));
   }
   std::vector<Run> runs;
+  const auto recorded = std::ranges::count_if(traces, is_recording);
+  if (recorded != 0 && static_cast<std::size_t>(recorded) != traces.size())
+    return library::joined_runs(std::move(traces), std::move(files));
   if (traces.size() > 1 && library::are_ranks(traces)) {
     runs.push_back(library::run_of(merge(std::move(traces)), std::move(files)));
     return runs;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,14 +31,26 @@ struct HostCounter {
   std::vector<double> windows{};  ///< means of the windows in which work was counted; of recordings without cycles
 };
 
+/// What became of the time of the thread that runs the steps, in the whole cycles of each phase, ns. Over all processes
+/// with steps; the sum of the three is the sum of the periods, but for what the recorder did not see.
+struct StepThread {
+  std::string name;  ///< of the first one
+  std::array<double, kPhases.size()> on_cpu{};
+  std::array<double, kPhases.size()> runnable{};
+  std::array<double, kPhases.size()> blocked{};
+};
+
 /// One recording.
 struct HostEvidence {
+  std::size_t recordings = 0;                          ///< that were pooled
   bool per_second = false;                             ///< no cycles: one of a second stands for the whole recording
   bool scheduling = false;                             ///< false: the recording has no scheduling, `states` is empty
   std::array<std::uint64_t, kPhases.size()> cycles{};  ///< whole ones, by phase
   std::array<double, kPhases.size()> period_ns{};      ///< sum of their periods
   std::vector<HostState> states;                       ///< by name
   std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
+  std::optional<StepThread> step;                      ///< where a thread of the steps is known
+  std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
 };
 
 /// The same number of two recordings. A state that one side does not have is 0, a counter that it does not have is
@@ -52,6 +65,9 @@ struct HostChange {
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};
+  std::vector<HostChange> step;      ///< ns per step of the thread that runs it: on CPU, runnable, blocked
+  std::string step_thread;           ///< its name
+  std::vector<HostChange> beside;    ///< CPUs that other processes took; largest difference first
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name
   std::size_t counters_alike = 0;    ///< that did not

@@ -21,6 +21,15 @@ struct CountAndSum {
   Ns sum = 0;  ///< stops at the largest Ns instead of overflowing
 };
 
+/// A recording of the same seconds as the trace of a rank.
+struct JoinedFile {
+  std::string path;
+  std::string format;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t events = 0;
+};
+
 struct RankInfo {
   std::string path;
   std::string host;
@@ -34,6 +43,7 @@ struct RankInfo {
   std::string format{};                                         ///< "" for JSON
   std::vector<std::string> unread_tables{};                     ///< databases: tables that were not read
   std::vector<std::pair<std::string, std::string>> metadata{};  ///< recordings: facts by key, sorted
+  std::vector<JoinedFile> recordings{};                         ///< of the same seconds
 };
 
 /// One other thread and how much it had to do with this one.
@@ -109,6 +119,17 @@ struct PhaseInfo {
   Ns device_busy = 0;               ///< part of it with GPU work
 };
 
+/// What a step waited for: mean times of the thread that runs it, over the whole cycles, ns.
+struct StepTimes {
+  std::string thread;
+  std::uint64_t cycles = 0;
+  double period = 0;
+  double on_cpu = 0;
+  double run_queue = 0;
+  double blocked = 0;
+  std::vector<Bystander> beside;  ///< mean CPUs of processes that are not recorded, most first
+};
+
 /// How the steps of the run were found, and what they are like.
 struct CyclesInfo {
   CycleMethod method = CycleMethod::none;
@@ -117,8 +138,9 @@ struct CyclesInfo {
   double phase_confidence = 0;
   std::string reason;
   std::vector<std::string> notes;
-  std::uint64_t count = 0;        ///< numbers of cycles: the same number is the same step on every rank
-  std::vector<PhaseInfo> phases;  ///< in order of Phase, those that occur
+  std::uint64_t count = 0;          ///< numbers of cycles: the same number is the same step on every rank
+  std::vector<PhaseInfo> phases;    ///< in order of Phase, those that occur
+  std::optional<StepTimes> step{};  ///< where scheduling was recorded
 };
 
 struct TraceInfo {

@@ -1,6 +1,7 @@
 #include "profile/host_evidence.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -22,13 +23,27 @@ constexpr std::string_view kBlockedPrefix = "blocked:";
 constexpr std::string_view kUninterruptible = "blocked, uninterruptible";
 
 struct Work {
-  std::map<std::uint32_t, Windows> of_process;
+  std::map<std::uint32_t, Windows> of_process;  ///< by row of Trace::processes
   const Windows* most = nullptr;
   Ns begin = 0;
   Ns end = 0;
 };
 
-Work windows_of(const model::Cycles& cycles, model::HostEvidence& evidence) {
+/// What a recording beside a trace covers; everything where there is none.
+std::pair<Ns, Ns> covered(const Trace& trace) {
+  std::pair<Ns, Ns> all{std::numeric_limits<Ns>::min(), std::numeric_limits<Ns>::max()};
+  if (std::ranges::all_of(trace.ranks, [](const Rank& rank) { return rank.recordings.empty(); })) return all;
+  std::pair<Ns, Ns> seen{all.second, all.first};
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    if (trace.tracks[slice.track].kind != TrackKind::sched) continue;
+    seen = {std::min(seen.first, slice.begin), std::max(seen.second, slice.end())};
+  }
+  return seen.first > seen.second ? all : seen;
+}
+
+Work windows_of(const Trace& trace, const model::Cycles& cycles, model::HostEvidence& evidence) {
+  const auto [from, to] = covered(trace);
   Work work;
   const std::vector<bool> whole = model::whole_periods(cycles);
   bool first = true;
@@ -37,6 +52,7 @@ Work windows_of(const model::Cycles& cycles, model::HostEvidence& evidence) {
     const model::Cycle& cycle = cycles.cycles[i];
     const auto phase = static_cast<std::size_t>(cycle.phase);
     const Ns end = cycle.begin + cycle.period;
+    if (cycle.begin < from || end > to) continue;
     work.of_process[cycle.process].push_back({cycle.begin, end, phase});
     work.begin = first ? cycle.begin : std::min(work.begin, cycle.begin);
     work.end = first ? end : std::max(work.end, end);
@@ -113,6 +129,62 @@ void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evi
   for (auto& [name, counter] : by_name) evidence.counters.push_back(std::move(counter));
 }
 
+/// The thread of every process with steps that the program's own slices (operators, marks) fill most; where it was
+/// scheduled.
+std::map<TrackId, const Windows*> step_threads(const Trace& trace, const Work& work) {
+  std::map<std::pair<ProcessId, std::int64_t>, TrackId> scheduled;
+  for (TrackId id = 0; id < trace.tracks.size(); ++id)
+    if (trace.tracks[id].kind == TrackKind::sched)
+      scheduled.try_emplace({trace.tracks[id].process, trace.tracks[id].tid}, id);
+  if (scheduled.empty()) return {};
+  std::vector<double> filled(trace.tracks.size());
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    const bool own =
+        trace.tracks[slice.track].kind == TrackKind::thread || trace.slice_class(slice) == SliceClass::annotation;
+    if (own) filled[slice.track] += static_cast<double>(slice.duration);
+  }
+  std::map<TrackId, const Windows*> threads;
+  for (const auto& [process, windows] : work.of_process) {
+    double most = 0;
+    TrackId best = kNone;
+    for (TrackId id = 0; id < filled.size(); ++id) {
+      if (trace.tracks[id].process != process || filled[id] <= most) continue;
+      const auto sched = scheduled.find({process, trace.tracks[id].tid});
+      if (sched == scheduled.end()) continue;
+      most = filled[id];
+      best = sched->second;
+    }
+    if (best != kNone) threads.emplace(best, &windows);
+  }
+  return threads;
+}
+
+void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
+  const std::map<TrackId, const Windows*> threads = step_threads(trace, work);
+  if (threads.empty() || threads.size() != work.of_process.size()) return;
+  model::StepThread& step = evidence.step.emplace();
+  step.name = trace.strings[trace.tracks[threads.begin()->first].name];
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    const auto thread = threads.find(slice.track);
+    if (thread == threads.end()) continue;
+    const std::string_view name = trace.name(slice);
+    distribute(*thread->second, slice.begin, slice.end(), false,
+               name == "oncpu"  ? step.on_cpu
+               : name == "runq" ? step.runnable
+                                : step.blocked);
+  }
+}
+
+void add_beside(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
+  const StringId other = trace.strings.find("other.cpu", kNone);
+  for (const CounterSeries& series : trace.counters)
+    if (series.name == other)
+      if (const auto mean = mean_of(series.samples, work.begin, work.end))
+        evidence.beside[std::string(trace.strings[trace.processes[series.process].name])] += *mean;
+}
+
 }  // namespace
 
 void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence) {
@@ -161,9 +233,11 @@ model::HostEvidence host_evidence_per_second(const Trace& trace) {
 
 model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycles) {
   model::HostEvidence evidence;
-  const Work work = windows_of(cycles, evidence);
+  const Work work = windows_of(trace, cycles, evidence);
   if (work.most == nullptr) return evidence;
   add_counters(trace, work, evidence);
+  add_step_thread(trace, work, evidence);
+  add_beside(trace, work, evidence);
 
   std::vector<bool> reasons;
   for (const Category& category : trace.categories) reasons.push_back(category.name == "blocked");

@@ -70,6 +70,27 @@ model::Table states_table(const model::HostChanges& changes) {
   return table;
 }
 
+model::Table step_table(const model::HostChanges& changes) {
+  model::Table table = model::make_table<HostChange>(
+      changes.step_thread.empty() ? "What a step waited for"
+                                  : fmt::format("What a step waited for (thread '{}')", changes.step_thread),
+      "step_thread",
+      {{{"The thread that runs it was", "state", ColumnType::name}, &HostChange::what},
+       {{"Baseline", "baseline_ns", ColumnType::time}, [](const HostChange& state) { return state.value[0]; }},
+       {{"Candidate", "candidate_ns", ColumnType::time}, [](const HostChange& state) { return state.value[1]; }},
+       {{"Difference", "difference_ns", ColumnType::time},
+        [](const HostChange& state) { return *state.value[1] - *state.value[0]; }},
+       {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
+      changes.step);
+  constexpr std::size_t kMostNamed = 3;
+  std::string beside;
+  for (std::size_t i = 0; i < std::min(changes.beside.size(), kMostNamed); ++i)
+    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ",
+                          changes.beside[i].what, *changes.beside[i].value[1], *changes.beside[i].value[0]);
+  if (!beside.empty()) table.notes.push_back(beside + ".");
+  return table;
+}
+
 model::Table counters_table(const model::HostChanges& changes, bool for_people) {
   const ColumnType type = for_people ? ColumnType::text : ColumnType::number;
   const auto side = [for_people](std::size_t i) {
@@ -98,6 +119,7 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
 
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people) {
   std::vector<model::Table> tables;
+  if (!changes.step.empty()) tables.push_back(step_table(changes));
   if (!changes.states.empty()) tables.push_back(states_table(changes));
   if (!changes.counters.empty()) tables.push_back(counters_table(changes, for_people));
   return tables;

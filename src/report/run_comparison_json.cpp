@@ -70,7 +70,8 @@ void write_host(JsonWriter& json, const model::HostChanges& host) {
   json.begin_object("host");
   json.member("per_second", host.per_second);
   for (const auto& [name, changes] :
-       {std::pair(std::string_view("states"), &host.states), std::pair(std::string_view("counters"), &host.counters)}) {
+       {std::pair(std::string_view("step_thread"), &host.step), std::pair(std::string_view("beside"), &host.beside),
+        std::pair(std::string_view("states"), &host.states), std::pair(std::string_view("counters"), &host.counters)}) {
     json.begin_array(name);
     for (const model::HostChange& change : *changes) {
       json.begin_object(JsonForm::line);

@@ -1,9 +1,11 @@
 #include "summary/cycles_info.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "core/saturating.h"
+#include "profile/host_evidence.h"
 #include "stats/quantile.h"
 
 namespace culprit::summary {
@@ -53,6 +55,23 @@ model::CyclesInfo cycles_info(const model::Cycles& cycles) {
     if (of_phase.cycles != 0) info.phases.push_back(of_phase);
   }
   return info;
+}
+
+std::optional<model::StepTimes> step_times(const Trace& trace, const model::Cycles& cycles) {
+  const model::HostEvidence evidence = profile::host_evidence(trace, cycles);
+  if (!evidence.step) return std::nullopt;
+  const auto sum = [](const auto& times) { return std::accumulate(times.begin(), times.end(), 0.0); };
+  model::StepTimes step;
+  step.thread = evidence.step->name;
+  step.cycles = std::accumulate(evidence.cycles.begin(), evidence.cycles.end(), std::uint64_t{0});
+  const auto n = static_cast<double>(step.cycles);
+  step.period = sum(evidence.period_ns) / n;
+  step.on_cpu = sum(evidence.step->on_cpu) / n;
+  step.run_queue = sum(evidence.step->runnable) / n;
+  step.blocked = sum(evidence.step->blocked) / n;
+  for (const auto& [name, cpus] : evidence.beside) step.beside.push_back({name, cpus});
+  std::ranges::stable_sort(step.beside, [](const auto& a, const auto& b) { return a.cpus > b.cpus; });
+  return step;
 }
 
 }  // namespace culprit::summary

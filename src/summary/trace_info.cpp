@@ -56,6 +56,13 @@ std::size_t recorded_processes(const Trace& trace) {
   return trace.processes.size() - beside.size();
 }
 
+std::vector<model::JoinedFile> joined_of(const Rank& rank) {
+  std::vector<model::JoinedFile> files;
+  for (const RecordingFile& file : rank.recordings)
+    files.push_back({file.path, file.format, file.input_bytes, file.text_bytes, file.events});
+  return files;
+}
+
 void add_structure(const Trace& trace, model::TraceInfo& info) {
   info.clock = trace.clock;
   info.base_ns = trace.base_ns;
@@ -74,7 +81,7 @@ void add_structure(const Trace& trace, model::TraceInfo& info) {
   }
   for (const Rank& r : trace.ranks)
     info.ranks.push_back({r.path, r.host, r.backend, r.schema, r.rank, r.world_size, r.input_bytes, r.text_bytes,
-                          r.events, r.format, r.unread_tables, r.metadata});
+                          r.events, r.format, r.unread_tables, r.metadata, joined_of(r)});
   for (const CounterSeries& series : trace.counters) {
     model::CounterInfo counter{std::string(trace.strings[series.name]), series.samples.size()};
     if (!series.samples.empty()) {

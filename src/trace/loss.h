@@ -63,8 +63,14 @@ std::string_view to_string(Severity severity);
   X(packets_lost, data_loss, "the recorder lost events before they reached the file", "record with larger buffers")    \
   X(recorder_dropped, data_loss, "events that the recorder had to drop because it could not keep up",                  \
     "leave it more CPU, or record less: --preset watch, --no-collect syscalls")                                        \
+  X(export_damaged, data_loss, "damaged places of the trace that this file was exported from",                         \
+    "export it again from an undamaged file")                                                                          \
+  X(processes_left_out, data_loss, "processes that were not recorded because there were too many at once",             \
+    "name fewer: -p, --cgroup")                                                                                        \
   X(calls_uncounted, data_loss, "system calls or disk requests of the recording that stand in no total",               \
     "record fewer processes")                                                                                          \
+  X(recording_partial, warning, "traces of which the recording beside them does not cover the whole time",             \
+    "begin to record before the profiler does, and end after it")                                                      \
   X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \
     "record baseTimeNanoseconds")
 

@@ -155,6 +155,15 @@ struct Device {
   std::string compute_capability;
 };
 
+/// A recording of the same seconds as a trace: another file of the same rank.
+struct RecordingFile {
+  std::string path;
+  std::string format;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t events = 0;
+};
+
 /// One input file, which is one rank of the run.
 struct Rank {
   std::string path;
@@ -172,6 +181,7 @@ struct Rank {
   std::vector<std::string> unread_tables{};  ///< databases: tables that were not read, by name
   /// Recordings: facts about the run by key, sorted ("env.kernel.release", "missing.sched", "cost.sched.dropped").
   std::vector<std::pair<std::string, std::string>> metadata{};
+  std::vector<RecordingFile> recordings{};  ///< that were joined with this file (join.h)
 };
 
 struct CounterSample {

@@ -16,6 +16,12 @@ class Recording {
  public:
   void state(std::string_view name, Ns begin, Ns end) { add(TrackKind::sched, "sched", name, begin, end); }
   void blocked(std::string_view name, Ns begin, Ns end) { add(TrackKind::thread, "blocked", name, begin, end); }
+  void mark(std::string_view name, Ns begin, Ns end) { add(TrackKind::thread, "nvtx", name, begin, end); }
+  void other(std::string_view program, Ns at, double cpus) {
+    const ProcessId process = builder_.process(99, 0);
+    builder_.name_process(process, builder_.intern(program));
+    builder_.add_counter(builder_.intern("other.cpu"), process, kNone, {at, cpus});
+  }
   void counter(std::string_view name, Ns at, double value) {
     builder_.add_counter(builder_.intern(name), builder_.process(7, 0), kNone, {at, value});
   }
@@ -70,6 +76,41 @@ TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
   EXPECT_EQ(evidence.cycles[kDecode], 2U);
   EXPECT_DOUBLE_EQ(total(evidence, "running"), 120);
   EXPECT_DOUBLE_EQ(total(evidence, "runnable"), 50);
+}
+
+TEST(HostEvidence, TheTimeOfTheThreadThatRunsTheStepsAddsUpToThem) {
+  Recording recording;
+  recording.mark("step", 0, 290);
+  recording.state("oncpu", -50, 30);
+  recording.state("runq", 30, 60);
+  recording.state("blocked", 60, 150);
+  recording.state("oncpu", 150, 400);
+  recording.other("rival", 0, 0.5);
+  recording.other("rival", 100, 1.5);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_TRUE(evidence.step);
+  EXPECT_DOUBLE_EQ(evidence.step->on_cpu[kDecode], 80);
+  EXPECT_DOUBLE_EQ(evidence.step->runnable[kDecode], 30);
+  EXPECT_DOUBLE_EQ(evidence.step->blocked[kDecode], 90);
+  EXPECT_DOUBLE_EQ(evidence.period_ns[kDecode], 200);
+  ASSERT_EQ(evidence.beside.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.beside.at("rival"), 1.0);
+}
+
+TEST(HostEvidence, WithoutSlicesOfItsOwnNoThreadIsKnownToRunTheSteps) {
+  Recording recording;
+  recording.state("oncpu", 0, 400);
+  EXPECT_FALSE(host_evidence(recording.finish(), three_cycles()).step);
+}
+
+TEST(HostEvidence, StepsOutsideOfARecordingBesideATraceAreLeftOut) {
+  Recording recording;
+  recording.mark("step", 0, 290);
+  recording.state("oncpu", 100, 400);
+  Trace trace = recording.finish();
+  EXPECT_EQ(host_evidence(trace, three_cycles()).cycles[kDecode], 2U);
+  trace.ranks.front().recordings.emplace_back().path = "run.pftrace";
+  EXPECT_EQ(host_evidence(trace, three_cycles()).cycles[kDecode], 1U);
 }
 
 TEST(HostEvidence, ReasonsOfBlockingAreNamed) {

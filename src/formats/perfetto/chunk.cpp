@@ -29,6 +29,7 @@ constexpr std::size_t kSliceEndBytes = 48;  ///< upper bound of the packet that 
 constexpr std::uint32_t kMostCpus = 1 << 14;
 constexpr std::size_t kMostArgumentText = 4 << 10;
 constexpr std::size_t kMostArguments = 32;
+constexpr std::size_t kMostFlows = 1024;  ///< of one slice
 constexpr std::size_t kMostKey = 256;
 constexpr std::size_t kBundleBytes = 32;  ///< what holds the events of one CPU together
 
@@ -125,7 +126,7 @@ std::uint64_t Chunk::intern(Interned& table, std::uint32_t field, std::string_vi
 }
 
 void Chunk::encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::string_view name, std::string_view category,
-                         std::span<const Argument> arguments) {
+                         std::span<const Argument> arguments, std::span<const FlowPoint> flows) {
   const std::uint64_t name_number = name.empty() ? 0 : intern(names_, InternedData::kEventNamesFieldNumber, name);
   const std::uint64_t category_number =
       category.empty() ? 0 : intern(categories_, InternedData::kEventCategoriesFieldNumber, category);
@@ -159,6 +160,12 @@ void Chunk::encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::strin
   for (const Argument& argument : arguments.first(std::min(arguments.size(), kMostArguments))) annotate(argument);
   if (arguments.size() > kMostArguments)
     annotate({"arguments left out", static_cast<std::int64_t>(arguments.size() - kMostArguments)});
+  for (const FlowPoint& flow : flows.first(std::min(flows.size(), kMostFlows))) {
+    std::array<std::uint8_t, 2 * kMaxVarint> one{};
+    const std::uint32_t field =
+        flow.ends ? TrackEvent::kTerminatingFlowIdsFieldNumber : TrackEvent::kFlowIdsFieldNumber;
+    append(event_, one.data(), put_fixed64(one.data(), field, flow.id));
+  }
   const std::size_t inner = fixed_size + event_.size();
   std::array<std::uint8_t, 8 * kMaxVarint> around;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   p = put(around.data(), TracePacket::kTimestampFieldNumber, static_cast<std::uint64_t>(std::max<Ns>(at, 0)));
@@ -204,9 +211,9 @@ void Chunk::counter(Ns at, TrackUuid track, double value) {
 }
 
 void Chunk::slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
-                  std::span<const Argument> arguments) {
+                  std::span<const Argument> arguments, std::span<const FlowPoint> flows) {
   const std::size_t before = slice_bytes_.size();
-  encode_event(slice_bytes_, TrackEvent::TYPE_SLICE_BEGIN, begin, track, name, category, arguments);
+  encode_event(slice_bytes_, TrackEvent::TYPE_SLICE_BEGIN, begin, track, name, category, arguments, flows);
   const std::size_t size = slice_bytes_.size() - before;
   slices_.push_back(
       {begin, std::max(begin, end), track, static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(size)});

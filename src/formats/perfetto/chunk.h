@@ -73,7 +73,7 @@ class Chunk {
   /// Slices are put in order before they are written: an outer slice before those inside, even when it was handed over
   /// later.
   void slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
-             std::span<const Argument> arguments);
+             std::span<const Argument> arguments, std::span<const FlowPoint> flows = {});
   void sched_switch(const SchedSwitch& event, Ns boot_offset);
   void sched_waking(const SchedWaking& event, Ns boot_offset);
   void process_exit(Ns at_boot, std::int32_t tid);
@@ -95,7 +95,7 @@ class Chunk {
 
   /// Encodes a TrackEvent into a packet at the end of `to`.
   void encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::string_view name, std::string_view category,
-                    std::span<const Argument> arguments);
+                    std::span<const Argument> arguments, std::span<const FlowPoint> flows = {});
   std::uint64_t intern(Interned& table, std::uint32_t field, std::string_view text);
   Bytes& cpu(std::uint32_t number);
   void ftrace(std::uint32_t cpu_number, std::uint64_t at, std::int32_t pid, std::uint32_t field,

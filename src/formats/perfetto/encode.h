@@ -30,11 +30,14 @@ inline std::uint8_t* put(std::uint8_t* at, std::uint32_t field, std::uint64_t va
 inline std::uint8_t* put_signed(std::uint8_t* at, std::uint32_t field, std::int64_t value) {
   return put(at, field, static_cast<std::uint64_t>(value));
 }
-inline std::uint8_t* put_double(std::uint8_t* at, std::uint32_t field, double value) {
+inline std::uint8_t* put_fixed64(std::uint8_t* at, std::uint32_t field, std::uint64_t value) {
   static_assert(std::endian::native == std::endian::little);
   at = put_raw(at, tag(field, Wire::fixed64));
   std::memcpy(at, &value, sizeof value);
   return at + sizeof value;
+}
+inline std::uint8_t* put_double(std::uint8_t* at, std::uint32_t field, double value) {
+  return put_fixed64(at, field, std::bit_cast<std::uint64_t>(value));
 }
 inline std::uint8_t* put_bytes(std::uint8_t* at, std::uint32_t field, const void* data, std::size_t size) {
   at = put_raw(put_raw(at, tag(field, Wire::length)), size);

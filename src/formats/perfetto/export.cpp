@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Exporter {
     processes();
     threads();
     slices();
+    calls();
     instants();
     for (const CounterSeries& series : trace_.counters) counter(series);
   }
@@ -124,7 +126,41 @@ class Exporter {
     }
   };
 
+  /// Arrows by the slices at their ends.
+  void gather_flows() {
+    for (std::size_t i = 0; i < trace_.flows.size(); ++i) {
+      const Flow& flow = trace_.flows[i];
+      flow_ends_.push_back({flow.from, {i + 1, false}, flow.kind});
+      flow_ends_.push_back({flow.to, {i + 1, true}, flow.kind});
+    }
+    std::ranges::stable_sort(flow_ends_, {}, &FlowEnd::slice);
+  }
+
+  /// Those of one slice, into flows_; what kind they are becomes an argument.
+  void flows_of(SliceIndex slice) {
+    flows_.clear();
+    for (const FlowEnd& end : std::ranges::equal_range(flow_ends_, slice, {}, &FlowEnd::slice)) {
+      if (flows_.empty() && !kind_name(end.kind).empty()) arguments_.push_back({kFlowArgument, kind_name(end.kind)});
+      flows_.push_back(end.point);
+    }
+  }
+
+  static std::string_view kind_name(FlowKind kind) {
+    switch (kind) {
+      case FlowKind::host_to_device:
+        return "ac2g";
+      case FlowKind::async:
+        return "async";
+      case FlowKind::forward_backward:
+        return "fwdbwd";
+      case FlowKind::other:
+        break;
+    }
+    return {};
+  }
+
   void slices() {
+    gather_flows();
     const SliceOrder order = order_slices(trace_);
     for (TrackId id = 0; id < trace_.tracks.size(); ++id) {
       std::vector<Lane> lanes;
@@ -138,8 +174,9 @@ class Exporter {
         // More at once than anyone can look at: the last lane's slices lose their exact ends in viewers.
         if (lane == lanes.end()) lane = lanes.end() - 1;
         arguments(slice);
+        flows_of(order.order[i]);
         writer_.slice(lane->uuid, slice.begin + shift_, slice.end() + shift_, trace_.name(slice),
-                      trace_.categories[slice.category].name, arguments_);
+                      trace_.categories[slice.category].name, arguments_, flows_);
       }
     }
   }
@@ -175,9 +212,24 @@ class Exporter {
     if (extra.group != 0) arguments_.push_back({"Process Group Name", trace_.strings[extra.group]});
   }
 
+  /// Totals of system calls; the instants they were read from are not written again.
+  void calls() {
+    for (const CallTotal& total : trace_.calls) {
+      arguments_.assign({{"count", static_cast<std::int64_t>(total.count)},
+                         {"total_ns", total.time},
+                         {"longest_so_far_ns", total.longest_so_far}});
+      writer_.instant(track(total.track, 0), total.at + shift_, trace_.strings[total.name], kCallTotals, arguments_);
+    }
+  }
+
   void instants() {
-    std::vector<std::size_t> order(trace_.instants.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::set<std::tuple<Ns, TrackId, StringId>> totals;
+    for (const CallTotal& total : trace_.calls) totals.emplace(total.at, total.track, total.name);
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < trace_.instants.size(); ++i) {
+      const Instant& instant = trace_.instants[i];
+      if (!totals.contains({instant.at, instant.track, instant.name})) order.push_back(i);
+    }
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       const Instant& x = trace_.instants[a];
       const Instant& y = trace_.instants[b];
@@ -204,12 +256,20 @@ class Exporter {
     for (const CounterSample& sample : samples) writer_.counter(uuid, sample.at + shift_, sample.value);
   }
 
+  struct FlowEnd {
+    SliceIndex slice;
+    FlowPoint point;
+    FlowKind kind;
+  };
+
   const Trace& trace_;
   Writer& writer_;
   Ns shift_;
   std::vector<std::int64_t> pids_;  ///< by ProcessId; 0: the host
   std::vector<std::int64_t> tids_;  ///< by TrackId; 0: below the process
   std::vector<Argument> arguments_;
+  std::vector<FlowEnd> flow_ends_;  ///< by slice
+  std::vector<FlowPoint> flows_;    ///< of the slice that is written
   std::string grid_;
   std::string block_;
 };

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "core/utf8.h"
 #include "formats/perfetto/clocks.h"
+#include "formats/perfetto/copy.h"
 #include "formats/perfetto/costs.h"
 #include "formats/perfetto/ftrace.h"
 #include "formats/perfetto/packets.h"
@@ -154,10 +155,18 @@ class Reader {
     ended_ = state == facts_.end() || state->second != kFileOpen;
     if (state != facts_.end()) facts_.erase(state);
     rank.metadata.assign(facts_.begin(), facts_.end());
-    for (const auto& [key, reason] : {std::pair("cost.dropped", LossReason::recorder_dropped),
-                                      std::pair("cost.syscalls.totals_missed", LossReason::calls_uncounted)})
-      if (const auto fact = facts_.find(key); fact != facts_.end())
-        builder_.losses().add(reason, parse_number<std::uint64_t>(fact->second).value_or(0), "while it was recorded");
+    struct Counted {
+      std::string_view key;
+      LossReason reason;
+      std::string_view where = "while it was recorded";
+    };
+    for (const Counted& counted : {Counted{"cost.dropped", LossReason::recorder_dropped},
+                                   Counted{"record.processes_left_out", LossReason::processes_left_out},
+                                   Counted{"cost.syscalls.totals_missed", LossReason::calls_uncounted},
+                                   Counted{kDamageFact, LossReason::export_damaged, "before it was exported"}})
+      if (const auto fact = facts_.find(std::string(counted.key)); fact != facts_.end())
+        builder_.losses().add(counted.reason, parse_number<std::uint64_t>(fact->second).value_or(0),
+                              std::string(counted.where));
     const bool cut = !ended_ || (facts_.contains("record.version") && !facts_.contains("record.end"));
     if (cut && builder_.losses()[LossReason::truncated_tail] == 0)
       builder_.losses().add(LossReason::truncated_tail, 1, "the writer did not end the file");

@@ -234,6 +234,9 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
   } else if (key == "stack" && number == nullptr) {
     kept.stack = stacks_.folded(text);
     used = true;
+  } else if (key == kFlowArgument && number == nullptr) {
+    kept.flow = builder_.intern(text);
+    used = true;
   } else if (key == "Collective name" || key == "Process Group Name") {
     if (number != nullptr) return;
     (key[0] == 'C' ? kept.extra.collective : kept.extra.group) = builder_.intern(text);
@@ -345,6 +348,7 @@ void TrackEvents::event(Sequence& sequence, const proto::TrackEvent& event, Ns a
     row.category = builder_.category(repair_utf8(event.categories(0)));
   }
   if (!end && event.debug_annotations_size() > 0) row.arguments = arguments(sequence, event);
+  if (event.flow_ids_size() > 0 || event.terminating_flow_ids_size() > 0) flows(event, row);
   switch (event.type()) {
     case proto::TrackEvent::TYPE_SLICE_BEGIN:
       row.type = Type::begin;
@@ -543,6 +547,7 @@ void TrackEvents::finish() {
     }
   }
   add_counters();
+  add_flows();
 }
 
 void TrackEvents::name_all() {

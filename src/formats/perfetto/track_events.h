@@ -88,7 +88,16 @@ class TrackEvents {
     double value = 0;
     std::uint32_t track = 0;
   };
+  /// A flow id at the begin or the end of a slice.
+  struct FlowEnd {
+    std::uint64_t id = 0;
+    Ns at = 0;
+    std::uint32_t track = 0;
+    StringId kind = 0;  ///< 0: unknown
+    bool terminating = false;
+  };
   struct Arguments {
+    StringId flow = 0;
     GpuSlice gpu;
     SliceExtra extra;
     std::uint32_t correlation = 0;
@@ -132,6 +141,8 @@ class TrackEvents {
   void add_disk_total(const Event& event, const Arguments& kept);
   void add_durations(const Event& event, const Arguments& kept);
   void add_counters();
+  void flows(const proto::TrackEvent& event, const Event& row);
+  void add_flows();
 
   TraceBuilder& builder_;
   formats::Expansion& expansion_;
@@ -141,6 +152,7 @@ class TrackEvents {
   std::vector<TrackInfo> tracks_;
   ChunkedVector<Event> events_;
   ChunkedVector<Sample> samples_;
+  std::vector<FlowEnd> flow_ends_;
   ChunkedVector<Arguments> arguments_;
   std::map<std::int64_t, StringId> process_names_;
   std::set<std::int64_t> introduced_;

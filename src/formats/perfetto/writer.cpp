@@ -60,7 +60,7 @@ Clocks read_clocks() {
   return best;
 }
 
-enum class TrackType : std::uint64_t { process = 1, thread, named, counter };
+enum class TrackType : std::uint64_t { process = 1, thread, named, counter, group };
 
 /// Never 0, which means the global track.
 TrackUuid uuid_of(TrackType type, std::int64_t pid, std::uint64_t generation, std::int64_t tid = 0,
@@ -280,6 +280,29 @@ struct Writer::State {
     return pid > 0 ? process_track(pid) : 0;
   }
 
+  /// The track above a counter: "host.cpu", below "host", for "host.cpu.busy"; the process or 0 for a name without
+  /// dots.
+  TrackUuid counter_group(std::string_view counter, std::int64_t pid) {
+    TrackUuid above = scope(pid, 0);
+    constexpr int kLevels = 2;
+    std::size_t dot = 0;
+    for (int level = 0; level < kLevels; ++level) {
+      dot = counter.find('.', dot + (level == 0 ? 0 : 1));
+      if (dot == std::string_view::npos || dot == 0) break;
+      const std::string_view name = counter.substr(0, dot);
+      const TrackUuid uuid = uuid_of(TrackType::group, pid, generation(pid), 0, name);
+      const auto [made, added] = track(uuid);
+      if (added) {
+        made->parent = above;
+        proto::TrackDescriptor& descriptor = *made->descriptor.mutable_track_descriptor();
+        if (above != 0) descriptor.set_parent_uuid(above);
+        descriptor.set_name(text_of(name, kMostText));
+      }
+      above = uuid;
+    }
+    return above;
+  }
+
   void add_system_info() {
     utsname names{};
     if (::uname(&names) != 0) return;
@@ -450,7 +473,7 @@ TrackUuid Writer::counter_track(std::string_view name, std::string_view unit, st
   State& s = *state_;
   const TrackUuid uuid = uuid_of(TrackType::counter, pid, s.generation(pid), 0, name, hash_of(unit));
   if (s.tracks.contains(uuid)) return uuid;
-  const TrackUuid parent = s.scope(pid, 0);
+  const TrackUuid parent = s.counter_group(name, pid);
   State::Track& made = *s.track(uuid).first;
   made.parent = parent;
   proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
@@ -469,12 +492,12 @@ TrackUuid Writer::counter_track(std::string_view name, std::string_view unit, st
 }
 
 void Writer::slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
-                   std::span<const Argument> arguments) {
+                   std::span<const Argument> arguments, std::span<const FlowPoint> flows) {
   State& s = *state_;
   if (s.dropping()) return;
   s.prepare();
   s.describe(track);
-  s.chunk.slice(track, begin, end, name, category, arguments);
+  s.chunk.slice(track, begin, end, name, category, arguments, flows);
   s.settle();
 }
 

@@ -50,6 +50,14 @@ struct Argument {
   std::variant<std::int64_t, double, std::string_view> value;
 };
 
+/// An arrow begins or goes on at a slice, or ends there.
+struct FlowPoint {
+  std::uint64_t id = 0;  ///< of the arrow, unique in the file
+  bool ends = false;
+};
+/// The argument of a slice that says what kind of arrows begin or end there, as Kineto calls it: "fwdbwd".
+inline constexpr std::string_view kFlowArgument = "flow";
+
 /// One context switch as the kernel saw it: `prev` left the CPU, `next` got it.
 struct SchedSwitch {
   Ns at = 0;
@@ -148,11 +156,12 @@ class Writer {
   /// A track of its own below a thread (tid > 0), a process (pid > 0) or the host; the same arguments give the same
   /// track. `lane` tells tracks of one name apart.
   TrackUuid named_track(std::string_view name, std::int64_t pid = 0, std::int64_t tid = 0, std::uint32_t lane = 0);
-  /// `unit` is the unit of the values in SI ("ns", "bytes", "Hz", "fraction", "count", "celsius", "W", or with "/s").
+  /// Lies below groups named by what stands before the first and the second dot of its name. `unit` is that of the
+  /// values in SI ("ns", "bytes", "Hz", "fraction", "count", "celsius", "W", or with "/s").
   TrackUuid counter_track(std::string_view name, std::string_view unit, std::int64_t pid = 0);
 
   void slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
-             std::span<const Argument> arguments = {});
+             std::span<const Argument> arguments = {}, std::span<const FlowPoint> flows = {});
   /// Open-ended slices: a killed recorder leaves the begin in the file.
   void slice_begin(TrackUuid track, Ns at, std::string_view name, std::string_view category,
                    std::span<const Argument> arguments = {});

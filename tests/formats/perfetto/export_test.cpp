@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/kineto/reader.h"
+#include "formats/perfetto/writer.h"
 #include "support.h"
 #include "support/shared_data.h"
 #include "tracegen/generate.h"
@@ -88,6 +89,50 @@ TEST(PerfettoExport, OverlappingSlicesOfOneThreadComeBack) {
   ASSERT_TRUE(save_trace(trace, dir.path("x.pftrace")));
   const Trace back = read_file(dir.path("x.pftrace"));
   EXPECT_EQ(slice_named(back, "a").track, slice_named(back, "b").track);
+}
+
+TEST(PerfettoExport, FlowsComeBackWithTheirKind) {
+  const TempDir dir;
+  std::string events;
+  for (int i = 0; i < 3; ++i)
+    events += fmt::format(R"({{"ph":"X","name":"forward{0}","cat":"cpu_op","pid":1,"tid":2,"ts":{1},"dur":5}},)"
+                          R"({{"ph":"X","name":"backward{0}","cat":"cpu_op","pid":1,"tid":3,"ts":{2},"dur":5}},)"
+                          R"({{"ph":"s","name":"fwdbwd","cat":"fwdbwd","id":{0},"pid":1,"tid":2,"ts":{1}}},)"
+                          R"({{"ph":"f","name":"fwdbwd","cat":"fwdbwd","id":{0},"pid":1,"tid":3,"ts":{2},"bp":"e"}},)",
+                          i, 10 * i, 100 + 10 * i);
+  events.pop_back();
+  const Trace trace = kineto(dir.file("x.json", R"({"traceEvents":[)" + events + "]}"));
+  ASSERT_EQ(trace.flows.size(), 3U);
+  ASSERT_TRUE(save_trace(trace, dir.path("x.pftrace")));
+  const Trace back = read_file(dir.path("x.pftrace"));
+  ASSERT_EQ(back.flows.size(), 3U);
+  for (const Flow& flow : back.flows) {
+    const std::string from(back.name(back.slices[flow.from]));
+    ASSERT_THAT(from, ::testing::StartsWith("forward"));
+    EXPECT_EQ(back.name(back.slices[flow.to]), "backward" + from.substr(7));
+    EXPECT_EQ(flow.kind, FlowKind::forward_backward);
+  }
+}
+
+TEST(PerfettoExport, TotalsOfCallsComeBackOnce) {
+  const TempDir dir;
+  auto writer = Writer::create(dir.path("x.pftrace"));
+  ASSERT_TRUE(writer);
+  const std::vector<Argument> total = {
+      {"count", std::int64_t{3}}, {"total_ns", std::int64_t{70}}, {"longest_so_far_ns", std::int64_t{50}}};
+  const TrackUuid track = writer->named_track("system call totals", 100, 101);
+  for (const Ns at : {10, 20}) writer->instant(track, at, "read", kCallTotals, total);
+  writer->instant(track, 20, "mark", "other", {});
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(dir.path("x.pftrace"));
+  ASSERT_EQ(trace.calls.size(), 2U);
+  ASSERT_TRUE(save_trace(trace, dir.path("y.pftrace")));
+  const Trace back = read_file(dir.path("y.pftrace"));
+  ASSERT_EQ(back.calls.size(), 2U);
+  EXPECT_EQ(back.instants.size(), trace.instants.size());
+  EXPECT_EQ(back.calls.front().count, 3U);
+  EXPECT_EQ(back.calls.front().time, 70);
+  EXPECT_EQ(back.calls.front().longest_so_far, 50);
 }
 
 TEST(PerfettoExport, TextPidsAndHugeTidsGetNumbersAndKeepNames) {

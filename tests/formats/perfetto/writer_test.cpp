@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <map>
+#include <regex>
 #include <set>
 
 #include "support.h"
@@ -93,6 +96,40 @@ TEST(PerfettoWriter, EveryPacketIsOfTheSequence) {
   ASSERT_TRUE(writer.close());
   const std::string text = decode(dir.path("x.pftrace"));
   EXPECT_EQ(count_of(text, "\npacket {") + 1, count_of(text, "trusted_packet_sequence_id: 1\n"));
+}
+
+TEST(PerfettoWriter, CountersLieBelowGroupsOfTheirNames) {
+  const TempDir dir;
+  Writer writer = make(dir.path("x.pftrace"));
+  writer.process({.pid = 100, .name = "p"});
+  for (const std::string name : {"host.cpu0.busy", "host.cpu0.user", "host.memory.free", "uptime"})
+    writer.counter(writer.counter_track(name, "fraction"), 1, 1);
+  writer.counter(writer.counter_track("process.cpu", "count", 100), 1, 1);
+  ASSERT_TRUE(writer.close());
+  const std::string text = decode(dir.path("x.pftrace"));
+  std::map<std::string, std::string> names;    // by uuid
+  std::map<std::string, std::string> parents;  // uuid by name
+  const std::regex descriptor(
+      R"re(track_descriptor \{\s+uuid: (\d+)\s+(?:name: "([^"]*)"\s+)?(?:process \{[^}]*\}\s+)?(?:parent_uuid: (\d+))?)re");
+  for (std::sregex_iterator it(text.begin(), text.end(), descriptor), end; it != end; ++it) {
+  names[(*it)[1]] = (*it)[2];
+  parents[(*it)[2]] = (*it)[3];
+}
+const auto above = [&](const std::string& name) { return names[parents[name]]; };
+EXPECT_EQ(above("host.cpu0.busy"), "host.cpu0");
+EXPECT_EQ(above("host.cpu0.user"), "host.cpu0");
+EXPECT_EQ(above("host.cpu0"), "host");
+EXPECT_EQ(above("host.memory.free"), "host.memory");
+EXPECT_EQ(parents["host"], "");
+EXPECT_EQ(parents["uptime"], "");
+EXPECT_EQ(above("process.cpu"), "process");
+EXPECT_NE(parents["process"], "");
+const Trace trace = read_file(dir.path("x.pftrace"));
+ASSERT_EQ(trace.counters.size(), 5U);
+const auto of_process = std::ranges::find_if(
+    trace.counters, [&](const CounterSeries& s) { return trace.strings[s.name] == "process.cpu"; });
+ASSERT_NE(of_process, trace.counters.end());
+EXPECT_EQ(trace.processes[of_process->process].pid, 100);
 }
 
 TEST(PerfettoWriter, RunningTaskStatesAreTheTracepointsOneBit) {
