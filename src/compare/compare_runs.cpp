@@ -49,6 +49,9 @@ model::RunFacts facts_of(std::span<const Recording> recordings) {
     all.ranks.insert(facts.ranks.begin(), facts.ranks.end());
     all.world_size = std::max(all.world_size, facts.world_size);
     all.gpu_work = all.gpu_work || facts.gpu_work;
+    all.programs.insert(facts.programs.begin(), facts.programs.end());
+    all.presets.insert(facts.presets.begin(), facts.presets.end());
+    all.collectors.insert(facts.collectors.begin(), facts.collectors.end());
   }
   return all;
 }
@@ -213,9 +216,12 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
     return result;
   };
   if (!blocking.empty())
-    return refuse(blocking, "Compare runs on devices of one model and with the same number of ranks");
+    return refuse(blocking, facts_of(base).gpu_work != facts_of(candidate).gpu_work
+                                ? "Record the GPU's work on both sides, or leave it out on both"
+                                : "Compare runs on devices of one model and with the same number of ranks");
   if (are_of_work(base, candidate)) {
     if (auto why = why_no_common_work(base, candidate)) return refuse(std::move(why->reason), std::move(why->remedy));
+    if (std::ranges::any_of(result.differences, &model::Difference::first)) result.level = Comparable::partly;
     return result;
   }
   model::Cycles a = cycles_of(base);
@@ -228,8 +234,8 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
   if (auto why = why_not_comparable(a, b)) return refuse(std::move(why->reason), std::move(why->remedy));
   if (auto mix = other_mix_of_phases(a, b)) result.reasons.push_back(std::move(*mix));
   for (const model::Difference& d : result.differences)
-    result.reasons.push_back(fmt::format("{} differ: {} against {}", d.what, d.base, d.candidate));
-  if (!result.reasons.empty()) result.level = Comparable::partly;
+    if (!d.first) result.reasons.push_back(fmt::format("{} differ: {} against {}", d.what, d.base, d.candidate));
+  if (!result.reasons.empty() || !result.differences.empty()) result.level = Comparable::partly;
   return result;
 }
 

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
+#include <string>
+#include <string_view>
+
 namespace culprit::compare {
 
 std::vector<model::Difference> differences_of(const model::RunFacts& base, const model::RunFacts& candidate) {
@@ -19,6 +23,17 @@ std::vector<model::Difference> differences_of(const model::RunFacts& base, const
   if (!base.ranks.empty() && !candidate.ranks.empty() && base.ranks != candidate.ranks)
     differences.push_back({"recorded ranks", fmt::format("{}", fmt::join(base.ranks, ", ")),
                            fmt::format("{}", fmt::join(candidate.ranks, ", ")), false});
+  const auto recorded = [&](std::string_view what, const std::set<std::string>& a, const std::set<std::string>& b) {
+    if (a.empty() || b.empty() || a == b) return;
+    model::Difference& difference = differences.emplace_back();
+    difference.what = what;
+    difference.base = fmt::format("{}", fmt::join(a, ", "));
+    difference.candidate = fmt::format("{}", fmt::join(b, ", "));
+    difference.first = true;
+  };
+  recorded("program", base.programs, candidate.programs);
+  recorded("preset", base.presets, candidate.presets);
+  recorded("collectors", base.collectors, candidate.collectors);
   return differences;
 }
 

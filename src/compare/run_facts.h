@@ -10,7 +10,8 @@
 namespace culprit::compare {
 
 /// Facts that both sides know and that differ, those that block first. GPU work on one side only, other device models
-/// and another world size block; other ranks of the same world do not.
+/// and another world size block; other ranks of the same world do not, nor another
+/// program, preset or set of collectors, which is said first.
 std::vector<model::Difference> differences_of(const model::RunFacts& base, const model::RunFacts& candidate);
 
 }  // namespace culprit::compare

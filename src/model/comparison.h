@@ -81,6 +81,7 @@ struct Difference {
   std::string base;
   std::string candidate;
   bool blocks = false;
+  bool first = false;  ///< said before the outcome: the two were not recorded alike
 };
 
 /// Whether cycle times and functions of two runs may be held against each other.

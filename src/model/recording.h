@@ -21,8 +21,11 @@ namespace culprit::model {
 struct RunFacts {
   std::set<std::string> device_models;  ///< of the devices that worked
   std::int64_t world_size = -1;
-  std::set<std::int64_t> ranks;  ///< numbers of the ranks that were recorded
-  bool gpu_work = false;         ///< kernels, memcpy or memset were recorded
+  std::set<std::int64_t> ranks;        ///< numbers of the ranks that were recorded
+  bool gpu_work = false;               ///< kernels, memcpy or memset were recorded
+  std::set<std::string> programs{};    ///< of recordings: what was recorded
+  std::set<std::string> presets{};     ///< and how
+  std::set<std::string> collectors{};  ///< and by what
 };
 
 /// Every value that the files of a run give a fact about machine, libraries and limits.

@@ -22,6 +22,15 @@ model::RunFacts facts_of(const Trace& trace) {
     facts.world_size = std::max(facts.world_size, rank.world_size);
   }
   facts.gpu_work = !trace.gpu.empty();
+  for (const Rank& rank : trace.ranks)
+    for (const auto& [key, value] : rank.metadata) {
+      if (key == "record.preset") facts.presets.insert(value);
+      if (key == "env.target.program") facts.programs.insert(value);
+      constexpr std::string_view kBefore = "cost.";
+      constexpr std::string_view kBehind = ".events";
+      if (key.starts_with(kBefore) && key.ends_with(kBehind) && key.size() > kBefore.size() + kBehind.size())
+        facts.collectors.insert(key.substr(kBefore.size(), key.size() - kBefore.size() - kBehind.size()));
+    }
   std::set<std::pair<std::uint16_t, std::int32_t>> worked;
   for (std::size_t g = 0; g < trace.gpu.size(); ++g)
     worked.emplace(trace.slices[trace.gpu[g].slice].rank, trace.gpu[g].device);
@@ -38,8 +47,8 @@ model::RunFacts facts_of(const Trace& trace) {
 
 /// Numbers of a process (its pid, its start) and costs are no environment.
 bool is_environment(std::string_view key) {
-  constexpr std::array<std::string_view, 5> kPrefixes = {"env.", "library.", "missing.", "record.preset",
-                                                         "sched.source"};
+  constexpr std::array<std::string_view, 6> kPrefixes = {"env.",          "library.",     "missing.",
+                                                         "record.preset", "sched.source", "inject."};
   return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
@@ -63,6 +72,7 @@ bool loses_events(LossReason reason) {
     case LossReason::counter_value_invalid:
     case LossReason::tracks_collapsed:
     case LossReason::calls_uncounted:
+    case LossReason::processes_left_out:
       return false;
     default:
       return info(reason).severity == Severity::data_loss;

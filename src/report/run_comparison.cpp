@@ -34,10 +34,11 @@ void append_wrapped(std::string& out, std::string_view sentence) {
 
 }  // namespace
 
-std::string comparison_terminal(const RunComparison& comparison, std::size_t most_rows, bool summary) {
+std::string comparison_terminal(const RunComparison& comparison, std::size_t most_rows, bool summary, bool wide) {
   std::string out;
   for (const std::string& line : outcome_lines(comparison)) append_wrapped(out, line);
-  const TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
+  TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
+  if (wide) look = {};
   if (const auto tables = changed_functions(comparison, most_rows); !summary && !tables.empty())
     out += "\n" + render_terminal(tables, look);
   if (const auto tables = evidence_tables(comparison, kMostFacts); !summary && !tables.empty())

@@ -9,8 +9,9 @@
 namespace culprit::report {
 
 /// Outcome, functions that changed, what the threads did, what moved, notes. At most `most_rows` functions per phase.
-/// A `summary` is outcome and notes alone.
-std::string comparison_terminal(const model::RunComparison& comparison, std::size_t most_rows, bool summary = false);
+/// A `summary` is outcome and notes alone; `wide`: tables as wide as they get, else 80 columns.
+std::string comparison_terminal(const model::RunComparison& comparison, std::size_t most_rows, bool summary = false,
+                                bool wide = false);
 
 /// The same with all that changed.
 std::string comparison_markdown(const model::RunComparison& comparison);

@@ -28,6 +28,7 @@ using model::Table;
 
 constexpr std::array kSideNames = {"baseline", "candidate"};
 constexpr double kPercent = 100;
+constexpr std::size_t kMostFactsOfUnlike = 5;  ///< rows about runs that are not compared
 
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
 
@@ -160,15 +161,22 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
     lines.push_back(fmt::format("Not comparable: {}", comparison.why));
     const auto& [base, candidate] = comparison.sides;
     const auto period = [](const std::optional<Ns>& ns) { return ns ? format_duration(*ns) : std::string("unknown"); };
-    lines.push_back(fmt::format("cycles: {} in the baseline, {} in the candidate; nothing follows from that",
-                                base.cycles, candidate.cycles));
-    lines.push_back(fmt::format(
-        "  median period of whole cycles: {} in the baseline, {} in the candidate; nothing follows from that",
-        period(base.median_period), period(candidate.median_period)));
+    if (base.cycles != 0 || candidate.cycles != 0) {
+      lines.push_back(fmt::format("cycles: {} in the baseline, {} in the candidate; nothing follows from that",
+                                  base.cycles, candidate.cycles));
+      lines.push_back(fmt::format(
+          "  median period of whole cycles: {} in the baseline, {} in the candidate; nothing follows from that",
+          period(base.median_period), period(candidate.median_period)));
+    }
     lines.push_back(comparison.comparability.remedy + ".");
     return lines;
   }
-  if (comparison.work) return work_outcome_lines(comparison);
+  for (const model::Difference& d : comparison.comparability.differences)
+    if (d.first) lines.push_back(fmt::format("Not recorded alike: {} {} against {}", d.what, d.base, d.candidate));
+  if (comparison.work) {
+    for (std::string& line : work_outcome_lines(comparison)) lines.push_back(std::move(line));
+    return lines;
+  }
   const bool limited = !comparison.why.empty();
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
@@ -210,6 +218,12 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
       notes.push_back(fmt::format("Cycles begin at '{}' on both sides: {}", comparison.sides[0].anchor,
                                   comparison.sides[0].reason));
   }
+  constexpr std::string_view kFault = "inject.";
+  for (const model::EnvironmentChange& change : comparison.environment)
+    for (const std::size_t s : {0U, 1U})
+      if (change.key.starts_with(kFault) && !change.value[s].empty())
+        notes.push_back(fmt::format("The {} was recorded while 'culprit inject {}' was at work", kSideNames[s],
+                                    change.key.substr(kFault.size())));
   for (const std::size_t s : {0U, 1U}) {
     const model::ComparedSide& side = comparison.sides[s];
     if (side.recordings > 1)
@@ -293,6 +307,11 @@ Table all_functions(const RunComparison& comparison) {
 
 std::vector<Table> evidence_tables(const RunComparison& comparison, std::size_t most_facts) {
   std::vector<Table> tables;
+  if (comparison.outcome == Outcome::not_comparable) {
+    // What differs between unlike runs is no answer: only what may tell why they are unlike.
+    if (!comparison.environment.empty()) tables.push_back(environment_table(comparison, kMostFactsOfUnlike));
+    return tables;
+  }
   if (comparison.work) tables = work_comparison_tables(*comparison.work, most_facts);
   if (comparison.host) {
     model::HostChanges host = *comparison.host;

@@ -44,5 +44,23 @@ TEST(Differences, AnotherRankOfTheSameWorldDoesNotBlock) {
   EXPECT_FALSE(d[0].blocks);
 }
 
+TEST(Differences, AnotherPresetOrSetOfCollectorsIsSaidFirst) {
+  RunFacts a;
+  a.programs = {"redis-server"};
+  a.presets = {"deep"};
+  a.collectors = {"sched", "syscalls"};
+  RunFacts b = a;
+  EXPECT_TRUE(differences_of(a, b).empty());
+  EXPECT_TRUE(differences_of(a, {}).empty());
+  b.presets = {"watch"};
+  b.collectors = {"sched"};
+  const auto d = differences_of(a, b);
+  ASSERT_EQ(d.size(), 2U);
+  EXPECT_EQ(d[0].what, "preset");
+  EXPECT_EQ(d[1].base, "sched, syscalls");
+  EXPECT_EQ(d[1].candidate, "sched");
+  for (const model::Difference& one : d) EXPECT_TRUE(one.first && !one.blocks);
+}
+
 }  // namespace
 }  // namespace culprit::compare

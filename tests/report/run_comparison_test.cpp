@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -94,9 +95,56 @@ TEST(RunComparison, RefusalsNameTheReasonAndWhatToDo) {
   c.comparability.reasons = {c.why};
   c.comparability.remedy = "Compare runs on devices of one model";
   c.functions.clear();
+  model::HostChanges host;
+  host.states = {{"running", "ns per step", {1e6, 2e6}}};
+  host.counters = {{"host.cpu.busy", "fraction", {0.1, 0.9}}};
+  c.host = host;
+  for (int i = 0; i < 30; ++i) c.environment.push_back({"env.fact" + std::to_string(i), {"a", "b"}});
   const std::string text = comparison_terminal(c, 10);
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("running")), Not(HasSubstr("host.cpu.busy")), HasSubstr("25 more facts")))
+      << "what differs between unlike runs is no answer";
+  EXPECT_LE(std::ranges::count(text, '\n'), 25);
+  EXPECT_THAT(comparison_markdown(c), Not(HasSubstr("host.cpu.busy")));
   EXPECT_THAT(text, StartsWith("Not comparable: device model A100 against V100\n"));
   EXPECT_THAT(text, HasSubstr("Compare runs on devices of one model.\n"));
+}
+
+TEST(RunComparison, RunsThatWereNotRecordedAlikeSaySoFirst) {
+  RunComparison c = regression();
+  c.comparability.differences.push_back({"preset", "deep", "watch", false, true});
+  EXPECT_THAT(comparison_terminal(c, 10),
+              StartsWith("Not recorded alike: preset deep against watch\nOutcome (decode)"));
+}
+
+TEST(RunComparison, AFaultThatWasAtWorkIsANote) {
+  RunComparison c = regression();
+  c.environment = {{"inject.cpu", {"", "running"}}};
+  EXPECT_THAT(comparison_terminal(c, 10),
+              HasSubstr("The candidate was recorded while 'culprit inject cpu' was at\n  work"));
+}
+
+TEST(RunComparison, WhatAStepWaitedForAndWhoTookTheCpusStandBeforeTheThreads) {
+  RunComparison c = regression();
+  model::HostChanges host;
+  host.step_thread = "python";
+  host.step = {{"on CPU", "ns per step", {1e6, 1e6}}, {"runnable, in the run queue", "ns per step", {0.0, 2e6}}};
+  host.beside = {{"stress-ng-cpu", "count", {0.0, 1.9}}};
+  host.states = {{"running", "ns per step", {1e6, 2e6}}};
+  c.host = host;
+  const std::string text = comparison_terminal(c, 10);
+  EXPECT_LT(text.find("What a step waited for (thread 'python')"), text.find("What the threads did per step"));
+  EXPECT_THAT(text, HasSubstr("Beside it stress-ng-cpu took 1.90 CPUs (baseline 0.00)."));
+  const json document = json::parse(comparison_json(c));
+  EXPECT_EQ(document["host"]["beside"][0]["what"], "stress-ng-cpu");
+  EXPECT_EQ(document["host"]["step_thread"][1]["candidate"], 2e6);
+}
+
+TEST(RunComparison, WideTablesCutNoNames) {
+  RunComparison c = regression();
+  const std::string name = "void gemm_" + std::string(80, 'x');
+  c.functions = {finding(c, name, FunctionStatus::changed, 1e3, 9e6)};
+  EXPECT_THAT(comparison_terminal(c, 10), Not(HasSubstr(name)));
+  EXPECT_THAT(comparison_terminal(c, 10, false, true), HasSubstr(name));
 }
 
 TEST(RunComparison, TheSameRecordingIsSaid) {

@@ -6,8 +6,10 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
+#include "record/environment/disturbances.h"
 #include "record/environment/facts.h"
 
 namespace culprit::record {
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kMostTargets = 64;
 /// A program loads its libraries in its first seconds; later ones are found when the recording ends.
 constexpr std::array<Ns, 3> kLooks = {500'000'000, 5'000'000'000, 30'000'000'000};
+constexpr Ns kFaultsOften = 500'000'000;
 
 class EnvironmentCollector : public Collector {
  public:
@@ -68,6 +71,11 @@ class EnvironmentCollector : public Collector {
 
   void poll(Session& session, Ns now) override {
     if (stopped_) return;
+    if (now - looked_for_faults_ >= kFaultsOften) {
+      looked_for_faults_ = now;
+      for (const std::string& fault : running_faults(options_.fault_folders))
+        if (faults_.insert(fault).second) write(session, "inject." + fault, "running");
+    }
     for (Known& known : targets_) {
       if (known.joined == 0) known.joined = now;
       if (known.looks >= kLooks.size() || now - known.joined < kLooks[known.looks]) continue;
@@ -127,6 +135,8 @@ class EnvironmentCollector : public Collector {
   EnvironmentOptions options_;
   std::vector<Known> targets_;
   std::vector<Sight> sights_;
+  std::set<std::string> faults_;  ///< that were seen at work
+  Ns looked_for_faults_ = 0;
   std::size_t numbers_ = 0;
   std::size_t hidden_ = 0;
   std::uint64_t written_ = 0;

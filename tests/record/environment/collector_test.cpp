@@ -34,6 +34,23 @@ TEST(EnvironmentCollector, WritesFactsOfTheMachineAndOfThisProcess) {
   EXPECT_TRUE(targets_seen);
 }
 
+TEST(EnvironmentCollector, AFaultOfOursAtWorkIsAFact) {
+  test::TempDir folder;
+  folder.file("disk-1.undo", "culprit undo 1\nboot\n" + std::to_string(getpid()) + " 17\n1 2\n");
+  auto writer = perfetto::Writer::create(folder.path("run.pftrace"));
+  ASSERT_TRUE(writer.ok());
+  const std::vector<Target> targets;
+  Session session{*writer, Preset::watch, targets, 0};
+  EnvironmentOptions options;
+  options.root = folder.path();
+  options.fault_folders = {folder.path()};
+  auto collector = make_environment_collector(options);
+  ASSERT_TRUE(collector->start(session).ok());
+  const std::uint64_t before = collector->stats().events;
+  for (const Ns now : {1'000'000'000, 1'100'000'000, 2'000'000'000}) collector->poll(session, now);
+  EXPECT_EQ(collector->stats().events, before + 1) << "once";
+}
+
 TEST(EnvironmentCollector, ATargetThatDoesNotExistIsNoError) {
   test::TempDir folder;
   auto writer = perfetto::Writer::create(folder.path("run.pftrace"));
