@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "annotate.skel.h"
 #include "bpf/annotate_records.h"
 #include "record/annotate/marked_file.h"
+#include "record/annotate/slow_close.h"
 #include "record/collector/step_name.h"
 #include "record/collector/target_file.h"
 
@@ -26,10 +28,11 @@ namespace {
 
 constexpr std::size_t kMostOpen = 64;  // marks within marks of one thread
 constexpr std::size_t kMostThreads = 65536;
-constexpr std::size_t kMostFiles = 1024;  // with marks in them
-constexpr Ns kLookAgain = 1'000'000'000;  // for files that a process maps later
-constexpr Ns kLookOften = 3'000'000'000;  // a process that is that young is looked at in every poll
-constexpr Ns kMostLooking = 2'000'000;    // in one poll; where there are many processes their turn comes later
+constexpr std::size_t kMostFiles = 1024;    // with marks in them
+constexpr std::size_t kFewDescriptors = 8;  // of places: closed at once
+constexpr Ns kLookAgain = 1'000'000'000;    // for files that a process maps later
+constexpr Ns kLookOften = 3'000'000'000;    // a process that is that young is looked at in every poll
+constexpr Ns kMostLooking = 2'000'000;      // in one poll; where there are many processes their turn comes later
 
 struct Thread {
   perfetto::TrackUuid track = 0;
@@ -64,11 +67,13 @@ class AnnotateCollector final : public Collector {
   void look_for_marks(std::int64_t pid);
   void attach(const std::string& path, const std::vector<std::string>& marks);
   void take(const culprit_annotation& record);
+  void detach();
 
   annotate_bpf* skeleton_ = nullptr;
   ring_buffer* ring_ = nullptr;
   std::vector<bpf_link*> links_;
-  Session* session_ = nullptr;  // while poll() runs
+  std::vector<int> descriptors_;  ///< of the places, which belong to the links
+  Session* session_ = nullptr;    // while poll() runs
   bool is_started_ = false;
   bool is_stopped_ = false;
   Error refusal_;
@@ -82,7 +87,7 @@ class AnnotateCollector final : public Collector {
 };
 
 AnnotateCollector::~AnnotateCollector() {
-  for (bpf_link* link : links_) bpf_link__destroy(link);
+  detach();
   ring_buffer__free(ring_);
   annotate_bpf__destroy(skeleton_);
 }
@@ -171,12 +176,22 @@ void AnnotateCollector::attach(const std::string& path, const std::vector<std::s
                                                                        {"mark", skeleton_->progs.on_mark}}};
   for (const auto& [name, program] : probes) {
     if (std::ranges::find(marks, name) == marks.end()) continue;
+    const std::vector<int> before = open_descriptors();
     bpf_link* link = bpf_program__attach_usdt(program, -1, path.c_str(), "culprit", name, nullptr);
+    std::ranges::set_difference(open_descriptors(), before, std::back_inserter(descriptors_));
     if (link != nullptr)
       links_.push_back(link);
     else
       attach_trouble_ = fmt::format("{}: {}", name, std::generic_category().message(errno));
   }
+}
+
+void AnnotateCollector::detach() {
+  std::ranges::sort(descriptors_);
+  const Holder holder(descriptors_.size() > kFewDescriptors ? descriptors_ : std::vector<int>());
+  for (bpf_link* link : links_) bpf_link__destroy(link);
+  links_.clear();
+  descriptors_.clear();
 }
 
 void AnnotateCollector::take(const culprit_annotation& record) {
@@ -247,8 +262,7 @@ void AnnotateCollector::look_around(Ns now) {
 void AnnotateCollector::stop(Session& session, Ns now) {
   if (!is_started_ || is_stopped_) return;
   skeleton_->bss->enabled = 0;
-  for (bpf_link* link : links_) bpf_link__destroy(link);
-  links_.clear();
+  detach();
   poll(session, now);
   if (!attach_trouble_.empty()) session.writer.metadata("missing.annotate", attach_trouble_);
   stats_ = stats();
