@@ -125,6 +125,7 @@ void add_diff(CommandLine& app, Invocation& invocation) {
                    "terminal, markdown, csv or json (default: by the end of PATH); with a directory the only kind of "
                    "file written")
       ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
+  verb->add_flag("--wide", options->wide, "terminal: names up to 100 columns, however wide that gets");
   verb->add_flag("--json", options->json, "short for --format json, on standard output");
   verb->add_option("-o,--output", options->output,
                    "write to PATH: a file, when it ends in .md, .csv or .json, else a directory for the reports, "

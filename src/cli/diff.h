@@ -25,6 +25,7 @@ struct DiffOptions {
   std::string format;  ///< "", "terminal", "md", "csv" or "json"
   bool json = false;
   bool force = false;
+  bool wide = false;
 };
 
 /// One comparison of several.

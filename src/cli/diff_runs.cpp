@@ -153,8 +153,8 @@ Result<int> diff_runs(const DiffOptions& options) {
   const auto csv = [&] { return report::comparison_csv(*compared); };
   const auto terminal = [&](bool summary) {
     return report::comparison_terminal(
-        *compared, compared->host && !compared->host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows,
-        summary);
+        *compared, compared->host && !compared->host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
+        options.wide);
   };
   const DiffReport report{
       {{"comparison", markdown, csv}}, "comparison.json", [&] { return report::comparison_json(*compared); }, terminal};

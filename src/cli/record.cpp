@@ -52,6 +52,7 @@ struct RecordVerbOptions {
   bool force = false;
   bool json = false;
   bool quiet = false;
+  bool verbose = false;
   std::vector<std::string> processes;
   bool all = false;
   std::string group;
@@ -101,17 +102,27 @@ double percent(Ns part, Ns whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
-/// One line for each thing that cannot be seen: what, why, how to get it.
-std::string missing_lines(const std::vector<record::CollectorSummary>& collectors) {
+/// What cannot be seen, why, and how to see it: a line for each that is missing of the scheduling, without which most
+/// answers are, and of everything when `all`; else how many more there are.
+std::string missing_lines(const std::vector<record::CollectorSummary>& collectors, bool all) {
   std::string lines;
+  std::size_t more = 0;
   for (const auto& collector : collectors) {
     for (const record::Sight& sight : collector.sights) {
       if (sight.available) continue;
+      if (!all && collector.name != "sched") {
+        ++more;
+        continue;
+      }
       lines += fmt::format("culprit: {}: not seen: {}: {}{}{}\n", collector.name, escape_terminal(sight.what),
                            escape_terminal(sight.why),
                            sight.remedy.empty() ? "" : "; to see it: ", escape_terminal(sight.remedy));
     }
   }
+  if (more > 0)
+    lines += fmt::format("culprit: {}{} of this machine cannot be seen: -v lists {}, 'culprit doctor' helps\n",
+                         lines.empty() ? "" : "also ", more == 1 ? "one thing" : fmt::format("{} things", more),
+                         more == 1 ? "it" : "them");
   return lines;
 }
 
@@ -270,7 +281,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   auto signals = record::StopSignals::take();
   if (!signals) return signals.error();
   const Status started = recorder.start();
-  if (!options.quiet) say(missing_lines(recorder.collectors()));
+  if (!options.quiet) say(missing_lines(recorder.collectors(), options.verbose));
   if (!started) return started.error();
   // What is not fetched in time the kernel must drop: on a full machine the recorder comes first. The command runs
   // already, at its own priority; without CAP_SYS_NICE nothing changes.
@@ -332,6 +343,7 @@ void add_record(CommandLine& app, Invocation& invocation) {
       ->type_name("TIME[,N]");
   add_force_option(*verb, options->force);
   verb->add_flag("--json", options->json, "print the summary as JSON on standard output");
+  verb->add_flag("-v,--verbose", options->verbose, "list everything that cannot be seen on this machine");
   verb->add_flag("-q,--quiet", options->quiet, "print errors only");
   verb->usage({"-p PID|NAME[,...]", "-a | --cgroup PATH | --container ID", "-- COMMAND [ARGUMENT...]"});
   verb->footer(
@@ -340,6 +352,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
       "others, or they have the same parent); else they are listed.\n\n"
       "Ends at --duration, at --steps, when the target ends, or on Ctrl-C. A COMMAND whose recording ends first gets "
       "SIGTERM; its exit code is passed on when it ends by itself. Neither environment nor arguments are recorded.\n\n"
+      "Cost, measured on 2 CPUs (scripts/bench-record, scripts/bench-redis): a context switch and its wake-up take "
+      "200 ns more with scheduling alone, 420 ns more with deep, 293 ns more with watch (989 ns by themselves; perf "
+      "sched record: 566 ns more); a system call 87 ns more with deep, 74 ns more with watch. redis answers 5.6 % "
+      "(watch) or 7.4 % (deep) less requests, 2.3 % less with --no-collect syscalls.\n\n"
       "Examples:\n"
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
       "  culprit record --preset watch -p redis-server,VLLM::EngineCore\n"

@@ -369,7 +369,7 @@ void add_top(CommandLine& app, Invocation& invocation) {
           "without numbers of steps and addresses of objects); of recordings also call, thread-call (system calls), "
           "disk "
           "(requests), fault (page faults), waker (who woke whom), rival (who ran instead)")
-      ->type_name("KEY")
+      ->type_name("WHAT")
       ->check(one_of(group_names()));
   verb->add_option("--class", options->classes,
                    "what to count, by comma: gpu (kernels, memcpy, memset), kernels, cpu_op, runtime, python, "
@@ -380,7 +380,7 @@ void add_top(CommandLine& app, Invocation& invocation) {
           "--sort", options->sort,
           "time, calls, avg, min, median, max, name; with --stacks: time (self), total, name (default: time; with --by "
           "cycle: name, which is the number)")
-      ->type_name("KEY")
+      ->type_name("COLUMN")
       ->check(one_of(names_of(kSorts)));
   verb->add_flag("--reverse", options->reverse, "smallest first");
   verb->add_option("--filter", options->filter, "only names that contain TEXT, or match it when it has * or ?")

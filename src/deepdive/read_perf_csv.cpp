@@ -90,9 +90,18 @@ class Reader {
     if (!have_header_)
       return input_error("is empty; a profile table begins with a header line", file, "give a *_perf_data.csv file");
     std::string missing;
-    for (const PerfColumnInfo& column : kPerfColumns)
-      if (column.required && at_[index(column.id)] == kAbsent)
+    bool none = true;
+    for (const PerfColumnInfo& column : kPerfColumns) {
+      if (!column.required) continue;
+      if (at_[index(column.id)] == kAbsent)
         missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", column.name);
+      else
+        none = false;
+    }
+    if (none)
+      return input_error("unrecognized CSV: it has no column of a profile table", file,
+                         "give traces, or tables of DeepDive (*_perf_data.csv); Nsight Compute CSV is compared by: "
+                         "culprit kernels --vs");
     if (!missing.empty())
       return input_error(fmt::format("is no profile table: no column {}", missing), file,
                          "give a *_perf_data.csv file, with its header line");

@@ -89,6 +89,10 @@ class Folder {
     for (ThreadSched& thread : run_.sched) thread.track = tracks_[thread.track];
     std::ranges::stable_sort(run_.sched, {}, &ThreadSched::track);
     for (CallTotal& call : run_.calls) call.track = tracks_[call.track];
+    for (DiskTotal& total : run_.disks) total.process = processes_[total.process];
+    for (DurationCounts& counts : run_.durations) counts.process = processes_[counts.process];
+    for (std::size_t i = 0; i < run_.stack_samples.size(); ++i)
+      run_.stack_samples[i].track = tracks_[run_.stack_samples[i].track];
     for (Device& device : run_.devices)
       if (device.rank == recording_) device.rank = home_;
     fold_rank();

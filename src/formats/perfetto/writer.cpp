@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "core/utf8.h"
 #include "formats/perfetto/chunk.h"
 #include "formats/perfetto/chunk_file.h"
+#include "formats/perfetto/clock_times.h"
 #include "formats/perfetto/trace.pb.h"
 
 namespace culprit::perfetto {
@@ -30,35 +30,6 @@ constexpr std::size_t kMostMetadata = 4096;  ///< keys that are kept to be writt
 constexpr std::size_t kMostMetadataText = std::size_t{32} << 10;
 /// Two readings of the clocks that differ by less have the same offset: only a suspend moves BOOTTIME.
 constexpr Ns kSuspend = 1'000'000;
-
-Ns read_clock(clockid_t id) {
-  timespec now{};
-  ::clock_gettime(id, &now);
-  return static_cast<Ns>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
-struct Clocks {
-  Ns monotonic = 0;
-  Ns boottime = 0;
-  Ns realtime = 0;
-  Ns error = 0;  ///< half the time the reading took
-};
-
-/// Reads the clocks between two readings of MONOTONIC, and keeps the quickest of a few tries.
-Clocks read_clocks() {
-  Clocks best;
-  Ns shortest = -1;
-  for (int i = 0; i < 5; ++i) {
-    const Ns before = read_clock(CLOCK_MONOTONIC);
-    const Ns boot = read_clock(CLOCK_BOOTTIME);
-    const Ns real = read_clock(CLOCK_REALTIME);
-    const Ns after = read_clock(CLOCK_MONOTONIC);
-    if (shortest >= 0 && after - before >= shortest) continue;
-    shortest = after - before;
-    best = {before + shortest / 2, boot, real, (shortest + 1) / 2};
-  }
-  return best;
-}
 
 enum class TrackType : std::uint64_t { process = 1, thread, named, counter, group };
 
@@ -204,7 +175,7 @@ struct Writer::State {
   }
 
   void fill_snapshot(proto::TracePacket& packet) {
-    Clocks now;
+    ClockTimes now;
     if (options.realtime_of_zero) {
       now.realtime = *options.realtime_of_zero;
     } else {
