@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "trace/builder.h"
+#include "trace/span.h"
 
 namespace culprit {
 
@@ -60,13 +61,6 @@ std::string text_of(Span span) {
 }
 
 std::string path_of(const Trace& trace) { return trace.ranks.empty() ? "" : trace.ranks.front().path; }
-
-std::string_view fact(const Trace& trace, std::string_view key) {
-  for (const Rank& rank : trace.ranks)
-    for (const auto& [name, value] : rank.metadata)
-      if (name == key) return value;
-  return {};
-}
 
 /// Makes the last rank of a run, a recording, a part of those before it.
 class Folder {
@@ -170,7 +164,7 @@ class Folder {
 
 }  // namespace
 
-bool is_recording(const Trace& trace) { return !fact(trace, "record.version").empty(); }
+bool is_recording(const Trace& trace) { return !fact_of(trace, "record.version").empty(); }
 
 Status belong_together(const Trace& trace, const Trace& recording) {
   const std::string paths = path_of(trace) + ", " + path_of(recording);
@@ -185,7 +179,7 @@ Status belong_together(const Trace& trace, const Trace& recording) {
             ? "holds nothing"
             : fmt::format("are of different times: the trace of {}, the recording of {}", text_of(a), text_of(b)),
         paths, "give the recording that ran beside this trace");
-  const std::string_view host = fact(recording, "env.hostname");
+  const std::string_view host = fact_of(recording, "env.hostname");
   for (const Rank& rank : trace.ranks)
     if (!host.empty() && !rank.host.empty() && rank.host != host)
       return input_error(
