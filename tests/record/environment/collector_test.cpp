@@ -36,7 +36,7 @@ TEST(EnvironmentCollector, WritesFactsOfTheMachineAndOfThisProcess) {
 
 TEST(EnvironmentCollector, AFaultOfOursAtWorkIsAFact) {
   test::TempDir folder;
-  folder.file("disk-1.undo", "culprit undo 1\nboot\n" + std::to_string(getpid()) + " 17\n1 2\n");
+  static_cast<void>(folder.file("disk-1.undo", "culprit undo 1\nboot\n" + std::to_string(getpid()) + " 17\n1 2\n"));
   auto writer = perfetto::Writer::create(folder.path("run.pftrace"));
   ASSERT_TRUE(writer.ok());
   const std::vector<Target> targets;

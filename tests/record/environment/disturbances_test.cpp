@@ -12,10 +12,10 @@ std::string state_of(pid_t injector) { return "culprit undo 1\nboot\n" + std::to
 
 TEST(Disturbances, FaultsOfLivingInjectorsAreNamed) {
   const test::TempDir folder;
-  folder.file("cgroup_throttle-4711x1.undo", state_of(getpid()));
-  folder.file("disk-1.undo", state_of(1 << 29));
-  folder.file("cpu-2.undo", "damaged");
-  folder.file("readme-1.txt", state_of(getpid()));
+  static_cast<void>(folder.file("cgroup_throttle-4711x1.undo", state_of(getpid())));
+  static_cast<void>(folder.file("disk-1.undo", state_of(1 << 29)));
+  static_cast<void>(folder.file("cpu-2.undo", "damaged"));
+  static_cast<void>(folder.file("readme-1.txt", state_of(getpid())));
   EXPECT_THAT(running_faults({folder.path(), folder.path("none")}), testing::ElementsAre("cgroup_throttle"));
 }
 
