@@ -120,7 +120,7 @@ TEST(RunComparison, AFaultThatWasAtWorkIsANote) {
   RunComparison c = regression();
   c.environment = {{"inject.cpu", {"", "running"}}};
   EXPECT_THAT(comparison_terminal(c, 10),
-              HasSubstr("The candidate was recorded while 'culprit inject cpu' was at\n  work"));
+              HasSubstr("The candidate was recorded while 'culprit inject cpu' was at work\n"));
 }
 
 TEST(RunComparison, WhatAStepWaitedForAndWhoTookTheCpusStandBeforeTheThreads) {
