@@ -227,7 +227,9 @@ class Stacks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         answer, _ = self.table("--stacks", "on-cpu", "--filter", "both", recording=out)
         self.assertGreater(answer["samples"], 180)
-        self.assertAlmostEqual(answer["time_ns"] / 1e9, 0.5, delta=0.1)
+        # Far from five times as much, as it would be with the usual rate taken for this one; on a crowded machine half a
+        # second in many small pieces is met up to 1.4 times as often as its thread's clock says.
+        self.assertAlmostEqual(answer["time_ns"] / 1e9, 0.5, delta=0.35)
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the code is of x86-64")
     def test_code_made_at_run_time_is_named_by_its_map_file(self):
