@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
-#include "cycles/work_units.h"
+#include "cycles/find.h"
 #include "library/measure.h"
 #include "library/run_data.h"
 #include "model/table_rows.h"
@@ -32,12 +32,13 @@ struct CyclesOptions {
   OutputOptions output;
 };
 
-std::string json_of(const CyclesOptions& options, const Trace& trace, const model::Cycles& cycles,
+std::string json_of(const CyclesOptions& options, const Trace& trace, const cycles::Found& found,
                     const model::Table& table) {
   std::string text;
   JsonWriter json(text);
   begin_answer(json, options.files);
-  report::write_cycles(json, cycles);
+  report::write_cycles(json, found.cycles);
+  if (found.work) report::write_work(json, *found.work);
   write_losses(json, trace.losses);
   report::write_tables(json, {&table, 1});
   json.end_object();
@@ -53,39 +54,6 @@ std::size_t rows_shown(const CyclesOptions& options, OutputFormat format) {
   return format == OutputFormat::terminal ? kOneScreen : 0;
 }
 
-/// A recording of a program that marks no steps.
-Result<int> show_work(const Output& output, const CyclesOptions& options, const Trace& trace,
-                      const model::Cycles& cycles, const model::WorkUnits& work) {
-  const std::size_t most = output.format == OutputFormat::terminal && !options.all ? 8 : 0;
-  std::vector<model::Table> tables = report::work_tables(work, most);
-  if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
-  std::string text;
-  switch (output.format) {
-    case OutputFormat::terminal:
-      text = "No cycles: the program marks no steps. Its units of work:\n\n" +
-             report::render_terminal(tables, terminal_look(output, {}));
-      break;
-    case OutputFormat::markdown:
-      text = report::render_markdown(tables);
-      break;
-    case OutputFormat::csv:
-      text = report::render_csv(tables);
-      break;
-    case OutputFormat::json: {
-      JsonWriter json(text);
-      begin_answer(json, options.files);
-      report::write_cycles(json, cycles);
-      report::write_work(json, work);
-      write_losses(json, trace.losses);
-      json.end_object();
-      json.finish();
-      break;
-    }
-  }
-  if (Status status = write_output(output, text); !status) return status.error();
-  return work.units.front().kind == model::UnitKind::window ? static_cast<int>(ErrorKind::input) : kFine;
-}
-
 Result<int> run_cycles(const CyclesOptions& options) {
   const auto output = resolve_output(options.output, options.files);
   if (!output) return output.error();
@@ -96,9 +64,11 @@ Result<int> run_cycles(const CyclesOptions& options) {
   if (!found) return found.error();
 
   const model::Cycles& cycles = found->cycles;
-  if (cycles.cycles.empty() && options.anchor.empty())
-    if (const model::WorkUnits work = cycles::find_work_units(trace); work.recorded)
-      return show_work(*output, options, trace, cycles, work);
+  // Of a recording of a program that marks no steps: what its cycles are made of.
+  constexpr std::size_t kShort = 8;
+  const bool brief = output->format == OutputFormat::terminal && !options.all;
+  std::vector<model::Table> tables =
+      found->work ? report::work_tables(*found->work, brief ? kShort : 0) : std::vector<model::Table>();
   model::Table table = report::cycles_table(cycles);
   if (auto note = loss_note(trace.losses)) table.notes.push_back(std::move(*note));
   const std::size_t limit = rows_shown(options, output->format);
@@ -112,7 +82,9 @@ Result<int> run_cycles(const CyclesOptions& options) {
   std::string text;
   switch (output->format) {
     case OutputFormat::terminal:
-      text = broken_lines(report::cycles_heading(cycles), look.width != 0 ? look.width : kNoLimit, 2);
+      if (found->work)
+        text = "The program marks no steps. Its units of work:\n\n" + report::render_terminal(tables, look) + "\n";
+      text += broken_lines(report::cycles_heading(cycles), look.width != 0 ? look.width : kNoLimit, 2);
       if (cycles.cycles.empty()) break;
       text += "\n";
       model::drop_empty_columns(table);
@@ -122,15 +94,17 @@ Result<int> run_cycles(const CyclesOptions& options) {
       break;
     case OutputFormat::markdown:
       table.notes.insert(table.notes.begin(), report::cycles_heading(cycles));
-      text = report::render_markdown({&table, 1});
+      tables.push_back(table);
+      text = report::render_markdown(tables);
       if (const std::string plot = report::period_plot(report::period_distributions(cycles)); !plot.empty())
         text += "\n```text" + plot + report::left_out_of_periods(cycles) + "```\n";
       break;
     case OutputFormat::csv:
-      text = report::render_csv({&table, 1});
+      tables.push_back(table);
+      text = report::render_csv(tables);
       break;
     case OutputFormat::json:
-      text = json_of(options, trace, cycles, table);
+      text = json_of(options, trace, *found, table);
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();

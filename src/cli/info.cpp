@@ -9,7 +9,6 @@
 #include "cli/recording_tables.h"
 #include "core/json_writer.h"
 #include "core/units.h"
-#include "cycles/work_units.h"
 #include "library/measure.h"
 #include "library/run_data.h"
 #include "model/table_rows.h"
@@ -19,7 +18,6 @@
 #include "summary/cycles_info.h"
 #include "summary/recorded_tables.h"
 #include "summary/trace_info.h"
-#include "trace/span.h"
 
 namespace culprit::cli {
 
@@ -424,9 +422,8 @@ Result<int> run_info(const InfoOptions& options) {
     const auto found = library::find(*run, {});
     if (!found) return found.error();
     info.cycles = summary::cycles_info(found->cycles);
-    info.cycles->step = summary::step_times(trace, found->cycles);
-    if (found->cycles.cycles.empty() && (!info.sched.empty() || records_scheduling(trace)))
-      info.work = cycles::find_work_units(trace);
+    info.work = found->work;
+    if (!info.work) info.cycles->step = summary::step_times(trace, found->cycles);
   }
   std::string text;
   switch (output->format) {

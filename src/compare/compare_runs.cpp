@@ -256,6 +256,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.assumptions.push_back(
         fmt::format("two recordings of the same differ by {:g} % (standard deviation)", of_work.between * 100));
     work = compare_work(base, candidate, of_work);
+    for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
     counters = moved_counters(base, candidate);
   }
   Side a = pool(std::move(base));

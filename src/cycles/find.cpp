@@ -11,6 +11,8 @@
 #include "cycles/confidence.h"
 #include "cycles/cutting.h"
 #include "cycles/operations.h"
+#include "cycles/work_cycles.h"
+#include "cycles/work_units.h"
 
 namespace culprit::cycles {
 
@@ -246,7 +248,15 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
       cutting = doubt_parts(trace, order, std::move(*cutting));
   }
   if (!passes.next()) return cancelled_error();
+  std::optional<model::WorkUnits> work;
+  if (!cutting && options.work_units) {
+    work = find_work_units(trace);
+    if (!work->recorded) work.reset();
+    if (work) cutting = cut_by_work(*work);
+  }
   Found found = cutting ? assemble(trace, order, *cutting) : nothing(trace);
+  if (work && work->idle) found.cycles.reason = "hardly anything ran: no work units";
+  found.work = std::move(work);
   if (Status status = select(found, options); !status) return status.error();
   return found;
 }

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "model/cycles.h"
+#include "model/work_units.h"
 #include "trace/trace.h"
 
 namespace culprit::cycles {
@@ -23,6 +24,7 @@ struct FindOptions {
   unsigned skip = 0;                   ///< leave out so many first cycles of every rank (numbers stay as they are)
   bool ignore_markers = false;         ///< do not use annotations of any kind
   bool ignore_host_functions = false;  ///< do not use Python functions and operators
+  bool work_units = true;              ///< where nothing else is found, units of work are cycles
   Task task{};                         ///< is asked between passes over the trace
 };
 
@@ -33,7 +35,8 @@ struct Found {
   /// of its rank in whose host window it begins; GPU work to the cycle of its launcher; GPU work without a known
   /// launcher to the device window in which it begins.
   std::vector<std::uint32_t> cycle_of_slice;
-  std::uint64_t placed_by_time = 0;  ///< GPU slices without a known launcher that were placed by time
+  std::optional<model::WorkUnits> work;  ///< where nothing but them was found, whether or not they make cycles
+  std::uint64_t placed_by_time = 0;      ///< GPU slices without a known launcher that were placed by time
 };
 
 /// Finds cycles. Never fails for what a trace holds: without repetition the method is none and the reason says why.

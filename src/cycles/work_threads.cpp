@@ -18,6 +18,7 @@ namespace {
 
 constexpr Ns kSecond = 1'000'000'000;
 constexpr std::size_t kLeastWindows = 20;
+constexpr Ns kSameRound = 10'000'000;
 constexpr std::size_t kMostWindows = 4096;
 constexpr std::string_view kBlocked = "blocked:";
 constexpr std::string_view kTitle = ": ";
@@ -156,8 +157,13 @@ class Finder {
     for (const CallTotal& total : trace_.calls)
       if (total.at > begin_ && total.at < end_ && total.at < last[total.track]) rounds.push_back(total.at);
     std::ranges::sort(rounds);
-    const auto twice = std::ranges::unique(rounds);
-    rounds.erase(twice.begin(), twice.end());
+    // Of a round the last one: its threads are read one after the other.
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < rounds.size(); ++i)
+      if (i + 1 == rounds.size() || subtract_saturating(rounds[i + 1], rounds[i]) > kSameRound)
+        rounds[kept++] = rounds[i];
+    rounds.resize(kept);
+    if (!rounds.empty() && subtract_saturating(end_, rounds.back()) <= kSameRound) rounds.pop_back();
     if (!trace_.calls.empty()) rounds.push_back(end_);
     if (rounds.size() <= kMostWindows) return rounds;
     const std::size_t together = (rounds.size() + kMostWindows - 1) / kMostWindows;

@@ -390,6 +390,18 @@ std::vector<model::Bystander> bystanders(const Trace& trace, Ns begin, Ns end) {
   return list;
 }
 
+/// When the thread that does the first unit was woken, if it is one.
+std::vector<Ns> starts_of(const WorkThreads& work, const WorkUnit& unit) {
+  const WorkThread* only = nullptr;
+  if (unit.kind == UnitKind::window || unit.kind == UnitKind::process) return {};
+  for (const WorkThread& thread : work.threads) {
+    if (thread.process_name != unit.process || thread.thread_name != unit.thread || thread.wakes.empty()) continue;
+    if (only != nullptr) return {};
+    only = &thread;
+  }
+  return only == nullptr ? std::vector<Ns>() : only->wakes;
+}
+
 }  // namespace
 
 model::WorkUnits find_work_units(const Trace& trace) {
@@ -429,6 +441,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
     result.units = std::move(found);
   }
   add_latencies(work, std::move(lifetimes), result);
+  result.starts = starts_of(work, result.units.front());
   result.blocked = longest_first(work.blocked);
   result.waits = longest_first(work.waits);
   result.calls = longest_first(work.calls);

@@ -24,7 +24,12 @@ enum class CycleMethod : std::uint8_t {
   host_function,      ///< the outermost repeated function of the busy thread
   launch_sequence,    ///< the repeating sequence of GPU operations
   operator_sequence,  ///< the repeating sequence of operators on the host, where there is no GPU work
+  work_unit,          ///< units of work, by the scheduling of a program that marks no steps
 };
+/// Whether cycles are steps of the program, not what units of work or windows are made of.
+inline constexpr bool are_steps(CycleMethod method) {
+  return method != CycleMethod::none && method != CycleMethod::work_unit;
+}
 /// Whether the anchor is the description of a sequence and no name.
 inline constexpr bool is_sequence(CycleMethod method) {
   return method == CycleMethod::launch_sequence || method == CycleMethod::operator_sequence;

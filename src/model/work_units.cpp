@@ -1,5 +1,7 @@
 #include "model/work_units.h"
 
+#include <fmt/format.h>
+
 #include <tuple>
 
 namespace culprit::model {
@@ -49,6 +51,29 @@ WorkWindow sum_of(const WorkUnits& work) {
     sum.waiting += window.waiting;
   }
   return sum;
+}
+
+std::string plural(const WorkUnit& unit) {
+  return unit.kind == UnitKind::process ? "processes" : std::string(to_string(unit.kind)) + "s";
+}
+
+std::string unit_text(const WorkUnit& unit) {
+  switch (unit.kind) {
+    case UnitKind::window:
+      return "no unit of work";
+    case UnitKind::process:
+      return fmt::format("processes of {}", unit.process);
+    case UnitKind::wakeup:
+      return fmt::format("wake-ups of {}{}{}", unit.process,
+                         unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread,
+                         unit.receive.empty() ? "" : " from " + unit.receive);
+    case UnitKind::request:
+    case UnitKind::message:
+      break;
+  }
+  return fmt::format("{} of {}{} ({} to {})", plural(unit), unit.process,
+                     unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread, unit.receive,
+                     unit.send);
 }
 
 }  // namespace culprit::model

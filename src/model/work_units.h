@@ -43,6 +43,10 @@ struct WorkUnit {
   std::string reason;              ///< of the confidence
   std::vector<double> per_window;  ///< as WorkUnits::windows
 };
+/// "requests".
+std::string plural(const WorkUnit& unit);
+/// What is counted and between which calls: "requests of nginx (recvfrom to writev)".
+std::string unit_text(const WorkUnit& unit);
 /// Whether two recordings count the same thing.
 bool same_unit(const WorkUnit& a, const WorkUnit& b);
 
@@ -79,6 +83,7 @@ struct WorkUnits {
   std::vector<WorkUnit> units;        ///< the one that stands for the program first; never empty when recorded
   std::vector<WorkWindow> windows;    ///< in order
   std::vector<Ns> latencies;          ///< of the first unit's threads, sorted
+  std::vector<Ns> starts;             ///< where one thread does the first unit: when it was woken, in order; else empty
   LatencyKind latency_kind = LatencyKind::wake_to_wait;
   std::vector<CountedTime> blocked;  ///< inside the work, by what; longest first
   std::vector<CountedTime> waits;    ///< for work, by what; longest first

@@ -85,6 +85,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   cycles::FindOptions find;
   find.anchor = options.anchor;
   find.task = options.task;
+  find.work_units = false;  // compared as such
   auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
   Outline outline;

@@ -52,6 +52,8 @@ std::string_view to_string(model::CycleMethod method) {
       return "launch_sequence";
     case model::CycleMethod::operator_sequence:
       return "operator_sequence";
+    case model::CycleMethod::work_unit:
+      return "work_unit";
     case model::CycleMethod::none:
       break;
   }
@@ -120,6 +122,7 @@ std::string cycles_heading(const model::Cycles& cycles) {
   const std::string_view how = cycles.method == model::CycleMethod::marker              ? "marker"
                                : cycles.method == model::CycleMethod::host_function     ? "host function"
                                : cycles.method == model::CycleMethod::operator_sequence ? "sequence of operators"
+                               : cycles.method == model::CycleMethod::work_unit         ? "units of work"
                                                                                         : "sequence of launches";
   if (cycles.anchor_given)
     return fmt::format(

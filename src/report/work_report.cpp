@@ -42,10 +42,6 @@ Per per_unit(const WorkUnits& work) {
   return {static_cast<double>(unit.count), std::string(to_string(unit.kind))};
 }
 
-std::string plural(const WorkUnit& unit) {
-  return unit.kind == UnitKind::process ? "processes" : std::string(to_string(unit.kind)) + "s";
-}
-
 std::string rate_text(double rate) {
   return rate >= 1000 ? format_count(static_cast<std::uint64_t>(rate + 0.5)) : fmt::format("{:.3g}", rate);
 }
@@ -139,25 +135,6 @@ Table others_table(const WorkUnits& work) {
 }
 
 }  // namespace
-
-std::string unit_text(const WorkUnit& unit) {
-  switch (unit.kind) {
-    case UnitKind::window:
-      return "no unit of work";
-    case UnitKind::process:
-      return fmt::format("processes of {}", unit.process);
-    case UnitKind::wakeup:
-      return fmt::format("wake-ups of {}{}{}", unit.process,
-                         unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread,
-                         unit.receive.empty() ? "" : " from " + unit.receive);
-    case UnitKind::request:
-    case UnitKind::message:
-      break;
-  }
-  return fmt::format("{} of {}{} ({} to {})", plural(unit), unit.process,
-                     unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread, unit.receive,
-                     unit.send);
-}
 
 std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& work) {
   std::vector<std::pair<std::string, std::string>> lines;

@@ -11,9 +11,6 @@
 
 namespace culprit::report {
 
-/// "4,365 requests of redis-server", "the recording in windows": what `unit` counts.
-std::string unit_text(const model::WorkUnit& unit);
-
 /// The first lines about a recording: what and what it was like, at most ten pairs. Empty when it has no scheduling.
 std::vector<std::pair<std::string, std::string>> work_lines(const model::WorkUnits& work);
 

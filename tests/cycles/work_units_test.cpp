@@ -345,6 +345,21 @@ TEST(WorkUnits, TotalsOfThreadsThatEndMakeNoWindows) {
   EXPECT_EQ(work.windows[1].end, 500 * kMs);
 }
 
+TEST(WorkUnits, TheTotalsOfOneRoundAreOneWindow) {
+  Recorded r;
+  for (int i = 0; i < 3; ++i) {
+    auto backend = r.thread(7 + i, 7 + i, "postgres", "postgres");
+    r.serve(backend, 75, 5 * kMs, 0, 5 * kMs);
+    for (const Ns at : {250 * kMs, 500 * kMs, 750 * kMs}) {
+      r.calls(backend, at - i * 400, "recvfrom", 100);  // read one after the other
+      r.calls(backend, at - i * 400, "sendto", 100);
+    }
+  }
+  const model::WorkUnits work = r.find();
+  ASSERT_EQ(work.windows.size(), 3U);
+  EXPECT_EQ(work.units[0].per_window, (std::vector<double>{300, 300, 300}));
+}
+
 TEST(WorkUnits, RatesAreOfTheWholeRecordingAndNotOfItsBusyPart) {
   Recorded r;
   auto server = r.thread(7, 7, "server", "server");

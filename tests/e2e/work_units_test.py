@@ -158,6 +158,17 @@ class WorkUnits(unittest.TestCase):
         self.assertEqual(info["work_units"]["units"][0]["unit"], "window")
         self.assertAlmostEqual(info["duration_ns"] * 1e-9, summary["duration_ns"] * 1e-9, delta=0.01)
 
+    def test_every_verb_takes_units_for_cycles(self):
+        self.recorded("busy", 0.002)
+        cycles = answer("cycles", self.path("busy"))
+        self.assertEqual(cycles["cycles"]["method"] if "cycles" in cycles else cycles["method"], "work_unit", list(cycles))
+        self.assertEqual(answer("info", self.path("busy"))["cycles"]["method"], "work_unit")
+        for verb in (["profile"], ["top", "--by", "cycle"], ["top", "--cycle", "2-5"]):
+            done = subprocess.run([CULPRIT, *verb, self.path("busy"), "--json"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, (verb, done.stderr))
+        diff = answer("diff", self.path("busy"), self.path("busy"))
+        self.assertIn("outcome", diff)
+
     def test_less_demand_is_no_regression(self):
         busy, _ = self.recorded("busy", 0)
         calm, _ = self.recorded("calm", 0.004)
