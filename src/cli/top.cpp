@@ -63,6 +63,9 @@ const std::map<std::string, summary::ClassSet> kClasses = {
     {"runtime", class_bit(SliceClass::runtime) | class_bit(SliceClass::driver)},
     {"python", class_bit(SliceClass::python)},
     {"annotation", class_bit(SliceClass::annotation)},
+    {"functions", summary::kFunctions},
+    {"sched", class_bit(SliceClass::os_sched)},
+    {"syscall", class_bit(SliceClass::syscall)},
     {"all", summary::kAllClasses}};
 
 summary::ClassSet classes_of(const TopOptions& options) {
@@ -187,6 +190,19 @@ bool marks_anything(const Trace& trace) {
   return false;
 }
 
+bool records_states(const Trace& trace) {
+  return std::ranges::any_of(trace.tracks, [](const Track& track) { return track.kind == TrackKind::sched; });
+}
+
+/// What the threads of a recording did: their states under several names would be counted several times.
+std::vector<model::Table> state_tables(const TopOptions& options, const Output& output, const model::WorkUnits& work) {
+  constexpr std::size_t kRows = 6;
+  const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
+                           : output.format == OutputFormat::terminal ? kRows
+                                                                     : 0;
+  return report::work_time_tables(work, most);
+}
+
 Result<int> show_tables(const TopOptions& options, const Output& output, const Trace& trace,
                         std::vector<model::Table>& tables) {
   if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
@@ -203,14 +219,10 @@ Result<int> show_tables(const TopOptions& options, const Output& output, const T
   return kFine;
 }
 
-/// A recording of threads alone: their states under several names would be counted several times.
+/// A recording of threads alone.
 Result<int> show_work(const TopOptions& options, const Output& output, const Trace& trace,
                       const model::WorkUnits& work) {
-  constexpr std::size_t kRows = 6;
-  const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
-                           : output.format == OutputFormat::terminal ? kRows
-                                                                     : 0;
-  std::vector<model::Table> tables = report::work_time_tables(work, most);
+  std::vector<model::Table> tables = state_tables(options, output, work);
   return show_tables(options, output, trace, tables);
 }
 
@@ -280,7 +292,8 @@ Result<int> run_top(const TopOptions& given) {
   bool threads_only = false;
   if (options.classes.empty()) {
     const bool host_only = options.split.empty() && trace.gpu.empty();
-    options.classes = {host_only ? "all" : "gpu"};
+    const bool states = host_only && records_states(trace);
+    options.classes = {!host_only ? "gpu" : !states ? "all" : marks_anything(trace) ? "functions" : "sched"};
     threads_only = host_only;
   }
   summary::FunctionQuery query;
@@ -288,10 +301,11 @@ Result<int> run_top(const TopOptions& given) {
   query.by = kGroups.at(options.by);
   query.filter = options.filter;
   std::optional<ChosenCycles> cycles;
-  if (threads_only && given.classes.empty() && options.by == "name" && options.filter.empty() &&
-      !needs_cycles(options) && !marks_anything(trace)) {
-    if (const model::WorkUnits work = cycles::find_work_units(trace); work.recorded)
-      return show_work(options, *output, trace, work);
+  std::optional<model::WorkUnits> work;
+  if (threads_only && options.by == "name" && options.filter.empty() && !needs_cycles(options)) {
+    work = cycles::find_work_units(trace);
+    if (!work->recorded) work.reset();
+    if (work && !marks_anything(trace)) return show_work(options, *output, trace, *work);
   }
   if (needs_cycles(options)) {
     auto chosen = choose_cycles(trace, options.cycles);
@@ -332,6 +346,8 @@ Result<int> run_top(const TopOptions& given) {
     tables.push_back(function_table(sums, table));
     add_notes(tables.back(), sums, options, cycles);
   }
+  if (work)  // beside the steps and functions that the program marks
+    for (model::Table& table : state_tables(options, *output, *work)) tables.push_back(std::move(table));
   if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
 
   std::string text;
@@ -373,7 +389,8 @@ void add_top(CommandLine& app, Invocation& invocation) {
       ->check(one_of(group_names()));
   verb->add_option("--class", options->classes,
                    "what to count, by comma: gpu (kernels, memcpy, memset), kernels, cpu_op, runtime, python, "
-                   "annotation, all (default: gpu; all for recordings without GPU work)")
+                   "annotation, functions (all but the next two), sched, syscall, all (default: gpu; without GPU work "
+                   "functions, and apart from them what the threads did)")
       ->delimiter(',')
       ->check(one_of(names_of(kClasses)));
   verb->add_option(

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/saturating.h"
 #include "profile/function_kind.h"
@@ -191,12 +194,14 @@ class ProfilerSpans {
 /// Sums slices up, one by one; with nesting they come thread by thread in order of time.
 class Summer {
  public:
-  Summer(const Trace& trace, const FunctionQuery& query)
-      : trace_(trace), query_(query), group_of_(trace, query), is_profiler_(trace) {}
+  /// `twice`: slices whose time others have; empty: none.
+  Summer(const Trace& trace, const FunctionQuery& query, std::vector<bool> twice)
+      : trace_(trace), query_(query), twice_(std::move(twice)), group_of_(trace, query), is_profiler_(trace) {}
 
   void add(SliceIndex row) {
     const Slice& slice = trace_.slices[row];
     if (!selected(trace_, query_, slice)) return;
+    if (!twice_.empty() && twice_[row]) return;
     if (is_profiler_(slice)) {
       sums_.profiler_time = add_saturating(sums_.profiler_time, slice.duration);
       ++sums_.profiler_spans;
@@ -273,6 +278,7 @@ class Summer {
 
   const Trace& trace_;
   const FunctionQuery& query_;
+  const std::vector<bool> twice_;
   Grouper group_of_;
   ProfilerSpans is_profiler_;
   FunctionSums sums_;
@@ -283,8 +289,33 @@ class Summer {
 
 }  // namespace
 
+namespace {
+
+/// Blocked states whose reason is a slice of its own: the same time under another name.
+std::vector<bool> explained_states(const Trace& trace) {
+  std::vector<bool> explained(trace.slices.size());
+  std::vector<std::tuple<ProcessId, std::int64_t, Ns>> reasons;
+  const auto key = [&](const Slice& slice) {
+    const Track& track = trace.tracks[slice.track];
+    return std::tuple(track.process, track.tid, slice.begin);
+  };
+  for (std::size_t i = 0; i < trace.slices.size(); ++i)
+    if (const Slice& slice = trace.slices[i]; trace.categories[slice.category].name == "blocked")
+      reasons.push_back(key(slice));
+  if (reasons.empty()) return explained;
+  std::ranges::sort(reasons);
+  for (std::size_t i = 0; i < trace.slices.size(); ++i)
+    if (const Slice& slice = trace.slices[i]; trace.tracks[slice.track].kind == TrackKind::sched)
+      explained[i] = trace.name(slice) != "oncpu" && trace.name(slice) != "runq" &&
+                     std::ranges::binary_search(reasons, key(slice));
+  return explained;
+}
+
+}  // namespace
+
 FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
-  Summer summer(trace, query);
+  Summer summer(trace, query,
+                (query.classes & class_bit(SliceClass::os_sched)) != 0 ? explained_states(trace) : std::vector<bool>());
   if (query.nesting != nullptr)
     for (const SliceIndex row : query.nesting->order.order) summer.add(row);
   else

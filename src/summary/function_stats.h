@@ -19,6 +19,9 @@ constexpr ClassSet class_bit(SliceClass c) { return ClassSet{1} << static_cast<u
 inline constexpr ClassSet kGpuWork =
     class_bit(SliceClass::kernel) | class_bit(SliceClass::memcpy) | class_bit(SliceClass::memset);
 inline constexpr ClassSet kAllClasses = ~ClassSet{0};
+/// What the program says of itself, without what the operating system saw of its threads in the same time.
+inline constexpr ClassSet kFunctions =
+    kAllClasses & ~(class_bit(SliceClass::os_sched) | class_bit(SliceClass::syscall));
 
 enum class GroupBy : std::uint8_t { name, raw_name, short_name, kind, device, stream, rank, category, cycle, phase };
 
