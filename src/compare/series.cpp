@@ -72,7 +72,7 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
 }
 
 double separation_by_chance(double n, double m) {
-  return 2 * std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
+  return 2 * std::exp(stats::log_factorial(n) + stats::log_factorial(m) - stats::log_factorial(n + m));
 }
 
 }  // namespace culprit::compare

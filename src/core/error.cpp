@@ -1,5 +1,9 @@
 #include "core/error.h"
 
+#include <system_error>
+
+#include <system_error>
+
 namespace culprit {
 
 Error out_of_memory(std::string where) {
@@ -14,5 +18,7 @@ std::string to_string(const Error& error) {
   if (!error.remedy.empty()) text += " (" + error.remedy + ")";
   return text;
 }
+
+std::string errno_text(int code) { return std::generic_category().message(code); }
 
 }  // namespace culprit

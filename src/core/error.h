@@ -27,4 +27,7 @@ inline Error cancelled_error() { return {ErrorKind::cancelled, "cancelled", {}, 
 /// There is not enough memory for what `where` names.
 Error out_of_memory(std::string where);
 
+/// What an errno value says, "No such file or directory"; unlike strerror(3) from any thread.
+std::string errno_text(int code);
+
 }  // namespace culprit

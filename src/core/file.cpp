@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "core/units.h"
 
@@ -38,7 +37,7 @@ int append(const std::string& path, std::size_t most, std::string& text) {
 Result<std::string> read_file(const std::string& path, std::size_t most) {
   std::string text;
   if (const int error = append(path, most + 1, text); error != 0)
-    return input_error(fmt::format("cannot be read: {}", std::strerror(error)), path);
+    return input_error(fmt::format("cannot be read: {}", errno_text(error)), path);
   if (text.size() > most)
     return input_error(fmt::format("is larger than {}", format_bytes(static_cast<double>(most))), path);
   return text;

@@ -107,6 +107,7 @@ void mark_edges(Draft& draft) {
       if (later.size() < 2) break;
       const double usual = stats::median(later);
       std::vector<double> away;
+      away.reserve(later.size());
       for (const double p : later) away.push_back(std::abs(p - usual));
       const double limit = usual + std::max(usual * (kWarmUp - 1), 6 * stats::median(std::move(away)));
       if (static_cast<double>(draft.cycles[lane.first + i].period) <= limit) break;

@@ -198,7 +198,7 @@ Result<QuotaPlan> plan_quota(const std::vector<ProcessId>& processes, double cpu
 Status apply_quota(const QuotaPlan& plan) {
   constexpr mode_t kMode = 0755;
   if (plan.own && mkdir(plan.group.c_str(), kMode) != 0)
-    return environment_error(fmt::format("the cgroup cannot be created: {}", std::strerror(errno)), plan.group,
+    return environment_error(fmt::format("the cgroup cannot be created: {}", errno_text(errno)), plan.group,
                              errno == EACCES || errno == EPERM || errno == EROFS ? "run as root" : "");
   if (!plan.period_file.empty()) {
     if (Status status = write_small_file(plan.period_file, fmt::format("{}", kPeriodUs)); !status) return status;
@@ -240,7 +240,7 @@ std::optional<std::string> leave_cgroup(const std::string& own, const std::strin
       if (const Status status = write_small_file(origin + "/cgroup.procs", fmt::format("{}", pid)); !status)
         trouble = to_string(status.error());
     if (rmdir(own.c_str()) == 0 || errno == ENOENT) return std::nullopt;
-    if (trouble.empty()) trouble = std::strerror(errno);
+    if (trouble.empty()) trouble = errno_text(errno);
     if (std::chrono::steady_clock::now() > deadline)
       return fmt::format("the cgroup {} was not removed: {}", own, trouble);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

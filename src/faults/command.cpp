@@ -12,7 +12,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 
 namespace culprit::faults {
 
@@ -60,13 +59,13 @@ Result<CommandOutcome> run_command(const std::vector<std::string>& argv, bool ow
   raw.push_back(nullptr);
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return environment_error(fmt::format("no pipe: {}", std::strerror(errno)), argv[0]);
+    return environment_error(fmt::format("no pipe: {}", errno_text(errno)), argv[0]);
   const pid_t child = fork();
   if (child == 0) become(raw.data(), ends[1], own_network);
   close(ends[1]);
   if (child < 0) {
     close(ends[0]);
-    return environment_error(fmt::format("cannot be started: {}", std::strerror(errno)), argv[0]);
+    return environment_error(fmt::format("cannot be started: {}", errno_text(errno)), argv[0]);
   }
   CommandOutcome outcome;
   const auto deadline = Clock::now() + kLongest;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "core/escape.h"
 #include "core/hash.h"
@@ -55,7 +54,7 @@ class Disk final : public Injector {
 
   Result<Ns> tick(Guard&, Ns now) override {
     if (const int error = error_.load(); error != 0)
-      return environment_error(fmt::format("writing failed: {}", std::strerror(error)), own_);
+      return environment_error(fmt::format("writing failed: {}", errno_text(error)), own_);
     return now + 200'000'000;
   }
 
@@ -79,8 +78,7 @@ class Disk final : public Injector {
 
  private:
   static Status failed(std::string_view what, const std::string& where) {
-    return environment_error(fmt::format("{}: {}", what, std::strerror(errno)), where,
-                             "choose another folder by --path");
+    return environment_error(fmt::format("{}: {}", what, errno_text(errno)), where, "choose another folder by --path");
   }
 
   void write_once(std::size_t index, WorkDone& done) {
@@ -142,7 +140,7 @@ Result<std::unique_ptr<Injector>> make_disk(const Request& request, const Proces
     return environment_error("is no folder that can be written to", folder, "choose another one by --path");
   struct statfs facts {};
   if (statfs(folder.c_str(), &facts) != 0)
-    return environment_error(fmt::format("its file system cannot be asked: {}", std::strerror(errno)), folder);
+    return environment_error(fmt::format("its file system cannot be asked: {}", errno_text(errno)), folder);
   if (in_memory(facts))
     return environment_error("lies in memory, where fsync waits for nothing", folder, "choose a disk by --path");
   const double free = static_cast<double>(facts.f_bavail) * static_cast<double>(facts.f_bsize);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "core/file.h"
 #include "core/text.h"
@@ -14,12 +13,12 @@ namespace culprit::faults {
 
 Status write_small_file(const std::string& path, std::string_view text) {
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return environment_error(fmt::format("cannot be written: {}", std::strerror(errno)), path);
+  if (fd < 0) return environment_error(fmt::format("cannot be written: {}", errno_text(errno)), path);
   const ssize_t put = write(fd, text.data(), text.size());
   const int error = errno;
   close(fd);
   if (put == static_cast<ssize_t>(text.size())) return {};
-  return environment_error(fmt::format("refuses '{}': {}", text, put < 0 ? std::strerror(error) : "cut off"), path);
+  return environment_error(fmt::format("refuses '{}': {}", text, put < 0 ? errno_text(error) : "cut off"), path);
 }
 
 std::optional<std::int64_t> read_number(const std::string& path) {

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "core/escape.h"
@@ -103,7 +102,7 @@ Result<std::unique_ptr<Injector>> make_gil(const Request& request, const Process
   name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return environment_error(fmt::format("no socket: {}", std::strerror(errno)), "");
+  if (socket < 0) return environment_error(fmt::format("no socket: {}", errno_text(errno)), "");
   // A stopped target accepts nobody.
   const timeval longest{2, 0};
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);

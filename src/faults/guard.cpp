@@ -111,14 +111,14 @@ int watch_over(int socket, const ProcessHandle& injector, Leftover state, Ns pat
 Result<Guard> Guard::start(const std::string& state_file, Ns patience) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return environment_error(fmt::format("no socket for the guard: {}", std::strerror(errno)), "");
+    return environment_error(fmt::format("no socket for the guard: {}", errno_text(errno)), "");
   const auto self = process_facts(getpid());
   if (!self) return environment_error("cannot be read", "/proc/self/stat", "mount /proc");
   const pid_t child = fork();
   if (child < 0) {
     close(ends[0]);
     close(ends[1]);
-    return environment_error(fmt::format("the guard process cannot be started: {}", std::strerror(errno)), "");
+    return environment_error(fmt::format("the guard process cannot be started: {}", errno_text(errno)), "");
   }
   if (child == 0) {
     close(ends[0]);

@@ -56,7 +56,7 @@ class Memory final : public Injector {
     void* const memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-      return environment_error(fmt::format("no memory: {}", std::strerror(errno)),
+      return environment_error(fmt::format("no memory: {}", errno_text(errno)),
                                format_bytes(static_cast<double>(bytes_)));
     memory_ = static_cast<std::byte*>(memory);
     return {};

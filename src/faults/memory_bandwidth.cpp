@@ -78,7 +78,7 @@ class MemoryBandwidth final : public Injector {
     const std::size_t bytes = 2 * half_ * duties_.size();
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-      return environment_error(fmt::format("no memory: {}", std::strerror(errno)),
+      return environment_error(fmt::format("no memory: {}", errno_text(errno)),
                                format_bytes(static_cast<double>(bytes)));
     memory_ = static_cast<std::byte*>(memory);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

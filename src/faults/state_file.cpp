@@ -106,7 +106,7 @@ Result<std::string> state_folder() {
     folder = geteuid() == 0 ? std::string("/run/culprit") : fmt::format("/var/tmp/culprit-{}", geteuid());
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return environment_error(
-        fmt::format("the folder for what has to be undone cannot be created: {}", std::strerror(errno)), folder,
+        fmt::format("the folder for what has to be undone cannot be created: {}", errno_text(errno)), folder,
         "set XDG_RUNTIME_DIR to a folder of yours");
   struct stat facts {};
   if (lstat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != geteuid() ||

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <ranges>
 
 #include "core/text.h"
@@ -44,7 +43,7 @@ std::optional<std::string> continue_process(const Undo& undo) {
   const auto handle = ProcessHandle::open(id);
   if (!handle) return std::nullopt;  // it ended: nothing is stopped
   if (!handle->signal(SIGCONT) && errno != ESRCH)
-    return fmt::format("process {} was not continued: {}", *pid, std::strerror(errno));
+    return fmt::format("process {} was not continued: {}", *pid, errno_text(errno));
   return std::nullopt;
 }
 
@@ -63,7 +62,7 @@ std::optional<std::string> remove_queue(const std::string& tc, const std::string
 
 std::optional<std::string> unlinked(int result, const std::string& path) {
   if (result == 0 || errno == ENOENT) return std::nullopt;
-  return fmt::format("{} was not removed: {}", path, std::strerror(errno));
+  return fmt::format("{} was not removed: {}", path, errno_text(errno));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Quantiles of distributions, by Boost.Math, whose headers stay out of this one: they take seconds to compile.
+// Quantiles of distributions and what they are made of, by Boost.Math, whose headers stay out of this one: they take
+// seconds to compile.
 #pragma once
 
 namespace culprit::stats {
@@ -9,5 +10,8 @@ double student_quantile(double share, double degrees);
 
 /// The same of the normal distribution with mean 0 and standard deviation 1.
 double normal_quantile(double share);
+
+/// ln n!, also between whole numbers: the logarithm of the gamma function of n + 1. NaN when n is below 0.
+double log_factorial(double n);
 
 }  // namespace culprit::stats

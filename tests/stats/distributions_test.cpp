@@ -48,6 +48,13 @@ TEST(StudentQuantile, OfNoProbabilityIsNoNumber) {
 }
 
 // R: p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.9), "BH")
+TEST(LogFactorial, IsThatOfWholeNumbersAndBetween) {
+  EXPECT_NEAR(log_factorial(0), 0, 1e-15);
+  EXPECT_NEAR(log_factorial(10), std::log(3628800.0), 1e-12);
+  EXPECT_NEAR(log_factorial(0.5), std::log(std::sqrt(std::acos(-1.0)) / 2), 1e-12) << "half the square root of pi";
+  EXPECT_TRUE(std::isnan(log_factorial(-0.5)));
+}
+
 TEST(FalseDiscoveryRates, AreThoseOfR) {
   EXPECT_THAT(false_discovery_rates(std::vector<double>{0.01, 0.04, 0.03, 0.005, 0.9}),
               ElementsAre(DoubleNear(0.025, 1e-15), DoubleNear(0.05, 1e-15), DoubleNear(0.05, 1e-15),

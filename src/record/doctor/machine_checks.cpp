@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/error.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "record/collector/cgroups.h"
@@ -129,7 +130,7 @@ void permission_checks(const Collecting& add, const std::string& root, const Att
                                : fmt::format("works; unprivileged_bpf_disabled={} does not matter then", bpf_setting));
   else
     add.missing("permissions.ebpf", "loading a program into the kernel (tried)",
-                fmt::format("bpf(BPF_PROG_LOAD): {}{}", std::strerror(a.load_program),
+                fmt::format("bpf(BPF_PROG_LOAD): {}{}", errno_text(a.load_program),
                             may_trace(a) ? ", despite the capabilities: a container's seccomp filter or an LSM" : ""),
                 may_trace(a) ? "record on the host, or allow bpf(2) in the container's seccomp profile" : setcap);
 
@@ -146,7 +147,7 @@ void permission_checks(const Collecting& add, const std::string& root, const Att
            paranoid.empty() ? "works" : fmt::format("works, perf_event_paranoid={}", paranoid));
   else
     add.limited("permissions.perf", "perf events of own processes (tried)",
-                fmt::format("perf_event_open: {}, perf_event_paranoid={}", std::strerror(a.open_perf),
+                fmt::format("perf_event_open: {}, perf_event_paranoid={}", errno_text(a.open_perf),
                             paranoid.empty() ? "?" : paranoid),
                 "sudo sysctl kernel.perf_event_paranoid=2");
 
@@ -264,8 +265,8 @@ void output_checks(const Collecting& add, const Attempts& a) {
   constexpr std::uint64_t kNothing = std::uint64_t{64} << 20;
   const std::string free = format_bytes(static_cast<double>(a.folder_free)) + " free in " + a.folder;
   if (a.write_folder != 0)
-    add.missing("output.folder", "room for the recording",
-                fmt::format("{}: {}", a.folder, std::strerror(a.write_folder)), "go to another folder, or -o PATH");
+    add.missing("output.folder", "room for the recording", fmt::format("{}: {}", a.folder, errno_text(a.write_folder)),
+                "go to another folder, or -o PATH");
   else if (a.folder_free < kNothing)
     add.missing("output.folder", "room for the recording", free, "make room, or -o PATH on another disk");
   else if (a.folder_free < kLittle)

@@ -1,11 +1,11 @@
 #include "record/host/cpu.h"
+#include "core/error.h"
 #include "core/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace culprit::record {
 
@@ -201,8 +201,7 @@ void CpuSampler::sample_frequencies(Ns now, Emitter& emitter) {
 void CpuSampler::sights(std::vector<Sight>& out) const {
   const bool stat = stat_file_.is_open();
   out.push_back({"use of every CPU, steal and interrupts", stat,
-                 stat ? "" : fmt::format("/proc/stat: {}", std::strerror(stat_file_.error())),
-                 stat ? "" : "mount /proc"});
+                 stat ? "" : fmt::format("/proc/stat: {}", errno_text(stat_file_.error())), stat ? "" : "mount /proc"});
   const bool frequency = cpufreq_ || cpuinfo_mhz_;
   out.push_back({"frequency of every CPU", frequency,
                  frequency ? "" : "neither cpufreq in /sys nor MHz in /proc/cpuinfo",

@@ -1,4 +1,5 @@
 #include "record/host/devices.h"
+#include "core/error.h"
 #include "core/text.h"
 
 #include <fmt/format.h>
@@ -70,8 +71,7 @@ void DiskSampler::sample(Ns now, Emitter& emitter) {
 void DiskSampler::sights(std::vector<Sight>& out) const {
   const bool open = file_.is_open();
   out.push_back({"disks: bytes, time busy, queue", open,
-                 open ? "" : fmt::format("/proc/diskstats: {}", std::strerror(file_.error())),
-                 open ? "" : "mount /proc"});
+                 open ? "" : fmt::format("/proc/diskstats: {}", errno_text(file_.error())), open ? "" : "mount /proc"});
 }
 
 NetworkSampler::NetworkSampler(const std::string& root)
@@ -131,7 +131,7 @@ void NetworkSampler::sample(Ns now, Emitter& emitter) {
 void NetworkSampler::sights(std::vector<Sight>& out) const {
   const bool open = devices_.is_open();
   out.push_back({"networks of the recorder's own network namespace", open,
-                 open ? "" : fmt::format("/proc/net/dev: {}", std::strerror(devices_.error())),
+                 open ? "" : fmt::format("/proc/net/dev: {}", errno_text(devices_.error())),
                  open ? "" : "mount /proc"});
 }
 
@@ -172,7 +172,7 @@ SensorSampler::SensorSampler(const std::string& root) {
     const std::string folder = powercap + "/" + zone;
     KernelFile file(folder + "/energy_uj");
     if (!file.is_open()) {
-      energy_trouble_ = fmt::format("{}/energy_uj: {}", zone, std::strerror(file.error()));
+      energy_trouble_ = fmt::format("{}/energy_uj: {}", zone, errno_text(file.error()));
       continue;
     }
     if (energies_.size() >= kMostDevices) break;

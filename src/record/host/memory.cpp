@@ -1,4 +1,5 @@
 #include "record/host/memory.h"
+#include "core/error.h"
 #include "core/text.h"
 
 #include <fmt/format.h>
@@ -145,7 +146,7 @@ void MemorySampler::sample_nodes(Ns now, Emitter& emitter) {
 void MemorySampler::sights(std::vector<Sight>& out) const {
   const auto file = [&](std::string what, const KernelFile& kernel_file, const char* path) {
     const bool open = kernel_file.is_open();
-    out.push_back({std::move(what), open, open ? "" : fmt::format("{}: {}", path, std::strerror(kernel_file.error())),
+    out.push_back({std::move(what), open, open ? "" : fmt::format("{}: {}", path, errno_text(kernel_file.error())),
                    open ? "" : "mount /proc"});
   };
   file("memory, dirty pages and swap of the host", meminfo_, "/proc/meminfo");
@@ -159,7 +160,7 @@ void MemorySampler::sights(std::vector<Sight>& out) const {
     const int error = pressure.file.error();
     out.push_back({what, false,
                    fmt::format("/proc/pressure/{}: {}", pressure.resource,
-                               error != 0 ? std::strerror(error) : "not in the expected form"),
+                               error != 0 ? errno_text(error) : "not in the expected form"),
                    "boot with psi=1 (CONFIG_PSI)"});
   }
   const bool nodes = !nodes_.empty();

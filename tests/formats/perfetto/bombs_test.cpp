@@ -97,8 +97,8 @@ TEST(PerfettoBombs, ObjectsOfTwoBytes) {
   expect_refused(deflated(packet(text(2, text(1, repeated(text(3, {}), 7 << 20))))));  // command line of a process
   expect_refused(deflated(packet(text(6, repeated(text(1, {}), 7 << 20)))));           // readings of clocks
   expect_refused(deflated(packet(text(12, repeated(text(2, {}), 7 << 20)))));          // names
-#ifdef __SANITIZE_ADDRESS__
-  constexpr long kMost = 600 << 10;  // it pads every allocation and keeps what was freed
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr long kMost = 600 << 10;  // they pad every allocation, keep what was freed, and shadow what is touched
 #else
   constexpr long kMost = 200 << 10;
 #endif
