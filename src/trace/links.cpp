@@ -27,56 +27,143 @@ bool launches_before(const Trace& trace, SliceIndex a, SliceIndex b) {
   return stands_before(trace, a, b);
 }
 
+constexpr int kMostSteps = 64;  // back from where a slice could begin
+
 /// Slices that carry one of certain correlation ids, by id, track and begin.
 class Carriers {
  public:
-  Carriers(const Trace& trace, const tsl::hopscotch_set<std::uint32_t, Hash>& ids) : trace_(trace) {
+  Carriers(const Trace& trace, const tsl::hopscotch_set<std::uint32_t, Hash>& ids) {
     if (ids.empty()) return;
     const auto [lowest, highest] = std::ranges::minmax(ids);  // most slices need no look-up
     for (std::size_t i = 0; i < trace.slices.size(); ++i)
-      if (const std::uint32_t id = trace.slices[i].correlation; id >= lowest && id <= highest && ids.contains(id))
-        rows_.push_back(static_cast<SliceIndex>(i));
-    std::ranges::sort(rows_, [&](SliceIndex a, SliceIndex b) {
-      const Slice& x = trace.slices[a];
-      const Slice& y = trace.slices[b];
-      if (x.correlation != y.correlation) return x.correlation < y.correlation;
-      if (x.track != y.track) return x.track < y.track;
-      return stands_before(trace, a, b);
+      if (const Slice& s = trace.slices[i]; s.correlation >= lowest && s.correlation <= highest)
+        if (ids.contains(s.correlation))
+          rows_.push_back({s.correlation, s.track, s.begin, s.end(), static_cast<SliceIndex>(i)});
+    std::ranges::sort(rows_, [&](const Row& a, const Row& b) {
+      if (a.id != b.id) return a.id < b.id;
+      if (a.track != b.track) return a.track < b.track;
+      if (a.begin != b.begin) return a.begin < b.begin;
+      return stands_before(trace, a.slice, b.slice);
     });
   }
 
+  /// A slice with what it is found by, so that looking for one stays within these rows.
+  struct Row {
+    std::uint32_t id;
+    TrackId track;
+    Ns begin;
+    Ns end;
+    SliceIndex slice;
+  };
+
   /// All slices with the id.
-  [[nodiscard]] std::span<const SliceIndex> of(std::uint32_t id) const {
-    const auto id_of = [&](SliceIndex i) { return slice(i).correlation; };
-    return {std::ranges::lower_bound(rows_, id, {}, id_of), std::ranges::upper_bound(rows_, id, {}, id_of)};
+  [[nodiscard]] std::span<const Row> of(std::uint32_t id) const {
+    return {std::ranges::lower_bound(rows_, id, {}, &Row::id), std::ranges::upper_bound(rows_, id, {}, &Row::id)};
   }
 
   /// True when a slice with the id of the flow stands where the flow does.
   [[nodiscard]] bool repeats(const OpenEvent& flow) const {
-    const auto behind = std::ranges::upper_bound(
-        rows_, std::tuple(flow.correlation, flow.track, flow.at), {},
-        [&](SliceIndex i) { return std::tuple(slice(i).correlation, slice(i).track, slice(i).begin); });
-    auto it = behind;
+    auto it = std::ranges::upper_bound(rows_, std::tuple(flow.correlation, flow.track, flow.at), {},
+                                       [](const Row& row) { return std::tuple(row.id, row.track, row.begin); });
     for (int steps = 0; it != rows_.begin() && steps < kMostSteps; ++steps) {
-      const Slice& s = slice(*--it);
-      if (s.correlation != flow.correlation || s.track != flow.track) return false;
-      if (s.end() >= flow.at) return true;
+      --it;
+      if (it->id != flow.correlation || it->track != flow.track) return false;
+      if (it->end >= flow.at) return true;
     }
     return false;
   }
 
  private:
-  static constexpr int kMostSteps = 64;
-  [[nodiscard]] const Slice& slice(SliceIndex i) const { return trace_.slices[i]; }
-
-  const Trace& trace_;
-  std::vector<SliceIndex> rows_;
+  std::vector<Row> rows_;
 };
 
 /// One end of a flow and the slice that it starts, passes or ends at.
 struct FlowEnd {
-  const OpenEvent* event;
-  SliceIndex slice;
+  explicit FlowEnd(const OpenEvent& event)
+      : id(event.id),
+        at(event.at),
+        track(event.track),
+        correlation(event.correlation),
+        category(event.category),
+        place(event.phase == 's'   ? 0
+              : event.phase == 't' ? 1
+                                   : 2) {}
+
+  [[nodiscard]] bool is_first() const { return place == 0; }
+  [[nodiscard]] bool is_last() const { return place == 2; }
+  /// Ends of one flow stand together, in the order of the arrow.
+  bool operator<(const FlowEnd& other) const {
+    if (category != other.category) return category < other.category;
+    if (id != other.id) return id < other.id;
+    if (at != other.at) return at < other.at;
+    return place != other.place ? place < other.place : track < other.track;
+  }
+
+  std::uint64_t id;
+  Ns at;
+  TrackId track;
+  std::uint32_t correlation;
+  SliceIndex slice = kNone;
+  CategoryId category;
+  std::uint8_t place;
+};
+
+/// Finds the innermost slice of a track that holds a moment: walks back from the last one that begins no later, over
+/// slices that have ended, at most a bounded number of steps (slices of one track may overlap).
+class SliceFinder {
+ public:
+  explicit SliceFinder(const Trace& trace)
+      : trace_(trace),
+        order_(order_slices(trace)),
+        last_found_(order_.track_begin.begin(), order_.track_begin.end() - 1) {}
+
+  SliceIndex at(TrackId track, Ns at) {
+    const std::uint64_t first = order_.track_begin[track];
+    std::uint64_t behind = behind_of(first, order_.track_begin[track + 1], last_found_[track], at);
+    last_found_[track] = behind;
+    for (int steps = 0; behind != first && steps < kMostSteps; ++steps)
+      if (const SliceIndex slice = order_.order[--behind]; trace_.slices[slice].end() >= at) return slice;
+    return kNone;
+  }
+
+ private:
+  /// The first of the track that begins later. Events come nearly in the order of time, so it is looked for from where
+  /// the last one was, in steps that double.
+  [[nodiscard]] std::uint64_t behind_of(std::uint64_t first, std::uint64_t last, std::uint64_t near, Ns at) const {
+    const auto begins_later = [&](std::uint64_t k) { return at < trace_.slices[order_.order[k]].begin; };
+    std::uint64_t low = first;
+    std::uint64_t high = last;
+    if (near == last || begins_later(near)) {
+      high = near;
+      for (std::uint64_t step = 1; low < high; step *= 2) {
+        const std::uint64_t k = high - std::min(step, high - low);
+        if (!begins_later(k)) {
+          low = k + 1;
+          break;
+        }
+        high = k;
+      }
+    } else {
+      low = near + 1;
+      for (std::uint64_t step = 1; low < high; step *= 2) {
+        const std::uint64_t k = low + std::min(step, high - low) - 1;
+        if (begins_later(k)) {
+          high = k;
+          break;
+        }
+        low = k + 1;
+      }
+    }
+    const auto begin = order_.order.begin();
+    const auto it =
+        std::upper_bound(begin + static_cast<std::ptrdiff_t>(low), begin + static_cast<std::ptrdiff_t>(high), at,
+                         [&](Ns when, SliceIndex s) { return when < trace_.slices[s].begin; });
+    return static_cast<std::uint64_t>(it - begin);
+  }
+
+  const Trace& trace_;
+  SliceOrder order_;
+  std::vector<std::uint64_t> last_found_;  // by track
 };
 
 FlowKind kind_of(std::string_view category) {
@@ -99,25 +186,26 @@ void connect(Trace& trace, const Flow& flow) {
 /// The ends of one flow in order. The end that a correlation id repeats is not among them (Carriers::repeats): where
 /// only one end is left, the slices with that id are the other.
 void connect_ends(Trace& trace, const Carriers& carriers, std::span<const FlowEnd> ends, FlowKind kind) {
-  const std::uint32_t id = ends.front().event->correlation;
+  const std::uint32_t id = ends.front().correlation;
   SliceIndex from = kNone;
-  if (id != 0 && ends.front().event->phase != 's')
-    for (const SliceIndex i : carriers.of(id))
-      if (is_launch(trace, trace.slices[i]) && (from == kNone || launches_before(trace, i, from))) from = i;
+  if (id != 0 && !ends.front().is_first())
+    for (const Carriers::Row& row : carriers.of(id))
+      if (is_launch(trace, trace.slices[row.slice]) && (from == kNone || launches_before(trace, row.slice, from)))
+        from = row.slice;
   bool arrived = false;
   for (const FlowEnd& end : ends) {
-    arrived = arrived || end.event->phase != 's';
+    arrived = arrived || !end.is_first();
     if (end.slice == kNone) {
       trace.losses.add(LossReason::flow_unbound);
       continue;
     }
-    if (end.event->phase != 's' && from != kNone) connect(trace, {from, end.slice, kind});
-    if (end.event->phase != 'f') from = end.slice;
+    if (!end.is_first() && from != kNone) connect(trace, {from, end.slice, kind});
+    if (!end.is_last()) from = end.slice;
   }
   if (id != 0 && !arrived && from != kNone)
-    for (const SliceIndex i : carriers.of(id))
-      if (const Slice& s = trace.slices[i]; s.gpu != kNone && trace.gpu[s.gpu].launcher == kNone)
-        connect(trace, {from, i, kind});
+    for (const Carriers::Row& row : carriers.of(id))
+      if (const Slice& s = trace.slices[row.slice]; s.gpu != kNone && trace.gpu[s.gpu].launcher == kNone)
+        connect(trace, {from, row.slice, kind});
 }
 
 }  // namespace
@@ -166,38 +254,27 @@ void TraceBuilder::link_launchers() {
 
 void TraceBuilder::bind_flows() {
   tsl::hopscotch_set<std::uint32_t, Hash> ids;
-  std::vector<FlowEnd> ends;
+  bool any = false;
   for (std::size_t i = 0; i < open_.size(); ++i) {
     if (!is_flow(open_[i].phase)) continue;
-    ends.push_back({&open_[i], kNone});
+    any = true;
     if (open_[i].correlation != 0) ids.insert(open_[i].correlation);
   }
-  if (ends.empty()) return;
+  if (!any) return;
   const Carriers carriers(trace_, ids);
-  std::erase_if(ends, [&](const FlowEnd& end) { return end.event->correlation != 0 && carriers.repeats(*end.event); });
+  std::vector<FlowEnd> ends;
+  for (std::size_t i = 0; i < open_.size(); ++i)
+    if (is_flow(open_[i].phase) && (open_[i].correlation == 0 || !carriers.repeats(open_[i])))
+      ends.emplace_back(open_[i]);
   if (ends.empty()) return;
-  const SliceOrder order = order_slices(trace_);
-
-  // The innermost slice of the track that holds the moment: walk back from the last one that begins no later, over
-  // slices that have ended, at most a bounded number of steps (slices of one track may overlap).
-  for (FlowEnd& end : ends) {
-    const OpenEvent& event = *end.event;
-    const auto first = order.order.begin() + static_cast<std::ptrdiff_t>(order.track_begin[event.track]);
-    const auto last = order.order.begin() + static_cast<std::ptrdiff_t>(order.track_begin[event.track + 1]);
-    auto it = std::upper_bound(first, last, event.at, [&](Ns at, SliceIndex s) { return at < trace_.slices[s].begin; });
-    for (int steps = 0; it != first && steps < 64 && end.slice == kNone; ++steps)
-      if (trace_.slices[*--it].end() >= event.at) end.slice = *it;
-  }
-  const auto flow_of = [](const FlowEnd& end) { return std::pair(end.event->category, end.event->id); };
-  std::ranges::sort(ends, {}, [&](const FlowEnd& end) {
-    const OpenEvent& e = *end.event;
-    const int place = e.phase == 's' ? 0 : e.phase == 't' ? 1 : 2;
-    return std::tuple(e.category, e.id, e.at, place, e.track);
-  });
+  SliceFinder slices(trace_);
+  for (FlowEnd& end : ends) end.slice = slices.at(end.track, end.at);
+  std::ranges::sort(ends, std::less<>());
+  const auto is_one_flow = [](const FlowEnd& a, const FlowEnd& b) { return a.category == b.category && a.id == b.id; };
   for (std::size_t first = 0, behind = 0; first < ends.size(); first = behind) {
-    while (behind < ends.size() && flow_of(ends[behind]) == flow_of(ends[first])) ++behind;
+    while (behind < ends.size() && is_one_flow(ends[behind], ends[first])) ++behind;
     connect_ends(trace_, carriers, std::span(ends).subspan(first, behind - first),
-                 kind_of(trace_.categories[ends[first].event->category].name));
+                 kind_of(trace_.categories[ends[first].category].name));
   }
 }
 
