@@ -12,7 +12,7 @@
 
 #include "check_trace.h"
 #include "record/annotate/marked_file.h"
-#include "record/environment/build_id.h"
+#include "record/collector/build_id.h"
 
 namespace {
 
