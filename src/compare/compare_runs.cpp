@@ -200,6 +200,20 @@ void compare_hosts(const Side& base, const Side& candidate, RunComparison& resul
   if (!host.states.empty() || !host.counters.empty()) result.host = std::move(host);
 }
 
+/// Whether the spread of counters inside the recordings is known.
+bool have_windows(std::span<const Recording> side) {
+  return std::ranges::any_of(side, [](const Recording& recording) {
+    return std::ranges::any_of(recording.host.counters, [](const auto& counter) { return counter.windows.size() > 1; });
+  });
+}
+
+/// Instead of all that differ, those that moved by more than they spread.
+void keep_moved(RunComparison& result, std::vector<model::HostChange> counters) {
+  if (!result.host) return;
+  result.host->counters = std::move(counters);
+  result.host->counters_alike = 0;
+}
+
 }  // namespace
 
 Comparability comparability_of(std::span<const Recording> base, std::span<const Recording> candidate) {
@@ -257,8 +271,9 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
         fmt::format("two recordings of the same differ by {:g} % (standard deviation)", of_work.between * 100));
     work = compare_work(base, candidate, of_work);
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
-    counters = moved_counters(base, candidate);
   }
+  const bool windows = have_windows(base) && have_windows(candidate);
+  if (windows) counters = moved_counters(base, candidate);
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
@@ -277,10 +292,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       result.outcome = result.work->outcome = Outcome::inconclusive;
     }
     compare_hosts(a, b, result);
-    if (result.host) {
-      result.host->counters = std::move(counters);
-      result.host->counters_alike = 0;
-    }
+    keep_moved(result, std::move(counters));
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);
@@ -307,6 +319,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.processes = std::move(roles.pairs);
   result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
   compare_hosts(a, b, result);
+  if (windows) keep_moved(result, std::move(counters));
   return result;
 }
 

@@ -110,17 +110,36 @@ std::optional<double> mean_of(const std::vector<CounterSample>& samples, Ns begi
   return span > 0 ? std::optional(sum / span) : std::nullopt;
 }
 
+/// Growth per second of a total in [begin, end). nullopt before its first value.
+std::optional<double> rate_of(const std::vector<CounterSample>& samples, Ns begin, Ns end) {
+  if (begin >= end || samples.empty() || samples.front().at >= end) return std::nullopt;
+  const auto value_at = [&](Ns at) {
+    const auto behind = std::ranges::upper_bound(samples, at, {}, &CounterSample::at);
+    return behind == samples.begin() ? behind->value : std::prev(behind)->value;
+  };
+  constexpr double kSecond = 1e9;
+  return (value_at(end) - value_at(begin)) * kSecond / static_cast<double>(end - begin);
+}
+
+/// Recordings hold these as totals since the process started, of which only the growth says something.
+bool is_total(std::string_view name) { return name.starts_with("page_faults."); }
+
+std::optional<double> value_of(const Trace& trace, const CounterSeries& series, Ns begin, Ns end) {
+  return is_total(trace.strings[series.name]) ? rate_of(series.samples, begin, end)
+                                              : mean_of(series.samples, begin, end);
+}
+
 void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
   std::map<std::string, model::HostCounter> by_name;
   for (const CounterSeries& series : trace.counters) {
     if (meaning_of(trace, series).device >= 0) continue;  // a resource of that device
-    const auto mean = mean_of(series.samples, work.begin, work.end);
+    const auto mean = value_of(trace, series, work.begin, work.end);
     if (!mean) continue;
     const auto inside = [&](const CounterSample& s) { return s.at >= work.begin && s.at < work.end; };
     const std::string name(trace.strings[series.name]);
     model::HostCounter& counter = by_name[name];
     counter.name = name;
-    counter.unit = trace.strings[series.unit];
+    counter.unit = std::string(trace.strings[series.unit]) + (is_total(name) ? "/s" : "");
     counter.mean += *mean;
     // One that only holds from before counts as one.
     counter.samples +=
@@ -194,7 +213,7 @@ void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windo
     auto& of_windows = sums[trace.strings[series.name]];
     of_windows.resize(windows.size());
     for (std::size_t w = 0; w < windows.size(); ++w)
-      if (const auto mean = mean_of(series.samples, windows[w].begin, windows[w].end))
+      if (const auto mean = value_of(trace, series, windows[w].begin, windows[w].end))
         of_windows[w] = of_windows[w].value_or(0) + *mean;
   }
   for (model::HostCounter& counter : evidence.counters)

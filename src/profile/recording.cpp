@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/intervals.h"
+#include "core/saturating.h"
 #include "cycles/work_units.h"
 #include "profile/host_evidence.h"
 #include "profile/run_profile.h"
@@ -43,6 +45,30 @@ model::RunFacts facts_of(const Trace& trace) {
   // Some writers number the devices of the machine and list those of the process.
   if (facts.device_models.empty() && !worked.empty()) add(true);
   return facts;
+}
+
+/// From the begin of the first step to the end of the last one.
+Interval span_of(const model::Cycles& cycles) {
+  Interval span{cycles.cycles.front().begin, cycles.cycles.front().begin};
+  for (const model::Cycle& cycle : cycles.cycles) {
+    span.begin = std::min(span.begin, cycle.begin);
+    span.end = std::max(span.end, add_saturating(cycle.begin, cycle.period));
+  }
+  return span;
+}
+
+/// As long as counters are sampled or longer, and at most as many as make a spread.
+std::vector<model::WorkWindow> equal_windows(const Interval& span) {
+  constexpr Ns kShortest = 250'000'000;
+  constexpr Ns kMost = 40;
+  const Ns all = subtract_saturating(span.end, span.begin);
+  const Ns number = std::clamp<Ns>(all / kShortest, 1, kMost);
+  std::vector<model::WorkWindow> windows(static_cast<std::size_t>(number));
+  for (Ns w = 0; w < number; ++w) {
+    windows[static_cast<std::size_t>(w)].begin = span.begin + all / number * w;
+    windows[static_cast<std::size_t>(w)].end = span.begin + all / number * (w + 1);
+  }
+  return windows;
 }
 
 /// Numbers of a process (its pid, its start) and costs are no environment.
@@ -100,6 +126,8 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);
+  } else if (recording.host.scheduling) {
+    add_windows(trace, equal_windows(span_of(recording.cycles)), recording.host);
   }
   recording.events = trace.slices.size();
   for (std::size_t i = 0; i < Losses::kReasons; ++i) {

@@ -193,5 +193,26 @@ TEST(CompareRuns, AnotherRankIsSaidAndCompared) {
   EXPECT_EQ(c.outcome, Outcome::no_change);
 }
 
+model::HostCounter counter_of(std::string_view name, double mean, double spread) {
+  model::HostCounter counter;
+  counter.name = name;
+  counter.mean = mean;
+  counter.samples = 20;
+  for (int w = 0; w < 20; ++w) counter.windows.push_back(mean + (w * 7 % 5 - 2) * spread);
+  return counter;
+}
+
+TEST(CompareRuns, OfRecordingsWithStepsOnlyCountersThatMovedByMoreThanTheySpreadAreListed) {
+  model::Recording a = make_recording(std::vector<Ns>(60, 1000));
+  model::Recording b = make_recording(std::vector<Ns>(60, 1000));
+  a.host.counters = {counter_of("host.disk.busy", 100, 60), counter_of("host.pressure", 1, 0.01)};
+  b.host.counters = {counter_of("host.disk.busy", 140, 60), counter_of("host.pressure", 9, 0.01)};
+  const auto result = compare_runs(one(std::move(a)), one(std::move(b)));
+  ASSERT_TRUE(result.ok());
+  ASSERT_TRUE(result->host);
+  ASSERT_EQ(result->host->counters.size(), 1U);
+  EXPECT_EQ(result->host->counters[0].what, "host.pressure");
+}
+
 }  // namespace
 }  // namespace culprit::compare

@@ -143,6 +143,17 @@ TEST(HostEvidence, CountersAreMeansOverTheTimeOfTheSteps) {
   EXPECT_EQ(evidence.counters[0].samples, 2U);
 }
 
+TEST(HostEvidence, OfTotalsTheGrowthPerSecondCounts) {
+  Recording recording;
+  recording.counter("page_faults.minor", -10, 1000);
+  recording.counter("page_faults.minor", 120, 1004);
+  recording.counter("page_faults.minor", 250, 2000);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_EQ(evidence.counters.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 4 / 200e-9);
+  EXPECT_EQ(evidence.counters[0].unit, "/s");
+}
+
 TEST(HostEvidence, ACounterThatDidNotChangeHoldsItsValue) {
   Recording recording;
   recording.counter("host.cpu0.frequency", -10, 7);
