@@ -41,6 +41,7 @@ std::string words_of(const std::vector<OptionText>& options) {
 
 std::string verb_names(const ProgramText& program) {
   std::vector<std::string> names;
+  names.reserve(program.verbs.size());
   for (const VerbText& verb : program.verbs) names.push_back(verb.name);
   return fmt::format("{}", fmt::join(names, " "));
 }

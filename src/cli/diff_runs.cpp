@@ -84,11 +84,13 @@ class LoadProgress {
 
 /// The files of both sides hold the same.
 bool same_recordings(const DiffSides& sides) {
-  std::vector<library::FileState> base;
-  std::vector<library::FileState> candidate;
-  for (const std::string& path : sides.base) base.push_back(library::state_of(path));
-  for (const std::string& path : sides.candidate) candidate.push_back(library::state_of(path));
-  const auto numbers = library::content_numbers({base, candidate});
+  const auto states_of = [](const std::vector<std::string>& paths) {
+    std::vector<library::FileState> states;
+    states.reserve(paths.size());
+    for (const std::string& path : paths) states.push_back(library::state_of(path));
+    return states;
+  };
+  const auto numbers = library::content_numbers({states_of(sides.base), states_of(sides.candidate)});
   return library::digest_of(numbers[0]) == library::digest_of(numbers[1]);
 }
 

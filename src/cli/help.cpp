@@ -98,6 +98,7 @@ std::vector<std::string> usage_of(const VerbText& verb) {
   std::vector<std::string> lines = verb.forms;
   if (lines.empty()) {
     std::vector<std::string> words;
+    words.reserve(verb.arguments.size());
     for (const OptionText& argument : verb.arguments)
       words.push_back(argument.required ? heading_of(argument) : fmt::format("[{}]", heading_of(argument)));
     lines.push_back(fmt::format("{}", fmt::join(words, " ")));

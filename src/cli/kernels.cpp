@@ -181,6 +181,7 @@ model::Table summary_rows(const model::KernelSummary& summary) {
 std::string render_summaries(const KernelsOptions& options, const Output& output,
                              const model::KernelSummaries& summaries) {
   std::vector<model::Table> tables;
+  tables.reserve(summaries.tables.size());
   for (const model::KernelSummary& summary : summaries.tables) tables.push_back(summary_rows(summary));
   if (output.format != OutputFormat::terminal) return render(options, output, tables);
   std::string text = formats::kernel_text::write_summary_tables(summaries);

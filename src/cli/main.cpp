@@ -61,6 +61,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   if (!arguments.empty() && !arguments.front().starts_with('-') &&
       std::ranges::find(program.verbs, arguments.front(), &VerbText::name) == program.verbs.end()) {
     std::vector<std::string> verbs;
+    verbs.reserve(program.verbs.size());
     for (const VerbText& verb : program.verbs) verbs.push_back(verb.name);
     return fail(usage_error(fmt::format("unknown verb '{}'", arguments.front()),
                             suggestion(arguments.front(), verbs, "see 'culprit --help'")));

@@ -185,6 +185,7 @@ Result<Parsed> CommandLine::parse(std::vector<std::string> arguments) {
 
 std::vector<VerbText> CommandLine::verbs() const {
   std::vector<VerbText> texts;
+  texts.reserve(verbs_.size());
   for (const auto& verb : verbs_) texts.push_back(verb->text());
   return texts;
 }

@@ -15,6 +15,7 @@
 #include "compare/series.h"
 #include "core/hash.h"
 #include "stats/benjamini_hochberg.h"
+#include "stats/distributions.h"
 #include "stats/welch.h"
 
 namespace culprit::compare {
@@ -225,7 +226,7 @@ class Comparer {
   /// Of n + m cycles k have the function: that all of them are among the n.
   static double all_on_one_side(std::size_t k, std::size_t n, std::size_t m) {
     const auto choose = [](double all, double some) {
-      return std::lgamma(all + 1) - std::lgamma(some + 1) - std::lgamma(all - some + 1);
+      return stats::log_factorial(all) - stats::log_factorial(some) - stats::log_factorial(all - some);
     };
     const auto some = static_cast<double>(k);
     return std::exp(choose(static_cast<double>(n), some) - choose(static_cast<double>(n + m), some));
