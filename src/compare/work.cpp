@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -349,6 +350,17 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   return result;
 }
 
+namespace {
+
+/// A limit on a group of processes, or its effect, is there or is not: a quota, throttled periods. Of other counters
+/// every value is as good as 0.
+bool is_in_force(std::string_view name, std::span<const CycleValue> values) {
+  const bool limits = name.starts_with("cgroup.");
+  return std::ranges::any_of(values, [&](const CycleValue& v) { return !limits || v.value != 0; });
+}
+
+}  // namespace
+
 std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate,
                                               std::size_t most) {
   struct Values {
@@ -369,6 +381,14 @@ std::vector<model::HostChange> moved_counters(std::span<const Recording> base, s
   for (const auto& [name, values] : counters) {
     const Series a = summarise(values.of[0], values.of[0].size());
     const Series b = summarise(values.of[1], values.of[1].size());
+    const std::array in_force = {is_in_force(name, values.of[0]), is_in_force(name, values.of[1])};
+    if (in_force[0] != in_force[1]) {
+      model::HostChange change{name, values.unit, {}};
+      if (!values.of[0].empty()) change.value[0] = a.mean;
+      if (!values.of[1].empty()) change.value[1] = b.mean;
+      moved.emplace_back(std::numeric_limits<double>::infinity(), std::move(change));
+      continue;
+    }
     if (a.effective < 2 || b.effective < 2) continue;
     const double larger = std::max(std::abs(a.mean), std::abs(b.mean));
     const double spread = kCounterSpread * larger;

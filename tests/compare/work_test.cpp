@@ -265,6 +265,27 @@ TEST(MovedCounters, ThatWobbleAsMuchAsTheyDifferAreSilent) {
   EXPECT_TRUE(moved_counters({&a, 1}, {&b, 1}).empty());
 }
 
+TEST(MovedCounters, ALimitThatOnlyOneSideFeelsComesFirst) {
+  model::Recording a = with_counter(100, 0.02);
+  model::Recording b = with_counter(300, 0.02);
+  model::HostCounter& quota = b.host.counters.emplace_back();
+  quota.name = "cgroup.cpu.quota";
+  quota.windows = {0.5, 0.5};
+  model::HostCounter throttled;
+  throttled.name = "cgroup.cpu.throttled_time";
+  throttled.windows = {0, 0, 0, 0};
+  a.host.counters.push_back(throttled);
+  throttled.windows = {0, 9, 0, 0};
+  b.host.counters.push_back(throttled);
+  const auto moved = moved_counters({&a, 1}, {&b, 1});
+  ASSERT_EQ(moved.size(), 3U);
+  EXPECT_EQ(moved[1].what, "cgroup.cpu.throttled_time");
+  EXPECT_EQ(moved[1].value[0], 0);
+  EXPECT_EQ(moved[0].what, "cgroup.cpu.quota");
+  EXPECT_FALSE(moved[0].value[0].has_value());
+  EXPECT_EQ(moved[0].value[1], 0.5);
+}
+
 TEST(MovedCounters, BeyondTheirSpreadAreListed) {
   const model::Recording a = with_counter(100, 0.02);
   const model::Recording b = with_counter(300, 0.02);
