@@ -24,6 +24,14 @@ namespace culprit::record {
 
 namespace {
 
+/// Some files are held open for every target. A command that is started has been forked before: its limit is its own.
+void open_as_many_files_as_allowed() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 constexpr Ns kMillisecond = 1'000'000;
 constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kRound = 50 * kMillisecond;
@@ -241,6 +249,7 @@ Status Recorder::State::start() {
     command.emplace(std::move(*prepared));
     if (Status status = targets.add(command->pid()); !status) return status;
   }
+  open_as_many_files_as_allowed();
   current = targets.list();
   session.emplace(Session{*writer, options.preset, current, getpid()});
   session->starts_command = command.has_value();

@@ -26,7 +26,9 @@ namespace culprit::record::bpf {
 
 namespace {
 
-constexpr std::size_t kMostPerConsume = 1'000'000;
+constexpr Ns kLongestConsume =
+    50'000'000;  // when more comes than can be handled, the rest of the recorder has its turn
+constexpr std::size_t kBetweenLooks = 1024;         // records between two looks at the clock
 constexpr Ns kMeasured = 100'000'000;               // of the cost of the programs, then
 constexpr Ns kTimed = 100'000'000;                  // a window in which system calls are timed
 constexpr Ns kUnmeasured = 1'900'000'000;           // of nothing
@@ -82,6 +84,7 @@ struct Probes::State {
   bool context = false;
   std::uint64_t malformed = 0;
   std::size_t taken = 0;  // in this consume()
+  Ns consume_until = 0;
 
   ~State() {
     stop_clocks();
@@ -146,7 +149,8 @@ Status Probes::State::load() {
   const auto record = [](void* self, void* data, std::size_t size) {
     auto* state = static_cast<State*>(self);
     if (!dispatch({static_cast<const std::byte*>(data), size}, state->listeners)) ++state->malformed;
-    return ++state->taken >= kMostPerConsume ? -EAGAIN : 0;
+    const bool look = ++state->taken % kBetweenLooks == 0;
+    return look && monotonic_now() >= state->consume_until ? -EAGAIN : 0;
   };
   ring = ring_buffer__new(bpf_map__fd(skeleton->maps.ring), record, this, nullptr);
   if (ring == nullptr) return no_privilege("cannot map the ring buffer", errno);
@@ -291,6 +295,7 @@ bool Probes::is_target(std::int64_t pid) const {
 std::size_t Probes::consume() {
   if (!is_open()) return 0;
   state_->taken = 0;
+  state_->consume_until = monotonic_now() + kLongestConsume;
   if (!state_->detached) {
     const Ns now = monotonic_now();
     state_->measure_for_a_while(now);

@@ -93,7 +93,7 @@ class Probes {
   void remove_target(std::int64_t pid);
   [[nodiscard]] bool is_target(std::int64_t pid) const;
 
-  /// Hands what waits in the ring to the listeners; the number of records. At most a million, then it returns.
+  /// Hands what waits in the ring to the listeners; the number of records. Returns after 50 ms though more wait.
   std::size_t consume();
   /// Readable when more than a megabyte waits; -1 when not open.
   [[nodiscard]] int wake_fd() const;
