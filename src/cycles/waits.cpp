@@ -23,8 +23,8 @@ constexpr std::array<Names, 26> kForWork = {"epoll_wait",    "epoll_pwait",    "
                                             "rt_sigsuspend", "mq_timedreceive"};
 constexpr std::array<Names, 8> kPool = {"futex",      "futex_waitv", "futex_wait",  "semop",
                                         "semtimedop", "unknown",     "sched_yield", "restart_syscall"};
-constexpr std::array<Names, 7> kEventWait = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
-                                             "select",     "pselect6"};
+constexpr std::array<Names, 7> kEventWait = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll",
+                                             "ppoll",      "select",      "pselect6"};
 constexpr std::array<Names, 6> kReceive = {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive"};
 constexpr std::array<Names, 9> kSend = {"write",    "writev",   "sendto", "sendmsg",     "sendmmsg",
                                         "sendfile", "pwritev2", "splice", "mq_timedsend"};

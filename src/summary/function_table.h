@@ -29,7 +29,7 @@ struct FunctionTableOptions {
   std::string heading = "Name";  ///< of the first column
   std::string heading_key = "name";
   std::string device = "CUDA";  ///< whose time it is, in the headings of the profiler columns
-  bool note_total = false;         ///< notes the self time of everything selected
+  bool note_total = false;      ///< notes the self time of everything selected
 };
 
 /// Rows in order of `options.sort` (numbers largest first, names A to Z, cycles by number; ties: time, then name).

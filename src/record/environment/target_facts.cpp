@@ -9,12 +9,12 @@
 #include <set>
 
 #include "core/text.h"
+#include "record/collector/build_id.h"
 #include "record/collector/cgroups.h"
 #include "record/collector/kernel_text.h"
 #include "record/collector/process_name.h"
 #include "record/collector/target_file.h"
 #include "record/environment/allow_list.h"
-#include "record/collector/build_id.h"
 #include "record/environment/facts.h"
 #include "record/environment/packages.h"
 

@@ -112,24 +112,24 @@ TEST(PerfettoWriter, CountersLieBelowGroupsOfTheirNames) {
   const std::regex descriptor(
       R"re(track_descriptor \{\s+uuid: (\d+)\s+(?:name: "([^"]*)"\s+)?(?:process \{[^}]*\}\s+)?(?:parent_uuid: (\d+))?)re");
   for (std::sregex_iterator it(text.begin(), text.end(), descriptor), end; it != end; ++it) {
-  names[(*it)[1]] = (*it)[2];
-  parents[(*it)[2]] = (*it)[3];
-}
-const auto above = [&](const std::string& name) { return names[parents[name]]; };
-EXPECT_EQ(above("host.cpu0.busy"), "host.cpu0");
-EXPECT_EQ(above("host.cpu0.user"), "host.cpu0");
-EXPECT_EQ(above("host.cpu0"), "host");
-EXPECT_EQ(above("host.memory.free"), "host.memory");
-EXPECT_EQ(parents["host"], "");
-EXPECT_EQ(parents["uptime"], "");
-EXPECT_EQ(above("process.cpu"), "process");
-EXPECT_NE(parents["process"], "");
-const Trace trace = read_file(dir.path("x.pftrace"));
-ASSERT_EQ(trace.counters.size(), 5U);
-const auto of_process = std::ranges::find_if(
-    trace.counters, [&](const CounterSeries& s) { return trace.strings[s.name] == "process.cpu"; });
-ASSERT_NE(of_process, trace.counters.end());
-EXPECT_EQ(trace.processes[of_process->process].pid, 100);
+    names[(*it)[1]] = (*it)[2];
+    parents[(*it)[2]] = (*it)[3];
+  }
+  const auto above = [&](const std::string& name) { return names[parents[name]]; };
+  EXPECT_EQ(above("host.cpu0.busy"), "host.cpu0");
+  EXPECT_EQ(above("host.cpu0.user"), "host.cpu0");
+  EXPECT_EQ(above("host.cpu0"), "host");
+  EXPECT_EQ(above("host.memory.free"), "host.memory");
+  EXPECT_EQ(parents["host"], "");
+  EXPECT_EQ(parents["uptime"], "");
+  EXPECT_EQ(above("process.cpu"), "process");
+  EXPECT_NE(parents["process"], "");
+  const Trace trace = read_file(dir.path("x.pftrace"));
+  ASSERT_EQ(trace.counters.size(), 5U);
+  const auto of_process = std::ranges::find_if(
+      trace.counters, [&](const CounterSeries& s) { return trace.strings[s.name] == "process.cpu"; });
+  ASSERT_NE(of_process, trace.counters.end());
+  EXPECT_EQ(trace.processes[of_process->process].pid, 100);
 }
 
 TEST(PerfettoWriter, RunningTaskStatesAreTheTracepointsOneBit) {
