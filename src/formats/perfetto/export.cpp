@@ -139,9 +139,10 @@ class Exporter {
   /// Those of one slice, into flows_; what kind they are becomes an argument.
   void flows_of(SliceIndex slice) {
     flows_.clear();
-    for (const FlowEnd& end : std::ranges::equal_range(flow_ends_, slice, {}, &FlowEnd::slice)) {
-      if (flows_.empty() && !kind_name(end.kind).empty()) arguments_.push_back({kFlowArgument, kind_name(end.kind)});
-      flows_.push_back(end.point);
+    auto end = std::ranges::lower_bound(flow_ends_, slice, {}, &FlowEnd::slice);
+    for (; end != flow_ends_.end() && end->slice == slice; ++end) {
+      if (flows_.empty() && !kind_name(end->kind).empty()) arguments_.push_back({kFlowArgument, kind_name(end->kind)});
+      flows_.push_back(end->point);
     }
   }
 
