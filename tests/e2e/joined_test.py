@@ -53,16 +53,6 @@ class Joined(unittest.TestCase):
             for missing in collector["missing"]:
                 if missing["what"].startswith("context switches"):
                     raise unittest.SkipTest(f"no eBPF here: {missing['why']}")
-        cls.record("normal")
-        rival = os.path.join(cls.folder.name, "rival")
-        os.symlink("/bin/sh", rival)
-        child = subprocess.Popen(["taskset", "-c", "0", rival, "-c", "while :; do :; done"])
-        try:
-            cls.record("busy")
-        finally:
-            child.kill()
-            child.wait()
-
     @classmethod
     def path(cls, name):
         return os.path.join(cls.folder.name, name)
@@ -73,12 +63,23 @@ class Joined(unittest.TestCase):
         assert run.returncode == code, (run.returncode, run.stdout, run.stderr)
         return run
 
-    @classmethod
-    def record(cls, name):
-        cls.culprit("record", "-o", cls.path(f"{name}.pftrace"), "--", sys.executable, "-c", PROFILED, cls.path(f"{name}.json"), "3", "0")
+    def both(self, name, seconds=3):
+        """Trace and recording of the same seconds, made when they are asked for first."""
+        files = [self.path(f"{name}.json"), self.path(f"{name}.pftrace")]
+        if not os.path.exists(files[0]):
+            self.culprit("record", "-o", files[1], "--", sys.executable, "-c", PROFILED, files[0], str(seconds), "0")
+        return files
 
-    def both(self, name):
-        return [self.path(f"{name}.json"), self.path(f"{name}.pftrace")]
+    def busy(self):
+        """The same beside a program that wants the same CPU."""
+        rival = self.path("rival")
+        os.symlink("/bin/sh", rival)
+        child = subprocess.Popen(["taskset", "-c", "0", rival, "-c", "while :; do :; done"])
+        try:
+            return self.both("busy")
+        finally:
+            child.kill()
+            child.wait()
 
     def test_steps_come_from_the_trace_and_what_they_waited_for_from_the_recording(self):
         for files in (self.both("normal"), self.both("normal")[::-1]):
@@ -106,7 +107,7 @@ class Joined(unittest.TestCase):
         self.assertGreater(sum(thread["on_cpu_ns"] for thread in again["scheduling"]["threads"]), 1e8)
 
     def test_a_competitor_shows_as_run_queue_and_by_its_name(self):
-        files = [*self.both("normal"), "--vs", *self.both("busy")]
+        files = [*self.both("normal"), "--vs", *self.busy()]
         text = self.culprit("diff", *files).stdout
         self.assertIn("regression", text.splitlines()[0])
         self.assertIn("rival took", text)
@@ -118,9 +119,10 @@ class Joined(unittest.TestCase):
         self.assertGreater(rival["candidate"], rival["baseline"] + 0.05)
 
     def test_other_seconds_are_refused(self):
-        run = self.culprit("info", self.path("normal.json"), self.path("busy.pftrace"), code=INPUT)
+        normal, other = self.both("first", 1), self.both("second", 1)
+        run = self.culprit("info", normal[0], other[1], code=INPUT)
         self.assertIn("are of different times", run.stderr)
-        run = self.culprit("diff", *self.both("normal"), "--vs", self.path("busy.json"), self.path("normal.pftrace"), code=INPUT)
+        run = self.culprit("diff", *normal, "--vs", other[0], normal[1], code=INPUT)
         self.assertIn("are of different times", run.stderr)
 
     def test_a_recording_of_another_program_is_refused(self):
