@@ -22,7 +22,7 @@ enum class ErrorKind : int {
 };
 
 /// One error: what is wrong, where, and what to do about it. `where` and `remedy` may be empty.
-struct Error {
+struct Error {  // NOLINT(clang-analyzer-core.uninitialized.Assign): of one that is moved out of a variant
   ErrorKind kind = ErrorKind::input;
   std::string what;
   std::string where;

@@ -120,6 +120,7 @@ constexpr Ns kWorthSaying = 1'000'000;
 
 Ns usual_period(const Draft& draft) {
   std::vector<Ns> periods;
+  periods.reserve(draft.cycles.size());
   for (const model::Cycle& c : draft.cycles) periods.push_back(c.period);
   return periods.empty() ? 0 : stats::median_of_times(periods);
 }

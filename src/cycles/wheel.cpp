@@ -112,6 +112,7 @@ Begin find_begin(const std::vector<Operation>& list, const std::vector<Token>& t
     pauses = agreeing(std::move(pauses));
     if (pauses.empty()) continue;
     std::vector<double> weighted;
+    weighted.reserve(pauses.size());
     for (const Pause& p : pauses) weighted.push_back(p.weighted);
     const double score = stats::median(weighted);
     if (score <= best) {
