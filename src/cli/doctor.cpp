@@ -248,21 +248,9 @@ Result<int> run_doctor(const DoctorOptions& options) {
   }
   const auto findings = examine(pid);
   if (!findings) return findings.error();
-  std::string text;
-  switch (output->format) {
-    case OutputFormat::terminal:
-      text = terminal_text(*findings, output->color, std::max<std::size_t>(output->width, 40));
-      break;
-    case OutputFormat::markdown:
-      text = report::render_markdown(tables_of(*findings));
-      break;
-    case OutputFormat::csv:
-      text = report::render_csv(tables_of(*findings));
-      break;
-    case OutputFormat::json:
-      text = json_of(*findings);
-      break;
-  }
+  const std::string text = output->format == OutputFormat::terminal
+                               ? terminal_text(*findings, output->color, std::max<std::size_t>(output->width, 40))
+                               : rendered(*output, tables_of(*findings), {}, [&] { return json_of(*findings); });
   if (Status status = write_output(*output, text); !status) return status.error();
   return findings->possible ? kFine : static_cast<int>(ErrorKind::environment);
 }

@@ -425,21 +425,10 @@ Result<int> run_info(const InfoOptions& options) {
     info.work = found->work;
     if (!info.work) info.cycles->step = summary::step_times(trace, found->cycles);
   }
-  std::string text;
-  switch (output->format) {
-    case OutputFormat::terminal:
-      text = report::render_terminal(shown(options, info), terminal_look(*output, options.width));
-      break;
-    case OutputFormat::markdown:
-      text = report::render_markdown(tables_of(info));
-      break;
-    case OutputFormat::csv:
-      text = report::render_csv(tables_of(info));
-      break;
-    case OutputFormat::json:
-      text = json_of(info);
-      break;
-  }
+  const std::vector<model::Table> tables =
+      output->format == OutputFormat::terminal ? shown(options, info) : tables_of(info);
+  const std::string text =
+      rendered(*output, tables, terminal_look(*output, options.width), [&] { return json_of(info); });
   if (Status status = write_output(*output, text); !status) return status.error();
   return kFine;
 }

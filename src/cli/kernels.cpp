@@ -132,24 +132,16 @@ std::vector<model::Table> analyse(const KernelsOptions& options, const Output& o
 }
 
 std::string render(const KernelsOptions& options, const Output& output, std::span<const model::Table> tables) {
-  switch (output.format) {
-    case OutputFormat::terminal:
-      return report::render_terminal(tables, terminal_look(output, options.width));
-    case OutputFormat::markdown:
-      return report::render_markdown(tables);
-    case OutputFormat::csv:
-      return report::render_csv(tables);
-    case OutputFormat::json:
-      break;
-  }
-  std::string text;
-  JsonWriter json(text);
-  begin_answer(json, options.files);
-  json.member("against", options.against);
-  report::write_tables(json, tables);
-  json.end_object();
-  json.finish();
-  return text;
+  return rendered(output, tables, terminal_look(output, options.width), [&] {
+    std::string text;
+    JsonWriter json(text);
+    begin_answer(json, options.files);
+    json.member("against", options.against);
+    report::write_tables(json, tables);
+    json.end_object();
+    json.finish();
+    return text;
+  });
 }
 
 model::Table summary_rows(const model::KernelSummary& summary) {

@@ -20,7 +20,7 @@ namespace culprit::cli {
 
 void add_output_options(Verb& app, OutputOptions& options) {
   app.add_option("--format", options.format, "terminal, markdown, csv or json (default: by the end of PATH)")
-      ->check(one_of({"terminal", "markdown", "csv", "json"}));
+      ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
   app.add_flag("--json", options.json, "short for --format json");
   app.add_option("-o,--output", options.path, "write to PATH instead of standard output ('-')")->type_name("PATH");
   add_force_option(app, options.force);
@@ -43,6 +43,21 @@ report::TerminalOptions terminal_look(const Output& output, const WidthOptions& 
   else if (!options.wide)
     look.width = output.width;
   return look;
+}
+
+std::string rendered(const Output& output, std::span<const model::Table> tables, const report::TerminalOptions& look,
+                     const std::function<std::string()>& json) {
+  switch (output.format) {
+    case OutputFormat::terminal:
+      return report::render_terminal(tables, look);
+    case OutputFormat::markdown:
+      return report::render_markdown(tables);
+    case OutputFormat::csv:
+      return report::render_csv(tables);
+    case OutputFormat::json:
+      break;
+  }
+  return json();
 }
 
 std::string broken_lines(std::string_view text, std::size_t width, std::size_t indent) {
@@ -105,7 +120,7 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
     if (!format.empty() && format != "json") return usage_error(fmt::format("--json contradicts --format {}", format));
     format = "json";
   }
-  if (format == "markdown" || (format.empty() && options.path.ends_with(".md")))
+  if (format == "markdown" || format == "md" || (format.empty() && options.path.ends_with(".md")))
     output.format = OutputFormat::markdown;
   else if (format == "csv" || (format.empty() && options.path.ends_with(".csv")))
     output.format = OutputFormat::csv;

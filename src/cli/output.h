@@ -4,6 +4,7 @@
 
 #include <culprit/load.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,9 @@ void add_output_options(Verb& app, OutputOptions& options);
 void add_width_options(Verb& app, WidthOptions& options);
 /// Tables as wide as the terminal, or as they get with one of these options.
 report::TerminalOptions terminal_look(const Output& output, const WidthOptions& options);
+/// The tables in the chosen format; `json` writes the whole answer.
+std::string rendered(const Output& output, std::span<const model::Table> tables, const report::TerminalOptions& look,
+                     const std::function<std::string()>& json);
 /// Lines of `text` broken between words to at most `width` columns; what follows a break begins with `indent` spaces. A
 /// word that is wider is cut, as names in tables are.
 std::string broken_lines(std::string_view text, std::size_t width, std::size_t indent = 0);

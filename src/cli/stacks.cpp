@@ -96,21 +96,8 @@ Result<int> show_stacks(const Trace& trace, const StackOptions& options, const S
     table.title = title_of(options, tree);
     add_notes(table, tree, options, choice);
     if (auto note = loss_note(trace.losses)) table.notes.push_back(std::move(*note));
-    const std::span tables(&table, 1);
-    switch (output.format) {
-      case OutputFormat::terminal:
-        text = report::render_terminal(tables, terminal_look(output, choice.width));
-        break;
-      case OutputFormat::markdown:
-        text = report::render_markdown(tables);
-        break;
-      case OutputFormat::csv:
-        text = report::render_csv(tables);
-        break;
-      case OutputFormat::json:
-        text = json_of(choice, options, trace, tree, table);
-        break;
-    }
+    text = rendered(output, {&table, 1}, terminal_look(output, choice.width),
+                    [&] { return json_of(choice, options, trace, tree, table); });
   }
   if (Status status = write_output(output, text); !status) return status.error();
   return kFine;

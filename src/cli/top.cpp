@@ -350,25 +350,9 @@ Result<int> run_top(const TopOptions& given) {
     for (model::Table& table : state_tables(options, *output, *work)) tables.push_back(std::move(table));
   if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
 
-  std::string text;
-  switch (output->format) {
-    case OutputFormat::terminal: {
-      const bool profiler = base.columns != summary::Columns::full;
-      report::TerminalOptions look = terminal_look(*output, options.width);
-      if (profiler) look.look = report::Look::profiler;
-      text = report::render_terminal(tables, look);
-      break;
-    }
-    case OutputFormat::markdown:
-      text = report::render_markdown(tables);
-      break;
-    case OutputFormat::csv:
-      text = report::render_csv(tables);
-      break;
-    case OutputFormat::json:
-      text = json_of(options, trace, cycles, tables);
-      break;
-  }
+  report::TerminalOptions look = terminal_look(*output, options.width);
+  if (base.columns != summary::Columns::full) look.look = report::Look::profiler;
+  const std::string text = rendered(*output, tables, look, [&] { return json_of(options, trace, cycles, tables); });
   if (Status status = write_output(*output, text); !status) return status.error();
   return kFine;
 }
