@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "compare/collected.h"
 #include "compare/comparable.h"
 #include "compare/cycle_time.h"
 #include "compare/environment.h"
@@ -270,10 +271,15 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.assumptions.push_back(
         fmt::format("two recordings of the same differ by {:g} % (standard deviation)", of_work.between * 100));
     work = compare_work(base, candidate, of_work);
+    add_quantiles(base, candidate, work->calls);
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
   }
   const bool windows = have_windows(base) && have_windows(candidate);
   if (windows) counters = moved_counters(base, candidate);
+  if (result.comparability.level != Comparable::no) {
+    result.disks = disk_changes(base, candidate);
+    result.on_cpu = share_changes(base, candidate);
+  }
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);

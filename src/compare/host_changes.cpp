@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "compare/bystanders.h"
+
 namespace culprit::compare {
 
 namespace {
@@ -37,23 +39,6 @@ void add_step(const model::HostEvidence& base, const model::HostEvidence& candid
         {what,
          "ns per step",
          {per_step((*base.step).*times, base, weights), per_step((*candidate.step).*times, candidate, weights)}});
-}
-
-/// Processes beside the recorded ones that took more or less of the CPUs.
-void add_beside(const model::HostEvidence& base, const model::HostEvidence& candidate, model::HostChanges& changes) {
-  constexpr double kLeastCpus = 0.05;
-  std::map<std::string, model::HostChange> by_name;
-  const std::array sides = {&base, &candidate};
-  for (std::size_t s = 0; s < sides.size(); ++s)
-    for (const auto& [name, cpus] : sides[s]->beside) {
-      model::HostChange& change = by_name[name];
-      if (change.what.empty()) change = {name, "count", {0.0, 0.0}};
-      change.value[s] = cpus;
-    }
-  const auto difference = [](const model::HostChange& c) { return std::abs(*c.value[1] - *c.value[0]); };
-  for (auto& [name, change] : by_name)
-    if (difference(change) >= kLeastCpus) changes.beside.push_back(std::move(change));
-  std::ranges::stable_sort(changes.beside, [&](const auto& a, const auto& b) { return difference(a) > difference(b); });
 }
 
 void add_states(const model::HostEvidence& base, const model::HostEvidence& candidate, const PerPhase& weights,
@@ -132,7 +117,8 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
     for (double& weight : weights) weight /= all;
     add_states(base, candidate, weights, changes);
     add_step(base, candidate, weights, changes);
-    add_beside(base, candidate, changes);
+    for (const auto& [name, cpus] : bystanders_that_moved(base.beside, candidate.beside))
+      changes.beside.push_back({name, "count", {cpus[0], cpus[1]}});
   }
   std::map<std::string, model::HostChange> counters;
   const std::array sides = {&base, &candidate};

@@ -11,6 +11,9 @@ namespace culprit::compare {
 namespace {
 
 constexpr double kUpperEnd = 0.975;  // of a 95 % interval
+constexpr double kLeastMove = 0.25;  // of the larger side
+constexpr double kCertain = 0.9995;  // of some hundred numbers, one side of the distribution
+constexpr double kSpread = 0.05;     // between two recordings of the same; assumed
 
 /// Sum of (x[i] - mean) (x[i - 1] - mean); cycles without a value are 0.
 double lagged_products(std::span<const CycleValue> present, std::size_t n, double mean) {
@@ -69,6 +72,16 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
   result.degrees = spread > 0 ? total * total / spread : std::numeric_limits<double>::infinity();
   result.half = stats::student_quantile(kUpperEnd, result.degrees) * result.error;
   return result;
+}
+
+std::optional<double> surely_apart(const Series& a, const Series& b) {
+  if (a.effective < 2 || b.effective < 2) return std::nullopt;
+  const double larger = std::max(std::abs(a.mean), std::abs(b.mean));
+  const double spread = kSpread * larger;
+  const MeanDifference d = difference_of(a, b, 2 * spread * spread);
+  const double size = std::abs(d.difference);
+  if (size < kLeastMove * larger || size <= stats::student_quantile(kCertain, d.degrees) * d.error) return std::nullopt;
+  return size / d.error;
 }
 
 double separation_by_chance(double n, double m) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace culprit::compare {
@@ -40,6 +41,11 @@ struct MeanDifference {
 /// `between` is the variance of the difference of two recordings of the same, which no spread inside them shows.
 /// Both sides have at least kFewCycles effective values.
 MeanDifference difference_of(const Series& base, const Series& candidate, double between);
+
+/// By how many standard errors the means of a number that many are asked of lie apart: one among hundreds, read in
+/// windows of two recordings. nullopt: by no more than chance moves one of them (1 in 2000 to each side, two recordings
+/// of the same differing by 5 %), or by less than a quarter of the larger, or too few independent windows tell.
+std::optional<double> surely_apart(const Series& a, const Series& b);
 
 /// That two groups of one distribution, of n and m independent values, separate fully, one way or the other:
 /// 2 / C(n + m, n).

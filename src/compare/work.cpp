@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "compare/bystanders.h"
 #include "compare/cycle_time.h"
 #include "compare/series.h"
 #include "stats/distributions.h"
@@ -26,17 +27,12 @@ using model::WorkUnit;
 using model::WorkUnits;
 using model::WorkWindow;
 
-constexpr double kUnitsPerWindow = 5;    // fewer say nothing of a rate
-constexpr double kLeastBystander = 0.1;  // CPUs
-constexpr double kMuchMore = 1.5;
-constexpr double kFewestWindows = 2;  // independent ones; the t distribution makes intervals of few wide
-constexpr double kCompetitor = 0.5;   // CPUs
+constexpr double kUnitsPerWindow = 5;  // fewer say nothing of a rate
+constexpr double kFewestWindows = 2;   // independent ones; the t distribution makes intervals of few wide
+constexpr double kCompetitor = 0.5;    // CPUs
 constexpr double kLongerQueue = 0.25;
 constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
 constexpr std::string_view kRunQueue = "runnable, in the run queue";
-constexpr double kLeastMove = 0.25;      // of the larger side
-constexpr double kCertain = 0.9995;      // of some hundred counters, one side of the distribution
-constexpr double kCounterSpread = 0.05;  // between two recordings of the same; assumed
 
 const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
   const auto at = std::ranges::find_if(work.units, [&](const WorkUnit& unit) { return same_unit(unit, like); });
@@ -206,6 +202,8 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
         result.reading = "as much work was done, and each unit took another time";
       } else {
         result.outcome = time;
+        if (!std::isfinite(result.throughput.low))
+          result.why = "its rate drifts inside the recordings, so that they give no interval; record longer or repeat";
       }
       break;
     case Outcome::not_comparable:
@@ -254,20 +252,6 @@ void add_calls(model::WorkComparison& result, const Side& base, const Side& cand
   };
   std::ranges::stable_sort(result.calls, [&](const auto& a, const auto& b) {
     return std::pair(a.waits, -impact(a)) < std::pair(b.waits, -impact(b));
-  });
-}
-
-void add_others(model::WorkComparison& result, const Side& base, const Side& candidate) {
-  std::map<std::string, std::array<double, 2>> names;
-  for (const auto& [name, cpus] : base.others) names[name][0] = cpus;
-  for (const auto& [name, cpus] : candidate.others) names[name][1] = cpus;
-  for (const auto& [name, cpus] : names) {
-    const auto [less, more] = std::minmax(cpus[0], cpus[1]);
-    if (more - less >= kLeastBystander && more >= kMuchMore * less)
-      result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
-  }
-  std::ranges::stable_sort(result.others, [](const WorkChange& a, const WorkChange& b) {
-    return std::abs(a.value[1] - a.value[0]) > std::abs(b.value[1] - b.value[0]);
   });
 }
 
@@ -329,7 +313,8 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   result.worked.unit = "ns";
   add_parts(result, a, b);
   add_calls(result, a, b);
-  add_others(result, a, b);
+  for (const auto& [name, cpus] : bystanders_that_moved(a.others, b.others))
+    result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   const auto quantile = [](const std::vector<double>& sorted, double share) {
     return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
   };
@@ -389,13 +374,7 @@ std::vector<model::HostChange> moved_counters(std::span<const Recording> base, s
       moved.emplace_back(std::numeric_limits<double>::infinity(), std::move(change));
       continue;
     }
-    if (a.effective < 2 || b.effective < 2) continue;
-    const double larger = std::max(std::abs(a.mean), std::abs(b.mean));
-    const double spread = kCounterSpread * larger;
-    const MeanDifference d = difference_of(a, b, 2 * spread * spread);
-    const double size = std::abs(d.difference);
-    if (size < kLeastMove * larger || size <= stats::student_quantile(kCertain, d.degrees) * d.error) continue;
-    moved.push_back({size / d.error, {name, values.unit, {a.mean, b.mean}}});
+    if (const auto apart = surely_apart(a, b)) moved.push_back({*apart, {name, values.unit, {a.mean, b.mean}}});
   }
   std::ranges::stable_sort(moved, [](const auto& x, const auto& y) { return x.first > y.first; });
   std::vector<model::HostChange> list;

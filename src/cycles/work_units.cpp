@@ -15,6 +15,7 @@
 #include "cycles/confidence.h"
 #include "cycles/waits.h"
 #include "cycles/work_threads.h"
+#include "trace/bystanders.h"
 
 namespace culprit::cycles {
 
@@ -367,26 +368,6 @@ std::vector<model::CountedTime> longest_first(std::map<std::string, model::Count
   std::vector<model::CountedTime> list;
   for (auto& [name, sum] : sums) list.push_back(std::move(sum));
   std::ranges::stable_sort(list, [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
-  return list;
-}
-
-/// Mean CPUs of processes beside the recorded ones, by name.
-std::vector<model::Bystander> bystanders(const Trace& trace, Ns begin, Ns end) {
-  const StringId other = trace.strings.find("other.cpu", kNone);
-  std::map<std::string, double> cpus;
-  for (const CounterSeries& series : trace.counters) {
-    if (series.name != other || end <= begin) continue;
-    double sum = 0;
-    for (std::size_t i = 0; i < series.samples.size(); ++i) {
-      const Ns from = std::max(begin, series.samples[i].at);
-      const Ns to = std::min(end, i + 1 < series.samples.size() ? series.samples[i + 1].at : end);
-      if (to > from) sum += series.samples[i].value * static_cast<double>(to - from);
-    }
-    cpus[std::string(trace.strings[trace.processes[series.process].name])] += sum / static_cast<double>(end - begin);
-  }
-  std::vector<model::Bystander> list;
-  for (const auto& [name, mean] : cpus) list.push_back({name, mean});
-  std::ranges::stable_sort(list, [](const auto& a, const auto& b) { return a.cpus > b.cpus; });
   return list;
 }
 

@@ -129,6 +129,22 @@ struct CallChange {
   bool waits = false;                   ///< for work: its time says nothing
   std::array<double, 2> per_unit{};     ///< 0: that side made none
   std::array<double, 2> per_call_ns{};  ///< 0 then
+  std::array<double, 2> p99_ns{};       ///< 0: not known
+};
+
+/// Requests of one kind to one disk.
+struct DiskChange {
+  std::string name;  ///< "vda write"
+  std::array<double, 2> per_second{};
+  std::array<double, 2> bytes_per_second{};
+  std::array<double, 2> mean_ns{};  ///< 0: that side made none
+  std::array<double, 2> p99_ns{};   ///< 0: not known
+};
+
+/// A function that ran in another share of the samples.
+struct ShareChange {
+  std::string function;
+  std::array<double, 2> share{};
 };
 
 /// Recordings without cycles, by their units of work.
@@ -161,6 +177,8 @@ struct RunComparison {
   std::vector<ResourceChange> resources;   ///< by metric, rank and device
   std::size_t resources_alike = 0;         ///< that did not move
   std::optional<WorkComparison> work;      ///< instead of cycle times and functions
+  std::vector<DiskChange> disks;           ///< largest difference of time per second first
+  std::vector<ShareChange> on_cpu;         ///< that moved by more than their windows spread; largest difference first
   std::optional<HostChanges> host;         ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
   std::vector<std::string> assumptions;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/collected.h"
 #include "model/cycles.h"
 #include "model/host_evidence.h"
 #include "model/loss_count.h"
@@ -39,6 +40,7 @@ struct Recording {
   RunFacts facts;
   HostEvidence host;
   std::optional<WorkUnits> work;  ///< of recordings without cycles
+  Collected collected;            ///< of recordings
   Environment environment;
   std::vector<LossCount> losses;
   std::uint64_t events = 0;       ///< that were kept

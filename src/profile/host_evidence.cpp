@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "profile/counter.h"
+#include "trace/bystanders.h"
+#include "trace/counter_samples.h"
 
 namespace culprit::profile {
 
@@ -93,23 +95,6 @@ std::string state_name(std::string_view name, bool reason) {
   return {};
 }
 
-/// Mean of a series in [begin, end), by time: a value holds until the next one, and writers leave out values that stay
-/// the same. nullopt before its first value.
-std::optional<double> mean_of(const std::vector<CounterSample>& samples, Ns begin, Ns end) {
-  auto sample = std::ranges::upper_bound(samples, begin, {}, &CounterSample::at);
-  if (sample != samples.begin()) --sample;
-  double sum = 0;
-  double span = 0;
-  for (; sample != samples.end() && sample->at < end; ++sample) {
-    const auto next = std::next(sample);
-    const Ns until = next == samples.end() ? end : std::min(next->at, end);
-    const auto held = static_cast<double>(until - std::max(sample->at, begin));
-    sum += sample->value * held;
-    span += held;
-  }
-  return span > 0 ? std::optional(sum / span) : std::nullopt;
-}
-
 /// Growth per second of a total in [begin, end). nullopt before its first value.
 std::optional<double> rate_of(const std::vector<CounterSample>& samples, Ns begin, Ns end) {
   if (begin >= end || samples.empty() || samples.front().at >= end) return std::nullopt;
@@ -126,7 +111,7 @@ bool is_total(std::string_view name) { return name.starts_with("page_faults."); 
 
 std::optional<double> value_of(const Trace& trace, const CounterSeries& series, Ns begin, Ns end) {
   return is_total(trace.strings[series.name]) ? rate_of(series.samples, begin, end)
-                                              : mean_of(series.samples, begin, end);
+                                              : mean_within(series.samples, begin, end);
 }
 
 void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
@@ -196,14 +181,6 @@ void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& 
   }
 }
 
-void add_beside(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
-  const StringId other = trace.strings.find("other.cpu", kNone);
-  for (const CounterSeries& series : trace.counters)
-    if (series.name == other)
-      if (const auto mean = mean_of(series.samples, work.begin, work.end))
-        evidence.beside[std::string(trace.strings[trace.processes[series.process].name])] += *mean;
-}
-
 }  // namespace
 
 void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence) {
@@ -256,7 +233,8 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
   if (work.most == nullptr) return evidence;
   add_counters(trace, work, evidence);
   add_step_thread(trace, work, evidence);
-  add_beside(trace, work, evidence);
+  for (const model::Bystander& other : bystanders(trace, work.begin, work.end))
+    evidence.beside[other.name] = other.cpus;
 
   std::vector<bool> reasons;
   for (const Category& category : trace.categories) reasons.push_back(category.name == "blocked");

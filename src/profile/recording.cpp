@@ -9,6 +9,7 @@
 #include "core/intervals.h"
 #include "core/saturating.h"
 #include "cycles/work_units.h"
+#include "profile/collected.h"
 #include "profile/host_evidence.h"
 #include "profile/run_profile.h"
 #include "trace/loss.h"
@@ -126,8 +127,11 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);
+    recording.collected = collected_in(trace, recording.work->windows);
   } else if (recording.host.scheduling) {
-    add_windows(trace, equal_windows(span_of(recording.cycles)), recording.host);
+    const std::vector<model::WorkWindow> windows = equal_windows(span_of(recording.cycles));
+    add_windows(trace, windows, recording.host);
+    recording.collected = collected_in(trace, windows);
   }
   recording.events = trace.slices.size();
   for (std::size_t i = 0; i < Losses::kReasons; ++i) {

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/display_width.h"
 #include "core/escape.h"
 #include "report/render.h"
 #include "report/run_comparison_tables.h"
+#include "report/work_comparison.h"
 
 namespace culprit::report {
 
@@ -62,6 +65,11 @@ std::string comparison_markdown(const RunComparison& comparison) {
 }
 
 std::string comparison_csv(const RunComparison& comparison) {
+  if (comparison.work) {
+    std::vector<model::Table> tables = {work_outcome_table(comparison)};
+    for (model::Table& table : evidence_tables(comparison, 0)) tables.push_back(std::move(table));
+    return render_csv(tables);
+  }
   const model::Table table = all_functions(comparison);
   return render_csv(std::span(&table, 1));
 }

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/json_writer.h"
+#include "report/collected_report.h"
 #include "report/cycles_report.h"
 #include "report/run_comparison.h"
 #include "report/run_comparison_tables.h"
@@ -152,6 +153,7 @@ std::string comparison_json(const RunComparison& comparison) {
   json.end_array();
   if (comparison.work) write_work_comparison(json, *comparison.work);
   if (comparison.host) write_host(json, *comparison.host);
+  write_collected(json, comparison);
   json.begin_array("environment_diff");
   for (const model::EnvironmentChange& change : comparison.environment) {
     json.begin_object(JsonForm::line);

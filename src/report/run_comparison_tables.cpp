@@ -10,6 +10,7 @@
 
 #include "core/units.h"
 #include "model/table_rows.h"
+#include "report/collected_report.h"
 #include "report/host_report.h"
 #include "report/work_comparison.h"
 
@@ -318,6 +319,7 @@ std::vector<Table> evidence_tables(const RunComparison& comparison, std::size_t 
     if (comparison.work) host.states.clear();  // per unit they say more
     for (Table& table : host_tables(host, true)) tables.push_back(std::move(table));
   }
+  for (Table& table : collected_tables(comparison, most_facts)) tables.push_back(std::move(table));
   if (!comparison.resources.empty()) tables.push_back(resource_table(comparison));
   if (!comparison.environment.empty()) tables.push_back(environment_table(comparison, most_facts));
   return tables;

@@ -38,9 +38,8 @@ std::string interval(const WorkChange& change) {
 }
 
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
-Cell one_took(const model::CallChange& call, std::size_t side) {
-  return call.per_unit[side] > 0 ? whole_ns(call.per_call_ns[side]) : Cell();
-}
+/// 0: none, or none was timed.
+Cell known_time(double value) { return value > 0 ? whole_ns(value) : Cell(); }
 Cell ratio(const std::array<double, 2>& value) { return value[0] > 0 ? Cell(value[1] / value[0]) : Cell(); }
 
 /// The part of the work that differs most.
@@ -104,6 +103,22 @@ std::vector<std::string> work_outcome_lines(const model::RunComparison& comparis
   return lines;
 }
 
+Table work_outcome_table(const model::RunComparison& comparison) {
+  const WorkComparison& work = *comparison.work;
+  const auto number = [](double value) { return model::number_cell(value); };
+  return model::make_table<WorkChange>(
+      "Outcome", "outcome",
+      {{{"Outcome", "outcome"}, [&](const WorkChange&) { return to_string(comparison.outcome); }},
+       {{"Of", "what", ColumnType::name}, &WorkChange::what},
+       {{"Unit", "unit"}, &WorkChange::unit},
+       {{"Baseline", "baseline", ColumnType::number}, [=](const WorkChange& c) { return number(c.value[0]); }},
+       {{"Candidate", "candidate", ColumnType::number}, [=](const WorkChange& c) { return number(c.value[1]); }},
+       {{"Change", "change", ColumnType::number}, [=](const WorkChange& c) { return number(c.change); }},
+       {{"Low", "ci_low", ColumnType::number}, [=](const WorkChange& c) { return number(c.low); }},
+       {{"High", "ci_high", ColumnType::number}, [=](const WorkChange& c) { return number(c.high); }}},
+      std::array{work.throughput, work.worked});
+}
+
 std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_t most_rows) {
   const bool windows = work.unit.kind == model::UnitKind::window;
   const std::string per = windows ? "window" : std::string(to_string(work.unit.kind));
@@ -127,11 +142,19 @@ std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_
       {{{"Call", "call", ColumnType::name}, &model::CallChange::name},
        {{"Baseline", "baseline_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[0]; }},
        {{"Candidate", "candidate_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[1]; }},
-       {{"One took", "baseline_per_call_ns", ColumnType::time}, [](const auto& c) { return one_took(c, 0); }},
-       {{"then", "candidate_per_call_ns", ColumnType::time}, [](const auto& c) { return one_took(c, 1); }},
+       {{"One took", "baseline_per_call_ns", ColumnType::time},
+        [](const auto& c) { return known_time(c.per_call_ns[0]); }},
+       {{"then", "candidate_per_call_ns", ColumnType::time},
+        [](const auto& c) { return known_time(c.per_call_ns[1]); }},
        {{"Ratio", "per_call_ratio", ColumnType::number, 2},
-        [](const auto& c) { return c.per_unit[1] > 0 ? ratio(c.per_call_ns) : Cell(); }}},
+        [](const auto& c) { return c.per_unit[1] > 0 ? ratio(c.per_call_ns) : Cell(); }},
+       {{"p99 ratio", "p99_ratio", ColumnType::number, 2},
+        [](const auto& c) { return c.p99_ns[1] > 0 ? ratio(c.p99_ns) : Cell(); }},
+       {{"p99", "baseline_p99_ns", ColumnType::time, 3, true}, [](const auto& c) { return known_time(c.p99_ns[0]); }},
+       {{"p99 then", "candidate_p99_ns", ColumnType::time, 3, true},
+        [](const auto& c) { return known_time(c.p99_ns[1]); }}},
       busy, most_rows);
+  if (most_rows != 0) model::drop_empty_columns(calls);  // files keep them all
   if (!calls.rows.empty()) {
     calls.notes.emplace_back("Those that differ most first; calls that wait for work are left out.");
     tables.push_back(std::move(calls));
@@ -167,6 +190,7 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
     json.member("waits", call.waits);
     json.member("per_unit", call.per_unit);
     json.member("per_call_ns", call.per_call_ns);
+    json.member("p99_ns", call.p99_ns);
     json.end_object();
   }
   json.end_array();

@@ -24,6 +24,21 @@ double interpolate(std::span<const CounterSample> samples, Ns at) {
   return left.value + (right.value - left.value) * share;
 }
 
+std::optional<double> mean_within(std::span<const CounterSample> samples, Ns begin, Ns end) {
+  auto sample = std::ranges::upper_bound(samples, begin, {}, &CounterSample::at);
+  if (sample != samples.begin()) --sample;
+  double sum = 0;
+  double span = 0;
+  for (; sample != samples.end() && sample->at < end; ++sample) {
+    const auto next = std::next(sample);
+    const Ns until = next == samples.end() ? end : std::min(next->at, end);
+    const auto held = static_cast<double>(until - std::max(sample->at, begin));
+    sum += sample->value * held;
+    span += held;
+  }
+  return span > 0 ? std::optional(sum / span) : std::nullopt;
+}
+
 std::int64_t counter_instance(std::string_view name, std::string_view track) {
   constexpr std::string_view kDeviceTrack = "CAT_XPU_";
   std::string_view digits;

@@ -134,6 +134,15 @@ TEST(CompareWork, AClearDifferenceShowsThoughWindowsResembleTheirNeighbours) {
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
 }
 
+TEST(CompareWork, WithoutAnIntervalTheReasonIsSaid) {
+  const model::Recording a = recorded({.seconds = 6});
+  model::Recording b = recorded({.rate = 800, .seconds = 6});
+  for (std::size_t w = 0; w < 6; ++w) b.work->units[0].per_window[w] *= 1 + 0.2 * static_cast<double>(w);
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
+  EXPECT_NE(c.why.find("drifts"), std::string::npos) << c.why;
+}
+
 TEST(CompareWork, MoreDemandIsNoImprovement) {
   const model::WorkComparison c = compare({.rate = 1000}, {.rate = 4000});
   EXPECT_EQ(c.outcome, model::Outcome::no_change);

@@ -139,6 +139,37 @@ TEST(RunComparison, WhatAStepWaitedForAndWhoTookTheCpusStandBeforeTheThreads) {
   EXPECT_EQ(document["host"]["step_thread"][1]["candidate"], 2e6);
 }
 
+TEST(RunComparison, DisksAndFunctionsOfSamplesAreInEveryFormat) {
+  RunComparison c = regression();
+  c.disks = {{"vda write", {100, 200}, {409600, 819200}, {141e3, 222e3}, {0, 0}}};
+  c.on_cpu = {{"tinygemm_kernel", {0.10, 0.45}}};
+  const std::string text = comparison_terminal(c, 10);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("vda write"), HasSubstr("222.000us"), HasSubstr("tinygemm_kernel"), HasSubstr("45.0")));
+  EXPECT_THAT(text, Not(HasSubstr("p99"))) << "which is not known";
+  EXPECT_THAT(comparison_markdown(c), AllOf(HasSubstr("vda write"), HasSubstr("tinygemm")));
+  const json document = json::parse(comparison_json(c));
+  EXPECT_EQ(document["disks"][0]["per_second"][1], 200);
+  EXPECT_EQ(document["on_cpu"][0]["candidate"], 0.45);
+}
+
+TEST(RunComparison, UnitsOfWorkAreInCsvToo) {
+  RunComparison c;
+  c.outcome = Outcome::regression;
+  model::WorkComparison& work = c.work.emplace();
+  work.unit.kind = model::UnitKind::request;
+  work.throughput = {"throughput", "1/s", {1000, 500}, -0.5, -0.6, -0.4};
+  work.worked = {"worked per unit", "ns", {100, 200}, 1.0, 0.8, 1.2};
+  work.parts = {{"on CPU", "ns", {100, 200}}};
+  work.calls = {{"read", false, {1, 1}, {50, 60}, {500, 0}}};
+  c.disks = {{"vda write", {100, 200}, {409600, 819200}, {141e3, 222e3}, {0, 0}}};
+  const std::string csv = comparison_csv(c);
+  EXPECT_THAT(csv, StartsWith("outcome,what,unit,baseline,candidate,change,ci_low,ci_high\n"
+                              "regression,throughput,1/s,1000,500,-0.5,-0.6,-0.4\n"));
+  EXPECT_THAT(csv, AllOf(HasSubstr("\non CPU,100,200,"), HasSubstr("\nread,1,1,50,60,1.2,,500,\n"),
+                         HasSubstr("\nvda write,100,200,141000,222000,,,409600,819200\n")));
+}
+
 TEST(RunComparison, WideTablesCutNoNames) {
   RunComparison c = regression();
   const std::string name = "void gemm_" + std::string(80, 'x');

@@ -27,6 +27,14 @@ TEST(SamplesWithin, TakesBothEnds) {
   EXPECT_EQ(samples_within({}, 0, 10).size(), 0u);
 }
 
+TEST(MeanWithin, WeighsByTheTimeAValueHolds) {
+  EXPECT_DOUBLE_EQ(mean_within(kRamp, 15, 40).value(), (5 * 10 + 10 * 20 + 10 * 30) / 25.0);
+  EXPECT_DOUBLE_EQ(mean_within(kRamp, 40, 90).value(), 40) << "writers leave out values that stay the same";
+  EXPECT_DOUBLE_EQ(mean_within(kRamp, -10, 10).value(), 0) << "nothing is known before the first";
+  EXPECT_FALSE(mean_within(kRamp, -10, 0));
+  EXPECT_FALSE(mean_within({}, 0, 10));
+}
+
 TEST(CounterInstance, ComesFromTheTrackOrTheName) {
   EXPECT_EQ(counter_instance("gpu_usage", "CAT_XPU_3"), 3);
   EXPECT_EQ(counter_instance("process_cpu_usage_100", ""), 100);

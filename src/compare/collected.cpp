@@ -1,0 +1,117 @@
+#include "compare/collected.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "compare/series.h"
+#include "stats/log_buckets.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::Collected;
+using model::CountedDurations;
+using model::Recording;
+
+constexpr double kLeastShare = 0.01;
+
+/// Of all recordings of a side.
+std::map<std::string, CountedDurations> pooled(std::span<const Recording> recordings,
+                                               std::map<std::string, CountedDurations> Collected::*kinds) {
+  std::map<std::string, CountedDurations> all;
+  for (const Recording& recording : recordings)
+    for (const auto& [name, one] : recording.collected.*kinds) {
+      CountedDurations& sum = all[name];
+      sum.count += one.count;
+      sum.bytes += one.bytes;
+      sum.total_ns += one.total_ns;
+      sum.buckets.resize(std::max(sum.buckets.size(), one.buckets.size()));
+      for (std::size_t i = 0; i < one.buckets.size(); ++i) sum.buckets[i] += one.buckets[i];
+    }
+  return all;
+}
+
+double p99(const CountedDurations& durations) {
+  return stats::log_bucket_quantile(durations.buckets, 0.99).value_or(0);
+}
+
+double seconds_of(std::span<const Recording> recordings) {
+  double sum = 0;
+  for (const Recording& recording : recordings) sum += recording.collected.seconds;
+  return sum;
+}
+
+/// Share of one function in each window of a side; it did not run where it is not listed.
+Series shares_of(std::span<const Recording> recordings, const std::string& function) {
+  std::vector<CycleValue> values;
+  for (const Recording& recording : recordings) {
+    const Collected& collected = recording.collected;
+    const auto shares = collected.functions.find(function);
+    for (std::size_t w = 0; w < collected.windows; ++w)
+      values.push_back(
+          {static_cast<std::uint32_t>(values.size()), shares == collected.functions.end() ? 0 : shares->second[w]});
+  }
+  return summarise(values, values.size());
+}
+
+}  // namespace
+
+void add_quantiles(std::span<const Recording> base, std::span<const Recording> candidate,
+                   std::vector<model::CallChange>& calls) {
+  const std::array sides = {pooled(base, &Collected::calls), pooled(candidate, &Collected::calls)};
+  for (model::CallChange& call : calls)
+    for (std::size_t s = 0; s < sides.size(); ++s)
+      if (const auto durations = sides[s].find(call.name); durations != sides[s].end())
+        call.p99_ns[s] = p99(durations->second);
+}
+
+std::vector<model::DiskChange> disk_changes(std::span<const Recording> base, std::span<const Recording> candidate) {
+  std::map<std::string, model::DiskChange> by_name;
+  const std::array sides = {base, candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    const double seconds = seconds_of(sides[s]);
+    if (seconds <= 0) continue;
+    for (const auto& [name, durations] : pooled(sides[s], &Collected::disks)) {
+      if (durations.count == 0) continue;
+      model::DiskChange& change = by_name[name];
+      change.name = name;
+      change.per_second[s] = static_cast<double>(durations.count) / seconds;
+      change.bytes_per_second[s] = static_cast<double>(durations.bytes) / seconds;
+      change.mean_ns[s] = durations.total_ns / static_cast<double>(durations.count);
+      change.p99_ns[s] = p99(durations);
+    }
+  }
+  std::vector<model::DiskChange> changes;
+  for (auto& [name, change] : by_name) changes.push_back(std::move(change));
+  std::ranges::stable_sort(changes, std::greater(), [](const model::DiskChange& c) {
+    return std::abs(c.per_second[1] * c.mean_ns[1] - c.per_second[0] * c.mean_ns[0]);
+  });
+  return changes;
+}
+
+std::vector<model::ShareChange> share_changes(std::span<const Recording> base, std::span<const Recording> candidate,
+                                              std::size_t most) {
+  std::set<std::string> names;
+  for (const auto& side : {base, candidate})
+    for (const Recording& recording : side)
+      for (const auto& [name, shares] : recording.collected.functions) names.insert(name);
+  std::vector<model::ShareChange> changes;
+  for (const std::string& name : names) {
+    const Series a = shares_of(base, name);
+    const Series b = shares_of(candidate, name);
+    if (std::abs(b.mean - a.mean) >= kLeastShare && surely_apart(a, b)) changes.push_back({name, {a.mean, b.mean}});
+  }
+  std::ranges::stable_sort(changes, std::greater(),
+                           [](const model::ShareChange& c) { return std::abs(c.share[1] - c.share[0]); });
+  if (changes.size() > most) changes.resize(most);
+  return changes;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,84 @@
+#include "profile/collected.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/saturating.h"
+
+namespace culprit::profile {
+
+namespace {
+
+using model::CountedDurations;
+
+void add(CountedDurations& sum, std::uint64_t count, std::uint64_t bytes, Ns time) {
+  sum.count += count;
+  sum.bytes += bytes;
+  sum.total_ns += static_cast<double>(time);
+}
+
+std::string disk_name(const Trace& trace, StringId disk, StringId operation) {
+  return fmt::format("{} {}", trace.strings[disk], trace.strings[operation]);
+}
+
+void add_buckets(CountedDurations& sum, const std::vector<std::uint64_t>& buckets) {
+  sum.buckets.resize(std::max(sum.buckets.size(), buckets.size()));
+  for (std::size_t i = 0; i < buckets.size(); ++i) sum.buckets[i] += buckets[i];
+}
+
+/// Code without a name is one function for each file: its addresses differ from run to run.
+std::string function_name(const Trace& trace, const StackFrame& frame) {
+  const std::string_view name = trace.strings[frame.function];
+  if (const std::size_t offset = name.rfind("+0x"); offset != std::string_view::npos)
+    return fmt::format("[{}]", name.substr(0, offset));
+  return std::string(name);
+}
+
+void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::Collected& collected) {
+  std::vector<double> all(windows.size());
+  std::map<StringId, std::string> names;
+  for (std::size_t i = 0; i < trace.stack_samples.size(); ++i) {
+    const StackSample& sample = trace.stack_samples[i];
+    if (sample.kind == StackSample::Kind::off_cpu || sample.frame == kNone) continue;
+    auto window = std::ranges::upper_bound(windows, sample.at, {}, &model::WorkWindow::begin);
+    if (window == windows.begin() || (--window)->end <= sample.at) continue;
+    const auto at = static_cast<std::size_t>(window - windows.begin());
+    const StackFrame& frame = trace.stack_frames[sample.frame];
+    std::string& name = names[frame.function];
+    if (name.empty()) name = function_name(trace, frame);
+    std::vector<double>& counts = collected.functions[name];
+    counts.resize(windows.size());
+    counts[at] += 1;
+    all[at] += 1;
+    ++collected.samples;
+  }
+  for (auto& [name, counts] : collected.functions) {
+    std::vector<double> shares;
+    for (std::size_t w = 0; w < all.size(); ++w)
+      if (all[w] > 0) shares.push_back(counts[w] / all[w]);
+    counts = std::move(shares);
+  }
+  collected.windows = static_cast<std::size_t>(std::ranges::count_if(all, [](double n) { return n > 0; }));
+}
+
+}  // namespace
+
+model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows) {
+  model::Collected collected;
+  if (windows.empty()) return collected;
+  collected.seconds = static_cast<double>(subtract_saturating(windows.back().end, windows.front().begin)) * 1e-9;
+  for (const CallTotal& total : trace.calls)
+    add(collected.calls[std::string(trace.strings[total.name])], total.count, 0, total.time);
+  for (const DiskTotal& total : trace.disks)
+    add(collected.disks[disk_name(trace, total.disk, total.operation)], total.count, total.bytes, total.time);
+  for (const DurationCounts& counts : trace.durations)
+    add_buckets(counts.disk == 0 ? collected.calls[std::string(trace.strings[counts.name])]
+                                 : collected.disks[disk_name(trace, counts.disk, counts.name)],
+                counts.buckets);
+  add_samples(trace, windows, collected);
+  return collected;
+}
+
+}  // namespace culprit::profile

@@ -1,0 +1,15 @@
+// Sums up what a recording counted over its whole time, for comparing.
+#pragma once
+
+#include <vector>
+
+#include "model/collected.h"
+#include "model/work_units.h"
+#include "trace/trace.h"
+
+namespace culprit::profile {
+
+/// `windows`: in order, not overlapping; samples outside of them are left out. O(totals + samples).
+model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows);
+
+}  // namespace culprit::profile

@@ -1,0 +1,87 @@
+#include "report/collected_report.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "model/table_rows.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::Cell;
+using model::ColumnType;
+using model::DiskChange;
+using model::ShareChange;
+using model::Table;
+
+/// 0 is not known.
+auto time_of(std::array<double, 2> DiskChange::*times, std::size_t side) {
+  return [=](const DiskChange& disk) {
+    const double time = (disk.*times)[side];
+    return time > 0 ? Cell(std::int64_t{std::llround(time)}) : Cell();
+  };
+}
+
+auto rate_of(std::array<double, 2> DiskChange::*rates, std::size_t side) {
+  return [=](const DiskChange& disk) { return (disk.*rates)[side]; };
+}
+
+auto share_of(std::size_t side) {
+  return [=](const ShareChange& change) { return change.share[side]; };
+}
+
+}  // namespace
+
+std::vector<Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows) {
+  const auto in_files = model::present_if(most_rows == 0);
+  Table disks = model::make_table<DiskChange>(
+      "Requests to disks, and how long one takes", "disks",
+      {{{"Request", "request", ColumnType::name}, &DiskChange::name},
+       {{"Per s", "baseline_per_s", ColumnType::number, 1}, rate_of(&DiskChange::per_second, 0)},
+       {{"then", "candidate_per_s", ColumnType::number, 1}, rate_of(&DiskChange::per_second, 1)},
+       {{"One took", "baseline_mean_ns", ColumnType::time}, time_of(&DiskChange::mean_ns, 0)},
+       {{"then", "candidate_mean_ns", ColumnType::time}, time_of(&DiskChange::mean_ns, 1)},
+       {{"p99", "baseline_p99_ns", ColumnType::time}, time_of(&DiskChange::p99_ns, 0)},
+       {{"p99 then", "candidate_p99_ns", ColumnType::time}, time_of(&DiskChange::p99_ns, 1)},
+       {{"Bytes/s", "baseline_bytes_per_s", ColumnType::bytes}, rate_of(&DiskChange::bytes_per_second, 0), in_files},
+       {{"then", "candidate_bytes_per_s", ColumnType::bytes}, rate_of(&DiskChange::bytes_per_second, 1), in_files}},
+      comparison.disks, most_rows);
+  if (most_rows != 0) model::drop_empty_columns(disks);
+  Table on_cpu = model::make_table<ShareChange>("Functions on the CPU, share of the samples", "on_cpu",
+                                                {{{"Function", "function", ColumnType::name}, &ShareChange::function},
+                                                 {{"Baseline", "baseline_share", ColumnType::percent}, share_of(0)},
+                                                 {{"Candidate", "candidate_share", ColumnType::percent}, share_of(1)}},
+                                                comparison.on_cpu);
+  if (!on_cpu.rows.empty()) on_cpu.notes.emplace_back("Those that moved by more than they vary inside the recordings.");
+  std::vector<Table> tables;
+  for (Table* table : {&on_cpu, &disks})
+    if (!table->rows.empty()) tables.push_back(std::move(*table));
+  return tables;
+}
+
+void write_collected(JsonWriter& json, const model::RunComparison& comparison) {
+  json.begin_array("disks");
+  for (const DiskChange& disk : comparison.disks) {
+    json.begin_object(JsonForm::line);
+    json.member("name", disk.name);
+    json.member("per_second", disk.per_second);
+    json.member("bytes_per_second", disk.bytes_per_second);
+    json.member("mean_ns", disk.mean_ns);
+    json.member("p99_ns", disk.p99_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("on_cpu");
+  for (const ShareChange& change : comparison.on_cpu) {
+    json.begin_object(JsonForm::line);
+    json.member("function", change.function);
+    json.member("baseline", change.share[0]);
+    json.member("candidate", change.share[1]);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,96 @@
+#include "compare/collected.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stats/log_buckets.h"
+
+namespace culprit::compare {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// Shares of `f`, the rest of `g`, in ten windows that wobble by a hundredth.
+model::Recording running(double f) {
+  model::Recording recording;
+  model::Collected& collected = recording.collected;
+  collected.seconds = 10;
+  collected.windows = 10;
+  for (int w = 0; w < 10; ++w) {
+    const double share = f * (1 + 0.01 * ((w * 7) % 3 - 1));
+    if (f > 0) collected.functions["f"].push_back(share);
+    collected.functions["g"].push_back(1 - share);
+  }
+  return recording;
+}
+
+std::vector<model::ShareChange> shares(const model::Recording& a, const model::Recording& b) {
+  return share_changes({&a, 1}, {&b, 1});
+}
+
+TEST(ShareChanges, WhatRanMoreIsListed) {
+  const auto changes = shares(running(0.10), running(0.20));
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].function, "f");
+  EXPECT_NEAR(changes[0].share[0], 0.10, 1e-3);
+  EXPECT_NEAR(changes[0].share[1], 0.20, 2e-3);
+}
+
+TEST(ShareChanges, AFunctionOfOneSideHadNothingOfTheOther) {
+  const auto changes = shares(running(0), running(0.30));
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].function, "f");
+  EXPECT_DOUBLE_EQ(changes[0].share[0], 0);
+  EXPECT_EQ(changes[1].function, "g");
+}
+
+TEST(ShareChanges, TheSameIsSilent) { EXPECT_THAT(shares(running(0.2), running(0.21)), IsEmpty()); }
+
+TEST(ShareChanges, LessThanAHundredthIsNothing) { EXPECT_THAT(shares(running(0.001), running(0.01)), IsEmpty()); }
+
+TEST(ShareChanges, OneThatWobblesAsMuchIsNothing) {
+  model::Recording a = running(0.2);
+  model::Recording b = running(0.3);
+  for (std::size_t w = 0; w < 10; ++w) b.collected.functions["f"][w] *= w % 2 == 0 ? 0.2 : 1.8;
+  a.collected.functions.erase("g");
+  b.collected.functions.erase("g");
+  EXPECT_THAT(shares(a, b), IsEmpty());
+}
+
+TEST(DiskChanges, AreRatesAndTimesOfOneRequest) {
+  model::Recording a;
+  a.collected.seconds = 2;
+  a.collected.disks["vda write"] = {10, 40960, 1000, {}};
+  model::Recording b;
+  b.collected.seconds = 1;
+  b.collected.disks["vda write"] = {10, 40960, 4000, {}};
+  b.collected.disks["vda flush"] = {1, 0, 9000, {}};
+  b.collected.disks["vda flush"].buckets.resize(stats::kLogBuckets);
+  b.collected.disks["vda flush"].buckets[stats::log_bucket_of(9000)] = 1;
+  const auto disks = disk_changes({&a, 1}, {&b, 1});
+  ASSERT_EQ(disks.size(), 2U);
+  EXPECT_EQ(disks[0].name, "vda flush") << "the most time per second";
+  EXPECT_THAT(disks[0].per_second, ElementsAre(0, 1));
+  EXPECT_NEAR(disks[0].p99_ns[1], 9000, 9000 / 8.0);
+  EXPECT_THAT(disks[1].per_second, ElementsAre(5, 10));
+  EXPECT_THAT(disks[1].bytes_per_second, ElementsAre(20480, 40960));
+  EXPECT_THAT(disks[1].mean_ns, ElementsAre(100, 400));
+}
+
+TEST(Quantiles, ComeToTheirCalls) {
+  model::Recording a;
+  a.collected.calls["read"].buckets.resize(stats::kLogBuckets);
+  a.collected.calls["read"].buckets[stats::log_bucket_of(1000)] = 100;
+  const model::Recording b;
+  std::vector<model::CallChange> calls(2);
+  calls[0].name = "write";
+  calls[1].name = "read";
+  add_quantiles({&a, 1}, {&b, 1}, calls);
+  EXPECT_THAT(calls[0].p99_ns, ElementsAre(0, 0));
+  EXPECT_NEAR(calls[1].p99_ns[0], 1000, 1000 / 8.0);
+  EXPECT_DOUBLE_EQ(calls[1].p99_ns[1], 0);
+}
+
+}  // namespace
+}  // namespace culprit::compare

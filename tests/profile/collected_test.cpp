@@ -1,0 +1,83 @@
+#include "profile/collected.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace culprit::profile {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const std::vector<model::WorkWindow> kWindows = {{0, 100}, {100, 200}, {200, 300}};
+
+std::uint32_t frame(Trace& trace, std::string_view function) {
+  StackFrame frame;
+  frame.function = trace.strings.intern(function);
+  trace.stack_frames.push_back(frame);
+  return static_cast<std::uint32_t>(trace.stack_frames.size() - 1);
+}
+
+void sample(Trace& trace, Ns at, std::uint32_t frame, StackSample::Kind kind = StackSample::Kind::on_cpu) {
+  StackSample sample;
+  sample.at = at;
+  sample.frame = frame;
+  sample.kind = kind;
+  trace.stack_samples.push_back(sample);
+}
+
+TEST(Collected, FunctionsHaveTheirShareOfEachWindowWithSamples) {
+  Trace trace;
+  const std::uint32_t f = frame(trace, "f");
+  const std::uint32_t g = frame(trace, "g");
+  sample(trace, 0, f);
+  sample(trace, 50, g);
+  sample(trace, 60, g);
+  sample(trace, 99, g);
+  sample(trace, 200, f);
+  const model::Collected collected = collected_in(trace, kWindows);
+  EXPECT_THAT(collected.functions, ElementsAre(Pair("f", ElementsAre(0.25, 1)), Pair("g", ElementsAre(0.75, 0))));
+  EXPECT_EQ(collected.windows, 2U) << "nothing ran between 100 and 200";
+  EXPECT_EQ(collected.samples, 5U);
+}
+
+TEST(Collected, BlockedThreadsAndOtherTimesAreNotOnTheCpu) {
+  Trace trace;
+  const std::uint32_t f = frame(trace, "f");
+  sample(trace, 10, f, StackSample::Kind::off_cpu);
+  sample(trace, -1, f);
+  sample(trace, 300, f);
+  sample(trace, 20, kNone);
+  EXPECT_THAT(collected_in(trace, kWindows).functions, IsEmpty());
+}
+
+TEST(Collected, CodeWithoutANameIsOneFunctionForEachFile) {
+  Trace trace;
+  sample(trace, 10, frame(trace, "libx.so+0x1a2b"));
+  sample(trace, 20, frame(trace, "libx.so+0x1c"));
+  EXPECT_THAT(collected_in(trace, {{0, 100}}).functions, ElementsAre(Pair("[libx.so]", ElementsAre(1))));
+}
+
+TEST(Collected, CallsAndRequestsOfAllThreadsAndStretchesAdd) {
+  Trace trace;
+  const StringId read = trace.strings.intern("read");
+  const StringId disk = trace.strings.intern("vda");
+  const StringId write = trace.strings.intern("write");
+  trace.calls = {{100, read, 0, 2, 20, 15}, {100, read, 1, 1, 10, 10}, {200, read, 0, 3, 30, 15}};
+  trace.disks = {{100, disk, write, 0, 1, 4096, 500, 500}, {200, disk, write, 1, 2, 8192, 700, 500}};
+  trace.durations = {{read, 0, 0, {0, 3}}, {read, 0, 1, {1, 0, 2}}, {write, disk, 0, {5}}};
+  const model::Collected collected = collected_in(trace, kWindows);
+  ASSERT_EQ(collected.calls.size(), 1U);
+  EXPECT_EQ(collected.calls.at("read").count, 6U);
+  EXPECT_DOUBLE_EQ(collected.calls.at("read").total_ns, 60);
+  EXPECT_THAT(collected.calls.at("read").buckets, ElementsAre(1, 3, 2));
+  ASSERT_EQ(collected.disks.size(), 1U);
+  EXPECT_EQ(collected.disks.at("vda write").bytes, 12288U);
+  EXPECT_DOUBLE_EQ(collected.disks.at("vda write").total_ns, 1200);
+  EXPECT_THAT(collected.disks.at("vda write").buckets, ElementsAre(5));
+  EXPECT_DOUBLE_EQ(collected.seconds, 300e-9);
+}
+
+}  // namespace
+}  // namespace culprit::profile
