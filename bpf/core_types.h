@@ -17,7 +17,7 @@ typedef __u32 __wsum;
 typedef __u64 size_t;
 
 // Values of the kernel's interface to programs (include/uapi/linux/bpf.h), which never change.
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_STACK_TRACE = 7, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_STACK_TRACE = 7, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_F_USER_STACK = 1 << 8, BPF_F_FAST_STACK_CMP = 1 << 9 };
@@ -68,6 +68,16 @@ struct request {
   unsigned int __data_len;
   __u64 __sector;
   struct block_device *part;
+};
+
+struct sock_common {
+  __u16 skc_num;  // the local port
+};
+
+struct sock {
+  struct sock_common __sk_common;
+  __u16 sk_protocol;
+  __u32 sk_max_ack_backlog;
 };
 
 struct bpf_iter__task {

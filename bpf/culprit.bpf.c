@@ -558,3 +558,5 @@ int on_block_complete(__u64 *ctx) {
   bpf_map_delete_elem(&open_requests, &key);
   return 0;
 }
+
+#include "answers.bpf.h"

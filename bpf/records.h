@@ -161,6 +161,17 @@ struct culprit_times {
   __u32 counts[CULPRIT_TIME_BUCKETS];
 };
 
+/* In the place of a call's number: how long a connection waited for an answer; the device is the local port. */
+enum { CULPRIT_ANSWER = -2 };
+
+/* After how many others an answer of as many bytes came again on its connection. */
+enum { CULPRIT_MOST_GAP = 64 };
+struct culprit_gap_key {
+  __u32 port;
+  __u32 bytes;
+  __u32 gap; /* 1: at once; CULPRIT_MOST_GAP: so many or more */
+};
+
 /* What the programs keep of a CPU. */
 struct culprit_cpu {
   /* The thread that ran next after a recorded switch and is no target: its leaving is recorded too, so that the file

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "compare/bystanders.h"
 #include "compare/cycle_time.h"
 #include "compare/series.h"
 #include "stats/distributions.h"
+#include "stats/log_buckets.h"
 
 namespace culprit::compare {
 
@@ -60,6 +62,7 @@ struct Side {
   std::vector<double> time;  ///< ns per unit by throughput, of each window
   std::vector<double> work;  ///< ns worked per unit
   std::vector<double> latencies;
+  std::vector<std::uint64_t> answers;  ///< counts in log buckets
   std::map<std::string, CountedTime> blocked, calls;
   std::map<std::string, double> others;
 };
@@ -108,8 +111,11 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
     side.sum.blocked += sum.blocked;
     side.sum.waiting += sum.waiting;
     add_windows(side, work, unit);
-    if (same_unit(work.units.front(), like))
+    if (same_unit(work.units.front(), like)) {
       for (const Ns latency : work.latencies) side.latencies.push_back(static_cast<double>(latency));
+      side.answers.resize(std::max(side.answers.size(), work.answers.size()));
+      for (std::size_t i = 0; i < work.answers.size(); ++i) side.answers[i] += work.answers[i];
+    }
     add(side.blocked, work.blocked);
     add(side.calls, work.calls);
     for (const model::Bystander& other : work.others)
@@ -255,6 +261,22 @@ void add_calls(model::WorkComparison& result, const Side& base, const Side& cand
   });
 }
 
+std::optional<double> latency_of(const Side& side, double share) {
+  if (!side.answers.empty()) return stats::log_bucket_quantile(side.answers, share);
+  if (side.latencies.empty()) return std::nullopt;
+  return side.latencies[static_cast<std::size_t>(share * static_cast<double>(side.latencies.size() - 1))];
+}
+
+void add_latencies(model::WorkComparison& result, const Side& base, const Side& candidate, model::LatencyKind kind) {
+  if (base.answers.empty() != candidate.answers.empty()) return;
+  for (const auto& [name, share] : {std::pair("median", 0.5), std::pair("p99", 0.99)}) {
+    const auto before = latency_of(base, share);
+    const auto after = latency_of(candidate, share);
+    if (before && after)
+      result.latency.push_back(plain(fmt::format("{}, {}", to_string(kind), name), "ns", *before, *after));
+  }
+}
+
 std::string described(const Recording& recording) {
   const WorkUnit& unit = recording.work->units.front();
   if (recording.work->idle) return fmt::format("nothing ({} is idle)", recording.work->program);
@@ -315,15 +337,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   add_calls(result, a, b);
   for (const auto& [name, cpus] : bystanders_that_moved(a.others, b.others))
     result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
-  const auto quantile = [](const std::vector<double>& sorted, double share) {
-    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
-  };
-  if (!a.latencies.empty() && !b.latencies.empty()) {
-    const std::string_view what = to_string(base.front().work->latency_kind);
-    for (const auto& [name, share] : {std::pair("median", 0.5), std::pair("p99", 0.99)})
-      result.latency.push_back(
-          plain(fmt::format("{}, {}", what, name), "ns", quantile(a.latencies, share), quantile(b.latencies, share)));
-  }
+  add_latencies(result, a, b, base.front().work->latency_kind);
   decide(result, time_outcome, work_outcome, time.change, options.tolerance, busy_share(candidate));
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);

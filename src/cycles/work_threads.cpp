@@ -78,6 +78,18 @@ struct Rows {
   std::vector<Reason> reasons;
 };
 
+/// Whoever is woken by an event reads or writes something.
+bool is_woken_by_time(const WorkThread& thread) {
+  constexpr std::uint64_t kWaitsPerEvent = 10;
+  std::uint64_t waits = 0;
+  std::uint64_t events = 0;
+  for (const auto& [name, count] : thread.calls) {
+    if (is_event_wait(name)) waits += count;
+    if (is_receive(name) || is_send(name) || is_accept(name)) events += count;
+  }
+  return is_event_wait(thread.wait) && waits > kWaitsPerEvent * events;
+}
+
 class Finder {
  public:
   explicit Finder(const Trace& trace) : trace_(trace) {}
@@ -87,7 +99,10 @@ class Finder {
     if (out_.threads.empty() && !records_scheduling(trace_)) return std::move(out_);
     make_windows();
     count_calls();
-    for (std::size_t i = 0; i < out_.threads.size(); ++i) follow(out_.threads[i], rows_[i]);
+    for (std::size_t i = 0; i < out_.threads.size(); ++i) {
+      follow(out_.threads[i], rows_[i]);
+      out_.threads[i].by_time = out_.has_calls && is_woken_by_time(out_.threads[i]);
+    }
     return std::move(out_);
   }
 
@@ -100,7 +115,7 @@ class Finder {
       rows_.emplace_back();
       thread.process = track.process;
       thread.tid = track.tid;
-      thread.process_name = without_numbers(program_of(trace_.strings[trace_.processes[track.process].name]));
+      thread.process_name = program_name(trace_, track.process);
     }
     WorkThread& thread = out_.threads[at->second];
     if (track.kind != TrackKind::async && track.name != 0)
@@ -321,6 +336,10 @@ class Finder {
 };
 
 }  // namespace
+
+std::string program_name(const Trace& trace, ProcessId process) {
+  return without_numbers(program_of(trace.strings[trace.processes[process].name]));
+}
 
 WorkThreads work_threads(const Trace& trace) { return Finder(trace).find(); }
 

@@ -20,9 +20,10 @@ struct WorkThread {
   Ns begin = 0;  ///< of its first slice
   Ns end = 0;    ///< of its last one
   double on_cpu = 0;
-  double worked = 0;                           ///< on a CPU, runnable, or blocked inside the work
-  std::string wait;                            ///< for work, in which it waits longest
-  std::vector<Ns> wakes;                       ///< ends of its waits for work
+  double worked = 0;      ///< on a CPU, runnable, or blocked inside the work
+  std::string wait;       ///< for work, in which it waits longest
+  std::vector<Ns> wakes;  ///< ends of its waits for work
+  bool by_time = false;   ///< it waits for events, and hardly ever receives or sends anything then: a time-out woke it
   std::vector<Ns> latencies;                   ///< from each to the next wait; the last may be missing
   std::map<std::string, std::uint64_t> calls;  ///< system calls by name
   std::map<std::string, std::vector<std::uint32_t>> calls_per_window;  ///< of those that receive, send or accept
@@ -34,6 +35,9 @@ struct WorkThreads {
   bool has_calls = false;
   std::map<std::string, model::CountedTime> blocked, waits, calls;
 };
+
+/// What stands before ": " in the title of a process, digits as 'N': "postgres".
+std::string program_name(const Trace& trace, ProcessId process);
 
 /// Windows end where totals of system calls were taken of threads that lived on; without any they are a second long, or
 /// a twentieth of a recording shorter than 20 s. They fill the recording, whatever happened in it. At most some

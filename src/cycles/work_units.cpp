@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cycles/answers.h"
 #include "cycles/confidence.h"
 #include "cycles/waits.h"
 #include "cycles/work_threads.h"
@@ -29,6 +30,7 @@ constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
 constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
 constexpr double kIdleShare = 0.003;       // of one CPU
+constexpr double kByTimeShare = 0.2;       // the same where nothing came or went: timers, polling
 constexpr std::uint64_t kFewestProcesses = 5;
 constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
 
@@ -299,7 +301,8 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
 std::optional<WorkUnit> wakeups(const WorkThreads& work) {
   const WorkThread* most = nullptr;
   for (const WorkThread& thread : work.threads)
-    if (thread.wakes.size() >= kFewestUnits && (most == nullptr || thread.worked > most->worked)) most = &thread;
+    if (thread.wakes.size() >= kFewestUnits && !thread.by_time && (most == nullptr || thread.worked > most->worked))
+      most = &thread;
   if (most == nullptr) return std::nullopt;
   WorkUnit unit;
   unit.kind = UnitKind::wakeup;
@@ -312,7 +315,8 @@ std::optional<WorkUnit> wakeups(const WorkThreads& work) {
                   most->wait.empty() ? "unknown waits" : most->wait);
   unit.per_window.resize(work.windows.size());
   for (const WorkThread& thread : work.threads) {
-    if (thread.process_name != unit.process || thread.thread_name != unit.thread || thread.wait != unit.receive)
+    if (thread.process_name != unit.process || thread.thread_name != unit.thread || thread.wait != unit.receive ||
+        thread.by_time)
       continue;
     ++unit.threads;
     unit.count += thread.wakes.size();
@@ -335,7 +339,24 @@ std::vector<Ns> lives_of_threads(const WorkThreads& work, const std::string& pro
   return lives;
 }
 
-void add_latencies(const WorkThreads& work, std::vector<Ns> lifetimes, model::WorkUnits& result) {
+/// Several requests of the first unit, where they come again and again in the same order.
+std::optional<WorkUnit> transactions(const Trace& trace, const Answers& answers, const WorkUnit& first) {
+  if (first.kind != UnitKind::request) return std::nullopt;
+  const auto pattern = pattern_of(trace, answers);
+  if (!pattern) return std::nullopt;
+  WorkUnit unit = first;
+  unit.kind = UnitKind::transaction;
+  const auto requests = static_cast<double>(pattern->requests);
+  unit.count = static_cast<std::uint64_t>(std::llround(static_cast<double>(first.count) / requests));
+  for (double& count : unit.per_window) count /= requests;
+  unit.confidence = std::min(first.confidence, confidence::kTransactions);
+  unit.reason = fmt::format("{} requests each: of {} bytes is each {}th answer on {} ({:.0f} %)", pattern->requests,
+                            pattern->bytes, pattern->requests, answers.port, pattern->share * 100);
+  return unit;
+}
+
+void add_latencies(const WorkThreads& work, const std::optional<Answers>& answers, std::vector<Ns> lifetimes,
+                   model::WorkUnits& result) {
   const WorkUnit& first = result.units.front();
   using model::LatencyKind;
   if (first.kind == UnitKind::process) {
@@ -346,6 +367,10 @@ void add_latencies(const WorkThreads& work, std::vector<Ns> lifetimes, model::Wo
     if (is_accept(first.receive) && agree(lives.size(), first.count, kNearlySameTimes)) {
       result.latency_kind = LatencyKind::thread;
       result.latencies = std::move(lives);
+    } else if (answers) {
+      result.latency_kind = LatencyKind::answer;
+      result.answers = answers->buckets;
+      result.port = answers->port;
     } else {
       for (const WorkThread& thread : work.threads)
         if (thread.process_name == first.process && thread.thread_name == first.thread)
@@ -409,19 +434,28 @@ model::WorkUnits find_work_units(const Trace& trace) {
   std::vector<WorkUnit> found = requests.find();
   order(found, requests.pids);
   std::vector<Ns> lifetimes;
-  result.idle = all < kIdleShare * static_cast<double>(end - begin) && found.empty();
-  if (result.idle) {
-    result.units.push_back(windows(work, "idle: hardly anything ran"));
-  } else {
+  const double used = all / static_cast<double>(end - begin);
+  const bool hardly_ran = used < kIdleShare && found.empty();
+  if (!hardly_ran) {
     if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
     if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
+  }
+  result.idle = found.empty() && (hardly_ran || (work.has_calls && used < kByTimeShare));
+  if (result.idle) {
+    result.units.push_back(windows(
+        work, hardly_ran ? "idle: hardly anything ran" : "idle: nothing was received or sent, threads woke by time"));
+  } else {
     if (found.empty())
       found.push_back(windows(work,
                               "no thread receives as often as it sends, few processes ended, and no thread that "
                               "worked was woken often"));
     result.units = std::move(found);
   }
-  add_latencies(work, std::move(lifetimes), result);
+  const std::optional<Answers> answers = answers_of(trace, result.units.front().process);
+  if (answers)
+    if (auto unit = transactions(trace, *answers, result.units.front()))
+      result.units.insert(result.units.begin(), std::move(*unit));
+  add_latencies(work, answers, std::move(lifetimes), result);
   result.starts = starts_of(work, result.units.front());
   result.blocked = longest_first(work.blocked);
   result.waits = longest_first(work.waits);

@@ -14,6 +14,8 @@ std::string_view to_string(LatencyKind kind) {
       return "lifetime";
     case LatencyKind::thread:
       return "thread lifetime";
+    case LatencyKind::answer:
+      return "answered in";
   }
   return "";
 }
@@ -28,6 +30,8 @@ std::string_view to_string(UnitKind kind) {
       return "process";
     case UnitKind::wakeup:
       return "wake-up";
+    case UnitKind::transaction:
+      return "transaction";
     case UnitKind::window:
       break;
   }
@@ -69,6 +73,7 @@ std::string unit_text(const WorkUnit& unit) {
                          unit.receive.empty() ? "" : " from " + unit.receive);
     case UnitKind::request:
     case UnitKind::message:
+    case UnitKind::transaction:
       break;
   }
   return fmt::format("{} of {}{} ({} to {})", plural(unit), unit.process,

@@ -14,11 +14,12 @@
 namespace culprit::model {
 
 enum class UnitKind : std::uint8_t {
-  window,   ///< no unit was found: stretches of equal length
-  request,  ///< received and answered by one thread
-  message,  ///< the same between the processes of one program
-  process,  ///< from its start to its end
-  wakeup,   ///< from a wake-up of a thread until it waits for work again
+  window,       ///< no unit was found: stretches of equal length
+  request,      ///< received and answered by one thread
+  message,      ///< the same between the processes of one program
+  process,      ///< from its start to its end
+  wakeup,       ///< from a wake-up of a thread until it waits for work again
+  transaction,  ///< several requests that come again and again in the same order
 };
 std::string_view to_string(UnitKind kind);
 
@@ -27,6 +28,7 @@ enum class LatencyKind : std::uint8_t {
   wake_to_wait,  ///< from a wake-up of a thread, when it became runnable, to its next wait for work
   process,       ///< from begin to end
   thread,        ///< the same of threads that answer one request each
+  answer,        ///< from when a request came to its connection to when its answer was sent
 };
 std::string_view to_string(LatencyKind kind);
 
@@ -75,15 +77,17 @@ struct Bystander {
 };
 
 struct WorkUnits {
-  bool recorded = false;              ///< the trace has scheduling; else the rest is empty
-  bool idle = false;                  ///< hardly anything ran
-  std::string program;                ///< that took most of the CPU time
-  std::vector<std::string> programs;  ///< all that were recorded, by name
-  double seconds = 0;                 ///< of all windows
-  std::vector<WorkUnit> units;        ///< the one that stands for the program first; never empty when recorded
-  std::vector<WorkWindow> windows;    ///< in order
-  std::vector<Ns> latencies;          ///< of the first unit's threads, sorted
-  std::vector<Ns> starts;             ///< where one thread does the first unit: when it was woken, in order; else empty
+  bool recorded = false;               ///< the trace has scheduling; else the rest is empty
+  bool idle = false;                   ///< hardly anything ran
+  std::string program;                 ///< that took most of the CPU time
+  std::vector<std::string> programs;   ///< all that were recorded, by name
+  double seconds = 0;                  ///< of all windows
+  std::vector<WorkUnit> units;         ///< the one that stands for the program first; never empty when recorded
+  std::vector<WorkWindow> windows;     ///< in order
+  std::vector<Ns> latencies;           ///< of the first unit's threads, sorted; of answers only counts
+  std::vector<std::uint64_t> answers;  ///< LatencyKind::answer: counts in the buckets of stats/log_buckets.h
+  std::string port;                    ///< where they were given: "port 80"
+  std::vector<Ns> starts;  ///< where one thread does the first unit: when it was woken, in order; else empty
   LatencyKind latency_kind = LatencyKind::wake_to_wait;
   std::vector<CountedTime> blocked;  ///< inside the work, by what; longest first
   std::vector<CountedTime> waits;    ///< for work, by what; longest first

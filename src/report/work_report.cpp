@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -10,6 +12,7 @@
 #include "core/units.h"
 #include "model/table_rows.h"
 #include "report/render.h"
+#include "stats/log_buckets.h"
 #include "stats/quantile.h"
 
 namespace culprit::report {
@@ -55,6 +58,16 @@ std::string named(const std::vector<CountedTime>& list, double units, std::strin
   for (std::size_t i = 0; i < std::min(list.size(), kMostNamed); ++i)
     text += fmt::format("{}{} {}", text.empty() ? lead : ", ", list[i].name, format_duration(list[i].total_ns / units));
   return text;
+}
+
+std::uint64_t latency_count(const WorkUnits& work) {
+  return std::accumulate(work.answers.begin(), work.answers.end(), std::uint64_t{work.latencies.size()});
+}
+
+std::optional<Ns> latency_quantile(const WorkUnits& work, double share) {
+  if (!work.latencies.empty()) return stats::quantile_of_sorted(std::span(work.latencies), share);
+  const auto value = stats::log_bucket_quantile(work.answers, share);
+  return value ? std::optional<Ns>(std::llround(*value)) : std::nullopt;
 }
 
 Cell rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
@@ -153,13 +166,12 @@ std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& wor
                                        unit.confidence * 100));
     lines.emplace_back("", unit.reason);
   }
-  if (!work.latencies.empty())
-    lines.emplace_back(std::string(to_string(work.latency_kind)),
-                       fmt::format("median {}, p90 {}, p99 {} of {}",
-                                   format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.5)),
-                                   format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.9)),
-                                   format_duration(stats::quantile_of_sorted(std::span(work.latencies), 0.99)),
-                                   format_count(work.latencies.size())));
+  if (const std::uint64_t count = latency_count(work); count > 0)
+    lines.emplace_back(
+        std::string(to_string(work.latency_kind)),
+        fmt::format("median {}, p90 {}, p99 {} of {}{}", format_duration(*latency_quantile(work, 0.5)),
+                    format_duration(*latency_quantile(work, 0.9)), format_duration(*latency_quantile(work, 0.99)),
+                    format_count(count), work.port.empty() ? "" : " on " + work.port));
   lines.emplace_back("per " + per.name,
                      fmt::format("on CPU {} ({}), run queue {} ({})", format_duration(sum.on_cpu / per.units),
                                  share_text(sum.on_cpu, worked), format_duration(sum.run_queue / per.units),
@@ -233,15 +245,13 @@ void write_work(JsonWriter& json, const WorkUnits& work) {
   json.member("idle", work.idle);
   json.member("program", work.program);
   json.member("seconds", work.seconds);
-  const auto quantile = [&](double p) {
-    return work.latencies.empty() ? std::optional<Ns>() : stats::quantile_of_sorted(std::span(work.latencies), p);
-  };
   json.begin_object("latency", JsonForm::line);
   json.member("what", to_string(work.latency_kind));
-  json.member("n", work.latencies.size());
-  json.member("p50_ns", quantile(0.5));
-  json.member("p90_ns", quantile(0.9));
-  json.member("p99_ns", quantile(0.99));
+  json.member("n", latency_count(work));
+  if (!work.port.empty()) json.member("port", work.port);
+  json.member("p50_ns", latency_quantile(work, 0.5));
+  json.member("p90_ns", latency_quantile(work, 0.9));
+  json.member("p99_ns", latency_quantile(work, 0.99));
   json.end_object();
   for (const Table& table : work_tables(work, 0))
     write_rows(json, table.key == "work_units" ? "units" : table.key, table);

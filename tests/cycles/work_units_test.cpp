@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cycles/waits.h"
+#include "stats/log_buckets.h"
 #include "trace/builder.h"
 
 namespace culprit::cycles {
@@ -53,6 +54,15 @@ class Recorded {
 
   void calls(const Thread& thread, Ns at, std::string_view name, std::uint64_t count, Ns time = 1000) {
     builder_.trace().calls.push_back({at, builder_.intern(name), thread.totals, count, time, time});
+  }
+
+  /// `process` none: answers of a size that came as the n-th after the last.
+  void answers(std::int64_t pid, std::string_view port, std::string_view name, std::size_t bucket,
+               std::uint64_t count) {
+    DurationCounts counts{builder_.intern(name), builder_.intern(port), builder_.process(pid, 0), {}};
+    counts.buckets.resize(stats::kLogBuckets);
+    counts.buckets[bucket] = count;
+    builder_.trace().durations.push_back(std::move(counts));
   }
 
   void bystander(std::string_view name, double cpus) {
@@ -396,6 +406,74 @@ TEST(Waits, TellWaitingForWorkFromWork) {
   EXPECT_EQ(wait_of("futex"), Wait::pool);
   EXPECT_EQ(wait_of("fdatasync"), Wait::in_work);
   EXPECT_EQ(wait_of("page_fault"), Wait::in_work);
+}
+
+TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
+  r.calls(server, kSecond, "read", 1000);
+  r.calls(server, kSecond, "write", 1000);
+  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
+  r.answers(7, "port 9", "answer", stats::log_bucket_of(kMs), 10);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.latency_kind, model::LatencyKind::answer);
+  EXPECT_EQ(work.port, "port 80");
+  EXPECT_TRUE(work.latencies.empty());
+  ASSERT_EQ(work.answers.size(), stats::kLogBuckets);
+  EXPECT_EQ(work.answers[stats::log_bucket_of(3 * kMs)], 1000U);
+  EXPECT_EQ(work.units.front().kind, model::UnitKind::request) << "nothing says that requests belong together";
+}
+
+/// A backend that answered 7000 statements; of 17 bytes is each 7th answer, `regular` of 1000 times.
+model::WorkUnits statements(std::uint64_t regular) {
+  Recorded r;
+  auto backend = r.thread(7, 7, "postgres: bench", "postgres");
+  r.serve(backend, 100, 5 * kMs, kMs, 4 * kMs);
+  r.calls(backend, kSecond, "recvfrom", 7003);
+  r.calls(backend, kSecond, "sendto", 7001);
+  r.answers(7, "port 5432", "answer", 100, 7000);
+  r.answers(0, "port 5432", "answer of 17 bytes after others", 7, regular);
+  r.answers(0, "port 5432", "answer of 17 bytes after others", 3, 1000 - regular);
+  r.answers(0, "port 5432", "answer of 20 bytes after others", 1, 2000);
+  r.answers(0, "port 5432", "answer of 20 bytes after others", 2, 1000);
+  return r.find();
+}
+
+TEST(WorkUnits, RequestsThatComeAgainInTheSameOrderAreATransaction) {
+  const model::WorkUnits work = statements(998);
+  const model::WorkUnit& unit = work.units.front();
+  EXPECT_EQ(unit.kind, model::UnitKind::transaction) << unit.reason;
+  EXPECT_EQ(unit.count, 1000U);
+  EXPECT_GE(unit.confidence, 0.8);
+  EXPECT_EQ(work.units[1].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[1].count, 7001U);
+  EXPECT_DOUBLE_EQ(unit.per_window.front(), work.units[1].per_window.front() / 7);
+}
+
+TEST(WorkUnits, RequestsInNoOrderAreNoTransaction) {
+  EXPECT_EQ(statements(600).units.front().kind, model::UnitKind::request);
+}
+
+/// Threads of an idle vLLM: 100 time-outs a second each.
+model::WorkUnits time_outs(std::uint64_t reads) {
+  Recorded r;
+  for (std::int64_t tid = 7; tid < 12; ++tid) {
+    auto timer = r.thread(7, tid, "VLLM::Worker", "gloo_tcp_loop");
+    r.serve(timer, 100, 9'900'000, 20'000, 80'000);
+    r.calls(timer, kSecond, "epoll_wait", 100);
+    if (reads > 0) r.calls(timer, kSecond, "read", reads);
+  }
+  return r.find();
+}
+
+TEST(WorkUnits, AServerWhoseThreadsWakeByTimeOnlyIsIdle) {
+  const model::WorkUnits idle = time_outs(0);
+  EXPECT_TRUE(idle.idle) << idle.units.front().reason;
+  EXPECT_EQ(idle.units.front().kind, model::UnitKind::window);
+  const model::WorkUnits busy = time_outs(100);
+  EXPECT_FALSE(busy.idle) << "something came each time";
+  EXPECT_EQ(busy.units.front().kind, model::UnitKind::wakeup);
 }
 
 }  // namespace

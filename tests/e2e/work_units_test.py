@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -19,7 +20,7 @@ args, sys.argv[1:] = arguments.parse_known_args()
 CULPRIT = os.path.join(args.bin, "culprit")
 
 SERVER = r"""
-import select, socket, sys
+import select, socket, sys, time
 listener = socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)
 poll = select.epoll(); poll.register(listener, select.EPOLLIN); peers = {}; answered = 0
 while True:
@@ -30,7 +31,8 @@ while True:
         data = peers[fd].recv(100)
         if data == b"end": print(answered, flush=True); sys.exit()
         if not data: poll.unregister(fd); peers.pop(fd).close(); continue
-        sum(range(2000)); peers[fd].send(data); answered += 1
+        if data.startswith(b"slow"): time.sleep(0.004)
+        sum(range(2000)); peers[fd].send(data.ljust(len(data) + data.count(b"+"))); answered += 1
 """
 
 THREADED = r"""
@@ -128,6 +130,50 @@ class WorkUnits(unittest.TestCase):
         self.assertEqual(unit["unit"], "request", unit)
         self.assertGreater(answered, 500)
         self.assertLessEqual(abs(unit["count"] - answered), max(2, 0.01 * answered), (unit, answered))
+
+    def asked(self, name, requests, clients=1, seconds=3.0):
+        """Several clients ask at once, each as fast as it can; how long each answer took them, and what is recorded."""
+        took = []
+
+        def ask(peer, until):
+            while time.time() < until:
+                for request in requests:
+                    begin = time.monotonic()
+                    peer.sendall(request)
+                    peer.recv(1000)
+                    took.append(time.monotonic() - begin)
+
+        with Server() as server:
+            peers = [server.connect() for _ in range(clients)]
+            recorder = start_recorder(server, self.path(name))
+            threads = [threading.Thread(target=ask, args=(peer, time.time() + seconds)) for peer in peers]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            stop_recorder(self, recorder)
+            for peer in peers:
+                peer.close()
+        info = answer("info", self.path(name))
+        if not info["scheduling"]["threads"]:
+            self.skipTest("eBPF cannot be used here")
+        if info["work_units"]["latency"]["what"] != "answered in":
+            self.skipTest("the kernel does not tell when data come to a socket (Linux 6.3)")
+        return sorted(took), info["work_units"]
+
+    def test_answers_take_as_long_as_for_who_asks(self):
+        # Two clients wait for each other, though the server is woken only when both have asked.
+        took, work = self.asked("slow", [b"slow"], clients=2)
+        latency = work["latency"]
+        self.assertLessEqual(abs(latency["n"] - len(took)), max(4, 0.02 * len(took)), (latency, len(took)))
+        median = took[len(took) // 2] * 1e9
+        self.assertLess(abs(latency["p50_ns"] / median - 1), 0.1, (latency, median))
+
+    def test_requests_that_always_come_in_one_order_are_transactions(self):
+        took, work = self.asked("transactions", [b"begin", b"+" * 9, b"set++", b"set++", b"get+++++", b"commit"])
+        unit = work["units"][0]
+        self.assertEqual(unit["unit"], "transaction", unit)
+        self.assertLessEqual(abs(unit["count"] - len(took) / 6), max(2, 0.01 * len(took) / 6), (unit, len(took)))
 
     def test_a_thread_for_each_connection_is_a_request_each(self):
         with Server(THREADED) as server:

@@ -16,6 +16,8 @@ std::pair<ProcessId, StringId> TrackEvents::owner_and_disk(std::uint32_t track) 
   if (pid >= 0) introduce_process(pid);
   const ProcessId process = builder_.process(pid, pid < 0 ? builder_.intern("host") : 0);
   std::string_view name = builder_.trace().strings[tracks_[track].name];
+  if (name.starts_with(kPortTrack))
+    return {process, builder_.intern(name.substr(0, name.find(' ', kPortTrack.size())))};
   if (!name.starts_with(kDiskTrack)) return {process, 0};
   name.remove_prefix(kDiskTrack.size());
   return {process, builder_.intern(name.substr(0, name.find(' ')))};

@@ -35,8 +35,12 @@ inline constexpr std::string_view kCallTotals = "syscall_total";
 inline constexpr std::string_view kDiskTotals = "block_total";
 inline constexpr std::string_view kDurations = "durations";
 
-/// The names of tracks of a disk begin so.
-inline constexpr std::string_view kDiskTrack = "disk ";
+/// The names of tracks of a disk, and of a TCP port, begin so.
+inline constexpr std::string_view kDiskTrack = "disk ", kPortTrack = "port ";
+
+/// Of durations of a port: how long answers took; with a text behind it after how many others one came (see
+/// DurationCounts).
+inline constexpr std::string_view kAnswer = "answer";
 
 /// Category of slices in which a thread was blocked; their argument `stack` tells where.
 inline constexpr std::string_view kBlocked = "blocked";

@@ -82,6 +82,7 @@ struct Probes::State {
   std::optional<Status> opened;
   bool detached = false;
   bool context = false;
+  bool answers = false;
   std::uint64_t malformed = 0;
   std::size_t taken = 0;  // in this consume()
   Ns consume_until = 0;
@@ -117,6 +118,9 @@ Status Probes::State::load() {
        {"btf_trace_hrtimer_expire_entry", "btf_trace_hrtimer_expire_exit", "btf_trace_irq_handler_entry",
         "btf_trace_irq_handler_exit", "btf_trace_softirq_entry", "btf_trace_softirq_exit"})
     context = context && has_tracepoint(kernel, name);
+  answers = (parts & kAnswers) != 0;
+  for (const char* name : {"btf_trace_sk_data_ready", "btf_trace_sock_send_length", "btf_trace_inet_sock_set_state"})
+    answers = answers && has_tracepoint(kernel, name);
   btf__free(kernel);
 
   skeleton = culprit_bpf__open();
@@ -141,6 +145,9 @@ Status Probes::State::load() {
   bpf_program__set_autoload(programs.on_block_issue, (parts & kBlock) != 0);
   bpf_program__set_autoload(programs.on_block_complete, (parts & kBlock) != 0);
   bpf_program__set_autoload(programs.on_sample, (parts & kSamples) != 0);
+  for (bpf_program* program : {programs.on_data_ready, programs.on_sent, programs.on_connection})
+    bpf_program__set_autoload(program, answers);
+  bpf_map__set_autocreate(skeleton->maps.connections, answers);
   bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(options.ring_bytes));
   if ((parts & kStacks) == 0) bpf_map__set_max_entries(skeleton->maps.stacks, 1);
   if (const int code = culprit_bpf__load(skeleton); code != 0)
@@ -333,7 +340,8 @@ KernelCpu Probes::kernel_cpu() const {
       continue;
     }
     const bool sched =
-        section.find("/sys_") == std::string_view::npos && section.find("/block_") == std::string_view::npos;
+        std::ranges::none_of(std::array{"/sys_", "/block_", "/sk_", "/sock_", "/inet_"},
+                             [&](const char* part) { return section.find(part) != std::string_view::npos; });
     (sched ? cost.sched_ns : cost.syscalls_ns) += std::llround(static_cast<double>(info.run_time_ns) * scale);
     (sched ? cost.sched_runs : cost.syscalls_runs) +=
         static_cast<std::uint64_t>(std::llround(static_cast<double>(info.run_cnt) * scale));
@@ -397,6 +405,16 @@ std::vector<Times> Probes::times() const {
   if (!is_open()) return {};
   auto rows = rows_of<Times, culprit_times_key>(state_->skeleton->maps.times);
   std::ranges::sort(rows, {}, [](const Times& row) { return std::tuple(row.key.tgid, row.key.device, row.key.nr); });
+  return rows;
+}
+
+bool Probes::sees_answers() const { return is_open() && state_->answers; }
+
+std::vector<AnswerGap> Probes::answer_gaps() const {
+  if (!is_open()) return {};
+  auto rows = rows_of<AnswerGap, culprit_gap_key>(state_->skeleton->maps.answer_gaps);
+  std::ranges::sort(rows, {},
+                    [](const AnswerGap& row) { return std::tuple(row.key.port, row.key.bytes, row.key.gap); });
   return rows;
 }
 

@@ -23,6 +23,7 @@ enum Part : unsigned {
   kSyscalls = 4,  ///< every system call of the targets
   kBlock = 8,     ///< requests of block devices
   kSamples = 16,  ///< stacks of what runs, by the clock of each CPU
+  kAnswers = 32,  ///< how long the connections of the targets waited for answers; where the kernel can tell (Linux 6.3)
 };
 
 struct ProbeOptions {
@@ -49,6 +50,12 @@ struct BlockTotal {
 struct Times {
   culprit_times_key key;
   culprit_times total;
+};
+
+/// After how many others an answer of as many bytes came again on its connection, since the begin.
+struct AnswerGap {
+  culprit_gap_key key;
+  __u64 total;
 };
 
 /// CPU time of the programs since they were attached, from the times in which the kernel measured it.
@@ -113,6 +120,9 @@ class Probes {
   [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
   [[nodiscard]] std::vector<BlockTotal> block_totals() const;
   [[nodiscard]] std::vector<Times> times() const;
+  /// Whether answers are seen.
+  [[nodiscard]] bool sees_answers() const;
+  [[nodiscard]] std::vector<AnswerGap> answer_gaps() const;
   /// Makes room: a process that is gone.
   void forget_times(const culprit_times_key& key);
   /// Makes room: a thread that is gone.

@@ -55,7 +55,7 @@ class Syscalls final : public Collector, private bpf::Listener {
  public:
   Syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options)
       : probes_(std::move(probes)), options_(options) {
-    probes_->want((options_.calls ? bpf::kSyscalls : 0U) | (options_.block ? bpf::kBlock : 0U));
+    probes_->want((options_.calls ? bpf::kSyscalls | bpf::kAnswers : 0U) | (options_.block ? bpf::kBlock : 0U));
     if (options_.timed_share < 1) probes_->set_timed_share(options_.timed_share);
     probes_->listen(*this);
   }
@@ -80,6 +80,10 @@ class Syscalls final : public Collector, private bpf::Listener {
     if (options_.calls)
       sights.push_back({"system calls: count, total and longest per thread; single ones that take long", probes_open_,
                         error_, remedy_});
+    if (options_.calls)
+      sights.push_back({"how long TCP connections wait for answers", probes_->sees_answers(),
+                        probes_open_ ? "the kernel has no tracepoint sk_data_ready" : error_,
+                        probes_open_ ? "Linux 6.3 or newer" : remedy_});
     if (options_.block) sights.push_back({"block I/O: latency and bytes by device", probes_open_, error_, remedy_});
     sights.push_back({"page faults, minor and major, per process", true, "", ""});
     return sights;
@@ -282,15 +286,14 @@ class Syscalls final : public Collector, private bpf::Listener {
       before = row.total;
       if (!text.empty()) {
         const bool call = row.key.device == 0;
-        const auto track =
-            writer_->named_track(call ? std::string("system call times")
-                                      : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
-                                 row.key.tgid);
-        const perfetto::Argument argument{"buckets", std::string_view(text)};
-        writer_->instant(track, now,
-                         call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)),
-                         perfetto::kDurations, std::span(&argument, 1));
-        ++events_;
+        if (row.key.nr == CULPRIT_ANSWER)
+          write_buckets(fmt::format("{}{} answers", perfetto::kPortTrack, row.key.device), row.key.tgid, now,
+                        std::string(perfetto::kAnswer), text);
+        else
+          write_buckets(call ? std::string("system call times")
+                             : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
+                        row.key.tgid, now,
+                        call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)), text);
       }
       if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
         probes_->forget_times(row.key);
@@ -298,6 +301,29 @@ class Syscalls final : public Collector, private bpf::Listener {
       }
     }
     left_.clear();
+    write_gaps(now);
+  }
+
+  void write_buckets(const std::string& track, std::int64_t pid, Ns now, const std::string& name,
+                     std::string_view text) {
+    const perfetto::Argument argument{"buckets", text};
+    writer_->instant(writer_->named_track(track, pid), now, name, perfetto::kDurations, std::span(&argument, 1));
+    ++events_;
+  }
+
+  /// After how many others answers of one size came, since they were last written.
+  void write_gaps(Ns now) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> texts;  // by port and bytes
+    for (const bpf::AnswerGap& row : probes_->answer_gaps()) {
+      std::uint64_t& before = gaps_[{row.key.port, row.key.bytes, row.key.gap}];
+      if (row.total <= before) continue;
+      std::string& text = texts[{row.key.port, row.key.bytes}];
+      text += fmt::format("{}{}:{}", text.empty() ? "" : " ", row.key.gap, row.total - before);
+      before = row.total;
+    }
+    for (const auto& [key, text] : texts)
+      write_buckets(fmt::format("{}{} answers", perfetto::kPortTrack, key.first), 0, now,
+                    fmt::format("{} of {} bytes after others", perfetto::kAnswer, key.second), text);
   }
 
   std::shared_ptr<bpf::Probes> probes_;
@@ -313,8 +339,9 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::map<Call, Told> told_;   ///< of calls with a place in their thread
   std::map<Call, Told> calls_;  ///< of the others
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, Written> blocks_;
-  std::map<std::tuple<std::int32_t, std::uint32_t, std::int32_t>, culprit_times> times_;  ///< as written last
-  std::set<std::int64_t> left_;                                                           ///< processes
+  std::map<std::tuple<std::int32_t, std::uint32_t, std::int32_t>, culprit_times> times_;   ///< as written last
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> gaps_;  ///< as written last
+  std::set<std::int64_t> left_;                                                            ///< processes
   Ns next_times_ = 0;
   std::set<std::int32_t> gone_;
   std::unordered_map<int, std::string> call_names_;

@@ -183,5 +183,25 @@ TEST(PerfettoTotals, OfDisksAndDurationsAreReadBack) {
   EXPECT_EQ(trace.losses[LossReason::argument_invalid], 6U);
 }
 
+TEST(PerfettoTotals, AnswersOfAPortAreOfThatPort) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/answers.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->process({.pid = 7, .name = "prog"});
+  const Argument buckets{"buckets", "5:2"};
+  writer->instant(writer->named_track("port 80 answers", 7), 1000, "answer", kDurations, std::span(&buckets, 1));
+  writer->instant(writer->named_track("port 80 answers"), 1000, "answer of 9 bytes after others", kDurations,
+                  std::span(&buckets, 1));
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  ASSERT_EQ(trace.durations.size(), 2U);
+  for (const DurationCounts& counts : trace.durations) {
+    EXPECT_EQ(trace.strings[counts.disk], "port 80");
+    EXPECT_EQ(trace.processes[counts.process].pid == 7, trace.strings[counts.name] == "answer");
+    EXPECT_EQ(counts.buckets[5], 2U);
+  }
+}
+
 }  // namespace
 }  // namespace culprit::perfetto::test

@@ -1,0 +1,62 @@
+#include "cycles/answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "core/text.h"
+#include "cycles/confidence.h"
+#include "cycles/work_threads.h"
+
+namespace culprit::cycles {
+
+namespace {
+
+constexpr std::string_view kAnswer = "answer";
+constexpr std::string_view kOfSize = "answer of ";
+constexpr std::uint64_t kFewestAnswers = 8;
+constexpr std::uint64_t kFewestPatterns = 20;
+
+std::uint64_t sum(const std::vector<std::uint64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+}  // namespace
+
+std::optional<Answers> answers_of(const Trace& trace, std::string_view program) {
+  std::map<std::string, Answers> ports;
+  for (const DurationCounts& row : trace.durations) {
+    if (row.disk == 0 || trace.strings[row.name] != kAnswer) continue;
+    if (program_name(trace, row.process) != program) continue;
+    Answers& answers = ports[std::string(trace.strings[row.disk])];
+    answers.buckets.resize(std::max(answers.buckets.size(), row.buckets.size()));
+    for (std::size_t i = 0; i < row.buckets.size(); ++i) answers.buckets[i] += row.buckets[i];
+    answers.count += sum(row.buckets);
+  }
+  const auto most = std::ranges::max_element(ports, {}, [](const auto& port) { return port.second.count; });
+  if (most == ports.end() || most->second.count < kFewestAnswers) return std::nullopt;
+  most->second.port = most->first;
+  return most->second;
+}
+
+std::optional<Pattern> pattern_of(const Trace& trace, const Answers& answers) {
+  std::optional<Pattern> best;
+  for (const DurationCounts& row : trace.durations) {
+    std::string_view name = trace.strings[row.name];
+    if (trace.strings[row.disk] != answers.port || !name.starts_with(kOfSize)) continue;
+    name.remove_prefix(kOfSize.size());
+    const auto bytes = parse_number<std::uint64_t>(name.substr(0, name.find(' ')));
+    const auto usual = std::ranges::max_element(row.buckets);
+    const auto gap = static_cast<std::uint64_t>(usual - row.buckets.begin());
+    const std::uint64_t all = sum(row.buckets);
+    if (!bytes || gap < 2 || all < kFewestPatterns) continue;
+    const double share = static_cast<double>(*usual) / static_cast<double>(all);
+    const double held = static_cast<double>(all * gap) / static_cast<double>(answers.count);
+    if (share < confidence::kRegular || std::abs(held - 1) > 1 - confidence::kRegular) continue;
+    if (!best || std::pair(gap, -share) < std::pair(best->requests, -best->share)) best = Pattern{gap, *bytes, share};
+  }
+  return best;
+}
+
+}  // namespace culprit::cycles

@@ -1,0 +1,34 @@
+// How long the connections of a recorded server waited for answers, and whether several requests in a row belong
+// together: the recorder counts both per TCP port (bpf/answers.bpf.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace culprit::cycles {
+
+struct Answers {
+  std::string port;                    ///< "port 5432"
+  std::vector<std::uint64_t> buckets;  ///< of stats/log_buckets.h
+  std::uint64_t count = 0;
+};
+
+/// Of the port on which the processes of a program (as WorkThread names it) answered most often; nullopt: on none.
+std::optional<Answers> answers_of(const Trace& trace, std::string_view program);
+
+/// Requests that come again and again in the same order: what they do together is a transaction.
+struct Pattern {
+  std::uint64_t requests = 0;  ///< in one
+  std::uint64_t bytes = 0;     ///< of the answer by which it is told, the one of least variation
+  double share = 0;            ///< of these answers that come so
+};
+
+/// Whether answers of one size come as each n-th one on their connections: the smallest such n, which is at least 2.
+std::optional<Pattern> pattern_of(const Trace& trace, const Answers& answers);
+
+}  // namespace culprit::cycles
