@@ -28,6 +28,7 @@ volatile __u32 untimed = 0;      // no window is open
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
+struct culprit_function asked = {};
 __u64 last_stack[CULPRIT_STACK_SLOTS] = {};  // by tid, shared when two tids meet
 
 struct culprit_cpu cpus[CULPRIT_CPU_LIMIT] = {};
@@ -475,6 +476,15 @@ int on_sys_exit(__u64 *ctx) {
   record->error = value < 0 && value >= -KERNEL_ERRNO_LIMIT ? (__s32)-value : 0;
   bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
   return 0;
+}
+
+// Run by the recorder. Reading /proc/kallsyms costs a tenth of a second and megabytes for the few hundred names that are
+// seen.
+SEC("syscall")
+int on_name(void *ctx) {
+  static const char format[] = "%ps";
+  __u64 arguments[] = {asked.address};
+  return (int)bpf_snprintf(asked.name, sizeof(asked.name), format, arguments, sizeof(arguments));
 }
 
 // By the clock of each CPU.

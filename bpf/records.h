@@ -183,6 +183,13 @@ struct culprit_cpu {
   __u32 pad[13]; /* CPUs share no cache line */
 };
 
+/* A question of the recorder: what is the kernel's function at this address called? */
+enum { CULPRIT_FUNCTION_NAME = 128 };
+struct culprit_function {
+  __u64 address;
+  char name[CULPRIT_FUNCTION_NAME]; /* "name", "name [module]", or the address again where nobody knows */
+};
+
 /* Losses, counted in the kernel. */
 struct culprit_losses {
   __u64 ring_full_sched;

@@ -355,6 +355,10 @@ std::string Recorder::State::path() const {
 /// Completes the file, goes on in the next one, and removes the oldest when there are too many.
 void Recorder::State::switch_file(Ns now) {
   for (const Target& target : current) rename(target);
+  // What waits for names of functions belongs into this one.
+  if (set.probes) set.probes->symbols().name_all();
+  for (std::size_t i = 0; i < set.collectors.size(); ++i)
+    if (collects[i]) set.collectors[i]->poll(*session, now);
   static_cast<void>(writer->flush());  // its error comes again
   write_facts(now, Ending::switched);
   const std::string written = path();

@@ -18,7 +18,10 @@ namespace culprit::record::bpf {
 namespace {
 
 constexpr std::size_t kLongestName = 160;
-constexpr std::size_t kMostNames = std::size_t{256} << 20;
+constexpr std::size_t kLongestSymbol = 4096;
+constexpr std::uint64_t kMostSymbols = 1U << 24;
+constexpr std::size_t kPiece = std::size_t{64} << 10;           // of a symbol table in memory
+constexpr std::uint64_t kMostMatches = std::uint64_t{1} << 25;  // of a table in which everything holds everything
 
 /// A descriptor and libelf's handle of a file, closed in the right order.
 struct ElfFile {
@@ -26,6 +29,7 @@ struct ElfFile {
   Elf* elf = nullptr;
 
   explicit ElfFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    elf_version(EV_CURRENT);
     if (fd >= 0) elf = elf_begin(fd, ELF_C_READ, nullptr);
   }
   ~ElfFile() {
@@ -36,24 +40,56 @@ struct ElfFile {
   ElfFile& operator=(const ElfFile&) = delete;
 };
 
-/// Functions of one symbol table.
-void read_functions(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, FunctionTable& table) {
-  Elf_Data* data = elf_getdata(section, nullptr);
-  Elf_Scn* text_section = elf_getscn(elf, header.sh_link);
-  Elf_Data* text = text_section != nullptr ? elf_getdata(text_section, nullptr) : nullptr;
-  if (data == nullptr || text == nullptr || text->d_buf == nullptr || header.sh_entsize == 0) return;
-  const std::string_view names(static_cast<const char*>(text->d_buf), text->d_size);
-  const auto count = static_cast<int>(std::min<std::uint64_t>(header.sh_size / header.sh_entsize, 1U << 24));
-  for (int i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    if (gelf_getsym(data, i, &symbol) == nullptr) break;
-    const auto type = GELF_ST_TYPE(symbol.st_info);
-    if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF) continue;
-    if (symbol.st_name >= names.size()) continue;
-    const std::string_view name = names.substr(symbol.st_name);
-    table.add(symbol.st_value, symbol.st_size, name.substr(0, name.find('\0')));
+/// Bytes that were read; 0 at the end of the file.
+std::size_t read_at(int fd, std::uint64_t offset, void* to, std::size_t size) {
+  if (offset > std::uint64_t{1} << 48) return 0;
+  const ssize_t got = pread(fd, to, size, static_cast<off_t>(offset));
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+/// The function that holds an address, as far as the table has been read.
+struct Holder {
+  std::uint64_t begin = 0;
+  std::uint32_t name = 0;  // in the section of names
+  bool found = false;
+};
+
+/// Reads through one symbol table; whether it has functions.
+template <class Symbol>
+bool match(int fd, const GElf_Shdr& table, std::span<const std::uint64_t> addresses, std::vector<Holder>& holders) {
+  std::vector<Symbol> piece(kPiece / sizeof(Symbol));
+  const std::uint64_t count = std::min<std::uint64_t>(table.sh_size / sizeof(Symbol), kMostSymbols);
+  std::uint64_t matches = 0;
+  bool any = false;
+  for (std::uint64_t done = 0; done < count && matches < kMostMatches;) {
+    const std::size_t wanted = std::min<std::uint64_t>(count - done, piece.size());
+    const std::size_t got =
+        read_at(fd, table.sh_offset + done * sizeof(Symbol), piece.data(), wanted * sizeof(Symbol)) / sizeof(Symbol);
+    if (got == 0) break;
+    done += got;
+    for (const Symbol& symbol : std::span(piece).first(got)) {
+      const auto type = symbol.st_info & 0xf;
+      if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF) continue;
+      any = true;
+      const std::uint64_t begin = symbol.st_value;
+      const std::uint64_t size = std::max<std::uint64_t>(symbol.st_size, 1);
+      if (begin > addresses.back() || (begin < addresses.front() && addresses.front() - begin >= size)) continue;
+      for (auto at = std::ranges::lower_bound(addresses, begin); at != addresses.end() && *at - begin < size; ++at) {
+        Holder& holder = holders[static_cast<std::size_t>(at - addresses.begin())];
+        ++matches;
+        if (!holder.found || holder.begin <= begin) holder = {begin, symbol.st_name, true};
+      }
+    }
   }
-  table.sort();
+  return any;
+}
+
+std::string symbol_at(int fd, const GElf_Shdr& names, std::uint32_t offset) {
+  if (offset >= names.sh_size) return {};
+  std::string text(std::min<std::uint64_t>(names.sh_size - offset, kLongestSymbol), '\0');
+  text.resize(read_at(fd, names.sh_offset + offset, text.data(), text.size()));
+  text.resize(std::min(text.size(), text.find('\0')));
+  return text;
 }
 
 std::string bytes_of_hex(std::string_view hex) {
@@ -90,30 +126,6 @@ std::string readable_symbol(std::string_view symbol) {
   return name;
 }
 
-void FunctionTable::add(std::uint64_t address, std::uint64_t size, std::string_view name) {
-  if (name.empty() || names_.size() + name.size() >= kMostNames) return;
-  functions_.push_back({address, size, static_cast<std::uint32_t>(names_.size())});
-  names_ += name;
-  names_ += '\0';
-}
-
-void FunctionTable::sort() { std::ranges::stable_sort(functions_, {}, &Function::address); }
-
-std::string_view FunctionTable::find(std::uint64_t address, bool sizes_known) const {
-  auto next = std::ranges::upper_bound(functions_, address, {}, &Function::address);
-  // Names of one address, and functions that hold others, stand before: look back a few.
-  for (int tries = 0; tries < 8 && next != functions_.begin(); ++tries) {
-    --next;
-    if (!sizes_known || address - next->address < std::max<std::uint64_t>(next->size, 1)) return &names_[next->name];
-  }
-  return {};
-}
-
-std::string_view ElfModule::label() const {
-  const std::size_t slash = path.rfind('/');
-  return std::string_view(path).substr(slash == std::string::npos ? 0 : slash + 1);
-}
-
 std::uint64_t ElfModule::address_of(std::uint64_t file_offset) const {
   for (const Segment& segment : segments)
     if (file_offset >= segment.offset && file_offset - segment.offset < segment.size)
@@ -136,15 +148,38 @@ ElfModule read_elf_module(const std::string& file_path, std::string path) {
         module.segments.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
     }
   }
-  for (const auto wanted : {SHT_SYMTAB, SHT_DYNSYM}) {
-    Elf_Scn* section = nullptr;
-    while (module.functions.empty() && (section = elf_nextscn(file.elf, section)) != nullptr) {
-      GElf_Shdr header;
-      if (gelf_getshdr(section, &header) != nullptr && header.sh_type == static_cast<GElf_Word>(wanted))
-        read_functions(file.elf, section, header, module.functions);
-    }
-  }
   return module;
+}
+
+std::vector<std::string> function_symbols(const std::string& file_path, std::span<const std::uint64_t> addresses) {
+  std::vector<std::string> symbols(addresses.size());
+  if (addresses.empty()) return symbols;
+  const ElfFile file(file_path);
+  if (file.elf == nullptr || elf_kind(file.elf) != ELF_K_ELF) return symbols;
+  const char* ident = elf_getident(file.elf, nullptr);
+  const bool wide = gelf_getclass(file.elf) == ELFCLASS64;
+  if (ident == nullptr || ident[EI_DATA] != (std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB))
+    return symbols;
+  // The table of a stripped file has only what other files may call.
+  for (const auto wanted : {SHT_SYMTAB, SHT_DYNSYM}) {
+    bool any = false;
+    Elf_Scn* section = nullptr;
+    while (!any && (section = elf_nextscn(file.elf, section)) != nullptr) {
+      GElf_Shdr table;
+      GElf_Shdr names;
+      if (gelf_getshdr(section, &table) == nullptr || table.sh_type != static_cast<GElf_Word>(wanted)) continue;
+      if (table.sh_entsize != (wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym))) continue;
+      Elf_Scn* text = elf_getscn(file.elf, table.sh_link);
+      if (text == nullptr || gelf_getshdr(text, &names) == nullptr) continue;
+      std::vector<Holder> holders(addresses.size());
+      any = wide ? match<Elf64_Sym>(file.fd, table, addresses, holders)
+                 : match<Elf32_Sym>(file.fd, table, addresses, holders);
+      for (std::size_t i = 0; i < holders.size(); ++i)
+        if (holders[i].found) symbols[i] = symbol_at(file.fd, names, holders[i].name);
+    }
+    if (any) break;
+  }
+  return symbols;
 }
 
 }  // namespace culprit::record::bpf

@@ -1,7 +1,10 @@
-// The functions of one file of code, as its symbol table names them.
+// One file of code: where its parts lie in memory, and the names of functions at given addresses. Its symbol table is
+// read through and never kept: that of a large library has hundreds of thousands of names, of which a recording sees a
+// few hundred.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,29 +13,6 @@ namespace culprit::record::bpf {
 
 /// A name for people: demangled, without parameters, without the separator of folded stacks.
 std::string readable_symbol(std::string_view symbol);
-
-/// Names by address: those of one symbol table, text beside it.
-class FunctionTable {
- public:
-  /// `name` is copied.
-  void add(std::uint64_t address, std::uint64_t size, std::string_view name);
-  /// After the last add().
-  void sort();
-  /// As the table has it; empty: none holds the address. With `sizes_known` false a function ends where the next
-  /// begins.
-  [[nodiscard]] std::string_view find(std::uint64_t address, bool sizes_known = true) const;
-  [[nodiscard]] bool empty() const { return functions_.empty(); }
-  [[nodiscard]] std::size_t size() const { return functions_.size(); }
-
- private:
-  struct Function {
-    std::uint64_t address = 0;
-    std::uint64_t size = 0;
-    std::uint32_t name = 0;  // offset in names_
-  };
-  std::vector<Function> functions_;  // by address
-  std::string names_;                // each ends with a zero
-};
 
 struct ElfModule {
   struct Segment {
@@ -43,14 +23,16 @@ struct ElfModule {
   std::string path;      ///< as the process sees it
   std::string build_id;  ///< bytes
   std::vector<Segment> segments;
-  FunctionTable functions;
 
-  /// The last part of the path.
-  [[nodiscard]] std::string_view label() const;
   [[nodiscard]] std::uint64_t address_of(std::uint64_t file_offset) const;
 };
 
-/// What the ELF file `file` tells; without functions when it is none. `path` is what the process calls it.
+/// What the headers of the ELF file `file` tell; without segments when it is none. `path` is what the process calls it.
 ElfModule read_elf_module(const std::string& file, std::string path);
+
+/// The symbols of the functions of the ELF file `file` that hold the `addresses` (sorted, as ElfModule::address_of()
+/// gives them), in their order; empty where none does. Of functions within one another the innermost, of names of one
+/// function the last.
+std::vector<std::string> function_symbols(const std::string& file, std::span<const std::uint64_t> addresses);
 
 }  // namespace culprit::record::bpf

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "record/bpf/elf_module.h"
+#include "record/bpf/function_table.h"
 
 namespace culprit::record::bpf {
 

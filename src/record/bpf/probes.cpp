@@ -84,6 +84,7 @@ struct Probes::State {
   bool context = false;
   bool answers = false;
   std::uint64_t malformed = 0;
+  Symbols symbols{[this](std::uint64_t address) { return kernel_function(address); }};
   std::size_t taken = 0;  // in this consume()
   Ns consume_until = 0;
 
@@ -102,6 +103,7 @@ struct Probes::State {
   }
   void measure_for_a_while(Ns now);
   void keep_window(Ns now);
+  std::string kernel_function(std::uint64_t address);
 };
 
 Status Probes::State::load() {
@@ -145,6 +147,7 @@ Status Probes::State::load() {
   bpf_program__set_autoload(programs.on_block_issue, (parts & kBlock) != 0);
   bpf_program__set_autoload(programs.on_block_complete, (parts & kBlock) != 0);
   bpf_program__set_autoload(programs.on_sample, (parts & kSamples) != 0);
+  bpf_program__set_autoload(programs.on_name, (parts & kSamples) != 0);
   for (bpf_program* program : {programs.on_data_ready, programs.on_sent, programs.on_connection})
     bpf_program__set_autoload(program, answers);
   bpf_map__set_autocreate(skeleton->maps.connections, answers);
@@ -228,6 +231,19 @@ void Probes::State::keep_window(Ns now) {
   }
   window_open = exits != nullptr;
   window_since = now;
+}
+
+std::string Probes::State::kernel_function(std::uint64_t address) {
+  if (skeleton == nullptr || bpf_program__fd(skeleton->progs.on_name) < 0) return {};
+  culprit_function& asked = skeleton->bss->asked;
+  asked.address = address;
+  asked.name[0] = '\0';
+  bpf_test_run_opts run{};
+  run.sz = sizeof run;
+  if (bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.on_name), &run) != 0) return {};
+  const std::string_view text(asked.name, strnlen(asked.name, sizeof asked.name));
+  const std::string_view name = text.substr(0, text.find(' '));
+  return std::string(name.starts_with("0x") ? std::string_view() : name);
 }
 
 double Probes::timed_share() const {
@@ -317,6 +333,7 @@ int Probes::wake_fd() const { return is_open() ? ring_buffer__epoll_fd(state_->r
 
 culprit_losses Probes::losses() const { return is_open() ? state_->skeleton->bss->losses : culprit_losses{}; }
 std::uint64_t Probes::malformed() const { return state_->malformed; }
+Symbols& Probes::symbols() { return state_->symbols; }
 bool Probes::knows_context() const { return state_->context; }
 
 KernelCpu Probes::kernel_cpu() const {

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "record/bpf/records.h"
+#include "record/bpf/symbols.h"
 
 namespace culprit::record::bpf {
 
@@ -110,6 +111,8 @@ class Probes {
   [[nodiscard]] KernelCpu kernel_cpu() const;
   /// Whether wake-ups know their context (task or interrupt).
   [[nodiscard]] bool knows_context() const;
+  /// Names of code, one for all collectors: of the kernel where samples are taken.
+  [[nodiscard]] Symbols& symbols();
   /// Addresses of a user stack, innermost first; empty when the id is unknown.
   [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
   /// The share of the time that it was.

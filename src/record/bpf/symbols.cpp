@@ -1,19 +1,18 @@
 #include "record/bpf/symbols.h"
 
 #include <fmt/format.h>
-#include <libelf.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
+#include <charconv>
 #include <map>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
+#include "core/file.h"
+#include "core/text.h"
 #include "record/bpf/elf_module.h"
 #include "record/bpf/jit_map.h"
-#include "record/bpf/kernel_symbols.h"
+#include "record/collector/collector.h"
 #include "record/collector/target_file.h"
 
 namespace culprit::record::bpf {
@@ -23,7 +22,11 @@ namespace {
 using perfetto::CodeFrame;
 
 constexpr Ns kLookAgain = 1'000'000'000;
-constexpr std::size_t kMostCode = std::size_t{1} << 16;  ///< addresses with a name that are kept of a process
+constexpr Ns kLeastWait = 250'000'000;
+constexpr Ns kMostWait = 5'000'000'000;
+constexpr Ns kShare = 100;  ///< what may take long takes at most this part of the time
+constexpr std::size_t kMostWaiting = 4096;
+constexpr std::size_t kMostCode = std::size_t{1} << 16;  ///< places that are kept of a process, a file and the kernel
 constexpr std::string_view kKernel = "[kernel]";
 
 struct Mapping {
@@ -34,51 +37,64 @@ struct Mapping {
   std::string identity;  // device and inode
 };
 
-struct Code {
-  std::string function;
-  std::string_view module;
-  std::string_view build_id;
-  std::uint64_t address = 0;
-  CodeFrame::Kind kind = CodeFrame::Kind::native;
+/// Something that is looked at again and again.
+struct Look {
+  Ns at = 0;
+  Ns took = 0;
+
+  bool is_due(Ns now) const { return at == 0 || now - at > std::max(kLookAgain, kShare * took); }
+  template <class Do>
+  void look(Ns now, Do what) {
+    const Ns before = monotonic_now();
+    what();
+    took = monotonic_now() - before;
+    at = std::max<Ns>(now, 1);
+  }
 };
 
 struct Process {
   std::vector<Mapping> mappings;  // by begin
-  Ns read_at = 0;
+  Look maps;
   JitMap jit;
-  Ns jit_read_at = 0;
-  std::unordered_map<std::uint64_t, Code> code;  // by address
+  Look jit_map;
+  std::unordered_map<std::uint64_t, std::shared_ptr<const Code>> code;  // by address
 };
+
+struct Module {
+  ElfModule elf;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Code>> code;  // by address in the file
+  std::vector<std::shared_ptr<Code>> waiting;
+  TargetFile file;  // while something waits
+};
+
+/// "7f00-7f10 r-xp 00001000 08:01 1234   /usr/lib/libc.so.6"; nothing: no code.
+std::optional<Mapping> read_mapping(std::string_view line) {
+  Mapping mapping;
+  const std::string_view range = take_word(line);
+  const std::string_view mode = take_word(line);
+  if (mode.find('x') == std::string_view::npos) return std::nullopt;
+  const auto number = [](std::string_view text, std::uint64_t& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value, 16).ec == std::errc();
+  };
+  const std::size_t dash = std::min(range.find('-'), range.size());
+  if (!number(range.substr(0, dash), mapping.begin) ||
+      !number(range.substr(std::min(dash + 1, range.size())), mapping.end))
+    return std::nullopt;
+  if (!number(take_word(line), mapping.offset)) return std::nullopt;
+  const std::string_view device = take_word(line);
+  const std::string_view inode = take_word(line);
+  mapping.identity = fmt::format("{} {}", device, inode);
+  mapping.path = trim(line);
+  return mapping;
+}
 
 std::vector<Mapping> read_mappings(std::int64_t pid) {
   std::vector<Mapping> mappings;
-  std::ifstream file(fmt::format("/proc/{}/maps", pid));
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string range;
-    std::string mode;
-    std::string offset;
-    std::string device;
-    std::string inode;
-    Mapping mapping;
-    if (!(words >> range >> mode >> offset >> device >> inode) || mode.find('x') == std::string::npos) continue;
-    std::getline(words >> std::ws, mapping.path);
-    const std::size_t dash = range.find('-');
-    if (dash == std::string::npos) continue;
-    mapping.begin = std::strtoull(range.c_str(), nullptr, 16);
-    mapping.end = std::strtoull(range.c_str() + dash + 1, nullptr, 16);
-    mapping.offset = std::strtoull(offset.c_str(), nullptr, 16);
-    mapping.identity = device + " " + inode;
-    mappings.push_back(std::move(mapping));
-  }
+  const auto text = read_beginning(fmt::format("/proc/{}/maps", pid));
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  while (!rest.empty())
+    if (auto mapping = read_mapping(take_line(rest))) mappings.push_back(std::move(*mapping));
   return mappings;
-}
-
-bool is_due(Ns& last, Ns now) {
-  if (last != 0 && now - last <= kLookAgain) return false;
-  last = std::max<Ns>(now, 1);
-  return true;
 }
 
 /// Memory that a process filled with code itself.
@@ -87,13 +103,62 @@ bool may_be_jit(const Mapping& mapping) {
          mapping.path.starts_with("/memfd:") || mapping.path.starts_with("/dev/zero");
 }
 
+/// The file as the process sees it, which may live in a container; of a process that has ended, the file of that name
+/// here, when it is the same one.
+TargetFile open_mapped(std::int64_t pid, const Mapping& mapping) {
+  TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), mapping.path);
+  if (file) return file;
+  file = open_target_file("/", mapping.path);
+  return file.identity() == mapping.identity ? std::move(file) : TargetFile();
+}
+
+/// Names what waits in a module, and lets go of its file.
+void name(Module& module) {
+  auto waiting = std::exchange(module.waiting, {});
+  const TargetFile file = std::exchange(module.file, {});
+  std::ranges::sort(waiting, {}, [](const auto& code) { return code->address; });
+  std::vector<std::uint64_t> addresses;
+  addresses.reserve(waiting.size());
+  for (const auto& code : waiting) addresses.push_back(code->address);
+  const std::vector<std::string> symbols = function_symbols(file.path(), addresses);
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (!symbols[i].empty()) waiting[i]->function = readable_symbol(symbols[i]);
+    waiting[i]->named = true;
+  }
+  if (module.code.size() >= kMostCode) module.code.clear();
+}
+
 }  // namespace
 
+bool is_named(const CodeStack& stack) {
+  return std::ranges::all_of(stack, &Code::named, [](const auto& code) -> const Code& { return *code; });
+}
+
+CodeFrame frame_of(const Code& code) { return {code.function, code.module, code.build_id, code.address, code.kind}; }
+
+std::string folded(const CodeStack& stack) {
+  std::string text;
+  for (const auto& code : stack) {
+    if (!text.empty()) text += ';';
+    if (!code->function.empty())
+      text += code->function;
+    else if (!code->module.empty())
+      text += fmt::format("{}+{:#x}", code->module.substr(code->module.rfind('/') + 1), code->address);
+    else
+      text += "[unknown]";
+  }
+  return text;
+}
+
 struct Symbols::State {
-  std::map<std::string, ElfModule> modules;  // by identity
+  KernelNames kernel_names;
+  std::map<std::string, Module> modules;  // by identity
   std::unordered_map<std::int64_t, Process> processes;
-  KernelSymbols kernel;
-  bool kernel_read = false;
+  std::unordered_map<std::uint64_t, std::shared_ptr<const Code>> kernel_code;
+  std::shared_ptr<const Code> nothing = std::make_shared<Code>();
+  std::size_t waiting = 0;
+  Ns waiting_since = 0;
+  Ns took = 0;  // the last time
 
   const Mapping* find(const Process& process, std::uint64_t address) const {
     auto next = std::ranges::upper_bound(process.mappings, address, {}, &Mapping::begin);
@@ -102,100 +167,107 @@ struct Symbols::State {
     return address < next->end ? &*next : nullptr;
   }
 
-  const ElfModule& module(std::int64_t pid, const Mapping& mapping) {
-    if (const auto found = modules.find(mapping.identity); found != modules.end()) return found->second;
-    // The file as the process sees it, which may live in a container; of a process that has ended, the file of that
-    // name here, when it is the same one.
-    TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), mapping.path);
-    if (!file) {
-      file = open_target_file("/", mapping.path);
-      if (file.identity() != mapping.identity) file = {};
+  std::shared_ptr<const Code> in_file(std::int64_t pid, const Mapping& mapping, std::uint64_t offset, Ns now) {
+    const auto [found, is_new] = modules.try_emplace(mapping.identity);
+    Module& module = found->second;
+    if (is_new) {
+      module.file = open_mapped(pid, mapping);
+      module.elf = read_elf_module(module.file.path(), mapping.path);
     }
-    return modules.emplace(mapping.identity, read_elf_module(file.path(), mapping.path)).first->second;
+    const std::uint64_t address = module.elf.address_of(offset);
+    auto& code = module.code[address];
+    if (code) return code;
+    code = std::make_shared<Code>();
+    code->module = module.elf.path;
+    code->build_id = module.elf.build_id;
+    code->address = address;
+    if (!module.file) module.file = open_mapped(pid, mapping);
+    if (!module.file) return code;
+    code->named = false;
+    module.waiting.push_back(code);
+    if (waiting++ == 0) waiting_since = now;
+    return code;
   }
 
-  /// False: ask again later.
-  bool resolve(std::int64_t pid, Process& process, std::uint64_t address, Ns now, Code& code) {
+  /// Nothing: ask again later.
+  std::shared_ptr<const Code> find_code(std::int64_t pid, Process& process, std::uint64_t address, Ns now) {
     const Mapping* mapping = find(process, address);
-    if (mapping == nullptr && is_due(process.read_at, now)) {
-      process.mappings = read_mappings(pid);
+    if (mapping == nullptr && process.maps.is_due(now)) {
+      process.maps.look(now, [&] { process.mappings = read_mappings(pid); });
       mapping = find(process, address);
     }
-    if (mapping == nullptr) return false;
+    if (mapping == nullptr) return nullptr;
+    Code code;
     if (may_be_jit(*mapping)) {
       std::string_view name = process.jit.find(address);
-      if (name.empty() && is_due(process.jit_read_at, now)) {
-        process.jit.read(pid);
+      if (name.empty() && process.jit_map.is_due(now)) {
+        process.jit_map.look(now, [&] { process.jit.read(pid); });
         name = process.jit.find(address);
       }
+      if (name.empty()) return nullptr;
       code.function = readable_symbol(name);
       code.kind = CodeFrame::Kind::jit;
-      return !name.empty();
-    }
-    if (mapping->path.front() != '/') {
+    } else if (mapping->path.front() != '/') {
       code.function = mapping->path;  // [vdso]
-      return true;
+    } else {
+      return in_file(pid, *mapping, address - mapping->begin + mapping->offset, now);
     }
-    const ElfModule& elf = module(pid, *mapping);
-    code.module = elf.path;
-    code.build_id = elf.build_id;
-    code.address = elf.address_of(address - mapping->begin + mapping->offset);
-    if (const std::string_view name = elf.functions.find(code.address); !name.empty())
-      code.function = readable_symbol(name);
-    return true;
+    return std::make_shared<Code>(std::move(code));
   }
 
-  const Code& user(std::int64_t pid, std::uint64_t address, Ns now) {
-    static const Code kNothing;
-    Process& process = processes[pid];
+  std::shared_ptr<const Code> user(std::int64_t pid, Process& process, std::uint64_t address, Ns now) {
     if (const auto known = process.code.find(address); known != process.code.end()) return known->second;
-    Code code;
-    if (!resolve(pid, process, address, now, code)) return kNothing;
+    auto code = find_code(pid, process, address, now);
+    if (!code) return nothing;
+    if (process.code.size() >= kMostCode) process.code.clear();
     return process.code.emplace(address, std::move(code)).first->second;
+  }
+
+  std::shared_ptr<const Code> kernel(std::uint64_t address) {
+    if (kernel_code.size() >= kMostCode) kernel_code.clear();
+    auto& code = kernel_code[address];
+    if (code) return code;
+    // No address of the kernel stands in a file: where it is loaded is its secret.
+    Code made;
+    if (kernel_names) made.function = kernel_names(address);
+    if (made.function.empty()) made.function = kKernel;
+    made.module = kKernel;
+    made.kind = CodeFrame::Kind::kernel;
+    code = std::make_shared<Code>(std::move(made));
+    return code;
   }
 };
 
-Symbols::Symbols() : state_(std::make_unique<State>()) { elf_version(EV_CURRENT); }
+Symbols::Symbols(KernelNames kernel) : state_(std::make_unique<State>()) { state_->kernel_names = std::move(kernel); }
 Symbols::~Symbols() = default;
 
-CodeFrame Symbols::user(std::int64_t pid, std::uint64_t address, Ns now) {
-  const Code& code = state_->user(pid, address, now);
-  return {code.function, code.module, code.build_id, code.address, code.kind};
-}
-
-CodeFrame Symbols::kernel(std::uint64_t address) {
-  if (!std::exchange(state_->kernel_read, true)) state_->kernel.read();
-  // No address of the kernel stands in a file: where it is loaded is its secret.
-  const std::string_view name = state_->kernel.find(address);
-  return {name.empty() ? kKernel : name, kKernel, {}, 0, CodeFrame::Kind::kernel};
-}
-
-void Symbols::append_user(std::int64_t pid, std::span<const std::uint64_t> frames, Ns now, std::vector<CodeFrame>& to) {
-  if (auto& code = state_->processes[pid].code; code.size() >= kMostCode) code.clear();
+void Symbols::append_user(std::int64_t pid, std::span<const std::uint64_t> frames, Ns now, CodeStack& to) {
+  Process& process = state_->processes[pid];
   for (std::size_t i = frames.size(); i-- > 0;) {
     // A return address may already belong to the next function.
-    to.push_back(user(pid, i == 0 || frames[i] == 0 ? frames[i] : frames[i] - 1, now));
+    to.push_back(state_->user(pid, process, i == 0 || frames[i] == 0 ? frames[i] : frames[i] - 1, now));
   }
 }
 
-void Symbols::append_kernel(std::span<const std::uint64_t> frames, std::vector<CodeFrame>& to) {
-  for (std::size_t i = frames.size(); i-- > 0;) to.push_back(kernel(i == 0 ? frames[i] : frames[i] - 1));
+void Symbols::append_kernel(std::span<const std::uint64_t> frames, CodeStack& to) {
+  for (std::size_t i = frames.size(); i-- > 0;) to.push_back(state_->kernel(i == 0 ? frames[i] : frames[i] - 1));
 }
 
-std::string Symbols::folded(std::int64_t pid, std::span<const std::uint64_t> frames, Ns now) {
-  std::vector<CodeFrame> code;
-  append_user(pid, frames, now, code);
-  std::string text;
-  for (const CodeFrame& frame : code) {
-    if (!text.empty()) text += ';';
-    if (!frame.function.empty())
-      text += frame.function;
-    else if (!frame.module.empty())
-      text += fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.address);
-    else
-      text += "[unknown]";
-  }
-  return text;
+void Symbols::name_when_due(Ns now) {
+  const State& state = *state_;
+  if (state.waiting == 0) return;
+  if (state.waiting >= kMostWaiting ||
+      now - state.waiting_since >= std::clamp(kShare * state.took, kLeastWait, kMostWait))
+    name_all();
+}
+
+void Symbols::name_all() {
+  State& state = *state_;
+  if (std::exchange(state.waiting, 0) == 0) return;
+  const Ns before = monotonic_now();
+  for (auto& [identity, module] : state.modules)
+    if (!module.waiting.empty()) name(module);
+  state.took = monotonic_now() - before;
 }
 
 void Symbols::forget(std::int64_t pid) { state_->processes.erase(pid); }

@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include "record/bpf/symbols.h"
 
 namespace culprit::record::samples {
 
 namespace {
 
 constexpr std::size_t kMostNames = std::size_t{1} << 16;
+constexpr std::size_t kMostWaiting = 8192;
 
 class Samples final : public Collector, private bpf::Listener {
  public:
@@ -52,16 +52,22 @@ class Samples final : public Collector, private bpf::Listener {
   void target_joined(const Target& target) override { probes_->add_target(target.pid); }
   void target_left(const Target& target) override {
     probes_->remove_target(target.pid);
-    symbols_.forget(target.pid);
+    symbols().forget(target.pid);
   }
 
-  void poll(Session& /*session*/, Ns /*now*/) override { probes_->consume(); }
+  void poll(Session& /*session*/, Ns now) override {
+    probes_->consume();
+    symbols().name_when_due(now);
+    write_named();
+  }
 
   void stop(Session& /*session*/, Ns /*now*/) override {
     if (writer_ == nullptr) return;
     probes_->detach();
     while (probes_->consume() > 0) {
     }
+    symbols().name_all();
+    write_named();
     writer_ = nullptr;
   }
 
@@ -74,6 +80,12 @@ class Samples final : public Collector, private bpf::Listener {
   }
 
  private:
+  /// Waits for the names of its functions.
+  struct Sample {
+    perfetto::StackTaken taken;
+    bpf::CodeStack stack;
+  };
+
   void on_sample(const culprit_sample& record) override {
     if (writer_ == nullptr) return;
     ++events_;
@@ -83,20 +95,32 @@ class Samples final : public Collector, private bpf::Listener {
     const std::span<const std::uint64_t> frames(addresses);
     const auto kernel = frames.first(record.kernel_frames);
     const auto user = frames.subspan(record.kernel_frames);
-    stack_.clear();
-    symbols_.append_user(record.tgid, user, static_cast<Ns>(record.head.at), stack_);
-    symbols_.append_kernel(kernel, stack_);
-    perfetto::StackTaken taken;
+    Sample& sample = waiting_.emplace_back();
+    symbols().append_user(record.tgid, user, static_cast<Ns>(record.head.at), sample.stack);
+    symbols().append_kernel(kernel, sample.stack);
+    perfetto::StackTaken& taken = sample.taken;
     taken.at = static_cast<Ns>(record.head.at);
     taken.cpu = record.head.cpu;
     taken.pid = record.tgid;
     taken.tid = record.tid;
     taken.in_kernel = !kernel.empty();
-    writer_->stack(taken, stack_);
+    if (waiting_.size() >= kMostWaiting) symbols().name_all();
+    write_named();
   }
 
-  void on_exec(const culprit_task& record) override { symbols_.forget(record.tgid); }
+  void on_exec(const culprit_task& record) override { symbols().forget(record.tgid); }
   void on_exit(const culprit_task& record) override { names_.erase(record.tid); }
+
+  /// In the order in which they were taken.
+  void write_named() {
+    for (; !waiting_.empty() && bpf::is_named(waiting_.front().stack); waiting_.pop_front()) {
+      frames_.clear();
+      for (const auto& code : waiting_.front().stack) frames_.push_back(bpf::frame_of(*code));
+      writer_->stack(waiting_.front().taken, frames_);
+    }
+  }
+
+  bpf::Symbols& symbols() { return probes_->symbols(); }
 
   /// Others may not be there to do it.
   void name_thread(const culprit_sample& record) {
@@ -110,13 +134,13 @@ class Samples final : public Collector, private bpf::Listener {
 
   std::shared_ptr<bpf::Probes> probes_;
   SamplesOptions options_;
-  bpf::Symbols symbols_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
   bool started_ = false;
   std::string error_;
   std::string remedy_;
   std::uint64_t events_ = 0;
-  std::vector<perfetto::CodeFrame> stack_;
+  std::deque<Sample> waiting_;
+  std::vector<perfetto::CodeFrame> frames_;
   std::unordered_map<std::int32_t, std::string> names_;  // as last written
 };
 

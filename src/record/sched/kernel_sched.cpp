@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostNames = 1U << 16;
 constexpr std::size_t kMostStacks = 1U << 16;
+constexpr std::size_t kMostWaiting = 1U << 14;
 
 }  // namespace
 
@@ -36,7 +37,7 @@ std::size_t KernelSched::StackHash::operator()(const StackKey& key) const {
 KernelSched::KernelSched(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options)
     : probes_(std::move(probes)),
       options_(options),
-      intervals_([this](const Blocked& blocked) { write_blocked(blocked); }) {
+      intervals_([this](const Blocked& blocked) { take_blocked(blocked); }) {
   probes_->want(bpf::kSched | (options_.stacks ? bpf::kStacks : 0U));
   probes_->listen(*this);
 }
@@ -76,11 +77,15 @@ void KernelSched::target_joined(const Target& target) { probes_->add_target(targ
 
 void KernelSched::target_left(const Target& target) {
   probes_->remove_target(target.pid);
-  symbols_.forget(target.pid);
-  std::erase_if(stack_texts_, [&](const auto& entry) { return entry.first.tgid == target.pid; });
+  probes_->symbols().forget(target.pid);
+  std::erase_if(stacks_, [&](const auto& entry) { return entry.first.tgid == target.pid; });
 }
 
-void KernelSched::poll(Session& /*session*/, Ns /*now*/) { probes_->consume(); }
+void KernelSched::poll(Session& /*session*/, Ns now) {
+  probes_->consume();
+  probes_->symbols().name_when_due(now);
+  write_named();
+}
 
 void KernelSched::stop(Session& session, Ns now) {
   if (!started_ || stopped_) return;
@@ -89,6 +94,8 @@ void KernelSched::stop(Session& session, Ns now) {
   while (probes_->consume() > 0) {
   }
   intervals_.finish(now);
+  probes_->symbols().name_all();
+  write_named();
   const culprit_losses losses = probes_->losses();
   session.writer.metadata("cost.sched.stacks_missed", std::to_string(losses.stacks_missed));
   writer_ = nullptr;
@@ -175,8 +182,8 @@ void KernelSched::on_fork(const culprit_task& record) {
 void KernelSched::on_exec(const culprit_task& record) {
   if (writer_ == nullptr) return;
   ++events_;
-  symbols_.forget(record.tgid);
-  std::erase_if(stack_texts_, [&](const auto& entry) { return entry.first.tgid == record.tgid; });
+  probes_->symbols().forget(record.tgid);
+  std::erase_if(stacks_, [&](const auto& entry) { return entry.first.tgid == record.tgid; });
   name_thread(record.tgid, record.tid, record.comm);
 }
 
@@ -188,15 +195,39 @@ void KernelSched::on_exit(const culprit_task& record) {
   names_.erase(record.tid);
 }
 
-const std::string& KernelSched::stack_text(const Blocked& blocked) {
-  if (stack_texts_.size() >= kMostStacks) stack_texts_.clear();
-  const auto [found, is_new] = stack_texts_.try_emplace({blocked.tgid, blocked.stack});
-  if (is_new) found->second = symbols_.folded(blocked.tgid, probes_->stack(blocked.stack), blocked.end);
-  return found->second;
+std::shared_ptr<KernelSched::Stack> KernelSched::stack_of(const Blocked& blocked) {
+  if (stacks_.size() >= kMostStacks) stacks_.clear();
+  auto& stack = stacks_[{blocked.tgid, blocked.stack}];
+  if (stack) return stack;
+  stack = std::make_shared<Stack>();
+  probes_->symbols().append_user(blocked.tgid, probes_->stack(blocked.stack), blocked.end, stack->code);
+  return stack;
 }
 
-void KernelSched::write_blocked(const Blocked& blocked) {
+void KernelSched::take_blocked(const Blocked& blocked) {
   if (blocked.end - blocked.begin < shortest_blocked_ || writer_ == nullptr) return;
+  if (blocked.stack < 0) return write_blocked(blocked, {});
+  auto stack = stack_of(blocked);
+  if (stack->named) return write_blocked(blocked, stack->text);
+  waiting_.push_back({blocked, std::move(stack)});
+  if (waiting_.size() < kMostWaiting) return;
+  probes_->symbols().name_all();
+  write_named();
+}
+
+void KernelSched::write_named() {
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    Stack& stack = *waiting.stack;
+    if (!stack.named && bpf::is_named(stack.code)) {
+      stack.text = bpf::folded(std::exchange(stack.code, {}));
+      stack.named = true;
+    }
+    if (stack.named) write_blocked(waiting.blocked, stack.text);
+    return stack.named;
+  });
+}
+
+void KernelSched::write_blocked(const Blocked& blocked, std::string_view stack) {
   std::vector<perfetto::Argument> arguments;
   if (blocked.waker_tid != 0) {
     arguments.push_back({"waker_tid", std::int64_t{blocked.waker_tid}});
@@ -206,9 +237,7 @@ void KernelSched::write_blocked(const Blocked& blocked) {
   if (blocked.context == CULPRIT_HARDIRQ) arguments.push_back({"woken_by", std::string_view("interrupt")});
   if (blocked.context == CULPRIT_SOFTIRQ) arguments.push_back({"woken_by", std::string_view("softirq")});
   if (blocked.open) arguments.push_back({"open", std::int64_t{1}});
-  if (blocked.stack >= 0)
-    if (const std::string& stack = stack_text(blocked); !stack.empty())
-      arguments.push_back({"stack", std::string_view(stack)});
+  if (!stack.empty()) arguments.push_back({"stack", stack});
   writer_->slice(writer_->named_track("blocked", blocked.tgid, blocked.tid), blocked.begin, blocked.end,
                  blocked_name(blocked), "blocked", arguments);
 }

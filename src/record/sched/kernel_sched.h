@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "record/bpf/probes.h"
-#include "record/bpf/symbols.h"
 #include "record/collector/collector.h"
 #include "record/sched/blocked.h"
 #include "record/sched/sched.h"
@@ -38,19 +38,32 @@ class KernelSched final : public Collector, private bpf::Listener {
     std::size_t operator()(const StackKey& key) const;
   };
 
+  /// Where a thread blocked.
+  struct Stack {
+    bpf::CodeStack code;  ///< until it is named
+    std::string text;
+    bool named = false;
+  };
+  struct Waiting {
+    Blocked blocked;
+    std::shared_ptr<Stack> stack;
+  };
+
   void on_switch(const culprit_switch& record) override;
   void on_waking(const culprit_waking& record) override;
   void on_fork(const culprit_task& record) override;
   void on_exec(const culprit_task& record) override;
   void on_exit(const culprit_task& record) override;
   void name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]);
-  void write_blocked(const Blocked& blocked);
-  const std::string& stack_text(const Blocked& blocked);
+  void take_blocked(const Blocked& blocked);
+  void write_blocked(const Blocked& blocked, std::string_view stack);
+  std::shared_ptr<Stack> stack_of(const Blocked& blocked);
+  /// Writes what waits for its stack; those of functions that have no name yet go on waiting.
+  void write_named();
 
   std::shared_ptr<bpf::Probes> probes_;
   SchedOptions options_;
   BlockedIntervals intervals_;
-  bpf::Symbols symbols_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
   Ns shortest_blocked_ = 0;
   bool started_ = false;
@@ -60,7 +73,8 @@ class KernelSched final : public Collector, private bpf::Listener {
   std::uint64_t events_ = 0;
   std::unordered_map<std::int32_t, std::array<char, CULPRIT_COMM>> names_;  // as last written
   std::unordered_map<std::uint32_t, std::int32_t> last_on_cpu_;             // as last written; 0: idle
-  std::unordered_map<StackKey, std::string, StackHash> stack_texts_;
+  std::unordered_map<StackKey, std::shared_ptr<Stack>, StackHash> stacks_;
+  std::vector<Waiting> waiting_;  // for names
 };
 
 }  // namespace culprit::record::sched

@@ -1,12 +1,16 @@
 // Names of code from what programs and the kernel tell of themselves.
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "record/bpf/elf_module.h"
+#include "record/bpf/function_table.h"
 #include "record/bpf/jit_map.h"
-#include "record/bpf/kernel_symbols.h"
 #include "support/temp_file.h"
 
 namespace culprit::record::bpf {
@@ -23,7 +27,6 @@ TEST(FunctionTable, AnAddressBelongsToWhoHoldsIt) {
   EXPECT_EQ(table.find(0x11f), "inner");
   EXPECT_EQ(table.find(0x17f), "first");
   EXPECT_EQ(table.find(0x180), "");
-  EXPECT_EQ(table.find(0x180, false), "inner");
   EXPECT_EQ(table.find(0x20f), "second");
 }
 
@@ -101,27 +104,97 @@ TEST_F(JitMapFile, ALinkIsNotFollowed) {
   EXPECT_EQ(jit_.find(0x1000), "");
 }
 
-TEST(KernelSymbols, FunctionsReachToTheNext) {
-  const culprit::test::TempDir dir;
-  KernelSymbols symbols;
-  symbols.read(dir.file("kallsyms",
-                        "ffffffff81000000 T _text\n"
-                        "ffffffff81000100 t vfs_read\n"
-                        "ffffffff81000180 D no_function\n"
-                        "ffffffff81000200 W weak_one\t[module]\n"
-                        "nonsense\n"));
-  EXPECT_EQ(symbols.find(0xffffffff81000050), "_text");
-  EXPECT_EQ(symbols.find(0xffffffff810001ff), "vfs_read");
-  EXPECT_EQ(symbols.find(0xffffffff81000300), "weak_one");
-  EXPECT_EQ(symbols.find(0x1000), "");
+/// A file of code that has nothing but symbols.
+class SymbolFile : public testing::Test {
+ protected:
+  void add(std::uint64_t address, std::uint64_t size, const std::string& name, unsigned char type = STT_FUNC) {
+    Elf64_Sym symbol{};
+    symbol.st_value = address;
+    symbol.st_size = size;
+    symbol.st_name = static_cast<Elf64_Word>(names_.size());
+    symbol.st_info = type;
+    symbol.st_shndx = 1;
+    symbols_.push_back(symbol);
+    names_ += name + '\0';
+  }
+  /// As `table` (SHT_SYMTAB, SHT_DYNSYM) of a new file.
+  std::string write(Elf64_Word table, std::uint64_t claimed_size = 0) {
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    header.e_type = ET_DYN;
+    header.e_machine = EM_X86_64;
+    header.e_version = EV_CURRENT;
+    header.e_ehsize = sizeof header;
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = 3;
+    header.e_shoff = sizeof header;
+    Elf64_Shdr sections[3] = {};
+    const std::uint64_t bytes = symbols_.size() * sizeof(Elf64_Sym);
+    sections[1].sh_type = table;
+    sections[1].sh_offset = sizeof header + sizeof sections;
+    sections[1].sh_size = claimed_size != 0 ? claimed_size : bytes;
+    sections[1].sh_entsize = sizeof(Elf64_Sym);
+    sections[1].sh_link = 2;
+    sections[2].sh_type = SHT_STRTAB;
+    sections[2].sh_offset = sections[1].sh_offset + bytes;
+    sections[2].sh_size = names_.size();
+    std::string file(reinterpret_cast<const char*>(&header), sizeof header);
+    file.append(reinterpret_cast<const char*>(sections), sizeof sections);
+    file.append(reinterpret_cast<const char*>(symbols_.data()), bytes);
+    return folder_.file("code.so", file + names_);
+  }
+  static std::vector<std::string> at(const std::string& file, std::vector<std::uint64_t> addresses) {
+    return function_symbols(file, addresses);
+  }
+
+ private:
+  culprit::test::TempDir folder_;
+  std::vector<Elf64_Sym> symbols_;
+  std::string names_ = std::string(1, '\0');
+};
+
+TEST_F(SymbolFile, TheInnermostFunctionHoldsAnAddressAndTheLastNameOfItCounts) {
+  add(0x200, 0x10, "second");
+  add(0x100, 0x80, "first");
+  add(0x110, 0x10, "alias");
+  add(0x110, 0x10, "inner");
+  add(0x120, 0, "point");
+  add(0x130, 8, "data", STT_OBJECT);
+  EXPECT_EQ(at(write(SHT_SYMTAB), {0xff, 0x100, 0x11f, 0x120, 0x121, 0x130, 0x17f, 0x180, 0x20f, 0x210}),
+            (std::vector<std::string>{"", "first", "inner", "point", "first", "first", "first", "", "second", ""}));
 }
 
-TEST(KernelSymbols, HiddenAddressesNameNothing) {
-  const culprit::test::TempDir dir;
-  KernelSymbols symbols;
-  symbols.read(dir.file("kallsyms", "0000000000000000 T _text\n0000000000000000 t vfs_read\n"));
-  EXPECT_TRUE(symbols.empty());
-  EXPECT_EQ(symbols.find(0xffffffff81000050), "");
+TEST_F(SymbolFile, OfAStrippedFileTheNamesForOthersAreTaken) {
+  add(0x100, 0x80, "exported");
+  EXPECT_EQ(at(write(SHT_DYNSYM), {0x140}), std::vector<std::string>{"exported"});
+}
+
+TEST_F(SymbolFile, MoreSymbolsThanArePiecedTogetherAtOnce) {
+  for (std::uint64_t i = 0; i < 20'000; ++i) add(0x1000 + 16 * i, 16, "f" + std::to_string(i));
+  EXPECT_EQ(at(write(SHT_SYMTAB), {0x1000, 0x1000 + 16 * 9'999 + 15, 0x1000 + 16 * 19'999}),
+            (std::vector<std::string>{"f0", "f9999", "f19999"}));
+}
+
+TEST_F(SymbolFile, ATableThatClaimsMoreThanTheFileHasEndsWithIt) {
+  add(0x100, 0x80, "first");
+  EXPECT_EQ(at(write(SHT_SYMTAB, std::uint64_t{1} << 60), {0x110}), std::vector<std::string>{"first"});
+}
+
+TEST_F(SymbolFile, WhereEverySymbolHoldsEveryAddressItEnds) {
+  for (int i = 0; i < 40'000; ++i) add(0, ~std::uint64_t{0}, "all");
+  std::vector<std::uint64_t> addresses(4'000);
+  for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = i;
+  EXPECT_EQ(at(write(SHT_SYMTAB), addresses).back(), "all");
+}
+
+TEST_F(SymbolFile, WhatIsNoFileOfCodeHasNoNames) {
+  const std::vector<std::string> none(2);
+  EXPECT_EQ(at("/proc/self/status", {1, 2}), none);
+  EXPECT_EQ(at("", {1, 2}), none);
+  EXPECT_EQ(at("/proc/self/exe", {}), std::vector<std::string>());
 }
 
 }  // namespace

@@ -10,8 +10,12 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -232,6 +236,32 @@ TEST(Probes, CallsAreAllCountedAndTimedInWindows) {
   EXPECT_GT(probes.timed_share(), 0.1);
   EXPECT_LT(probes.timed_share(), 0.5);
   probes.unlisten(heard);
+}
+
+/// Of a function, as /proc/kallsyms has it; 0 where that hides it.
+std::uint64_t kernel_address(std::string_view wanted) {
+  std::ifstream file("/proc/kallsyms");
+  std::uint64_t address = 0;
+  char type = 0;
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    if (words >> std::hex >> address >> type >> name && name == wanted) return address;
+  }
+  return 0;
+}
+
+TEST(Probes, TheKernelNamesItsFunctions) {
+  const std::uint64_t address = kernel_address("vfs_read");
+  if (address == 0) GTEST_SKIP() << "/proc/kallsyms hides addresses";
+  Probes probes;
+  probes.want(kSamples);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  const std::uint64_t frames[] = {address + 4, 0x1000};
+  CodeStack stack;
+  probes.symbols().append_kernel(frames, stack);
+  EXPECT_EQ(folded(stack), "[kernel];vfs_read") << "an address that belongs to nobody is not shown";
 }
 
 }  // namespace
