@@ -3,6 +3,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,11 +16,13 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "annotate.skel.h"
 #include "bpf/annotate_records.h"
 #include "record/annotate/marked_file.h"
 #include "record/annotate/slow_close.h"
+#include "record/collector/mappings.h"
 #include "record/collector/step_name.h"
 #include "record/collector/target_file.h"
 
@@ -32,6 +36,8 @@ constexpr std::size_t kMostFiles = 1024;    // with marks in them
 constexpr std::size_t kFewDescriptors = 8;  // of places: closed at once
 constexpr Ns kLookAgain = 1'000'000'000;    // for files that a process maps later
 constexpr Ns kLookOften = 3'000'000'000;    // a process that is that young is looked at in every poll
+constexpr Ns kLookShare = 1000;             // of the time until the next look at most this part is spent reading maps,
+constexpr Ns kLookLatest = 10'000'000'000;  // which is then
 constexpr Ns kMostLooking = 2'000'000;      // in one poll; where there are many processes their turn comes later
 
 struct Thread {
@@ -41,9 +47,24 @@ struct Thread {
 };
 
 struct Process {
-  Ns joined = 0;
+  Ns young_since = 0;
   Ns looked = 0;
+  Ns look_took = 0;
+
+  [[nodiscard]] bool is_due(Ns now) const {
+    return now - young_since < kLookOften || now - looked > std::clamp(kLookShare * look_took, kLookAgain, kLookLatest);
+  }
 };
+
+/// Since when a process has been young: what it executes from may still change much. Of one that runs for long when it
+/// joins nothing is expected.
+Ns young_since(const Target& target) {
+  timespec boot{};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  const Ns start = target.start_ticks * (1'000'000'000 / std::max(sysconf(_SC_CLK_TCK), 1L));
+  const bool is_old = start > 0 && Ns{boot.tv_sec} * 1'000'000'000 + boot.tv_nsec - start > kLookLatest;
+  return is_old ? 0 : monotonic_now();
+}
 
 class AnnotateCollector final : public Collector {
  public:
@@ -79,7 +100,7 @@ class AnnotateCollector final : public Collector {
   Error refusal_;
   std::map<std::int64_t, Process> processes_;
   std::int64_t last_looked_ = 0;
-  std::set<std::pair<unsigned long long, unsigned long long>> known_files_;
+  std::set<std::string> known_files_;  ///< by identity
   std::size_t marked_files_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, Thread> threads_;
   std::string attach_trouble_;
@@ -144,7 +165,7 @@ void AnnotateCollector::target_joined(const Target& target) {
   const auto pid = static_cast<std::int32_t>(target.pid);
   const std::uint8_t yes = 1;
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.annotate_targets), &pid, &yes, BPF_ANY);
-  processes_[target.pid].joined = monotonic_now();
+  processes_[target.pid].young_since = young_since(target);
   look_for_marks(target.pid);
 }
 
@@ -157,9 +178,13 @@ void AnnotateCollector::target_left(const Target& target) {
 
 /// Looks at what the process executes from, each file once.
 void AnnotateCollector::look_for_marks(std::int64_t pid) {
-  processes_[pid].looked = monotonic_now();
-  for (const MappedFile& file : executable_files(pid)) {
-    if (marked_files_ >= kMostFiles || !known_files_.emplace(file.device, file.inode).second) continue;
+  Process& process = processes_[pid];
+  process.looked = monotonic_now();
+  const std::vector<Mapping> mappings = executable_mappings(pid);
+  process.look_took = monotonic_now() - process.looked;
+  for (const Mapping& file : mappings) {
+    if (!file.path.starts_with('/') || file.path.ends_with(" (deleted)")) continue;
+    if (marked_files_ >= kMostFiles || !known_files_.emplace(file.identity).second) continue;
     // It may live in a container.
     const TargetFile target = open_target_file(fmt::format("/proc/{}/root", pid), file.path);
     const std::vector<std::string> marks = marks_in(target.path());
@@ -252,7 +277,7 @@ void AnnotateCollector::look_around(Ns now) {
   for (std::size_t left = processes_.size(); left > 0; --left, ++it) {
     if (it == processes_.end()) it = processes_.begin();
     const auto& [pid, process] = *it;
-    if (now - process.joined >= kLookOften && now - process.looked <= kLookAgain) continue;
+    if (!process.is_due(now)) continue;
     last_looked_ = pid;
     look_for_marks(pid);
     if (monotonic_now() - begin > kMostLooking) return;

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string_view>
 
 namespace culprit::record::annotate {
@@ -68,28 +66,6 @@ std::vector<std::string> marks_in(const std::string& path) {
   close(fd);
   std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
-std::vector<MappedFile> executable_files(long pid) {
-  std::vector<MappedFile> out;
-  std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream fields(line);
-    std::string range, mode, offset, device, path;
-    MappedFile file;
-    fields >> range >> mode >> offset >> device >> file.inode;
-    std::getline(fields >> std::ws, path);
-    if (file.inode == 0 || mode.size() < 3 || mode[2] != 'x' || !path.starts_with('/') || path.ends_with(" (deleted)"))
-      continue;
-    unsigned major = 0;
-    unsigned minor = 0;
-    char colon = 0;
-    std::istringstream(device) >> std::hex >> major >> colon >> minor;
-    file.device = static_cast<unsigned long long>(major) << 32 | minor;
-    file.path = path;
-    out.push_back(std::move(file));
-  }
   return out;
 }
 

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
-#include "core/file.h"
-#include "core/text.h"
 #include "record/bpf/elf_module.h"
 #include "record/bpf/jit_map.h"
 #include "record/collector/collector.h"
+#include "record/collector/mappings.h"
 #include "record/collector/target_file.h"
 
 namespace culprit::record::bpf {
@@ -28,14 +26,6 @@ constexpr Ns kShare = 100;  ///< what may take long takes at most this part of t
 constexpr std::size_t kMostWaiting = 4096;
 constexpr std::size_t kMostCode = std::size_t{1} << 16;  ///< places that are kept of a process, a file and the kernel
 constexpr std::string_view kKernel = "[kernel]";
-
-struct Mapping {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::uint64_t offset = 0;
-  std::string path;
-  std::string identity;  // device and inode
-};
 
 /// Something that is looked at again and again.
 struct Look {
@@ -66,36 +56,6 @@ struct Module {
   std::vector<std::shared_ptr<Code>> waiting;
   TargetFile file;  // while something waits
 };
-
-/// "7f00-7f10 r-xp 00001000 08:01 1234   /usr/lib/libc.so.6"; nothing: no code.
-std::optional<Mapping> read_mapping(std::string_view line) {
-  Mapping mapping;
-  const std::string_view range = take_word(line);
-  const std::string_view mode = take_word(line);
-  if (mode.find('x') == std::string_view::npos) return std::nullopt;
-  const auto number = [](std::string_view text, std::uint64_t& value) {
-    return std::from_chars(text.data(), text.data() + text.size(), value, 16).ec == std::errc();
-  };
-  const std::size_t dash = std::min(range.find('-'), range.size());
-  if (!number(range.substr(0, dash), mapping.begin) ||
-      !number(range.substr(std::min(dash + 1, range.size())), mapping.end))
-    return std::nullopt;
-  if (!number(take_word(line), mapping.offset)) return std::nullopt;
-  const std::string_view device = take_word(line);
-  const std::string_view inode = take_word(line);
-  mapping.identity = fmt::format("{} {}", device, inode);
-  mapping.path = trim(line);
-  return mapping;
-}
-
-std::vector<Mapping> read_mappings(std::int64_t pid) {
-  std::vector<Mapping> mappings;
-  const auto text = read_beginning(fmt::format("/proc/{}/maps", pid));
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  while (!rest.empty())
-    if (auto mapping = read_mapping(take_line(rest))) mappings.push_back(std::move(*mapping));
-  return mappings;
-}
 
 /// Memory that a process filled with code itself.
 bool may_be_jit(const Mapping& mapping) {
@@ -193,7 +153,7 @@ struct Symbols::State {
   std::shared_ptr<const Code> find_code(std::int64_t pid, Process& process, std::uint64_t address, Ns now) {
     const Mapping* mapping = find(process, address);
     if (mapping == nullptr && process.maps.is_due(now)) {
-      process.maps.look(now, [&] { process.mappings = read_mappings(pid); });
+      process.maps.look(now, [&] { process.mappings = executable_mappings(pid); });
       mapping = find(process, address);
     }
     if (mapping == nullptr) return nullptr;

@@ -220,13 +220,6 @@ TEST(MarkedFile, DamagedFilesDoNoHarm) {
   }
 }
 
-TEST(MarkedFile, ExecutableFilesOfThisProcess) {
-  const std::vector<MappedFile> files = executable_files(getpid());
-  EXPECT_TRUE(
-      std::ranges::any_of(files, [](const MappedFile& file) { return file.path.ends_with("test_record_annotate"); }));
-  EXPECT_THAT(executable_files(999'999'999), IsEmpty());
-}
-
 TEST(Header, StaysShort) {
   std::ifstream in(CULPRIT_SOURCE_DIR "/include/culprit_annotate.h");
   int lines = 0;

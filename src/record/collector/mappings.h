@@ -1,0 +1,22 @@
+// What a process executes from, as /proc/PID/maps tells.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace culprit::record {
+
+/// A part of a process's memory that holds code.
+struct Mapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t offset = 0;  ///< of `begin` in the file
+  std::string path;          ///< as the process sees it; of no file: empty, or "[vdso]" and its like
+  std::string identity;      ///< of the file: "08:01 1234", device and inode
+};
+
+/// By begin; empty when the process is gone. `proc` is /proc.
+std::vector<Mapping> executable_mappings(std::int64_t pid, const std::string& proc = "/proc");
+
+}  // namespace culprit::record
