@@ -22,7 +22,7 @@ using perfetto::CodeFrame;
 constexpr Ns kLookAgain = 1'000'000'000;
 constexpr Ns kLeastWait = 250'000'000;
 constexpr Ns kMostWait = 5'000'000'000;
-constexpr Ns kShare = 100;  ///< what may take long takes at most this part of the time
+constexpr Ns kShare = 200;  ///< what may take long takes at most this part of the time
 constexpr std::size_t kMostWaiting = 4096;
 constexpr std::size_t kMostCode = std::size_t{1} << 16;  ///< places that are kept of a process, a file and the kernel
 constexpr std::string_view kKernel = "[kernel]";

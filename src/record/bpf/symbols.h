@@ -52,7 +52,7 @@ class Symbols {
   /// addresses. What is written into them later, and all views in them, live as long as this object.
   void append_user(std::int64_t pid, std::span<const std::uint64_t> frames, Ns now, CodeStack& to);
   void append_kernel(std::span<const std::uint64_t> frames, CodeStack& to);
-  /// Names what waits when it has waited for long enough that this takes at most a hundredth of the time.
+  /// Names what waits when it has waited for long enough that this takes at most a two-hundredth of the time.
   void name_when_due(Ns now);
   /// Names all that waits.
   void name_all();
