@@ -89,6 +89,7 @@ std::vector<model::DiskChange> disk_changes(std::span<const Recording> base, std
     }
   }
   std::vector<model::DiskChange> changes;
+  changes.reserve(by_name.size());
   for (auto& [name, change] : by_name) changes.push_back(std::move(change));
   std::ranges::stable_sort(changes, std::greater(), [](const model::DiskChange& c) {
     return std::abs(c.per_second[1] * c.mean_ns[1] - c.per_second[0] * c.mean_ns[0]);

@@ -132,6 +132,7 @@ class Finder {
          {id("blocked_uninterruptible"), State::Kind::uninterruptible},
          {id("stopped"), State::Kind::stopped}}};
     std::vector<bool> reasons;
+    reasons.reserve(trace_.categories.size());
     for (const Category& category : trace_.categories) reasons.push_back(category.name == "blocked");
     for (TrackId t = 0; t < trace_.tracks.size(); ++t)
       if (trace_.tracks[t].kind == TrackKind::sched) thread_of(t);

@@ -391,6 +391,7 @@ WorkUnit windows(const WorkThreads& work, std::string_view why) {
 
 std::vector<model::CountedTime> longest_first(std::map<std::string, model::CountedTime>& sums) {
   std::vector<model::CountedTime> list;
+  list.reserve(sums.size());
   for (auto& [name, sum] : sums) list.push_back(std::move(sum));
   std::ranges::stable_sort(list, [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
   return list;

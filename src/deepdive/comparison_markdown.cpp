@@ -64,6 +64,7 @@ class PipeTable {
   }
   [[nodiscard]] std::string text() const {
     std::vector<std::string> titles;
+    titles.reserve(columns_.size());
     for (const Column& column : columns_) titles.push_back(column.title);
     std::string out = line(titles) + "|";
     for (std::size_t i = 0; i < columns_.size(); ++i)

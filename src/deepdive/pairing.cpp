@@ -33,6 +33,7 @@ std::vector<std::string> partner_names(const fs::path& file, const JobName& name
 
 std::vector<std::int64_t> process_ids(const Profile& profile) {
   std::vector<std::int64_t> ids;
+  ids.reserve(profile.processes.size());
   for (const auto& process : profile.processes) ids.push_back(process.pid);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());

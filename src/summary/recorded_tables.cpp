@@ -50,6 +50,7 @@ std::string process_name(const Trace& trace, ProcessId id) {
 template <class Key>
 std::vector<Row> longest_first(std::map<Key, Row>&& rows) {
   std::vector<Row> all;
+  all.reserve(rows.size());
   for (auto& [key, row] : rows) all.push_back(std::move(row));
   std::ranges::stable_sort(all, std::greater<>(), [](const Row& row) { return std::pair(row.time, row.count); });
   return all;
@@ -238,6 +239,7 @@ Table fault_table(const Trace& trace, const RecordedTableOptions& options) {
     (minor ? row.minor : row.major) = std::max<std::int64_t>(news, 0);
   }
   std::vector<Faults> sorted;
+  sorted.reserve(rows.size());
   for (auto& [process, row] : rows) sorted.push_back(std::move(row));
   std::ranges::stable_sort(sorted, std::greater<>(), [](const Faults& row) { return std::pair(row.major, row.minor); });
   const auto per_second = [&](std::int64_t count) { return rate(static_cast<std::uint64_t>(count), options); };

@@ -216,6 +216,7 @@ std::vector<FunctionSum> sums_of(const StackTree& tree) {
     path.pop_back();
   }
   std::vector<FunctionSum> rows;
+  rows.reserve(sums.size());
   for (const auto& [key, sum] : sums) rows.push_back(sum);
   return rows;
 }

@@ -45,6 +45,7 @@ void count_peer(tsl::hopscotch_map<std::int32_t, SchedPeer, Hash>& peers, std::i
 
 std::vector<SchedPeer> ordered(const tsl::hopscotch_map<std::int32_t, SchedPeer, Hash>& peers, bool by_time) {
   std::vector<SchedPeer> list;
+  list.reserve(peers.size());
   for (const auto& [tid, peer] : peers) list.push_back(peer);
   std::ranges::sort(list, [&](const SchedPeer& a, const SchedPeer& b) {
     if (by_time && a.time != b.time) return a.time > b.time;
