@@ -51,7 +51,7 @@ struct task_struct___old {
 // x86_64 and arm64 name the number of the system call differently.
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
-  unsigned long orig_ax;
+  unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, sp;
 #elif defined(__TARGET_ARCH_arm64)
   int syscallno;
 #else

@@ -20,6 +20,7 @@ const volatile __u64 stack_pause_ns = 50000;
 const volatile __u64 wake_bytes = 1 << 20;
 const volatile __u64 long_syscall_ns = 1000000;
 const volatile __u64 long_block_ns = 1000000;
+const volatile __u32 take_memory = 0;  // of samples, to find callers without frame pointers
 const volatile __u64 all_timed = 8192;  // begins and ends of calls of one number between two tellings: further ones are timed one in eight
 
 // Changed while running.
@@ -78,6 +79,13 @@ struct {
   __type(key, __u32);
   __type(value, struct culprit_sample);
 } sample_room SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct culprit_memory);
+} memory_room SEC(".maps");
 
 struct open_request {
   __u64 begin;
@@ -487,6 +495,48 @@ int on_name(void *ctx) {
   return (int)bpf_snprintf(asked.name, sizeof(asked.name), format, arguments, sizeof(arguments));
 }
 
+#if defined(__TARGET_ARCH_x86)
+static __always_inline void give_memory(struct task_struct *task, __u64 at) {
+  __u32 zero = 0;
+  struct culprit_memory *memory = bpf_map_lookup_elem(&memory_room, &zero);
+  if (!memory) return;
+  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  fill_head(&memory->head, CULPRIT_MEMORY, at);
+  memory->tid = task->pid;
+  memory->tgid = task->tgid;
+  __u64 *to = memory->registers;
+  to[0] = BPF_CORE_READ(regs, ax);
+  to[1] = BPF_CORE_READ(regs, dx);
+  to[2] = BPF_CORE_READ(regs, cx);
+  to[3] = BPF_CORE_READ(regs, bx);
+  to[4] = BPF_CORE_READ(regs, si);
+  to[5] = BPF_CORE_READ(regs, di);
+  to[6] = BPF_CORE_READ(regs, bp);
+  to[7] = BPF_CORE_READ(regs, sp);
+  to[8] = BPF_CORE_READ(regs, r8);
+  to[9] = BPF_CORE_READ(regs, r9);
+  to[10] = BPF_CORE_READ(regs, r10);
+  to[11] = BPF_CORE_READ(regs, r11);
+  to[12] = BPF_CORE_READ(regs, r12);
+  to[13] = BPF_CORE_READ(regs, r13);
+  to[14] = BPF_CORE_READ(regs, r14);
+  to[15] = BPF_CORE_READ(regs, r15);
+  to[16] = BPF_CORE_READ(regs, ip);
+  __u64 from = to[7];
+  __u32 steps = 0;
+  for (; steps < CULPRIT_MEMORY_STEPS; ++steps)
+    if (bpf_probe_read_user(memory->bytes + steps * CULPRIT_MEMORY_STEP, CULPRIT_MEMORY_STEP,
+                            (void *)(from + steps * CULPRIT_MEMORY_STEP)))
+      break;
+  memory->size = steps * CULPRIT_MEMORY_STEP;
+  __u32 size = __builtin_offsetof(struct culprit_memory, bytes) + memory->size;
+  if (size > sizeof(*memory)) return;
+  bpf_ringbuf_output(&ring, memory, size, BPF_RB_NO_WAKEUP);
+}
+#else
+static __always_inline void give_memory(struct task_struct *task, __u64 at) {}
+#endif
+
 // By the clock of each CPU.
 SEC("perf_event")
 int on_sample(void *ctx) {
@@ -496,6 +546,7 @@ int on_sample(void *ctx) {
   struct culprit_sample *sample = bpf_map_lookup_elem(&sample_room, &zero);
   if (!sample) return 0;
   fill_head(&sample->head, CULPRIT_SAMPLE, bpf_ktime_get_ns());
+  if (take_memory) give_memory(task, sample->head.at);
   sample->tid = task->pid;
   sample->tgid = task->tgid;
   copy_comm(sample->comm, task);

@@ -1,6 +1,7 @@
 /* What the programs in the kernel hand to the recorder through the ring buffer and the maps. Included by both sides.
  * Times are CLOCK_MONOTONIC nanoseconds; ids are those of the initial pid namespace. Nothing here can hold an argument
- * of a system call, a path or user data: names of threads (the kernel's 15 characters) and addresses of code only. */
+ * of a system call, a path or user data: names of threads (the kernel's 15 characters) and addresses of code only. The one
+ * exception is culprit_memory, of which the recorder keeps only the addresses of callers. */
 #pragma once
 
 #ifndef __bpf__
@@ -17,6 +18,7 @@ enum culprit_record_kind {
   CULPRIT_BLOCK = 7,
   CULPRIT_CALLS = 8,
   CULPRIT_SAMPLE = 9,
+  CULPRIT_MEMORY = 10,
 };
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
@@ -127,6 +129,19 @@ struct culprit_sample {
   __u32 user_frames;
   char comm[CULPRIT_COMM];
   __u64 frames[CULPRIT_KERNEL_FRAMES + CULPRIT_USER_FRAMES];
+};
+
+/* What finding the callers of the next sample of this CPU takes where code keeps no frame pointers: the thread's registers
+ * as DWARF numbers them, and the bytes from its stack pointer on. Only so many bytes as were there are handed over. */
+enum { CULPRIT_REGISTERS = 17, CULPRIT_MEMORY_STEP = 1024, CULPRIT_MEMORY_STEPS = 16 };
+struct culprit_memory {
+  struct culprit_head head; /* at the time of the sample */
+  __s32 tid;
+  __s32 tgid;
+  __u32 size;
+  __u32 pad;
+  __u64 registers[CULPRIT_REGISTERS];
+  __u8 bytes[CULPRIT_MEMORY_STEP * CULPRIT_MEMORY_STEPS];
 };
 
 /* Totals since the begin. Of system calls only those without a place in their thread. */

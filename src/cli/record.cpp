@@ -47,6 +47,7 @@ struct RecordVerbOptions {
   std::vector<std::string> collect;
   std::vector<std::string> no_collect;
   unsigned sample_rate = 99;
+  std::string call_graph = "dwarf";
   std::string output;
   std::string switch_output;
   bool force = false;
@@ -273,8 +274,10 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (!options.switch_output.empty())
     if (Status status = parse_switch(options.switch_output, record); !status) return status.error();
 
-  auto collectors =
-      record::make_collectors(record.preset, options.collect, options.no_collect, {.sample_hz = options.sample_rate});
+  auto collectors = record::make_collectors(
+      record.preset, options.collect, options.no_collect,
+      {options.sample_rate,
+       options.call_graph == "fp" ? record::samples::CallGraph::frame_pointer : record::samples::CallGraph::dwarf});
   if (!collectors) return collectors.error();
   record::Recorder recorder(std::move(record), std::move(*collectors));
   if (Status status = recorder.open(); !status) return status.error();
@@ -334,6 +337,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
                    "how often a second each CPU is asked for the call stack of what runs (default: 99)")
       ->check(in_range(1, 10000))
       ->type_name("HZ");
+  verb->add_option("--call-graph", options->call_graph,
+                   "how callers of what runs are found: dwarf (by the tables that compilers write for exceptions; "
+                   "default) or fp (by frame pointers: cheaper, where code keeps them)")
+      ->check(one_of({"dwarf", "fp"}));
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");

@@ -46,7 +46,7 @@ const std::vector<Entry>& entries() {
        }},
       {"samples",
        [](Preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions& options) {
-         return samples::make_samples(probes, {.hz = options.sample_hz});
+         return samples::make_samples(probes, {options.call_graph, options.sample_hz});
        },
        false},
       {"host",

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "record/bpf/probes.h"
 #include "record/collector/collector.h"
+#include "record/samples/samples.h"
 
 namespace culprit::record {
 
@@ -21,6 +22,7 @@ struct CollectorSet {
 /// What is asked of collectors beside their names.
 struct CollectorOptions {
   unsigned sample_hz = 99;  ///< of `samples`
+  samples::CallGraph call_graph = samples::CallGraph::dwarf;
 };
 
 /// Names for --collect, in the order in which they run.

@@ -8,6 +8,7 @@ import argparse
 import glob
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def culprit(*arguments):
 def python_with_perf():
     """A Python that can name its functions for profilers, or None."""
     found = [shutil.which(f"python3.{minor}") for minor in (14, 13, 12)]
-    found += sorted(glob.glob("/root/.pyenv/versions/3.1[2-9]*/bin/python3"))
+    found += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[2-9]*/bin/python3")))
     for program in found:
         if program and subprocess.run([program, "-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"],
                                       capture_output=True, check=False).returncode == 0:
@@ -164,6 +165,25 @@ class Stacks(unittest.TestCase):
                 self.assertLess(stack.index("main"), stack.index("both"))
                 self.assertLess(stack.index("both"), stack.index("three"))
         self.assertIn("copier", {stack[1] for stack in stacks})
+
+    def test_callers_are_found_in_code_without_frame_pointers(self):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        program = self.path("bare")
+        subprocess.run([compiler, "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", self.path("hot.c"), "-o",
+                        program], check=True)
+        whole = {}
+        for how in ("dwarf", "fp"):
+            path = self.path(how + ".pftrace")
+            done = culprit("record", "--collect", "sched,samples", "--call-graph", how, "-o", path, "--", program, "1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stacks = self.folded("--stacks", "on-cpu", recording=path)
+            inner = {stack: count for stack, count in stacks.items() if "three" in stack or "one" in stack}
+            self.assertGreater(sum(inner.values()), 50)
+            callers = [count for stack, count in inner.items() if "main" in stack and "both" in stack[stack.index("main"):]]
+            whole[how] = sum(callers) / sum(inner.values())
+        if platform.machine() == "x86_64":
+            self.assertGreater(whole["dwarf"], 0.95)
+            self.assertLess(whole["fp"], 0.5)
 
     def test_the_kernel_is_named(self):
         stacks = self.folded("--stacks", "on-cpu", "--filter", "copier")

@@ -129,6 +129,7 @@ Status Probes::State::load() {
   if (skeleton == nullptr) return no_privilege("cannot open the programs", errno);
   skeleton->rodata->has_prev_state = has_state ? 1 : 0;
   skeleton->rodata->take_stacks = (parts & kStacks) != 0 ? 1 : 0;
+  skeleton->rodata->take_memory = options.take_memory ? 1 : 0;
   skeleton->rodata->long_syscall_ns = static_cast<__u64>(options.long_syscall);
   skeleton->rodata->long_block_ns = static_cast<__u64>(options.long_block);
   skeleton->rodata->wake_bytes = std::min<__u64>(__u64{1} << 20, options.ring_bytes / 4);
@@ -262,6 +263,7 @@ void Probes::set_timed_share(double share) {
   state_->untimed = share < 1 ? std::llround(static_cast<double>(kTimed) * (1 - share) / share) : 0;
 }
 void Probes::set_sample_rate(unsigned hz) { state_->options.sample_hz = hz; }
+void Probes::set_take_memory(bool wanted) { state_->options.take_memory = wanted; }
 const Status& Probes::samples() const { return state_->samples; }
 void Probes::listen(Listener& listener) { state_->listeners.push_back(&listener); }
 void Probes::unlisten(Listener& listener) { std::erase(state_->listeners, &listener); }

@@ -32,6 +32,7 @@ struct ProbeOptions {
   Ns long_block = 1'000'000;                       ///< from here on a request of somebody else is
   std::size_t ring_bytes = std::size_t{16} << 20;  ///< a power of two
   unsigned sample_hz = 99;                         ///< how often the clock of a CPU asks
+  bool take_memory = false;                        ///< of samples
   /// Let the kernel measure its programs for a tenth of a second in every two (it costs some 40 ns each time a program
   /// runs; needs CAP_SYS_ADMIN).
   bool count_cpu = true;
@@ -83,6 +84,8 @@ class Probes {
   /// share of the time. Before open().
   void set_timed_share(double share);
   void set_sample_rate(unsigned hz);
+  /// Samples come with registers and stack, as finding callers without frame pointers takes. Before open().
+  void set_take_memory(bool wanted);
   /// Hears everything until it is removed; must outlive that.
   void listen(Listener& listener);
   void unlisten(Listener& listener);

@@ -21,6 +21,7 @@ bool times_fit(const culprit_waking& record) { return times_fit(record.head); }
 bool times_fit(const culprit_task& record) { return times_fit(record.head); }
 bool times_fit(const culprit_sample& record) { return times_fit(record.head); }
 bool times_fit(const culprit_calls& record) { return times_fit(record.head); }
+bool times_fit(const culprit_memory& record) { return times_fit(record.head); }
 
 template <class T>
 bool hand_over(std::span<const std::byte> bytes, std::span<Listener* const> listeners,
@@ -43,6 +44,17 @@ bool hand_over_sample(std::span<const std::byte> bytes, std::span<Listener* cons
   const std::size_t frames = std::size_t{record.kernel_frames} + record.user_frames;
   if (bytes.size() < kHead + frames * sizeof(__u64) || !times_fit(record)) return false;
   for (Listener* listener : listeners) listener->on_sample(record);
+  return true;
+}
+
+bool hand_over_memory(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
+  constexpr std::size_t kHead = offsetof(culprit_memory, bytes);
+  if (bytes.size() < kHead) return false;
+  culprit_memory record;
+  std::memcpy(&record, bytes.data(), kHead);
+  if (record.size > sizeof record.bytes || bytes.size() < kHead + record.size || !times_fit(record)) return false;
+  std::memcpy(record.bytes, bytes.data() + kHead, record.size);
+  for (Listener* listener : listeners) listener->on_memory(record);
   return true;
 }
 
@@ -69,6 +81,8 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
       return hand_over(bytes, listeners, &Listener::on_block);
     case CULPRIT_SAMPLE:
       return hand_over_sample(bytes, listeners);
+    case CULPRIT_MEMORY:
+      return hand_over_memory(bytes, listeners);
     case CULPRIT_CALLS:
       return hand_over(bytes, listeners, &Listener::on_calls);
     default:

@@ -63,15 +63,6 @@ bool may_be_jit(const Mapping& mapping) {
          mapping.path.starts_with("/memfd:") || mapping.path.starts_with("/dev/zero");
 }
 
-/// The file as the process sees it, which may live in a container; of a process that has ended, the file of that name
-/// here, when it is the same one.
-TargetFile open_mapped(std::int64_t pid, const Mapping& mapping) {
-  TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), mapping.path);
-  if (file) return file;
-  file = open_target_file("/", mapping.path);
-  return file.identity() == mapping.identity ? std::move(file) : TargetFile();
-}
-
 /// Names what waits in a module, and lets go of its file.
 void name(Module& module) {
   auto waiting = std::exchange(module.waiting, {});

@@ -47,4 +47,11 @@ std::vector<Mapping> executable_mappings(std::int64_t pid, const std::string& pr
   return mappings;
 }
 
+TargetFile open_mapped(std::int64_t pid, const Mapping& mapping) {
+  TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), mapping.path);
+  if (file) return file;
+  file = open_target_file("/", mapping.path);
+  return file.identity() == mapping.identity ? std::move(file) : TargetFile();
+}
+
 }  // namespace culprit::record

@@ -1,5 +1,7 @@
 #include "record/samples/samples.h"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <deque>
@@ -8,19 +10,34 @@
 #include <utility>
 #include <vector>
 
+#include "record/samples/unwind.h"
+
 namespace culprit::record::samples {
 
 namespace {
 
 constexpr std::size_t kMostNames = std::size_t{1} << 16;
 constexpr std::size_t kMostWaiting = 8192;
+constexpr unsigned kMostUnwound = 5000;  ///< samples a second: one takes some 50 us
+
+/// Whether so many CPUs can be asked so often.
+bool can_unwind(unsigned hz) {
+#ifdef __x86_64__
+  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  return cpus > 0 && static_cast<unsigned>(cpus) * hz <= kMostUnwound;
+#else
+  return hz == 0;  // frame pointers are the rule elsewhere
+#endif
+}
 
 class Samples final : public Collector, private bpf::Listener {
  public:
   Samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options)
       : probes_(std::move(probes)), options_(options) {
     probes_->want(bpf::kSamples);
+    unwinds_ = options_.call_graph == CallGraph::dwarf && can_unwind(options_.hz);
     probes_->set_sample_rate(options_.hz);
+    probes_->set_take_memory(unwinds_);
     probes_->listen(*this);
   }
   ~Samples() override { probes_->unlisten(*this); }
@@ -44,15 +61,16 @@ class Samples final : public Collector, private bpf::Listener {
   }
 
   [[nodiscard]] std::vector<Sight> sights() const override {
-    return {
-        {fmt::format("call stacks of what runs, {} times a second (of code built with frame pointers)", options_.hz),
-         started_, error_, remedy_}};
+    return {{fmt::format("call stacks of what runs, {} times a second{}", options_.hz,
+                         unwinds_ ? "" : " (of code built with frame pointers)"),
+             started_, error_, remedy_}};
   }
 
   void target_joined(const Target& target) override { probes_->add_target(target.pid); }
   void target_left(const Target& target) override {
     probes_->remove_target(target.pid);
     symbols().forget(target.pid);
+    unwinder_.forget(target.pid);
   }
 
   void poll(Session& /*session*/, Ns now) override {
@@ -86,6 +104,33 @@ class Samples final : public Collector, private bpf::Listener {
     bpf::CodeStack stack;
   };
 
+  /// What a thread had when its CPU was asked.
+  struct Memory {
+    std::uint64_t at = 0;
+    std::int32_t tid = 0;
+    std::vector<std::uint64_t> registers;
+    std::vector<std::uint8_t> stack;
+  };
+
+  void on_memory(const culprit_memory& record) override {
+    Memory& memory = memory_[record.head.cpu];
+    memory.at = record.head.at;
+    memory.tid = record.tid;
+    memory.registers.assign(std::begin(record.registers), std::end(record.registers));
+    memory.stack.assign(record.bytes, record.bytes + record.size);
+  }
+
+  /// The callers of user code by the way that finds more of them: each ends where the other may go on.
+  std::vector<std::uint64_t> user_chain(const culprit_sample& record, std::span<const std::uint64_t> by_pointers) {
+    const auto memory = memory_.find(record.head.cpu);
+    std::vector<std::uint64_t> chain;
+    if (memory != memory_.end() && memory->second.at == record.head.at && memory->second.tid == record.tid)
+      chain = unwinder_.chain({record.tgid, memory->second.registers, memory->second.stack},
+                              static_cast<Ns>(record.head.at), CULPRIT_USER_FRAMES);
+    if (chain.size() < by_pointers.size()) chain.assign(by_pointers.begin(), by_pointers.end());
+    return chain;
+  }
+
   void on_sample(const culprit_sample& record) override {
     if (writer_ == nullptr) return;
     ++events_;
@@ -96,7 +141,7 @@ class Samples final : public Collector, private bpf::Listener {
     const auto kernel = frames.first(record.kernel_frames);
     const auto user = frames.subspan(record.kernel_frames);
     Sample& sample = waiting_.emplace_back();
-    symbols().append_user(record.tgid, user, static_cast<Ns>(record.head.at), sample.stack);
+    symbols().append_user(record.tgid, user_chain(record, user), static_cast<Ns>(record.head.at), sample.stack);
     symbols().append_kernel(kernel, sample.stack);
     perfetto::StackTaken& taken = sample.taken;
     taken.at = static_cast<Ns>(record.head.at);
@@ -108,7 +153,10 @@ class Samples final : public Collector, private bpf::Listener {
     write_named();
   }
 
-  void on_exec(const culprit_task& record) override { symbols().forget(record.tgid); }
+  void on_exec(const culprit_task& record) override {
+    symbols().forget(record.tgid);
+    unwinder_.forget(record.tgid);
+  }
   void on_exit(const culprit_task& record) override { names_.erase(record.tid); }
 
   /// In the order in which they were taken.
@@ -136,6 +184,9 @@ class Samples final : public Collector, private bpf::Listener {
   SamplesOptions options_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
   bool started_ = false;
+  bool unwinds_ = false;
+  Unwinder unwinder_;
+  std::unordered_map<std::uint32_t, Memory> memory_;  // by CPU
   std::string error_;
   std::string remedy_;
   std::uint64_t events_ = 0;

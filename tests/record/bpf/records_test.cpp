@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -18,6 +19,7 @@ struct Heard : Listener {
   std::vector<culprit_block> blocks;
   std::vector<culprit_calls> totals;
   std::vector<culprit_sample> samples;
+  std::vector<culprit_memory> memories;
 
   void on_switch(const culprit_switch& record) override { switches.push_back(record); }
   void on_waking(const culprit_waking& record) override { wakings.push_back(record); }
@@ -27,10 +29,11 @@ struct Heard : Listener {
   void on_syscall(const culprit_syscall& record) override { calls.push_back(record); }
   void on_block(const culprit_block& record) override { blocks.push_back(record); }
   void on_sample(const culprit_sample& record) override { samples.push_back(record); }
+  void on_memory(const culprit_memory& record) override { memories.push_back(record); }
   void on_calls(const culprit_calls& record) override { totals.push_back(record); }
   [[nodiscard]] std::size_t total() const {
     return switches.size() + wakings.size() + forks.size() + execs.size() + exits.size() + calls.size() +
-           blocks.size() + totals.size() + samples.size();
+           blocks.size() + totals.size() + samples.size() + memories.size();
   }
 };
 
@@ -117,6 +120,29 @@ TEST(Records, ASampleHasTheFramesThatItSays) {
   EXPECT_EQ(heard.samples.size(), 3u);
 }
 
+/// Memory of so many bytes, of which `there` are there.
+std::vector<std::byte> memory_of(__u32 size, std::size_t there) {
+  culprit_memory memory{};
+  memory.size = size;
+  std::ranges::fill(memory.bytes, std::uint8_t{7});
+  auto bytes = bytes_of(memory, CULPRIT_MEMORY);
+  bytes.resize(offsetof(culprit_memory, bytes) + there);
+  return bytes;
+}
+
+TEST(Records, MemoryHasTheBytesThatItSays) {
+  Heard heard;
+  EXPECT_TRUE(hear(heard, memory_of(0, 0)));
+  EXPECT_TRUE(hear(heard, memory_of(1024, 1024)));
+  ASSERT_EQ(heard.memories.size(), 2u);
+  EXPECT_EQ(heard.memories[1].size, 1024u);
+  EXPECT_EQ(heard.memories[1].bytes[1023], 7u);
+  EXPECT_FALSE(hear(heard, memory_of(1024, 1023)));
+  EXPECT_FALSE(hear(heard, memory_of(sizeof(culprit_memory::bytes) + 1, sizeof(culprit_memory::bytes))));
+  EXPECT_FALSE(hear(heard, memory_of(0xffffffffu, 100)));
+  EXPECT_EQ(heard.memories.size(), 2u);
+}
+
 TEST(Records, LongerThanKnownIsRead) {
   auto longer = bytes_of(culprit_waking{}, CULPRIT_WAKING);
   longer.resize(longer.size() + 24);
@@ -125,7 +151,7 @@ TEST(Records, LongerThanKnownIsRead) {
 }
 
 TEST(Records, UnknownKindsAreRefused) {
-  for (const __u32 kind : {0u, 10u, 255u, 0xffffffffu}) {
+  for (const __u32 kind : {0u, 11u, 255u, 0xffffffffu}) {
     Heard heard;
     EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, kind))) << kind;
   }
