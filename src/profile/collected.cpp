@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/saturating.h"
+#include "trace/code_name.h"
 
 namespace culprit::profile {
 
@@ -31,9 +32,8 @@ void add_buckets(CountedDurations& sum, const std::vector<std::uint64_t>& bucket
 /// Code without a name is one function for each file: its addresses differ from run to run.
 std::string function_name(const Trace& trace, const StackFrame& frame) {
   const std::string_view name = trace.strings[frame.function];
-  if (const std::size_t offset = name.rfind("+0x"); offset != std::string_view::npos)
-    return fmt::format("[{}]", name.substr(0, offset));
-  return std::string(name);
+  const auto file = file_of_unnamed(name);
+  return file ? fmt::format("[{}]", *file) : std::string(name);
 }
 
 void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::Collected& collected) {

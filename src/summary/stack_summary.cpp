@@ -19,6 +19,7 @@
 #include "core/units.h"
 #include "model/table_rows.h"
 #include "summary/function_stats.h"
+#include "trace/code_name.h"
 
 namespace culprit::summary {
 
@@ -69,6 +70,11 @@ class TreeMaker {
   }
 
   std::uint32_t child(std::uint32_t parent, StringId name, StringId module, bool kernel) {
+    if (const auto file = file_of_unnamed(trace_.strings[name])) {
+      const std::uint32_t node = plain_child(parent, fmt::format("[{}]", *file));
+      tree_.nodes[node].module = trace_.strings[module];
+      return node;
+    }
     const auto key = std::tuple(parent, name, module, kernel);
     const auto [found, added] = children_.try_emplace(key, static_cast<std::uint32_t>(tree_.nodes.size()));
     if (added) {

@@ -57,6 +57,11 @@ TEST(FoldedStacks, NamesCannotBreakTheLines) {
   EXPECT_EQ(folded(trace), "prog;main;a:b;c d 1\n");
 }
 
+TEST(FoldedStacks, CodeWithoutANameIsSummedUpByFile) {
+  const Trace trace = trace_of({{{"run", "libgomp.so.1+0x1de62"}, 2}, {{"run", "libgomp.so.1+0x1de66"}, 3}});
+  EXPECT_EQ(folded(trace), "prog;main;run;[libgomp.so.1] 5\n");
+}
+
 TEST(FoldedStacks, BlockedTimeIsInMicroseconds) {
   const Trace trace = trace_of({{{"main", "poll"}, 1, 2'500'000, Kind::off_cpu}, {{"main", "run"}}});
   EXPECT_EQ(folded(trace, Kind::off_cpu), "prog;main;main;poll 2500\n");

@@ -1,0 +1,13 @@
+// What code is called in sums over many samples.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace culprit {
+
+/// The file of code without a name ("libfoo.so" of "libfoo.so+0x1a2b"); nothing for a function that has one. Addresses
+/// tell nobody anything and differ from run to run: what has no name is summed up by file.
+std::optional<std::string_view> file_of_unnamed(std::string_view function);
+
+}  // namespace culprit
