@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -24,7 +23,7 @@ struct Blocked {
   std::int32_t stack = -1;
   std::int32_t waker_tid = 0;  ///< 0: unknown, or an interrupt
   std::int32_t waker_tgid = 0;
-  std::string_view waker;  ///< its name; valid during the call
+  std::string waker;  ///< its name
   std::uint32_t context = CULPRIT_CONTEXT_UNKNOWN;
   bool open = false;  ///< had not ended when asked
 };

@@ -232,7 +232,7 @@ void KernelSched::write_blocked(const Blocked& blocked, std::string_view stack) 
   if (blocked.waker_tid != 0) {
     arguments.push_back({"waker_tid", std::int64_t{blocked.waker_tid}});
     arguments.push_back({"waker_pid", std::int64_t{blocked.waker_tgid}});
-    arguments.push_back({"waker", blocked.waker});
+    arguments.push_back({"waker", std::string_view(blocked.waker)});
   }
   if (blocked.context == CULPRIT_HARDIRQ) arguments.push_back({"woken_by", std::string_view("interrupt")});
   if (blocked.context == CULPRIT_SOFTIRQ) arguments.push_back({"woken_by", std::string_view("softirq")});

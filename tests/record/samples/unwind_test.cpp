@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <string>
+#include <span>
+#include <vector>
 
 namespace culprit::record::samples {
 namespace {
@@ -62,14 +64,15 @@ std::vector<std::uint64_t> chain_of(Unwinder& unwinder, const Snapshot& snapshot
 TEST(Unwinder, FindsTheCallersThatTheCLibraryFinds) {
   const Snapshot snapshot = snapshot_of(5);
   Unwinder unwinder;
-  std::vector<std::uint64_t> chain = chain_of(unwinder, snapshot);
+  const std::vector<std::uint64_t> chain = chain_of(unwinder, snapshot);
   ASSERT_GT(chain.size(), 6U);
   EXPECT_EQ(chain.front(), snapshot.registers[16]);
-  chain.erase(chain.begin());
-  ASSERT_LE(chain.size(), snapshot.expected.size());
-  EXPECT_EQ(chain, std::vector(snapshot.expected.begin(),
-                               snapshot.expected.begin() + static_cast<std::ptrdiff_t>(chain.size())));
-  EXPECT_EQ(chain_of(unwinder, snapshot).size(), chain.size() + 1) << "the same again";
+  const auto callers = std::span(chain).subspan(1);
+  // Sanitizers stand before the C library, and so in its list.
+  const auto first = std::ranges::find(snapshot.expected, callers.front());
+  ASSERT_LE(callers.size(), static_cast<std::size_t>(snapshot.expected.end() - first));
+  EXPECT_TRUE(std::ranges::equal(callers, std::span(first, callers.size())));
+  EXPECT_EQ(chain_of(unwinder, snapshot), chain) << "the same again";
 }
 
 TEST(Unwinder, EndsWhereTheStackEnds) {
