@@ -4,7 +4,7 @@
 // is complete with the last that is sent before the next request comes, or before the connection closes. Only TCP
 // connections that were accepted, not those that the targets themselves opened. Included by culprit.bpf.c.
 
-enum { CULPRIT_TCP = 6, CULPRIT_ESTABLISHED = 1, CULPRIT_SYN_RECV = 3, CULPRIT_SIZES = 8 };
+enum { CULPRIT_TCP = 6, CULPRIT_ESTABLISHED = 1, CULPRIT_SYN_RECV = 3, CULPRIT_SIZES = 16 };
 // Of a connection: so many requests are all timed, further ones one in eight, which count eight times.
 enum { CULPRIT_TIMED_REQUESTS = 1024, CULPRIT_REQUESTS_OF_ONE = 8 };
 
@@ -46,17 +46,16 @@ static __always_inline int request_is_timed(const struct connection *c) {
 
 // Answers of one size that always come after as many others delimit what the program does for several requests.
 static __always_inline void count_gap(struct connection *c, __u32 weight) {
-  __u32 slot = ((c->bytes * 2654435769u) >> 29) & (CULPRIT_SIZES - 1);
-  if (c->sizes[slot].bytes == c->bytes) {
-    __u32 gap = c->requests - c->sizes[slot].request;
-    struct culprit_gap_key key = {.port = c->port, .bytes = c->bytes, .gap = gap < CULPRIT_MOST_GAP ? gap : CULPRIT_MOST_GAP};
-    __u64 *count = bpf_map_lookup_elem(&answer_gaps, &key);
-    __u64 first = weight;
-    if (count)
-      __sync_fetch_and_add(count, weight);
-    else if (weight)
-      bpf_map_update_elem(&answer_gaps, &key, &first, BPF_NOEXIST);
-  }
+  __u32 slot = c->bytes & (CULPRIT_SIZES - 1);
+  if (c->sizes[slot].bytes != c->bytes) return;
+  __u32 gap = c->requests - c->sizes[slot].request;
+  struct culprit_gap_key key = {.port = c->port, .bytes = c->bytes, .gap = gap < CULPRIT_MOST_GAP ? gap : CULPRIT_MOST_GAP};
+  __u64 *count = bpf_map_lookup_elem(&answer_gaps, &key);
+  __u64 first = weight;
+  if (count)
+    __sync_fetch_and_add(count, weight);
+  else
+    bpf_map_update_elem(&answer_gaps, &key, &first, BPF_NOEXIST);
 }
 
 static __always_inline void take_answer(struct connection *c) {
@@ -73,7 +72,10 @@ static __always_inline void take_answer(struct connection *c) {
     if (all && bucket < CULPRIT_TIME_BUCKETS) __sync_fetch_and_add(&all->counts[bucket], weight);
     count_gap(c, weight);
   }
-  __u32 slot = ((c->bytes * 2654435769u) >> 29) & (CULPRIT_SIZES - 1);
+  // Sizes that share a place: the one that keeps coming has it.
+  __u32 slot = c->bytes & (CULPRIT_SIZES - 1);
+  if (c->sizes[slot].bytes != c->bytes && c->sizes[slot].bytes && c->requests - c->sizes[slot].request < CULPRIT_MOST_GAP)
+    return;
   c->sizes[slot].bytes = c->bytes;
   c->sizes[slot].request = c->requests;
 }

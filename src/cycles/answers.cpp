@@ -40,6 +40,13 @@ std::optional<Answers> answers_of(const Trace& trace, std::string_view program) 
   return most->second;
 }
 
+std::vector<std::uint64_t> answers_by_process(const Trace& trace) {
+  std::vector<std::uint64_t> counts(trace.processes.size());
+  for (const DurationCounts& row : trace.durations)
+    if (row.disk != 0 && trace.strings[row.name] == kAnswer) counts[row.process] += sum(row.buckets);
+  return counts;
+}
+
 std::optional<Pattern> pattern_of(const Trace& trace, const Answers& answers) {
   std::optional<Pattern> best;
   for (const DurationCounts& row : trace.durations) {

@@ -21,6 +21,9 @@ struct Answers {
 /// Of the port on which the processes of a program (as WorkThread names it) answered most often; nullopt: on none.
 std::optional<Answers> answers_of(const Trace& trace, std::string_view program);
 
+/// How many answers each process gave, on whatever port; by ProcessId.
+std::vector<std::uint64_t> answers_by_process(const Trace& trace);
+
 /// Requests that come again and again in the same order: what they do together is a transaction.
 struct Pattern {
   std::uint64_t requests = 0;  ///< in one

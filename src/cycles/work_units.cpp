@@ -121,7 +121,8 @@ void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& mo
 /// Requests of groups of threads: by program, thread, and the calls that delimit them.
 class Requests {
  public:
-  Requests(const Trace& trace, const WorkThreads& work) : trace_(trace), work_(work) {}
+  Requests(const Trace& trace, const WorkThreads& work)
+      : trace_(trace), work_(work), answers_(answers_by_process(trace)) {}
 
   std::vector<WorkUnit> find() {
     std::map<std::string, std::vector<const WorkThread*>> programs;
@@ -178,12 +179,37 @@ class Requests {
 
   /// Threads that receive as often as they send.
   void of_threads(const Threads& threads) {
-    for (const WorkThread* thread : threads)
-      for (const Pair& pair : pairs_of(thread->calls)) {
+    for (const WorkThread* thread : threads) {
+      std::vector<Pair> pairs = pairs_of(thread->calls);
+      if (pairs.empty())
+        if (auto pair = answering(*thread)) pairs.push_back(std::move(*pair));
+      for (const Pair& pair : pairs) {
         WorkUnit& unit = group(*thread, pair);
         ++unit.threads;
         count(unit, *thread, pair.by_receive ? pair.receive : pair.send);
       }
+    }
+  }
+
+  /// A thread that sends as often as its process was seen to answer on its connections, however often it tries to
+  /// receive.
+  [[nodiscard]] std::optional<Pair> answering(const WorkThread& thread) const {
+    const std::uint64_t answers = answers_[thread.process];
+    const auto most = [&](auto is_one) {
+      const auto best = std::ranges::max_element(
+          thread.calls, {}, [&](const auto& call) { return is_one(call.first) ? call.second : 0; });
+      return best != thread.calls.end() && is_one(best->first) ? best->first : std::string();
+    };
+    const std::string receive = most(is_receive);
+    const std::string send = most(is_send);
+    if (answers < kFewestUnits || receive.empty() || send.empty() || !agree(thread.calls.at(send), answers))
+      return std::nullopt;
+    return Pair{receive,
+                send,
+                thread.calls.at(send),
+                confidence::kReceivesAndSends,
+                false,
+                fmt::format("as many calls of '{}' as answers were seen on its connections", send)};
   }
 
   /// Threads too short to say anything alone, by name.
@@ -231,6 +257,7 @@ class Requests {
 
   const Trace& trace_;
   const WorkThreads& work_;
+  std::vector<std::uint64_t> answers_;
   std::map<std::tuple<std::string, std::string, std::string, std::string>, WorkUnit> groups_;
 };
 

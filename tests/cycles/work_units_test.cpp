@@ -476,5 +476,24 @@ TEST(WorkUnits, AServerWhoseThreadsWakeByTimeOnlyIsIdle) {
   EXPECT_EQ(busy.units.front().kind, model::UnitKind::wakeup);
 }
 
+TEST(WorkUnits, WhoSendsAsOftenAsAnswersWereSeenAnswersHoweverOftenItTriesToReceive) {
+  Recorded r;
+  for (std::int64_t pid = 7; pid < 9; ++pid) {
+    // The second one also waits for locks, which look like waits for work: 7457 answers, 13699 tries, 6545 waits.
+    const std::uint64_t tries = pid == 7 ? 7000 + 6000 : 13699;
+    auto backend = r.thread(pid, pid, "postgres: bench", "postgres");
+    r.serve(backend, 100, 5 * kMs, kMs, 4 * kMs);
+    r.calls(backend, kSecond, "recvfrom", tries);
+    r.calls(backend, kSecond, "sendto", pid == 7 ? 7000 : 7457);
+    r.calls(backend, kSecond, "epoll_wait", pid == 7 ? 6000 : 6545);
+    r.answers(pid, "port 5432", "answer", 100, pid == 7 ? 7001 : 7450);
+  }
+  const model::WorkUnits work = r.find();
+  const model::WorkUnit& unit = work.units.front();
+  EXPECT_EQ(unit.kind, model::UnitKind::request);
+  EXPECT_EQ(unit.threads, 2U);
+  EXPECT_EQ(unit.count, 7000U + 7457U);
+}
+
 }  // namespace
 }  // namespace culprit::cycles
