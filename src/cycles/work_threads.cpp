@@ -78,16 +78,18 @@ struct Rows {
   std::vector<Reason> reasons;
 };
 
-/// Whoever is woken by an event reads or writes something.
+/// Whoever is woken by an event reads or writes something. One that asks again and again without blocking polls.
 bool is_woken_by_time(const WorkThread& thread) {
   constexpr std::uint64_t kWaitsPerEvent = 10;
+  constexpr double kLongestPoll = 1e6;  // CPU time, ns
   std::uint64_t waits = 0;
   std::uint64_t events = 0;
   for (const auto& [name, count] : thread.calls) {
-    if (is_event_wait(name)) waits += count;
+    if (is_event_wait(name) || name == "sched_yield") waits += count;
     if (is_receive(name) || is_send(name) || is_accept(name)) events += count;
   }
-  return is_event_wait(thread.wait) && waits > kWaitsPerEvent * events;
+  const bool for_events = thread.wait.empty() || is_event_wait(thread.wait);
+  return for_events && waits > kWaitsPerEvent * events && thread.on_cpu < kLongestPoll * static_cast<double>(waits);
 }
 
 class Finder {

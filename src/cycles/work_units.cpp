@@ -30,7 +30,6 @@ constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
 constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
 constexpr double kIdleShare = 0.003;       // of one CPU
-constexpr double kByTimeShare = 0.2;       // the same where nothing came or went: timers, polling
 constexpr std::uint64_t kFewestProcesses = 5;
 constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
 
@@ -449,9 +448,11 @@ model::WorkUnits find_work_units(const Trace& trace) {
   result.seconds = static_cast<double>(end - begin) * 1e-9;
   std::map<std::string, double> on_cpu;
   double all = 0;
+  double busy = 0;  // without who only polls
   for (const WorkThread& thread : work.threads) {
     on_cpu[thread.process_name] += thread.on_cpu;
     all += thread.on_cpu;
+    if (!thread.by_time) busy += thread.on_cpu;
   }
   if (!on_cpu.empty())
     result.program = std::ranges::max_element(on_cpu, {}, [](const auto& p) { return p.second; })->first;
@@ -462,17 +463,14 @@ model::WorkUnits find_work_units(const Trace& trace) {
   std::vector<WorkUnit> found = requests.find();
   order(found, requests.pids);
   std::vector<Ns> lifetimes;
-  const double used = all / static_cast<double>(end - begin);
-  const bool hardly_ran = used < kIdleShare && found.empty();
-  if (!hardly_ran) {
-    if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
-    if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
-  }
-  result.idle = found.empty() && (hardly_ran || (work.has_calls && used < kByTimeShare));
+  const double idle_time = kIdleShare * static_cast<double>(end - begin);
+  result.idle = busy < idle_time && found.empty();
   if (result.idle) {
     result.units.push_back(windows(
-        work, hardly_ran ? "idle: hardly anything ran" : "idle: nothing was received or sent, threads woke by time"));
+        work, all < idle_time ? "idle: hardly anything ran" : "idle: threads poll or wake by time, and nothing comes"));
   } else {
+    if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
+    if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
     if (found.empty())
       found.push_back(windows(work,
                               "no thread receives as often as it sends, few processes ended, and no thread that "

@@ -458,12 +458,16 @@ TEST(WorkUnits, RequestsInNoOrderAreNoTransaction) {
 /// Threads of an idle vLLM: 100 time-outs a second each.
 model::WorkUnits time_outs(std::uint64_t reads) {
   Recorded r;
-  for (std::int64_t tid = 7; tid < 12; ++tid) {
+  for (std::int64_t tid = 8; tid < 12; ++tid) {
     auto timer = r.thread(7, tid, "VLLM::Worker", "gloo_tcp_loop");
     r.serve(timer, 100, 9'900'000, 20'000, 80'000);
     r.calls(timer, kSecond, "epoll_wait", 100);
     if (reads > 0) r.calls(timer, kSecond, "read", reads);
   }
+  // A scheduler that asks its socket all the time.
+  auto poller = r.thread(7, 7, "VLLM::Worker", "scheduler");
+  r.does(poller, "oncpu", kSecond);
+  r.calls(poller, kSecond, "poll", 10'000);
   return r.find();
 }
 
