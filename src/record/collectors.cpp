@@ -21,7 +21,6 @@ namespace {
 
 constexpr Ns kLongSyscallDeep = 1'000'000;
 constexpr Ns kLongSyscallWatch = 10'000'000;
-constexpr double kTimedShareWatch = 0.1;
 
 struct Entry {
   std::string_view name;
@@ -41,7 +40,7 @@ const std::vector<Entry>& entries() {
       {"syscalls",
        [](Preset preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions&) {
          syscalls::SyscallsOptions options;
-         if (preset == Preset::watch) options.timed_share = kTimedShareWatch;
+         options.windows = preset == Preset::watch;
          return syscalls::make_syscalls(probes, options);
        }},
       {"samples",

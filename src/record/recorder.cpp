@@ -497,6 +497,8 @@ bool Recorder::poll(int stop_fd) {
   }
   Ns until = state.last_round + kRound;
   if (state.options.duration > 0) until = std::min(until, state.begin + state.options.duration);
+  for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+    if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
   const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
   if (now < until && !readable(stop_fd)) wait_for(until - now, stop_fd, wake);
 

@@ -200,16 +200,31 @@ class Contents(Case):
         single = [s for s in recording.slices if s[2] == "syscall" and s[1] in ("read", "write")]
         self.assertLess(len(single), 100)
 
-    def test_watch_counts_every_system_call_and_times_a_tenth(self):
-        self.need_ebpf()
-        done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=5000000")
-        self.assertEqual(done.returncode, FINE, done.stderr)
+    def calls_of(self, name):
+        """Count and time of a call as the totals of the recording have them; and its facts."""
         recording = pftrace.Recording(self.path())
-        share = float(recording.facts["syscalls.timed_share"])
-        self.assertTrue(0.05 < share < 0.4, share)
-        reads = [arguments for _, name, category, arguments in recording.slices if category == "syscall_total" and name == "read"]
-        count, time = (sum(arguments[key] for arguments in reads) for key in ("count", "total_ns"))
-        self.assertTrue(5_000_000 <= count < 5_000_100, count)
+        totals = [arguments for _, call, category, arguments in recording.slices if category == "syscall_total" and name in call]
+        return *(sum(arguments[key] for arguments in totals) for key in ("count", "total_ns")), recording.facts
+
+    def test_deep_counts_every_system_call(self):
+        self.need_ebpf()
+        done = self.culprit("--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000000")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        count, time, facts = self.calls_of("read")
+        self.assertTrue(2_000_000 <= count < 2_000_100, count)
+        self.assertTrue(20 < time / count < 20_000, time)
+        self.assertNotIn("syscalls.count_error", facts)
+
+    def test_watch_counts_in_an_eighth_of_the_time_and_says_how_sure_that_is(self):
+        self.need_ebpf()
+        done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        count, time, facts = self.calls_of("read")
+        self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.4, facts["syscalls.counted_share"])
+        self.assertTrue(0.01 < float(facts["syscalls.timed_share"]) < 0.3, facts["syscalls.timed_share"])
+        error = float(facts["syscalls.count_error"])
+        self.assertTrue(0 < error < 0.5, error)
+        self.assertLess(abs(count / 10_000_000 - 1), max(3 * error, 0.05), (count, error))
         self.assertTrue(20 < time / count < 20_000, time)
 
     def test_what_watch_does_not_time_took_as_long_as_what_it_times(self):
@@ -217,10 +232,8 @@ class Contents(Case):
         program = "import time\nfor _ in range(1500): time.sleep(0.002)"
         done = self.culprit("--preset", "watch", "-o", self.path(), "--", sys.executable, "-c", program)
         self.assertEqual(done.returncode, FINE, done.stderr)
-        sleeps = [arguments for _, name, category, arguments in pftrace.Recording(self.path()).slices
-                  if category == "syscall_total" and "nanosleep" in name]
-        count, time = (sum(arguments[key] for arguments in sleeps) for key in ("count", "total_ns"))
-        self.assertTrue(1500 <= count < 1510, count)
+        count, time, facts = self.calls_of("nanosleep")
+        self.assertLess(abs(count / 1500 - 1), max(3 * float(facts["syscalls.count_error"]), 0.1), count)
         self.assertTrue(2_000_000 <= time / count < 6_000_000, time / count)
 
     def test_every_thread_leaves_its_cpu_as_it_came(self):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,19 @@ TEST(RecordedTables, ATraceWithoutThemSaysSo) {
     EXPECT_FALSE(table.notes.empty()) << by;
   }
   EXPECT_TRUE(recorded_facts(Trace()).empty());
+}
+
+TEST(RecordedTables, WhatWasCountedInWindowsIsCalledAnEstimate) {
+  Trace trace = recorded();
+  trace.metadata = {{"syscalls.count_error", "0.0213"}, {"syscalls.counted_share", "0.126"}};
+  const auto notes = call_table(trace, kTwoSeconds).notes;
+  EXPECT_TRUE(std::ranges::any_of(notes, [](const std::string& note) {
+    return note ==
+           "Counts and totals are estimates: counted in 13 % of the time, ± 2.1 % (95 %, of all calls together)";
+  }));
+  EXPECT_TRUE(recorded_facts(trace).front().value.ends_with("; counted in 13 % of the time, ± 2.1 %"));
+  trace.metadata = {{"syscalls.counted_share", "0.126"}};
+  EXPECT_TRUE(recorded_facts(trace).front().value.ends_with("too short to know the error"));
 }
 
 TEST(RecordedTables, FactsInALine) {

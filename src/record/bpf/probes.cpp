@@ -30,7 +30,6 @@ constexpr Ns kLongestConsume =
     50'000'000;  // when more comes than can be handled, the rest of the recorder has its turn
 constexpr std::size_t kBetweenLooks = 1024;         // records between two looks at the clock
 constexpr Ns kMeasured = 100'000'000;               // of the cost of the programs, then
-constexpr Ns kTimed = 100'000'000;                  // a window in which system calls are timed
 constexpr Ns kUnmeasured = 1'900'000'000;           // of nothing
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, fixed by the kernel's interface
 
@@ -75,10 +74,7 @@ struct Probes::State {
   Ns attached_for = 0;  // known after detach()
   Ns stats_since = 0;   // opened or closed
   Ns measured = 0;
-  Ns untimed = 0;       // between two windows in which system calls are timed; 0: always
-  Ns window_since = 0;  // opened or closed
-  bool window_open = false;
-  Ns timed = 0;  // in the windows before
+  bool windows = false;  // system calls are looked at in
   std::optional<Status> opened;
   bool detached = false;
   bool context = false;
@@ -102,7 +98,6 @@ struct Probes::State {
     for (bpf_link* link : std::exchange(clocks, {})) bpf_link__destroy(link);
   }
   void measure_for_a_while(Ns now);
-  void keep_window(Ns now);
   std::string kernel_function(std::uint64_t address);
 };
 
@@ -143,6 +138,9 @@ Status Probes::State::load() {
   bpf_program__set_autoload(programs.on_wakeup_new, sched);
   bpf_program__set_autoload(programs.on_sys_enter, (parts & kSyscalls) != 0);
   bpf_program__set_autoload(programs.on_sys_exit, (parts & kSyscalls) != 0);
+  bpf_program__set_autoattach(programs.on_sys_enter, !windows);
+  bpf_program__set_autoattach(programs.on_sys_exit, !windows);
+  skeleton->bss->uncounted = windows ? 1 : 0;
   bpf_program__set_autoload(programs.on_ask, (parts & kSyscalls) != 0);
   bpf_program__set_autoattach(programs.on_ask, false);
   bpf_program__set_autoload(programs.on_block_issue, (parts & kBlock) != 0);
@@ -167,8 +165,6 @@ Status Probes::State::load() {
   if (ring == nullptr) return no_privilege("cannot map the ring buffer", errno);
   if (const int code = culprit_bpf__attach(skeleton); code != 0)
     return no_privilege("cannot attach the programs", -code);
-  window_open = (parts & kSyscalls) != 0;
-  window_since = monotonic_now();
   if ((parts & kSyscalls) != 0) {
     ask = bpf_program__attach_iter(programs.on_ask, nullptr);
     if (ask == nullptr) return no_privilege("cannot attach the iterator of threads", errno);
@@ -216,24 +212,6 @@ void Probes::State::measure_for_a_while(Ns now) {
   }
 }
 
-void Probes::State::keep_window(Ns now) {
-  if (untimed == 0 || (parts & kSyscalls) == 0) return;
-  if (now - window_since < (window_open ? kTimed : untimed)) return;
-  bpf_link*& exits = skeleton->links.on_sys_exit;
-  auto& shared = *skeleton->bss;
-  if (window_open) {
-    shared.untimed = 1;
-    bpf_link__destroy(std::exchange(exits, nullptr));
-    timed += now - window_since;
-  } else {
-    shared.call_window = shared.call_window + 1;
-    exits = bpf_program__attach(skeleton->progs.on_sys_exit);
-    shared.untimed = exits != nullptr ? 0 : 1;
-  }
-  window_open = exits != nullptr;
-  window_since = now;
-}
-
 std::string Probes::State::kernel_function(std::uint64_t address) {
   if (skeleton == nullptr || bpf_program__fd(skeleton->progs.on_name) < 0) return {};
   culprit_function& asked = skeleton->bss->asked;
@@ -247,11 +225,31 @@ std::string Probes::State::kernel_function(std::uint64_t address) {
   return std::string(name.starts_with("0x") ? std::string_view() : name);
 }
 
-double Probes::timed_share() const {
-  if (!is_open() || state_->untimed == 0) return 1;
-  const Ns now = state_->detached ? state_->attached_at + state_->attached_for : monotonic_now();
-  const Ns timed = state_->timed + (state_->window_open ? now - state_->window_since : 0);
-  return static_cast<double>(timed) / static_cast<double>(std::max<Ns>(now - state_->attached_at, 1));
+std::optional<Ns> Probes::open_window(bool timed) {
+  if (!is_open() || state_->detached || (state_->parts & kSyscalls) == 0) return std::nullopt;
+  auto& shared = *state_->skeleton->bss;
+  auto& links = state_->skeleton->links;
+  shared.untimed = timed ? 0 : 1;
+  shared.call_window = shared.call_window + 1;
+  if (timed) links.on_sys_exit = bpf_program__attach(state_->skeleton->progs.on_sys_exit);
+  links.on_sys_enter = bpf_program__attach(state_->skeleton->progs.on_sys_enter);
+  if (links.on_sys_enter == nullptr) {
+    bpf_link__destroy(std::exchange(links.on_sys_exit, nullptr));
+    return std::nullopt;
+  }
+  // Attaching takes a while, during which the calls of some CPUs are seen.
+  std::atomic_ref<__u32>(*const_cast<__u32*>(&shared.uncounted)).store(0);
+  return monotonic_now();
+}
+
+Ns Probes::close_window() {
+  if (!is_open()) return monotonic_now();
+  std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->uncounted)).store(1);
+  const Ns at = monotonic_now();
+  auto& links = state_->skeleton->links;
+  bpf_link__destroy(std::exchange(links.on_sys_enter, nullptr));
+  bpf_link__destroy(std::exchange(links.on_sys_exit, nullptr));
+  return at;
 }
 
 Probes::Probes(const ProbeOptions& options) : state_(std::make_unique<State>()) { state_->options = options; }
@@ -259,9 +257,7 @@ Probes::~Probes() = default;
 
 void Probes::want(unsigned parts) { state_->parts |= parts; }
 void Probes::set_long_syscall(Ns at_least) { state_->options.long_syscall = at_least; }
-void Probes::set_timed_share(double share) {
-  state_->untimed = share < 1 ? std::llround(static_cast<double>(kTimed) * (1 - share) / share) : 0;
-}
+void Probes::look_at_calls_in_windows() { state_->windows = true; }
 void Probes::set_sample_rate(unsigned hz) { state_->options.sample_hz = hz; }
 void Probes::set_take_memory(bool wanted) { state_->options.take_memory = wanted; }
 const Status& Probes::samples() const { return state_->samples; }
@@ -288,7 +284,6 @@ void Probes::detach() {
   state_->stop_clocks();
   culprit_bpf__detach(state_->skeleton);
   const Ns now = monotonic_now();
-  if (std::exchange(state_->window_open, false)) state_->timed += now - state_->window_since;
   state_->attached_for = now - state_->attached_at;
   if (state_->stats_fd >= 0) {
     close(std::exchange(state_->stats_fd, -1));
@@ -324,7 +319,6 @@ std::size_t Probes::consume() {
   if (!state_->detached) {
     const Ns now = monotonic_now();
     state_->measure_for_a_while(now);
-    state_->keep_window(now);
   }
   std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->woken)).store(0);
   ring_buffer__consume(state_->ring);

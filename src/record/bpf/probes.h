@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bpf/records.h"
@@ -80,9 +81,8 @@ class Probes {
   /// Before open().
   void want(unsigned parts);
   void set_long_syscall(Ns at_least);
-  /// System calls are counted always, and timed in windows of a tenth of a second that consume() keeps, for about this
-  /// share of the time. Before open().
-  void set_timed_share(double share);
+  /// System calls are not looked at but in windows. Before open().
+  void look_at_calls_in_windows();
   void set_sample_rate(unsigned hz);
   /// Samples come with registers and stack, as finding callers without frame pointers takes. Before open().
   void set_take_memory(bool wanted);
@@ -118,8 +118,11 @@ class Probes {
   [[nodiscard]] Symbols& symbols();
   /// Addresses of a user stack, innermost first; empty when the id is unknown.
   [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
-  /// The share of the time that it was.
-  [[nodiscard]] double timed_share() const;
+  /// From now on system calls are counted, and timed when they also end before the window; the time, or nothing when
+  /// the kernel refuses.
+  std::optional<Ns> open_window(bool timed);
+  /// Nothing more is counted since the time that it gives.
+  Ns close_window();
   /// Lets every thread of the targets put its system calls into the ring; also after detach().
   void ask_for_calls();
   /// Of calls that found no place with their thread, in the order of the keys.

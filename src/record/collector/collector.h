@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,8 @@ class Collector {
   virtual void target_left(const Target& /*target*/) {}
   /// Writes what was seen up to about `now` (CLOCK_MONOTONIC). Called every 50 ms or less; must not block.
   virtual void poll(Session& session, Ns now) = 0;
+  /// When poll() is wanted at the latest.
+  [[nodiscard]] virtual Ns next_poll() const { return std::numeric_limits<Ns>::max(); }
   /// Stops seeing, writes what is left and the metadata of its losses. Idempotent.
   virtual void stop(Session& session, Ns now) = 0;
   [[nodiscard]] virtual CollectorStats stats() const = 0;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "record/bpf/syscall_name.h"
+#include "record/syscalls/call_windows.h"
 #include "record/syscalls/lanes.h"
 #include "record/syscalls/page_faults.h"
 
@@ -56,7 +58,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   Syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options)
       : probes_(std::move(probes)), options_(options) {
     probes_->want((options_.calls ? bpf::kSyscalls | bpf::kAnswers : 0U) | (options_.block ? bpf::kBlock : 0U));
-    if (options_.timed_share < 1) probes_->set_timed_share(options_.timed_share);
+    if (options_.windows) probes_->look_at_calls_in_windows();
     probes_->listen(*this);
   }
   ~Syscalls() override { probes_->unlisten(*this); }
@@ -69,6 +71,9 @@ class Syscalls final : public Collector, private bpf::Listener {
       remedy_ = status.error().remedy;
     } else {
       probes_open_ = true;
+      const Ns now = monotonic_now();
+      if (options_.calls && options_.windows) windows_.emplace(now, static_cast<std::uint32_t>(now));
+      if (windows_) turn_window(now);
       for (const Target& target : session.targets) probes_->add_target(target.pid);
     }
     writer_ = &session.writer;  // page faults need no privilege
@@ -99,26 +104,41 @@ class Syscalls final : public Collector, private bpf::Listener {
   void poll(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
     probes_->consume();
-    if (now < next_totals_) return;
+    if (windows_) turn_window(now);
+    if (windows_ ? windows_->due(now) != CallWindows::Due::count : now < next_totals_) return;
+    if (windows_) windows_->end_period(now);
     probes_->ask_for_calls();
     probes_->consume();
     write_totals(session, now);
     if (now >= next_times_) write_times(now);
     next_totals_ = now + options_.totals_every;
+    if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0));
+    ++period_;
+  }
+
+  [[nodiscard]] Ns next_poll() const override {
+    return windows_ && writer_ != nullptr ? windows_->next() : Collector::next_poll();
   }
 
   void stop(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
+    if (windows_ && windows_->is_open()) windows_->closed(probes_->close_window());
+    if (windows_) windows_->end_period(now);
     probes_->detach();
     probes_->ask_for_calls();
     while (probes_->consume() > 0) {
     }
+    if (windows_ && !windows_->window_was()) go_on_as_before(windows_->part(now));
     write_totals(session, now);
     write_times(now);
     const culprit_losses losses = probes_->losses();
     writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
-    if (options_.calls && options_.timed_share < 1)
-      writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", probes_->timed_share()));
+    if (windows_) {
+      writer_->metadata("syscalls.counted_share", fmt::format("{:.3f}", windows_->share(now)));
+      writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", windows_->timed_share(now)));
+      if (const auto error = windows_->error())
+        writer_->metadata("syscalls.count_error", fmt::format("{:.4f}", *error));
+    }
     writer_->metadata("cost.syscalls.requests_missed", std::to_string(losses.requests_missed));
     writer_ = nullptr;
   }
@@ -143,8 +163,13 @@ class Syscalls final : public Collector, private bpf::Listener {
     std::uint64_t count = 0;
     std::uint64_t timed = 0;
     std::uint64_t total_ns = 0;
+    std::uint64_t max_ns = 0;
+    std::int32_t tgid = 0;
+    double calls = 0;  ///< estimated, as are all times
     double estimated_ns = 0;
-    double without_time = 0;  ///< calls before the first that was timed
+    double without_time = 0;   ///< calls before the first that was timed
+    double of_period = 0;      ///< calls when it told last
+    std::uint64_t period = 0;  ///< which that was
     Written written;
   };
   struct FaultTracks {
@@ -222,10 +247,11 @@ class Syscalls final : public Collector, private bpf::Listener {
   }
 
   /// Calls that were not timed took as long as those that were: lately, or ever when none was lately.
-  void write_call(Told& told, const Call& call, culprit_total total, Ns now) {
+  void write_call(Told& told, const Call& call, const culprit_total& total, Ns now) {
     if (total.count < told.count || total.timed < told.timed || total.total_ns < told.total_ns) return;
+    const double scale = windows_ ? windows_->scale() : 1;
     const auto timed = static_cast<double>(total.timed - told.timed);
-    const auto calls = static_cast<double>(total.count - told.count);
+    const double calls = scale * static_cast<double>(total.count - told.count);
     const auto time = static_cast<double>(total.total_ns - told.total_ns);
     const double mean = timed > 0        ? time / timed
                         : told.timed > 0 ? static_cast<double>(told.total_ns) / static_cast<double>(told.timed)
@@ -234,13 +260,51 @@ class Syscalls final : public Collector, private bpf::Listener {
     told = {.count = total.count,
             .timed = total.timed,
             .total_ns = total.total_ns,
+            .max_ns = total.max_ns,
+            .tgid = total.tgid,
+            .calls = told.calls + calls,
             .estimated_ns = told.estimated_ns + mean * all,
             .without_time = total.timed > 0 ? 0 : all,
+            .of_period = calls,
+            .period = period_,
             .written = told.written};
-    total.total_ns = static_cast<__u64>(std::llround(told.estimated_ns));
+    calls_of_period_ += calls;
+    write_estimate(told, call, now);
+  }
+
+  void write_estimate(Told& told, const Call& call, Ns now) {
+    const culprit_total total = {static_cast<__u64>(std::llround(told.calls)),
+                                 static_cast<__u64>(std::llround(told.estimated_ns)),
+                                 told.max_ns,
+                                 0,
+                                 told.timed,
+                                 told.tgid,
+                                 0};
     const auto [tid, nr] = call;
     write_total(told.written, total, writer_->named_track("system call totals", total.tgid, tid), now, call_name(nr),
                 perfetto::kCallTotals);
+  }
+
+  void turn_window(Ns now) {
+    const auto due = windows_->due(now);
+    if (due == CallWindows::Due::close) windows_->closed(probes_->close_window());
+    if (due != CallWindows::Due::open) return;
+    if (const auto at = probes_->open_window(windows_->timed())) return windows_->opened(*at);
+    writer_->metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
+    windows_.reset();
+  }
+
+  /// The recording ended before the window of the last period: threads made calls as in the one before.
+  void go_on_as_before(double part) {
+    const Ns now = monotonic_now();
+    for (auto* all : {&told_, &calls_})
+      for (auto& [call, told] : *all) {
+        if (told.period + 1 != period_ || told.calls <= 0) continue;
+        const double more = part * told.of_period;
+        told.estimated_ns += told.estimated_ns / told.calls * more;
+        told.calls += more;
+        write_estimate(told, call, now);
+      }
   }
 
   void write_totals(Session& session, Ns now) {
@@ -333,6 +397,9 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::string error_;
   std::string remedy_;
   Ns next_totals_ = 0;
+  std::optional<CallWindows> windows_;  ///< where calls are not looked at always
+  std::uint64_t period_ = 0;
+  double calls_of_period_ = 0;
   Ns totals_at_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t lanes_full_ = 0;

@@ -14,8 +14,8 @@ struct SyscallsOptions {
   bool calls = true;  ///< every system call of the targets is timed; else only page faults and block I/O
   bool block = true;
   Ns totals_every = 250'000'000;  ///< units of work are counted in windows of this length
-  /// Calls are timed for this share of the time only; 1: always. They are counted always.
-  double timed_share = 1;
+  /// Calls are counted and timed in windows (call_windows.h) only; counts are estimates then.
+  bool windows = false;
 };
 
 /// `probes` is shared with other collectors.

@@ -205,36 +205,44 @@ TEST(Probes, AThreadWithManyDifferentCallsLosesNone) {
   probes.unlisten(heard);
 }
 
-TEST(Probes, CallsAreAllCountedAndTimedInWindows) {
+TEST(Probes, OutsideOfWindowsNoCallIsSeen) {
   // Before the links are there: a child would hold them open.
   Worker worker([] {
-    for (int k = 0; k < 600; ++k) {
+    for (int k = 0; k < 700; ++k) {
       syscall(SYS_getppid);
-      wait_ns(2 * kMillisecond);
+      wait_ns(kMillisecond);
     }
   });
   Calls heard;
   Probes probes;
   probes.want(kSyscalls);
   probes.listen(heard);
-  probes.set_timed_share(0.25);
+  probes.look_at_calls_in_windows();
   if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
   probes.add_target(worker.pid());
-  std::thread looks([&] {
-    for (int i = 0; i < 60; ++i) {
-      wait_ns(20 * kMillisecond);
-      probes.consume();
-    }
-  });
-  worker.run_to_end();
-  looks.join();
-  probes.consume();
-  EXPECT_EQ(heard.count(), 600u);
-  ASSERT_EQ(heard.last.size(), 1u);
-  EXPECT_GT(heard.last.begin()->second.timed, 20u);
-  EXPECT_LT(heard.last.begin()->second.timed, 450u);
-  EXPECT_GT(probes.timed_share(), 0.1);
-  EXPECT_LT(probes.timed_share(), 0.5);
+  std::thread work([&] { worker.run_to_end(); });
+  const auto calls = [&] {
+    probes.ask_for_calls();
+    probes.consume();
+    return heard.count();
+  };
+  wait_ns(100 * kMillisecond);
+  EXPECT_EQ(calls(), 0u) << "no window was open";
+  ASSERT_TRUE(probes.open_window(true).has_value());
+  wait_ns(100 * kMillisecond);
+  probes.close_window();
+  const std::uint64_t timed = calls();
+  EXPECT_GT(timed, 0u);
+  EXPECT_LT(timed, 150u);
+  EXPECT_NEAR(static_cast<double>(heard.last.begin()->second.timed), static_cast<double>(timed), 1);
+  wait_ns(100 * kMillisecond);
+  EXPECT_EQ(calls(), timed);
+  ASSERT_TRUE(probes.open_window(false).has_value());
+  wait_ns(100 * kMillisecond);
+  probes.close_window();
+  EXPECT_GT(calls(), timed);
+  EXPECT_LE(heard.last.begin()->second.timed, timed) << "this window was for counting only";
+  work.join();
   probes.unlisten(heard);
 }
 

@@ -1,0 +1,72 @@
+// When system calls are looked at where they are not always: in short windows, one at random in every quarter of a
+// second. Outside of them nothing is attached and nobody pays. What was seen in a window stands for its quarter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "core/units.h"
+
+namespace culprit::record::syscalls {
+
+class CallWindows {
+ public:
+  static constexpr Ns kPeriod = 250'000'000;
+  static constexpr Ns kWindow = 25'000'000;
+  static constexpr Ns kTimedWindow = 50'000'000;
+  static constexpr std::uint64_t kTimedEvery = 4;  ///< periods
+
+  enum class Due { nothing, open, close, count };
+
+  /// The first period is its window: what does not last longer is counted whole.
+  CallWindows(Ns begin, std::uint32_t seed);
+
+  [[nodiscard]] Due due(Ns now) const;
+  /// When something is due next.
+  [[nodiscard]] Ns next() const;
+  /// Calls of this window are timed, too.
+  [[nodiscard]] bool timed() const { return periods_ % kTimedEvery == 0; }
+  /// When it was done.
+  void opened(Ns at);
+  void closed(Ns at);
+  /// The period ends; `calls` is what all of it was estimated to be.
+  void counted(Ns at, double calls);
+  /// For how many calls one stands that was counted in the last window.
+  [[nodiscard]] double scale() const { return scale_; }
+  /// The same when the period ends at `at`.
+  void end_period(Ns at);
+  [[nodiscard]] bool window_was() const { return opened_ != 0; }
+  [[nodiscard]] bool is_open() const { return opened_ != 0 && closed_ == 0; }
+  /// How much of a period there has been at `at`.
+  [[nodiscard]] double part(Ns at) const;
+
+  /// Of the time until `at`.
+  [[nodiscard]] double share(Ns at) const;
+  [[nodiscard]] double timed_share(Ns at) const;
+  /// Half of the 95 % interval of the number of calls, as a share of it, by how the windows differ; nothing with fewer
+  /// than four.
+  [[nodiscard]] std::optional<double> error() const;
+
+ private:
+  void begin_period(Ns at);
+
+  Ns start_ = 0;
+  std::mt19937 random_;
+  std::uint64_t periods_ = 0;  // before this one
+  Ns begin_ = 0;               // of the period, and so on
+  Ns open_at_ = 0;
+  Ns close_at_ = 0;
+  Ns end_ = 0;
+  Ns opened_ = 0;
+  Ns closed_ = 0;
+  double scale_ = 1;
+  Ns covered_ = 0;
+  Ns timed_ = 0;
+  std::size_t rates_ = 0;  // of the periods, and their moments
+  double mean_ = 0;
+  double squares_ = 0;
+};
+
+}  // namespace culprit::record::syscalls

@@ -1,0 +1,93 @@
+#include "record/syscalls/call_windows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+
+namespace culprit::record::syscalls {
+namespace {
+
+constexpr Ns kMillisecond = 1'000'000;
+
+struct Outcome {
+  double calls = 0;
+  double share = 0;
+  double timed = 0;
+  std::optional<double> error;
+};
+
+/// A program that makes rate(t) calls a second is looked at every millisecond for `length`.
+Outcome simulate(const std::function<double(Ns)>& rate, Ns length, std::uint32_t seed) {
+  CallWindows windows(0, seed);
+  Outcome outcome;
+  double seen = 0;
+  bool open = false;
+  for (Ns now = 0; now < length; now += kMillisecond) {
+    if (open) seen += rate(now) * 1e-3;
+    const auto due = windows.due(now);
+    if (due == CallWindows::Due::open) windows.opened(now);
+    if (due == CallWindows::Due::close) windows.closed(now);
+    open = windows.is_open();
+    if (due != CallWindows::Due::count) continue;
+    windows.end_period(now);
+    const double calls = seen * windows.scale();
+    outcome.calls += calls;
+    windows.counted(now, calls);
+    seen = 0;
+  }
+  outcome.share = windows.share(length);
+  outcome.timed = windows.timed_share(length);
+  outcome.error = windows.error();
+  return outcome;
+}
+
+TEST(CallWindows, AnEighthOfTheTimeIsCountedAndATwentiethTimed) {
+  const Outcome outcome = simulate([](Ns) { return 1000.0; }, 100'000 * kMillisecond, 1);
+  EXPECT_NEAR(outcome.share, 0.125, 0.005);
+  EXPECT_NEAR(outcome.timed, 0.05, 0.003);
+}
+
+TEST(CallWindows, OfASteadyProgramTheNumberIsRightAndKnownToBe) {
+  const Outcome outcome = simulate([](Ns) { return 1000.0; }, 10'000 * kMillisecond, 7);
+  EXPECT_NEAR(outcome.calls, 10'000, 300);
+  ASSERT_TRUE(outcome.error.has_value());
+  EXPECT_LT(*outcome.error, 0.02);
+}
+
+TEST(CallWindows, TheStatedErrorHoldsTheTruthInNearlyAllRuns) {
+  // Bursts of 70 ms in every 330: no rhythm of the windows.
+  const auto bursts = [](Ns now) { return now / kMillisecond % 330 < 70 ? 20'000.0 : 500.0; };
+  constexpr Ns kLength = 30'000 * kMillisecond;
+  double truth = 0;
+  for (Ns now = 0; now < kLength; now += kMillisecond) truth += bursts(now) * 1e-3;
+  int held = 0;
+  double sum = 0;
+  constexpr int kRuns = 200;
+  for (std::uint32_t seed = 1; seed <= kRuns; ++seed) {
+    const Outcome outcome = simulate(bursts, kLength, seed);
+    ASSERT_TRUE(outcome.error.has_value());
+    sum += outcome.calls;
+    held += std::abs(outcome.calls / truth - 1) <= *outcome.error ? 1 : 0;
+  }
+  EXPECT_NEAR(sum / kRuns / truth, 1, 0.03);  // three times its own error: one run is 14 % off
+  EXPECT_GT(held, kRuns * 9 / 10);
+}
+
+TEST(CallWindows, WhatIsShorterThanAWindowIsCountedWhole) {
+  CallWindows windows(0, 1);
+  EXPECT_EQ(windows.due(0), CallWindows::Due::open);
+  windows.opened(0);
+  EXPECT_TRUE(windows.timed());
+  windows.closed(20 * kMillisecond);
+  windows.end_period(20 * kMillisecond);
+  EXPECT_DOUBLE_EQ(windows.scale(), 1);
+}
+
+TEST(CallWindows, FewWindowsSayNothingAboutTheError) {
+  EXPECT_FALSE(simulate([](Ns) { return 1000.0; }, 900 * kMillisecond, 3).error.has_value());
+}
+
+}  // namespace
+}  // namespace culprit::record::syscalls
