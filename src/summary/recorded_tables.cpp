@@ -86,9 +86,11 @@ void note_rest(Table& table, std::size_t all, std::string_view by) {
 
 /// Where calls were not looked at always: in how much of the time, and how sure their number is. Else empty.
 std::string counted_in(const Trace& trace) {
-  const auto fact = [&](std::string_view key) {
-    const auto found = std::ranges::find(trace.metadata, key, &std::pair<std::string, std::string>::first);
-    return found == trace.metadata.end() ? std::nullopt : parse_number<double>(found->second);
+  const auto fact = [&](std::string_view key) -> std::optional<double> {
+    for (const Rank& rank : trace.ranks)
+      for (const auto& [known, value] : rank.metadata)
+        if (known == key) return parse_number<double>(value);
+    return std::nullopt;
   };
   const auto share = fact("syscalls.counted_share");
   if (!share) return {};

@@ -132,14 +132,15 @@ TEST(RecordedTables, ATraceWithoutThemSaysSo) {
 
 TEST(RecordedTables, WhatWasCountedInWindowsIsCalledAnEstimate) {
   Trace trace = recorded();
-  trace.metadata = {{"syscalls.count_error", "0.0213"}, {"syscalls.counted_share", "0.126"}};
+  trace.ranks.resize(1);
+  trace.ranks[0].metadata = {{"syscalls.count_error", "0.0213"}, {"syscalls.counted_share", "0.126"}};
   const auto notes = call_table(trace, kTwoSeconds).notes;
   EXPECT_TRUE(std::ranges::any_of(notes, [](const std::string& note) {
     return note ==
            "Counts and totals are estimates: counted in 13 % of the time, ± 2.1 % (95 %, of all calls together)";
   }));
   EXPECT_TRUE(recorded_facts(trace).front().value.ends_with("; counted in 13 % of the time, ± 2.1 %"));
-  trace.metadata = {{"syscalls.counted_share", "0.126"}};
+  trace.ranks[0].metadata = {{"syscalls.counted_share", "0.126"}};
   EXPECT_TRUE(recorded_facts(trace).front().value.ends_with("too short to know the error"));
 }
 
