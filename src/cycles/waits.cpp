@@ -39,6 +39,7 @@ Wait wait_of(std::string_view call) {
 bool is_receive(std::string_view call) { return is_one_of(kReceive, call); }
 bool is_send(std::string_view call) { return is_one_of(kSend, call); }
 bool is_event_wait(std::string_view call) { return is_one_of(kEventWait, call); }
+bool begins_turn(std::string_view call) { return is_event_wait(call) || call == "io_uring_enter"; }
 bool is_accept(std::string_view call) { return call == "accept" || call == "accept4"; }
 
 }  // namespace culprit::cycles

@@ -20,6 +20,8 @@ bool is_receive(std::string_view call);
 bool is_send(std::string_view call);
 /// Calls that wait for several connections at once: what they tell of may be nothing to receive.
 bool is_event_wait(std::string_view call);
+/// A call with which each turn of an event loop begins: those, and io_uring_enter.
+bool begins_turn(std::string_view call);
 /// Calls that accept a connection.
 bool is_accept(std::string_view call);
 

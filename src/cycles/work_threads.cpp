@@ -231,7 +231,7 @@ class Finder {
       const std::string name(trace_.strings[total.name]);
       WorkThread& thread = out_.threads[at->second];
       thread.calls[name] += total.count;
-      if (is_receive(name) || is_send(name) || is_accept(name)) {
+      if (is_receive(name) || is_send(name) || is_accept(name) || begins_turn(name)) {
         std::vector<std::uint32_t>& windows = thread.calls_per_window[name];
         windows.resize(out_.windows.size());
         windows[window_at(total.at - 1)] += static_cast<std::uint32_t>(total.count);

@@ -218,7 +218,9 @@ class Requests {
       const bool is_short = std::ranges::none_of(thread->calls, [](const auto& call) {
         return call.second >= kFewestUnits && (is_receive(call.first) || is_send(call.first) || is_accept(call.first));
       });
-      if (is_short && !thread->calls_per_window.empty()) names[thread->thread_name].push_back(thread);
+      const bool has_any =
+          std::ranges::any_of(thread->calls_per_window, [](const auto& call) { return !begins_turn(call.first); });
+      if (is_short && has_any) names[thread->thread_name].push_back(thread);
     }
     for (const auto& [name, group_of] : names) {
       if (group_of.size() < kFewestUnits) continue;
@@ -331,20 +333,27 @@ std::optional<WorkUnit> wakeups(const WorkThreads& work) {
       most = &thread;
   if (most == nullptr) return std::nullopt;
   WorkUnit unit;
-  unit.kind = UnitKind::wakeup;
+  const bool turns = begins_turn(most->wait) && most->calls_per_window.contains(most->wait);
+  unit.kind = turns ? UnitKind::iteration : UnitKind::wakeup;
   unit.process = most->process_name;
   unit.thread = most->thread_name;
   unit.receive = most->wait;
   unit.confidence = confidence::kWakeups;
-  unit.reason =
-      fmt::format("wake-ups of the thread that worked most from '{}'; how many requests one handles is not known",
-                  most->wait.empty() ? "unknown waits" : most->wait);
+  unit.reason = fmt::format("{} of the thread that worked most{} '{}'; how many requests one handles is not known",
+                            turns ? "turns of the event loop" : "wake-ups", turns ? ", by calls of" : " from",
+                            most->wait.empty() ? "unknown waits" : most->wait);
   unit.per_window.resize(work.windows.size());
   for (const WorkThread& thread : work.threads) {
     if (thread.process_name != unit.process || thread.thread_name != unit.thread || thread.wait != unit.receive ||
-        thread.by_time)
+        thread.by_time || (turns && !thread.calls_per_window.contains(unit.receive)))
       continue;
     ++unit.threads;
+    if (turns) {
+      // A turn may find events without having to wait.
+      unit.count += thread.calls.at(unit.receive);
+      add_windows(unit.per_window, thread.calls_per_window.at(unit.receive));
+      continue;
+    }
     unit.count += thread.wakes.size();
     std::size_t w = 0;
     for (const Ns at : thread.wakes) {

@@ -30,6 +30,8 @@ std::string_view to_string(UnitKind kind) {
       return "process";
     case UnitKind::wakeup:
       return "wake-up";
+    case UnitKind::iteration:
+      return "iteration";
     case UnitKind::transaction:
       return "transaction";
     case UnitKind::window:
@@ -68,7 +70,8 @@ std::string unit_text(const WorkUnit& unit) {
     case UnitKind::process:
       return fmt::format("processes of {}", unit.process);
     case UnitKind::wakeup:
-      return fmt::format("wake-ups of {}{}{}", unit.process,
+    case UnitKind::iteration:
+      return fmt::format("{} of {}{}{}", plural(unit), unit.process,
                          unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread,
                          unit.receive.empty() ? "" : " from " + unit.receive);
     case UnitKind::request:

@@ -19,6 +19,7 @@ enum class UnitKind : std::uint8_t {
   message,      ///< the same between the processes of one program
   process,      ///< from its start to its end
   wakeup,       ///< from a wake-up of a thread until it waits for work again
+  iteration,    ///< of an event loop: from one wait for events to the next, also where that need not wait
   transaction,  ///< several requests that come again and again in the same order
 };
 std::string_view to_string(UnitKind kind);

@@ -477,7 +477,7 @@ TEST(WorkUnits, AServerWhoseThreadsWakeByTimeOnlyIsIdle) {
   EXPECT_EQ(idle.units.front().kind, model::UnitKind::window);
   const model::WorkUnits busy = time_outs(100);
   EXPECT_FALSE(busy.idle) << "something came each time";
-  EXPECT_EQ(busy.units.front().kind, model::UnitKind::wakeup);
+  EXPECT_EQ(busy.units.front().kind, model::UnitKind::iteration);
 }
 
 TEST(WorkUnits, WhoSendsAsOftenAsAnswersWereSeenAnswersHoweverOftenItTriesToReceive) {
@@ -497,6 +497,19 @@ TEST(WorkUnits, WhoSendsAsOftenAsAnswersWereSeenAnswersHoweverOftenItTriesToRece
   EXPECT_EQ(unit.kind, model::UnitKind::request);
   EXPECT_EQ(unit.threads, 2U);
   EXPECT_EQ(unit.count, 7000U + 7457U);
+}
+
+TEST(WorkUnits, TurnsOfAnEventLoopCountAlsoWhereItNeedNotWait) {
+  Recorded r;
+  auto server = r.thread(7, 7, "uring", "uring");
+  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs, "io_uring_enter");
+  r.calls(server, kSecond, "io_uring_enter", 250);
+  const model::WorkUnits work = r.find();
+  const model::WorkUnit& unit = work.units.front();
+  EXPECT_EQ(unit.kind, model::UnitKind::iteration) << unit.reason;
+  EXPECT_EQ(unit.count, 250U);
+  EXPECT_EQ(unit.per_window, (std::vector<double>{250}));
+  EXPECT_LT(unit.confidence, 0.8);
 }
 
 }  // namespace
