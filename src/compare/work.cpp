@@ -140,7 +140,10 @@ std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>
     change.low = (1 + o.low) * shift - 1;
     change.high = (1 + o.high) * shift - 1;
   }
-  return {change, o.outcome};
+  // Where windows are of very different size, their mean and the sums differ: what is shown must bear the outcome.
+  const bool borne = !(o.outcome == Outcome::regression && change.low <= 0) &&
+                     !(o.outcome == Outcome::improvement && change.high >= 0);
+  return {change, borne ? o.outcome : Outcome::inconclusive};
 }
 
 /// Of times per unit, as rates.

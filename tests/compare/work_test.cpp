@@ -303,5 +303,22 @@ TEST(MovedCounters, BeyondTheirSpreadAreListed) {
   EXPECT_NEAR(*moved[0].value[1], 300, 1);
 }
 
+TEST(CompareWork, AnOutcomeIsBorneByTheIntervalThatIsShown) {
+  const model::Recording base = recorded({.seconds = 120});
+  model::Recording candidate = recorded({.seconds = 120});
+  model::WorkUnits& work = *candidate.work;
+  // Two thirds of the windows lose 40 %, the others win 50 %, as beside a disk that stalls: a tenth less in all.
+  double units = 0;
+  for (std::size_t i = 0; i < work.windows.size(); ++i) {
+    units += work.units[0].per_window[i] = (i * 7) % 3 == 0 ? 1500 : 600;
+    work.windows[i].on_cpu = 100e3 * 1000;
+  }
+  work.units[0].count = static_cast<std::uint64_t>(units);
+  const model::WorkComparison c = compare_work(std::span(&base, 1), std::span(&candidate, 1));
+  ASSERT_LT(c.throughput.low, 0);
+  ASSERT_GT(c.throughput.high, 0);
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
+}
+
 }  // namespace
 }  // namespace culprit::compare
