@@ -106,6 +106,20 @@ class Joined(unittest.TestCase):
         self.assertEqual(again["cycles"]["method"], "marker")
         self.assertGreater(sum(thread["on_cpu_ns"] for thread in again["scheduling"]["threads"]), 1e8)
 
+    def test_classes_of_rows_are_chosen(self):
+        files = self.both("normal")
+        rows = {}
+        for name in ("functions", "sched", "syscall", "all"):
+            answer = json.loads(self.culprit("top", *files, "--class", name, "--json", "--limit", "0").stdout)
+            rows[name] = {row["name"]: row["calls"] for row in answer["tables"][0]["rows"]}
+        self.assertIn("aten::mm", rows["functions"])
+        self.assertFalse({"oncpu", "runq"} & rows["functions"].keys())
+        self.assertIn("oncpu", rows["sched"])
+        self.assertNotIn("aten::mm", rows["sched"])
+        self.assertNotIn("aten::mm", rows["syscall"])
+        for name in ("functions", "sched", "syscall"):
+            self.assertLessEqual(rows[name].items(), rows["all"].items())
+
     def test_a_competitor_shows_as_run_queue_and_by_its_name(self):
         files = [*self.both("normal"), "--vs", *self.busy()]
         text = self.culprit("diff", *files).stdout
