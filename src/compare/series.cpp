@@ -64,7 +64,7 @@ Series summarise(std::span<const CycleValue> present, std::size_t n) {
 MeanDifference difference_of(const Series& base, const Series& candidate, double between) {
   const double a = base.variance / base.effective;
   const double b = candidate.variance / candidate.effective;
-  const double spread = a * a / (base.effective - 1) + b * b / (candidate.effective - 1);
+  const double spread = a * a / (base.likely - 1) + b * b / (candidate.likely - 1);
   const double total = a + b + between;
   MeanDifference result;
   result.difference = candidate.mean - base.mean;
