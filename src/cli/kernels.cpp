@@ -195,6 +195,8 @@ Result<std::string> compare(const KernelsOptions& options, const Output& output,
   const model::LogComparison comparison = kernels::compare_logs(a, *b, {options.tolerance / 100, options.low / 100});
   std::vector<model::Table> tables = {kernels::name_change_table(comparison, options.all)};
   if (!comparison.positions.empty()) tables.push_back(kernels::position_change_table(comparison));
+  if (options.limit >= 0 || !options.all)
+    for (model::Table& table : tables) cut_rows(table, limit_of(options, output, kRowsOnTerminal));
   for (const model::KernelLog* log : {&a, &*b})
     for (std::string& note : input_notes(*log)) tables.front().notes.push_back(std::move(note));
   return render(options, output, tables);

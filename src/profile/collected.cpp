@@ -7,6 +7,7 @@
 
 #include "core/saturating.h"
 #include "trace/code_name.h"
+#include "trace/span.h"
 
 namespace culprit::profile {
 
@@ -68,7 +69,8 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
 model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows) {
   model::Collected collected;
   if (windows.empty()) return collected;
-  collected.seconds = static_cast<double>(subtract_saturating(windows.back().end, windows.front().begin)) * 1e-9;
+  const Interval span = recorded_span(trace);
+  collected.seconds = static_cast<double>(subtract_saturating(span.end, span.begin)) * 1e-9;
   for (const CallTotal& total : trace.calls)
     add(collected.calls[std::string(trace.strings[total.name])], total.count, 0, total.time);
   for (const DiskTotal& total : trace.disks)

@@ -109,23 +109,46 @@ std::optional<double> rate_of(const std::vector<CounterSample>& samples, Ns begi
 /// Recordings hold these as totals since the process started, of which only the growth says something.
 bool is_total(std::string_view name) { return name.starts_with("page_faults."); }
 
-std::optional<double> value_of(const Trace& trace, const CounterSeries& series, Ns begin, Ns end) {
-  return is_total(trace.strings[series.name]) ? rate_of(series.samples, begin, end)
-                                              : mean_within(series.samples, begin, end);
+/// When each process was last seen to run or to wait; the end of time where its scheduling is not known.
+std::vector<Ns> ends_of(const Trace& trace) {
+  constexpr Ns kNever = std::numeric_limits<Ns>::min();
+  std::vector<Ns> ends(trace.processes.size(), kNever);
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Track& track = trace.tracks[trace.slices[i].track];
+    if (track.kind == TrackKind::sched) ends[track.process] = std::max(ends[track.process], trace.slices[i].end());
+  }
+  std::ranges::replace(ends, kNever, std::numeric_limits<Ns>::max());
+  return ends;
+}
+
+/// Of a process that has ended the last value says nothing of the time after: there it is 0.
+std::optional<double> value_of(const Trace& trace, const std::vector<Ns>& ends, const CounterSeries& series, Ns begin,
+                               Ns end) {
+  if (is_total(trace.strings[series.name])) return rate_of(series.samples, begin, end);
+  const Ns until = std::clamp(ends[series.process], begin, end);
+  const std::optional<double> mean = mean_within(series.samples, begin, until);
+  if (!mean || until == end) return mean;
+  return *mean * static_cast<double>(until - begin) / static_cast<double>(end - begin);
+}
+
+/// What several processes have of one name together. A control group is the same for all that are in it.
+void add_value(std::string_view name, double value, double& all) {
+  all = name.starts_with("cgroup.") ? std::max(all, value) : all + value;
 }
 
 void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
+  const std::vector<Ns> ends = ends_of(trace);
   std::map<std::string, model::HostCounter> by_name;
   for (const CounterSeries& series : trace.counters) {
     if (meaning_of(trace, series).device >= 0) continue;  // a resource of that device
-    const auto mean = value_of(trace, series, work.begin, work.end);
+    const auto mean = value_of(trace, ends, series, work.begin, work.end);
     if (!mean) continue;
     const auto inside = [&](const CounterSample& s) { return s.at >= work.begin && s.at < work.end; };
     const std::string name(trace.strings[series.name]);
     model::HostCounter& counter = by_name[name];
     counter.name = name;
     counter.unit = std::string(trace.strings[series.unit]) + (is_total(name) ? "/s" : "");
-    counter.mean += *mean;
+    add_value(name, *mean, counter.mean);
     // One that only holds from before counts as one.
     counter.samples +=
         static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(series.samples, inside)));
@@ -184,14 +207,15 @@ void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& 
 }  // namespace
 
 void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence) {
+  const std::vector<Ns> ends = ends_of(trace);
   std::map<std::string_view, std::vector<std::optional<double>>> sums;
   for (const CounterSeries& series : trace.counters) {
     if (meaning_of(trace, series).device >= 0) continue;
     auto& of_windows = sums[trace.strings[series.name]];
     of_windows.resize(windows.size());
     for (std::size_t w = 0; w < windows.size(); ++w)
-      if (const auto mean = value_of(trace, series, windows[w].begin, windows[w].end))
-        of_windows[w] = of_windows[w].value_or(0) + *mean;
+      if (const auto mean = value_of(trace, ends, series, windows[w].begin, windows[w].end))
+        add_value(trace.strings[series.name], *mean, of_windows[w].emplace(of_windows[w].value_or(0)));
   }
   for (model::HostCounter& counter : evidence.counters)
     for (const std::optional<double>& value : sums[counter.name])

@@ -37,7 +37,7 @@ auto share_of(std::size_t side) {
 std::vector<Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows) {
   const auto in_files = model::present_if(most_rows == 0);
   Table disks = model::make_table<DiskChange>(
-      "Requests to disks, and how long one takes", "disks",
+      "Requests to the disks of the machine, and how long one takes", "disks",
       {{{"Request", "request", ColumnType::name}, &DiskChange::name},
        {{"Per s", "baseline_per_s", ColumnType::number, 1}, rate_of(&DiskChange::per_second, 0)},
        {{"then", "candidate_per_s", ColumnType::number, 1}, rate_of(&DiskChange::per_second, 1)},

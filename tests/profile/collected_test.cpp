@@ -76,7 +76,15 @@ TEST(Collected, CallsAndRequestsOfAllThreadsAndStretchesAdd) {
   EXPECT_EQ(collected.disks.at("vda write").bytes, 12288U);
   EXPECT_DOUBLE_EQ(collected.disks.at("vda write").total_ns, 1200);
   EXPECT_THAT(collected.disks.at("vda write").buckets, ElementsAre(5));
-  EXPECT_DOUBLE_EQ(collected.seconds, 300e-9);
+}
+
+TEST(Collected, RequestsAreCountedOverTheRecordingAndNotOverTheWindows) {
+  Trace trace;
+  trace.ranks.emplace_back().metadata = {{"record.duration_ns", "5000"}};
+  const StringId disk = trace.strings.intern("vda");
+  trace.calls = {{100, disk, 0, 2, 20, 15}};
+  trace.disks = {{100, disk, disk, 0, 1, 4096, 500, 500}};
+  EXPECT_DOUBLE_EQ(collected_in(trace, kWindows).seconds, 5000e-9);
 }
 
 }  // namespace

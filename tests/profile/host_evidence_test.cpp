@@ -25,13 +25,18 @@ class Recording {
   void counter(std::string_view name, Ns at, double value) {
     builder_.add_counter(builder_.intern(name), builder_.process(7, 0), kNone, {at, value});
   }
+  /// Of another recorded process.
+  void rival_state(std::string_view name, Ns begin, Ns end) { add(TrackKind::sched, "sched", name, begin, end, 8); }
+  void rival_counter(std::string_view name, Ns at, double value) {
+    builder_.add_counter(builder_.intern(name), builder_.process(8, 0), kNone, {at, value});
+  }
   Trace finish() { return std::move(builder_).finish(); }
 
  private:
-  void add(TrackKind kind, std::string_view category, std::string_view name, Ns begin, Ns end) {
+  void add(TrackKind kind, std::string_view category, std::string_view name, Ns begin, Ns end, std::int64_t pid = 7) {
     TrackKey key;
-    key.pid = 7;
-    key.tid = 7;
+    key.pid = pid;
+    key.tid = pid;
     key.kind = kind;
     Slice slice;
     slice.begin = begin;
@@ -95,6 +100,28 @@ TEST(HostEvidence, TheTimeOfTheThreadThatRunsTheStepsAddsUpToThem) {
   EXPECT_DOUBLE_EQ(evidence.period_ns[kDecode], 200);
   ASSERT_EQ(evidence.beside.size(), 1U);
   EXPECT_DOUBLE_EQ(evidence.beside.at("rival"), 1.0);
+}
+
+TEST(HostEvidence, OfAProcessThatEndedTheLastValueHoldsNoLonger) {
+  Recording recording;
+  recording.state("oncpu", 0, 50);
+  recording.counter("process.threads", 0, 8);
+  recording.rival_state("oncpu", 0, 400);
+  recording.rival_counter("process.threads", 0, 2);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_EQ(evidence.counters.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 8 * 50 / 200.0 + 2);
+}
+
+TEST(HostEvidence, AControlGroupIsTheSameForAllThatAreInIt) {
+  Recording recording;
+  recording.state("oncpu", 0, 400);
+  recording.counter("cgroup.memory.used", 0, 100);
+  recording.rival_state("oncpu", 0, 400);
+  recording.rival_counter("cgroup.memory.used", 0, 102);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_EQ(evidence.counters.size(), 1U);
+  EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 102);
 }
 
 TEST(HostEvidence, WithoutSlicesOfItsOwnNoThreadIsKnownToRunTheSteps) {

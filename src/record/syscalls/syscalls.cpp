@@ -86,9 +86,10 @@ class Syscalls final : public Collector, private bpf::Listener {
       sights.push_back({"system calls: count, total and longest per thread; single ones that take long", probes_open_,
                         error_, remedy_});
     if (options_.calls)
-      sights.push_back({"how long TCP connections wait for answers", probes_->sees_answers(),
-                        probes_open_ ? "the kernel has no tracepoint sk_data_ready" : error_,
-                        probes_open_ ? "Linux 6.3 or newer" : remedy_});
+      sights.push_back(probes_open_ && !probes_->sees_answers()
+                           ? Sight{"how long TCP connections wait for answers", false,
+                                   "the kernel has no tracepoint sk_data_ready", "Linux 6.3 or newer"}
+                           : Sight{"how long TCP connections wait for answers", probes_open_, error_, remedy_});
     if (options_.block) sights.push_back({"block I/O: latency and bytes by device", probes_open_, error_, remedy_});
     sights.push_back({"page faults, minor and major, per process", true, "", ""});
     return sights;
