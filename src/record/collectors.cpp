@@ -41,6 +41,7 @@ const std::vector<Entry>& entries() {
        [](Preset preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions&) {
          syscalls::SyscallsOptions options;
          options.windows = preset == Preset::watch;
+         options.answers = preset == Preset::deep;
          return syscalls::make_syscalls(probes, options);
        }},
       {"samples",

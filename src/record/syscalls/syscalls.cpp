@@ -57,7 +57,8 @@ class Syscalls final : public Collector, private bpf::Listener {
  public:
   Syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options)
       : probes_(std::move(probes)), options_(options) {
-    probes_->want((options_.calls ? bpf::kSyscalls | bpf::kAnswers : 0U) | (options_.block ? bpf::kBlock : 0U));
+    probes_->want((options_.calls ? bpf::kSyscalls : 0U) | (options_.answers ? bpf::kAnswers : 0U) |
+                  (options_.block ? bpf::kBlock : 0U));
     if (options_.windows) probes_->look_at_calls_in_windows();
     probes_->listen(*this);
   }
@@ -85,7 +86,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     if (options_.calls)
       sights.push_back({"system calls: count, total and longest per thread; single ones that take long", probes_open_,
                         error_, remedy_});
-    if (options_.calls)
+    if (options_.answers)
       sights.push_back(probes_open_ && !probes_->sees_answers()
                            ? Sight{"how long TCP connections wait for answers", false,
                                    "the kernel has no tracepoint sk_data_ready", "Linux 6.3 or newer"}

@@ -11,7 +11,8 @@
 namespace culprit::record::syscalls {
 
 struct SyscallsOptions {
-  bool calls = true;  ///< every system call of the targets is timed; else only page faults and block I/O
+  bool calls = true;    ///< every system call of the targets is timed; else only page faults and block I/O
+  bool answers = true;  ///< how long TCP connections wait for answers
   bool block = true;
   Ns totals_every = 250'000'000;  ///< units of work are counted in windows of this length
   /// Calls are counted and timed in windows (call_windows.h) only; counts are estimates then.
