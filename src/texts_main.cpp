@@ -17,7 +17,7 @@ bool write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
-  if (!out) std::fprintf(stderr, "culprit-texts: %s: cannot be written\n", path.c_str());
+  if (!out) static_cast<void>(std::fprintf(stderr, "culprit-texts: %s: cannot be written\n", path.c_str()));
   return static_cast<bool>(out);
 }
 
@@ -25,7 +25,7 @@ bool write(const std::filesystem::path& path, const std::string& text) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: %s DIR\n", argv[0]);
+    static_cast<void>(std::fprintf(stderr, "usage: %s DIR\n", argv[0]));
     return 2;
   }
   using namespace culprit::cli;

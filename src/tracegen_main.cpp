@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "culprit-tracegen: %s\n", error.what());
+    static_cast<void>(std::fprintf(stderr, "culprit-tracegen: %s\n", error.what()));
     return 1;
   }
 }

@@ -23,7 +23,7 @@ constexpr int kNoStart = 127;
 [[noreturn]] void become(char* const* argv, int output, bool own_network) {
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
   static_cast<void>(std::signal(SIGPIPE, SIG_DFL));
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
@@ -37,7 +37,7 @@ constexpr int kNoStart = 127;
 }  // namespace
 
 std::optional<std::string> find_program(std::string_view name) {
-  const char* const path = std::getenv("PATH");
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   std::string folders = path != nullptr ? path : "/usr/bin:/bin";
   folders += ":/usr/sbin:/sbin";
   for (std::size_t begin = 0; begin <= folders.size();) {

@@ -54,7 +54,7 @@ std::vector<ClockLimit> clock_limits(const std::string& folder, double severity)
   std::vector<ClockLimit> limits;
   DIR* const handle = opendir(folder.c_str());
   if (handle == nullptr) return limits;
-  while (const dirent* entry = readdir(handle)) {
+  while (const dirent* entry = readdir(handle)) {  // NOLINT(concurrency-mt-unsafe): a handle of its own
     const std::string policy = fmt::format("{}/{}", folder, entry->d_name);
     const auto lowest = read_number(policy + "/cpuinfo_min_freq");
     const auto highest = read_number(policy + "/cpuinfo_max_freq");

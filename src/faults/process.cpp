@@ -112,7 +112,7 @@ std::vector<ProcessId> process_tree(ProcessId root) {
   std::vector<ProcessId> found;
   DIR* const folder = opendir("/proc");
   if (folder == nullptr) return found;
-  while (const dirent* entry = readdir(folder)) {
+  while (const dirent* entry = readdir(folder)) {  // NOLINT(concurrency-mt-unsafe): a handle of its own
     const auto pid = parse_number<std::int64_t>(entry->d_name);
     if (!pid) continue;
     const auto facts = process_facts(static_cast<pid_t>(*pid));

@@ -98,7 +98,7 @@ Status write_state(const std::string& path, const Leftover& state) {
 bool Leftover::in_use() const { return boot == boot_id() && (lives(injector) || lives(guard)); }
 
 Result<std::string> state_folder() {
-  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   std::string folder;
   if (runtime != nullptr && *runtime == '/')
     folder = fmt::format("{}/culprit", runtime);
@@ -118,7 +118,7 @@ Result<std::string> state_folder() {
 std::vector<Leftover> leftovers(const std::string& folder) {
   std::vector<std::string> names;
   if (DIR* const handle = opendir(folder.c_str()); handle != nullptr) {
-    while (const dirent* entry = readdir(handle))
+    while (const dirent* entry = readdir(handle))  // NOLINT(concurrency-mt-unsafe): a handle of its own
       if (std::string_view(entry->d_name).ends_with(kEnding)) names.emplace_back(entry->d_name);
     closedir(handle);
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>  // clock_nanosleep
 
 #include <algorithm>
 #include <cmath>

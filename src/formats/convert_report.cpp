@@ -35,6 +35,7 @@ std::string last_words(const std::string& file) {
 /// below 0.
 int run(const std::vector<std::string>& words, const std::string& output, const std::string& complaints) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;

@@ -18,6 +18,7 @@ using Reasons = std::map<ThreadKey, std::map<StringId, model::CountAndSum>>;
 Reasons blocked_reasons(const Trace& trace) {
   Reasons reasons;
   std::vector<bool> wanted;
+  wanted.reserve(trace.categories.size());
   for (const Category& category : trace.categories) wanted.push_back(category.name == "blocked");
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
@@ -32,6 +33,7 @@ Reasons blocked_reasons(const Trace& trace) {
 
 std::vector<model::PeerInfo> peers(const Trace& trace, const std::vector<SchedPeer>& list) {
   std::vector<model::PeerInfo> result;
+  result.reserve(list.size());
   for (const SchedPeer& peer : list)
     result.push_back(
         {peer.tid == 0 ? "interrupt or idle" : std::string(trace.strings[peer.name]), peer.tid, peer.count, peer.time});

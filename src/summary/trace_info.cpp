@@ -58,6 +58,7 @@ std::size_t recorded_processes(const Trace& trace) {
 
 std::vector<model::JoinedFile> joined_of(const Rank& rank) {
   std::vector<model::JoinedFile> files;
+  files.reserve(rank.recordings.size());
   for (const RecordingFile& file : rank.recordings)
     files.push_back({file.path, file.format, file.input_bytes, file.text_bytes, file.events});
   return files;

@@ -35,7 +35,7 @@ enum class Style : std::uint8_t {
   legacy_array,  ///< a bare list of events with absolute times
 };
 
-struct Options {
+struct Options {         // NOLINT(clang-analyzer-optin.performance.Padding): one of a run
   std::string output;    ///< a path, `-` for standard output; several ranks insert ".rankN"
   bool replace = false;  ///< files that exist
   std::string truth;     ///< path of the truth; empty = beside the output, none for standard output

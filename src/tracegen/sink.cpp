@@ -90,7 +90,7 @@ Status Sink::close() {
     flush();
   }
   if (failed_) return *failed_;
-  const Status status = file_->commit();
+  Status status = file_->commit();
   file_.reset();
   return status;
 }

@@ -236,7 +236,7 @@ Result<std::size_t> Input::read(char* buffer, std::size_t size) {
   return owed + *n;
 }
 
-void Input::limit(Expansion expansion) { state_->expansion = std::move(expansion); }
+void Input::limit(Expansion expansion) { state_->expansion = expansion; }
 
 std::string_view Input::peek(std::size_t size) {
   State& s = *state_;

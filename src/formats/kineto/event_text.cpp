@@ -146,6 +146,7 @@ class ArgumentReader {
         read_escaped(member);
       else if (collect_)
         collect(raw_key(key), known);
+      value_ = nullptr;
     }
     return true;
   }

@@ -391,7 +391,7 @@ Status gpu_metrics(Database& db, Session& session, const std::string& table) {
   if (!tables) return tables.error();
   if (std::ranges::find(*tables, "TARGET_INFO_GPU_METRICS") != tables->end()) {
     constexpr std::array<std::string_view, 3> kTitles = {"typeId", "metricId", "metricName"};
-    const Status status = db.each("TARGET_INFO_GPU_METRICS", kTitles, [&](const Row& row) {
+    Status status = db.each("TARGET_INFO_GPU_METRICS", kTitles, [&](const Row& row) {
       names[key(row.integer(0, 0), row.integer(1, 0))] = builder.intern(repair_utf8(row.text(2)));
     });
     if (!status) return status;

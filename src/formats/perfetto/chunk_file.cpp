@@ -43,7 +43,7 @@ struct ChunkFile::State {
 
   Status write(const std::uint8_t* data, std::size_t size) {
     const std::uint64_t before = file.bytes();
-    const Status status = file.write({reinterpret_cast<const char*>(data), size});
+    Status status = file.write({reinterpret_cast<const char*>(data), size});
     if (status && file.closed()) return environment_error("the reader has closed the pipe", path);
     if (status) return {};
     if (file.bytes() != before && !file.cut(before))

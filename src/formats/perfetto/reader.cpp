@@ -306,7 +306,7 @@ class Reader {
       tracks_.name_thread(thread.tgid(), thread.tid(), thread.name());
   }
 
-  void fact(std::string_view key, std::string value) {
+  void fact(std::string_view key, std::string_view value) {
     if (key.empty()) return;
     expansion_.spend(kFactCost);
     facts_[repair_utf8(key)] = repair_utf8(value);
