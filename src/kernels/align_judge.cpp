@@ -34,7 +34,7 @@ model::Change change_of(double ratio, double limit, double absolute, std::size_t
 
 }  // namespace
 
-Judgement judge(std::vector<double> a, std::vector<double> b, double tolerance) {
+Judgement judge(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
   Judgement result;
   if (a.empty() || b.empty()) return result;
   const double middle_a = std::max(1.0, stats::median(a));

@@ -34,7 +34,7 @@ struct Judgement {
   double limit = 0;
   model::Change change = model::Change::same;
 };
-Judgement judge(std::vector<double> a, std::vector<double> b, double tolerance);
+Judgement judge(const std::vector<double>& a, const std::vector<double>& b, double tolerance);
 /// The same for calls matched one by one.
 Judgement judge_pairs(const std::vector<double>& a, const std::vector<double>& b, double tolerance);
 

@@ -52,6 +52,7 @@ bool are_ranks(const std::vector<Trace>& traces) {
 
 std::vector<FileState> states_of(const std::vector<std::string>& paths) {
   std::vector<FileState> states;
+  states.reserve(paths.size());
   for (const std::string& path : paths) states.push_back(state_of(path));
   return states;
 }
@@ -71,6 +72,7 @@ Result<std::vector<Run>> joined_runs(std::vector<Trace> all, std::vector<FileSta
   for (std::size_t i = 0; i < all.size(); ++i)
     (is_recording(all[i]) ? recordings : parts).push_back({std::move(all[i]), {std::move(files[i])}});
   std::vector<Trace> ranks;
+  ranks.reserve(parts.size());
   for (Part& part : parts) ranks.push_back(std::move(*part.trace));
   if (ranks.size() > 1 && are_ranks(ranks)) {
     Part run{merge(std::move(ranks)), {}};
@@ -92,6 +94,7 @@ Result<std::vector<Run>> joined_runs(std::vector<Trace> all, std::vector<FileSta
     home->files.push_back(std::move(recording.files.front()));
   }
   std::vector<Run> runs;
+  runs.reserve(parts.size());
   for (Part& part : parts) runs.push_back(run_of(std::move(*part.trace), std::move(part.files)));
   return runs;
 }
