@@ -261,6 +261,7 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     evidence.beside[other.name] = other.cpus;
 
   std::vector<bool> reasons;
+  reasons.reserve(trace.categories.size());
   for (const Category& category : trace.categories) reasons.push_back(category.name == "blocked");
   std::map<std::pair<StringId, bool>, std::array<double, model::kPhases.size()>> sums;
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {

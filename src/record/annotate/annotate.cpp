@@ -3,13 +3,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 #include <map>
 #include <set>
@@ -141,7 +141,7 @@ Status AnnotateCollector::load() {
 }
 
 Status AnnotateCollector::start(Session& session) {
-  if (const Status loaded = load(); !loaded) {
+  if (Status loaded = load(); !loaded) {
     refusal_ = loaded.error();
     return loaded;
   }
