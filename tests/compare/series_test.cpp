@@ -66,6 +66,34 @@ TEST(MeanDifference, IsWelchs) {
   EXPECT_NEAR(d.half, 1.996 * d.error, 1e-3);
 }
 
+/// Share of pairs of equal series of 40 values, each like its neighbour by `phi`, whose interval holds 0.
+double coverage(double phi) {
+  constexpr int kPairs = 1500;
+  constexpr std::size_t kValues = 40;
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise;
+  const auto series = [&] {
+    std::vector<double> values;
+    double x = noise(random);
+    for (std::size_t i = 0; i < kValues; ++i) {
+      values.push_back(x);
+      x = phi * x + std::sqrt(1 - phi * phi) * noise(random);
+    }
+    return summarise(dense(values), kValues);
+  };
+  int held = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    const MeanDifference d = difference_of(series(), series(), 0);
+    if (std::abs(d.difference) <= d.half) ++held;
+  }
+  return static_cast<double>(held) / kPairs;
+}
+
+TEST(DifferenceOf, IntervalsHoldTheTruthThoughNeighboursAreAlike) {
+  for (const double phi : {0.0, 0.3, 0.6, 0.8}) EXPECT_GE(coverage(phi), 0.95) << phi;
+  EXPECT_GE(coverage(0.9), 0.93);
+}
+
 TEST(SeparationByChance, OfTwoAndTwoIsAThird) {
   EXPECT_NEAR(separation_by_chance(2, 2), 1.0 / 3, 1e-12);
   EXPECT_NEAR(separation_by_chance(4, 4), 2.0 / 70, 1e-12);
