@@ -168,8 +168,8 @@ inline constexpr double kReceivesAndSends = 0.9;
 inline constexpr double kReceivesTwice = 0.8;
 /// At most, where several processes hand messages on: which of them is a step is chosen by rule.
 inline constexpr double kBetweenProcesses = 0.8;
-/// Share of the answers of one size that come as each n-th one, and of all requests that such groups hold, from which on n
-/// requests are a transaction; that they are.
+/// Share of the answers of one size that come as each n-th one, and of all requests that such groups hold, from which
+/// on n requests are a transaction; that they are.
 inline constexpr double kRegular = 0.9;
 inline constexpr double kTransactions = 0.8;
 /// Processes that begin and end are what a build or a script does.

@@ -18,7 +18,7 @@ struct CountedDurations {
 };
 
 struct Collected {
-  double seconds = 0;  ///< of the recording, which calls and disks are counted over
+  double seconds = 0;                             ///< of the recording, which calls and disks are counted over
   std::map<std::string, CountedDurations> calls;  ///< by name
   std::map<std::string, CountedDurations> disks;  ///< "vda write"
   std::uint64_t samples = 0;                      ///< that found a thread on a CPU

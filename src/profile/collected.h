@@ -9,7 +9,8 @@
 
 namespace culprit::profile {
 
-/// Calls and requests of the whole recording. `windows`: in order, not overlapping; samples outside of them are left out. O(totals + samples).
+/// Calls and requests of the whole recording. `windows`: in order, not overlapping; samples outside of them are left
+/// out. O(totals + samples).
 model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows);
 
 }  // namespace culprit::profile

@@ -34,6 +34,7 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& adde
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (std::string& text : texts) all.push_back(text.data());
   all.push_back(nullptr);
   return all;
@@ -43,7 +44,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 void restore_signals() {
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  sigprocmask(SIG_SETMASK, &none, nullptr);  // NOLINT(concurrency-mt-unsafe): after fork there is one thread
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT, SIGXFSZ})
     if (number != SIGHUP || !is_ignored(SIGHUP)) static_cast<void>(std::signal(number, SIG_DFL));
 }

@@ -17,7 +17,8 @@ std::string_view to_string(Severity severity);
     "look at the program that wrote the file")                                                                         \
   X(event_malformed, data_loss, "an event is not valid JSON", "write the trace again; the text around it was skipped") \
   X(text_after_damage, data_loss, "bytes skipped to find the next whole event", "write the trace again")               \
-  X(truncated_tail, data_loss, "the file ends before the trace does", "the writer was killed, or still writes: wait for its end, or record again")           \
+  X(truncated_tail, data_loss, "the file ends before the trace does",                                                  \
+    "the writer was killed, or still writes: wait for its end, or record again")                                       \
   X(compressed_damage, data_loss, "the compressed data is damaged or cut; what came before is kept",                   \
     "copy the file again")                                                                                             \
   X(event_too_large, data_loss, "one event is larger than 64 MiB", "look at the program that wrote the file")          \

@@ -93,7 +93,7 @@ std::vector<std::string> list_folder(const std::string& path, std::size_t limit)
   DIR* folder = ::opendir(path.c_str());
   if (folder == nullptr) return names;
   while (names.size() < limit) {
-    const dirent* entry = ::readdir(folder);
+    const dirent* entry = ::readdir(folder);  // NOLINT(concurrency-mt-unsafe): a handle of its own
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);

@@ -21,8 +21,8 @@ struct Mapping {
 /// By begin; empty when the process is gone. `proc` is /proc.
 std::vector<Mapping> executable_mappings(std::int64_t pid, const std::string& proc = "/proc");
 
-/// The file of a mapping as the process sees it, which may live in a container; of a process that has ended, the file of
-/// that name here, when it is the same one.
+/// The file of a mapping as the process sees it, which may live in a container; of a process that has ended, the file
+/// of that name here, when it is the same one.
 TargetFile open_mapped(std::int64_t pid, const Mapping& mapping);
 
 }  // namespace culprit::record

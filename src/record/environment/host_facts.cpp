@@ -126,7 +126,7 @@ void cpus(std::vector<Fact>& facts, const std::string& root) {
     first.emplace(key, value);
     if (key == "processor") ++count;
     if (key == "physical id") packages.insert(package = value);
-    if (key == "core id") cores.insert(package + "/" + value);
+    if (key == "core id") cores.insert(fmt::format("{}/{}", package, value));
     if (key == "microcode") microcodes.insert(value);
   }
   add_fact(facts, "cpu.model", first["model name"]);
@@ -157,7 +157,7 @@ void cpus(std::vector<Fact>& facts, const std::string& root) {
     if (!name.starts_with("cpu") || !parse_number<std::uint64_t>(std::string_view(name).substr(3))) continue;
     for (const char* file : {"scaling_governor", "scaling_driver", "scaling_min_freq", "scaling_max_freq",
                              "cpuinfo_max_freq", "energy_performance_preference"}) {
-      const std::string value = read_word(folder + name + "/cpufreq/" + file);
+      const std::string value = read_word(fmt::format("{}{}/cpufreq/{}", folder, name, file));
       if (!value.empty()) frequency[file].insert(value);
     }
   }
@@ -194,17 +194,17 @@ void devices(std::vector<Fact>& facts, const std::string& root) {
   std::size_t shown = 0;
   for (const std::string& disk : list_folder(root + "/sys/block")) {
     if (disk.starts_with("loop") || disk.starts_with("ram") || ++shown > kMostDevices) continue;
-    const std::string queue = root + "/sys/block/" + disk + "/queue/";
-    add_fact(facts, "disk." + disk + ".scheduler", chosen(read_word(queue + "scheduler")));
-    add_fact(facts, "disk." + disk + ".rotational", read_word(queue + "rotational"));
+    const std::string queue = fmt::format("{}/sys/block/{}/queue/", root, disk);
+    add_fact(facts, fmt::format("disk.{}.scheduler", disk), chosen(read_word(queue + "scheduler")));
+    add_fact(facts, fmt::format("disk.{}.rotational", disk), read_word(queue + "rotational"));
   }
   shown = 0;
   for (const std::string& interface : list_folder(root + "/sys/class/net")) {
     if (++shown > kMostDevices) break;
-    const std::string folder = root + "/sys/class/net/" + interface + "/";
-    add_fact(facts, "net." + interface + ".mtu", read_word(folder + "mtu"));
+    const std::string folder = fmt::format("{}/sys/class/net/{}/", root, interface);
+    add_fact(facts, fmt::format("net.{}.mtu", interface), read_word(folder + "mtu"));
     const std::string speed = read_word(folder + "speed");
-    if (parse_number<std::uint64_t>(speed)) add_fact(facts, "net." + interface + ".speed_mbit", speed);
+    if (parse_number<std::uint64_t>(speed)) add_fact(facts, fmt::format("net.{}.speed_mbit", interface), speed);
   }
   std::vector<std::string> fabrics = list_folder(root + "/sys/class/infiniband", kMostDevices);
   add_fact(facts, "net.infiniband", fmt::format("{}", fmt::join(fabrics, " ")));
@@ -217,7 +217,7 @@ void devices(std::vector<Fact>& facts, const std::string& root) {
 
 }  // namespace
 
-void add_fact(std::vector<Fact>& facts, std::string key, std::string_view value) {
+void add_fact(std::vector<Fact>& facts, std::string_view key, std::string_view value) {
   constexpr std::size_t kLongest = 512;
   value = trim(value);
   if (value.empty()) return;

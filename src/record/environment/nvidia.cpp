@@ -95,7 +95,7 @@ void device_facts(std::vector<Fact>& facts, const Nvml& nvml, unsigned index) {
 std::string nvml_facts(std::vector<Fact>& facts) {
   const Library library("libnvidia-ml.so.1");
   if (library.handle == nullptr) {
-    const char* why = dlerror();
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
     return why != nullptr ? why : "libnvidia-ml.so.1 cannot be opened";
   }
   Nvml nvml;
@@ -139,7 +139,7 @@ std::vector<Fact> nvidia_facts(const std::string& root, std::vector<Sight>& sigh
   add_fact(facts, "gpu.kernel_module", take_line(rest));
   std::size_t shown = 0;
   for (const std::string& slot : list_folder(proc + "/gpus", kMostGpus)) {
-    const std::string text = read_text(proc + "/gpus/" + slot + "/information", 4096).value_or("");
+    const std::string text = read_text(fmt::format("{}/gpus/{}/information", proc, slot), 4096).value_or("");
     const std::size_t index = shown++;
     rest = text;
     while (!rest.empty()) {

@@ -142,34 +142,35 @@ SensorSampler::SensorSampler(const std::string& root) {
     if (!file.is_open() || !parse_number<std::int64_t>(trim(file.read(buffer_))) ||
         temperatures_.size() >= kMostDevices)
       return;
-    std::string track = "host.temperature." + name;
+    std::string track = fmt::format("host.temperature.{}", name);
     for (int n = 2; !taken.insert(track).second; ++n) track = fmt::format("host.temperature.{}_{}", name, n);
     temperatures_.push_back({{track, "celsius"}, std::move(file)});
   };
   const std::string hwmon = root + "/sys/class/hwmon";
   for (const std::string& chip : list_folder(hwmon)) {
-    const std::string folder = hwmon + "/" + chip;
+    const std::string folder = fmt::format("{}/{}", hwmon, chip);
     const std::string chip_name = read_word(folder + "/name");
     for (const std::string& entry : list_folder(folder)) {
       if (!entry.starts_with("temp") || !entry.ends_with("_input")) continue;
-      const std::string label = read_word(folder + "/" + entry.substr(0, entry.size() - 6) + "_label");
-      add_temperature(track_part(chip_name.empty() ? chip : chip_name) + "." +
-                          track_part(label.empty() ? entry.substr(0, entry.size() - 6) : label),
-                      folder + "/" + entry);
+      const std::string sensor = entry.substr(0, entry.size() - 6);
+      const std::string label = read_word(fmt::format("{}/{}_label", folder, sensor));
+      add_temperature(fmt::format("{}.{}", track_part(chip_name.empty() ? chip : chip_name),
+                                  track_part(label.empty() ? sensor : label)),
+                      fmt::format("{}/{}", folder, entry));
     }
   }
   const std::string thermal = root + "/sys/class/thermal";
   if (temperatures_.empty())
     for (const std::string& zone : list_folder(thermal)) {
       if (!zone.starts_with("thermal_zone")) continue;
-      const std::string type = read_word(thermal + "/" + zone + "/type");
-      add_temperature(track_part(type.empty() ? zone : type), thermal + "/" + zone + "/temp");
+      const std::string type = read_word(fmt::format("{}/{}/type", thermal, zone));
+      add_temperature(track_part(type.empty() ? zone : type), fmt::format("{}/{}/temp", thermal, zone));
     }
   const std::string powercap = root + "/sys/class/powercap";
   std::set<std::string> domains;
   for (const std::string& zone : list_folder(powercap)) {
     if (zone.find(':') == std::string::npos) continue;
-    const std::string folder = powercap + "/" + zone;
+    const std::string folder = fmt::format("{}/{}", powercap, zone);
     KernelFile file(folder + "/energy_uj");
     if (!file.is_open()) {
       energy_trouble_ = fmt::format("{}/energy_uj: {}", zone, errno_text(file.error()));
@@ -179,7 +180,7 @@ SensorSampler::SensorSampler(const std::string& root) {
     std::string domain = read_word(folder + "/name");
     if (domain.empty()) domain = zone;
     // Sub-zones ("intel-rapl:0:1") are named alike in every package.
-    if (zone.find(':') != zone.rfind(':')) domain = zone.substr(zone.find(':') + 1) + "-" + domain;
+    if (zone.find(':') != zone.rfind(':')) domain = fmt::format("{}-{}", zone.substr(zone.find(':') + 1), domain);
     if (!domains.insert(domain).second) domain = zone;
     const auto range = parse_number<std::uint64_t>(read_word(folder + "/max_energy_range_uj"));
     energies_.push_back({{{"host.power." + track_part(domain), "W"}, 1e-6}, std::move(file), range.value_or(0)});
