@@ -33,7 +33,16 @@ struct signal_struct {
   } live;
 };
 
+struct rq;
+struct cfs_rq {
+  struct rq *rq;
+};
+struct sched_entity {
+  struct cfs_rq *cfs_rq;
+};
+
 struct task_struct {
+  struct sched_entity se;
   int pid;
   int tgid;
   int prio;

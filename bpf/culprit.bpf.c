@@ -20,6 +20,7 @@ const volatile __u64 stack_pause_ns = 50000;
 const volatile __u64 wake_bytes = 1 << 20;
 const volatile __u64 long_syscall_ns = 1000000;
 const volatile __u64 long_block_ns = 1000000;
+const volatile __s64 preempt_count_at = 0;  // of a CPU, from its run queue; 0: not known
 const volatile __u32 take_memory = 0;  // of samples, to find callers without frame pointers
 const volatile __u64 all_timed = 8192;  // begins and ends of calls of one number between two tellings: further ones are timed one in eight
 
@@ -180,7 +181,20 @@ static __always_inline struct culprit_cpu *this_cpu(void) {
   return &cpus[bpf_get_smp_processor_id() & (CULPRIT_CPU_LIMIT - 1)];
 }
 
-// Timers and devices wake threads from interrupts. The preemption count would tell, but it can be read on few kernels.
+// Timers and devices wake threads from interrupts. The CPU's preemption count tells; where the loader does not know where
+// it is, the programs below tell, for which each interrupt pays.
+enum { IN_SOFTIRQ = 1 << 8, IN_HARDIRQ = 0xff << 16 };
+
+static __always_inline __u32 context_of(struct task_struct *waker) {
+  if (preempt_count_at && bpf_core_field_exists(waker->se.cfs_rq) && bpf_core_field_exists(struct cfs_rq, rq)) {
+    __u32 count = 0;
+    bpf_probe_read_kernel(&count, sizeof(count), (char *)waker->se.cfs_rq->rq + preempt_count_at);
+    return count & IN_HARDIRQ ? CULPRIT_HARDIRQ : count & IN_SOFTIRQ ? CULPRIT_SOFTIRQ : CULPRIT_TASK;
+  }
+  struct culprit_cpu *cpu = this_cpu();
+  return cpu->in_hardirq ? CULPRIT_HARDIRQ : cpu->in_softirq ? CULPRIT_SOFTIRQ : CULPRIT_TASK;
+}
+
 SEC("tp_btf/hrtimer_expire_entry")
 int on_timer_entry(__u64 *ctx) {
   this_cpu()->in_hardirq = 1;
@@ -269,8 +283,7 @@ static __always_inline int waking(struct task_struct *task, __u32 is_new) {
   record->waker_tgid = waker->tgid;
   record->prio = task->prio;
   record->target_cpu = bpf_core_field_exists(task->wake_cpu) ? task->wake_cpu : record->head.cpu;
-  struct culprit_cpu *cpu = this_cpu();
-  record->context = cpu->in_hardirq ? CULPRIT_HARDIRQ : cpu->in_softirq ? CULPRIT_SOFTIRQ : CULPRIT_TASK;
+  record->context = context_of(waker);
   record->is_new = is_new;
   copy_comm(record->comm, task);
   copy_comm(record->waker_comm, waker);

@@ -48,6 +48,7 @@ struct RecordVerbOptions {
   std::vector<std::string> no_collect;
   unsigned sample_rate = 99;
   std::string call_graph = "dwarf";
+  bool every_call = false;
   std::string output;
   std::string switch_output;
   bool force = false;
@@ -277,7 +278,8 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   auto collectors = record::make_collectors(
       record.preset, options.collect, options.no_collect,
       {options.sample_rate,
-       options.call_graph == "fp" ? record::samples::CallGraph::frame_pointer : record::samples::CallGraph::dwarf});
+       options.call_graph == "fp" ? record::samples::CallGraph::frame_pointer : record::samples::CallGraph::dwarf,
+       options.every_call});
   if (!collectors) return collectors.error();
   record::Recorder recorder(std::move(record), std::move(*collectors));
   if (Status status = recorder.open(); !status) return status.error();
@@ -341,6 +343,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
                    "how callers of what runs are found: dwarf (by the tables that compilers write for exceptions; "
                    "default) or fp (by frame pointers: cheaper, where code keeps them)")
       ->check(one_of({"dwarf", "fp"}));
+  verb->add_flag("--every-call", options->every_call,
+                 "count every system call, however many there are; without it 'deep' counts all while they are fewer "
+                 "than 50,000 a second and a sample beyond, 'watch' always a sample (the file says how sure its "
+                 "numbers are)");
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");

@@ -59,6 +59,7 @@ struct Side {
   double ns = 0;
   WorkWindow sum;
   double confidence = 1;
+  std::optional<double> count_error;
   std::vector<double> time;  ///< ns per unit by throughput, of each window
   std::vector<double> work;  ///< ns worked per unit
   std::vector<double> latencies;
@@ -105,6 +106,7 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
     side.units += static_cast<double>(unit.count);
     side.ns += work.seconds * 1e9;
     side.confidence = std::min(side.confidence, unit.confidence);
+    side.count_error = std::max(side.count_error, unit.count_error);
     const WorkWindow sum = sum_of(work);
     side.sum.on_cpu += sum.on_cpu;
     side.sum.run_queue += sum.run_queue;
@@ -323,6 +325,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   result.unit = unit;
   result.unit.per_window.clear();
   result.unit.confidence = std::min(a.confidence, b.confidence);
+  result.unit.count_error = std::max(a.count_error, b.count_error);
   result.counts = {static_cast<std::uint64_t>(a.units), static_cast<std::uint64_t>(b.units)};
   result.seconds = {a.ns * 1e-9, b.ns * 1e-9};
   // Recordings of one side average out what differs between two of the same.

@@ -76,10 +76,11 @@ std::optional<std::int64_t> shift_by_clock(const Collectives& first, const Colle
   for (const auto& [key, ends] : other) {
     const auto base = first.find(key);
     if (base == first.end() || base->second.empty() || ends.empty()) continue;
-    const auto& [cycle, end] = *std::next(ends.begin(), static_cast<std::ptrdiff_t>(ends.size() / 2));
+    const auto middle = std::next(ends.begin(), static_cast<std::ptrdiff_t>(ends.size() / 2));
+    const Ns end = middle->second;
     const auto nearest =
         std::ranges::min_element(base->second, {}, [end](const auto& e) { return std::abs(e.second - end); });
-    return nearest->first - cycle;
+    return nearest->first - middle->first;
   }
   return std::nullopt;
 }

@@ -17,6 +17,7 @@
 #include "cycles/waits.h"
 #include "cycles/work_threads.h"
 #include "trace/bystanders.h"
+#include "trace/call_estimates.h"
 
 namespace culprit::cycles {
 
@@ -29,6 +30,7 @@ constexpr std::uint64_t kFewestUnits = 8;  // chance pairs smaller counts
 constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
 constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
+constexpr double kEstimatedTimes = 0.25;   // the same of an estimate and what it estimates
 constexpr double kIdleShare = 0.003;       // of one CPU
 constexpr std::uint64_t kFewestProcesses = 5;
 constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
@@ -390,6 +392,22 @@ std::optional<WorkUnit> transactions(const Trace& trace, const Answers& answers,
   return unit;
 }
 
+/// Where calls were not looked at always, all answers on connections were: so many there are, when they can be these.
+void correct_estimate(const Trace& trace, const CallEstimates& estimates, WorkUnit& unit) {
+  if (unit.kind != UnitKind::request && unit.kind != UnitKind::message) return;
+  const std::vector<std::uint64_t> by_process = answers_by_process(trace);
+  std::uint64_t answers = 0;
+  for (ProcessId process = 0; process < by_process.size(); ++process)
+    if (by_process[process] > 0 && program_name(trace, process) == unit.process) answers += by_process[process];
+  if (answers < kFewestUnits || !agree(unit.count, answers, kEstimatedTimes)) {
+    unit.count_error = estimates.error.value_or(1);
+    return;
+  }
+  for (double& count : unit.per_window) count *= static_cast<double>(answers) / static_cast<double>(unit.count);
+  unit.count = answers;
+  unit.reason += "; so many answers were seen";
+}
+
 void add_latencies(const WorkThreads& work, const std::optional<Answers>& answers, std::vector<Ns> lifetimes,
                    model::WorkUnits& result) {
   const WorkUnit& first = result.units.front();
@@ -470,6 +488,8 @@ model::WorkUnits find_work_units(const Trace& trace) {
 
   Requests requests(trace, work);
   std::vector<WorkUnit> found = requests.find();
+  if (const auto estimates = call_estimates(trace))
+    for (WorkUnit& unit : found) correct_estimate(trace, *estimates, unit);
   order(found, requests.pids);
   std::vector<Ns> lifetimes;
   const double idle_time = kIdleShare * static_cast<double>(end - begin);

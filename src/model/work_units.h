@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct WorkUnit {
   std::string receive;  ///< system calls that delimit it; of wake-ups the wait; else empty
   std::string send;
   std::uint64_t count = 0;
+  std::optional<double> count_error;  ///< of an estimate: half of its 95 % interval, as a share of it
   std::uint64_t threads = 0;
   double confidence = 0;           ///< 0..1: that this counts the program's own units
   std::string reason;              ///< of the confidence

@@ -23,6 +23,7 @@ struct CollectorSet {
 struct CollectorOptions {
   unsigned sample_hz = 99;  ///< of `samples`
   samples::CallGraph call_graph = samples::CallGraph::dwarf;
+  bool every_call = false;  ///< of `syscalls`, however many they are
 };
 
 /// Names for --collect, in the order in which they run.

@@ -44,7 +44,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 void restore_signals() {
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);  // NOLINT(concurrency-mt-unsafe): after fork there is one thread
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT, SIGXFSZ})
     if (number != SIGHUP || !is_ignored(SIGHUP)) static_cast<void>(std::signal(number, SIG_DFL));
 }

@@ -20,11 +20,11 @@ Result<StopSignals> StopSignals::take() {
   sigemptyset(&wanted);
   for (const int number : {SIGINT, SIGTERM, SIGHUP})
     if (number != SIGHUP || !is_ignored(SIGHUP)) sigaddset(&wanted, number);
-  sigprocmask(SIG_BLOCK, &wanted, &signals.before_);
+  pthread_sigmask(SIG_BLOCK, &wanted, &signals.before_);
   signals.fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals.fd_ < 0) {
     const int code = errno;
-    sigprocmask(SIG_SETMASK, &signals.before_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &signals.before_, nullptr);
     return environment_error("cannot wait for signals: " + std::generic_category().message(code), "signalfd");
   }
   return signals;
@@ -38,7 +38,7 @@ StopSignals::~StopSignals() {
   while (take_signal(fd_).number != 0) {
   }
   close(fd_);
-  sigprocmask(SIG_SETMASK, &before_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 StopSignal take_signal(int fd) {

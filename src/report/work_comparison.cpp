@@ -99,6 +99,12 @@ std::vector<std::string> work_outcome_lines(const model::RunComparison& comparis
   if (!beside.empty()) lines.insert(lines.begin() + 1, beside);
   lines.push_back(
       fmt::format("{:.0f} % sure that these are units of its work: {}", work.unit.confidence * 100, work.unit.reason));
+  if (work.unit.count_error)
+    lines.push_back(
+        *work.unit.count_error < 1
+            ? fmt::format("Their numbers are estimates, ± {:.1f} %: system calls were looked at in windows.",
+                          *work.unit.count_error * 100)
+            : "Their numbers are estimates: system calls were looked at in windows.");
   lines.push_back(fmt::format("Assumed: {}.", fmt::join(comparison.assumptions, "; ")));
   return lines;
 }
@@ -171,6 +177,7 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   json.member("send", work.unit.send);
   json.member("confidence", work.unit.confidence);
   json.member("reason", work.unit.reason);
+  if (work.unit.count_error) json.member("count_error", *work.unit.count_error);
   json.member("reading", work.reading);
   json.member("units", work.counts);
   json.member("seconds", work.seconds);

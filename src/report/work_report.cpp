@@ -45,8 +45,14 @@ Per per_unit(const WorkUnits& work) {
   return {static_cast<double>(unit.count), std::string(to_string(unit.kind))};
 }
 
+/// " (± 2.6 %)" of an estimate.
+std::string error_text(const std::optional<double>& error) {
+  if (!error) return {};
+  return *error < 1 ? fmt::format(" (± {:.1f} %)", *error * 100) : " (an estimate)";
+}
+
 std::string rate_text(double rate) {
-  return rate >= 1000 ? format_count(static_cast<std::uint64_t>(rate + 0.5)) : fmt::format("{:.3g}", rate);
+  return rate >= 1000 ? format_count(static_cast<std::uint64_t>(std::llround(rate))) : fmt::format("{:.3g}", rate);
 }
 
 std::string share_text(double part, double whole) {
@@ -70,7 +76,7 @@ std::optional<Ns> latency_quantile(const WorkUnits& work, double share) {
   return value ? std::optional<Ns>(std::llround(*value)) : std::nullopt;
 }
 
-Cell rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
+Cell rounded(double value) { return static_cast<std::int64_t>(std::llround(value)); }
 
 Table units_table(const WorkUnits& work) {
   Table table = model::make_table<WorkUnit>(
@@ -86,6 +92,7 @@ Table units_table(const WorkUnits& work) {
           return unit.send.empty() ? unit.receive : fmt::format("{}, {}", unit.receive, unit.send);
         }},
        {{"Count", "count", ColumnType::count}, &WorkUnit::count},
+       {{"±", "count_error", ColumnType::percent, 1, true}, [](const WorkUnit& unit) { return unit.count_error; }},
        {{"Per second", "per_second", ColumnType::number, 1},
         [&](const WorkUnit& unit) { return static_cast<double>(unit.count) / std::max(work.seconds, 1e-9); }},
        {{"Sure", "confidence", ColumnType::percent, 0},
@@ -162,8 +169,8 @@ std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& wor
   } else {
     lines.emplace_back("throughput", fmt::format("{}/s, {}", rate_text(static_cast<double>(unit.count) / work.seconds),
                                                  unit_text(unit)));
-    lines.emplace_back("", fmt::format("{} in {:.1f} s, {:.0f} % sure:", format_count(unit.count), work.seconds,
-                                       unit.confidence * 100));
+    lines.emplace_back("", fmt::format("{}{} in {:.1f} s, {:.0f} % sure:", format_count(unit.count),
+                                       error_text(unit.count_error), work.seconds, unit.confidence * 100));
     lines.emplace_back("", unit.reason);
   }
   if (const std::uint64_t count = latency_count(work); count > 0)
@@ -225,6 +232,7 @@ std::vector<Table> work_time_tables(const WorkUnits& work, std::size_t most_rows
   double waited = 0;
   for (const CountedTime& one : work.waits) waited += one.total_ns;
   std::vector<Row> waits;
+  waits.reserve(work.waits.size());
   for (const CountedTime& one : work.waits) waits.push_back({one.name, one.total_ns, one.count, waited});
   std::vector<Table> tables = {
       model::make_table<Row>("The work of all recorded threads", "work_states", columns, states, most_rows)};

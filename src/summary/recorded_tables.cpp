@@ -18,6 +18,7 @@
 #include "core/units.h"
 #include "model/table_rows.h"
 #include "stats/log_buckets.h"
+#include "trace/call_estimates.h"
 #include "trace/span.h"
 
 namespace culprit::summary {
@@ -84,21 +85,6 @@ void note_rest(Table& table, std::size_t all, std::string_view by) {
                                       format_count(all - table.rows.size()), by));
 }
 
-/// Where calls were not looked at always: in how much of the time, and how sure their number is. Else empty.
-std::string counted_in(const Trace& trace) {
-  const auto fact = [&](std::string_view key) -> std::optional<double> {
-    for (const Rank& rank : trace.ranks)
-      for (const auto& [known, value] : rank.metadata)
-        if (known == key) return parse_number<double>(value);
-    return std::nullopt;
-  };
-  const auto share = fact("syscalls.counted_share");
-  if (!share) return {};
-  const auto error = fact("syscalls.count_error");
-  return fmt::format("counted in {:.0f} % of the time{}", *share * 100,
-                     error ? fmt::format(", ± {:.1f} %", *error * 100) : ", too short to know the error");
-}
-
 Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bool by_thread) {
   std::map<std::tuple<ProcessId, std::int64_t, StringId>, Row> rows;
   for (const CallTotal& total : trace.calls) {
@@ -144,8 +130,9 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
       sorted, options.limit);
   note_rest(table, sorted.size(), by_thread ? "thread-call" : "call");
   if (sorted.empty()) table.notes.emplace_back("No system calls were recorded");
-  if (const std::string how = counted_in(trace); !how.empty())
-    table.notes.push_back(fmt::format("Counts and totals are estimates: {} (95 %, of all calls together)", how));
+  if (const auto estimates = call_estimates(trace))
+    table.notes.push_back(
+        fmt::format("Counts and totals are estimates: {} (95 %, of all calls together)", to_string(*estimates)));
   return table;
 }
 
@@ -308,7 +295,7 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
     facts.push_back(
         {"system calls", fmt::format("{} ({:.0f} per s), most time in {}: {}", format_count(calls),
                                      rate(calls, options), longest->first, format_duration(longest->second))});
-    if (const std::string how = counted_in(trace); !how.empty()) facts.back().value += "; " + how;
+    if (const auto estimates = call_estimates(trace)) facts.back().value += "; " + to_string(*estimates);
   }
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "culprit.skel.h"
+#include "record/bpf/kernel_layout.h"
 #include "record/collector/collector.h"
 
 namespace culprit::record::bpf {
@@ -60,6 +61,16 @@ bool has_tracepoint(const btf* kernel, const char* type_name) {
 
 }  // namespace
 
+namespace {
+
+/// What the kernel says of the runs of a program. It goes on measuring while anybody wants it to.
+struct Runs {
+  std::uint64_t ns = 0;
+  std::uint64_t count = 0;
+};
+
+}  // namespace
+
 struct Probes::State {
   ProbeOptions options;
   unsigned parts = 0;
@@ -74,7 +85,9 @@ struct Probes::State {
   Ns attached_for = 0;  // known after detach()
   Ns stats_since = 0;   // opened or closed
   Ns measured = 0;
-  bool windows = false;  // system calls are looked at in
+  std::vector<Runs> begun;  // of each program, when the kernel began to measure
+  std::vector<Runs> ran;    // while it was asked to
+  bool windows = false;     // system calls are looked at in
   std::optional<Status> opened;
   bool detached = false;
   bool context = false;
@@ -98,6 +111,9 @@ struct Probes::State {
     for (bpf_link* link : std::exchange(clocks, {})) bpf_link__destroy(link);
   }
   void measure_for_a_while(Ns now);
+  [[nodiscard]] std::vector<Runs> runs() const;
+  [[nodiscard]] std::vector<Runs> runs_measured() const;
+  void end_measuring(Ns now);
   std::string kernel_function(std::uint64_t address);
 };
 
@@ -110,11 +126,12 @@ Status Probes::State::load() {
   btf* kernel = btf__load_vmlinux_btf();
   if (kernel == nullptr) return no_privilege("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux)", errno);
   const bool has_state = switch_has_state(kernel);
+  const auto preempt_count = preempt_count_from_run_queue(kernel);
   context = true;
   for (const char* name :
        {"btf_trace_hrtimer_expire_entry", "btf_trace_hrtimer_expire_exit", "btf_trace_irq_handler_entry",
         "btf_trace_irq_handler_exit", "btf_trace_softirq_entry", "btf_trace_softirq_exit"})
-    context = context && has_tracepoint(kernel, name);
+    context = context && (preempt_count || has_tracepoint(kernel, name));
   answers = (parts & kAnswers) != 0;
   for (const char* name : {"btf_trace_sk_data_ready", "btf_trace_sock_send_length", "btf_trace_inet_sock_set_state"})
     answers = answers && has_tracepoint(kernel, name);
@@ -123,6 +140,7 @@ Status Probes::State::load() {
   skeleton = culprit_bpf__open();
   if (skeleton == nullptr) return no_privilege("cannot open the programs", errno);
   skeleton->rodata->has_prev_state = has_state ? 1 : 0;
+  skeleton->rodata->preempt_count_at = preempt_count.value_or(0);
   skeleton->rodata->take_stacks = (parts & kStacks) != 0 ? 1 : 0;
   skeleton->rodata->take_memory = options.take_memory ? 1 : 0;
   skeleton->rodata->long_syscall_ns = static_cast<__u64>(options.long_syscall);
@@ -134,7 +152,7 @@ Status Probes::State::load() {
   bpf_program__set_autoload(programs.on_waking, sched);
   for (bpf_program* program : {programs.on_timer_entry, programs.on_timer_exit, programs.on_irq_entry,
                                programs.on_irq_exit, programs.on_softirq_entry, programs.on_softirq_exit})
-    bpf_program__set_autoload(program, sched && context);
+    bpf_program__set_autoload(program, sched && context && !preempt_count);
   bpf_program__set_autoload(programs.on_wakeup_new, sched);
   bpf_program__set_autoload(programs.on_sys_enter, (parts & kSyscalls) != 0);
   bpf_program__set_autoload(programs.on_sys_exit, (parts & kSyscalls) != 0);
@@ -203,13 +221,45 @@ Status Probes::State::start_clocks() {
 void Probes::State::measure_for_a_while(Ns now) {
   if (!options.count_cpu) return;
   if (stats_fd >= 0 && now - stats_since >= kMeasured) {
-    close(std::exchange(stats_fd, -1));
-    measured += now - std::exchange(stats_since, now);
+    end_measuring(now);
   } else if (stats_fd < 0 && now - stats_since >= kUnmeasured) {
     stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
     stats_since = now;
+    begun = runs();
     options.count_cpu = stats_fd >= 0;
   }
+}
+
+void Probes::State::end_measuring(Ns now) {
+  ran = runs_measured();
+  close(std::exchange(stats_fd, -1));
+  measured += now - std::exchange(stats_since, now);
+}
+
+std::vector<Runs> Probes::State::runs() const {
+  std::vector<Runs> all;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, skeleton->obj) {
+    bpf_prog_info info{};
+    __u32 size = sizeof info;
+    const int fd = bpf_program__fd(program);
+    if (fd >= 0) static_cast<void>(bpf_obj_get_info_by_fd(fd, &info, &size));
+    all.push_back({info.run_time_ns, info.run_cnt});
+  }
+  return all;
+}
+
+/// In the order of the programs, until now.
+std::vector<Runs> Probes::State::runs_measured() const {
+  std::vector<Runs> all = ran;
+  if (stats_fd < 0) return all;
+  const std::vector<Runs> now = runs();
+  all.resize(now.size());
+  for (std::size_t i = 0; i < now.size() && i < begun.size(); ++i) {
+    all[i].ns += now[i].ns - begun[i].ns;
+    all[i].count += now[i].count - begun[i].count;
+  }
+  return all;
 }
 
 std::string Probes::State::kernel_function(std::uint64_t address) {
@@ -285,10 +335,7 @@ void Probes::detach() {
   culprit_bpf__detach(state_->skeleton);
   const Ns now = monotonic_now();
   state_->attached_for = now - state_->attached_at;
-  if (state_->stats_fd >= 0) {
-    close(std::exchange(state_->stats_fd, -1));
-    state_->measured += now - state_->stats_since;
-  }
+  if (state_->stats_fd >= 0) state_->end_measuring(now);
   state_->options.count_cpu = false;
 }
 
@@ -341,23 +388,24 @@ KernelCpu Probes::kernel_cpu() const {
   if (measured <= 0) return cost;
   cost.known = true;
   const double scale = static_cast<double>(attached) / static_cast<double>(measured);
+  const std::vector<Runs> all = state_->runs_measured();
+  auto runs = all.begin();
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, state_->skeleton->obj) {
-    if (bpf_program__fd(program) < 0) continue;
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) continue;
+    if (runs == all.end()) break;
+    const auto ns = std::llround(static_cast<double>(runs->ns) * scale);
+    const auto count = static_cast<std::uint64_t>(std::llround(static_cast<double>(runs->count) * scale));
+    ++runs;
     const std::string_view section = bpf_program__section_name(program);
     if (section == "perf_event") {
-      cost.samples_ns += std::llround(static_cast<double>(info.run_time_ns) * scale);
+      cost.samples_ns += ns;
       continue;
     }
     const bool sched =
         std::ranges::none_of(std::array{"/sys_", "/block_", "/sk_", "/sock_", "/inet_"},
                              [&](const char* part) { return section.find(part) != std::string_view::npos; });
-    (sched ? cost.sched_ns : cost.syscalls_ns) += std::llround(static_cast<double>(info.run_time_ns) * scale);
-    (sched ? cost.sched_runs : cost.syscalls_runs) +=
-        static_cast<std::uint64_t>(std::llround(static_cast<double>(info.run_cnt) * scale));
+    (sched ? cost.sched_ns : cost.syscalls_ns) += ns;
+    (sched ? cost.sched_runs : cost.syscalls_runs) += count;
   }
   return cost;
 }

@@ -104,7 +104,8 @@ void GroupSampler::find_throttle(Group& group) {
 }
 
 void GroupSampler::sample(Ns now, Emitter& emitter) {
-  for (auto& [text, group] : groups_) {
+  for (auto& found : groups_) {
+    Group& group = found.second;
     each_pair(group.cpu_stat.read(buffer_), [&](std::string_view key, std::uint64_t value) {
       if (key == "nr_periods") group.periods.put(emitter, now, value);
       if (key == "nr_throttled") group.throttled_periods.put(emitter, now, value);

@@ -37,7 +37,7 @@ MemorySampler::MemorySampler(const std::string& root, std::uint64_t page_bytes)
       oom_kills_{{"host.memory.oom_kills", "count/s"}} {
   for (const std::string resource : {"cpu", "io", "memory"}) {
     Pressure pressure{resource,
-                      KernelFile(root + "/proc/pressure/" + resource),
+                      KernelFile(fmt::format("{}/proc/pressure/{}", root, resource)),
                       {{fmt::format("host.pressure.{}.some", resource), "fraction"}, 1e-6},
                       {{fmt::format("host.pressure.{}.full", resource), "fraction"}, 1e-6}};
     // With psi=0 the files are there and reading them fails.

@@ -31,7 +31,7 @@ template <class Use>
 void each_process(const std::string& proc, Use use) {
   DIR* folder = opendir(proc.c_str());
   if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder))
+  while (const dirent* entry = readdir(folder))  // NOLINT(concurrency-mt-unsafe): a handle of its own
     if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
       if (const auto pid = parse_number<std::int64_t>(entry->d_name)) use(*pid);
   closedir(folder);

@@ -89,6 +89,7 @@ NvtxCollector::NvtxCollector(const NvtxOptions& options) : library_(options.libr
 }
 
 Status NvtxCollector::prepare(const NvtxOptions& options) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* other = std::getenv(kVariable); other != nullptr && other[0] != 0)
     return environment_error(fmt::format("another tool has set {}", kVariable), other,
                              fmt::format("unset {} for the recording", kVariable));

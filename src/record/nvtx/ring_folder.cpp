@@ -2,7 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -43,7 +44,7 @@ std::vector<std::string> names_in(int fd, std::string_view suffix) {
   std::vector<std::string> out;
   const Folder dir = open_folder(fd);
   for (int i = 0; dir && i < kMostEntries && out.size() < kMostFiles; ++i) {
-    const dirent* entry = readdir(dir.get());
+    const dirent* entry = readdir(dir.get());  // NOLINT(concurrency-mt-unsafe): a handle of its own
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name.ends_with(suffix)) out.emplace_back(name);
@@ -81,7 +82,7 @@ void remove_leftovers(const std::string& parent) {
     const int folder = openat(fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status {};
     if (folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid())
-      remove_folder(parent + "/" + name, folder);
+      remove_folder(fmt::format("{}/{}", parent, name), folder);
     if (folder >= 0) close(folder);
   }
   close(fd);
@@ -90,6 +91,7 @@ void remove_leftovers(const std::string& parent) {
 std::vector<std::string> usual_parents() {
   std::vector<std::string> out = {"/dev/shm"};
   for (const char* variable : {"XDG_RUNTIME_DIR", "TMPDIR"})
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
     if (const char* value = std::getenv(variable); value != nullptr && value[0] == '/') out.emplace_back(value);
   out.emplace_back("/tmp");
   return out;

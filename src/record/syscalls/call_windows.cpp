@@ -11,16 +11,22 @@ double ratio(Ns of, Ns to) { return static_cast<double>(of) / static_cast<double
 
 }  // namespace
 
-CallWindows::CallWindows(Ns begin, std::uint32_t seed)
-    : start_(begin), random_(seed), begin_(begin), open_at_(begin), close_at_(begin + kWindow), end_(begin + kWindow) {}
+CallWindows::CallWindows(Ns begin, std::uint32_t seed, double few)
+    : start_(begin),
+      few_(few),
+      random_(seed),
+      begin_(begin),
+      open_at_(begin),
+      close_at_(begin + kWindow),
+      end_(begin + kWindow) {}
 
 CallWindows::Due CallWindows::due(Ns now) const {
   if (opened_ == 0) return now >= open_at_ ? Due::open : Due::nothing;
-  if (closed_ == 0) return now >= close_at_ ? Due::close : Due::nothing;
+  if (closed_ == 0 && !whole_) return now >= close_at_ ? Due::close : Due::nothing;
   return now >= end_ ? Due::count : Due::nothing;
 }
 
-Ns CallWindows::next() const { return opened_ == 0 ? open_at_ : closed_ == 0 ? close_at_ : end_; }
+Ns CallWindows::next() const { return opened_ == 0 ? open_at_ : closed_ == 0 && !whole_ ? close_at_ : end_; }
 
 void CallWindows::opened(Ns at) {
   opened_ = at;
@@ -28,35 +34,53 @@ void CallWindows::opened(Ns at) {
   scale_ = ratio(end_ - begin_, close_at_ - at);
 }
 
+void CallWindows::cover(Ns until) {
+  covered_ += until - opened_;
+  if (timed()) timed_ += until - opened_;
+  scale_ = ratio(end_ - begin_, until - opened_);
+}
+
 void CallWindows::closed(Ns at) {
   closed_ = at;
-  covered_ += at - opened_;
-  if (timed()) timed_ += at - opened_;
-  scale_ = ratio(end_ - begin_, at - opened_);
+  cover(at);
 }
 
 void CallWindows::end_period(Ns at) {
-  if (closed_ != 0) scale_ = ratio(at - begin_, closed_ - opened_);
+  if (opened_ == 0) return;
+  if (closed_ == 0) cover(at);
+  scale_ = ratio(at - begin_, (closed_ != 0 ? closed_ : at) - opened_);
 }
 
 void CallWindows::counted(Ns at, double calls) {
-  if (periods_ > 0) {
-    const double rate = calls / ratio(at - begin_, 1);
-    const double before = rate - mean_;
-    mean_ += before / static_cast<double>(++rates_);
-    squares_ += before * (rate - mean_);
+  const double rate = calls / ratio(at - begin_, 1);
+  calls_ += calls;
+  if (periods_ > 0 && !whole_) {
+    sampled_ += at - begin_;
+    if (rate_) {
+      squares_ += (rate - *rate_) * (rate - *rate_);
+      ++differences_;
+    }
+    rate_ = rate;
+  } else {
+    rate_.reset();
   }
+  const bool is_known = whole_ || periods_ == 0;
   ++periods_;
+  whole_ = rate * 1e9 <= (is_known ? few_ : few_ * kFewAgain) && few_ > 0;
   begin_period(at);
 }
 
 void CallWindows::begin_period(Ns at) {
-  const Ns length = timed() ? kTimedWindow : kWindow;
+  const bool goes_on = opened_ != 0 && closed_ == 0;
+  timed_period_ = whole_ || goes_on || periods_ % kTimedEvery == 0;
+  const Ns length = whole_ ? kPeriod : timed_period_ ? kTimedWindow : kWindow;
   begin_ = at;
-  open_at_ = at + std::uniform_int_distribution<Ns>(0, kPeriod - length)(random_);
+  // A window that was open all the time is shut where it stands.
+  open_at_ = at + (whole_ || goes_on ? 0 : std::uniform_int_distribution<Ns>(0, kPeriod - length)(random_));
   close_at_ = open_at_ + length;
   end_ = at + kPeriod;
-  opened_ = closed_ = 0;
+  opened_ = goes_on ? at : 0;
+  closed_ = 0;
 }
 
 double CallWindows::part(Ns at) const { return ratio(at - begin_, kPeriod); }
@@ -65,10 +89,11 @@ double CallWindows::share(Ns at) const { return ratio(covered_, at - start_); }
 double CallWindows::timed_share(Ns at) const { return ratio(timed_, at - start_); }
 
 std::optional<double> CallWindows::error() const {
-  constexpr std::size_t kFewest = 4;
-  if (rates_ < kFewest || mean_ <= 0) return std::nullopt;
-  const auto n = static_cast<double>(rates_);
-  return 1.96 * std::sqrt(squares_ / (n - 1) / n) / mean_;
+  constexpr std::size_t kFewest = 3;
+  if (differences_ < kFewest || calls_ <= 0) return std::nullopt;
+  const auto n = static_cast<double>(differences_);
+  const double variance = squares_ / (2 * n);
+  return 1.96 * std::sqrt(variance / (n + 1)) * ratio(sampled_, 1) / calls_;
 }
 
 }  // namespace culprit::record::syscalls

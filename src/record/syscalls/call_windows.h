@@ -1,5 +1,6 @@
-// When system calls are looked at where they are not always: in short windows, one at random in every quarter of a
-// second. Outside of them nothing is attached and nobody pays. What was seen in a window stands for its quarter.
+// When system calls are looked at: always while they are few; while they are many in short windows, one at random in
+// every quarter of a second. Outside of them nothing is attached and nobody pays. What was seen in a window stands for
+// its quarter.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +19,20 @@ class CallWindows {
   static constexpr Ns kTimedWindow = 50'000'000;
   static constexpr std::uint64_t kTimedEvery = 4;  ///< periods
 
+  /// Where calls were many, they must be as few as this share of what is few, to be looked at always again.
+  static constexpr double kFewAgain = 0.5;
+
   enum class Due { nothing, open, close, count };
 
-  /// The first period is its window: what does not last longer is counted whole.
-  CallWindows(Ns begin, std::uint32_t seed);
+  /// The first period is its window: what does not last longer is counted whole. Up to `few` calls a second the
+  /// following ones are, too.
+  CallWindows(Ns begin, std::uint32_t seed, double few = 0);
 
   [[nodiscard]] Due due(Ns now) const;
   /// When something is due next.
   [[nodiscard]] Ns next() const;
   /// Calls of this window are timed, too.
-  [[nodiscard]] bool timed() const { return periods_ % kTimedEvery == 0; }
+  [[nodiscard]] bool timed() const { return timed_period_; }
   /// When it was done.
   void opened(Ns at);
   void closed(Ns at);
@@ -38,6 +43,8 @@ class CallWindows {
   /// The same when the period ends at `at`.
   void end_period(Ns at);
   [[nodiscard]] bool window_was() const { return opened_ != 0; }
+  /// Some period was not looked at whole: numbers are estimates.
+  [[nodiscard]] bool estimates() const { return sampled_ > 0; }
   [[nodiscard]] bool is_open() const { return opened_ != 0 && closed_ == 0; }
   /// How much of a period there has been at `at`.
   [[nodiscard]] double part(Ns at) const;
@@ -45,15 +52,19 @@ class CallWindows {
   /// Of the time until `at`.
   [[nodiscard]] double share(Ns at) const;
   [[nodiscard]] double timed_share(Ns at) const;
-  /// Half of the 95 % interval of the number of calls, as a share of it, by how the windows differ; nothing with fewer
-  /// than four.
+  /// Half of the 95 % interval of the number of calls, as a share of it, by how windows differ from the next ones: a
+  /// load that begins, ends, or drifts is no error. Nothing with fewer than four.
   [[nodiscard]] std::optional<double> error() const;
 
  private:
   void begin_period(Ns at);
+  void cover(Ns until);
 
   Ns start_ = 0;
+  double few_ = 0;
   std::mt19937 random_;
+  bool whole_ = false;  // the window is the period, and is not closed with it
+  bool timed_period_ = true;
   std::uint64_t periods_ = 0;  // before this one
   Ns begin_ = 0;               // of the period, and so on
   Ns open_at_ = 0;
@@ -64,8 +75,10 @@ class CallWindows {
   double scale_ = 1;
   Ns covered_ = 0;
   Ns timed_ = 0;
-  std::size_t rates_ = 0;  // of the periods, and their moments
-  double mean_ = 0;
+  Ns sampled_ = 0;               // the time that windows stand for
+  double calls_ = 0;             // of all periods
+  std::optional<double> rate_;   // of the period before this one, if it had a window
+  std::size_t differences_ = 0;  // of neighbours' rates, and the sum of their squares
   double squares_ = 0;
 };
 

@@ -59,7 +59,7 @@ class Syscalls final : public Collector, private bpf::Listener {
       : probes_(std::move(probes)), options_(options) {
     probes_->want((options_.calls ? bpf::kSyscalls : 0U) | (options_.answers ? bpf::kAnswers : 0U) |
                   (options_.block ? bpf::kBlock : 0U));
-    if (options_.windows) probes_->look_at_calls_in_windows();
+    if (options_.few) probes_->look_at_calls_in_windows();
     probes_->listen(*this);
   }
   ~Syscalls() override { probes_->unlisten(*this); }
@@ -73,7 +73,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     } else {
       probes_open_ = true;
       const Ns now = monotonic_now();
-      if (options_.calls && options_.windows) windows_.emplace(now, static_cast<std::uint32_t>(now));
+      if (options_.calls && options_.few) windows_.emplace(now, static_cast<std::uint32_t>(now), *options_.few);
       if (windows_) turn_window(now);
       for (const Target& target : session.targets) probes_->add_target(target.pid);
     }
@@ -135,7 +135,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     write_times(now);
     const culprit_losses losses = probes_->losses();
     writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
-    if (windows_) {
+    if (windows_ && windows_->estimates()) {
       writer_->metadata("syscalls.counted_share", fmt::format("{:.3f}", windows_->share(now)));
       writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", windows_->timed_share(now)));
       if (const auto error = windows_->error())

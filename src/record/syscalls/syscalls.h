@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "record/bpf/probes.h"
 #include "record/collector/collector.h"
@@ -15,8 +16,9 @@ struct SyscallsOptions {
   bool answers = true;  ///< how long TCP connections wait for answers
   bool block = true;
   Ns totals_every = 250'000'000;  ///< units of work are counted in windows of this length
-  /// Calls are counted and timed in windows (call_windows.h) only; counts are estimates then.
-  bool windows = false;
+  /// Calls of the targets a second up to which all are looked at; while they are more, and with 0 always, only those in
+  /// windows are (call_windows.h), and counts are estimates. Unset: all, however many.
+  std::optional<double> few;
 };
 
 /// `probes` is shared with other collectors.

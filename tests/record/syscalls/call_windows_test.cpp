@@ -16,11 +16,12 @@ struct Outcome {
   double share = 0;
   double timed = 0;
   std::optional<double> error;
+  bool estimates = false;
 };
 
 /// A program that makes rate(t) calls a second is looked at every millisecond for `length`.
-Outcome simulate(const std::function<double(Ns)>& rate, Ns length, std::uint32_t seed) {
-  CallWindows windows(0, seed);
+Outcome simulate(const std::function<double(Ns)>& rate, Ns length, std::uint32_t seed, double few = 0) {
+  CallWindows windows(0, seed, few);
   Outcome outcome;
   double seen = 0;
   bool open = false;
@@ -37,9 +38,13 @@ Outcome simulate(const std::function<double(Ns)>& rate, Ns length, std::uint32_t
     windows.counted(now, calls);
     seen = 0;
   }
+  if (windows.is_open()) windows.closed(length);
+  windows.end_period(length);
+  outcome.calls += seen * windows.scale();
   outcome.share = windows.share(length);
   outcome.timed = windows.timed_share(length);
   outcome.error = windows.error();
+  outcome.estimates = windows.estimates();
   return outcome;
 }
 
@@ -75,6 +80,14 @@ TEST(CallWindows, TheStatedErrorHoldsTheTruthInNearlyAllRuns) {
   EXPECT_GT(held, kRuns * 9 / 10);
 }
 
+TEST(CallWindows, ALoadThatBeginsAndEndsIsNoError) {
+  const auto burst = [](Ns now) { return now / kMillisecond / 1000 % 10 < 5 ? 100'000.0 : 0.0; };
+  const Outcome outcome = simulate(burst, 20'000 * kMillisecond, 11);
+  ASSERT_TRUE(outcome.error.has_value());
+  EXPECT_LT(*outcome.error, 0.1);
+  EXPECT_NEAR(outcome.calls / 1'000'000, 1, *outcome.error);
+}
+
 TEST(CallWindows, WhatIsShorterThanAWindowIsCountedWhole) {
   CallWindows windows(0, 1);
   EXPECT_EQ(windows.due(0), CallWindows::Due::open);
@@ -87,6 +100,32 @@ TEST(CallWindows, WhatIsShorterThanAWindowIsCountedWhole) {
 
 TEST(CallWindows, FewWindowsSayNothingAboutTheError) {
   EXPECT_FALSE(simulate([](Ns) { return 1000.0; }, 900 * kMillisecond, 3).error.has_value());
+}
+
+TEST(CallWindows, FewCallsAreAllCountedAndTimed) {
+  const Outcome outcome = simulate([](Ns) { return 1000.0; }, 10'000 * kMillisecond, 1, 2000);
+  EXPECT_NEAR(outcome.share, 1, 0.01);
+  EXPECT_NEAR(outcome.timed, 1, 0.01);
+  EXPECT_NEAR(outcome.calls, 10'000, 20);
+  EXPECT_FALSE(outcome.estimates);
+  EXPECT_FALSE(outcome.error.has_value());
+}
+
+TEST(CallWindows, ManyCallsAreCountedInWindows) {
+  const Outcome outcome = simulate([](Ns) { return 3000.0; }, 100'000 * kMillisecond, 1, 2000);
+  EXPECT_NEAR(outcome.share, 0.125, 0.005);
+  EXPECT_NEAR(outcome.calls, 300'000, 3000);
+  EXPECT_TRUE(outcome.estimates);
+}
+
+TEST(CallWindows, WhenCallsBecomeFewAllAreCountedAgain) {
+  const auto burst = [](Ns now) { return now / kMillisecond / 1000 == 3 ? 10'000.0 : 100.0; };
+  const Outcome outcome = simulate(burst, 10'000 * kMillisecond, 5, 2000);
+  EXPECT_GT(outcome.share, 0.8);
+  EXPECT_LT(outcome.share, 0.95);
+  EXPECT_NEAR(outcome.calls, 10'900, 300);
+  ASSERT_TRUE(outcome.error.has_value());
+  EXPECT_LT(*outcome.error, 0.7);
 }
 
 }  // namespace
