@@ -29,9 +29,11 @@ using model::WorkUnit;
 using model::WorkUnits;
 using model::WorkWindow;
 
-constexpr double kUnitsPerWindow = 5;  // fewer say nothing of a rate
-constexpr double kFewestWindows = 2;   // independent ones; the t distribution makes intervals of few wide
-constexpr double kCompetitor = 0.5;    // CPUs
+constexpr double kUnitsPerWindow = 5;         // fewer say nothing of a rate
+constexpr double kFewestWindows = 2;          // independent ones; the t distribution makes intervals of few wide
+constexpr std::size_t kFewOfManyUnits = 8;    // windows that hold enough units: fewer say little
+constexpr std::size_t kMostOfLongUnits = 16;  // stretches from end to end
+constexpr double kCompetitor = 0.5;           // CPUs
 constexpr double kLongerQueue = 0.25;
 constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
 constexpr std::string_view kRunQueue = "runnable, in the run queue";
@@ -68,11 +70,34 @@ struct Side {
   std::map<std::string, double> others;
 };
 
+/// What was worked between two moments; windows are cut evenly.
+double worked_between(const WorkUnits& work, Ns begin, Ns end) {
+  double sum = 0;
+  for (const WorkWindow& window : work.windows) {
+    const Ns both = std::min(end, window.end) - std::max(begin, window.begin);
+    if (both > 0) sum += worked(window) * static_cast<double>(both) / static_cast<double>(window.end - window.begin);
+  }
+  return sum;
+}
+
+/// Units so long that windows would hold few of them: from the end of one to that of a later one.
+void add_long_units(Side& side, const WorkUnits& work, const WorkUnit& unit) {
+  const std::size_t together = std::max<std::size_t>(1, unit.ends.size() / kMostOfLongUnits);
+  for (std::size_t i = 0; i + together < unit.ends.size(); i += together) {
+    const Ns begin = unit.ends[i];
+    const Ns end = unit.ends[i + together];
+    if (end <= begin) continue;
+    side.time.push_back(static_cast<double>(end - begin) / static_cast<double>(together));
+    side.work.push_back(worked_between(work, begin, end) / static_cast<double>(together));
+  }
+}
+
 void add_windows(Side& side, const WorkUnits& work, const WorkUnit& unit) {
   const double mean =
       static_cast<double>(unit.count) / static_cast<double>(std::max<std::size_t>(1, work.windows.size()));
   const auto together = static_cast<std::size_t>(
       std::clamp(std::ceil(kUnitsPerWindow / std::max(mean, 1e-3)), 1.0, static_cast<double>(work.windows.size())));
+  if (!unit.ends.empty() && work.windows.size() / together < kFewOfManyUnits) return add_long_units(side, work, unit);
   for (std::size_t w = 0; w + together <= work.windows.size(); w += together) {
     double units = 0;
     double ns = 0;
@@ -214,7 +239,7 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
       } else {
         result.outcome = time;
         if (!std::isfinite(result.throughput.low))
-          result.why = "its rate drifts inside the recordings, so that they give no interval; record longer or repeat";
+          result.why = "too few independent windows to give an interval; record longer or repeat";
       }
       break;
     case Outcome::not_comparable:
@@ -324,6 +349,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   model::WorkComparison result;
   result.unit = unit;
   result.unit.per_window.clear();
+  result.unit.ends.clear();
   result.unit.confidence = std::min(a.confidence, b.confidence);
   result.unit.count_error = std::max(a.count_error, b.count_error);
   result.counts = {static_cast<std::uint64_t>(a.units), static_cast<std::uint64_t>(b.units)};

@@ -322,9 +322,11 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
   unit.per_window.resize(work.windows.size());
   for (const Life& life : most->second.lives) {
     latencies.push_back(life.end - life.begin);
+    unit.ends.push_back(life.end);
     const auto window = std::ranges::lower_bound(work.windows, life.end, {}, &model::WorkWindow::end);
     if (window != work.windows.end()) unit.per_window[static_cast<std::size_t>(window - work.windows.begin())] += 1;
   }
+  std::ranges::sort(unit.ends);
   return unit;
 }
 

@@ -47,6 +47,7 @@ struct WorkUnit {
   double confidence = 0;           ///< 0..1: that this counts the program's own units
   std::string reason;              ///< of the confidence
   std::vector<double> per_window;  ///< as WorkUnits::windows
+  std::vector<Ns> ends;            ///< of processes: when each was done, in order; else empty
 };
 /// "requests".
 std::string plural(const WorkUnit& unit);

@@ -39,6 +39,11 @@ Cell text(const std::optional<double>& value, std::string_view unit) {
   return value ? Cell{readable(*value, unit)} : Cell{};
 }
 
+const HostChange* counter_of(const model::HostChanges& changes, std::string_view name) {
+  const auto at = std::ranges::find(changes.counters, name, &HostChange::what);
+  return at == changes.counters.end() ? nullptr : &*at;
+}
+
 Cell ratio(const HostChange& change) {
   const auto& [base, candidate] = change.value;
   if (!base || !candidate || *base <= 0) return {};
@@ -116,6 +121,20 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
 }
 
 }  // namespace
+
+std::string throttled_text(const model::HostChanges& changes) {
+  const HostChange* time = counter_of(changes, "cgroup.cpu.throttled_time");
+  if (time == nullptr) return {};
+  const auto text_of = [&](std::size_t s) { return readable(time->value[s].value_or(0), time->unit); };
+  std::string text = fmt::format("Throttled by a CPU quota: {} -> {}", text_of(0), text_of(1));
+  if (const HostChange* quota = counter_of(changes, "cgroup.cpu.quota")) {
+    const auto cpus = [&](std::size_t s) {
+      return quota->value[s] ? fmt::format("{:.2f} CPUs", *quota->value[s]) : std::string("none");
+    };
+    text += fmt::format("; quota {} -> {}", cpus(0), cpus(1));
+  }
+  return text;
+}
 
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people) {
   std::vector<model::Table> tables;

@@ -13,6 +13,9 @@ namespace culprit::report {
 /// A value in SI with a unit that people read: "1.50 GiB", "98.1 %", "1410 MHz". An unknown unit follows the number.
 std::string readable(double value, std::string_view unit);
 
+/// "Throttled by a CPU quota: 0.0 ms/s -> 691.2 ms/s; quota none -> 0.30 CPUs", where that moved; else empty.
+std::string throttled_text(const model::HostChanges& changes);
+
 /// The table of thread states per step and that of the counters that moved; none that would be empty. `for_people`
 /// gives the counters' values as texts with readable units, else they are numbers beside their SI unit.
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people);

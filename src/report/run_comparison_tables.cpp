@@ -194,6 +194,9 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
                                 o.effective[0], o.effective[1]);
     lines.push_back(std::move(line));
   }
+  if (comparison.host)
+    if (std::string throttled = throttled_text(*comparison.host); !throttled.empty())
+      lines.push_back(std::move(throttled));
   if (!limited)
     lines.push_back(fmt::format("Changes within {:g} % do not count. Assumed: {}.",
                                 comparison.cycle_times.front().tolerance * kPercent,

@@ -9,6 +9,7 @@
 
 #include "core/units.h"
 #include "model/table_rows.h"
+#include "report/host_report.h"
 #include "report/run_comparison_tables.h"
 #include "report/work_report.h"
 
@@ -97,6 +98,9 @@ std::vector<std::string> work_outcome_lines(const model::RunComparison& comparis
     beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ", work.others[i].what,
                           work.others[i].value[1], work.others[i].value[0]);
   if (!beside.empty()) lines.insert(lines.begin() + 1, beside);
+  if (comparison.host)
+    if (std::string throttled = throttled_text(*comparison.host); !throttled.empty())
+      lines.insert(lines.begin() + 1, std::move(throttled));
   lines.push_back(
       fmt::format("{:.0f} % sure that these are units of its work: {}", work.unit.confidence * 100, work.unit.reason));
   if (work.unit.count_error)

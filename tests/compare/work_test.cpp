@@ -86,6 +86,39 @@ TEST(CompareWork, SaturatedServerThatFellToAQuarterRegressed) {
   EXPECT_NEAR(c.parts[1].value[1], 380e3, 380);
 }
 
+/// Processes one after the other, each of `length`.
+model::Recording compiled(Ns length, double jitter) {
+  model::Recording r = recorded({.rate = 1e9 / static_cast<double>(length), .on_cpu = static_cast<double>(length)});
+  model::WorkUnit& unit = r.work->units.front();
+  unit.kind = model::UnitKind::process;
+  unit.receive = unit.send = "";
+  unit.per_window.assign(12, 0);
+  unit.count = 0;
+  Ns at = 0;
+  for (int i = 0;; ++i) {
+    at += static_cast<Ns>(static_cast<double>(length) * (1 + jitter * ((i * 7) % 5 - 2) / 2));
+    if (at >= 12 * kSecond) break;
+    unit.ends.push_back(at);
+    unit.per_window[static_cast<std::size_t>(at / kSecond)] += 1;
+    ++unit.count;
+  }
+  return r;
+}
+
+TEST(CompareWork, LongUnitsAreJudgedFromEndToEnd) {
+  const model::Recording fast = compiled(300'000'000, 0.05);
+  const model::Recording slow = compiled(900'000'000, 0.05);  // 13 in 12 s: windows of five would be two
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_NEAR(c.throughput.change, -2.0 / 3, 0.05);
+  EXPECT_LT(c.throughput.high, -0.5);
+  EXPECT_TRUE(c.unit.ends.empty());
+  const model::WorkComparison same = compare_work({&slow, 1}, {&slow, 1});
+  EXPECT_NE(same.outcome, model::Outcome::regression);
+  EXPECT_NE(same.outcome, model::Outcome::improvement);
+  EXPECT_TRUE(std::isfinite(same.throughput.low));
+}
+
 TEST(CompareWork, LessDemandIsNoRegression) {
   const model::WorkComparison c = compare({.rate = 4000}, {.rate = 1000});
   EXPECT_EQ(c.outcome, model::Outcome::no_change);

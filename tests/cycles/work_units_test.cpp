@@ -243,6 +243,9 @@ TEST(WorkUnits, ProcessesThatBeginAndEndAreUnitsOfABuild) {
   EXPECT_EQ(work.units[0].count, 10U);
   ASSERT_EQ(work.latencies.size(), 10U);
   EXPECT_EQ(work.latencies[0], 80 * kMs);
+  ASSERT_EQ(work.units[0].ends.size(), 10U);
+  EXPECT_EQ(work.units[0].ends[0], 90 * kMs);
+  EXPECT_EQ(work.units[0].ends[9], 9 * 95 * kMs + 90 * kMs);
 }
 
 TEST(WorkUnits, AProgramThatOnlyWaitsIsIdle) {
@@ -423,6 +426,35 @@ TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
   ASSERT_EQ(work.answers.size(), stats::kLogBuckets);
   EXPECT_EQ(work.answers[stats::log_bucket_of(3 * kMs)], 1000U);
   EXPECT_EQ(work.units.front().kind, model::UnitKind::request) << "nothing says that requests belong together";
+}
+
+/// A server whose calls were counted in windows, as `sends` of them; 1000 answers were seen.
+model::WorkUnit sampled(std::uint64_t sends) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+  for (const Ns second : {1, 2}) {
+    r.calls(server, second * kSecond, "read", sends / 2);
+    r.calls(server, second * kSecond, "write", sends / 2);
+  }
+  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
+  r.fact("syscalls.counted_share", "0.125");
+  r.fact("syscalls.count_error", "0.0300");
+  return r.find().units.front();
+}
+
+TEST(WorkUnits, WhereCallsAreEstimatesTheAnswersAreTheNumberOfRequests) {
+  const model::WorkUnit unit = sampled(1100);
+  EXPECT_EQ(unit.count, 1000U);
+  EXPECT_EQ(unit.count_error, std::nullopt);
+  ASSERT_EQ(unit.per_window.size(), 2U);
+  EXPECT_NEAR(unit.per_window[0], 500, 1e-9);
+}
+
+TEST(WorkUnits, EstimatesThatAnswersDoNotConfirmSayHowSureTheyAre) {
+  const model::WorkUnit unit = sampled(4000);
+  EXPECT_EQ(unit.count, 4000U);
+  EXPECT_EQ(unit.count_error, 0.03);
 }
 
 /// A backend that answered 7000 statements; of 17 bytes is each 7th answer, `regular` of 1000 times.

@@ -57,6 +57,14 @@ TEST(HostReport, WithoutStepsItSpeaksOfSeconds) {
   EXPECT_EQ(host_tables(c, true).front().title, "What the threads did per second");
 }
 
+TEST(HostReport, WhoIsThrottledIsToldInALine) {
+  auto c = changes();
+  EXPECT_EQ(throttled_text(c), "Throttled by a CPU quota: 0.0 ms/s -> 441.0 ms/s");
+  c.counters.push_back({"cgroup.cpu.quota", "", {std::nullopt, 0.3}});
+  EXPECT_EQ(throttled_text(c), "Throttled by a CPU quota: 0.0 ms/s -> 441.0 ms/s; quota none -> 0.30 CPUs");
+  EXPECT_EQ(throttled_text({}), "");
+}
+
 TEST(HostReport, NothingIsNoTable) { EXPECT_TRUE(host_tables({}, true).empty()); }
 
 }  // namespace

@@ -187,7 +187,7 @@ void memory(std::vector<Fact>& facts, const std::string& root) {
   }
   for (const char* name : {"enabled", "defrag", "shmem_enabled"})
     add_fact(facts, fmt::format("memory.transparent_hugepage.{}", name),
-             chosen(read_word(root + "/sys/kernel/mm/transparent_hugepage/" + name)));
+             chosen(read_word(fmt::format("{}/sys/kernel/mm/transparent_hugepage/{}", root, name))));
 }
 
 void devices(std::vector<Fact>& facts, const std::string& root) {
