@@ -69,7 +69,10 @@ static __always_inline void take_answer(struct connection *c) {
       all = bpf_map_lookup_elem(&times, &key);
     }
     __u32 bucket = bucket_of(c->answered - c->asked);
-    if (all && bucket < CULPRIT_TIME_BUCKETS) __sync_fetch_and_add(&all->counts[bucket], weight);
+    if (!all)
+      __sync_fetch_and_add(&losses.times_missed, weight);
+    else if (bucket < CULPRIT_TIME_BUCKETS)
+      __sync_fetch_and_add(&all->counts[bucket], weight);
     count_gap(c, weight);
   }
   // Sizes that share a place: the one that keeps coming has it.

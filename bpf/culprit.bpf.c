@@ -448,7 +448,10 @@ static __always_inline void count_time(__s32 tgid, __s32 nr, __u32 device, __u64
   if (!all) {
     bpf_map_update_elem(&times, &key, &no_times, BPF_NOEXIST);
     all = bpf_map_lookup_elem(&times, &key);
-    if (!all) return;
+    if (!all) {
+      __sync_fetch_and_add(&losses.times_missed, 1);
+      return;
+    }
   }
   __u32 bucket = bucket_of(duration);
   if (bucket < CULPRIT_TIME_BUCKETS) __sync_fetch_and_add(&all->counts[bucket], 1);

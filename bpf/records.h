@@ -213,4 +213,5 @@ struct culprit_losses {
   __u64 stacks_missed;     /* two stacks with one hash, or the map of stacks is full */
   __u64 totals_missed;     /* calls or requests that are in no total: the map was full, or the ring when a thread ended */
   __u64 requests_missed;   /* the map of open block requests is full */
+  __u64 times_missed;      /* calls, requests or answers whose time is in no distribution: their map is full */
 };

@@ -13,6 +13,7 @@
 #include "library/run_data.h"
 #include "model/table_rows.h"
 #include "report/cycles_report.h"
+#include "report/host_report.h"
 #include "report/render.h"
 #include "report/work_report.h"
 #include "summary/cycles_info.h"
@@ -142,16 +143,23 @@ model::Table markers_table(const TraceInfo& info) {
       info.markers);
 }
 
-model::Table counters_table(const TraceInfo& info) {
+/// `for_people` gives values as texts with readable units, else they are numbers beside their SI unit.
+model::Table counters_table(const TraceInfo& info, bool for_people) {
   using model::CounterInfo;
+  const ColumnType type = for_people ? ColumnType::text : ColumnType::number;
+  const auto value_of = [=](double CounterInfo::*value) {
+    return [=](const CounterInfo& counter) {
+      return for_people ? model::Cell(report::readable(counter.*value, counter.unit)) : model::Cell(counter.*value);
+    };
+  };
   return model::make_table<CounterInfo>("Counters", "counters",
                                         {{{"Counter", "name", ColumnType::name}, &CounterInfo::name},
-                                         {{"Samples", "samples", ColumnType::count}, &CounterInfo::samples},
-                                         {{"Min", "min", ColumnType::number}, &CounterInfo::min},
-                                         {{"Mean", "mean", ColumnType::number}, &CounterInfo::mean},
-                                         {{"Max", "max", ColumnType::number}, &CounterInfo::max},
-                                         {{"Unit", "unit"}, &CounterInfo::unit},
-                                         {{"Of", "of", ColumnType::name}, &CounterInfo::of}},
+                                         {{"Samples", "samples", ColumnType::count, 0, true}, &CounterInfo::samples},
+                                         {{"Min", "min", type}, value_of(&CounterInfo::min)},
+                                         {{"Mean", "mean", type}, value_of(&CounterInfo::mean)},
+                                         {{"Max", "max", type}, value_of(&CounterInfo::max)},
+                                         {{"Unit", "unit"}, &CounterInfo::unit, model::present_if(!for_people)},
+                                         {{"Of", "of", ColumnType::name, 0, true}, &CounterInfo::of}},
                                         info.counters);
 }
 
@@ -219,13 +227,13 @@ model::Table unread_table(const TraceInfo& info) {
       unread);
 }
 
-std::vector<model::Table> tables_of(const TraceInfo& info) {
+std::vector<model::Table> tables_of(const TraceInfo& info, bool for_people) {
   constexpr std::size_t kThreads = 30;
   std::vector<model::Table> tables = {run_table(info), files_table(info)};
   for (model::Table& table : metadata_tables(info)) tables.push_back(std::move(table));
   for (model::Table& table :
        std::vector{process_sched_table(info), thread_sched_table(info, kThreads), devices_table(info),
-                   categories_table(info), markers_table(info), counters_table(info), unread_table(info)})
+                   categories_table(info), markers_table(info), counters_table(info, for_people), unread_table(info)})
     if (!table.rows.empty()) tables.push_back(std::move(table));
   if (info.cycles) {
     tables.push_back(cycles_table(*info.cycles));
@@ -358,7 +366,7 @@ std::string json_of(const TraceInfo& info) {
   json.member("other", info.flows_other);
   json.end_object();
   for (const model::Table& table : {files_table(info), devices_table(info), categories_table(info), markers_table(info),
-                                    counters_table(info), unread_table(info), losses_table(info)})
+                                    counters_table(info, false), unread_table(info), losses_table(info)})
     report::write_rows(json, table.key, table);
   json.begin_array("metadata");
   for (const auto& rank : info.ranks) {
@@ -396,7 +404,7 @@ std::string_view section_of(const model::Table& table) {
 
 std::vector<model::Table> shown(const InfoOptions& options, const TraceInfo& info) {
   if (options.show.empty() && !options.all) return {info_summary(info)};
-  std::vector<model::Table> tables = tables_of(info);
+  std::vector<model::Table> tables = tables_of(info, true);
   if (options.all) return tables;
   std::erase_if(tables, [&](const model::Table& table) {
     return std::ranges::find(options.show, section_of(table)) == options.show.end();
@@ -426,7 +434,7 @@ Result<int> run_info(const InfoOptions& options) {
     if (!info.work) info.cycles->step = summary::step_times(trace, found->cycles);
   }
   const std::vector<model::Table> tables =
-      output->format == OutputFormat::terminal ? shown(options, info) : tables_of(info);
+      output->format == OutputFormat::terminal ? shown(options, info) : tables_of(info, for_people);
   const std::string text =
       rendered(*output, tables, terminal_look(*output, options.width), [&] { return json_of(info); });
   if (Status status = write_output(*output, text); !status) return status.error();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -48,9 +49,10 @@ class Summary {
     if (!work && info_.cycles) add_cycles(*info_.cycles);
     add_losses();
     model::Table table = model::fact_table("Run", "summary", facts_);
-    table.notes.emplace_back(info_.slices == 0 ? "This trace holds no slice."
-                             : work            ? "More: --show work,scheduling,counters,..., or --all"
-                                               : "More: --all, or --show files,devices,categories,markers,...");
+    table.notes.emplace_back(info_.slices == 0 && info_.counters.empty() ? "This trace holds no slice."
+                             : info_.slices == 0                         ? "Counters only: --show counters"
+                             : work ? "More: --show work,scheduling,counters,..., or --all"
+                                    : "More: --all, or --show files,devices,categories,markers,...");
     return table;
   }
 
@@ -111,8 +113,28 @@ class Summary {
                                        counted(info_.top.count, "call", "calls"), info_.top_name));
   }
 
+  /// What the kernel counts by itself, where nobody was allowed to look at the scheduling.
+  void add_totals() {
+    double on_cpu = 0;
+    double run_queue = 0;
+    std::size_t threads = 0;
+    for (const model::CounterInfo& counter : info_.counters) {
+      if (counter.name.starts_with("sched.oncpu ")) {
+        on_cpu += counter.max - counter.min;
+        ++threads;
+      }
+      if (counter.name.starts_with("sched.runq ")) run_queue += counter.max - counter.min;
+    }
+    if (threads == 0) return;
+    add("threads", fmt::format("on CPU {}, run queue {}: totals of {}", format_duration(std::llround(on_cpu)),
+                               format_duration(std::llround(run_queue)), counted(threads, "thread", "threads")));
+    for (const model::RankInfo& rank : info_.ranks)
+      for (const auto& [key, value] : rank.metadata)
+        if (key == "missing.sched") add("not seen", value);
+  }
+
   void add_scheduling() {
-    if (info_.sched.empty()) return;
+    if (info_.sched.empty()) return add_totals();
     Ns on_cpu = 0;
     Ns run_queue = 0;
     Ns blocked = 0;

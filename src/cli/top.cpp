@@ -142,7 +142,8 @@ bool needs_cycles(const TopOptions& options) {
 void add_notes(model::Table& table, const summary::FunctionSums& sums, const TopOptions& options,
                const std::optional<ChosenCycles>& cycles) {
   if (sums.calls == 0)
-    table.notes.push_back(fmt::format("Nothing of class '{}' in {}", fmt::join(options.classes, ","),
+    table.notes.push_back(fmt::format("Nothing of class '{}' in {}; 'culprit info' tells what it holds",
+                                      fmt::join(options.classes, ","),
                                       options.cycles.filters() ? "these cycles" : "this trace"));
   else if (sums.functions.empty())
     table.notes.push_back(fmt::format("No name matches '{}'", options.filter));

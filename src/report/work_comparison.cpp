@@ -143,8 +143,9 @@ std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_
         [](const WorkChange& c) { return whole_ns(c.value[1] - c.value[0]); }},
        {{"Ratio", "ratio", ColumnType::number, 2}, [](const WorkChange& c) { return ratio(c.value); }}},
       times)};
-  tables.back().notes.push_back(fmt::format("Waiting for work is apart: {:.2f} threads on average, then {:.2f}.",
-                                            work.waiting.value[0], work.waiting.value[1]));
+  tables.back().notes.push_back(
+      fmt::format("Waiting for work is apart: {:.2f} threads on average in the baseline, {:.2f} in the candidate.",
+                  work.waiting.value[0], work.waiting.value[1]));
   std::vector<model::CallChange> busy;
   std::ranges::copy_if(work.calls, std::back_inserter(busy), [](const model::CallChange& c) { return !c.waits; });
   Table calls = model::make_table<model::CallChange>(
@@ -154,14 +155,14 @@ std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_
        {{"Candidate", "candidate_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[1]; }},
        {{"One took", "baseline_per_call_ns", ColumnType::time},
         [](const auto& c) { return known_time(c.per_call_ns[0]); }},
-       {{"then", "candidate_per_call_ns", ColumnType::time},
+       {{"candidate", "candidate_per_call_ns", ColumnType::time},
         [](const auto& c) { return known_time(c.per_call_ns[1]); }},
        {{"Ratio", "per_call_ratio", ColumnType::number, 2},
         [](const auto& c) { return c.per_unit[1] > 0 ? ratio(c.per_call_ns) : Cell(); }},
        {{"p99 ratio", "p99_ratio", ColumnType::number, 2},
         [](const auto& c) { return c.p99_ns[1] > 0 ? ratio(c.p99_ns) : Cell(); }},
        {{"p99", "baseline_p99_ns", ColumnType::time, 3, true}, [](const auto& c) { return known_time(c.p99_ns[0]); }},
-       {{"p99 then", "candidate_p99_ns", ColumnType::time, 3, true},
+       {{"p99 candidate", "candidate_p99_ns", ColumnType::time, 3, true},
         [](const auto& c) { return known_time(c.p99_ns[1]); }}},
       busy, most_rows);
   if (most_rows != 0) model::drop_empty_columns(calls);  // files keep them all

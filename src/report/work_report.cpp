@@ -129,13 +129,14 @@ Table times_table(const WorkUnits& work, const Per& per, std::size_t most_rows) 
   return table;
 }
 
-Table calls_table(const WorkUnits& work, const Per& per, std::size_t most_rows) {
+Table calls_table(const WorkUnits& work, const Per& per, std::size_t most_rows,
+                  std::string_view time_key = "per_unit_ns") {
   Table table = model::make_table<CountedTime>(
       fmt::format("System calls, per {}", per.name), "work_calls",
       {{{"Call", "call", ColumnType::name}, &CountedTime::name},
        {{"Calls", "per_unit", ColumnType::number, 3},
         [&](const CountedTime& call) { return static_cast<double>(call.count) / per.units; }},
-       {{"Time", "per_unit_ns", ColumnType::time},
+       {{"Time", std::string(time_key), ColumnType::time},
         [&](const CountedTime& call) { return rounded(call.total_ns / per.units); }},
        {{"Per call", "per_call_ns", ColumnType::time},
         [](const CountedTime& call) { return rounded(call.total_ns / static_cast<double>(call.count)); }},
@@ -239,7 +240,7 @@ std::vector<Table> work_time_tables(const WorkUnits& work, std::size_t most_rows
   if (!waits.empty())
     tables.push_back(model::make_table<Row>("Apart from it, waits for work", "work_waits", columns, waits, most_rows));
   const Per all{1, "recording"};
-  if (Table calls = calls_table(work, all, most_rows); !calls.rows.empty()) {
+  if (Table calls = calls_table(work, all, most_rows, "total_ns"); !calls.rows.empty()) {
     calls.title = "System calls";
     model::keep_columns(calls, {true, false, true, true, true});
     tables.push_back(std::move(calls));

@@ -223,7 +223,13 @@ model::TraceInfo trace_info(const Trace& trace) {
     count(categories[slice.category], slice.duration);
     if (trace.slice_class(slice) == SliceClass::annotation) count(annotations[slice.name], slice.duration);
   }
-  if (!trace.slices.empty()) {
+  if (trace.slices.empty())
+    for (const CounterSeries& series : trace.counters)
+      for (const CounterSample& sample : series.samples) {
+        first = std::min(first, sample.at);
+        last = std::max(last, sample.at);
+      }
+  if (first <= last) {
     info.begin = first;
     info.duration = add_saturating(last, -first);
   }

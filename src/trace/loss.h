@@ -70,6 +70,9 @@ std::string_view to_string(Severity severity);
     "name fewer: -p, --cgroup")                                                                                        \
   X(calls_uncounted, data_loss, "system calls or disk requests of the recording that stand in no total",               \
     "record fewer processes")                                                                                          \
+  X(times_uncounted, warning,                                                                                          \
+    "system calls, requests or answers whose time stands in no distribution: medians and p99 leave them out",          \
+    "record fewer processes")                                                                                          \
   X(recording_partial, warning, "traces of which the recording beside them does not cover the whole time",             \
     "begin to record before the profiler does, and end after it")                                                      \
   X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \

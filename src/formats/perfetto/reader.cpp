@@ -163,6 +163,8 @@ class Reader {
     for (const Counted& counted : {Counted{"cost.dropped", LossReason::recorder_dropped},
                                    Counted{"record.processes_left_out", LossReason::processes_left_out},
                                    Counted{"cost.syscalls.totals_missed", LossReason::calls_uncounted},
+                                   Counted{"cost.syscalls.requests_missed", LossReason::calls_uncounted},
+                                   Counted{"cost.syscalls.times_missed", LossReason::times_uncounted},
                                    Counted{kDamageFact, LossReason::export_damaged, "before it was exported"}})
       if (const auto fact = facts_.find(std::string(counted.key)); fact != facts_.end())
         builder_.losses().add(counted.reason, parse_number<std::uint64_t>(fact->second).value_or(0),

@@ -142,6 +142,7 @@ class Syscalls final : public Collector, private bpf::Listener {
         writer_->metadata("syscalls.count_error", fmt::format("{:.4f}", *error));
     }
     writer_->metadata("cost.syscalls.requests_missed", std::to_string(losses.requests_missed));
+    writer_->metadata("cost.syscalls.times_missed", std::to_string(losses.times_missed));
     writer_ = nullptr;
   }
 

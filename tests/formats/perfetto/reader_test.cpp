@@ -92,13 +92,16 @@ TEST(PerfettoReader, WhatTheRecorderDroppedIsALoss) {
   writer->slice(writer->named_track("blocked", 100, 101), 10, 20, "blocked:read", "blocked");
   writer->metadata("cost.dropped", "871993");
   writer->metadata("cost.syscalls.totals_missed", "12");
+  writer->metadata("cost.syscalls.requests_missed", "5");
+  writer->metadata("cost.syscalls.times_missed", "7");
   writer->metadata("record.processes_left_out", "3");
   ASSERT_TRUE(writer->close());
   const Trace trace = read_file(path);
   EXPECT_EQ(trace.losses[LossReason::recorder_dropped], 871993U);
-  EXPECT_EQ(trace.losses[LossReason::calls_uncounted], 12U);
+  EXPECT_EQ(trace.losses[LossReason::calls_uncounted], 12U + 5U);
+  EXPECT_EQ(trace.losses[LossReason::times_uncounted], 7U);
   EXPECT_EQ(trace.losses[LossReason::processes_left_out], 3U);
-  EXPECT_EQ(trace.losses.total(), 871993U + 12U + 3U);
+  EXPECT_EQ(trace.losses.total(), 871993U + 12U + 5U + 7U + 3U);
 }
 
 TEST(PerfettoReader, TotalsOfSystemCallsComeBack) {
