@@ -33,6 +33,7 @@ constexpr double kUnitsPerWindow = 5;         // fewer say nothing of a rate
 constexpr double kFewestWindows = 2;          // independent ones; the t distribution makes intervals of few wide
 constexpr std::size_t kFewOfManyUnits = 8;    // windows that hold enough units: fewer say little
 constexpr std::size_t kMostOfLongUnits = 16;  // stretches from end to end
+constexpr std::size_t kFewestStretches = 4;   // of which a drift could be told
 constexpr double kCompetitor = 0.5;           // CPUs
 constexpr double kLongerQueue = 0.25;
 constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
@@ -208,7 +209,7 @@ double busy_share(std::span<const Recording> recordings) {
 }
 
 void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
-            double busy) {
+            double busy, std::size_t fewest) {
   const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
   const double worked_change = result.worked.change;
   const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
@@ -239,7 +240,10 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
       } else {
         result.outcome = time;
         if (!std::isfinite(result.throughput.low))
-          result.why = "too few independent windows to give an interval; record longer or repeat";
+          result.why =
+              fewest < kFewestStretches
+                  ? "too few units for an interval; record longer or repeat"
+                  : "its rate drifts inside the recordings, so that they give no interval; record longer or repeat";
       }
       break;
     case Outcome::not_comparable:
@@ -370,7 +374,8 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   for (const auto& [name, cpus] : bystanders_that_moved(a.others, b.others))
     result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
-  decide(result, time_outcome, work_outcome, time.change, options.tolerance, busy_share(candidate));
+  decide(result, time_outcome, work_outcome, time.change, options.tolerance, busy_share(candidate),
+         std::min(a.time.size(), b.time.size()));
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {

@@ -206,14 +206,34 @@ class Contents(Case):
         totals = [arguments for _, call, category, arguments in recording.slices if category == "syscall_total" and name in call]
         return *(sum(arguments[key] for arguments in totals) for key in ("count", "total_ns")), recording.facts
 
-    def test_deep_counts_every_system_call(self):
+    def test_deep_counts_every_system_call_when_asked(self):
         self.need_ebpf()
-        done = self.culprit("--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000000")
+        done = self.culprit("--every-call", "--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
+                            "count=2000000")
         self.assertEqual(done.returncode, FINE, done.stderr)
         count, time, facts = self.calls_of("read")
         self.assertTrue(2_000_000 <= count < 2_000_100, count)
         self.assertTrue(20 < time / count < 20_000, time)
         self.assertNotIn("syscalls.count_error", facts)
+
+    def test_deep_counts_all_calls_while_they_are_few(self):
+        self.need_ebpf()
+        done = self.culprit("--collect", "syscalls", "-o", self.path(), "--", sys.executable, "-c",
+                            "import os, time\nfor i in range(2000):\n  os.getppid(); time.sleep(0.0003)")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        count, _, facts = self.calls_of("getppid")
+        self.assertEqual(count, 2000)
+        self.assertNotIn("syscalls.counted_share", facts)
+
+    def test_deep_counts_many_calls_in_windows_and_says_how_sure_that_is(self):
+        self.need_ebpf()
+        done = self.culprit("--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        count, _, facts = self.calls_of("read")
+        self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
+        error = float(facts["syscalls.count_error"])
+        self.assertTrue(0 < error < 0.5, error)
+        self.assertLess(abs(count / 10_000_000 - 1), max(5 * error, 0.1), (count, error))
 
     def test_watch_counts_in_an_eighth_of_the_time_and_says_how_sure_that_is(self):
         self.need_ebpf()

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -32,6 +33,7 @@ constexpr Ns kLongestConsume =
 constexpr std::size_t kBetweenLooks = 1024;         // records between two looks at the clock
 constexpr Ns kMeasured = 100'000'000;               // of the cost of the programs, then
 constexpr Ns kUnmeasured = 1'900'000'000;           // of nothing
+constexpr Ns kLastSwitches = 1'000'000'000;         // a process that ended may wait for a CPU to leave it
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, fixed by the kernel's interface
 
 std::string text_of(int code) { return std::generic_category().message(code); }
@@ -94,7 +96,8 @@ struct Probes::State {
   bool answers = false;
   std::uint64_t malformed = 0;
   Symbols symbols{[this](std::uint64_t address) { return kernel_function(address); }};
-  std::size_t taken = 0;  // in this consume()
+  std::map<std::int64_t, Ns> ended;  // targets, and when
+  std::size_t taken = 0;             // in this consume()
   Ns consume_until = 0;
 
   ~State() {
@@ -350,7 +353,12 @@ bool possible(std::int64_t pid) { return pid > 0 && pid < CULPRIT_PID_LIMIT; }
 }  // namespace
 
 void Probes::add_target(std::int64_t pid) {
-  if (is_open() && possible(pid) && pid != getpid()) word_of(*state_->skeleton, pid).fetch_or(bit_of(pid));
+  if (!is_open() || !possible(pid) || pid == getpid()) return;
+  state_->ended.erase(pid);
+  word_of(*state_->skeleton, pid).fetch_or(bit_of(pid));
+}
+void Probes::target_ended(std::int64_t pid) {
+  if (is_target(pid)) state_->ended.emplace(pid, monotonic_now());
 }
 void Probes::remove_target(std::int64_t pid) {
   if (is_open() && possible(pid)) word_of(*state_->skeleton, pid).fetch_and(~bit_of(pid));
@@ -362,11 +370,14 @@ bool Probes::is_target(std::int64_t pid) const {
 std::size_t Probes::consume() {
   if (!is_open()) return 0;
   state_->taken = 0;
-  state_->consume_until = monotonic_now() + kLongestConsume;
-  if (!state_->detached) {
-    const Ns now = monotonic_now();
-    state_->measure_for_a_while(now);
-  }
+  const Ns now = monotonic_now();
+  std::erase_if(state_->ended, [&](const auto& entry) {
+    const bool over = now - entry.second >= kLastSwitches;
+    if (over) remove_target(entry.first);
+    return over;
+  });
+  if (!state_->detached) state_->measure_for_a_while(now);
+  state_->consume_until = now + kLongestConsume;
   std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->woken)).store(0);
   ring_buffer__consume(state_->ring);
   return state_->taken;

@@ -102,6 +102,8 @@ class Probes {
   /// A process and, from now on, its descendants. Never this process itself.
   void add_target(std::int64_t pid);
   void remove_target(std::int64_t pid);
+  /// A process that has ended: its last switches are still to come, or wait in the ring. It is removed a second later.
+  void target_ended(std::int64_t pid);
   [[nodiscard]] bool is_target(std::int64_t pid) const;
 
   /// Hands what waits in the ring to the listeners; the number of records. Returns after 50 ms though more wait.

@@ -68,7 +68,7 @@ class Samples final : public Collector, private bpf::Listener {
 
   void target_joined(const Target& target) override { probes_->add_target(target.pid); }
   void target_left(const Target& target) override {
-    probes_->remove_target(target.pid);
+    probes_->target_ended(target.pid);
     symbols().forget(target.pid);
     unwinder_.forget(target.pid);
   }

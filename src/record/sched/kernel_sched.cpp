@@ -76,7 +76,7 @@ std::vector<Sight> KernelSched::sights() const {
 void KernelSched::target_joined(const Target& target) { probes_->add_target(target.pid); }
 
 void KernelSched::target_left(const Target& target) {
-  probes_->remove_target(target.pid);
+  probes_->target_ended(target.pid);
   probes_->symbols().forget(target.pid);
   std::erase_if(stacks_, [&](const auto& entry) { return entry.first.tgid == target.pid; });
 }

@@ -15,10 +15,11 @@ CallWindows::CallWindows(Ns begin, std::uint32_t seed, double few)
     : start_(begin),
       few_(few),
       random_(seed),
+      whole_(few > 0),
       begin_(begin),
       open_at_(begin),
-      close_at_(begin + kWindow),
-      end_(begin + kWindow) {}
+      close_at_(begin + (whole_ ? kPeriod : kWindow)),
+      end_(close_at_) {}
 
 CallWindows::Due CallWindows::due(Ns now) const {
   if (opened_ == 0) return now >= open_at_ ? Due::open : Due::nothing;
@@ -46,7 +47,7 @@ void CallWindows::closed(Ns at) {
 }
 
 void CallWindows::end_period(Ns at) {
-  if (opened_ == 0) return;
+  if (opened_ == 0 && closed_ == 0) return;
   if (closed_ == 0) cover(at);
   scale_ = ratio(at - begin_, (closed_ != 0 ? closed_ : at) - opened_);
 }
@@ -66,6 +67,7 @@ void CallWindows::counted(Ns at, double calls) {
   }
   const bool is_known = whole_ || periods_ == 0;
   ++periods_;
+  last_ = at - begin_;
   whole_ = rate * 1e9 <= (is_known ? few_ : few_ * kFewAgain) && few_ > 0;
   begin_period(at);
 }
@@ -83,7 +85,7 @@ void CallWindows::begin_period(Ns at) {
   closed_ = 0;
 }
 
-double CallWindows::part(Ns at) const { return ratio(at - begin_, kPeriod); }
+double CallWindows::part(Ns at) const { return ratio(at - begin_, last_); }
 
 double CallWindows::share(Ns at) const { return ratio(covered_, at - start_); }
 double CallWindows::timed_share(Ns at) const { return ratio(timed_, at - start_); }

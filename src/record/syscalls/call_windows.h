@@ -24,8 +24,8 @@ class CallWindows {
 
   enum class Due { nothing, open, close, count };
 
-  /// The first period is its window: what does not last longer is counted whole. Up to `few` calls a second the
-  /// following ones are, too.
+  /// The first period is its window: what does not last longer is counted whole. It is as short as a window, or with
+  /// `few` as long as the others, of which those are whole, too, in which there are up to `few` calls a second.
   CallWindows(Ns begin, std::uint32_t seed, double few = 0);
 
   [[nodiscard]] Due due(Ns now) const;
@@ -46,7 +46,7 @@ class CallWindows {
   /// Some period was not looked at whole: numbers are estimates.
   [[nodiscard]] bool estimates() const { return sampled_ > 0; }
   [[nodiscard]] bool is_open() const { return opened_ != 0 && closed_ == 0; }
-  /// How much of a period there has been at `at`.
+  /// How much there has been of a period like the last one, at `at`.
   [[nodiscard]] double part(Ns at) const;
 
   /// Of the time until `at`.
@@ -66,6 +66,7 @@ class CallWindows {
   bool whole_ = false;  // the window is the period, and is not closed with it
   bool timed_period_ = true;
   std::uint64_t periods_ = 0;  // before this one
+  Ns last_ = kPeriod;          // how long the one before lasted
   Ns begin_ = 0;               // of the period, and so on
   Ns open_at_ = 0;
   Ns close_at_ = 0;

@@ -98,7 +98,7 @@ class Syscalls final : public Collector, private bpf::Listener {
 
   void target_joined(const Target& target) override { probes_->add_target(target.pid); }
   void target_left(const Target& target) override {
-    probes_->remove_target(target.pid);
+    probes_->target_ended(target.pid);
     faults_.erase(target.pid);
     left_.insert(target.pid);
   }
