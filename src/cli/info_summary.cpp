@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -126,8 +125,8 @@ class Summary {
       if (counter.name.starts_with("sched.runq ")) run_queue += counter.max - counter.min;
     }
     if (threads == 0) return;
-    add("threads", fmt::format("on CPU {}, run queue {}: totals of {}", format_duration(std::llround(on_cpu)),
-                               format_duration(std::llround(run_queue)), counted(threads, "thread", "threads")));
+    add("threads", fmt::format("on CPU {}, run queue {}: totals of {}", format_duration(on_cpu),
+                               format_duration(run_queue), counted(threads, "thread", "threads")));
     for (const model::RankInfo& rank : info_.ranks)
       for (const auto& [key, value] : rank.metadata)
         if (key == "missing.sched") add("not seen", value);
