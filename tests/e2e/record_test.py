@@ -222,7 +222,7 @@ class Contents(Case):
                             "import os, time\nfor i in range(2000):\n  os.getppid(); time.sleep(0.0003)")
         self.assertEqual(done.returncode, FINE, done.stderr)
         count, _, facts = self.calls_of("getppid")
-        self.assertEqual(count, 2000)
+        self.assertTrue(2000 <= count < 2010, count)
         self.assertNotIn("syscalls.counted_share", facts)
 
     def test_deep_counts_many_calls_in_windows_and_says_how_sure_that_is(self):

@@ -98,6 +98,7 @@ void KernelSched::stop(Session& session, Ns now) {
   write_named();
   const culprit_losses losses = probes_->losses();
   session.writer.metadata("cost.sched.stacks_missed", std::to_string(losses.stacks_missed));
+  session.writer.metadata("cost.sched.switches_unseen", std::to_string(unseen_));
   writer_ = nullptr;
 }
 
@@ -133,6 +134,16 @@ void KernelSched::on_switch(const culprit_switch& record) {
   // What bystanders do among themselves is not recorded. A viewer must see a CPU that every thread leaves as it came:
   // the CPU is shown idle from the leaving of the one that ran instead of a target, to the one that a target replaces.
   const auto [last, is_first] = last_on_cpu_.try_emplace(record.head.cpu, 0);
+  // Kernels were seen that do not tell every switch (nor do they tell perf): who came unseen replaces whoever was
+  // there.
+  if (!is_first && last->second != 0 && last->second != record.prev_tid) {
+    const auto known = names_.find(last->second);
+    const std::string_view name = known != names_.end() ? known->second.data() : "";  // 16 bytes, the last one 0
+    writer_->sched_switch(
+        {.at = event.at - 1, .cpu = event.cpu, .prev_tid = last->second, .prev_name = name, .next_name = "swapper"});
+    last->second = 0;
+    ++unseen_;
+  }
   if (!is_first && last->second == 0 && record.prev_tid != 0)
     writer_->sched_switch({.at = event.at,
                            .cpu = event.cpu,
