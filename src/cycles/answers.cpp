@@ -14,6 +14,7 @@ namespace culprit::cycles {
 namespace {
 
 constexpr std::string_view kAnswer = "answer";
+constexpr std::string_view kCounter = "answers";  // since the begin
 constexpr std::string_view kOfSize = "answer of ";
 constexpr std::uint64_t kFewestAnswers = 8;
 constexpr std::uint64_t kFewestPatterns = 20;
@@ -44,6 +45,22 @@ std::vector<std::uint64_t> answers_by_process(const Trace& trace) {
   std::vector<std::uint64_t> counts(trace.processes.size());
   for (const DurationCounts& row : trace.durations)
     if (row.disk != 0 && trace.strings[row.name] == kAnswer) counts[row.process] += sum(row.buckets);
+  return counts;
+}
+
+std::vector<double> answers_in(const Trace& trace, std::string_view program,
+                               const std::vector<model::WorkWindow>& windows) {
+  std::vector<double> counts;
+  const StringId counter = trace.strings.find(kCounter, kNone);
+  for (const CounterSeries& series : trace.counters) {
+    if (counter == kNone || series.name != counter || program_name(trace, series.process) != program) continue;
+    counts.resize(windows.size());
+    for (std::size_t i = 1; i < series.samples.size(); ++i) {
+      const double news = series.samples[i].value - series.samples[i - 1].value;
+      const auto behind = std::ranges::upper_bound(windows, series.samples[i].at - 1, {}, &model::WorkWindow::begin);
+      if (behind != windows.begin()) *(counts.begin() + (behind - windows.begin() - 1)) += std::max(0.0, news);
+    }
+  }
   return counts;
 }
 

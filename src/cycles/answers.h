@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/work_units.h"
 #include "trace/trace.h"
 
 namespace culprit::cycles {
@@ -23,6 +24,10 @@ std::optional<Answers> answers_of(const Trace& trace, std::string_view program);
 
 /// How many answers each process gave, on whatever port; by ProcessId.
 std::vector<std::uint64_t> answers_by_process(const Trace& trace);
+
+/// How many of them the processes of a program gave in each window; empty where that was not counted.
+std::vector<double> answers_in(const Trace& trace, std::string_view program,
+                               const std::vector<model::WorkWindow>& windows);
 
 /// Requests that come again and again in the same order: what they do together is a transaction.
 struct Pattern {

@@ -395,17 +395,22 @@ std::optional<WorkUnit> transactions(const Trace& trace, const Answers& answers,
 }
 
 /// Where calls were not looked at always, all answers on connections were: so many there are, when they can be these.
-void correct_estimate(const Trace& trace, const CallEstimates& estimates, WorkUnit& unit) {
+void correct_estimate(const Trace& trace, const std::vector<model::WorkWindow>& windows, const CallEstimates& estimates,
+                      WorkUnit& unit) {
   if (unit.kind != UnitKind::request && unit.kind != UnitKind::message) return;
   const std::vector<std::uint64_t> by_process = answers_by_process(trace);
   std::uint64_t answers = 0;
   for (ProcessId process = 0; process < by_process.size(); ++process)
     if (by_process[process] > 0 && program_name(trace, process) == unit.process) answers += by_process[process];
-  if (answers < kFewestUnits || !agree(unit.count, answers, kEstimatedTimes)) {
-    unit.count_error = estimates.error.value_or(1);
+  const double error = estimates.error.value_or(1);
+  if (answers < kFewestUnits || !agree(unit.count, answers, std::max(kEstimatedTimes, 2 * error))) {
+    unit.count_error = error;
     return;
   }
-  for (double& count : unit.per_window) count *= static_cast<double>(answers) / static_cast<double>(unit.count);
+  if (std::vector<double> counts = answers_in(trace, unit.process, windows); !counts.empty())
+    unit.per_window = std::move(counts);
+  else
+    for (double& count : unit.per_window) count *= static_cast<double>(answers) / static_cast<double>(unit.count);
   unit.count = answers;
   unit.reason += "; so many answers were seen";
 }
@@ -491,7 +496,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
   Requests requests(trace, work);
   std::vector<WorkUnit> found = requests.find();
   if (const auto estimates = call_estimates(trace))
-    for (WorkUnit& unit : found) correct_estimate(trace, *estimates, unit);
+    for (WorkUnit& unit : found) correct_estimate(trace, work.windows, *estimates, unit);
   order(found, requests.pids);
   std::vector<Ns> lifetimes;
   const double idle_time = kIdleShare * static_cast<double>(end - begin);

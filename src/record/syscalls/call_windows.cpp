@@ -58,13 +58,13 @@ void CallWindows::counted(Ns at, double calls) {
   if (periods_ > 0 && !whole_) {
     sampled_ += at - begin_;
     if (rate_) {
-      squares_ += (rate - *rate_) * (rate - *rate_);
+      // Of two estimates both are wrong, beside a period that was counted whole one.
+      squares_ += (rate - *rate_) * (rate - *rate_) / (rate_is_sure_ ? 1 : 2);
       ++differences_;
     }
-    rate_ = rate;
-  } else {
-    rate_.reset();
   }
+  rate_ = rate;
+  rate_is_sure_ = whole_ || periods_ == 0;
   const bool is_known = whole_ || periods_ == 0;
   ++periods_;
   last_ = at - begin_;
@@ -94,7 +94,7 @@ std::optional<double> CallWindows::error() const {
   constexpr std::size_t kFewest = 3;
   if (differences_ < kFewest || calls_ <= 0) return std::nullopt;
   const auto n = static_cast<double>(differences_);
-  const double variance = squares_ / (2 * n);
+  const double variance = squares_ / n;
   return 1.96 * std::sqrt(variance / (n + 1)) * ratio(sampled_, 1) / calls_;
 }
 

@@ -78,7 +78,8 @@ class CallWindows {
   Ns timed_ = 0;
   Ns sampled_ = 0;               // the time that windows stand for
   double calls_ = 0;             // of all periods
-  std::optional<double> rate_;   // of the period before this one, if it had a window
+  std::optional<double> rate_;   // of the period before this one
+  bool rate_is_sure_ = false;    // that one was counted whole
   std::size_t differences_ = 0;  // of neighbours' rates, and the sum of their squares
   double squares_ = 0;
 };

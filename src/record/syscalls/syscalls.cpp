@@ -26,6 +26,7 @@ namespace culprit::record::syscalls {
 namespace {
 
 constexpr Ns kTimesEvery = 1'000'000'000;
+constexpr std::string_view kAnswersCounter = "answers";
 
 /// "vda" of a device number; "253:0" when sysfs does not know it.
 std::string device_name(std::uint32_t device) {
@@ -72,7 +73,7 @@ class Syscalls final : public Collector, private bpf::Listener {
       remedy_ = status.error().remedy;
     } else {
       probes_open_ = true;
-      const Ns now = monotonic_now();
+      const Ns now = started_ = monotonic_now();
       if (options_.calls && options_.few) windows_.emplace(now, static_cast<std::uint32_t>(now), *options_.few);
       if (windows_) turn_window(now);
       for (const Target& target : session.targets) probes_->add_target(target.pid);
@@ -336,7 +337,28 @@ class Syscalls final : public Collector, private bpf::Listener {
       writer_->counter(found->second.major, now, static_cast<double>(faults->major));
       events_ += 2;
     }
+    write_answers(now);
     totals_at_ = now;
+  }
+
+  /// How many answers each process gave since the begin. They are counted always, system calls perhaps not.
+  void write_answers(Ns now) {
+    if (!options_.answers || !windows_) return;
+    std::map<std::int32_t, std::uint64_t> sums;
+    for (const bpf::Times& row : probes_->times()) {
+      if (row.key.nr != CULPRIT_ANSWER) continue;
+      std::uint64_t& sum = sums[row.key.tgid];
+      for (const std::uint64_t count : row.total.counts) sum += count;
+    }
+    for (const auto& [tgid, sum] : sums) {
+      const auto [found, is_new] = answer_tracks_.try_emplace(tgid);
+      if (is_new) {
+        found->second = writer_->counter_track(kAnswersCounter, "count", tgid);
+        writer_->counter(found->second, std::max(totals_at_, started_), 0);
+      }
+      writer_->counter(found->second, now, static_cast<double>(sum));
+      events_ += 1;
+    }
   }
 
   /// How long calls and requests took since they were last written.
@@ -364,6 +386,7 @@ class Syscalls final : public Collector, private bpf::Listener {
       }
       if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
         probes_->forget_times(row.key);
+        answer_tracks_.erase(row.key.tgid);
         times_.erase(key);
       }
     }
@@ -403,6 +426,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::optional<CallWindows> windows_;  ///< where calls are not looked at always
   std::uint64_t period_ = 0;
   double calls_of_period_ = 0;
+  Ns started_ = 0;
   Ns totals_at_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t lanes_full_ = 0;
@@ -418,6 +442,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::unordered_map<std::uint32_t, std::string> disks_;
   std::unordered_map<std::uint32_t, Lanes> lanes_;
   std::map<std::int64_t, FaultTracks> faults_;
+  std::map<std::int32_t, perfetto::TrackUuid> answer_tracks_;
 };
 
 }  // namespace
