@@ -174,6 +174,9 @@ inline constexpr double kRegular = 0.9;
 inline constexpr double kTransactions = 0.8;
 /// Processes that begin and end are what a build or a script does.
 inline constexpr double kLifetimes = 0.8;
+/// Of a program that never waits all that can change what it gets done in a time is how much of it it has a CPU, and
+/// how fast that is.
+inline constexpr double kNeverWaits = 0.8;
 /// A wake-up may handle none, one or many of what the program counts.
 inline constexpr double kWakeups = 0.4;
 

@@ -31,7 +31,9 @@ constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
 constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
 constexpr double kEstimatedTimes = 0.25;   // the same of an estimate and what it estimates
-constexpr double kIdleShare = 0.003;       // of one CPU
+constexpr double kAlwaysWorks = 0.95;      // of the time
+constexpr double kMillisecond = 1e6;
+constexpr double kIdleShare = 0.003;  // of one CPU
 constexpr std::uint64_t kFewestProcesses = 5;
 constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
 
@@ -368,6 +370,61 @@ std::optional<WorkUnit> wakeups(const WorkThreads& work) {
   return unit;
 }
 
+/// All answers that a program gave on its connections, which are counted however seldom calls are looked at.
+std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
+  std::map<std::string, std::uint64_t> programs;
+  const std::vector<std::uint64_t> answers = answers_by_process(trace);
+  for (ProcessId process = 0; process < answers.size(); ++process)
+    if (answers[process] > 0) programs[program_name(trace, process)] += answers[process];
+  const auto most = std::ranges::max_element(programs, {}, [](const auto& p) { return p.second; });
+  if (most == programs.end() || most->second < kFewestUnits) return std::nullopt;
+  WorkUnit unit;
+  unit.per_window = answers_in(trace, most->first, work.windows);
+  if (unit.per_window.empty()) return std::nullopt;
+  unit.kind = UnitKind::request;
+  unit.process = most->first;
+  unit.receive = "answers";
+  unit.count = most->second;
+  unit.confidence = confidence::kReceivesAndSends;
+  unit.reason = "so many answers were sent on its TCP connections";
+  return unit;
+}
+
+/// Where calls were looked at in windows only, answers come first when they are what the calls tell of.
+void add_answers(std::vector<WorkUnit>& found, WorkUnit unit, bool estimates) {
+  std::uint64_t most = 0;
+  for (const WorkUnit& other : found) most = std::max(most, other.count);
+  found.insert(estimates && 2 * unit.count >= most ? found.begin() : found.end(), std::move(unit));
+}
+
+/// The CPU time of a program whose threads do nothing but compute. nullopt: some wait.
+std::optional<WorkUnit> cpu_time(const WorkThreads& work) {
+  model::WorkWindow sum;
+  for (const model::WorkWindow& window : work.windows) {
+    sum.on_cpu += window.on_cpu;
+    sum.run_queue += window.run_queue;
+    sum.blocked += window.blocked;
+  }
+  const auto length = static_cast<double>(work.windows.back().end - work.windows.front().begin);
+  double on_cpu = 0;
+  const WorkThread* most = nullptr;
+  for (const WorkThread& thread : work.threads) {
+    if (thread.worked < kAlwaysWorks * length) continue;
+    on_cpu += thread.on_cpu;
+    if (most == nullptr || thread.on_cpu > most->on_cpu) most = &thread;
+  }
+  const bool waits = sum.blocked > (1 - kAlwaysWorks) * (sum.on_cpu + sum.run_queue);
+  if (most == nullptr || waits || on_cpu < kAlwaysWorks * sum.on_cpu) return std::nullopt;
+  WorkUnit unit;
+  unit.kind = UnitKind::cpu_time;
+  unit.process = most->process_name;
+  unit.count = static_cast<std::uint64_t>(std::llround(sum.on_cpu / kMillisecond));
+  unit.confidence = confidence::kNeverWaits;
+  unit.reason = "its threads only compute: what it gets done is the CPU time that it gets";
+  for (const model::WorkWindow& window : work.windows) unit.per_window.push_back(window.on_cpu / kMillisecond);
+  return unit;
+}
+
 /// How long the threads of a program lived that began and ended inside the recording.
 std::vector<Ns> lives_of_threads(const WorkThreads& work, const std::string& program) {
   std::vector<Ns> lives;
@@ -498,6 +555,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
   if (const auto estimates = call_estimates(trace))
     for (WorkUnit& unit : found) correct_estimate(trace, work.windows, *estimates, unit);
   order(found, requests.pids);
+  if (auto unit = answered(trace, work)) add_answers(found, std::move(*unit), call_estimates(trace).has_value());
   std::vector<Ns> lifetimes;
   const double idle_time = kIdleShare * static_cast<double>(end - begin);
   result.idle = busy < idle_time && found.empty();
@@ -506,6 +564,8 @@ model::WorkUnits find_work_units(const Trace& trace) {
         work, all < idle_time ? "idle: hardly anything ran" : "idle: threads poll or wake by time, and nothing comes"));
   } else {
     if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
+    if (found.empty())
+      if (auto unit = cpu_time(work)) found.push_back(std::move(*unit));
     if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
     if (found.empty())
       found.push_back(windows(work,

@@ -34,6 +34,8 @@ std::string_view to_string(UnitKind kind) {
       return "iteration";
     case UnitKind::transaction:
       return "transaction";
+    case UnitKind::cpu_time:
+      return "CPU millisecond";
     case UnitKind::window:
       break;
   }
@@ -69,6 +71,8 @@ std::string unit_text(const WorkUnit& unit) {
       return "no unit of work";
     case UnitKind::process:
       return fmt::format("processes of {}", unit.process);
+    case UnitKind::cpu_time:
+      return fmt::format("{} of {}, which never waits", plural(unit), unit.process);
     case UnitKind::wakeup:
     case UnitKind::iteration:
       return fmt::format("{} of {}{}{}", plural(unit), unit.process,
@@ -79,9 +83,9 @@ std::string unit_text(const WorkUnit& unit) {
     case UnitKind::transaction:
       break;
   }
-  return fmt::format("{} of {}{} ({} to {})", plural(unit), unit.process,
+  return fmt::format("{} of {}{} ({}{}{})", plural(unit), unit.process,
                      unit.thread.empty() || unit.thread == unit.process ? "" : ", thread " + unit.thread, unit.receive,
-                     unit.send);
+                     unit.send.empty() ? "" : " to ", unit.send);
 }
 
 }  // namespace culprit::model

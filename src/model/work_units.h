@@ -22,6 +22,7 @@ enum class UnitKind : std::uint8_t {
   wakeup,       ///< from a wake-up of a thread until it waits for work again
   iteration,    ///< of an event loop: from one wait for events to the next, also where that need not wait
   transaction,  ///< several requests that come again and again in the same order
+  cpu_time,     ///< a millisecond on a CPU, of a program that never waits
 };
 std::string_view to_string(UnitKind kind);
 

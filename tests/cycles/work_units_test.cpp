@@ -65,6 +65,10 @@ class Recorded {
     builder_.trace().durations.push_back(std::move(counts));
   }
 
+  void counted(std::string_view counter, std::int64_t pid, Ns at, double value) {
+    builder_.add_counter(builder_.intern(counter), builder_.process(pid, 0), kNone, {at, value});
+  }
+
   void bystander(std::string_view name, double cpus) {
     const ProcessId process = builder_.process(999, 0);
     builder_.name_process(process, builder_.intern(name));
@@ -259,15 +263,32 @@ TEST(WorkUnits, AProgramThatOnlyWaitsIsIdle) {
   EXPECT_EQ(work.units[0].kind, model::UnitKind::window);
 }
 
-TEST(WorkUnits, AProgramThatComputesWithoutACallHasWindows) {
+TEST(WorkUnits, AProgramThatOnlyComputesGetsAsMuchDoneAsItHasTheCpu) {
   Recorded r;
   auto thread = r.thread(7, 7, "sysbench", "sysbench");
-  r.does(thread, "oncpu", 10 * kSecond);
+  for (int i = 0; i < 10; ++i) {
+    r.does(thread, "oncpu", 400 * kMs);
+    r.does(thread, "runq", 600 * kMs);
+  }
+  auto timer = r.thread(7, 8, "sysbench", "sysbench");
+  r.serve(timer, 10, 999 * kMs, 0, kMs, "clock_nanosleep");
   const model::WorkUnits work = r.find();
   EXPECT_FALSE(work.idle);
-  EXPECT_EQ(work.units[0].kind, model::UnitKind::window);
-  EXPECT_EQ(work.windows.size(), 20U);
-  EXPECT_DOUBLE_EQ(work.windows[3].on_cpu, 500.0 * kMs);
+  const model::WorkUnit& unit = work.units[0];
+  EXPECT_EQ(unit.kind, model::UnitKind::cpu_time);
+  EXPECT_EQ(unit.process, "sysbench");
+  EXPECT_EQ(unit.count, 4010U);
+  EXPECT_EQ(unit_text(unit), "CPU milliseconds of sysbench, which never waits");
+  ASSERT_EQ(work.windows.size(), 20U);
+  EXPECT_DOUBLE_EQ(unit.per_window[2], 400);
+}
+
+TEST(WorkUnits, AProgramThatComputesHalfOfTheTimeHasWindows) {
+  Recorded r;
+  auto thread = r.thread(7, 7, "sysbench", "sysbench");
+  r.does(thread, "oncpu", 5 * kSecond);
+  r.does(thread, "blocked", 5 * kSecond, "fdatasync");
+  EXPECT_EQ(r.find().units[0].kind, model::UnitKind::window);
 }
 
 TEST(WorkUnits, BystandersHaveNames) {
@@ -455,6 +476,44 @@ TEST(WorkUnits, EstimatesThatAnswersDoNotConfirmSayHowSureTheyAre) {
   const model::WorkUnit unit = sampled(4000);
   EXPECT_EQ(unit.count, 4000U);
   EXPECT_EQ(unit.count_error, 0.03);
+}
+
+/// A server with a thread for each connection, whose calls do not pair; its answers were counted.
+Recorded answering() {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+  for (const Ns second : {1, 2}) {
+    r.calls(server, second * kSecond, "recvfrom", 97);
+    r.calls(server, second * kSecond, "sendto", 731);
+  }
+  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
+  for (const auto& [at, count] : {std::pair(0 * kSecond, 0.0), {kSecond, 600.0}, {2 * kSecond, 1000.0}})
+    r.counted("answers", 7, at, count);
+  return r;
+}
+
+TEST(WorkUnits, WithoutCallsThatPairAnswersAreRequests) {
+  Recorded r = answering();
+  const model::WorkUnit unit = r.find().units.front();
+  EXPECT_EQ(unit.kind, model::UnitKind::request);
+  EXPECT_EQ(unit_text(unit), "requests of server (answers)");
+  EXPECT_EQ(unit.count, 1000U);
+  EXPECT_EQ(unit.per_window, (std::vector<double>{600, 400}));
+}
+
+TEST(WorkUnits, AnswersComeFirstOnlyWhereCallsAreEstimates) {
+  for (const bool estimates : {false, true}) {
+    Recorded r = answering();
+    auto worker = r.thread(7, 9, "server", "worker");
+    r.serve(worker, 200, 5 * kMs, kMs, 4 * kMs);
+    for (const Ns second : {1, 2}) {
+      r.calls(worker, second * kSecond, "read", 400);
+      r.calls(worker, second * kSecond, "write", 400);
+    }
+    if (estimates) r.fact("syscalls.counted_share", "0.125");
+    EXPECT_EQ(r.find().units.front().receive, estimates ? "answers" : "read");
+  }
 }
 
 /// A backend that answered 7000 statements; of 17 bytes is each 7th answer, `regular` of 1000 times.
