@@ -63,10 +63,10 @@ static __always_inline void take_answer(struct connection *c) {
   if (c->asked) {
     __u32 weight = weight_of(c);
     struct culprit_times_key key = {.tgid = c->tgid, .nr = CULPRIT_ANSWER, .device = c->port};
-    struct culprit_times *all = bpf_map_lookup_elem(&times, &key);
+    struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
     if (!all) {
-      bpf_map_update_elem(&times, &key, &no_times, BPF_NOEXIST);
-      all = bpf_map_lookup_elem(&times, &key);
+      bpf_map_update_elem(&answer_times, &key, &no_times, BPF_NOEXIST);
+      all = bpf_map_lookup_elem(&answer_times, &key);
     }
     __u32 bucket = bucket_of(c->answered - c->asked);
     if (!all)

@@ -121,6 +121,14 @@ struct {
 } times SEC(".maps");
 struct culprit_times no_times = {};
 
+// Of answers apart: their number is the program's, and is read often.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 512);
+  __type(key, struct culprit_times_key);
+  __type(value, struct culprit_times);
+} answer_times SEC(".maps");
+
 static __always_inline int is_target(__u32 tgid) {
   tgid &= CULPRIT_PID_LIMIT - 1;
   return (targets[tgid / 64] >> (tgid % 64)) & 1;

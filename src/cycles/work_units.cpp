@@ -410,6 +410,7 @@ std::optional<WorkUnit> cpu_time(const WorkThreads& work) {
   const WorkThread* most = nullptr;
   for (const WorkThread& thread : work.threads) {
     if (thread.worked < kAlwaysWorks * length) continue;
+    if (!thread.calls_per_window.empty()) return std::nullopt;  // it receives, sends or waits for events
     on_cpu += thread.on_cpu;
     if (most == nullptr || thread.on_cpu > most->on_cpu) most = &thread;
   }

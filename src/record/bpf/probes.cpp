@@ -476,8 +476,14 @@ std::vector<BlockTotal> Probes::block_totals() const {
 std::vector<Times> Probes::times() const {
   if (!is_open()) return {};
   auto rows = rows_of<Times, culprit_times_key>(state_->skeleton->maps.times);
+  for (Times& row : answer_times()) rows.push_back(row);
   std::ranges::sort(rows, {}, [](const Times& row) { return std::tuple(row.key.tgid, row.key.device, row.key.nr); });
   return rows;
+}
+
+std::vector<Times> Probes::answer_times() const {
+  if (!is_open()) return {};
+  return rows_of<Times, culprit_times_key>(state_->skeleton->maps.answer_times);
 }
 
 bool Probes::sees_answers() const { return is_open() && state_->answers; }
@@ -491,7 +497,9 @@ std::vector<AnswerGap> Probes::answer_gaps() const {
 }
 
 void Probes::forget_times(const culprit_times_key& key) {
-  if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.times), &key);
+  if (!is_open()) return;
+  const auto& maps = state_->skeleton->maps;
+  bpf_map_delete_elem(bpf_map__fd(key.nr == CULPRIT_ANSWER ? maps.answer_times : maps.times), &key);
 }
 
 void Probes::forget_syscalls(const culprit_syscall_key& key) {

@@ -131,6 +131,8 @@ class Probes {
   [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
   [[nodiscard]] std::vector<BlockTotal> block_totals() const;
   [[nodiscard]] std::vector<Times> times() const;
+  /// Those of answers alone.
+  [[nodiscard]] std::vector<Times> answer_times() const;
   /// Whether answers are seen.
   [[nodiscard]] bool sees_answers() const;
   [[nodiscard]] std::vector<AnswerGap> answer_gaps() const;

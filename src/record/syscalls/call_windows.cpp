@@ -50,6 +50,7 @@ void CallWindows::end_period(Ns at) {
   if (opened_ == 0 && closed_ == 0) return;
   if (closed_ == 0) cover(at);
   scale_ = ratio(at - begin_, (closed_ != 0 ? closed_ : at) - opened_);
+  if (whole_ && periods_ == 0) scale_ = 1;  // who is started begins when all is attached
 }
 
 void CallWindows::counted(Ns at, double calls) {
@@ -91,7 +92,7 @@ double CallWindows::share(Ns at) const { return ratio(covered_, at - start_); }
 double CallWindows::timed_share(Ns at) const { return ratio(timed_, at - start_); }
 
 std::optional<double> CallWindows::error() const {
-  constexpr std::size_t kFewest = 3;
+  constexpr std::size_t kFewest = 4;
   if (differences_ < kFewest || calls_ <= 0) return std::nullopt;
   const auto n = static_cast<double>(differences_);
   const double variance = squares_ / n;

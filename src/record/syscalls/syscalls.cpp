@@ -345,8 +345,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   void write_answers(Ns now) {
     if (!options_.answers || !windows_) return;
     std::map<std::int32_t, std::uint64_t> sums;
-    for (const bpf::Times& row : probes_->times()) {
-      if (row.key.nr != CULPRIT_ANSWER) continue;
+    for (const bpf::Times& row : probes_->answer_times()) {
       std::uint64_t& sum = sums[row.key.tgid];
       for (const std::uint64_t count : row.total.counts) sum += count;
     }
