@@ -165,7 +165,8 @@ void cpus(std::vector<Fact>& facts, const std::string& root) {
     add_fact(facts, fmt::format("cpu.{}{}", file, file.ends_with("_freq") ? "_khz" : ""),
              fmt::format("{}", fmt::join(values, ", ")));
   for (const std::string& name : list_folder(folder + "vulnerabilities", kMostDevices))
-    add_fact(facts, "cpu.vulnerability." + name, read_word(folder + "vulnerabilities/" + name));
+    add_fact(facts, fmt::format("cpu.vulnerability.{}", name),
+             read_word(fmt::format("{}vulnerabilities/{}", folder, name)));
   const std::string dmi = root + "/sys/class/dmi/id/";
   add_fact(facts, "machine.vendor", read_word(dmi + "sys_vendor"));
   add_fact(facts, "machine.product", read_word(dmi + "product_name"));
