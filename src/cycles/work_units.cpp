@@ -398,14 +398,8 @@ void add_answers(std::vector<WorkUnit>& found, WorkUnit unit, bool estimates) {
 }
 
 /// The CPU time of a program whose threads do nothing but compute. nullopt: some wait.
-std::optional<WorkUnit> cpu_time(const WorkThreads& work) {
-  model::WorkWindow sum;
-  for (const model::WorkWindow& window : work.windows) {
-    sum.on_cpu += window.on_cpu;
-    sum.run_queue += window.run_queue;
-    sum.blocked += window.blocked;
-  }
-  const auto length = static_cast<double>(work.windows.back().end - work.windows.front().begin);
+std::optional<WorkUnit> cpu_time(const WorkThreads& work, const model::WorkWindow& sum) {
+  const auto length = static_cast<double>(sum.end - sum.begin);
   double on_cpu = 0;
   const WorkThread* most = nullptr;
   for (const WorkThread& thread : work.threads) {
@@ -566,7 +560,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
   } else {
     if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
     if (found.empty())
-      if (auto unit = cpu_time(work)) found.push_back(std::move(*unit));
+      if (auto unit = cpu_time(work, sum_of(result))) found.push_back(std::move(*unit));
     if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
     if (found.empty())
       found.push_back(windows(work,

@@ -28,7 +28,7 @@ struct Entry {
   bool in_watch = true;
 };
 
-/// Looking at so many calls a second costs a percent of a CPU (bench/README.md).
+/// Looking at so many calls a second costs half a percent of a CPU (docs/record.md: what one costs more).
 constexpr double kFewCalls = 50'000;
 
 /// Collectors that name processes and threads first: what others write refers to them.

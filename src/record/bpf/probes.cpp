@@ -61,10 +61,6 @@ bool has_tracepoint(const btf* kernel, const char* type_name) {
   return btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) > 0;
 }
 
-}  // namespace
-
-namespace {
-
 /// What the kernel says of the runs of a program. It goes on measuring while anybody wants it to.
 struct Runs {
   std::uint64_t ns = 0;

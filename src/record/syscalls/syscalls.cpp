@@ -26,6 +26,7 @@ namespace culprit::record::syscalls {
 namespace {
 
 constexpr Ns kTimesEvery = 1'000'000'000;
+constexpr std::size_t kManyLeft = 16;  // processes, whose rows take the room of others
 constexpr std::string_view kAnswersCounter = "answers";
 
 /// "vda" of a device number; "253:0" when sysfs does not know it.
@@ -113,7 +114,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     probes_->ask_for_calls();
     probes_->consume();
     write_totals(session, now);
-    if (now >= next_times_) write_times(now);
+    if (now >= next_times_ || left_.size() >= kManyLeft) write_times(now);
     next_totals_ = now + options_.totals_every;
     if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0));
     ++period_;
