@@ -1,10 +1,10 @@
 # culprit_python_tests(FILE ARGS ...): registers every test method of a unittest file as a test of its own, named
 # FILE.Class.test_method, so that it is counted, skipped and rerun like a Google Test case. No other test runs beside the methods that
-# SERIAL names, or beside any with SERIAL ALL.
+# SERIAL names, or beside any with SERIAL ALL. The method that FIRST names runs before the others of its file, which run only if it passes.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 function(culprit_python_tests file)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "ARGS;SERIAL" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;FIRST" "ARGS;SERIAL" ${ARGN})
   set(path ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   if(NOT ARG_TIMEOUT)
@@ -27,6 +27,11 @@ function(culprit_python_tests file)
       set(test ${prefix}.${class}.${CMAKE_MATCH_1})
       add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${path} ${ARG_ARGS} -v ${class}.${CMAKE_MATCH_1})
       set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${serial})
+      if(CMAKE_MATCH_1 STREQUAL ARG_FIRST)
+        set_tests_properties(${test} PROPERTIES FIXTURES_SETUP ${prefix})
+      elseif(ARG_FIRST)
+        set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED ${prefix})
+      endif()
       math(EXPR count "${count} + 1")
     endif()
   endforeach()

@@ -3,7 +3,9 @@
 are read with `culprit diff` and `culprit info`. A fault that this machine cannot do skips, with the reason that
 `culprit inject` gives.
 
-    record_faults_test.py --bin BUILD_DIR --source ROOT [unittest options]
+    record_faults_test.py --bin BUILD_DIR --source ROOT [--keep-normal PATH] [unittest options]
+
+The undisturbed recording is at PATH for the processes of tests that follow, when `Normal` has put it there.
 
 Prints the numbers it judges, normal -> disturbed. Other programs may keep the CPUs busy all along, and not evenly; so what is compared
 is either absent without the fault, or a ratio that other programs move little. What they can move all the same is recorded anew, both
@@ -22,7 +24,7 @@ import tempfile
 import time
 import unittest
 
-ARGS = argparse.Namespace(bin="build", source=".")
+ARGS = argparse.Namespace(bin="build", source=".", keep_normal=None)
 SECONDS = 2.0  # disturbed, or not, after the first step
 LIMIT = 60
 REFUSED = 4
@@ -159,7 +161,8 @@ def record(name, fault=(), injectors=1, server=tinyserve):
 
 def normal():
     if "normal" not in RECORDED:
-        RECORDED["normal"] = record("normal")[0]
+        kept = ARGS.keep_normal
+        RECORDED["normal"] = kept if kept and os.path.exists(kept) else record("normal")[0]
     return RECORDED["normal"]
 
 
@@ -290,6 +293,15 @@ class Case(unittest.TestCase):
             self.assertEqual([v for v in pair.counter(f"cgroup.cpu.{name}") if v], [])
 
 
+class Normal(Case):
+    def test_is_recorded_for_those_that_follow(self):
+        self.need()
+        path, _ = record("normal")
+        self.assertGreater(info(path)["cycles"]["count"], 0)
+        if ARGS.keep_normal:
+            shutil.copyfile(path, ARGS.keep_normal)
+
+
 class Faults(Case):
     def test_cpu(self):
         pair = self.pair("cpu", "--severity", "1", "--threads", "16")
@@ -403,6 +415,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--bin", required=True)
     parser.add_argument("--source", required=True)
+    parser.add_argument("--keep-normal", type=os.path.abspath)
     ARGS, rest = parser.parse_known_args()
     ARGS.bin = os.path.abspath(ARGS.bin)
     unittest.main(argv=[sys.argv[0], *rest])

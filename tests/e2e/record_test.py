@@ -358,6 +358,7 @@ class Ends(Case):
         """At random points: before the command runs, while it starts, in the midst."""
         chance = random.Random(5)
         readable = 0
+        commands = []
         for number in range(8):
             path = self.path(f"{number}.pftrace")
             done = self.path(f"{number}.done")
@@ -374,7 +375,10 @@ class Ends(Case):
                 if delay > 1.6:
                     self.assertGreater(len(recording.bytes), 200)
             if delay > 0.9:  # the command ran surely
-                self.until(lambda path=done: os.path.exists(path), f"the command of round {number} finishes")
+                commands.append(done)
+        for done in commands:
+            self.until(lambda path=done: os.path.exists(path), f"the command that writes {done} finishes")
+        self.assertGreaterEqual(len(commands), 4)
         self.assertGreaterEqual(readable, 4)
 
     def test_a_killed_recorder_leaves_no_program_in_the_kernel(self):

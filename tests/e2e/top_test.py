@@ -118,8 +118,7 @@ class OrderOfEvents(Program):
 
     def test_real_traces(self):
         corpus = os.path.join(ARGS.source, "..", "shared", "corpus")
-        for name in ("real/vllm-n1.trace.json.gz", "real/sglang-n1.trace.json.gz",
-                     "kineto/sglang_qwen3_8b/prefilldecode.json.gz"):
+        for name in ("real/sglang-n1.trace.json.gz", "kineto/sglang_qwen3_8b/prefilldecode.json.gz"):
             path = os.path.join(corpus, name)
             if not os.path.exists(path):
                 self.skipTest("../shared is not there")
