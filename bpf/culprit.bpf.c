@@ -35,6 +35,7 @@ struct culprit_function asked = {};
 __u64 last_stack[CULPRIT_STACK_SLOTS] = {};  // by tid, shared when two tids meet
 
 struct culprit_cpu cpus[CULPRIT_CPU_LIMIT] = {};
+struct culprit_wake_slot wakes[CULPRIT_WAKE_SLOTS] = {};
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -235,22 +236,12 @@ int on_softirq_exit(__u64 *ctx) {
   return 0;
 }
 
-SEC("tp_btf/sched_switch")
-int on_switch(__u64 *ctx) {
+static __always_inline struct culprit_wake_slot *wake_slot_of(__s32 tid) { return &wakes[tid & (CULPRIT_WAKE_SLOTS - 1)]; }
+
+static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *record, __u32 kind, int from) {
   struct task_struct *prev = (struct task_struct *)ctx[1];
   struct task_struct *next = (struct task_struct *)ctx[2];
-  struct culprit_cpu *cpu = this_cpu();
-  int from = is_target(prev->tgid);
-  int to = is_target(next->tgid);
-  if (!from && !to && !cpu->instead) return 0;
-  cpu->instead = (from && !to) ? next->pid : 0;
-
-  struct culprit_switch *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-  if (!record) {
-    __sync_fetch_and_add(&losses.ring_full_sched, 1);
-    return 0;
-  }
-  fill_head(&record->head, CULPRIT_SWITCH, bpf_ktime_get_ns());
+  fill_head(&record->head, kind, bpf_ktime_get_ns());
   record->prev_tid = prev->pid;
   record->prev_tgid = prev->tgid;
   record->next_tid = next->pid;
@@ -273,18 +264,67 @@ int on_switch(__u64 *ctx) {
       if (stack < 0) __sync_fetch_and_add(&losses.stacks_missed, 1);
     }
   }
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *ctx) {
+  struct task_struct *prev = (struct task_struct *)ctx[1];
+  struct task_struct *next = (struct task_struct *)ctx[2];
+  struct culprit_cpu *cpu = this_cpu();
+  int from = is_target(prev->tgid);
+  int to = is_target(next->tgid);
+  if (!from && !to && !cpu->instead) return 0;
+  cpu->instead = (from && !to) ? next->pid : 0;
+
+  struct culprit_wake_slot *slot = wake_slot_of(next->pid);
+  if (to && slot->tid == next->pid) {
+    struct culprit_woken_switch *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+    if (record) {
+      fill_switch(ctx, &record->to, CULPRIT_WOKEN_SWITCH, from);
+      record->woken = slot->woken;
+      bpf_ringbuf_submit(record, submit_flags());
+    } else {
+      __sync_fetch_and_add(&losses.ring_full_sched, 2);
+    }
+    slot->tid = 0;
+    return 0;
+  }
+  struct culprit_switch *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    __sync_fetch_and_add(&losses.ring_full_sched, 1);
+    return 0;
+  }
+  fill_switch(ctx, record, CULPRIT_SWITCH, from);
   bpf_ringbuf_submit(record, submit_flags());
   return 0;
 }
 
+// Waits with the thread for its CPU. False when another thread has the place, or this one has not been told yet.
+static __always_inline int keep_wake(struct task_struct *task, struct task_struct *waker) {
+  struct culprit_wake_slot *slot = wake_slot_of(task->pid);
+  if (__sync_val_compare_and_swap(&slot->tid, 0, -1) != 0) return 0;
+  slot->tgid = task->tgid;
+  slot->woken.at = bpf_ktime_get_ns();
+  slot->woken.cpu = bpf_get_smp_processor_id();
+  slot->woken.target_cpu = bpf_core_field_exists(task->wake_cpu) ? task->wake_cpu : slot->woken.cpu;
+  slot->woken.waker_tid = waker->pid;
+  slot->woken.waker_tgid = waker->tgid;
+  slot->woken.prio = task->prio;
+  slot->woken.context = context_of(waker);
+  copy_comm(slot->woken.waker_comm, waker);
+  __sync_val_compare_and_swap(&slot->tid, -1, task->pid);
+  return 1;
+}
+
 static __always_inline int waking(struct task_struct *task, __u32 is_new) {
   if (!is_target(task->tgid)) return 0;
+  struct task_struct *waker = bpf_get_current_task_btf();
+  if (!is_new && keep_wake(task, waker)) return 0;
   struct culprit_waking *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
   if (!record) {
     __sync_fetch_and_add(&losses.ring_full_sched, 1);
     return 0;
   }
-  struct task_struct *waker = bpf_get_current_task_btf();
   fill_head(&record->head, CULPRIT_WAKING, bpf_ktime_get_ns());
   record->tid = task->pid;
   record->tgid = task->tgid;

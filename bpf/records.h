@@ -19,6 +19,7 @@ enum culprit_record_kind {
   CULPRIT_CALLS = 8,
   CULPRIT_SAMPLE = 9,
   CULPRIT_MEMORY = 10,
+  CULPRIT_WOKEN_SWITCH = 11,
 };
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
@@ -62,6 +63,31 @@ struct culprit_waking {
   __u32 is_new; /* a thread's first wake-up */
   char comm[CULPRIT_COMM];
   char waker_comm[CULPRIT_COMM];
+};
+
+/* A switch to a thread together with the wake-up it follows: one record where there would be two. */
+struct culprit_woken {
+  __u64 at;
+  __u32 cpu; /* of the waker */
+  __u32 target_cpu;
+  __s32 waker_tid;
+  __s32 waker_tgid;
+  __s32 prio;
+  __u32 context;
+  char waker_comm[CULPRIT_COMM];
+};
+struct culprit_woken_switch {
+  struct culprit_switch to;
+  struct culprit_woken woken;
+};
+
+/* The wake-up of a thread that has not got a CPU yet. Threads whose tids share a place: who comes first has it, the others'
+ * wake-ups are records of their own. */
+enum { CULPRIT_WAKE_SLOTS = 1 << 14 };
+struct culprit_wake_slot {
+  __s32 tid; /* 0: empty */
+  __s32 tgid;
+  struct culprit_woken woken;
 };
 
 /* Fork of a thread (tgid == parent_tgid) or a process, exec, exit. */

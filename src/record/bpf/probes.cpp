@@ -379,6 +379,14 @@ std::size_t Probes::consume() {
   return state_->taken;
 }
 
+std::vector<culprit_wake_slot> Probes::waiting() const {
+  std::vector<culprit_wake_slot> found;
+  if (!is_open()) return found;
+  for (const culprit_wake_slot& slot : state_->skeleton->bss->wakes)
+    if (slot.tid > 0) found.push_back(slot);
+  return found;
+}
+
 int Probes::wake_fd() const { return is_open() ? ring_buffer__epoll_fd(state_->ring) : -1; }
 
 culprit_losses Probes::losses() const { return is_open() ? state_->skeleton->bss->losses : culprit_losses{}; }

@@ -108,6 +108,8 @@ class Probes {
 
   /// Hands what waits in the ring to the listeners; the number of records. Returns after 50 ms though more wait.
   std::size_t consume();
+  /// Threads that were woken and have not got a CPU yet; their wake-ups come with the switch to them, if it comes.
+  [[nodiscard]] std::vector<culprit_wake_slot> waiting() const;
   /// Readable when more than a megabyte waits; -1 when not open.
   [[nodiscard]] int wake_fd() const;
 

@@ -18,6 +18,7 @@ bool times_fit(const T& record) {
 }
 bool times_fit(const culprit_switch& record) { return times_fit(record.head); }
 bool times_fit(const culprit_waking& record) { return times_fit(record.head); }
+bool times_fit(const culprit_woken_switch& record) { return times_fit(record.to.head) && record.woken.at <= kLatest; }
 bool times_fit(const culprit_task& record) { return times_fit(record.head); }
 bool times_fit(const culprit_sample& record) { return times_fit(record.head); }
 bool times_fit(const culprit_calls& record) { return times_fit(record.head); }
@@ -31,6 +32,20 @@ bool hand_over(std::span<const std::byte> bytes, std::span<Listener* const> list
   std::memcpy(&record, bytes.data(), sizeof record);
   if (!times_fit(record)) return false;
   for (Listener* listener : listeners) (listener->*member)(record);
+  return true;
+}
+
+/// As the two records that it stands for.
+bool hand_over_woken(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
+  culprit_woken_switch record;
+  if (bytes.size() < sizeof record) return false;
+  std::memcpy(&record, bytes.data(), sizeof record);
+  if (!times_fit(record)) return false;
+  const culprit_waking waking = waking_of(record.woken, record.to.next_tid, record.to.next_tgid, record.to.next_comm);
+  for (Listener* listener : listeners) {
+    listener->on_waking(waking);
+    listener->on_switch(record.to);
+  }
   return true;
 }
 
@@ -60,6 +75,22 @@ bool hand_over_memory(std::span<const std::byte> bytes, std::span<Listener* cons
 
 }  // namespace
 
+culprit_waking waking_of(const culprit_woken& woken, std::int32_t tid, std::int32_t tgid,
+                         const char (&name)[CULPRIT_COMM]) {
+  culprit_waking waking{};
+  waking.head = {.kind = CULPRIT_WAKING, .cpu = woken.cpu, .at = woken.at};
+  waking.tid = tid;
+  waking.tgid = tgid;
+  waking.waker_tid = woken.waker_tid;
+  waking.waker_tgid = woken.waker_tgid;
+  waking.prio = woken.prio;
+  waking.target_cpu = woken.target_cpu;
+  waking.context = woken.context;
+  std::ranges::copy(name, waking.comm);
+  std::ranges::copy(woken.waker_comm, waking.waker_comm);
+  return waking;
+}
+
 bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
   culprit_head head;
   if (bytes.size() < sizeof head) return false;
@@ -67,6 +98,8 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
   switch (head.kind) {
     case CULPRIT_SWITCH:
       return hand_over(bytes, listeners, &Listener::on_switch);
+    case CULPRIT_WOKEN_SWITCH:
+      return hand_over_woken(bytes, listeners);
     case CULPRIT_WAKING:
       return hand_over(bytes, listeners, &Listener::on_waking);
     case CULPRIT_FORK:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -29,6 +30,10 @@ class Listener {
 /// Hands one record to all listeners. False, and nobody is told, when the bytes are too few for their kind, the kind is
 /// unknown, or the times are impossible (negative as Ns, end before begin).
 bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> listeners);
+
+/// The wake-up of a thread as a record of its own.
+culprit_waking waking_of(const culprit_woken& woken, std::int32_t tid, std::int32_t tgid,
+                         const char (&name)[CULPRIT_COMM]);
 
 /// The name in a record's field, which need not end with a zero.
 std::string_view comm(const char (&field)[CULPRIT_COMM]);

@@ -93,6 +93,11 @@ void KernelSched::stop(Session& session, Ns now) {
   probes_->detach();
   while (probes_->consume() > 0) {
   }
+  for (const culprit_wake_slot& slot : probes_->waiting()) {
+    char name[CULPRIT_COMM] = {};
+    if (const auto known = names_.find(slot.tid); known != names_.end()) std::ranges::copy(known->second, name);
+    on_waking(bpf::waking_of(slot.woken, slot.tid, slot.tgid, name));
+  }
   intervals_.finish(now);
   probes_->symbols().name_all();
   write_named();
@@ -111,7 +116,7 @@ CollectorStats KernelSched::stats() const {
 }
 
 void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]) {
-  if (tid == 0) return;
+  if (tid == 0 || comm[0] == '\0') return;
   std::array<char, CULPRIT_COMM> name;
   std::ranges::copy(comm, name.begin());
   if (names_.size() >= kMostNames) names_.clear();

@@ -69,6 +69,50 @@ TEST(Records, EveryKindReachesItsListener) {
   EXPECT_EQ(heard.blocks.size(), 1u);
 }
 
+TEST(Records, ASwitchToAWokenThreadIsItsWakeUpAndTheSwitch) {
+  culprit_woken_switch record{};
+  record.to.head.kind = CULPRIT_WOKEN_SWITCH;
+  record.to.head.at = 1000;
+  record.to.next_tid = 9;
+  record.to.next_tgid = 8;
+  std::memcpy(record.to.next_comm, "worker", 6);
+  record.woken = {.at = 400,
+                  .cpu = 1,
+                  .target_cpu = 2,
+                  .waker_tid = 5,
+                  .waker_tgid = 4,
+                  .prio = 120,
+                  .context = CULPRIT_SOFTIRQ,
+                  .waker_comm = "client"};
+  std::vector<std::byte> bytes(sizeof record);
+  std::memcpy(bytes.data(), &record, sizeof record);
+  Heard heard;
+  ASSERT_TRUE(hear(heard, bytes));
+  ASSERT_EQ(heard.wakings.size(), 1u);
+  const culprit_waking& waking = heard.wakings[0];
+  EXPECT_EQ(waking.head.at, 400u);
+  EXPECT_EQ(waking.head.cpu, 1u);
+  EXPECT_EQ(waking.target_cpu, 2u);
+  EXPECT_EQ(waking.tid, 9);
+  EXPECT_EQ(waking.tgid, 8);
+  EXPECT_EQ(waking.waker_tid, 5);
+  EXPECT_EQ(waking.waker_tgid, 4);
+  EXPECT_EQ(waking.prio, 120);
+  EXPECT_EQ(waking.context, static_cast<__u32>(CULPRIT_SOFTIRQ));
+  EXPECT_EQ(waking.is_new, 0u);
+  EXPECT_EQ(comm(waking.comm), "worker");
+  EXPECT_EQ(comm(waking.waker_comm), "client");
+  ASSERT_EQ(heard.switches.size(), 1u);
+  EXPECT_EQ(heard.switches[0].head.at, 1000u);
+  EXPECT_EQ(heard.switches[0].next_tid, 9);
+  for (std::size_t n = sizeof(culprit_head); n < bytes.size(); ++n)
+    EXPECT_FALSE(hear(heard, std::span(bytes).first(n))) << n;
+  record.woken.at = ~0ull;
+  std::memcpy(bytes.data(), &record, sizeof record);
+  EXPECT_FALSE(hear(heard, bytes));
+  EXPECT_EQ(heard.total(), 2u);
+}
+
 TEST(Records, KeepsWhatTheKernelWrote) {
   culprit_switch record{};
   record.prev_tid = 7;
