@@ -63,7 +63,7 @@ class HostCollector : public Collector {
   void stop(Session& session, Ns now) override {
     if (!sampler_ || stopped_) return;
     stopped_ = true;
-    sampler_->poll(now);
+    sampler_->finish(now);
     session.writer.metadata("cost.host.samples", std::to_string(sampler_->samples()));
     session.writer.metadata("cost.host.cpu_ns", std::to_string(sampler_->cpu_ns()));
     session.writer.metadata("cost.host.odd_values", std::to_string(sampler_->emitter().odd()));

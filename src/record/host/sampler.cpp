@@ -9,6 +9,8 @@ namespace culprit::record {
 
 namespace {
 
+constexpr Ns kLeastLastLook = 200'000'000;  // of CPU time that /proc tells in hundredths of a second
+
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 4096L)); }
 
 Ns thread_cpu() {
@@ -87,10 +89,21 @@ void HostSampler::sample_in_turns(Ns now) {
   if (slow || turn == 3) sensors_.sample(now, emitter_);
   if (slow || turn == 5) memory_.sample_nodes(now, emitter_);
   if (slow || turn % 5 == 0) groups_.refresh(now, emitter_);
-  if (now >= others_due_ && (slow || turn == 7)) {
-    processes_.sample_others(now, emitter_);
-    others_due_ = now + options_.others_interval - options_.interval / 2;
+  if (now >= others_due_ && (slow || turn == 7 || samples_ == 0)) {
+    sample_others(now);
+    // What the first look finds is only where the counting begins.
+    others_due_ = samples_ == 0 ? 0 : now + options_.others_interval - options_.interval / 2;
   }
+}
+
+void HostSampler::sample_others(Ns now) {
+  processes_.sample_others(now, emitter_);
+  others_at_ = now;
+}
+
+void HostSampler::finish(Ns now) {
+  poll(now);
+  if (samples_ > 0 && now - others_at_ >= kLeastLastLook) sample_others(now);
 }
 
 std::vector<Sight> HostSampler::sights() const {

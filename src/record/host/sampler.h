@@ -31,6 +31,8 @@ class HostSampler {
   void leave(std::int64_t pid);
   /// Samples when the time has come; true when it did.
   bool poll(Ns now);
+  /// The last look: also at what is looked at once a second, so that a short recording knows it.
+  void finish(Ns now);
   [[nodiscard]] std::vector<Sight> sights() const;
 
   /// Samples taken, and the CPU time that they took in this thread.
@@ -41,6 +43,7 @@ class HostSampler {
  private:
   void sample(Ns now);
   void sample_in_turns(Ns now);
+  void sample_others(Ns now);
 
   HostOptions options_;
   Emitter emitter_;
@@ -56,6 +59,7 @@ class HostSampler {
   Track others_;
   Ns due_ = 0;
   Ns others_due_ = 0;
+  Ns others_at_ = 0;
   std::uint64_t samples_ = 0;
   Ns cpu_ns_ = 0;
 };

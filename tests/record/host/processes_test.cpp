@@ -180,6 +180,19 @@ TEST(HostSampler, SeesThisProcessOnTheRealMachine) {
   EXPECT_GT(samples.last("process.memory.resident", getpid()), 1 << 20);
 }
 
+TEST(HostSampler, AShortRecordingKnowsWhoElseRan) {
+  FakeMachine machine;
+  Samples samples;
+  HostOptions options;
+  options.root = machine.root();
+  HostSampler sampler(options, out_to(samples));
+  machine.process(7, "busy", 100);
+  ASSERT_TRUE(sampler.poll(5 * kSecond));
+  machine.process(7, "busy", 130);
+  sampler.finish(5 * kSecond + 600'000'000);
+  EXPECT_NEAR(samples.last("other.cpu", 7), 0.5, 1e-9);
+}
+
 TEST(HostSampler, KeepsItsPace) {
   FakeMachine machine;
   Samples samples;
