@@ -35,10 +35,11 @@ constexpr std::size_t kMostThreads = 65536;
 constexpr std::size_t kMostFiles = 1024;    // with marks in them
 constexpr std::size_t kFewDescriptors = 8;  // of places: closed at once
 constexpr Ns kLookAgain = 1'000'000'000;    // for files that a process maps later
-constexpr Ns kLookOften = 3'000'000'000;    // a process that is that young is looked at in every poll
+constexpr Ns kLookOften = 3'000'000'000;    // a process that is that young is looked at when
+constexpr Ns kLookAged = 8;                 // it has aged by this part since
 constexpr Ns kLookShare = 1000;             // of the time until the next look at most this part is spent reading maps,
 constexpr Ns kLookLatest = 10'000'000'000;  // which is then
-constexpr Ns kMostLooking = 2'000'000;      // in one poll; where there are many processes their turn comes later
+constexpr Ns kMostLooking = 500'000;        // in one poll; where there are many processes their turn comes later
 
 struct Thread {
   perfetto::TrackUuid track = 0;
@@ -52,7 +53,9 @@ struct Process {
   Ns look_took = 0;
 
   [[nodiscard]] bool is_due(Ns now) const {
-    return now - young_since < kLookOften || now - looked > std::clamp(kLookShare * look_took, kLookAgain, kLookLatest);
+    const Ns age = now - young_since;
+    if (age < kLookOften) return now - looked > age / kLookAged;
+    return now - looked > std::clamp(kLookShare * look_took, kLookAgain, kLookLatest);
   }
 };
 
