@@ -13,6 +13,7 @@
 #include "library/run_data.h"
 #include "library/same_content.h"
 #include "profile/recording.h"
+#include "trace/recording_id.h"
 
 namespace culprit::library {
 
@@ -95,12 +96,15 @@ void number_contents(std::array<Side, 2>& sides) {
   for (const Side& side : sides)
     for (const Run& run : side.runs) lists.push_back(run.data().files);
   auto numbers = content_numbers(lists);
-  std::map<const Run::Data*, std::size_t> known;  // one run in two places, whatever it was read from
+  std::map<const Run::Data*, std::size_t> known;     // one run in two places, whatever it was read from
+  std::map<std::string_view, std::size_t> recorded;  // and a recording beside what it was exported to
   std::size_t place = 0;
   for (const Side& side : sides)
     for (const Run& run : side.runs) {
       const auto [it, fresh] = known.try_emplace(&run.data(), place);
       if (!fresh) numbers[place] = numbers[it->second];
+      const std::string_view id = recording_id(run.data().trace);
+      if (!id.empty()) numbers[place] = numbers[recorded.try_emplace(id, place).first->second];
       ++place;
     }
   std::size_t next = 0;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "trace/builder.h"
+#include "trace/recording_id.h"
 #include "trace/span.h"
 
 namespace culprit {
@@ -151,7 +152,8 @@ class Folder {
     Rank& rank = run_.ranks[home_];
     rank.recordings.push_back({std::move(recording.path), std::move(recording.format), recording.input_bytes,
                                recording.text_bytes, recording.events});
-    for (auto& fact : recording.metadata) rank.metadata.push_back(std::move(fact));
+    for (auto& fact : recording.metadata)
+      if (fact.first != kRecordingId) rank.metadata.push_back(std::move(fact));
     std::ranges::stable_sort(rank.metadata, {}, &std::pair<std::string, std::string>::first);
   }
 

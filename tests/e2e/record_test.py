@@ -292,6 +292,20 @@ class Contents(Case):
         for key in ("record.version", "record.preset", "record.end", "cost.own.cpu_ns", "cost.events", "cost.dropped", "sched.source"):
             self.assertIn(key, facts)
 
+    def test_what_it_was_exported_to_is_the_same_recording(self):
+        other = self.path("other.pftrace")
+        for path in (self.path(), other):
+            self.assertEqual(self.culprit("-o", path, "--", "sleep", "0.1").returncode, FINE)
+
+        def same(*paths):
+            done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", "--json", *paths], capture_output=True, check=True)
+            return json.loads(done.stdout)["same_recording"]
+
+        copy = self.path("copy.pftrace")
+        subprocess.run([os.path.join(ARGS.bin, "culprit"), "export", self.path(), "-o", copy], capture_output=True, check=True)
+        self.assertTrue(same(self.path(), copy))
+        self.assertFalse(same(other, copy))
+
     def test_nothing_secret_is_in_the_file(self):
         program = ("import sys,os,time\nprompt = sys.stdin.read()\nopen(sys.argv[2], 'w').write(prompt)\n"
                    "os.stat(sys.argv[2])\ntime.sleep(0.05)")

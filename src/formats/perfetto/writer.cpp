@@ -19,6 +19,7 @@
 #include "formats/perfetto/chunk_file.h"
 #include "formats/perfetto/clock_times.h"
 #include "formats/perfetto/trace.pb.h"
+#include "trace/recording_id.h"
 
 namespace culprit::perfetto {
 
@@ -111,8 +112,10 @@ struct Writer::State {
     fill_snapshot(*head.add_packet());
     std::uint64_t id[2] = {};
     if (!options.realtime_of_zero &&
-        ::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id))
+        ::getrandom(static_cast<void*>(id), sizeof id, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof id)) {
       *head.add_packet() = uuid_packet(id[0], id[1]);
+      facts[std::string(kRecordingId)] = fmt::format("{:016x}{:016x}", id[0], id[1]);
+    }
     add_plain(head);
     if (failure) return *failure;
     if (!options.realtime_of_zero) {
@@ -326,7 +329,10 @@ Result<Writer> Writer::create(const std::string& path, const WriterOptions& opti
   state->options = options;
   state->chunk_bytes = std::clamp(options.chunk_bytes, kLeastChunk, kMostChunk);
   if (Status status = state->begin_file(); !status) return status.error();
-  return Writer(std::move(state));
+  Writer writer(std::move(state));
+  const auto id = writer.state_->facts.find(std::string(kRecordingId));
+  if (id != writer.state_->facts.end()) writer.metadata(kRecordingId, std::string(id->second));
+  return writer;
 }
 
 void Writer::clock_snapshot() {
