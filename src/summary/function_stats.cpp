@@ -314,8 +314,10 @@ std::vector<bool> explained_states(const Trace& trace) {
 }  // namespace
 
 FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
-  Summer summer(trace, query,
-                (query.classes & class_bit(SliceClass::os_sched)) != 0 ? explained_states(trace) : std::vector<bool>());
+  constexpr ClassSet kStatesAndReasons = class_bit(SliceClass::os_sched) | class_bit(SliceClass::syscall);
+  Summer summer(
+      trace, query,
+      (query.classes & kStatesAndReasons) == kStatesAndReasons ? explained_states(trace) : std::vector<bool>());
   if (query.nesting != nullptr)
     for (const SliceIndex row : query.nesting->order.order) summer.add(row);
   else

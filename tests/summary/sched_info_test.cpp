@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <utility>
+
+#include "summary/function_stats.h"
 #include "trace/builder.h"
 
 namespace culprit::summary {
@@ -48,6 +52,28 @@ TEST(SchedInfo, StatesAreSummed) {
   EXPECT_EQ(threads[0].blocked, 9);
   EXPECT_EQ(threads[0].uninterruptible, 5);
   EXPECT_EQ(threads[0].switches, 2U);
+}
+
+/// Time of all rows in these classes, and of those of one name.
+std::pair<Ns, Ns> time_of(ClassSet classes, std::string_view name) {
+  const Trace trace = recorded();
+  FunctionQuery query;
+  query.classes = classes;
+  const FunctionSums sums = function_stats(trace, query);
+  Ns all = 0;
+  Ns named = 0;
+  for (const FunctionStats& row : sums.functions) {
+    all += row.self;
+    if (row.label == name) named += row.self;
+  }
+  return {all, named};
+}
+
+TEST(SchedInfo, BlockedTimeCountsOnceWithItsReasonAndWithout) {
+  constexpr ClassSet kStates = class_bit(SliceClass::os_sched);
+  EXPECT_EQ(time_of(kStates, "blocked"), std::pair(Ns{24}, Ns{4}));
+  EXPECT_EQ(time_of(kStates | class_bit(SliceClass::syscall), "blocked"), std::pair(Ns{24}, Ns{0}));
+  EXPECT_EQ(time_of(kStates | class_bit(SliceClass::syscall), "blocked:futex"), std::pair(Ns{24}, Ns{4}));
 }
 
 TEST(SchedInfo, ReasonsOfBlockingComeLongestFirst) {
