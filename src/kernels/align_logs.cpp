@@ -308,6 +308,7 @@ class Comparer {
     }
     const Judgement judgement = judge(a, b, options_.tolerance);
     change.change = judgement.change;
+    change.ratio = judgement.ratio;
     change.limit = judgement.limit;
     change.median_a = stats::median(a);
     change.median_b = stats::median(b);
@@ -341,6 +342,7 @@ class Comparer {
       change.median_b = stats::median(calls.times[1]);
       change.mean_a = mean_of(calls.times[0]);
       change.mean_b = mean_of(calls.times[1]);
+      change.ratio = change.median_b / change.median_a;
       const auto use = [&](int s) {
         if (calls.weight[s] <= 0) return model::UseClass::unknown;
         return use_class(calls.compute[s] / calls.weight[s], calls.dram[s] / calls.weight[s], options_.low);
@@ -357,12 +359,14 @@ class Comparer {
       } else if (!calls.paired[0].empty()) {
         const Judgement judgement = judge_pairs(calls.paired[0], calls.paired[1], options_.tolerance);
         change.change = judgement.change;
+        change.ratio = judgement.ratio;
         change.limit = judgement.limit;
         // Medians of all calls may only say otherwise because the mix of work differs.
-        change.note = fmt::format("{} calls matched, ratio {:.3f}", calls.paired[0].size(), judgement.ratio);
+        change.note = fmt::format("by {} matched calls", calls.paired[0].size());
       } else {
         const Judgement judgement = judge(calls.times[0], calls.times[1], options_.tolerance);
         change.change = judgement.change == Change::same ? Change::same : Change::unclear;
+        change.ratio = judgement.ratio;
         change.limit = judgement.limit;
         change.note = "no call could be matched";
       }

@@ -303,8 +303,7 @@ model::ColumnsOf<model::KernelChange> change_columns(std::string_view where, std
            [](const KernelChange& c) { return number_cell(c.median_a); }},
           {{"Median B", "median_b_ns", ColumnType::time, 3, true},
            [](const KernelChange& c) { return number_cell(c.median_b); }},
-          {{"B / A", "ratio", ColumnType::number, 3},
-           [](const KernelChange& c) { return number_cell(c.median_b / c.median_a); }},
+          {{"B / A", "ratio", ColumnType::number, 3}, [](const KernelChange& c) { return number_cell(c.ratio); }},
           {{"Limit", "limit", ColumnType::percent, 1, true},
            [](const KernelChange& c) { return c.limit > 0 ? number_cell(c.limit) : Cell(); }},
           {{"Note", "note"}, [](const KernelChange& c) { return text_cell(note_of(c)); }}};

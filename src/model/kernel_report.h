@@ -164,7 +164,9 @@ struct KernelChange {
   double median_b = kNoNumber;
   double mean_a = kNoNumber;
   double mean_b = kNoNumber;
-  double limit = 0;  ///< ratio - 1 beyond which medians count as different here
+  double ratio =
+      kNoNumber;     ///< B / A of what was judged: calls matched one by one where there are such, else the medians
+  double limit = 0;  ///< ratio - 1 beyond which it counts as different here
   UseClass class_a = UseClass::unknown;
   UseClass class_b = UseClass::unknown;
   std::string note;
