@@ -31,6 +31,7 @@ constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
 constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
 constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
 constexpr double kEstimatedTimes = 0.25;   // the same of an estimate and what it estimates
+constexpr double kWildEstimate = 0.5;      // half of the 95 % interval of an estimate that says little
 constexpr double kAlwaysWorks = 0.95;      // of the time
 constexpr double kMillisecond = 1e6;
 constexpr double kIdleShare = 0.003;  // of one CPU
@@ -455,7 +456,9 @@ void correct_estimate(const Trace& trace, const std::vector<model::WorkWindow>& 
   for (ProcessId process = 0; process < by_process.size(); ++process)
     if (by_process[process] > 0 && program_name(trace, process) == unit.process) answers += by_process[process];
   const double error = estimates.error.value_or(1);
-  if (answers < kFewestUnits || !agree(unit.count, answers, std::max(kEstimatedTimes, 2 * error))) {
+  // An estimate that could be anything could be these, too, and need not be.
+  if (answers < kFewestUnits || error > kWildEstimate ||
+      !agree(unit.count, answers, std::max(kEstimatedTimes, 2 * error))) {
     unit.count_error = error;
     return;
   }
