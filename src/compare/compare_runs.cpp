@@ -148,21 +148,38 @@ Side pool(std::vector<Recording> recordings) {
 
 std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
                                                        const std::vector<model::Phase>& phases, bool forget,
-                                                       const CompareOptions& options) {
+                                                       bool on_host, const CompareOptions& options,
+                                                       double StepTime::*what = &StepTime::time) {
   std::vector<model::CycleTimeOutcome> outcomes;
   for (const model::Phase phase : phases) {
     const auto of_phase = [&](const Side& side) {
       std::vector<double> values;
       for (const StepTime& t : side.times)
-        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) values.push_back(t.time);
+        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) values.push_back(t.*what);
       return values;
     };
-    model::CycleTimeOutcome outcome =
-        judge_cycle_time(of_phase(base), of_phase(candidate), {options.tolerance, options.between});
+    const std::vector<double> values[] = {of_phase(base), of_phase(candidate)};
+    // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
+    const double between =
+        on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]), drift_inside(values[1])})
+                : options.between;
+    model::CycleTimeOutcome outcome = judge_cycle_time(values[0], values[1], {options.tolerance, between});
     outcome.phase = phase;
     if (outcome.cycles[0] > 0 && outcome.cycles[1] > 0) outcomes.push_back(outcome);
   }
   return outcomes;
+}
+
+/// Whether others kept the candidate from its CPUs: a quota that throttled it, or programs beside it.
+bool was_held_back(const model::HostChanges& host) {
+  constexpr double kThrottled = 1e8;   // ns a second
+  constexpr double kCompetitor = 0.5;  // CPUs
+  const auto more = [](const model::HostChange& c) { return c.value[1].value_or(0) - c.value[0].value_or(0); };
+  double cpus = 0;
+  for (const model::HostChange& other : host.beside) cpus += std::max(0.0, more(other));
+  return cpus >= kCompetitor || std::ranges::any_of(host.counters, [&](const model::HostChange& c) {
+           return c.what == "cgroup.cpu.throttled_time" && more(c) > kThrottled;
+         });
 }
 
 /// That so much was lost that no outcome may rest on it, or nothing.
@@ -280,6 +297,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.disks = disk_changes(base, candidate);
     result.on_cpu = share_changes(base, candidate);
   }
+  const bool on_host = !facts_of(base).gpu_work;
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
@@ -308,13 +326,15 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       forget_guessed_phases(side->profile.cycles);
     }
   const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
-  result.cycle_times = judge_cycle_times(a, b, phases, forget, options);
+  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options);
   result.why = doubt(result.sides, !result.cycle_times.empty(), options);
   if (!result.why.empty())
     for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
   result.outcome = overall(result.cycle_times);
-  result.assumptions.push_back(
-      fmt::format("two recordings of the same differ by {:g} % (standard deviation)", options.between * 100));
+  double between = options.between;
+  for (const model::CycleTimeOutcome& outcome : result.cycle_times) between = std::max(between, outcome.between);
+  result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
+                                           between * 100, on_host ? ", at least what each drifts inside" : ""));
 
   Roles roles = match_roles(a.profile, b.profile);
   FunctionOptions of_functions;
@@ -326,6 +346,14 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
   compare_hosts(a, b, result);
   if (windows) keep_moved(result, std::move(counters));
+  // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
+  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host &&
+      was_held_back(*result.host) &&
+      overall(judge_cycle_times(a, b, phases, forget, on_host, options, &StepTime::period)) == Outcome::regression) {
+    result.outcome = Outcome::regression;
+    result.notes.emplace_back(
+        "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs");
+  }
   return result;
 }
 

@@ -14,6 +14,7 @@ struct CompareOptions {
   double tolerance = 0.03;           ///< relative change of a cycle time that does not matter
   double function_tolerance = 0.05;  ///< the same of a function's time per cycle
   double between = 0.01;             ///< relative spread between two recordings of the same; assumed
+  double between_on_host = 0.05;     ///< the same without work on a GPU
   double least_confidence = 0.8;     ///< that a cycle is a step: below it, on a side, there is no outcome
   double most_lost = 0.01;           ///< share of a side's events: beyond it there is no outcome
 };

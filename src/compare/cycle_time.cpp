@@ -13,6 +13,8 @@ namespace {
 using model::Outcome;
 
 constexpr double kAlpha = 0.05;
+constexpr std::size_t kFewestOfADrift = 4;  // values of a side
+constexpr double kMuch = 0.26;  // of logarithms: 30 %, which no two recordings of the same were seen to differ by
 
 std::vector<CycleValue> logs_of(std::span<const double> values) {
   std::vector<CycleValue> logs;
@@ -21,11 +23,31 @@ std::vector<CycleValue> logs_of(std::span<const double> values) {
   return logs;
 }
 
-/// 1 when every value of `b` is larger than every one of `a`, -1 the other way round, else 0.
-int separation(std::span<const CycleValue> a, std::span<const CycleValue> b) {
+/// How far the values of two sides lie apart, and how far those of one side spread.
+struct Gap {
+  int direction = 0;  ///< 1: every value of `b` is larger than every one of `a`; -1 the other way round; else 0
+  double width = 0;   ///< between the nearest two
+  double range = 0;   ///< of the side that spreads more
+};
+
+Gap gap_of(std::span<const CycleValue> a, std::span<const CycleValue> b) {
   const auto [a_least, a_most] = std::ranges::minmax(a, {}, &CycleValue::value);
   const auto [b_least, b_most] = std::ranges::minmax(b, {}, &CycleValue::value);
-  return b_least.value > a_most.value ? 1 : b_most.value < a_least.value ? -1 : 0;
+  Gap gap;
+  gap.range = std::max(a_most.value - a_least.value, b_most.value - b_least.value);
+  if (b_least.value > a_most.value) {
+    gap.direction = 1;
+    gap.width = b_least.value - a_most.value;
+  } else if (b_most.value < a_least.value) {
+    gap.direction = -1;
+    gap.width = a_least.value - b_most.value;
+  }
+  return gap;
+}
+
+/// A drift that went on from one recording to the other twice as far as it went inside of one would not bridge the gap.
+bool no_drift_bridges(const Gap& gap, std::size_t fewest, double rare) {
+  return fewest >= kFewestOfADrift && gap.width > kMuch && gap.width > 2 * gap.range + rare;
 }
 
 /// On the device that idles least, else on the host. Outside an anchor that the user named there is work of which
@@ -47,8 +69,9 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
     const model::Cycle& cycle = cycles.cycles[i];
     if (!whole[i]) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
-    StepTime& step = steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, 0}).first->second;
+    StepTime& step = steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, 0, 0}).first->second;
     step.time = std::max(step.time, time);
+    step.period = std::max(step.period, static_cast<double>(cycle.period));
   }
   std::vector<StepTime> times;
   times.reserve(steps.size());
@@ -76,8 +99,10 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   if (a.effective < options.fewest || b.effective < options.fewest) {
     // 1.96 sqrt(2): a difference of two recordings of the same that is rare.
     const double rare = 2.772 * options.between;
-    if (separation_by_chance(a.likely, b.likely) > kAlpha) return result;
-    const int separated = separation(base_logs, candidate_logs);
+    const Gap gap = gap_of(base_logs, candidate_logs);
+    if (separation_by_chance(a.likely, b.likely) > kAlpha && !no_drift_bridges(gap, std::min(a.n, b.n), rare))
+      return result;
+    const int separated = gap.direction;
     if (separated > 0 && b.mean - a.mean - rare > upper) result.outcome = Outcome::regression;
     if (separated < 0 && b.mean - a.mean + rare < lower) result.outcome = Outcome::improvement;
     return result;
@@ -93,6 +118,21 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   else if (difference - half >= lower && difference + half <= upper)
     result.outcome = Outcome::no_change;
   return result;
+}
+
+double drift_inside(std::span<const double> values) {
+  constexpr std::size_t kStretches = 8;
+  const std::vector<CycleValue> logs = logs_of(values);
+  if (logs.size() < 2 * kStretches) return 0;
+  std::vector<CycleValue> means;
+  for (std::size_t s = 0; s < kStretches; ++s) {
+    const std::size_t begin = logs.size() * s / kStretches;
+    const std::size_t end = logs.size() * (s + 1) / kStretches;
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += logs[i].value;
+    means.push_back({static_cast<std::uint32_t>(s), sum / static_cast<double>(end - begin)});
+  }
+  return std::min(std::sqrt(summarise(means, means.size()).variance), kMostDrift);
 }
 
 model::Outcome overall(const std::vector<model::CycleTimeOutcome>& outcomes) {

@@ -16,6 +16,7 @@ struct StepTime {
   model::Phase phase = model::Phase::other;
   bool guessed = false;  ///< the phase is
   double time = 0;
+  double period = 0;  ///< until the next one begins, waits included
 };
 
 /// One per number of a cycle, ascending: ranks of one step are no replicates. Partial and warm-up cycles, and the last
@@ -31,11 +32,17 @@ struct CycleTimeOptions {
 /// Welch's interval (95 %) of the difference of mean logarithms (see series.h), with twice the variance between
 /// recordings added. regression or improvement: the interval lies beyond the tolerance; no_change: inside it; else
 /// inconclusive. With fewer than four effective cycles on a side only sides that separate fully, by more than the
-/// tolerance and that spread, and of so many independent values that this happens by chance in at most 5 %, count as
-/// different.
+/// tolerance and that spread count as different: those of so many independent values that this happens by chance in at
+/// most 5 %, and those with a gap of 30 % that is twice as wide as what the values of a side range over.
 /// Values that are not positive are left out.
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options = {});
+
+/// How much eight stretches of a recording differ from each other (standard deviation of their mean logarithms): what
+/// two recordings of the same differ by at least, where nothing else is known of that. 0 with fewer than 16 values; at
+/// most kMostDrift.
+double drift_inside(std::span<const double> values);
+inline constexpr double kMostDrift = 0.25;
 
 /// Of several phases: regression before inconclusive before improvement before no_change; inconclusive without any.
 model::Outcome overall(const std::vector<model::CycleTimeOutcome>& outcomes);

@@ -174,6 +174,21 @@ std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>
   return {change, borne ? o.outcome : Outcome::inconclusive};
 }
 
+/// By how much two recordings of the same must be taken to differ when the windows of one differ so much: servers whose
+/// windows of a second spread by a sixth were seen to differ so from one recording to the next.
+double drift_of(std::span<const double> times) {
+  std::vector<CycleValue> logs;
+  for (const double time : times)
+    if (time > 0) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(time)});
+  return logs.size() < kFewestStretches ? 0 : std::min(std::sqrt(summarise(logs, logs.size()).variance), kMostDrift);
+}
+
+/// What the numbers of units of both sides may be wrong by, where they are estimates, as the spread of one side.
+double count_spread(const Side& a, const Side& b) {
+  constexpr double kOf95 = 1.96;
+  return std::hypot(a.count_error.value_or(0), b.count_error.value_or(0)) / kOf95 / std::sqrt(2.0);
+}
+
 /// Of times per unit, as rates.
 WorkChange as_rate(const WorkChange& time) {
   WorkChange rate{"throughput", "1/s", {1e9 / time.value[0], 1e9 / time.value[1]}};
@@ -360,12 +375,13 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   result.seconds = {a.ns * 1e-9, b.ns * 1e-9};
   // Recordings of one side average out what differs between two of the same.
   const double replicates = (1 / static_cast<double>(base.size()) + 1 / static_cast<double>(candidate.size())) / 2;
-  const double between = options.between * std::sqrt(replicates);
+  const double between = std::max({options.between, drift_of(a.time), drift_of(b.time)}) * std::sqrt(replicates);
+  const double counted = std::hypot(between, count_spread(a, b));
   const auto [time, time_outcome] =
-      judge("time per unit", a.time, b.time, {a.ns / a.units, b.ns / b.units}, options.tolerance, between);
+      judge("time per unit", a.time, b.time, {a.ns / a.units, b.ns / b.units}, options.tolerance, counted);
   const auto [work, work_outcome] =
       judge("worked per unit", a.work, b.work, {worked(a.sum) / a.units, worked(b.sum) / b.units}, options.tolerance,
-            between);
+            counted);
   result.throughput = as_rate(time);
   result.worked = work;
   result.worked.unit = "ns";

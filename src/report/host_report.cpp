@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <ranges>
 #include <string_view>
@@ -87,12 +88,6 @@ model::Table step_table(const model::HostChanges& changes) {
         [](const HostChange& state) { return *state.value[1] - *state.value[0]; }},
        {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
       changes.step);
-  constexpr std::size_t kMostNamed = 3;
-  std::string beside;
-  for (std::size_t i = 0; i < std::min(changes.beside.size(), kMostNamed); ++i)
-    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ",
-                          changes.beside[i].what, *changes.beside[i].value[1], *changes.beside[i].value[0]);
-  if (!beside.empty()) table.notes.push_back(beside + ".");
   return table;
 }
 
@@ -121,6 +116,25 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
 }
 
 }  // namespace
+
+std::string steps_text(const model::HostChanges& changes) {
+  if (changes.per_second) return {};
+  const auto period = std::ranges::find(changes.states, "period", &HostChange::what);
+  if (period == changes.states.end() || period->value[0].value_or(0) <= 0 || period->value[1].value_or(0) <= 0)
+    return {};
+  const auto [before, after] = std::array{*period->value[0], *period->value[1]};
+  return fmt::format("{:.3g}/s -> {:.3g}/s, {:+.1f} % ({} -> {} each)", 1e9 / before, 1e9 / after,
+                     (before / after - 1) * 100, format_duration(before), format_duration(after));
+}
+
+std::string beside_text(const model::HostChanges& changes) {
+  constexpr std::size_t kMostNamed = 3;
+  std::string beside;
+  for (std::size_t i = 0; i < std::min(changes.beside.size(), kMostNamed); ++i)
+    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ",
+                          changes.beside[i].what, *changes.beside[i].value[1], *changes.beside[i].value[0]);
+  return beside;
+}
 
 std::string throttled_text(const model::HostChanges& changes) {
   const HostChange* time = counter_of(changes, "cgroup.cpu.throttled_time");

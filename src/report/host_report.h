@@ -16,6 +16,12 @@ std::string readable(double value, std::string_view unit);
 /// "Throttled by a CPU quota: 0.0 ms/s -> 691.2 ms/s; quota none -> 0.30 CPUs", where that moved; else empty.
 std::string throttled_text(const model::HostChanges& changes);
 
+/// "144/s -> 49.8/s, -65.5 % (6.928ms -> 20.099ms each)", with the baseline's mix of phases on both sides; empty when
+/// the period of steps did not move.
+std::string steps_text(const model::HostChanges& changes);
+/// "Beside it stress-ng took 1.44 CPUs (baseline 0.00)"; empty without any.
+std::string beside_text(const model::HostChanges& changes);
+
 /// The table of thread states per step and that of the counters that moved; none that would be empty. `for_people`
 /// gives the counters' values as texts with readable units, else they are numbers beside their SI unit.
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people);

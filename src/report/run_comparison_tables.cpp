@@ -180,6 +180,16 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   }
   const bool limited = !comparison.why.empty();
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
+  const std::string steps = comparison.host ? steps_text(*comparison.host) : std::string();
+  const auto add_surroundings = [&] {
+    for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host)})
+      if (!line.empty()) lines.push_back(std::move(line));
+  };
+  if (!steps.empty()) {
+    lines.push_back(limited ? fmt::format("Steps: {}", steps)
+                            : fmt::format("Outcome: {}; steps {}", to_string(comparison.outcome), steps));
+    add_surroundings();
+  }
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
     std::string line = limited ? fmt::format("Cycle time ({}): {:+.1f} %", phase_name(o.phase), o.change * kPercent)
                                : fmt::format("Outcome ({}): {}; cycle time {:+.1f} %", phase_name(o.phase),
@@ -194,9 +204,7 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
                                 o.effective[0], o.effective[1]);
     lines.push_back(std::move(line));
   }
-  if (comparison.host)
-    if (std::string throttled = throttled_text(*comparison.host); !throttled.empty())
-      lines.push_back(std::move(throttled));
+  if (comparison.host && steps.empty()) add_surroundings();
   if (!limited)
     lines.push_back(fmt::format("Changes within {:g} % do not count. Assumed: {}.",
                                 comparison.cycle_times.front().tolerance * kPercent,

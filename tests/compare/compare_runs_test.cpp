@@ -85,7 +85,7 @@ TEST(CompareRuns, LostEventsLimitTheOutcome) {
 
 TEST(CompareRuns, TheToleranceIsAnOption) {
   CompareOptions options;
-  options.between = 0.001;
+  options.between = options.between_on_host = 0.001;
   EXPECT_EQ(compared(make_recording(steps(1'000'000)), make_recording(steps(1'020'000)), options).outcome,
             Outcome::no_change);
   options.tolerance = 0.01;
@@ -182,9 +182,21 @@ TEST(CompareRuns, ARecordingWithOneCycleGivesNoOutcome) {
   EXPECT_TRUE(c.cycle_times.empty());
 }
 
+TEST(CompareRuns, HostsDifferMoreFromOneRecordingToTheNextThanDevices) {
+  const auto outcome = [](bool gpu_work) {
+    Recording a = make_recording(steps(1'000'000));
+    Recording b = make_recording(steps(1'080'000));
+    a.facts.gpu_work = b.facts.gpu_work = gpu_work;
+    return compared(std::move(a), std::move(b)).outcome;
+  };
+  EXPECT_EQ(outcome(true), Outcome::regression);
+  EXPECT_EQ(outcome(false), Outcome::inconclusive);
+}
+
 TEST(CompareRuns, AnotherRankIsSaidAndCompared) {
   Recording a = make_recording(steps(1'000'000));
   Recording b = make_recording(steps(1'000'000));
+  a.facts.gpu_work = b.facts.gpu_work = true;
   a.facts.world_size = b.facts.world_size = 8;
   a.facts.ranks = {0};
   b.facts.ranks = {1};

@@ -253,5 +253,29 @@ TEST(StepTimes, OutsideAnAnchorThatTheUserNamedThereMayBeWork) {
   EXPECT_EQ(times[0].time, 1000);
 }
 
+TEST(DriftInside, IsWhatStretchesOfARecordingDifferBy) {
+  std::vector<double> even(160, 5.0);
+  EXPECT_EQ(drift_inside(even), 0);
+  std::vector<double> steps;
+  for (int stretch = 0; stretch < 8; ++stretch)
+    for (int i = 0; i < 20; ++i) steps.push_back(std::exp(stretch % 2 == 0 ? 0.1 : -0.1));
+  EXPECT_NEAR(drift_inside(steps), 0.1 * std::sqrt(8.0 / 7), 1e-9);
+  for (double& step : steps) step = std::pow(step, 100);
+  EXPECT_EQ(drift_inside(steps), kMostDrift);
+  EXPECT_EQ(drift_inside(std::vector<double>(15, 1.0)), 0) << "too few";
+}
+
+TEST(CycleTime, AGapThatNoDriftBridgesDecidesWithoutAnInterval) {
+  // Each side drifts all the time, so that no neighbours are independent.
+  const auto drifting = [](double from, double to) {
+    std::vector<double> values;
+    for (int i = 0; i < 8; ++i) values.push_back(from + (to - from) * i / 7);
+    return values;
+  };
+  EXPECT_EQ(judge_cycle_time(drifting(100, 110), drifting(210, 200), {0.03, 0.05, 2}).outcome, Outcome::regression);
+  EXPECT_EQ(judge_cycle_time(drifting(210, 200), drifting(100, 110), {0.03, 0.05, 2}).outcome, Outcome::improvement);
+  EXPECT_EQ(judge_cycle_time(drifting(100, 150), drifting(160, 240), {0.03, 0.05, 2}).outcome, Outcome::inconclusive);
+}
+
 }  // namespace
 }  // namespace culprit::compare

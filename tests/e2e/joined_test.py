@@ -117,8 +117,11 @@ class Joined(unittest.TestCase):
         self.assertIn("oncpu", rows["sched"])
         self.assertNotIn("aten::mm", rows["sched"])
         self.assertNotIn("aten::mm", rows["syscall"])
-        for name in ("functions", "sched", "syscall"):
+        for name in ("functions", "syscall"):
             self.assertLessEqual(rows[name].items(), rows["all"].items())
+        # Among all classes the blocked states stand under their reasons.
+        for name in ("oncpu", "runq"):
+            self.assertEqual(rows["sched"][name], rows["all"][name])
 
     def test_a_competitor_shows_as_run_queue_and_by_its_name(self):
         files = [*self.both("normal"), "--vs", *self.busy()]

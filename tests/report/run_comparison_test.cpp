@@ -123,6 +123,21 @@ TEST(RunComparison, AFaultThatWasAtWorkIsANote) {
               HasSubstr("The candidate was recorded while 'culprit inject cpu' was at work\n"));
 }
 
+TEST(RunComparison, StepsPerSecondStandBesideTheOutcome) {
+  RunComparison c = regression();
+  model::HostChanges host;
+  host.beside = {{"stress-ng-cpu", "count", {0.0, 1.9}}};
+  host.states = {{"period", "ns per step", {10e6, 20e6}}};
+  c.host = host;
+  EXPECT_THAT(
+      comparison_terminal(c, 10),
+      testing::StartsWith("Outcome: regression; steps 100/s -> 50/s, -50.0 % (10.000ms -> 20.000ms each)\n"
+                          "Beside it stress-ng-cpu took 1.90 CPUs (baseline 0.00)\nOutcome (decode): regression"));
+  c.why = "events were lost";
+  EXPECT_THAT(comparison_terminal(c, 10),
+              testing::StartsWith("Outcome: inconclusive: events were lost\nSteps: 100/s -> 50/s, -50.0 %"));
+}
+
 TEST(RunComparison, WhatAStepWaitedForAndWhoTookTheCpusStandBeforeTheThreads) {
   RunComparison c = regression();
   model::HostChanges host;
@@ -133,7 +148,8 @@ TEST(RunComparison, WhatAStepWaitedForAndWhoTookTheCpusStandBeforeTheThreads) {
   c.host = host;
   const std::string text = comparison_terminal(c, 10);
   EXPECT_LT(text.find("What a step waited for (thread 'python')"), text.find("What the threads did per step"));
-  EXPECT_THAT(text, HasSubstr("Beside it stress-ng-cpu took 1.90 CPUs (baseline 0.00)."));
+  EXPECT_THAT(text, HasSubstr("cycles\nBeside it stress-ng-cpu took 1.90 CPUs (baseline 0.00)\nChanges within"))
+      << "the outcome comes first";
   const json document = json::parse(comparison_json(c));
   EXPECT_EQ(document["host"]["beside"][0]["what"], "stress-ng-cpu");
   EXPECT_EQ(document["host"]["step_thread"][1]["candidate"], 2e6);
