@@ -7,7 +7,7 @@ add_custom_command(OUTPUT ${texts}/man/man1/culprit.1
 add_custom_target(culprit_texts_files ALL DEPENDS ${texts}/man/man1/culprit.1)
 
 install(TARGETS culprit COMPONENT program)
-install(TARGETS culprit_nvtx LIBRARY DESTINATION lib/culprit COMPONENT program)  # where the program looks for it
+install(TARGETS culprit_nvtx culprit_agent LIBRARY DESTINATION lib/culprit COMPONENT program)  # where the program looks for it
 install(DIRECTORY ${texts}/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT program)
 install(FILES ${CMAKE_SOURCE_DIR}/cmake/copyright ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

@@ -16,6 +16,7 @@
 #include "model/table_rows.h"
 #include "record/collectors.h"
 #include "record/doctor/checks.h"
+#include "record/inject/inject.h"
 #include "report/render.h"
 
 namespace culprit::cli {
@@ -105,6 +106,22 @@ std::string summary_of(const std::vector<Tried>& collectors) {
   return text;
 }
 
+bool runs_python(const std::vector<Check>& checks) {
+  return std::ranges::any_of(checks,
+                             [](const Check& c) { return c.key == "process.python" && c.state == CheckState::ok; });
+}
+
+/// Whether functions of a Python process could be watched. Nothing is tried: that would change it.
+Check attach_check(std::int64_t pid) {
+  Check check{"process", "process.attach", "Python functions", CheckState::ok, "the agent can be put into it", {}};
+  if (const Status may = record::inject::may_inject(pid); !may) {
+    check.state = CheckState::limited;
+    check.found = may.error().what;
+    check.remedy = may.error().remedy.empty() ? "none" : may.error().remedy;
+  }
+  return check;
+}
+
 Result<Findings> examine(std::int64_t pid) {
   Findings findings;
   const record::Attempts attempts = record::make_attempts();
@@ -114,6 +131,7 @@ Result<Findings> examine(std::int64_t pid) {
     if (process.front().state == CheckState::missing)
       return input_error(process.front().found, fmt::format("-p {}", pid), process.front().remedy);
     findings.checks.insert(findings.checks.end(), process.begin(), process.end());
+    if (runs_python(findings.checks)) findings.checks.push_back(attach_check(pid));
   }
   auto tried = try_collectors(pid);
   if (!tried) return tried.error();

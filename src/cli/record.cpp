@@ -22,6 +22,7 @@
 #include "cli/output.h"
 #include "cli/process_choice.h"
 #include "core/escape.h"
+#include "core/file.h"
 #include "core/json_writer.h"
 #include "core/output_file.h"
 #include "core/text.h"
@@ -30,6 +31,7 @@
 #include "record/collectors.h"
 #include "record/command.h"
 #include "record/process_group.h"
+#include "record/python/function_spec.h"
 #include "record/recorder.h"
 #include "record/signals.h"
 #include "record/targets.h"
@@ -49,6 +51,7 @@ struct RecordVerbOptions {
   unsigned sample_rate = 99;
   std::string call_graph = "dwarf";
   bool every_call = false;
+  std::vector<std::string> python;
   std::string output;
   std::string switch_output;
   bool force = false;
@@ -102,6 +105,25 @@ std::string default_output(const record::RecordOptions& record, const std::vecto
 
 double percent(Ns part, Ns whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+/// As --python names them: one, or with '@' a file with one a line.
+Result<std::vector<record::python::FunctionSpec>> python_functions(const std::vector<std::string>& given) {
+  std::vector<record::python::FunctionSpec> functions;
+  for (const std::string& one : given) {
+    if (!one.starts_with('@')) {
+      auto function = record::python::parse_function(one);
+      if (!function) return function.error();
+      functions.push_back(std::move(*function));
+      continue;
+    }
+    const auto text = read_file(one.substr(1));
+    if (!text) return text.error();
+    auto listed = record::python::parse_functions(*text);
+    if (!listed) return input_error(listed.error().what, one.substr(1), listed.error().remedy);
+    for (record::python::FunctionSpec& function : *listed) functions.push_back(std::move(function));
+  }
+  return functions;
 }
 
 /// What cannot be seen, why, and how to see it: a line for each that is missing of the scheduling, without which most
@@ -275,11 +297,13 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (!options.switch_output.empty())
     if (Status status = parse_switch(options.switch_output, record); !status) return status.error();
 
+  auto functions = python_functions(options.python);
+  if (!functions) return functions.error();
   auto collectors = record::make_collectors(
       record.preset, options.collect, options.no_collect,
       {options.sample_rate,
        options.call_graph == "fp" ? record::samples::CallGraph::frame_pointer : record::samples::CallGraph::dwarf,
-       options.every_call});
+       options.every_call, std::move(*functions)});
   if (!collectors) return collectors.error();
   record::Recorder recorder(std::move(record), std::move(*collectors));
   if (Status status = recorder.open(); !status) return status.error();
@@ -347,6 +371,11 @@ void add_record(CommandLine& app, Invocation& invocation) {
                  "count every system call, however many there are; without it 'deep' counts all while they are fewer "
                  "than 50,000 a second and a sample beyond, 'watch' always a sample (the file says how sure its "
                  "numbers are)");
+  verb->add_option("--python", options->python,
+                   "watch a function of Python programs, also of running ones: "
+                   "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; @FILE: one a "
+                   "line; may be repeated. Those of vLLM and SGLang that matter are watched without being named")
+      ->type_name("FUNCTION");
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")
       ->type_name("FILE");

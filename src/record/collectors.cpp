@@ -11,6 +11,7 @@
 #include "record/environment/environment.h"
 #include "record/host/host.h"
 #include "record/nvtx/nvtx.h"
+#include "record/python/python.h"
 #include "record/samples/samples.h"
 #include "record/sched/sched.h"
 #include "record/syscalls/syscalls.h"
@@ -57,6 +58,10 @@ const std::vector<Entry>& entries() {
       {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&,
                          const CollectorOptions&) { return make_environment_collector(); }},
       {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return nvtx::make_nvtx(); }},
+      {"python",
+       [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions& options) {
+         return python::make_python({options.functions, true, {}});
+       }},
       {"annotate",
        [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return annotate::make_annotate(); }},
   };

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "record/bpf/probes.h"
 #include "record/collector/collector.h"
+#include "record/python/function_spec.h"
 #include "record/samples/samples.h"
 
 namespace culprit::record {
@@ -23,7 +24,8 @@ struct CollectorSet {
 struct CollectorOptions {
   unsigned sample_hz = 99;  ///< of `samples`
   samples::CallGraph call_graph = samples::CallGraph::dwarf;
-  bool every_call = false;  ///< of `syscalls`, however many they are
+  bool every_call = false;                      ///< of `syscalls`, however many they are
+  std::vector<python::FunctionSpec> functions;  ///< of `python`
 };
 
 /// Names for --collect, in the order in which they run.

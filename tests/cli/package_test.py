@@ -59,7 +59,7 @@ class Package(unittest.TestCase):
                       "-rwxr-xr-x" if path.startswith("/usr/bin/") else "-rw-r--r--")
             self.assertEqual(mode, wanted, path)
             self.assertNotIn("/local/", path)
-        for path in ("/usr/bin/culprit", "/usr/lib/culprit/libculprit_nvtx.so", "/usr/lib/libculprit.so", "/usr/lib/libculprit.a",
+        for path in ("/usr/bin/culprit", "/usr/lib/culprit/libculprit_nvtx.so", "/usr/lib/culprit/libculprit_agent.so", "/usr/lib/libculprit.so", "/usr/lib/libculprit.a",
                      "/usr/include/culprit/load.h", "/usr/include/culprit_annotate.h", "/usr/lib/pkgconfig/culprit.pc",
                      "/usr/lib/cmake/culprit/culprit-config.cmake", "/usr/share/man/man1/culprit.1.gz",
                      "/usr/share/man/man1/culprit-top.1.gz", "/usr/share/bash-completion/completions/culprit",

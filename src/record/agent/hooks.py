@@ -1,0 +1,282 @@
+# Runs inside the recorded process, among names of its own: finds the functions that are asked for and puts the agent's callbacks
+# (in C) in their place. begin(), look() now and then, end(); `config` says what is wanted. From 3.12 on sys.monitoring tells of
+# chosen code objects alone; before, the code of a function is exchanged for one that tells and calls the original.
+import sys
+
+CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
+MONITORING = getattr(sys, "monitoring", None)
+state = {"tool": None, "wanted": [], "missing": [], "modules": -1, "exchanged": [], "codes": [], "gc": False}
+
+
+def parse(text):
+    wanted = []
+    for line in text.splitlines():
+        fields = line.split("\x1f")
+        captures = []
+        for field in fields[3:]:
+            kind, _, path = field.partition(":")
+            name, *steps = path.split(".")
+            captures.append((int(kind), name, tuple(sys.intern(step) for step in steps)))
+        wanted.append((fields[0], fields[1], fields[2], captures))
+    return wanted
+
+
+def begin():
+    if MONITORING is None and sys.version_info >= (3, 12):
+        raise RuntimeError("this interpreter has no sys.monitoring")
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise RuntimeError("this interpreter runs without its global lock; that is not supported")
+    options, _, rest = config.partition("\n")
+    state["wanted"] = parse(rest)
+    state["missing"] = list(state["wanted"])
+    if state["wanted"] and MONITORING is not None:
+        take_tool()
+    if "gc" in options.split():
+        import gc
+
+        gc.callbacks.append(on_gc)
+        state["gc"] = True
+    look()
+    for asked, *_ in state["missing"]:
+        say("waiting\0" + asked)
+
+
+def take_tool():
+    names = []
+    for number in CHOICES:
+        try:
+            MONITORING.use_tool_id(number, "culprit")
+        except ValueError:
+            names.append(str(MONITORING.get_tool(number)))
+            continue
+        state["tool"] = number
+        events = MONITORING.events
+        for event, callback in ((events.PY_START, on_start), (events.PY_RESUME, on_resume), (events.PY_THROW, on_resume),
+                                (events.PY_RETURN, on_return), (events.PY_YIELD, on_yield), (events.PY_UNWIND, on_unwind)):
+            MONITORING.register_callback(number, event, callback)
+        MONITORING.set_events(number, events.PY_UNWIND | events.PY_THROW)  # these are of all code or of none
+        return
+    raise RuntimeError("others use sys.monitoring: " + ", ".join(names))
+
+
+def look():
+    if not state["missing"] or state["modules"] == len(sys.modules):
+        return
+    state["modules"] = len(sys.modules)
+    missing = []
+    for wanted in state["missing"]:
+        if not find(wanted):
+            missing.append(wanted)
+    state["missing"] = missing
+
+
+def modules_of(name):
+    module = sys.modules.get(name)
+    if module is not None:
+        yield module
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if main is not None and main is not module and (name == "__main__" or (spec is not None and spec.name == name)):
+        yield main
+
+
+def find(wanted):
+    asked, module_name, qualified, captures = wanted
+    found = False
+    for module in modules_of(module_name):
+        for function in functions_in(module, qualified.split(".")):
+            code = getattr(function, "__code__", None) if not hasattr(function, "co_code") else function
+            if code is None:
+                say("unusable\0" + asked + "\0is no Python function")
+                found = True
+                continue
+            attach(asked, qualified, function, code, captures)
+            found = True
+    return found
+
+
+def member_of(owner, name):
+    places = owner.__mro__ if isinstance(owner, type) else (owner,)
+    for place in places:
+        names = getattr(place, "__dict__", None)
+        if names is not None and name in names:
+            return names[name]
+    return None
+
+
+def innermost(member):
+    """The function behind what decorators made of it."""
+    for _ in range(32):
+        kind = type(member)
+        if kind in (staticmethod, classmethod):
+            member = member.__func__
+        elif kind is property and member.fget is not None:
+            member = member.fget
+        elif getattr(member, "__wrapped__", None) is not None:
+            member = member.__wrapped__
+        elif kind.__name__ == "partial" and hasattr(member, "func"):
+            member = member.func
+        elif kind.__name__ == "method":
+            member = member.__func__
+        else:
+            break
+    return member
+
+
+def functions_in(owner, names):
+    for i, name in enumerate(names):
+        if name == "<locals>":
+            code = getattr(innermost(owner), "__code__", None)
+            inner = code_within(code, [n for n in names[i + 1:] if n != "<locals>"])
+            return [inner] if inner is not None else []
+        owner = member_of(owner, name)
+        if owner is None:
+            return []
+    return [innermost(owner)]
+
+
+def code_within(code, names):
+    """Of a function that another one makes, all of whose copies share it."""
+    for name in names:
+        if code is None:
+            return None
+        code = next((c for c in code.co_consts if hasattr(c, "co_code") and c.co_name == name), None)
+    return code
+
+
+def captures_of(function, code, captures):
+    """Where the arguments are, and what they are when they are not given."""
+    positions = {name: i for i, name in enumerate(code.co_varnames[: code.co_argcount])}
+    defaults = {}
+    given = getattr(function, "__defaults__", None) or ()
+    for name, value in zip(reversed(code.co_varnames[: code.co_argcount]), reversed(given)):
+        defaults[name] = value
+    defaults.update(getattr(function, "__kwdefaults__", None) or {})
+    return tuple((kind, int(name == "return"), positions.get(name, -1), sys.intern(name), path, defaults.get(name))
+                 for kind, name, path in captures)
+
+
+def attach(asked, qualified, function, code, captures):
+    if any(known is code for known in state["codes"]):
+        return
+    describe = "\0".join((qualified, code.co_filename, str(code.co_firstlineno), asked))
+    number = len(state["codes"])
+    if MONITORING is not None:
+        state["codes"].append(code)
+        watch(code, describe, captures_of(function, code, captures))
+        events = MONITORING.events
+        MONITORING.set_local_events(state["tool"], code, events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD)
+        return
+    if not hasattr(function, "__code__"):
+        say("unusable\0" + asked + "\0is made by another function; before Python 3.12 such functions are not seen")
+        return
+    state["codes"].append(code)
+    watch(code, describe, captures_of(function, code, captures))
+    exchange(function, number)
+
+
+# Before 3.12. What is exchanged is the code of the function, so that whoever holds the function calls the new one.
+
+PLAIN = """def f(*args, **kwargs):
+    "enter"(NUMBER, args, kwargs)
+    try:
+        result = "original"(*args, **kwargs)
+    except BaseException:
+        "leave"(NUMBER, None, 1)
+        raise
+    "leave"(NUMBER, result, 0)
+    return result
+"""
+GENERATOR = """def f(*args, **kwargs):
+    return "segments"("original"(*args, **kwargs), NUMBER, args, kwargs)
+"""
+COROUTINE = """async def f(*args, **kwargs):
+    return await "segments"("original"(*args, **kwargs), NUMBER, args, kwargs)
+"""
+
+
+class Segments:
+    """A generator or coroutine that tells when it has its thread and when it gives it away."""
+
+    def __init__(self, inner, number, args, kwargs):
+        self.inner, self.number, self.first = inner, number, (args, kwargs)
+
+    def step(self, method, *values):
+        if self.first:
+            on_enter(self.number, *self.first)
+            self.first = None
+        else:
+            on_enter(self.number, None, None)
+        try:
+            result = method(*values)
+        except StopIteration as end:
+            on_leave(self.number, end.value, 0)
+            raise
+        except BaseException:
+            on_leave(self.number, None, 1)
+            raise
+        on_leave(self.number, None, 2)
+        return result
+
+    def __iter__(self):
+        return self
+
+    __await__ = __iter__
+
+    def __next__(self):
+        return self.step(self.inner.send, None)
+
+    def send(self, value):
+        return self.step(self.inner.send, value)
+
+    def throw(self, *error):
+        return self.step(self.inner.throw, *error)
+
+    def close(self):
+        return self.inner.close()
+
+
+def exchange(function, number):
+    import types
+    import warnings
+
+    code = function.__code__
+    coroutine, generator, both = code.co_flags & 0x80, code.co_flags & 0x20, code.co_flags & 0x200
+    if both:
+        say("unusable\0" + code.co_name + "\0is an asynchronous generator; before Python 3.12 such functions are not seen")
+        return
+    original = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    original.__kwdefaults__ = function.__kwdefaults__
+    original.__qualname__ = function.__qualname__
+    text = (COROUTINE if coroutine else GENERATOR if generator else PLAIN).replace("NUMBER", str(number))
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(text, code.co_filename, "exec"), names)
+    meant = {"enter": on_enter, "leave": on_leave, "original": original, "segments": Segments}
+    made = names["f"].__code__
+    replacement = made.replace(co_consts=tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts),
+                               co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_freevars=code.co_freevars)
+    state["exchanged"].append((function, code, replacement))
+    function.__code__ = replacement
+
+
+def end():
+    if state["tool"] is not None:
+        number, events = state["tool"], MONITORING.events
+        for code in state["codes"]:
+            MONITORING.set_local_events(number, code, 0)
+        MONITORING.set_events(number, 0)
+        for event in (events.PY_START, events.PY_RESUME, events.PY_THROW, events.PY_RETURN, events.PY_YIELD, events.PY_UNWIND):
+            MONITORING.register_callback(number, event, None)
+        MONITORING.free_tool_id(number)
+        state["tool"] = None
+    for function, code, replacement in state["exchanged"]:
+        if function.__code__ is replacement:  # else somebody else has exchanged it since
+            function.__code__ = code
+    if state["gc"]:
+        import gc
+
+        if on_gc in gc.callbacks:
+            gc.callbacks.remove(on_gc)
+    state.update(wanted=[], missing=[], modules=-1, exchanged=[], codes=[], gc=False)

@@ -1,0 +1,71 @@
+// Puts the agent (src/record/agent) into a process that runs already, so that it goes on as if nothing had happened,
+// even when the recorder is killed at any instruction of it.
+//
+// One thread of the process is borrowed for a few milliseconds: at a point where it holds no lock that matters, it is
+// made to call dlopen() and then to return to where it was. Where it was is known to the kernel from the first
+// changed register on: below the thread's stack (and later on a stack of its own) lies a signal frame, and every
+// address to which the borrowed thread may return is that of the C library's own `rt_sigreturn`, which restores all
+// registers and the floating point state from it. The recorder normally puts them back itself, more exactly (an
+// interrupted call goes on with its remaining time); if it dies, the frame does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "record/inject/elf_exports.h"
+
+namespace culprit::record::inject {
+
+/// The library to put in, and where its parameters lie.
+struct Agent {
+  std::vector<std::uint8_t> bytes;
+  std::uint64_t parameters_at = 0;  ///< of culprit_agent_parameters in the file
+  std::uint64_t begin_at = 0;       ///< of culprit_agent_begin, from where it is loaded
+  std::vector<ElfExports::Segment> segments;
+  std::string build_id;  ///< by which a resident one is known
+  std::uint64_t build_id_at = 0;
+};
+
+/// Reads the library; the error says what is wrong with the installation.
+Result<Agent> read_agent(const std::string& path);
+
+/// The memory that the agent and the recorder share, mapped here; unmapped by the destructor.
+class Shared {
+ public:
+  Shared() = default;
+  Shared(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  Shared(Shared&& other) noexcept;
+  Shared& operator=(Shared&& other) noexcept;
+  ~Shared();
+  [[nodiscard]] void* data() const { return at_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+
+ private:
+  void* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct Injected {
+  Shared shared;
+  Ns stopped = 0;         ///< for how long the borrowed thread stood still or worked for the agent
+  int tries = 0;          ///< how often a thread was stopped and let go because the point was not safe
+  bool resident = false;  ///< an agent from an earlier recording was begun again
+};
+
+/// Puts the agent into process `pid` with `config` in the shared memory. Takes milliseconds; at most two seconds where
+/// no thread comes to a safe point. Errors (Environment): the process is gone, static, of another architecture,
+/// restricted by seccomp, traced by another, running with another user's privileges than its own, without a safe point, or
+/// ptrace is not permitted; the process is then unchanged.
+Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config);
+
+/// Why inject() would refuse the process; nothing when it would try. Changes nothing.
+Status may_inject(std::int64_t pid);
+
+}  // namespace culprit::record::inject

@@ -1,0 +1,187 @@
+#include "record/inject/process.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "record/inject/elf_exports.h"
+
+namespace culprit::record::inject {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kWanted = {"dlopen",         "__libc_dlopen_mode", "dlsym",
+                                                     "pthread_create", "pthread_detach",     "gnu_get_libc_version"};
+constexpr std::array<std::uint8_t, 3> kSystemCall = {0x0f, 0x05, 0xc3};
+constexpr std::array<std::uint8_t, 9> kSigreturn = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+constexpr std::uint64_t kNow = 2;
+constexpr std::uint64_t kByLibc = 0x80000000;
+#if defined(__x86_64__)
+constexpr int kMachine = EM_X86_64;
+#else
+constexpr int kMachine = -1;
+#endif
+
+Error refusal(std::int64_t pid, std::string what, std::string remedy = {}) {
+  return environment_error(std::move(what), fmt::format("process {}", pid), std::move(remedy));
+}
+
+/// Lines of /proc/PID/status, by name.
+std::map<std::string, std::string> status_of(std::int64_t pid) {
+  std::map<std::string, std::string> status;
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    status[line.substr(0, colon)] = begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return status;
+}
+
+bool several(const std::string& ids) {
+  // "real effective saved file": a program with another's privileges.
+  const std::size_t first = ids.find('\t');
+  const std::size_t second = first == std::string::npos ? first : ids.find('\t', first + 1);
+  return second != std::string::npos && ids.substr(0, first) != ids.substr(first + 1, second - first - 1);
+}
+
+/// Where the file of a mapping is loaded.
+std::optional<std::uint64_t> base_of(const Mapping& mapping, const ElfExports& elf) {
+  constexpr std::uint64_t kPage = 4096;
+  for (const ElfExports::Segment& s : elf.segments) {
+    // Whole pages are mapped, also where a segment begins inside of one.
+    const std::uint64_t first = s.offset / kPage * kPage;
+    if (!s.executable || mapping.offset < first || mapping.offset >= s.offset + s.size) continue;
+    const std::uint64_t address = s.address - (s.offset - first) + (mapping.offset - first);
+    if (address <= mapping.begin) return mapping.begin - address;
+  }
+  return std::nullopt;
+}
+
+std::vector<Process::Range> writable_memory(std::int64_t pid) {
+  std::vector<Process::Range> ranges;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);) {
+    Process::Range range;
+    const char* end = line.data() + line.size();
+    const auto begun = std::from_chars(line.data(), end, range.begin, 16);
+    if (begun.ec != std::errc() || begun.ptr == end) continue;
+    const auto ended = std::from_chars(begun.ptr + 1, end, range.end, 16);
+    if (ended.ec == std::errc() && end - ended.ptr > 3 && ended.ptr[2] == 'w') ranges.push_back(range);
+  }
+  return ranges;
+}
+
+bool holds(std::int64_t pid, std::uint64_t at, const std::string& bytes) {
+  std::string found(bytes.size(), '\0');
+  iovec here{found.data(), found.size()};
+  iovec there{reinterpret_cast<void*>(at), found.size()};
+  return process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0) == static_cast<ssize_t>(found.size()) &&
+         found == bytes;
+}
+
+/// Descriptors that a recorder left which was killed while it put the agent in.
+std::vector<std::uint64_t> leftovers(std::int64_t pid) {
+  std::vector<std::uint64_t> found;
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), code)) {
+    const std::string file = std::filesystem::read_symlink(entry.path(), code).string();
+    const std::string name = entry.path().filename().string();
+    std::uint64_t fd = 0;
+    if (!code && (file.starts_with("/memfd:culprit-ring") || file.starts_with("/memfd:culprit-agent")) &&
+        std::from_chars(name.data(), name.data() + name.size(), fd).ec == std::errc())
+      found.push_back(fd);
+  }
+  return found;
+}
+
+}  // namespace
+
+Status may_inject(std::int64_t pid) {
+  const auto status = status_of(pid);
+  const auto value = [&](const char* key) {
+    const auto found = status.find(key);
+    return found == status.end() ? std::string() : found->second;
+  };
+  if (status.empty()) return refusal(pid, "it has ended");
+  if (kMachine < 0) return refusal(pid, "on this architecture nothing can be put into running processes yet");
+  if (value("TracerPid") != "0" && !value("TracerPid").empty())
+    return refusal(pid, fmt::format("it is traced by process {}", value("TracerPid")), "end that debugger or tracer");
+  if (value("Seccomp") != "0" && !value("Seccomp").empty())
+    return refusal(pid, "its system calls are restricted (seccomp): what the agent calls might end it",
+                   "run it without a seccomp profile (containers: --security-opt seccomp=unconfined)");
+  if (several(value("Uid")) || several(value("Gid")))
+    return refusal(pid, "it runs with another user's privileges than its own (setuid)");
+  if (value("State").starts_with('T')) return refusal(pid, "it is stopped", "let it go on: kill -CONT");
+  if (value("State").starts_with('Z') || value("State").starts_with('X')) return refusal(pid, "it has ended");
+  const ElfExports program = read_exports(fmt::format("/proc/{}/exe", pid), {});
+  if (program.machine == 0)
+    return refusal(pid, "it is a kernel thread, or its program cannot be read", "run as root or as its user");
+  if (program.machine != kMachine) return refusal(pid, "its program is of another architecture");
+  return {};
+}
+
+Result<Process> look_at(std::int64_t pid, const Agent& agent) {
+  if (Status may = may_inject(pid); !may) return may.error();
+  Process process;
+  process.code = executable_mappings(pid);
+  process.writable = writable_memory(pid);
+  process.leftovers = leftovers(pid);
+  bool has_libc = false;
+  bool has_musl = false;
+  for (const Mapping& mapping : process.code) {
+    const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
+    if (name.starts_with("ld-musl")) has_musl = true;
+    const bool is_agent = mapping.path.starts_with("/memfd:culprit-agent");
+    const bool wanted = name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libpthread") ||
+                        name.starts_with("libdl");
+    if (is_agent) {
+      // Of which build it is stands in its own memory; one of another is left alone.
+      ElfExports own;
+      own.segments = agent.segments;
+      if (const auto base = base_of(mapping, own); base && holds(pid, *base + agent.build_id_at, agent.build_id))
+        process.resident_begin = *base + agent.begin_at;
+      continue;
+    }
+    if (!wanted) continue;
+    const TargetFile file = open_mapped(pid, mapping);
+    if (!file) continue;
+    const ElfExports elf = read_exports(file.path(), kWanted);
+    const auto base = base_of(mapping, elf);
+    if (!base) continue;
+    const auto take = [&](const char* symbol, std::uint64_t& to) {
+      if (const auto at = elf.address_of(symbol); at && to == 0) to = *base + *at;
+    };
+    take("dlsym", process.dlsym);
+    take("pthread_create", process.pthread_create);
+    take("pthread_detach", process.pthread_detach);
+    if (elf.address_of("dlopen")) {
+      take("dlopen", process.dlopen);
+      process.dlopen_flags = kNow;
+    } else if (process.dlopen == 0 && elf.address_of("__libc_dlopen_mode")) {
+      take("__libc_dlopen_mode", process.dlopen);
+      process.dlopen_flags = kNow | kByLibc;
+    }
+    if (!elf.address_of("gnu_get_libc_version")) continue;
+    has_libc = true;
+    if (const auto at = find_code(file.path(), elf, kSystemCall)) process.system_call = *base + *at;
+    if (const auto at = find_code(file.path(), elf, kSigreturn)) process.sigreturn = *base + *at;
+  }
+  if (has_musl) return refusal(pid, "its C library is musl; the agent needs glibc");
+  if (!has_libc)
+    return refusal(pid, "it has no glibc of its own: a static program, or its files cannot be read", "run as root");
+  if (process.dlopen == 0 || process.dlsym == 0 || process.pthread_create == 0 || process.pthread_detach == 0 ||
+      process.system_call == 0 || process.sigreturn == 0)
+    return refusal(pid, "its C library lacks what the agent needs (dlopen, threads)");
+  return process;
+}
+
+}  // namespace culprit::record::inject

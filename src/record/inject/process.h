@@ -1,0 +1,38 @@
+// What must be known of a process before a thread of it is stopped: whether it may be touched, and where in it the
+// functions lie that the agent needs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "record/collector/mappings.h"
+#include "record/inject/inject.h"
+
+namespace culprit::record::inject {
+
+/// Addresses in the process.
+struct Process {
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  std::vector<Mapping> code;
+  std::vector<Range>
+      writable;  ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
+  std::vector<std::uint64_t> leftovers;  ///< descriptors that a killed recorder left open
+  std::uint64_t dlopen = 0;
+  std::uint64_t dlopen_flags = 0;
+  std::uint64_t dlsym = 0;
+  std::uint64_t pthread_create = 0;
+  std::uint64_t pthread_detach = 0;
+  std::uint64_t system_call = 0;                ///< `syscall; ret`
+  std::uint64_t sigreturn = 0;                  ///< `mov $15, %rax; syscall`
+  std::optional<std::uint64_t> resident_begin;  ///< culprit_agent_begin of this very agent, which is loaded already
+};
+
+Result<Process> look_at(std::int64_t pid, const Agent& agent);
+
+}  // namespace culprit::record::inject

@@ -1,0 +1,214 @@
+#include "record/python/function_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace culprit::record::python {
+
+namespace {
+
+constexpr std::string_view kExample =
+    "write module:Class.function(argument.path, name=len(argument.path), sum(argument.path))";
+
+Error wrong(std::string_view text, std::string what) {
+  return usage_error(fmt::format("'{}' names no Python function: {}", text, what), std::string(kExample));
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// Python's names may hold any letter; bytes beyond ASCII are letters here.
+bool is_name(std::string_view text) {
+  const auto fits = [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || u >= 0x80;
+  };
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') && std::ranges::all_of(text, fits);
+}
+
+/// Names with dots between them; how many, or 0 when it is something else.
+std::size_t names_in(std::string_view text, bool locals = false) {
+  std::size_t count = 0;
+  while (true) {
+    const std::size_t dot = text.find('.');
+    const std::string_view name = text.substr(0, dot);
+    if (!is_name(name) && !(locals && name == "<locals>")) return 0;
+    ++count;
+    if (dot == std::string_view::npos) return count;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+Result<Capture> parse_capture(std::string_view whole, std::string_view text) {
+  Capture capture;
+  const std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos) {
+    capture.label = std::string(trimmed(text.substr(0, equals)));
+    if (names_in(capture.label) != 1) return wrong(whole, fmt::format("'{}' is no name for a number", capture.label));
+    text = trimmed(text.substr(equals + 1));
+  } else {
+    capture.label = std::string(text);
+  }
+  for (const auto& [name, kind] : {std::pair("len(", Capture::Kind::length), std::pair("sum(", Capture::Kind::sum),
+                                   std::pair("ones(", Capture::Kind::ones)}) {
+    const std::string_view begin = name;
+    if (!text.starts_with(begin) || !text.ends_with(')')) continue;
+    capture.kind = kind;
+    text = trimmed(text.substr(begin.size(), text.size() - begin.size() - 1));
+  }
+  const std::size_t names = names_in(text);
+  if (names == 0) return wrong(whole, fmt::format("'{}' is no argument with attributes", text));
+  if (names > kMostSteps + 1)
+    return wrong(whole, fmt::format("'{}' has more than {} attributes", capture.label, kMostSteps));
+  capture.path = std::string(text);
+  return capture;
+}
+
+}  // namespace
+
+Result<FunctionSpec> parse_function(std::string_view text) {
+  FunctionSpec spec;
+  text = trimmed(text);
+  spec.text = std::string(text);
+  if (const std::size_t as = text.find(" as "); as != std::string_view::npos) {
+    spec.step = std::string(trimmed(text.substr(as + 4)));
+    text = trimmed(text.substr(0, as));
+    spec.text = std::string(text);
+    if (const std::size_t when = spec.step.rfind(" when "); when != std::string::npos) {
+      spec.step_when = std::string(trimmed(std::string_view(spec.step).substr(when + 6)));
+      spec.step = std::string(trimmed(std::string_view(spec.step).substr(0, when)));
+    }
+    if (spec.step.empty()) return wrong(text, "no name stands behind 'as'");
+  }
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return wrong(text, "there is no ':' behind the module");
+  const std::size_t open = text.find('(', colon);
+  const std::string_view module = trimmed(text.substr(0, colon));
+  const std::string_view qualified =
+      trimmed(text.substr(colon + 1, open == std::string_view::npos ? open : open - colon - 1));
+  if (names_in(module) == 0) return wrong(text, fmt::format("'{}' is no module", module));
+  if (names_in(qualified, true) == 0) return wrong(text, fmt::format("'{}' is no function", qualified));
+  spec.module = std::string(module);
+  spec.qualified = std::string(qualified);
+  if (open == std::string_view::npos) {
+    if (!spec.step_when.empty()) return wrong(text, "'when' needs a number");
+    return spec;
+  }
+  if (!text.ends_with(')')) return wrong(text, "the last ')' is missing");
+  std::string_view rest = trimmed(text.substr(open + 1, text.size() - open - 2));
+  while (!rest.empty()) {
+    int depth = 0;
+    std::size_t end = 0;
+    while (end < rest.size() && (rest[end] != ',' || depth > 0)) {
+      depth += rest[end] == '(' ? 1 : rest[end] == ')' ? -1 : 0;
+      ++end;
+    }
+    auto capture = parse_capture(text, trimmed(rest.substr(0, end)));
+    if (!capture) return capture.error();
+    spec.captures.push_back(std::move(*capture));
+    if (end == rest.size()) break;
+    rest = trimmed(rest.substr(end + 1));
+    if (rest.empty()) return wrong(text, "nothing stands behind the last ','");
+  }
+  if (!spec.step_when.empty() &&
+      std::ranges::find(spec.captures, spec.step_when, &Capture::label) == spec.captures.end())
+    return wrong(text, fmt::format("'{}' behind 'when' is none of its numbers", spec.step_when));
+  if (spec.captures.size() > kMostCaptures)
+    return wrong(text, fmt::format("more than {} numbers are asked for", kMostCaptures));
+  return spec;
+}
+
+Result<std::vector<FunctionSpec>> parse_functions(std::string_view text) {
+  std::vector<FunctionSpec> functions;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.empty() || line.starts_with('#')) continue;
+    auto spec = parse_function(line);
+    if (!spec) return usage_error(fmt::format("line {}: {}", number, spec.error().what), spec.error().remedy);
+    functions.push_back(std::move(*spec));
+  }
+  return functions;
+}
+
+namespace {
+
+std::optional<std::int64_t> number_named(std::string_view name, std::span<const std::string_view> names,
+                                         std::span<const std::optional<std::int64_t>> numbers) {
+  const auto at = std::ranges::find(names, name);
+  return at == names.end() ? std::nullopt : numbers[static_cast<std::size_t>(at - names.begin())];
+}
+
+std::string shown(std::optional<std::int64_t> number) { return number ? std::to_string(*number) : "?"; }
+
+/// Of "1=X,2=Y"; the number where it is not among them.
+std::string text_for(std::int64_t number, std::string_view texts) {
+  const std::string begin = std::to_string(number) + "=";
+  while (!texts.empty()) {
+    const std::size_t end = texts.find(',');
+    const std::string_view text = texts.substr(0, end);
+    if (text.starts_with(begin)) return std::string(text.substr(begin.size()));
+    texts.remove_prefix(end == std::string_view::npos ? texts.size() : end + 1);
+  }
+  return std::to_string(number);
+}
+
+/// "bs=<batch>" with the numbers in their places.
+std::string with_numbers(std::string_view text, std::span<const std::string_view> names,
+                         std::span<const std::optional<std::int64_t>> numbers) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t open = text.find('<');
+    const std::size_t close = text.find('>', open);
+    out += text.substr(0, open);
+    if (close == std::string_view::npos) break;
+    out += shown(number_named(text.substr(open + 1, close - open - 1), names, numbers));
+    text.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string step_name(std::string_view format, std::span<const std::string_view> names,
+                      std::span<const std::optional<std::int64_t>> numbers) {
+  std::string text;
+  while (!format.empty()) {
+    const std::size_t open = format.find('{');
+    text += format.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const std::size_t close = format.find('}', open);
+    if (close == std::string_view::npos) break;
+    const std::string_view inside = format.substr(open + 1, close - open - 1);
+    format.remove_prefix(close + 1);
+    const std::size_t sign = inside.find_first_of(":-");
+    const auto number = number_named(inside.substr(0, sign), names, numbers);
+    if (sign == std::string_view::npos) {
+      text += shown(number);
+    } else if (inside[sign] == ':') {
+      text += number ? with_numbers(text_for(*number, inside.substr(sign + 1)), names, numbers) : "?";
+    } else {
+      const auto less = number_named(inside.substr(sign + 1), names, numbers);
+      text += shown(number && less ? std::optional(*number - *less) : std::nullopt);
+    }
+  }
+  return text;
+}
+
+std::string agent_config(std::span<const FunctionSpec> functions, bool collections) {
+  std::string text = collections ? "gc\n" : "\n";
+  for (const FunctionSpec& spec : functions) {
+    text += fmt::format("{}\x1f{}\x1f{}", spec.text, spec.module, spec.qualified);
+    for (const Capture& capture : spec.captures)
+      text += fmt::format("\x1f{}:{}", static_cast<int>(capture.kind), capture.path);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace culprit::record::python

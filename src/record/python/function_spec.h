@@ -1,0 +1,54 @@
+// Which Python functions to watch and which numbers of theirs: what the user writes, and what the agent reads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+
+namespace culprit::record::python {
+
+/// A number taken when the function is called, or with `return` when it returns. Only exact ints are: nothing else of
+/// an argument is ever read.
+struct Capture {
+  enum class Kind : std::uint8_t { value, length, sum, ones };
+  Kind kind = Kind::value;
+  std::string path;   ///< "batch.reqs": an argument, and attributes behind it; "return.x": of the result
+  std::string label;  ///< as it was written, or the name it was given
+};
+
+struct FunctionSpec {
+  std::string text;  ///< as it was written
+  std::string module;
+  std::string qualified;  ///< "Class.function", "outer.<locals>.inner"
+  std::vector<Capture> captures;
+  std::string step;       ///< not empty: each call is a step, and how it is called (step_name())
+  std::string step_when;  ///< not empty: only calls in which this number is not 0 are
+  bool optional = false;  ///< of a ready-made set: nobody misses it where its module is not loaded
+};
+
+inline constexpr std::size_t kMostCaptures = 8;
+inline constexpr std::size_t kMostSteps = 6;  ///< of a path, without its first name
+
+/// "module:Class.function(argument.path, name=len(argument.path), sum(argument.path), ones(argument.path))"; without
+/// parentheses only times are taken, without a name a number is called what was written. " as NAME" behind it makes
+/// each call a step of that name, see step_name(). Errors (Usage) say what is expected at which place.
+Result<FunctionSpec> parse_function(std::string_view text);
+
+/// A list: one function a line; empty lines and lines that begin with '#' count for nothing. Errors name the line.
+Result<std::vector<FunctionSpec>> parse_functions(std::string_view text);
+
+/// The name of a step: `format` with numbers in the place of what stands in braces: "{a}" a number by its name, "{a-b}"
+/// a difference, "{a:1=X,2=Y <b>}" a text for each value, in which "<b>" is a number by its name. A missing number is
+/// "?".
+std::string step_name(std::string_view format, std::span<const std::string_view> names,
+                      std::span<const std::optional<std::int64_t>> numbers);
+
+/// For the agent's hooks.py; the order is that of the numbers by which it calls them.
+std::string agent_config(std::span<const FunctionSpec> functions, bool collections);
+
+}  // namespace culprit::record::python

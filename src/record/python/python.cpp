@@ -1,0 +1,246 @@
+#include "record/python/python.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "record/inject/inject.h"
+#include "record/python/python_process.h"
+#include "record/python/ready_sets.h"
+#include "record/python/watched.h"
+
+namespace culprit::record::python {
+
+namespace {
+
+constexpr Ns kUntilStarted = 300'000'000;  // a new process: its interpreter must be there
+constexpr Ns kUntilNextTry = 1'000'000'000;
+constexpr int kMostTries = 5;
+constexpr Ns kStopsWithin = 2'000'000'000;
+constexpr std::size_t kMostWatched = 64;
+
+Result<std::string> find_agent() {
+  std::error_code code;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", code).parent_path();
+  for (const char* place : {".", "../lib/culprit", "../lib64/culprit"}) {
+    const std::filesystem::path path = (here / place / "libculprit_agent.so").lexically_normal();
+    if (!code && std::filesystem::is_regular_file(path, code)) return path.string();
+  }
+  return environment_error("libculprit_agent.so is missing", here.string(),
+                           "build it (make build) or put it into ../lib/culprit beside the program's folder");
+}
+
+class PythonCollector final : public Collector {
+ public:
+  explicit PythonCollector(PythonOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "python"; }
+  Status start(Session& session) override;
+  [[nodiscard]] std::vector<Sight> sights() const override;
+  void target_joined(const Target& target) override;
+  void target_left(const Target& target) override;
+  void poll(Session& session, Ns now) override;
+  void stop(Session& session, Ns now) override;
+  [[nodiscard]] CollectorStats stats() const override;
+
+ private:
+  struct Candidate {
+    Ns due = 0;
+    int tries = 0;
+  };
+
+  void put_into(std::int64_t pid, Candidate& candidate, Ns now);
+  [[nodiscard]] bool is_wanted(std::int64_t pid) const;
+  void look_at_state(Watched& watched, Ns now);
+  void write_facts(perfetto::Writer& writer);
+
+  PythonOptions options_;
+  std::vector<FunctionSpec> functions_;  ///< asked for, then those of ready-made sets
+  std::string config_;
+  inject::Agent agent_;
+  bool started_ = false;
+  bool stopped_ = false;
+  std::map<std::int64_t, Candidate> candidates_;
+  std::map<std::int64_t, std::unique_ptr<Watched>> watched_;
+  std::vector<std::unique_ptr<Watched>> ended_;
+  std::map<std::string, std::string> refused_;  ///< reason, remedy
+  std::size_t attached_ = 0;
+};
+
+Status PythonCollector::start(Session& session) {
+  auto path = options_.library.empty() ? find_agent() : Result<std::string>(options_.library);
+  if (!path) {
+    refused_.emplace(path.error().what, path.error().remedy);
+    return path.error();
+  }
+  auto agent = inject::read_agent(*path);
+  if (!agent) {
+    refused_.emplace(agent.error().what, agent.error().remedy);
+    return agent.error();
+  }
+  agent_ = std::move(*agent);
+  functions_ = options_.functions;
+  for (const ReadySet& set : ready_sets()) {
+    auto functions = parse_functions(set.text);
+    if (!functions) return functions.error();
+    for (FunctionSpec& function : *functions) {
+      function.optional = true;
+      functions_.push_back(std::move(function));
+    }
+  }
+  config_ = agent_config(functions_, options_.collections);
+  started_ = true;
+  const Ns now = monotonic_now();
+  for (const Target& target : session.targets)
+    if (!session.starts_command && is_wanted(target.pid)) put_into(target.pid, candidates_[target.pid], now);
+  for (const Target& target : session.targets) target_joined(target);
+  return {};
+}
+
+/// Without functions that were asked for only what a ready-made set is for.
+bool PythonCollector::is_wanted(std::int64_t pid) const {
+  if (!runs_python(pid)) return false;
+  if (!options_.functions.empty()) return true;
+  const std::string title = title_of(pid);
+  return std::ranges::any_of(ready_sets(),
+                             [&](const ReadySet& set) { return title.find(set.name) != std::string::npos; });
+}
+
+void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
+  ++candidate.tries;
+  candidate.due = now + kUntilNextTry;
+  if (watched_.size() >= kMostWatched) {
+    refused_.emplace(fmt::format("more than {} processes of Python", kMostWatched), "");
+    return;
+  }
+  auto injected = inject::inject(pid, agent_, config_);
+  if (!injected) {
+    refused_.emplace(fmt::format("{}: {}", injected.error().where, injected.error().what), injected.error().remedy);
+    candidate.tries = kMostTries;
+    return;
+  }
+  watched_[pid] = std::make_unique<Watched>(pid, std::move(*injected), functions_);
+  ++attached_;
+}
+
+void PythonCollector::target_joined(const Target& target) {
+  if (!started_ || watched_.contains(target.pid)) return;
+  candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted, 0});
+}
+
+void PythonCollector::target_left(const Target& target) {
+  candidates_.erase(target.pid);
+  const auto found = watched_.find(target.pid);
+  if (found == watched_.end()) return;
+  ended_.push_back(std::move(found->second));
+  watched_.erase(found);
+}
+
+/// An agent that came before the interpreter was ready is put in again.
+void PythonCollector::look_at_state(Watched& watched, Ns now) {
+  if (watched.ring().state() != CULPRIT_AGENT_FAILED) return;
+  Candidate& candidate = candidates_[watched.pid()];
+  if (candidate.tries >= kMostTries || now < candidate.due) return;
+  put_into(watched.pid(), candidate, now);
+}
+
+void PythonCollector::poll(Session& session, Ns now) {
+  if (!started_ || stopped_) return;
+  for (const auto& ended : std::exchange(ended_, {})) {
+    ended->read(session.writer, now);
+  }
+  std::vector<std::int64_t> failed;
+  for (const auto& [pid, watched] : watched_) {
+    watched->read(session.writer, now);
+    session.steps += watched->new_steps();
+    if (watched->ring().state() == CULPRIT_AGENT_FAILED) failed.push_back(pid);
+  }
+  for (const std::int64_t pid : failed) look_at_state(*watched_[pid], now);
+  for (auto& [pid, candidate] : candidates_) {
+    if (watched_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due) continue;
+    candidate.due = now + kUntilNextTry;
+    if (!is_wanted(pid)) {
+      ++candidate.tries;  // it may still execute another program
+      continue;
+    }
+    put_into(pid, candidate, now);
+    return;  // one at a time: it takes milliseconds
+  }
+}
+
+void PythonCollector::stop(Session& session, Ns now) {
+  if (!started_ || stopped_) return;
+  stopped_ = true;
+  for (const auto& [pid, watched] : watched_) watched->ring().ask_to_stop();
+  const Ns end = monotonic_now() + kStopsWithin;
+  const auto is_working = [](const auto& entry) {
+    const std::uint32_t state = entry.second->ring().state();
+    return (state == CULPRIT_AGENT_RUNNING || state == CULPRIT_AGENT_STARTING) &&
+           ::access(fmt::format("/proc/{}/exe", entry.first).c_str(), F_OK) == 0;
+  };
+  while (std::ranges::any_of(watched_, is_working) && monotonic_now() < end) {
+    for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  for (const auto& [pid, watched] : watched_) watched->read(session.writer, std::max(now, monotonic_now()));
+  write_facts(session.writer);
+}
+
+void PythonCollector::write_facts(perfetto::Writer& writer) {
+  std::uint64_t calls = 0;
+  Ns cpu = 0;
+  Ns stopped = 0;
+  std::set<std::string> found;
+  for (const auto& [pid, watched] : watched_) {
+    calls += watched->calls();
+    cpu += watched->ring().agent_cpu();
+    stopped = std::max(stopped, watched->stopped());
+    found.insert(watched->found().begin(), watched->found().end());
+    if (!watched->trouble().empty()) writer.metadata(fmt::format("missing.python.{}", pid), watched->trouble());
+    for (const auto& [asked, why] : watched->unusable()) {
+      writer.metadata("missing.python." + asked, why);
+      found.insert(asked);
+    }
+  }
+  for (const FunctionSpec& function : functions_)
+    if (!function.optional && !found.contains(function.text))
+      writer.metadata("missing.python." + function.text, "no such function was imported");
+  writer.metadata("cost.python.calls", std::to_string(calls));
+  writer.metadata("cost.python.agent_cpu_ns", std::to_string(cpu));
+  writer.metadata("cost.python.stopped_ns", std::to_string(stopped));
+}
+
+std::vector<Sight> PythonCollector::sights() const {
+  if (refused_.empty()) {
+    if (options_.functions.empty() && attached_ == 0) return {};
+    return {{fmt::format("Python functions ({} processes)", attached_), true, {}, {}}};
+  }
+  std::vector<Sight> sights;
+  for (const auto& [why, remedy] : refused_) sights.push_back({"Python functions", false, why, remedy});
+  return sights;
+}
+
+CollectorStats PythonCollector::stats() const {
+  CollectorStats stats;
+  for (const auto& [pid, watched] : watched_) {
+    stats.events += watched->calls();
+    stats.dropped += watched->ring().dropped() + watched->malformed();
+    stats.kernel_cpu_ns += watched->ring().agent_cpu();
+  }
+  return stats;
+}
+
+}  // namespace
+
+std::unique_ptr<Collector> make_python(PythonOptions options) {
+  return std::make_unique<PythonCollector>(std::move(options));
+}
+
+}  // namespace culprit::record::python

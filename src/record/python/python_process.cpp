@@ -1,0 +1,68 @@
+#include "record/python/python_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+#include "record/collector/mappings.h"
+
+namespace culprit::record::python {
+
+namespace {
+
+constexpr std::size_t kMostTitle = 4096;
+
+/// Ids of a task in each namespace it is in, the outermost first.
+std::vector<std::int32_t> namespace_ids(const std::filesystem::path& task) {
+  std::vector<std::int32_t> ids;
+  std::ifstream file(task / "status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    const char* at = line.data() + 6;
+    const char* end = line.data() + line.size();
+    while (at < end) {
+      std::int32_t id = 0;
+      const auto [next, error] = std::from_chars(at, end, id);
+      if (error == std::errc()) ids.push_back(id);
+      at = error == std::errc() ? next : at + 1;
+    }
+    break;
+  }
+  return ids;
+}
+
+}  // namespace
+
+bool runs_python(std::int64_t pid) {
+  return std::ranges::any_of(executable_mappings(pid), [](const Mapping& mapping) {
+    const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
+    return name.starts_with("libpython3") || name.starts_with("python3");
+  });
+}
+
+std::string title_of(std::int64_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  std::string text(kMostTitle, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  for (char& c : text) c = c == '\0' ? ' ' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+bool has_own_namespace(std::int64_t pid) { return namespace_ids(fmt::format("/proc/{}", pid)).size() > 1; }
+
+std::int32_t host_thread(std::int64_t pid, std::int32_t tid) {
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
+    const std::vector<std::int32_t> ids = namespace_ids(entry.path());
+    if (!ids.empty() && ids.back() == tid) return ids.front();
+  }
+  return 0;
+}
+
+}  // namespace culprit::record::python

@@ -1,0 +1,75 @@
+// One process with an agent in it: what its ring tells becomes slices of its threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "record/collector/collector.h"
+#include "record/inject/inject.h"
+#include "record/python/agent_ring.h"
+#include "record/python/function_spec.h"
+
+namespace culprit::record::python {
+
+class Watched {
+ public:
+  /// `functions` are those of its configuration.
+  Watched(std::int64_t pid, inject::Injected injected, const std::vector<FunctionSpec>& functions);
+
+  /// Writes what waits; true when there was something.
+  bool read(perfetto::Writer& writer, Ns now);
+  AgentRing& ring() { return ring_; }
+  [[nodiscard]] const AgentRing& ring() const { return ring_; }
+  [[nodiscard]] std::int64_t pid() const { return pid_; }
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
+  /// That ended since it was asked last.
+  std::uint64_t new_steps() { return std::exchange(steps_, 0); }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  [[nodiscard]] Ns stopped() const { return stopped_; }
+  /// What the agent said: of the whole process, of functions that are not there (yet).
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& unusable() const { return unusable_; }
+
+ private:
+  struct Function {
+    std::string name;
+    const FunctionSpec* spec = nullptr;
+  };
+  struct Open {
+    std::uint32_t function = 0;  ///< kCollection: of garbage
+    bool step = false;           ///< one lies around it
+  };
+  struct Thread {
+    perfetto::TrackUuid track = 0;
+    std::vector<Open> open;
+  };
+
+  void take(perfetto::Writer& writer, const AgentRecord& record, Ns now);
+  void begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record);
+  void end(perfetto::Writer& writer, Thread& thread, std::uint32_t function, Ns at);
+  void take_function(const AgentRecord& record);
+  void take_message(std::string_view text);
+  Thread* thread_of(perfetto::Writer& writer, std::int32_t tid);
+
+  std::int64_t pid_ = 0;
+  inject::Shared shared_;
+  AgentRing ring_;
+  const std::vector<FunctionSpec>& specs_;
+  std::vector<Function> functions_;
+  std::unordered_map<std::int32_t, Thread> threads_;
+  bool own_namespace_ = false;
+  Ns begun_ = 0;
+  Ns stopped_ = 0;
+  std::uint64_t calls_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t malformed_ = 0;
+  std::string trouble_;
+  std::vector<std::string> found_;
+  std::vector<std::pair<std::string, std::string>> unusable_;
+};
+
+}  // namespace culprit::record::python

@@ -1,0 +1,458 @@
+#!/usr/bin/env python3
+"""Functions of running Python programs: the program says itself what it did, and goes on as if nothing had happened.
+
+    attach_test.py --bin BUILD_DIR [unittest options]
+
+Every interpreter that is there is tried: /usr/bin/python3 and those of $PYENV_ROOT (or ~/.pyenv).
+"""
+
+import argparse
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ARGS = argparse.Namespace(bin="build")
+LIMIT = 60
+ENVIRONMENT, USAGE = 4, 2
+
+PROGRAM = r"""
+import asyncio, functools, json, os, sys, time
+
+class Batch:
+    def __init__(self, n):
+        self.reqs = list(range(n))
+        self.tokens = {"a": n, "b": 1}
+        self.size = n
+
+def decorated(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        return f(*args, **kwargs)
+    return inner
+
+class Server:
+    def run(self, batch, extra=3, *, key=4):
+        return self.inner(batch)
+    def inner(self, batch):
+        return len(batch.reqs)
+    @classmethod
+    def of_class(cls, n):
+        return n
+    @staticmethod
+    def of_none(n):
+        return n
+    @decorated
+    def wrapped(self, n):
+        return n
+    def fails(self, n):
+        raise ValueError(n)
+    def deep(self, n):
+        return 0 if n == 0 else 1 + self.deep(n - 1)
+
+def numbers(n):
+    for i in range(n):
+        yield i
+
+async def task(n):
+    await asyncio.sleep(0)
+    return n
+
+def maker():
+    def closure(n):
+        return n
+    return closure
+
+def kept():
+    functions = (Server.run, Server.fails, numbers, task)
+    return [f.__code__.co_name + str(f.__code__.co_argcount) for f in functions]
+
+def main():
+    before = kept()
+    codes = [id(f.__code__) for f in (Server.run, Server.fails, numbers, task)]
+    closure = maker()
+    server = Server()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        done = {"runs": 0, "sum": 0}
+        if line.startswith("end"):
+            break
+        if line.startswith("import"):
+            sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+            import late
+            time.sleep(1)
+            for i in range(10):
+                late.work(i)
+        for i in range(200):
+            done["sum"] += server.run(Batch(i % 5))
+            done["runs"] += 1
+            Server.of_class(i), Server.of_none(i), server.wrapped(i), closure(i)
+            try:
+                server.fails(i)
+            except ValueError:
+                pass
+        server.deep(20)
+        for _ in range(10):
+            sum(numbers(3))
+        async def all_tasks():
+            return await asyncio.gather(*(task(i) for i in range(10)))
+        done["tasks"] = sum(asyncio.run(all_tasks()))
+        print(json.dumps(done), flush=True)
+    tools = [sys.monitoring.get_tool(i) for i in range(6)] if hasattr(sys, "monitoring") else []
+    same = codes == [id(f.__code__) for f in (Server.run, Server.fails, numbers, task)] and kept() == before
+    print(json.dumps({"same": same, "tools": [t for t in tools if t]}), flush=True)
+
+main()
+"""
+
+# Allocates, formats and sums without end, in two threads; the sum is the same whoever disturbs it.
+BUSY = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <poll.h>
+static volatile int stop = 0;
+static void* work(void* out) {
+  unsigned long* sum = out;
+  double x = 1.0;
+  for (long n = 0; !stop; ++n) {
+    unsigned long round = 0;
+    for (int i = 0; i < 200; ++i) {
+      char* text = malloc(16 + (size_t)i);
+      sprintf(text, "%d", i * 7);
+      round = round * 31 + strlen(text) + (unsigned long)text[0];
+      free(text);
+      x = x * 1.0000001 + 1e-9;
+    }
+    if (n == 0) sum[0] = round;
+    if (sum[0] != round || !(x > 0)) abort();
+    errno = 77;
+    if (poll(NULL, 0, 1) != 0) abort();
+    if (errno != 77) abort();
+  }
+  return NULL;
+}
+int main(void) {
+  unsigned long sums[2][8] = {{0}};
+  pthread_t threads[2];
+  for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, work, sums[i]);
+  char line[16];
+  puts("ready");
+  fflush(stdout);
+  if (!fgets(line, sizeof line, stdin)) return 3;
+  stop = 1;
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  return sums[0][0] == sums[1][0] ? 0 : 4;
+}
+"""
+
+
+def interpreters():
+    """Of version 3.9 or newer."""
+    root = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    found = [path for path in ["/usr/bin/python3", *sorted(glob.glob(f"{root}/versions/3.*/bin/python3"))] if os.path.exists(path)]
+    usable = []
+    for path in found:
+        version = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True).stdout.split()
+        if tuple(map(int, version)) >= (3, 9):
+            usable.append(path)
+    return usable
+
+
+def is_restricted():
+    with open("/proc/self/status", encoding="utf-8") as status:
+        return re.search(r"^Seccomp:\s*0$", status.read(), re.MULTILINE) is None
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        if is_restricted():
+            self.skipTest("all programs here are restricted by seccomp: nothing can be put into them")
+        self.folder = tempfile.TemporaryDirectory(prefix="culprit-attach-")
+        self.addCleanup(self.folder.cleanup)
+        self.children = []
+        self.addCleanup(self.end_children)
+
+    def path(self, name="run.pftrace"):
+        return os.path.join(self.folder.name, name)
+
+    def end_children(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+
+    def start(self, command, **options):
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+        self.children.append(child)
+        return child
+
+    def program(self, python=sys.executable, text=PROGRAM):
+        with open(self.path("program.py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        child = self.start([python, self.path("program.py")])
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        return child
+
+    def culprit(self, *arguments):
+        return subprocess.run([os.path.join(ARGS.bin, "culprit"), *arguments], capture_output=True, text=True, timeout=LIMIT, check=False)
+
+    def recorder(self, pid, *functions, name="run.pftrace", collect="python"):
+        command = [os.path.join(ARGS.bin, "culprit"), "record", "-q", "--collect", collect, "-o", self.path(name), "-p", str(pid)]
+        for function in functions:
+            command += ["--python", function]
+        child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.children.append(child)
+        return child
+
+    def attached(self, recorder, child):
+        """When the agent is there and has put its callbacks in place."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            with open(f"/proc/{child.pid}/maps", encoding="utf-8") as maps:
+                if "culprit-agent" in maps.read() and any("culprit-agent" in self.name_of(t) for t in glob.glob(f"/proc/{child.pid}/task/*/comm")):
+                    time.sleep(0.5)
+                    return
+            if recorder.poll() is not None:
+                self.skip_or_fail(recorder)
+            time.sleep(0.02)
+        self.fail("no agent came")
+
+    @staticmethod
+    def name_of(path):
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def skip_or_fail(self, recorder):
+        errors = recorder.stderr.read()
+        if "cannot stop a thread" in errors or "architecture" in errors:
+            self.skipTest(errors.strip())
+        self.fail(errors)
+
+    def finish(self, recorder):
+        recorder.send_signal(signal.SIGINT)
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, 0, errors)
+
+    def ask(self, child, line="go"):
+        child.stdin.write(line + "\n")
+        child.stdin.flush()
+        return json.loads(child.stdout.readline())
+
+    def calls(self, name="run.pftrace", classes="python"):
+        done = self.culprit("top", "--json", "--limit", "0", "--class", classes, self.path(name))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["name"]: row["calls"] for row in json.loads(done.stdout)["tables"][0]["rows"]}
+
+    def facts(self, name="run.pftrace"):
+        done = self.culprit("info", "--json", self.path(name))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["metadata"][0]
+
+
+class Functions(Case):
+    def test_calls_of_every_kind_on_every_interpreter(self):
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.program(python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:Server.run(n=len(batch.reqs), total=sum(batch.tokens), one=ones(batch.tokens), extra, key) "
+                                                    "as call[n={n} total={total} one={one} {extra:3=default}]",
+                                         "__main__:Server.of_class(n)", "__main__:Server.of_none", "__main__:Server.wrapped", "__main__:Server.fails",
+                                         "__main__:Server.deep", "__main__:numbers", "__main__:task", "__main__:maker.<locals>.closure",
+                                         "__main__:nothing", name=name)
+                self.attached(recorder, child)
+                done = self.ask(child)
+                self.assertEqual(done, {"runs": 200, "sum": 400, "tasks": 45})
+                self.finish(recorder)
+                calls = self.calls(name)
+                self.assertEqual(calls["Server.run"], 200)
+                self.assertEqual(calls["Server.of_class"], 200)
+                self.assertEqual(calls["Server.of_none"], 200)
+                self.assertEqual(calls["Server.wrapped"], 200)
+                self.assertEqual(calls["Server.fails"], 200)
+                self.assertEqual(calls["Server.deep"], 21)
+                self.assertEqual(calls["numbers"], 10 * 4, "each time that it gives a number and gets its thread back")
+                self.assertEqual(calls["task"], 10 * 2)
+                facts = self.facts(name)
+                if "maker.<locals>.closure" in calls:
+                    self.assertEqual(calls["maker.<locals>.closure"], 200)
+                else:
+                    self.assertIn("before Python 3.12", facts["missing.python.__main__:maker.<locals>.closure"])
+                self.assertIn("imported", facts["missing.python.__main__:nothing"])
+                self.assertEqual(facts["cost.python.dropped"], "0")
+                steps = self.calls(name, "all")
+                for n in range(5):
+                    # {"a": n, "b": 1}: one value of two is 1, or both.
+                    self.assertEqual(steps[f"call[n={n} total={n + 1} one={2 if n == 1 else 1} default]"], 40)
+                self.assertEqual(self.ask(child), {"runs": 200, "sum": 400, "tasks": 45})
+                self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []}, "everything is as it was")
+                self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def test_a_module_that_is_imported_later(self):
+        with open(self.path("late.py"), "w", encoding="utf-8") as file:
+            file.write("def work(n):\n    return n\n")
+        child = self.program()
+        recorder = self.recorder(child.pid, "late:work")
+        self.attached(recorder, child)
+        self.ask(child, "import")
+        self.finish(recorder)
+        self.assertEqual(self.calls()["work"], 10)
+
+    def test_a_program_is_recorded_again(self):
+        child = self.program()
+        for number in range(3):
+            recorder = self.recorder(child.pid, "__main__:Server.run", name=f"{number}.pftrace")
+            self.attached(recorder, child)
+            self.ask(child)
+            self.finish(recorder)
+            self.assertEqual(self.calls(f"{number}.pftrace")["Server.run"], 200, number)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+
+    def test_numbers_alone_are_in_the_file(self):
+        child = self.program(text=PROGRAM.replace("self.size = n", "self.size = 'SECRET-PROMPT'"))
+        recorder = self.recorder(child.pid, "__main__:Server.run(size=batch.size, length=len(batch.size), sum(batch.size)) as call[{size} {length}]")
+        self.attached(recorder, child)
+        self.ask(child)
+        self.finish(recorder)
+        self.assertEqual(self.calls(classes="all")["call[? 13]"], 200)
+        with open(self.path(), "rb") as file:
+            self.assertNotIn(b"SECRET-PROMPT", file.read())
+
+    def test_wrong_functions_are_refused_before_anything_is_touched(self):
+        for function, why in (("nothing", "':'"), ("a:b(", "')'"), ("a:1", "no function"), ("a b:c", "no module"), ("a:b(c d)", "no argument"),
+                              ("a:b(c,)", "behind"), ("a:b(" + ",".join("abcdefghi") + ")", "more than 8")):
+            done = self.culprit("record", "-o", self.path(), "--python", function, "--", "true")
+            self.assertEqual(done.returncode, USAGE, function)
+            self.assertIn(why, done.stderr, function)
+        with open(self.path("list"), "w", encoding="utf-8") as file:
+            file.write("# a list\n\nm:f\nwrong\n")
+        done = self.culprit("record", "-o", self.path(), "--python", "@" + self.path("list"), "--", "true")
+        self.assertIn("line 4", done.stderr)
+
+
+class Attaching(Case):
+    def busy(self):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        with open(self.path("busy.c"), "w", encoding="utf-8") as file:
+            file.write(BUSY)
+        subprocess.run([compiler, "-O1", "-pthread", "-w", self.path("busy.c"), "-o", self.path("python3-busy")], check=True)
+        child = self.start([self.path("python3-busy")])
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        return child
+
+    def count(self, pid, what):
+        return len(os.listdir(f"/proc/{pid}/{what}"))
+
+    def rings_of(self, child):
+        with open(f"/proc/{child.pid}/maps", encoding="utf-8") as maps:
+            return sum(1 for line in maps if "culprit-ring" in line)
+
+    def test_a_program_in_c_runs_on_however_the_recorder_ends(self):
+        """Threads that allocate, format and check their registers; half of the recorders are killed at some moment."""
+        child = self.busy()
+        descriptors = self.count(child.pid, "fd")
+        chance = random.Random(7)
+        for _ in range(24):
+            recorder = self.recorder(child.pid, "a:b", name="busy.pftrace")
+            if chance.random() < 0.5:
+                time.sleep(chance.uniform(0.0, 0.25))
+                recorder.kill()
+                recorder.wait()
+            else:
+                time.sleep(0.3)
+                recorder.send_signal(signal.SIGINT)
+                recorder.communicate(timeout=LIMIT)
+            if os.path.exists(self.path("busy.pftrace")):
+                os.remove(self.path("busy.pftrace"))
+            self.assertIsNone(child.poll(), "it runs")
+        time.sleep(6)  # until agents whose recorder is gone have ended
+        recorder = self.recorder(child.pid, "a:b", name="busy.pftrace")
+        time.sleep(0.5)
+        self.finish(recorder)
+        time.sleep(0.5)
+        self.assertEqual(self.count(child.pid, "task"), 3)
+        self.assertEqual(self.rings_of(child), 0)
+        self.assertEqual(self.count(child.pid, "fd"), descriptors, "what killed recorders left is gone, too")
+        child.stdin.write("end\n")
+        child.stdin.flush()
+        self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def test_a_killed_recorder_is_noticed(self):
+        child = self.program()
+        recorder = self.recorder(child.pid, "__main__:Server.run")
+        self.attached(recorder, child)
+        recorder.kill()
+        recorder.wait()
+        self.ask(child)
+        time.sleep(6)
+        self.ask(child)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+
+    def test_two_recorders(self):
+        child = self.program()
+        first = self.recorder(child.pid, "__main__:Server.run")
+        self.attached(first, child)
+        second = self.culprit("record", "--collect", "python", "-o", self.path("second.pftrace"), "-p", str(child.pid), "--duration", "300ms",
+                              "--python", "__main__:Server.run", "-v")
+        self.assertIn("another recorder", second.stderr)
+        self.ask(child)
+        self.finish(first)
+        self.assertEqual(self.calls()["Server.run"], 200)
+
+    def refused(self, pid, why):
+        done = self.culprit("record", "--collect", "python", "-o", self.path("refused.pftrace"), "-p", str(pid), "--duration", "200ms", "--python",
+                            "a:b", "-v", "--force")
+        self.assertIn(why, done.stderr)
+
+    def test_a_stopped_and_a_restricted_program_are_refused_with_the_reason(self):
+        child = self.program()
+        os.kill(child.pid, signal.SIGSTOP)
+        self.refused(child.pid, "stopped")
+        os.kill(child.pid, signal.SIGCONT)
+        strict = PROGRAM.replace("import asyncio", "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\nimport asyncio", 1).replace(
+            'print("ready"', 'import ctypes, struct\n'
+            '    code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)\n'
+            '    buffer = ctypes.create_string_buffer(code, len(code))\n'
+            '    ctypes.CDLL(None).prctl(22, 2, ctypes.byref(ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(buffer)), 16)))\n'
+            '    print("ready"', 1)
+        restricted = self.program(text=strict)
+        self.refused(restricted.pid, "seccomp")
+
+    def test_a_child_that_is_forked_meanwhile(self):
+        text = PROGRAM.replace('    print("ready"', '    import multiprocessing\n    print("ready"', 1).replace(
+            "done = {", "worker = multiprocessing.get_context('fork').Process(target=lambda: [server.run(Batch(2)) for _ in range(50)]); worker.start(); "
+            "worker.join(); assert worker.exitcode == 0\n        done = {", 1)
+        child = self.program(text=text)
+        recorder = self.recorder(child.pid, "__main__:Server.run")
+        self.attached(recorder, child)
+        self.assertEqual(self.ask(child)["runs"], 200)
+        self.finish(recorder)
+        self.assertEqual(self.calls()["Server.run"], 200)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bin", required=True)
+    ARGS, rest = parser.parse_known_args()
+    ARGS.bin = os.path.abspath(ARGS.bin)
+    unittest.main(argv=[sys.argv[0], *rest])
