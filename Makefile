@@ -4,6 +4,7 @@
 #   make deb      the program and the library as a Debian package: build/culprit_VERSION_ARCHITECTURE.deb
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve); see scripts/trial-attach
 #   make check    the optimised build, formatting, lint, clang-tidy, and the tests under ThreadSanitizer
 #   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)
 #   make bench    speed and memory against the machine's limits; BENCH_MAX=6 stops at 10^6 slices
@@ -21,7 +22,7 @@ BENCH_MAX ?= 7
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build deb demo test check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb demo test test-real check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -44,6 +45,10 @@ test:
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
 	@scripts/run-tests build-asan -j $(JOBS)
+
+test-real: build
+	@scripts/trial-attach --build build --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
+	@scripts/trial-pairs vllm sglang --build build --pairs 1 --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
 
 check: build lint format tidy tsan
 
