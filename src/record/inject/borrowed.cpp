@@ -25,8 +25,13 @@ constexpr Ns kSpin = 2'000'000;
 constexpr std::size_t kMostVectors = 16384;
 constexpr int kCallStop = SIGTRAP | 0x80;
 
+/// Of another process, or a number where ptrace takes either.
+void* address(std::uintptr_t value) {
+  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
+}
+
 long trace(__ptrace_request request, pid_t tid, std::uintptr_t a = 0, std::uintptr_t b = 0) {
-  return ptrace(request, tid, reinterpret_cast<void*>(a), reinterpret_cast<void*>(b));
+  return ptrace(request, tid, address(a), address(b));
 }
 
 }  // namespace
@@ -123,13 +128,13 @@ std::optional<user_regs_struct> Borrowed::registers() const {
 
 bool Borrowed::write(std::uint64_t at, std::span<const std::uint8_t> bytes) const {
   iovec here{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
-  iovec there{reinterpret_cast<void*>(at), bytes.size()};
+  iovec there{address(at), bytes.size()};
   return process_vm_writev(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes.size());
 }
 
 bool Borrowed::read(std::uint64_t at, std::span<std::uint8_t> bytes) const {
   iovec here{bytes.data(), bytes.size()};
-  iovec there{reinterpret_cast<void*>(at), bytes.size()};
+  iovec there{address(at), bytes.size()};
   return process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes.size());
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -103,15 +104,22 @@ bool has_room(const std::vector<Process::Range>& writable, std::uint64_t pointer
   });
 }
 
+/// The number of a line like "SigPnd:\t0000000000000000"; nothing when it is another one.
+std::optional<std::uint64_t> mask_in(std::string_view line, std::string_view name) {
+  if (!line.starts_with(name)) return std::nullopt;
+  line.remove_prefix(std::min(line.find_first_not_of(" \t", name.size()), line.size()));
+  std::uint64_t value = 0;
+  if (std::from_chars(line.data(), line.data() + line.size(), value, 16).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
 bool has_pending_signals(std::int64_t pid, std::int64_t tid) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/status", pid, tid));
   std::uint64_t pending = 0;
   std::uint64_t blocked = 0;
   for (std::string line; std::getline(file, line);) {
-    std::uint64_t value = 0;
-    if (std::sscanf(line.c_str(), "SigPnd: %lx", &value) == 1 || std::sscanf(line.c_str(), "ShdPnd: %lx", &value) == 1)
-      pending |= value;
-    if (std::sscanf(line.c_str(), "SigBlk: %lx", &value) == 1) blocked = value;
+    pending |= mask_in(line, "SigPnd:").value_or(0) | mask_in(line, "ShdPnd:").value_or(0);
+    blocked |= mask_in(line, "SigBlk:").value_or(0);
   }
   return (pending & ~blocked) != 0;
 }
@@ -120,8 +128,7 @@ bool has_pending_signals(std::int64_t pid, std::int64_t tid) {
 class Caller {
  public:
   Caller(std::int64_t pid, std::int64_t tid, const Process& process, Borrowed thread)
-      : pid_(pid),
-        process_(process),
+      : process_(process),
         thread_(std::move(thread)),
         on_(going_on(thread_.state().registers, !has_pending_signals(pid, tid))) {}
 
@@ -218,7 +225,6 @@ class Caller {
     return thread_.write(back_, bytes);
   }
 
-  std::int64_t pid_;
   const Process& process_;
   Borrowed thread_;
   user_regs_struct on_;

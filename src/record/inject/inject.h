@@ -61,8 +61,8 @@ struct Injected {
 
 /// Puts the agent into process `pid` with `config` in the shared memory. Takes milliseconds; at most two seconds where
 /// no thread comes to a safe point. Errors (Environment): the process is gone, static, of another architecture,
-/// restricted by seccomp, traced by another, running with another user's privileges than its own, without a safe point, or
-/// ptrace is not permitted; the process is then unchanged.
+/// restricted by seccomp, traced by another, running with another user's privileges than its own, without a safe point,
+/// or ptrace is not permitted; the process is then unchanged.
 Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config);
 
 /// Why inject() would refuse the process; nothing when it would try. Changes nothing.

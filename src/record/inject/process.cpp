@@ -83,7 +83,7 @@ std::vector<Process::Range> writable_memory(std::int64_t pid) {
 bool holds(std::int64_t pid, std::uint64_t at, const std::string& bytes) {
   std::string found(bytes.size(), '\0');
   iovec here{found.data(), found.size()};
-  iovec there{reinterpret_cast<void*>(at), found.size()};
+  iovec there{reinterpret_cast<void*>(at), found.size()};  // NOLINT(performance-no-int-to-ptr): of another process
   return process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0) == static_cast<ssize_t>(found.size()) &&
          found == bytes;
 }

@@ -82,6 +82,7 @@ std::vector<std::int64_t> threads_to_try(std::int64_t pid, const std::string& pr
   }
   std::ranges::sort(threads);
   std::vector<std::int64_t> tids;
+  tids.reserve(threads.size());
   for (const auto& [order, tid] : threads) tids.push_back(tid);
   return tids;
 }

@@ -223,6 +223,7 @@ std::vector<Sight> PythonCollector::sights() const {
     return {{fmt::format("Python functions ({} processes)", attached_), true, {}, {}}};
   }
   std::vector<Sight> sights;
+  sights.reserve(refused_.size());
   for (const auto& [why, remedy] : refused_) sights.push_back({"Python functions", false, why, remedy});
   return sights;
 }
