@@ -126,6 +126,7 @@ void culprit_agent_write(uint8_t type, uint8_t flags, int32_t tid, uint32_t valu
 
 /* In a child only the thread that forked lives: nobody there serves the ring of its parent. */
 static void in_child(void) {
+  culprit_python_in_child();
   culprit_agent_shared = NULL;
   busy = 0;
 }

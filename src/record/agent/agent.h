@@ -26,6 +26,8 @@ void culprit_agent_write(uint8_t type, uint8_t flags, int32_t tid, uint32_t valu
 
 /* Runs in the agent's own thread. True when there is Python; false with a message written. */
 int culprit_python_begin(void);
+/* In a child that was forked: nobody listens there. */
+void culprit_python_in_child(void);
 /* Now and then: functions that were imported since. */
 void culprit_python_look(void);
 /* Gives everything back, and the shared memory up: after it no thread of the process writes. */

@@ -470,6 +470,8 @@ int culprit_python_begin(void) {
   return fine;
 }
 
+void culprit_python_in_child(void) { watching = 0; }
+
 void culprit_python_look(void) {
   if (!Py_IsInitialized()) return;
   const int state = PyGILState_Ensure();

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -232,17 +234,36 @@ class Caller {
   std::uint64_t stack_ = 0;
 };
 
-int open_of(std::int64_t pid, long fd) {
-  return open(fmt::format("/proc/{}/fd/{}", pid, fd).c_str(), O_RDWR | O_CLOEXEC);
+/// A descriptor of the process as one of ours, with no more than it may do with it itself; only of memory. -1: errno
+/// says why. Its threads may have put another file in its place meanwhile, which a privileged recorder must not open
+/// anew.
+int memory_of(std::int64_t pid, long fd) {
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return -1;
+  const auto here = static_cast<int>(syscall(SYS_pidfd_getfd, process, fd, 0));
+  close(process);
+  if (here >= 0 && fcntl(here, F_GET_SEALS) < 0) {
+    close(here);
+    errno = EINVAL;
+    return -1;
+  }
+  return here;
 }
 
 Result<Shared> make_shared_memory(std::int64_t pid, long fd, std::string_view config, std::uint64_t stack) {
-  const int here = open_of(pid, fd);
+  const int here = memory_of(pid, fd);
   const auto fails = [&] { return trouble(pid, "cannot share memory with it: " + errno_text(errno)); };
   if (here < 0) return fails();
   void* at = MAP_FAILED;
-  if (ftruncate(here, CULPRIT_AGENT_BYTES) == 0)
-    at = mmap(nullptr, CULPRIT_AGENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, here, 0);
+  // What is sealed cannot be cut off under the recorder's feet.
+  constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  struct stat now {};
+  if (ftruncate(here, CULPRIT_AGENT_BYTES) == 0 && fcntl(here, F_ADD_SEALS, kSize) == 0 && fstat(here, &now) == 0) {
+    if (now.st_size == CULPRIT_AGENT_BYTES)
+      at = mmap(nullptr, CULPRIT_AGENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, here, 0);
+    else
+      errno = EINVAL;
+  }
   if (at == MAP_FAILED) {
     const Error error = fails();
     close(here);
@@ -265,7 +286,7 @@ Result<Shared> make_shared_memory(std::int64_t pid, long fd, std::string_view co
 Status write_agent(std::int64_t pid, long fd, const Agent& agent, const culprit_agent_parameters& parameters) {
   std::vector<std::uint8_t> bytes = agent.bytes;
   std::memcpy(bytes.data() + agent.parameters_at, &parameters, sizeof parameters);
-  const int here = open_of(pid, fd);
+  const int here = memory_of(pid, fd);
   if (here < 0) return trouble(pid, "cannot hand it the agent: " + errno_text(errno));
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -285,7 +306,7 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
   for (const std::uint64_t fd : process.leftovers)
     if (!caller.call(__NR_close, fd)) return gone;
   const auto name = caller.short_words("culprit-ring");
-  const auto ring = name ? caller.call(__NR_memfd_create, *name, MFD_CLOEXEC) : std::nullopt;
+  const auto ring = name ? caller.call(__NR_memfd_create, *name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
   if (!ring) return gone;
   const auto stack = caller.call(__NR_mmap, 0, kOwnStack, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, static_cast<std::uint64_t>(-1), 0);
@@ -308,7 +329,8 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
     called = caller.call_and_return(*process.resident_begin, static_cast<std::uint64_t>(*ring), 0);
   } else {
     const auto agent_name = caller.short_words("culprit-agent");
-    const auto file = agent_name ? caller.call(__NR_memfd_create, *agent_name, MFD_CLOEXEC) : std::nullopt;
+    const auto file =
+        agent_name ? caller.call(__NR_memfd_create, *agent_name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
     if (!file) return gone;
     if (*file < 0) return refuse("it cannot make memory for the agent: " + errno_text(static_cast<int>(-*file)));
     const culprit_agent_parameters parameters = {
@@ -340,14 +362,17 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
 Result<Injected> try_threads(std::int64_t pid, const Process& process, const Agent& agent, std::string_view config) {
   const Ns begin = monotonic_now();
   std::optional<Error> why;
+  std::set<std::int64_t> stuck;  // did not stop: they are still traced
   int tries = 0;
   while (monotonic_now() - begin < kTryFor) {
     for (const std::int64_t tid : threads_to_try(pid)) {
+      if (stuck.contains(tid)) continue;
       const Ns stopped = monotonic_now();
       ++tries;
       auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
       if (!thread) {
         why = thread.error();
+        stuck.insert(tid);
         if (!why->remedy.empty()) return *why;  // not permitted: no other thread is
         continue;
       }

@@ -96,6 +96,12 @@ Status PythonCollector::start(Session& session) {
     }
   }
   config_ = agent_config(functions_, options_.collections);
+  if (config_.size() > CULPRIT_AGENT_CONFIG_BYTES) {
+    const Error many = usage_error(fmt::format("{} Python functions are more than an agent takes", functions_.size()),
+                                   "name fewer with --python");
+    refused_.emplace(many.what, many.remedy);
+    return many;
+  }
   started_ = true;
   const Ns now = monotonic_now();
   for (const Target& target : session.targets)
