@@ -76,25 +76,26 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
     ++malformed_;
     return;
   }
+  const Ns at = thread->last = std::max(thread->last, record.time);
   switch (record.type) {
     case CULPRIT_AGENT_BEGIN:
-      return begin(writer, *thread, record);
+      return begin(writer, *thread, record, at);
     case CULPRIT_AGENT_END:
-      return end(writer, *thread, record.value, record.time);
+      return end(writer, *thread, record.value, at);
     case CULPRIT_AGENT_GC_BEGIN: {
       if (thread->open.size() >= kMostOpen) return;
-      writer.slice_begin(thread->track, record.time, fmt::format("gc generation {}", record.value), "python");
+      writer.slice_begin(thread->track, at, fmt::format("gc generation {}", record.value), "python");
       thread->open.push_back({kCollection, false});
       return;
     }
     case CULPRIT_AGENT_GC_END:
-      return end(writer, *thread, kCollection, record.time);
+      return end(writer, *thread, kCollection, at);
     default:
       ++malformed_;
   }
 }
 
-void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record) {
+void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record, Ns at) {
   if (record.value >= functions_.size() || thread.open.size() >= kMostOpen) {
     ++malformed_;
     return;
@@ -119,10 +120,10 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
     for (std::size_t i = 0; i < all; ++i)
       step = step && (names[i] != function.spec->step_when || numbers[i].value_or(0) != 0);
   if (step)
-    writer.slice_begin(thread.track, record.time,
+    writer.slice_begin(thread.track, at,
                        step_name(function.spec->step, std::span(names).first(all), std::span(numbers).first(all)),
                        "step", std::span(arguments).first(count));
-  writer.slice_begin(thread.track, record.time, function.name, "python", std::span(arguments).first(count));
+  writer.slice_begin(thread.track, at, function.name, "python", std::span(arguments).first(count));
   thread.open.push_back({record.value, step});
 }
 

@@ -46,10 +46,11 @@ class Watched {
   struct Thread {
     perfetto::TrackUuid track = 0;
     std::vector<Open> open;
+    Ns last = 0;  ///< time of a thread does not go back
   };
 
   void take(perfetto::Writer& writer, const AgentRecord& record, Ns now);
-  void begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record);
+  void begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record, Ns at);
   void end(perfetto::Writer& writer, Thread& thread, std::uint32_t function, Ns at);
   void take_function(const AgentRecord& record);
   void take_message(std::string_view text);
