@@ -132,12 +132,6 @@ bool Borrowed::write(std::uint64_t at, std::span<const std::uint8_t> bytes) cons
   return process_vm_writev(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes.size());
 }
 
-bool Borrowed::read(std::uint64_t at, std::span<std::uint8_t> bytes) const {
-  iovec here{bytes.data(), bytes.size()};
-  iovec there{address(at), bytes.size()};
-  return process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes.size());
-}
-
 bool Borrowed::let_go(const user_regs_struct& registers) {
   iovec vectors{state_.vectors.data(), state_.vectors.size()};
   const bool restored =

@@ -31,7 +31,6 @@ class Borrowed {
   bool to_next_call();
   [[nodiscard]] std::optional<user_regs_struct> registers() const;
   bool write(std::uint64_t at, std::span<const std::uint8_t> bytes) const;
-  [[nodiscard]] bool read(std::uint64_t at, std::span<std::uint8_t> bytes) const;
   /// Everything as it was when it was stopped, with these registers; it goes on.
   bool let_go(const user_regs_struct& registers);
 

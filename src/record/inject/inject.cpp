@@ -324,7 +324,6 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
   Injected injected;
   bool called = false;
   if (process.resident_begin) {
-    injected.resident = true;
     if (!caller.move_to(static_cast<std::uint64_t>(*stack))) return refuse("cannot write into it");
     called = caller.call_and_return(*process.resident_begin, static_cast<std::uint64_t>(*ring), 0);
   } else {
@@ -352,8 +351,8 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
   __atomic_store_n(&header->returned, 1U, __ATOMIC_RELEASE);
   const std::uint32_t begun = __atomic_load_n(&header->begun, __ATOMIC_ACQUIRE);
   if (begun == 0)
-    return trouble(
-        pid, injected.resident ? "another recorder is attached to it" : "it could not load the agent (dlopen failed)");
+    return trouble(pid, process.resident_begin ? "another recorder is attached to it"
+                                               : "it could not load the agent (dlopen failed)");
   if (begun != 1) return trouble(pid, "it could not start a thread for the agent");
   injected.shared = std::move(*shared);
   return injected;
@@ -363,12 +362,10 @@ Result<Injected> try_threads(std::int64_t pid, const Process& process, const Age
   const Ns begin = monotonic_now();
   std::optional<Error> why;
   std::set<std::int64_t> stuck;  // did not stop: they are still traced
-  int tries = 0;
   while (monotonic_now() - begin < kTryFor) {
     for (const std::int64_t tid : threads_to_try(pid)) {
       if (stuck.contains(tid)) continue;
       const Ns stopped = monotonic_now();
-      ++tries;
       auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
       if (!thread) {
         why = thread.error();
@@ -383,10 +380,7 @@ Result<Injected> try_threads(std::int64_t pid, const Process& process, const Age
         continue;
       }
       auto injected = put_in(pid, caller, process, agent, config);
-      if (injected) {
-        injected->stopped = monotonic_now() - stopped;
-        injected->tries = tries - 1;
-      }
+      if (injected) injected->stopped = monotonic_now() - stopped;
       return injected;
     }
     usleep(kBetweenTries);

@@ -45,7 +45,6 @@ class Shared {
   Shared& operator=(Shared&& other) noexcept;
   ~Shared();
   [[nodiscard]] void* data() const { return at_; }
-  [[nodiscard]] std::size_t size() const { return bytes_; }
 
  private:
   void* at_ = nullptr;
@@ -54,9 +53,7 @@ class Shared {
 
 struct Injected {
   Shared shared;
-  Ns stopped = 0;         ///< for how long the borrowed thread stood still or worked for the agent
-  int tries = 0;          ///< how often a thread was stopped and let go because the point was not safe
-  bool resident = false;  ///< an agent from an earlier recording was begun again
+  Ns stopped = 0;  ///< for how long the borrowed thread stood still or worked for the agent
 };
 
 /// Puts the agent into process `pid` with `config` in the shared memory. Takes milliseconds; at most two seconds where

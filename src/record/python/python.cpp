@@ -25,6 +25,7 @@ constexpr Ns kUntilNextTry = 1'000'000'000;
 constexpr int kMostTries = 5;
 constexpr Ns kStopsWithin = 2'000'000'000;
 constexpr std::size_t kMostWatched = 64;
+constexpr std::string_view kNotBegun = "Python has not begun yet";  // as the agent says it
 
 Result<std::string> find_agent() {
   std::error_code code;
@@ -59,6 +60,7 @@ class PythonCollector final : public Collector {
   void put_into(std::int64_t pid, Candidate& candidate, Ns now);
   [[nodiscard]] bool is_wanted(std::int64_t pid) const;
   void look_at_state(Watched& watched, Ns now);
+  void remember(const Watched& watched, perfetto::Writer& writer);
   void write_facts(perfetto::Writer& writer);
 
   PythonOptions options_;
@@ -71,6 +73,9 @@ class PythonCollector final : public Collector {
   std::map<std::int64_t, std::unique_ptr<Watched>> watched_;
   std::vector<std::unique_ptr<Watched>> ended_;
   std::map<std::string, std::string> refused_;  ///< reason, remedy
+  CollectorStats past_;                         ///< of processes that have ended
+  Ns longest_stop_ = 0;
+  std::set<std::string> found_;  ///< functions, anywhere
   std::size_t attached_ = 0;
 };
 
@@ -151,7 +156,7 @@ void PythonCollector::target_left(const Target& target) {
 
 /// An agent that came before the interpreter was ready is put in again.
 void PythonCollector::look_at_state(Watched& watched, Ns now) {
-  if (watched.ring().state() != CULPRIT_AGENT_FAILED) return;
+  if (watched.ring().state() != CULPRIT_AGENT_FAILED || watched.trouble() != kNotBegun) return;
   Candidate& candidate = candidates_[watched.pid()];
   if (candidate.tries >= kMostTries || now < candidate.due) return;
   put_into(watched.pid(), candidate, now);
@@ -161,6 +166,7 @@ void PythonCollector::poll(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   for (const auto& ended : std::exchange(ended_, {})) {
     ended->read(session.writer, now);
+    remember(*ended, session.writer);
   }
   std::vector<std::int64_t> failed;
   for (const auto& [pid, watched] : watched_) {
@@ -196,31 +202,35 @@ void PythonCollector::stop(Session& session, Ns now) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   for (const auto& [pid, watched] : watched_) watched->read(session.writer, std::max(now, monotonic_now()));
+  for (const auto& ended : ended_) remember(*ended, session.writer);
   write_facts(session.writer);
 }
 
-void PythonCollector::write_facts(perfetto::Writer& writer) {
-  std::uint64_t calls = 0;
-  Ns cpu = 0;
-  Ns stopped = 0;
-  std::set<std::string> found;
-  for (const auto& [pid, watched] : watched_) {
-    calls += watched->calls();
-    cpu += watched->ring().agent_cpu();
-    stopped = std::max(stopped, watched->stopped());
-    found.insert(watched->found().begin(), watched->found().end());
-    if (!watched->trouble().empty()) writer.metadata(fmt::format("missing.python.{}", pid), watched->trouble());
-    for (const auto& [asked, why] : watched->unusable()) {
-      writer.metadata("missing.python." + asked, why);
-      found.insert(asked);
-    }
+/// What will be told of a process that is read no more.
+void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer) {
+  past_.events += watched.calls();
+  past_.dropped += watched.ring().dropped() + watched.malformed() + (watched.ring().damaged() ? 1 : 0);
+  past_.kernel_cpu_ns += watched.ring().agent_cpu();
+  longest_stop_ = std::max(longest_stop_, watched.stopped());
+  found_.insert(watched.found().begin(), watched.found().end());
+  if (!watched.trouble().empty()) writer.metadata(fmt::format("missing.python.{}", watched.pid()), watched.trouble());
+  if (watched.ring().damaged())
+    writer.metadata(fmt::format("missing.python.{}", watched.pid()),
+                    "what its agent left is damaged; the rest of it is lost");
+  for (const auto& [asked, why] : watched.unusable()) {
+    writer.metadata("missing.python." + asked, why);
+    found_.insert(asked);
   }
+}
+
+void PythonCollector::write_facts(perfetto::Writer& writer) {
+  for (const auto& [pid, watched] : std::exchange(watched_, {})) remember(*watched, writer);
   for (const FunctionSpec& function : functions_)
-    if (!function.optional && !found.contains(function.text))
+    if (!function.optional && !found_.contains(function.text))
       writer.metadata("missing.python." + function.text, "no such function was imported");
-  writer.metadata("cost.python.calls", std::to_string(calls));
-  writer.metadata("cost.python.agent_cpu_ns", std::to_string(cpu));
-  writer.metadata("cost.python.stopped_ns", std::to_string(stopped));
+  writer.metadata("cost.python.calls", std::to_string(past_.events));
+  writer.metadata("cost.python.agent_cpu_ns", std::to_string(past_.kernel_cpu_ns));
+  writer.metadata("cost.python.stopped_ns", std::to_string(longest_stop_));
 }
 
 std::vector<Sight> PythonCollector::sights() const {
@@ -235,7 +245,7 @@ std::vector<Sight> PythonCollector::sights() const {
 }
 
 CollectorStats PythonCollector::stats() const {
-  CollectorStats stats;
+  CollectorStats stats = past_;
   for (const auto& [pid, watched] : watched_) {
     stats.events += watched->calls();
     stats.dropped += watched->ring().dropped() + watched->malformed();
