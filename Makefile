@@ -63,6 +63,7 @@ format:
 tidy:
 	$(call need,build test check)
 	@cmake --preset debug >/dev/null
+	@cmake --build --preset debug -j $(JOBS) --target culprit_perfetto_proto culprit_bpf_programs culprit_bpf_annotate # headers
 	@scripts/tidy build-debug $(JOBS)
 
 tsan:
