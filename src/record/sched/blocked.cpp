@@ -24,6 +24,11 @@ void BlockedIntervals::on_switch(const culprit_switch& record, bool prev_is_targ
     Thread& thread = threads_[record.prev_tid];
     const bool early = thread.woken_early >= 0 && thread.woken_early <= at && at - thread.woken_early < kEarly;
     thread.woken_early = -1;
+    // That it came back was told by nobody (kernels were seen that do not tell every switch): it was there by now.
+    if (thread.is_blocked && at > thread.blocked.begin) {
+      thread.blocked.end = at;
+      sink_(thread.blocked);
+    }
     thread.is_blocked = state != 0 && !early;
     if (thread.is_blocked) {
       thread.blocked = {};

@@ -83,6 +83,18 @@ TEST_F(Fixture, WithoutAWakeUpItEndsWhenTheThreadRuns) {
   EXPECT_EQ(seen[0].blocked.waker_tid, 0);
 }
 
+TEST_F(Fixture, WithoutAWakeUpAndASwitchItEndsWhereTheThreadLeavesAgain) {
+  leaves(1'000'000, 5, 1, SYS_futex);
+  leaves(3'000'000, 5, 1, SYS_read);
+  woken(4'000'000, 5);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].blocked.begin, 1'000'000);
+  EXPECT_EQ(seen[0].blocked.end, 3'000'000);
+  EXPECT_EQ(blocked_name(seen[0].blocked), "blocked:futex");
+  EXPECT_EQ(seen[1].blocked.begin, 3'000'000);
+  EXPECT_EQ(blocked_name(seen[1].blocked), "blocked:read");
+}
+
 TEST_F(Fixture, AWakeUpRecordedBeforeItsSwitchLeavesNoInterval) {
   woken(999'000, 5);
   leaves(1'000'000, 5, 1);
