@@ -109,8 +109,8 @@ std::optional<std::uint64_t> find_code(const std::string& file, const ElfExports
     std::vector<std::uint8_t> code(std::min(s.size, kMostCode));
     const ssize_t got = pread(fd, code.data(), code.size(), static_cast<off_t>(s.offset));
     code.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    const auto at = std::ranges::search(code, pattern);
-    if (!at.empty()) found = s.address + static_cast<std::uint64_t>(at.begin() - code.begin());
+    const auto at = std::search(code.begin(), code.end(), pattern.begin(), pattern.end());
+    if (at != code.end()) found = s.address + static_cast<std::uint64_t>(at - code.begin());
   }
   close(fd);
   return found;
