@@ -117,11 +117,10 @@ Status PythonCollector::start(Session& session) {
 
 /// Without functions that were asked for only what a ready-made set is for.
 bool PythonCollector::is_wanted(std::int64_t pid) const {
-  if (!runs_python(pid)) return false;
-  if (!options_.functions.empty()) return true;
+  if (!options_.functions.empty()) return runs_python(pid);
   const std::string title = title_of(pid);
-  return std::ranges::any_of(ready_sets(),
-                             [&](const ReadySet& set) { return title.find(set.name) != std::string::npos; });
+  const auto is_for = [&](const ReadySet& set) { return title.find(set.name) != std::string::npos; };
+  return std::ranges::any_of(ready_sets(), is_for) && runs_python(pid);
 }
 
 void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
