@@ -1,4 +1,4 @@
-"""What scripts/trial-pairs and scripts/bench-served share: vLLM and SGLang servers that were installed elsewhere, and processes with
+"""What scripts/trial-pairs, scripts/trial-attach and scripts/bench-served share: vLLM and SGLang servers that were installed elsewhere, and processes with
 their descendants."""
 
 import contextlib

@@ -33,11 +33,13 @@ struct CycleTimeOptions {
 /// recordings added. regression or improvement: the interval lies beyond the tolerance; no_change: inside it; else
 /// inconclusive. With fewer than four effective cycles on a side only sides that separate fully, by more than the
 /// tolerance and that spread count as different: those of so many independent values that this happens by chance in at
-/// most 5 %, and those with a gap of 30 % that is twice as wide as what the values of a side range over.
+/// most 5 %, and those with a gap of 35 % that is twice as wide as what the values of a side range over.
 /// Values that are not positive are left out.
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options = {});
 
+/// Standard deviation of the logarithms of positive values; at most kMostDrift.
+double spread_of_logs(std::span<const double> values);
 /// How much eight stretches of a recording differ from each other (standard deviation of their mean logarithms): what
 /// two recordings of the same differ by at least, where nothing else is known of that. 0 with fewer than 16 values; at
 /// most kMostDrift.

@@ -176,12 +176,7 @@ std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>
 
 /// By how much two recordings of the same must be taken to differ when the windows of one differ so much: servers whose
 /// windows of a second spread by a sixth were seen to differ so from one recording to the next.
-double drift_of(std::span<const double> times) {
-  std::vector<CycleValue> logs;
-  for (const double time : times)
-    if (time > 0) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(time)});
-  return logs.size() < kFewestStretches ? 0 : std::min(std::sqrt(summarise(logs, logs.size()).variance), kMostDrift);
-}
+double drift_of(std::span<const double> times) { return times.size() < kFewestStretches ? 0 : spread_of_logs(times); }
 
 /// What the numbers of units of both sides may be wrong by, where they are estimates, as the spread of one side.
 double count_spread(const Side& a, const Side& b) {

@@ -182,6 +182,29 @@ TEST(CompareRuns, ARecordingWithOneCycleGivesNoOutcome) {
   EXPECT_TRUE(c.cycle_times.empty());
 }
 
+/// Steps that take the same, and wait twice as long for the next one.
+RunComparison of_longer_waits(const std::map<std::string, double>& beside) {
+  const auto side = [](Ns period, Ns no_work, const std::map<std::string, double>& others) {
+    Recording r = make_recording(steps(period));
+    for (model::Cycle& cycle : r.cycles.cycles) cycle.no_work = no_work;
+    constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
+    r.host.scheduling = true;
+    r.host.cycles[kDecode] = r.cycles.cycles.size();
+    r.host.period_ns[kDecode] = static_cast<double>(period) * static_cast<double>(r.cycles.cycles.size());
+    r.host.beside = others;
+    return r;
+  };
+  return compared(side(1'000'000, 0, {}), side(2'000'000, 1'000'000, beside));
+}
+
+TEST(CompareRuns, LongerWaitsAreARegressionOnlyWhenOthersTookTheCpus) {
+  EXPECT_EQ(of_longer_waits({}).outcome, Outcome::inconclusive) << "less may have been asked of it";
+  EXPECT_EQ(of_longer_waits({{"cron", 0.2}}).outcome, Outcome::inconclusive);
+  const RunComparison c = of_longer_waits({{"stress", 1.9}});
+  EXPECT_EQ(c.outcome, Outcome::regression);
+  EXPECT_THAT(c.notes, testing::Contains(HasSubstr("others took the CPUs")));
+}
+
 TEST(CompareRuns, HostsDifferMoreFromOneRecordingToTheNextThanDevices) {
   const auto outcome = [](bool gpu_work) {
     Recording a = make_recording(steps(1'000'000));

@@ -268,6 +268,7 @@ class Case(unittest.TestCase):
 
 class Functions(Case):
     def test_calls_of_every_kind_on_every_interpreter(self):
+        self.assertTrue(interpreters(), "no interpreter to try")
         for python in interpreters():
             with self.subTest(python):
                 child = self.program(python)

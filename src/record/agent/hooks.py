@@ -37,8 +37,6 @@ def begin():
         gc.callbacks.append(on_gc)
         state["gc"] = True
     look()
-    for asked, *_ in state["missing"]:
-        say("waiting\0" + asked)
 
 
 def take_tool():

@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <libelf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "record/collector/build_id.h"
+#include "record/collector/elf_file.h"
 
 namespace culprit::record::bpf {
 
@@ -22,23 +22,6 @@ constexpr std::size_t kLongestSymbol = 4096;
 constexpr std::uint64_t kMostSymbols = 1U << 24;
 constexpr std::size_t kPiece = std::size_t{64} << 10;           // of a symbol table in memory
 constexpr std::uint64_t kMostMatches = std::uint64_t{1} << 25;  // of a table in which everything holds everything
-
-/// A descriptor and libelf's handle of a file, closed in the right order.
-struct ElfFile {
-  int fd = -1;
-  Elf* elf = nullptr;
-
-  explicit ElfFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    elf_version(EV_CURRENT);
-    if (fd >= 0) elf = elf_begin(fd, ELF_C_READ, nullptr);
-  }
-  ~ElfFile() {
-    if (elf != nullptr) elf_end(elf);
-    if (fd >= 0) close(fd);
-  }
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-};
 
 /// Bytes that were read; 0 at the end of the file.
 std::size_t read_at(int fd, std::uint64_t offset, void* to, std::size_t size) {

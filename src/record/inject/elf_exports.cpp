@@ -2,11 +2,10 @@
 
 #include <fcntl.h>
 #include <gelf.h>
-#include <libelf.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include "record/collector/elf_file.h"
 
 namespace culprit::record::inject {
 
@@ -14,22 +13,6 @@ namespace {
 
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = std::uint64_t{64} << 20;
-
-struct ElfFile {
-  int fd = -1;
-  Elf* elf = nullptr;
-
-  explicit ElfFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    elf_version(EV_CURRENT);
-    if (fd >= 0) elf = elf_begin(fd, ELF_C_READ, nullptr);
-  }
-  ~ElfFile() {
-    if (elf != nullptr) elf_end(elf);
-    if (fd >= 0) close(fd);
-  }
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-};
 
 void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, std::span<const std::string_view> names,
                   ElfExports& out) {

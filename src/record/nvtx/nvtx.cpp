@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "record/collector/installed_library.h"
 #include "record/nvtx/counter_clock.h"
 #include "record/nvtx/process_ranges.h"
 #include "record/nvtx/ring_folder.h"
@@ -94,7 +95,7 @@ Status NvtxCollector::prepare(const NvtxOptions& options) {
     return environment_error(fmt::format("another tool has set {}", kVariable), other,
                              fmt::format("unset {} for the recording", kVariable));
   if (library_.empty()) {
-    Result<std::string> found = find_library();
+    Result<std::string> found = installed_library("libculprit_nvtx.so");
     if (!found) return found.error();
     library_ = *found;
   }

@@ -10,7 +10,7 @@
 namespace culprit::record::nvtx {
 
 struct NvtxOptions {
-  std::string library;        ///< for NVTX_INJECTION64_PATH; empty: find_library()
+  std::string library;        ///< for NVTX_INJECTION64_PATH; empty: the installed one
   std::string folder_parent;  ///< empty: RingFolder's choice
 };
 

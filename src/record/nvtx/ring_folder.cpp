@@ -139,16 +139,4 @@ std::vector<std::string> RingFolder::files() const { return names_in(fd_, ".ring
 
 void RingFolder::remove(const std::string& file) const { unlinkat(fd_, file.c_str(), 0); }
 
-Result<std::string> find_library() {
-  std::error_code code;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", code);
-  const std::filesystem::path here = self.parent_path();
-  for (const char* place : {".", "../lib/culprit", "../lib64/culprit"}) {
-    const std::filesystem::path path = (here / place / "libculprit_nvtx.so").lexically_normal();
-    if (!code && std::filesystem::is_regular_file(path, code)) return path.string();
-  }
-  return environment_error("libculprit_nvtx.so is missing", here.string(),
-                           "build it (make build) or put it into ../lib/culprit beside the program's folder");
-}
-
 }  // namespace culprit::record::nvtx

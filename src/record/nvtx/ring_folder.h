@@ -1,4 +1,4 @@
-// The private folder in which recorded programs put their rings, and the library that writes them.
+// The private folder in which recorded programs put their rings.
 #pragma once
 
 #include <string>
@@ -30,8 +30,5 @@ class RingFolder {
   std::string path_;
   int fd_ = -1;
 };
-
-/// The library for NVTX_INJECTION64_PATH: beside the running program, or where an installation puts it.
-Result<std::string> find_library();
 
 }  // namespace culprit::record::nvtx

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "record/collector/installed_library.h"
 #include "record/inject/inject.h"
 #include "record/python/python_process.h"
 #include "record/python/ready_sets.h"
@@ -26,17 +26,6 @@ constexpr int kMostTries = 5;
 constexpr Ns kStopsWithin = 2'000'000'000;
 constexpr std::size_t kMostWatched = 64;
 constexpr std::string_view kNotBegun = "Python has not begun yet";  // as the agent says it
-
-Result<std::string> find_agent() {
-  std::error_code code;
-  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", code).parent_path();
-  for (const char* place : {".", "../lib/culprit", "../lib64/culprit"}) {
-    const std::filesystem::path path = (here / place / "libculprit_agent.so").lexically_normal();
-    if (!code && std::filesystem::is_regular_file(path, code)) return path.string();
-  }
-  return environment_error("libculprit_agent.so is missing", here.string(),
-                           "build it (make build) or put it into ../lib/culprit beside the program's folder");
-}
 
 class PythonCollector final : public Collector {
  public:
@@ -80,7 +69,8 @@ class PythonCollector final : public Collector {
 };
 
 Status PythonCollector::start(Session& session) {
-  auto path = options_.library.empty() ? find_agent() : Result<std::string>(options_.library);
+  auto path =
+      options_.library.empty() ? installed_library("libculprit_agent.so") : Result<std::string>(options_.library);
   if (!path) {
     refused_.emplace(path.error().what, path.error().remedy);
     return path.error();

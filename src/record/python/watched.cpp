@@ -159,7 +159,6 @@ void Watched::take_function(const AgentRecord& record) {
 
 void Watched::take_message(std::string_view text) {
   const std::vector<std::string_view> fields = fields_of(text);
-  if (fields[0] == "waiting") return;
   if (fields[0] == "unusable" && fields.size() == 3)
     unusable_.emplace_back(repair_utf8(fields[1]), repair_utf8(fields[2]));
   else if (trouble_.empty())
