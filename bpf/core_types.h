@@ -17,7 +17,7 @@ typedef __u32 __wsum;
 typedef __u64 size_t;
 
 // Values of the kernel's interface to programs (include/uapi/linux/bpf.h), which never change.
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_STACK_TRACE = 7, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_STACK_TRACE = 7, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_F_USER_STACK = 1 << 8, BPF_F_FAST_STACK_CMP = 1 << 9 };
@@ -41,6 +41,12 @@ struct sched_entity {
   struct cfs_rq *cfs_rq;
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+  unsigned long fsbase;
+};
+#endif
+
 struct task_struct {
   struct sched_entity se;
   int pid;
@@ -51,6 +57,9 @@ struct task_struct {
   int wake_cpu;
   char comm[16];
   struct signal_struct *signal;
+#if defined(__TARGET_ARCH_x86)
+  struct thread_struct thread;
+#endif
 };
 
 struct task_struct___old {

@@ -236,6 +236,8 @@ int on_softirq_exit(__u64 *ctx) {
   return 0;
 }
 
+#include "python.bpf.h"
+
 static __always_inline struct culprit_wake_slot *wake_slot_of(__s32 tid) { return &wakes[tid & (CULPRIT_WAKE_SLOTS - 1)]; }
 
 static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *record, __u32 kind, int from) {
@@ -253,7 +255,7 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
   record->prev_state = state;
   record->syscall = -1;
   record->stack = -1;
-  record->pad = 0;
+  record->python = 0;
   copy_comm(record->prev_comm, prev);
   copy_comm(record->next_comm, next);
   if (from && state && !(state & TASK_DEAD_BITS)) {
@@ -262,6 +264,7 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
       __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
       record->stack = stack;
       if (stack < 0) __sync_fetch_and_add(&losses.stacks_missed, 1);
+      record->python = python_stack_of_some(prev, record->head.at);
     }
   }
 }
@@ -615,6 +618,8 @@ int on_sample(void *ctx) {
   if (take_memory) give_memory(task, sample->head.at);
   sample->tid = task->pid;
   sample->tgid = task->tgid;
+  sample->python = python_stack_of(task, sample->head.at);
+  sample->pad = 0;
   copy_comm(sample->comm, task);
   long kernel = bpf_get_stack(ctx, sample->frames, CULPRIT_KERNEL_FRAMES * sizeof(__u64), 0);
   if (kernel < 0) kernel = 0;

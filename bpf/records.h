@@ -20,6 +20,7 @@ enum culprit_record_kind {
   CULPRIT_SAMPLE = 9,
   CULPRIT_MEMORY = 10,
   CULPRIT_WOKEN_SWITCH = 11,
+  CULPRIT_PYTHON_STACK = 12,
 };
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
@@ -42,7 +43,7 @@ struct culprit_switch {
   __u32 prev_state; /* as the kernel keeps it; 0 when preempted */
   __s32 syscall;    /* in which prev blocks; -1: none or not a target */
   __s32 stack;      /* user stack of prev: id in the map of stacks; negative: none */
-  __u32 pad;
+  __u32 python;     /* number of its culprit_python_stack; 0: none */
   char prev_comm[CULPRIT_COMM];
   char next_comm[CULPRIT_COMM];
 };
@@ -153,6 +154,8 @@ struct culprit_sample {
   __s32 tgid;
   __u32 kernel_frames;
   __u32 user_frames;
+  __u32 python; /* number of its culprit_python_stack; 0: none */
+  __u32 pad;
   char comm[CULPRIT_COMM];
   __u64 frames[CULPRIT_KERNEL_FRAMES + CULPRIT_USER_FRAMES];
 };
@@ -168,6 +171,35 @@ struct culprit_memory {
   __u32 pad;
   __u64 registers[CULPRIT_REGISTERS];
   __u8 bytes[CULPRIT_MEMORY_STEP * CULPRIT_MEMORY_STEPS];
+};
+
+/* Where a version of CPython keeps the frames of its threads: offsets in bytes, all that is read of a frame within its
+ * first 72. */
+#define CULPRIT_NO_CFRAME (~0u)
+struct culprit_python {
+  __u64 threads;    /* address of the pointer to the first thread */
+  __u64 generation; /* stacks of another one have other numbers */
+  __u32 thread_next;
+  __u32 thread_ident;
+  __u32 thread_frame;
+  __u32 cframe_frame; /* CULPRIT_NO_CFRAME: thread_frame is the frame itself */
+  __u32 frame_back;
+  __u32 frame_code;
+  __u32 frame_entry; /* the byte that tells how it was called */
+  __u32 pad;
+};
+
+/* The functions of a Python program in which a thread was, innermost first: addresses of code objects, and in the highest
+ * byte the frame's own. Told once of each stack of a process. */
+enum { CULPRIT_PYTHON_FRAMES = 128 };
+#define CULPRIT_CODE 0x00ffffffffffffffull
+struct culprit_python_stack {
+  struct culprit_head head;
+  __s32 tgid;
+  __u32 id;
+  __u32 count;
+  __u32 cut; /* there are more */
+  __u64 frames[CULPRIT_PYTHON_FRAMES];
 };
 
 /* Totals since the begin. Of system calls only those without a place in their thread. */

@@ -1,5 +1,7 @@
 #include "core/utf8.h"
 
+#include <utf8proc.h>
+
 namespace culprit {
 
 CodePoint decode_utf8(std::string_view text, std::size_t at) {
@@ -44,6 +46,17 @@ std::string repair_utf8(std::string_view text) {
       text, [&](char32_t, std::string_view bytes) { out += bytes; },
       [&](std::string_view) { out += kReplacementCharacter; });
   return out;
+}
+
+void append_utf8(std::string& to, char32_t value) {
+  utf8proc_uint8_t bytes[4];
+  const auto point = static_cast<utf8proc_int32_t>(value);
+  if (!utf8proc_codepoint_valid(point)) {
+    to += kReplacementCharacter;
+    return;
+  }
+  const utf8proc_ssize_t length = utf8proc_encode_char(point, bytes);
+  to.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
 }
 
 }  // namespace culprit

@@ -34,4 +34,7 @@ inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 /// `text` with invalid sequences replaced by U+FFFD.
 std::string repair_utf8(std::string_view text);
 
+/// Appends a code point; U+FFFD for what is none.
+void append_utf8(std::string& to, char32_t value);
+
 }  // namespace culprit

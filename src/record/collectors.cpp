@@ -10,6 +10,7 @@
 #include "record/annotate/annotate.h"
 #include "record/environment/environment.h"
 #include "record/host/host.h"
+#include "record/interpreter/python_stacks.h"
 #include "record/nvtx/nvtx.h"
 #include "record/python/python.h"
 #include "record/samples/samples.h"
@@ -23,9 +24,15 @@ namespace {
 constexpr Ns kLongSyscallDeep = 1'000'000;
 constexpr Ns kLongSyscallWatch = 10'000'000;
 
+/// What collectors share.
+struct Kernel {
+  std::shared_ptr<bpf::Probes> probes;
+  std::shared_ptr<interpreter::PythonStacks> python;
+};
+
 struct Entry {
   std::string_view name;
-  std::function<std::unique_ptr<Collector>(Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&)> make;
+  std::function<std::unique_ptr<Collector>(Preset, const Kernel&, const CollectorOptions&)> make;
   bool in_watch = true;
 };
 
@@ -36,34 +43,32 @@ constexpr double kFewCalls = 50'000;
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
       {"sched",
-       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions&) {
+       [](Preset preset, const Kernel& kernel, const CollectorOptions&) {
          sched::SchedOptions options;
          options.stacks = preset == Preset::deep;
-         return sched::make_sched(probes, options);
+         if (options.stacks) options.python = kernel.python;
+         return sched::make_sched(kernel.probes, options);
        }},
       {"syscalls",
-       [](Preset preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions& asked) {
+       [](Preset preset, const Kernel& kernel, const CollectorOptions& asked) {
          syscalls::SyscallsOptions options;
          if (!asked.every_call) options.few = preset == Preset::watch ? 0 : kFewCalls;
          options.answers = preset == Preset::deep;
-         return syscalls::make_syscalls(probes, options);
+         return syscalls::make_syscalls(kernel.probes, options);
        }},
       {"samples",
-       [](Preset, const std::shared_ptr<bpf::Probes>& probes, const CollectorOptions& options) {
-         return samples::make_samples(probes, {options.call_graph, options.sample_hz});
+       [](Preset, const Kernel& kernel, const CollectorOptions& options) {
+         return samples::make_samples(kernel.probes, {options.call_graph, options.sample_hz}, kernel.python);
        },
        false},
-      {"host",
-       [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return make_host_collector(); }},
-      {"environment", [](Preset, const std::shared_ptr<bpf::Probes>&,
-                         const CollectorOptions&) { return make_environment_collector(); }},
-      {"nvtx", [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return nvtx::make_nvtx(); }},
+      {"host", [](Preset, const Kernel&, const CollectorOptions&) { return make_host_collector(); }},
+      {"environment", [](Preset, const Kernel&, const CollectorOptions&) { return make_environment_collector(); }},
+      {"nvtx", [](Preset, const Kernel&, const CollectorOptions&) { return nvtx::make_nvtx(); }},
       {"python",
-       [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions& options) {
+       [](Preset, const Kernel&, const CollectorOptions& options) {
          return python::make_python({options.functions, true, {}});
        }},
-      {"annotate",
-       [](Preset, const std::shared_ptr<bpf::Probes>&, const CollectorOptions&) { return annotate::make_annotate(); }},
+      {"annotate", [](Preset, const Kernel&, const CollectorOptions&) { return annotate::make_annotate(); }},
   };
   return all;
 }
@@ -91,9 +96,10 @@ Result<CollectorSet> make_collectors(Preset preset, const std::vector<std::strin
   bpf::ProbeOptions options;
   options.long_syscall = preset == Preset::deep ? kLongSyscallDeep : kLongSyscallWatch;
   set.probes = std::make_shared<bpf::Probes>(options);
+  const Kernel kernel{set.probes, std::make_shared<interpreter::PythonStacks>(set.probes)};
   for (const Entry& entry : entries())
     if ((only.empty() ? preset == Preset::deep || entry.in_watch : has(only, entry.name)) && !has(without, entry.name))
-      set.collectors.push_back(entry.make(preset, set.probes, given));
+      set.collectors.push_back(entry.make(preset, kernel, given));
   if (set.collectors.empty()) return usage_error("no collector is left", "leave out --no-collect or --collect");
   return set;
 }

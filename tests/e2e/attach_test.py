@@ -424,19 +424,48 @@ class Attaching(Case):
                             "a:b", "-v", "--force")
         self.assertIn(why, done.stderr)
 
-    def test_a_stopped_and_a_restricted_program_are_refused_with_the_reason(self):
+    def test_a_stopped_program_is_refused_with_the_reason(self):
         child = self.program()
         os.kill(child.pid, signal.SIGSTOP)
         self.refused(child.pid, "stopped")
         os.kill(child.pid, signal.SIGCONT)
-        strict = PROGRAM.replace("import asyncio", "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\nimport asyncio", 1).replace(
-            'print("ready"', 'import ctypes, struct\n'
-            '    code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)\n'
-            '    buffer = ctypes.create_string_buffer(code, len(code))\n'
-            '    ctypes.CDLL(None).prctl(22, 2, ctypes.byref(ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(buffer)), 16)))\n'
-            '    print("ready"', 1)
-        restricted = self.program(text=strict)
-        self.refused(restricted.pid, "seccomp")
+
+    @staticmethod
+    def filtered(answers):
+        """The program, whose system calls a filter answers by number as containers do; others pass."""
+        load, equal, answer = 0x20, 0x15, 0x06
+        steps = [(load, 0, 0, 0)]
+        for number, value in answers.items():
+            steps += [(equal, 0, 1, number), (answer, 0, 0, value)]
+        steps.append((answer, 0, 0, 0x7fff0000))
+        install = f"""    import ctypes, struct
+    code = b"".join(struct.pack("HBBI", *step) for step in {steps})
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", {len(steps)}, ctypes.addressof(buffer)), 16)
+    assert ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) == 0 and ctypes.CDLL(None).prctl(22, 2, ctypes.byref(program)) == 0
+"""
+        return PROGRAM.replace('    print("ready"', install + '    print("ready"', 1)
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "numbers of its system calls")
+    def test_a_program_with_the_filter_of_a_container_is_attached_to(self):
+        if os.geteuid() != 0:
+            self.skipTest("filters are read by root alone")
+        refuse, unknown = 0x00050001, 0x00050026
+        child = self.program(text=self.filtered({101: refuse, 321: refuse, 435: unknown, 155: refuse, 248: refuse}))
+        recorder = self.recorder(child.pid, "__main__:Server.run")
+        self.attached(recorder, child)
+        self.ask(child)
+        self.finish(recorder)
+        self.assertEqual(self.calls()["Server.run"], 200)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "numbers of its system calls")
+    def test_a_program_that_may_not_do_what_the_agent_does_is_refused_before_anything_is_touched(self):
+        kill, memfd_create = 0x80000000, 319
+        child = self.program(text=self.filtered({memfd_create: kill}))
+        self.refused(child.pid, "memfd_create is not allowed" if os.geteuid() == 0 else "seccomp")
+        self.assertEqual(self.ask(child)["runs"], 200)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
 
     def test_a_child_that_is_forked_meanwhile(self):
         text = PROGRAM.replace('    print("ready"', '    import multiprocessing\n    print("ready"', 1).replace(

@@ -10,9 +10,11 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -81,6 +83,51 @@ def calls_the_leaf():
     return busy_leaf(time.process_time() + 1.0)
 calls_the_leaf()
 """
+
+# A thread burns three quarters of its time on the CPU in `three`, one in `one`, called back from C code, and rests; another process does the same; the
+# first thread waits for both.
+RUNNING = """
+import functools, multiprocessing, sys, threading, time
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for i in range(1000):
+            pass
+def three(_):
+    burn(0.03)
+    return 0
+def one(_):
+    burn(0.01)
+    return 0
+class Worker:
+    def rest(self):
+        time.sleep(0.02)
+    async def part(self):
+        sorted([1], key=three)
+        sorted([1], key=one)
+    def run(self):
+        while True:
+            try:
+                self.part().send(None)
+            except StopIteration:
+                self.rest()
+def start():
+    threading.Thread(target=Worker().run, daemon=True).start()
+    while True:
+        time.sleep(60)
+if __name__ == "__main__":
+    multiprocessing.get_context("fork").Process(target=start, daemon=True).start()
+    start()
+"""
+
+
+def interpreters():
+    """Those whose layout is known."""
+    root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    found = ["/usr/bin/python3", *sorted(glob.glob(f"{root}/versions/3.*/bin/python3"))]
+    version = "import sys; print(sys.version_info[0] == 3 and 9 <= sys.version_info[1] <= 13)"
+    return [path for path in found if os.path.exists(path) and
+            subprocess.run([path, "-c", version], capture_output=True, text=True, check=False).stdout.strip() == "True"]
 
 
 def culprit(*arguments):
@@ -250,6 +297,51 @@ class Stacks(unittest.TestCase):
         # Far from five times as much, as it would be with the usual rate taken for this one; on a crowded machine half a
         # second in many small pieces is met up to 1.4 times as often as its thread's clock says.
         self.assertAlmostEqual(answer["time_ns"] / 1e9, 0.5, delta=0.35)
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "frames of Python are followed on x86-64")
+    def test_functions_of_python_programs_that_run_already(self):
+        program = self.path("running.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(RUNNING)
+        self.assertTrue(interpreters())
+        for python in interpreters():
+            with self.subTest(python):
+                child = subprocess.Popen([python, program], start_new_session=True)
+                try:
+                    time.sleep(1)
+                    out = self.path("running.pftrace")
+                    done = culprit("record", "--force", "--collect", "sched,samples", "-o", out, "-p", str(child.pid), "--duration", "2s")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIsNone(child.poll())
+                finally:
+                    os.killpg(child.pid, signal.SIGKILL)
+                    child.wait()
+                self.check_python(self.folded("--stacks", "on-cpu", recording=out), self.folded("--stacks", "off-cpu", recording=out))
+
+    def check_python(self, on_cpu, off_cpu):
+        def place(stack, function):
+            return next((at for at, name in enumerate(stack) if name.split(" (running.py:")[0].split(".")[-1] == function), None)
+
+        def samples_in(function):
+            return sum(count for stack, count in on_cpu.items() if place(stack, function) is not None)
+
+        total = sum(on_cpu.values())
+        self.assertGreater(total, 100)
+        # Of 150 samples a share of 0.75 varies by 0.035: four times that.
+        self.assertAlmostEqual(samples_in("three") / total, 0.75, delta=0.14)
+        self.assertAlmostEqual(samples_in("one") / total, 0.25, delta=0.14)
+        self.assertGreater(samples_in("burn"), 0.95 * total)
+        for stack in on_cpu:
+            if place(stack, "three") is not None:
+                order = [place(stack, name) for name in ("run", "part", "three")]
+                self.assertNotIn(None, order, stack)
+                self.assertEqual(order, sorted(order), stack)
+        asleep = {stack: count for stack, count in off_cpu.items() if any("rest (" in name for name in stack)}
+        by_sleep = sum(count for stack, count in off_cpu.items() if stack[-1] in ("clock_nanosleep", "select", "pselect6"))
+        # Two workers rest a third of the time or less, and all that sleeps but the first threads is in `rest`.
+        self.assertGreater(sum(asleep.values()), 0.2e6)
+        waiting = sum(count for stack, count in off_cpu.items() if place(stack, "start") is not None and place(stack, "run") is None)
+        self.assertGreater(sum(asleep.values()) + waiting, 0.95 * by_sleep)
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the code is of x86-64")
     def test_code_made_at_run_time_is_named_by_its_map_file(self):

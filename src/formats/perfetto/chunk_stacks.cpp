@@ -36,8 +36,17 @@ std::uint64_t number_of(Interned& table, std::string_view text, List* list) {
 }
 
 proto::Frame::Kind kind_of(CodeFrame::Kind kind) {
-  if (kind == CodeFrame::Kind::kernel) return proto::Frame::KIND_KERNEL;
-  return kind == CodeFrame::Kind::jit ? proto::Frame::KIND_JIT : proto::Frame::KIND_NATIVE;
+  switch (kind) {
+    case CodeFrame::Kind::kernel:
+      return proto::Frame::KIND_KERNEL;
+    case CodeFrame::Kind::jit:
+      return proto::Frame::KIND_JIT;
+    case CodeFrame::Kind::interpreted:
+      return proto::Frame::KIND_INTERPRETED;
+    case CodeFrame::Kind::native:
+      break;
+  }
+  return proto::Frame::KIND_NATIVE;
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ struct CodeFrame {
   std::string_view module{};    ///< path of the file of the code, "[kernel]", or empty
   std::string_view build_id{};  ///< of the file, bytes; may be empty
   std::uint64_t address = 0;    ///< in the file
-  enum class Kind : std::uint8_t { native, kernel, jit } kind = Kind::native;
+  enum class Kind : std::uint8_t { native, kernel, jit, interpreted } kind = Kind::native;
 };
 
 /// What a thread was doing when a clock asked.

@@ -453,6 +453,24 @@ std::vector<Row> rows_of(const bpf_map* map) {
 
 }  // namespace
 
+void Probes::set_python(std::int64_t pid, const culprit_python& frames) {
+  if (!is_open()) return;
+  const auto tgid = static_cast<__u32>(pid);
+  if (bpf_map_update_elem(bpf_map__fd(state_->skeleton->maps.pythons), &tgid, &frames, BPF_ANY) == 0)
+    state_->skeleton->bss->any_python = 1;
+}
+
+void Probes::forget_python(std::int64_t pid) {
+  const auto tgid = static_cast<__u32>(pid);
+  if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.pythons), &tgid);
+}
+
+std::uint64_t Probes::python_asked() const { return is_open() ? state_->skeleton->bss->python_asked : 0; }
+
+void Probes::take_python_of(double share) {
+  if (is_open()) state_->skeleton->data->python_keep = static_cast<__u32>(std::clamp(share, 0.0, 1.0) * 4294967295.0);
+}
+
 void Probes::ask_for_calls() {
   if (!is_open() || state_->ask == nullptr) return;
   const int fd = bpf_iter_create(bpf_link__fd(state_->ask));

@@ -106,6 +106,14 @@ class Probes {
   void target_ended(std::int64_t pid);
   [[nodiscard]] bool is_target(std::int64_t pid) const;
 
+  /// A target executes Python: its functions stand in stacks (Listener::on_python_stack) until it is taken out.
+  void set_python(std::int64_t pid, const culprit_python& frames);
+  void forget_python(std::int64_t pid);
+  /// At how many switches of Python programs their stack could have been taken, since the begin.
+  [[nodiscard]] std::uint64_t python_asked() const;
+  /// Of those switches from now on: this share of them, whichever they are.
+  void take_python_of(double share);
+
   /// Hands what waits in the ring to the listeners; the number of records. Returns after 50 ms though more wait.
   std::size_t consume();
   /// Threads that were woken and have not got a CPU yet; their wake-ups come with the switch to them, if it comes.

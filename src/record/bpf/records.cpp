@@ -62,6 +62,18 @@ bool hand_over_sample(std::span<const std::byte> bytes, std::span<Listener* cons
   return true;
 }
 
+bool hand_over_python_stack(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
+  constexpr std::size_t kHead = offsetof(culprit_python_stack, frames);
+  culprit_python_stack record{};
+  if (bytes.size() < kHead) return false;
+  std::memcpy(&record, bytes.data(), std::min(bytes.size(), sizeof record));
+  if (record.count > CULPRIT_PYTHON_FRAMES || bytes.size() < kHead + record.count * sizeof(__u64) ||
+      !times_fit(record.head))
+    return false;
+  for (Listener* listener : listeners) listener->on_python_stack(record);
+  return true;
+}
+
 bool hand_over_memory(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
   constexpr std::size_t kHead = offsetof(culprit_memory, bytes);
   if (bytes.size() < kHead) return false;
@@ -116,6 +128,8 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
       return hand_over_sample(bytes, listeners);
     case CULPRIT_MEMORY:
       return hand_over_memory(bytes, listeners);
+    case CULPRIT_PYTHON_STACK:
+      return hand_over_python_stack(bytes, listeners);
     case CULPRIT_CALLS:
       return hand_over(bytes, listeners, &Listener::on_calls);
     default:

@@ -24,6 +24,7 @@ class Listener {
   virtual void on_calls(const culprit_calls& /*record*/) {}
   virtual void on_sample(const culprit_sample& /*record*/) {}
   virtual void on_memory(const culprit_memory& /*record*/) {}  ///< of the next sample; `size` bytes are there
+  virtual void on_python_stack(const culprit_python_stack& /*record*/) {}  ///< `count` frames are there
   virtual void on_block(const culprit_block& /*record*/) {}
 };
 

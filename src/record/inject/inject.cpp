@@ -24,6 +24,7 @@
 #include "record/inject/borrowed.h"
 #include "record/inject/process.h"
 #include "record/inject/safe_point.h"
+#include "record/inject/seccomp.h"
 
 #if defined(__x86_64__)
 #include <asm/unistd.h>
@@ -358,6 +359,17 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
   return injected;
 }
 
+/// Whether the filters of a thread, and with it of those that it starts, let the agent do what it does.
+Status may_call(std::int64_t pid, pid_t tid) {
+  const auto filters = filters_of(tid);
+  if (!filters) return filters.error();
+  const std::string call = forbidden_call(*filters);
+  if (call.empty()) return {};
+  return environment_error(fmt::format("its system calls are restricted (seccomp): {} is not allowed", call),
+                           fmt::format("process {}", pid),
+                           "run it without a seccomp profile (containers: --security-opt seccomp=unconfined)");
+}
+
 Result<Injected> try_threads(std::int64_t pid, const Process& process, const Agent& agent, std::string_view config) {
   const Ns begin = monotonic_now();
   std::optional<Error> why;
@@ -373,6 +385,8 @@ Result<Injected> try_threads(std::int64_t pid, const Process& process, const Age
         if (!why->remedy.empty()) return *why;  // not permitted: no other thread is
         continue;
       }
+      if (process.filtered)
+        if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) return may.error();
       const bool safe = is_safe(thread->state().registers, process.code);
       Caller caller(pid, tid, process, std::move(*thread));
       if (!safe || !caller.prepare()) {

@@ -17,7 +17,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "record/inject/elf_exports.h"
+#include "record/collector/elf_exports.h"
 
 namespace culprit::record::inject {
 

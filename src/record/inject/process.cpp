@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <fmt/format.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,8 @@
 #include <fstream>
 #include <map>
 
-#include "record/inject/elf_exports.h"
+#include "record/collector/elf_exports.h"
+#include "record/collector/target_memory.h"
 
 namespace culprit::record::inject {
 
@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 6> kWanted = {"dlopen",         "__libc_d
                                                      "pthread_create", "pthread_detach",     "gnu_get_libc_version"};
 constexpr std::array<std::uint8_t, 3> kSystemCall = {0x0f, 0x05, 0xc3};
 constexpr std::array<std::uint8_t, 9> kSigreturn = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+constexpr std::string_view kStrict = "1";  // modes of seccomp
+constexpr std::string_view kFiltered = "2";
 constexpr std::uint64_t kNow = 2;
 constexpr std::uint64_t kByLibc = 0x80000000;
 #if defined(__x86_64__)
@@ -53,19 +55,6 @@ bool several(const std::string& ids) {
   return second != std::string::npos && ids.substr(0, first) != ids.substr(first + 1, second - first - 1);
 }
 
-/// Where the file of a mapping is loaded.
-std::optional<std::uint64_t> base_of(const Mapping& mapping, const ElfExports& elf) {
-  constexpr std::uint64_t kPage = 4096;
-  for (const ElfExports::Segment& s : elf.segments) {
-    // Whole pages are mapped, also where a segment begins inside of one.
-    const std::uint64_t first = s.offset / kPage * kPage;
-    if (!s.executable || mapping.offset < first || mapping.offset >= s.offset + s.size) continue;
-    const std::uint64_t address = s.address - (s.offset - first) + (mapping.offset - first);
-    if (address <= mapping.begin) return mapping.begin - address;
-  }
-  return std::nullopt;
-}
-
 std::vector<Process::Range> writable_memory(std::int64_t pid) {
   std::vector<Process::Range> ranges;
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
@@ -82,10 +71,7 @@ std::vector<Process::Range> writable_memory(std::int64_t pid) {
 
 bool holds(std::int64_t pid, std::uint64_t at, const std::string& bytes) {
   std::string found(bytes.size(), '\0');
-  iovec here{found.data(), found.size()};
-  iovec there{reinterpret_cast<void*>(at), found.size()};  // NOLINT(performance-no-int-to-ptr): of another process
-  return process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0) == static_cast<ssize_t>(found.size()) &&
-         found == bytes;
+  return read_target(pid, at, found.data(), found.size()) && found == bytes;
 }
 
 /// Descriptors that a recorder left which was killed while it put the agent in.
@@ -103,6 +89,12 @@ std::vector<std::uint64_t> leftovers(std::int64_t pid) {
   return found;
 }
 
+bool is_filtered(std::int64_t pid) {
+  const auto status = status_of(pid);
+  const auto mode = status.find("Seccomp");
+  return mode != status.end() && mode->second == kFiltered;
+}
+
 }  // namespace
 
 Status may_inject(std::int64_t pid) {
@@ -115,9 +107,8 @@ Status may_inject(std::int64_t pid) {
   if (kMachine < 0) return refusal(pid, "on this architecture nothing can be put into running processes yet");
   if (value("TracerPid") != "0" && !value("TracerPid").empty())
     return refusal(pid, fmt::format("it is traced by process {}", value("TracerPid")), "end that debugger or tracer");
-  if (value("Seccomp") != "0" && !value("Seccomp").empty())
-    return refusal(pid, "its system calls are restricted (seccomp): what the agent calls might end it",
-                   "run it without a seccomp profile (containers: --security-opt seccomp=unconfined)");
+  if (value("Seccomp") == kStrict)
+    return refusal(pid, "its system calls are restricted to reading and writing (seccomp)");
   if (several(value("Uid")) || several(value("Gid")))
     return refusal(pid, "it runs with another user's privileges than its own (setuid)");
   if (value("State").starts_with('T')) return refusal(pid, "it is stopped", "let it go on: kill -CONT");
@@ -132,6 +123,7 @@ Status may_inject(std::int64_t pid) {
 Result<Process> look_at(std::int64_t pid, const Agent& agent) {
   if (Status may = may_inject(pid); !may) return may.error();
   Process process;
+  process.filtered = is_filtered(pid);
   process.code = executable_mappings(pid);
   process.writable = writable_memory(pid);
   process.leftovers = leftovers(pid);
@@ -147,7 +139,7 @@ Result<Process> look_at(std::int64_t pid, const Agent& agent) {
       // Of which build it is stands in its own memory; one of another is left alone.
       ElfExports own;
       own.segments = agent.segments;
-      if (const auto base = base_of(mapping, own); base && holds(pid, *base + agent.build_id_at, agent.build_id))
+      if (const auto base = load_base(mapping, own); base && holds(pid, *base + agent.build_id_at, agent.build_id))
         process.resident_begin = *base + agent.begin_at;
       continue;
     }
@@ -155,7 +147,7 @@ Result<Process> look_at(std::int64_t pid, const Agent& agent) {
     const TargetFile file = open_mapped(pid, mapping);
     if (!file) continue;
     const ElfExports elf = read_exports(file.path(), kWanted);
-    const auto base = base_of(mapping, elf);
+    const auto base = load_base(mapping, elf);
     if (!base) continue;
     const auto take = [&](const char* symbol, std::uint64_t& to) {
       if (const auto at = elf.address_of(symbol); at && to == 0) to = *base + *at;

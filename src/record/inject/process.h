@@ -21,7 +21,8 @@ struct Process {
   };
   std::vector<Mapping> code;
   std::vector<Range>
-      writable;  ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
+      writable;           ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
+  bool filtered = false;  ///< filters restrict its system calls (seccomp.h)
   std::vector<std::uint64_t> leftovers;  ///< descriptors that a killed recorder left open
   std::uint64_t dlopen = 0;
   std::uint64_t dlopen_flags = 0;

@@ -32,8 +32,9 @@ bool can_unwind(unsigned hz) {
 
 class Samples final : public Collector, private bpf::Listener {
  public:
-  Samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options)
-      : probes_(std::move(probes)), options_(options) {
+  Samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options,
+          std::shared_ptr<interpreter::PythonStacks> python)
+      : probes_(std::move(probes)), python_(std::move(python)), options_(options) {
     probes_->want(bpf::kSamples);
     unwinds_ = options_.call_graph == CallGraph::dwarf && can_unwind(options_.hz);
     probes_->set_sample_rate(options_.hz);
@@ -56,7 +57,8 @@ class Samples final : public Collector, private bpf::Listener {
     writer_ = &session.writer;
     session.writer.sampling_rate(options_.hz);
     session.writer.metadata("samples.rate_hz", std::to_string(options_.hz));
-    for (const Target& target : session.targets) probes_->add_target(target.pid);
+    for (const Target& target : session.targets) target_joined(target);
+    if (python_) python_->poll(monotonic_now());
     return {};
   }
 
@@ -66,15 +68,20 @@ class Samples final : public Collector, private bpf::Listener {
              started_, error_, remedy_}};
   }
 
-  void target_joined(const Target& target) override { probes_->add_target(target.pid); }
+  void target_joined(const Target& target) override {
+    probes_->add_target(target.pid);
+    if (python_) python_->target_joined(target.pid);
+  }
   void target_left(const Target& target) override {
     probes_->target_ended(target.pid);
+    if (python_) python_->target_left(target.pid);
     symbols().forget(target.pid);
     unwinder_.forget(target.pid);
   }
 
   void poll(Session& /*session*/, Ns now) override {
     probes_->consume();
+    if (python_) python_->poll(now);
     symbols().name_when_due(now);
     write_named();
   }
@@ -102,6 +109,7 @@ class Samples final : public Collector, private bpf::Listener {
   struct Sample {
     perfetto::StackTaken taken;
     bpf::CodeStack stack;
+    std::shared_ptr<const interpreter::PythonStack> python;
   };
 
   /// What a thread had when its CPU was asked.
@@ -143,6 +151,7 @@ class Samples final : public Collector, private bpf::Listener {
     Sample& sample = waiting_.emplace_back();
     symbols().append_user(record.tgid, user_chain(record, user), static_cast<Ns>(record.head.at), sample.stack);
     symbols().append_kernel(kernel, sample.stack);
+    if (python_) sample.python = python_->find(record.tgid, record.python);
     perfetto::StackTaken& taken = sample.taken;
     taken.at = static_cast<Ns>(record.head.at);
     taken.cpu = record.head.cpu;
@@ -163,7 +172,9 @@ class Samples final : public Collector, private bpf::Listener {
   void write_named() {
     for (; !waiting_.empty() && bpf::is_named(waiting_.front().stack); waiting_.pop_front()) {
       frames_.clear();
-      for (const auto& code : waiting_.front().stack) frames_.push_back(bpf::frame_of(*code));
+      const Sample& sample = waiting_.front();
+      const bpf::CodeStack stack = sample.python ? interpreter::merged(sample.stack, *sample.python) : sample.stack;
+      for (const auto& code : stack) frames_.push_back(bpf::frame_of(*code));
       writer_->stack(waiting_.front().taken, frames_);
     }
   }
@@ -181,6 +192,7 @@ class Samples final : public Collector, private bpf::Listener {
   }
 
   std::shared_ptr<bpf::Probes> probes_;
+  std::shared_ptr<interpreter::PythonStacks> python_;
   SamplesOptions options_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
   bool started_ = false;
@@ -197,8 +209,9 @@ class Samples final : public Collector, private bpf::Listener {
 
 }  // namespace
 
-std::unique_ptr<Collector> make_samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options) {
-  return std::make_unique<Samples>(std::move(probes), options);
+std::unique_ptr<Collector> make_samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options,
+                                        std::shared_ptr<interpreter::PythonStacks> python) {
+  return std::make_unique<Samples>(std::move(probes), options, std::move(python));
 }
 
 }  // namespace culprit::record::samples

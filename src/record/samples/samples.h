@@ -9,6 +9,7 @@
 
 #include "record/bpf/probes.h"
 #include "record/collector/collector.h"
+#include "record/interpreter/python_stacks.h"
 
 namespace culprit::record::samples {
 
@@ -23,7 +24,8 @@ struct SamplesOptions {
   unsigned hz = 99;  ///< not a round number: programs that do something a hundred times a second are not met in step
 };
 
-/// `probes` is shared with other collectors.
-std::unique_ptr<Collector> make_samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options = {});
+/// `probes` and `python` are shared with other collectors; without `python` its functions have no names.
+std::unique_ptr<Collector> make_samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options = {},
+                                        std::shared_ptr<interpreter::PythonStacks> python = {});
 
 }  // namespace culprit::record::samples

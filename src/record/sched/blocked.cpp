@@ -38,6 +38,7 @@ void BlockedIntervals::on_switch(const culprit_switch& record, bool prev_is_targ
       thread.blocked.state = state;
       thread.blocked.syscall = record.syscall;
       thread.blocked.stack = record.stack;
+      thread.blocked.python = record.python;
     }
   }
   if (!next_is_target) return;

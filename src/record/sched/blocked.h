@@ -21,6 +21,7 @@ struct Blocked {
   std::int64_t state = 0;
   std::int32_t syscall = -1;
   std::int32_t stack = -1;
+  std::uint32_t python = 0;    ///< number of its stack of Python; 0: none
   std::int32_t waker_tid = 0;  ///< 0: unknown, or an interrupt
   std::int32_t waker_tgid = 0;
   std::string waker;  ///< its name

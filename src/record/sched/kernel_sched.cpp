@@ -31,7 +31,7 @@ std::int64_t reported_state(std::uint32_t kernel_state) {
 }
 
 std::size_t KernelSched::StackHash::operator()(const StackKey& key) const {
-  return std::hash<std::int64_t>{}((std::int64_t{key.tgid} << 32) ^ key.stack);
+  return std::hash<std::int64_t>{}((std::int64_t{key.tgid} << 32) ^ key.stack ^ (std::int64_t{key.python} << 16));
 }
 
 KernelSched::KernelSched(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options)
@@ -56,7 +56,8 @@ Status KernelSched::start(Session& session) {
   session.writer.metadata("sched.source", "ebpf");
   session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
   session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
-  for (const Target& target : session.targets) probes_->add_target(target.pid);
+  for (const Target& target : session.targets) target_joined(target);
+  if (options_.python) options_.python->poll(monotonic_now());
   return {};
 }
 
@@ -66,6 +67,10 @@ std::vector<Sight> KernelSched::sights() const {
   if (options_.stacks)
     sights.push_back(
         {"native stacks where threads block (of code built with frame pointers)", started_, error_, remedy_});
+  if (options_.python)
+    for (const std::string& version : options_.python->unknown_versions())
+      sights.push_back({fmt::format("functions of Python {} in stacks", version), false,
+                        "where that version keeps its frames is not known", "a newer culprit, or Python 3.9 to 3.13"});
   if (started_ && !probes_->knows_context())
     sights.push_back({"whether an interrupt, not the running thread, woke a thread", false,
                       "the kernel lacks tracepoints of timers or interrupts",
@@ -73,16 +78,21 @@ std::vector<Sight> KernelSched::sights() const {
   return sights;
 }
 
-void KernelSched::target_joined(const Target& target) { probes_->add_target(target.pid); }
+void KernelSched::target_joined(const Target& target) {
+  probes_->add_target(target.pid);
+  if (options_.python) options_.python->target_joined(target.pid);
+}
 
 void KernelSched::target_left(const Target& target) {
   probes_->target_ended(target.pid);
   probes_->symbols().forget(target.pid);
+  if (options_.python) options_.python->target_left(target.pid);
   std::erase_if(stacks_, [&](const auto& entry) { return entry.first.tgid == target.pid; });
 }
 
 void KernelSched::poll(Session& /*session*/, Ns now) {
   probes_->consume();
+  if (options_.python) options_.python->poll(now);
   probes_->symbols().name_when_due(now);
   write_named();
 }
@@ -213,16 +223,17 @@ void KernelSched::on_exit(const culprit_task& record) {
 
 std::shared_ptr<KernelSched::Stack> KernelSched::stack_of(const Blocked& blocked) {
   if (stacks_.size() >= kMostStacks) stacks_.clear();
-  auto& stack = stacks_[{blocked.tgid, blocked.stack}];
+  auto& stack = stacks_[{blocked.tgid, blocked.stack, blocked.python}];
   if (stack) return stack;
   stack = std::make_shared<Stack>();
   probes_->symbols().append_user(blocked.tgid, probes_->stack(blocked.stack), blocked.end, stack->code);
+  if (options_.python) stack->python = options_.python->find(blocked.tgid, blocked.python);
   return stack;
 }
 
 void KernelSched::take_blocked(const Blocked& blocked) {
   if (blocked.end - blocked.begin < shortest_blocked_ || writer_ == nullptr) return;
-  if (blocked.stack < 0) return write_blocked(blocked, {});
+  if (blocked.stack < 0 && blocked.python == 0) return write_blocked(blocked, {});
   auto stack = stack_of(blocked);
   if (stack->named) return write_blocked(blocked, stack->text);
   waiting_.push_back({blocked, std::move(stack)});
@@ -235,7 +246,8 @@ void KernelSched::write_named() {
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     Stack& stack = *waiting.stack;
     if (!stack.named && bpf::is_named(stack.code)) {
-      stack.text = bpf::folded(std::exchange(stack.code, {}));
+      const bpf::CodeStack code = std::exchange(stack.code, {});
+      stack.text = bpf::folded(stack.python ? interpreter::merged(code, *stack.python) : code);
       stack.named = true;
     }
     if (stack.named) write_blocked(waiting.blocked, stack.text);

@@ -32,6 +32,7 @@ class KernelSched final : public Collector, private bpf::Listener {
   struct StackKey {
     std::int32_t tgid;
     std::int32_t stack;
+    std::uint32_t python;
     bool operator==(const StackKey&) const = default;
   };
   struct StackHash {
@@ -41,6 +42,7 @@ class KernelSched final : public Collector, private bpf::Listener {
   /// Where a thread blocked.
   struct Stack {
     bpf::CodeStack code;  ///< until it is named
+    std::shared_ptr<const interpreter::PythonStack> python;
     std::string text;
     bool named = false;
   };

@@ -8,11 +8,14 @@
 
 #include "record/bpf/probes.h"
 #include "record/collector/collector.h"
+#include "record/interpreter/python_stacks.h"
 
 namespace culprit::record::sched {
 
 struct SchedOptions {
-  bool stacks = false;                ///< user stacks where threads block
+  bool stacks = false;  ///< user stacks where threads block
+  std::shared_ptr<interpreter::PythonStacks>
+      python{};                       ///< of the same probes; with stacks: functions of Python in them
   Ns shortest_blocked_deep = 10'000;  ///< from here on a blocked interval gets a slice of its own
   Ns shortest_blocked_watch = 200'000;
 };

@@ -20,6 +20,7 @@ struct Heard : Listener {
   std::vector<culprit_calls> totals;
   std::vector<culprit_sample> samples;
   std::vector<culprit_memory> memories;
+  std::vector<culprit_python_stack> python;
 
   void on_switch(const culprit_switch& record) override { switches.push_back(record); }
   void on_waking(const culprit_waking& record) override { wakings.push_back(record); }
@@ -30,10 +31,11 @@ struct Heard : Listener {
   void on_block(const culprit_block& record) override { blocks.push_back(record); }
   void on_sample(const culprit_sample& record) override { samples.push_back(record); }
   void on_memory(const culprit_memory& record) override { memories.push_back(record); }
+  void on_python_stack(const culprit_python_stack& record) override { python.push_back(record); }
   void on_calls(const culprit_calls& record) override { totals.push_back(record); }
   [[nodiscard]] std::size_t total() const {
     return switches.size() + wakings.size() + forks.size() + execs.size() + exits.size() + calls.size() +
-           blocks.size() + totals.size() + samples.size() + memories.size();
+           blocks.size() + totals.size() + samples.size() + memories.size() + python.size();
   }
 };
 
@@ -185,6 +187,27 @@ TEST(Records, MemoryHasTheBytesThatItSays) {
   EXPECT_FALSE(hear(heard, memory_of(sizeof(culprit_memory::bytes) + 1, sizeof(culprit_memory::bytes))));
   EXPECT_FALSE(hear(heard, memory_of(0xffffffffu, 100)));
   EXPECT_EQ(heard.memories.size(), 2u);
+}
+
+std::vector<std::byte> python_stack_of(__u32 count, std::size_t there) {
+  culprit_python_stack stack{};
+  stack.count = count;
+  for (std::size_t i = 0; i < there; ++i) stack.frames[i] = 100 + i;
+  auto bytes = bytes_of(stack, CULPRIT_PYTHON_STACK);
+  bytes.resize(offsetof(culprit_python_stack, frames) + there * sizeof(__u64));
+  return bytes;
+}
+
+TEST(Records, AStackOfPythonHasTheFramesThatItSays) {
+  Heard heard;
+  EXPECT_TRUE(hear(heard, python_stack_of(0, 0)));
+  EXPECT_TRUE(hear(heard, python_stack_of(CULPRIT_PYTHON_FRAMES, CULPRIT_PYTHON_FRAMES)));
+  ASSERT_EQ(heard.python.size(), 2u);
+  EXPECT_EQ(heard.python[1].frames[CULPRIT_PYTHON_FRAMES - 1], 99u + CULPRIT_PYTHON_FRAMES);
+  EXPECT_FALSE(hear(heard, python_stack_of(3, 2)));
+  EXPECT_FALSE(hear(heard, python_stack_of(CULPRIT_PYTHON_FRAMES + 1, CULPRIT_PYTHON_FRAMES)));
+  EXPECT_FALSE(hear(heard, python_stack_of(0xffffffffu, 4)));
+  EXPECT_EQ(heard.python.size(), 2u);
 }
 
 TEST(Records, LongerThanKnownIsRead) {

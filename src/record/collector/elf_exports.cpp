@@ -1,13 +1,14 @@
-#include "record/inject/elf_exports.h"
+#include "record/collector/elf_exports.h"
 
 #include <fcntl.h>
 #include <gelf.h>
 #include <unistd.h>
 
 #include <algorithm>
+
 #include "record/collector/elf_file.h"
 
-namespace culprit::record::inject {
+namespace culprit::record {
 
 namespace {
 
@@ -99,4 +100,16 @@ std::optional<std::uint64_t> find_code(const std::string& file, const ElfExports
   return found;
 }
 
-}  // namespace culprit::record::inject
+std::optional<std::uint64_t> load_base(const Mapping& mapping, const ElfExports& elf) {
+  constexpr std::uint64_t kPage = 4096;
+  for (const ElfExports::Segment& s : elf.segments) {
+    // Whole pages are mapped, also where a segment begins inside of one.
+    const std::uint64_t first = s.offset / kPage * kPage;
+    if (!s.executable || mapping.offset < first || mapping.offset >= s.offset + s.size) continue;
+    const std::uint64_t address = s.address - (s.offset - first) + (mapping.offset - first);
+    if (address <= mapping.begin) return mapping.begin - address;
+  }
+  return std::nullopt;
+}
+
+}  // namespace culprit::record

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace culprit::record::inject {
+#include "record/collector/mappings.h"
+
+namespace culprit::record {
 
 struct ElfExports {
   struct Segment {
@@ -40,4 +42,7 @@ ElfExports read_exports(const std::string& file, std::span<const std::string_vie
 std::optional<std::uint64_t> find_code(const std::string& file, const ElfExports& elf,
                                        std::span<const std::uint8_t> pattern);
 
-}  // namespace culprit::record::inject
+/// Where the file of a mapping is loaded; nothing when the mapping is none of its code.
+std::optional<std::uint64_t> load_base(const Mapping& mapping, const ElfExports& elf);
+
+}  // namespace culprit::record
