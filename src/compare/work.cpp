@@ -31,10 +31,14 @@ using model::WorkWindow;
 
 constexpr double kUnitsPerWindow = 5;         // fewer say nothing of a rate
 constexpr double kFewestWindows = 2;          // independent ones; the t distribution makes intervals of few wide
-constexpr std::size_t kFewOfManyUnits = 8;    // windows that hold enough units: fewer say little
+constexpr double kFewOfManyUnits = 8;         // windows that hold enough units: fewer say little
 constexpr std::size_t kMostOfLongUnits = 16;  // stretches from end to end
 constexpr std::size_t kFewestStretches = 4;   // of which a drift could be told
-constexpr double kCompetitor = 0.5;           // CPUs
+constexpr double kFewestSeconds = 5;          // to judge by seconds instead of windows
+constexpr double kSecond = 1e9;
+constexpr double kStretch = 0.5e9;
+constexpr double kQuarterSecond = 0.25e9;
+constexpr double kCompetitor = 0.5;  // CPUs
 constexpr double kLongerQueue = 0.25;
 constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
 constexpr std::string_view kRunQueue = "runnable, in the run queue";
@@ -93,24 +97,29 @@ void add_long_units(Side& side, const WorkUnits& work, const WorkUnit& unit) {
   }
 }
 
+/// Windows, which are as long as the recorder happened to make them, pooled to stretches of about one length that hold
+/// some units: of a second where there are several, because what spreads within a second (a quota, a disk that others
+/// fill) averages out in the whole, too.
 void add_windows(Side& side, const WorkUnits& work, const WorkUnit& unit) {
-  const double mean =
-      static_cast<double>(unit.count) / static_cast<double>(std::max<std::size_t>(1, work.windows.size()));
-  const auto together = static_cast<std::size_t>(
-      std::clamp(std::ceil(kUnitsPerWindow / std::max(mean, 1e-3)), 1.0, static_cast<double>(work.windows.size())));
-  if (!unit.ends.empty() && work.windows.size() / together < kFewOfManyUnits) return add_long_units(side, work, unit);
-  for (std::size_t w = 0; w + together <= work.windows.size(); w += together) {
-    double units = 0;
-    double ns = 0;
-    double busy = 0;
-    for (std::size_t i = w; i < w + together; ++i) {
-      units += i < unit.per_window.size() ? unit.per_window[i] : 0;
-      ns += static_cast<double>(work.windows[i].end - work.windows[i].begin);
-      busy += worked(work.windows[i]);
-    }
-    if (units <= 0) continue;
+  double all = 0;
+  for (const WorkWindow& window : work.windows) all += static_cast<double>(window.end - window.begin);
+  const double per_stretch = kUnitsPerWindow * all / std::max(1.0, static_cast<double>(unit.count));
+  if (!unit.ends.empty() && all < kFewOfManyUnits * std::max(per_stretch, kQuarterSecond))
+    return add_long_units(side, work, unit);
+  const double length = std::max(per_stretch, all >= kFewestSeconds * kSecond ? kStretch : kQuarterSecond);
+  double units = 0;
+  double ns = 0;
+  double busy = 0;
+  for (std::size_t i = 0; i < work.windows.size(); ++i) {
+    units += i < unit.per_window.size() ? unit.per_window[i] : 0;
+    const auto window = static_cast<double>(work.windows[i].end - work.windows[i].begin);
+    ns += window;
+    busy += worked(work.windows[i]);
+    // Nearer to the length than with the next one, if that is as long.
+    if (ns + window / 2 < length || units <= 0) continue;
     side.time.push_back(ns / units);
     side.work.push_back(busy / units);
+    units = ns = busy = 0;
   }
 }
 
@@ -174,9 +183,16 @@ std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>
   return {change, borne ? o.outcome : Outcome::inconclusive};
 }
 
-/// By how much two recordings of the same must be taken to differ when the windows of one differ so much: servers whose
-/// windows of a second spread by a sixth were seen to differ so from one recording to the next.
-double drift_of(std::span<const double> times) { return times.size() < kFewestStretches ? 0 : spread_of_logs(times); }
+/// By how much two recordings of the same must be taken to differ when stretches of one differ so much: servers whose
+/// seconds spread by a sixth were seen to differ so from one recording to the next. Of many stretches two neighbours
+/// are taken as one.
+double drift_of(std::span<const double> times) {
+  if (times.size() < kFewestStretches) return 0;
+  if (times.size() < 2 * kFewestStretches) return spread_of_logs(times);
+  std::vector<double> pairs;
+  for (std::size_t i = 0; i + 1 < times.size(); i += 2) pairs.push_back(2 / (1 / times[i] + 1 / times[i + 1]));
+  return spread_of_logs(pairs);
+}
 
 /// What the numbers of units of both sides may be wrong by, where they are estimates, as the spread of one side.
 double count_spread(const Side& a, const Side& b) {

@@ -56,9 +56,18 @@ std::vector<double> answers_in(const Trace& trace, std::string_view program,
     if (counter == kNone || series.name != counter || program_name(trace, series.process) != program) continue;
     counts.resize(windows.size());
     for (std::size_t i = 1; i < series.samples.size(); ++i) {
-      const double news = series.samples[i].value - series.samples[i - 1].value;
-      const auto behind = std::ranges::upper_bound(windows, series.samples[i].at - 1, {}, &model::WorkWindow::begin);
-      if (behind != windows.begin()) *(counts.begin() + (behind - windows.begin() - 1)) += std::max(0.0, news);
+      // Read at other times than windows end: evenly over the time in between.
+      const Ns begin = series.samples[i - 1].at;
+      const Ns end = series.samples[i].at;
+      const double news = std::max(0.0, series.samples[i].value - series.samples[i - 1].value);
+      const auto behind = std::ranges::upper_bound(windows, begin, {}, &model::WorkWindow::begin);
+      const auto first = behind == windows.begin() ? behind : behind - 1;
+      for (auto window = first; window != windows.end() && window->begin < end; ++window) {
+        const Ns both = std::min(end, window->end) - std::max(begin, window->begin);
+        if (both > 0)
+          counts[static_cast<std::size_t>(window - windows.begin())] +=
+              news * static_cast<double>(both) / static_cast<double>(end - begin);
+      }
     }
   }
   return counts;
