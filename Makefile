@@ -42,12 +42,14 @@ demo: build
 test:
 	$(call need,build test)
 	@scripts/nvtx-headers
+	@scripts/ready-set-sources
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
 	@scripts/run-tests build-asan -j $(JOBS)
 
 test-real: build
 	@scripts/trial-attach --build build --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
+	@scripts/trial-python --build build --servers $(DIR)
 	@scripts/trial-pairs vllm sglang --build build --pairs 1 --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
 
 check: build lint format tidy tsan
