@@ -11,6 +11,7 @@ class Batch:
 
     def __init__(self, phase, requests):
         self.phase = phase
+        self.mode = 1 if phase == "EXTEND" else 2  # a number, for those who look from outside
         self.requests = requests
         if phase == "EXTEND":
             self.pieces = [(r.slot, r.prompt) for r in requests]

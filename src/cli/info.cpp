@@ -392,6 +392,7 @@ std::string_view section_of(const model::Table& table) {
   if (table.key == "ranks") return "files";
   if (table.key == "cycle_phases") return "cycles";
   if (table.key == "unread_tables") return "losses";
+  if (table.key == "requests") return "requests";
   if (table.key == "calls" || table.key == "thread_calls") return "calls";
   if (table.key == "page_faults") return "faults";
   if (table.key.starts_with("sched_") || table.key == "wakers" || table.key == "rivals") return "scheduling";
@@ -448,12 +449,13 @@ void add_info(CommandLine& app, Invocation& invocation) {
   auto options = std::make_shared<InfoOptions>();
   add_input_options(*verb, options->files, options->load);
   verb->add_flag("--all", options->all, "terminal: everything instead of one screen");
-  verb->add_option("--show", options->show,
-                   "terminal: these parts, by comma: run, files, facts, scheduling, calls, disks, faults, work, "
-                   "devices, categories, "
-                   "markers, counters, cycles, losses")
+  verb->add_option(
+          "--show", options->show,
+          "terminal: these parts, by comma: run, files, facts, scheduling, requests, calls, disks, faults, work, "
+          "devices, categories, "
+          "markers, counters, cycles, losses")
       ->delimiter(',')
-      ->check(one_of({"run", "files", "facts", "scheduling", "calls", "disks", "faults", "work", "devices",
+      ->check(one_of({"run", "files", "facts", "scheduling", "requests", "calls", "disks", "faults", "work", "devices",
                       "categories", "markers", "counters", "cycles", "losses"}));
   add_width_options(*verb, options->width);
   verb->add_flag("--no-cycles", options->no_cycles, "do not look for cycles, which costs time on huge traces");

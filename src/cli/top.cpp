@@ -367,8 +367,8 @@ void add_top(CommandLine& app, Invocation& invocation) {
   verb->add_option(
           "--by", options->by,
           "rows: name, raw-name, short-name, kind, device, stream, rank, category, cycle, phase (default: name, "
-          "without numbers of steps and addresses of objects); of recordings also call, thread-call (system calls), "
-          "disk "
+          "without numbers of steps and addresses of objects); of recordings also request (of servers: queue "
+          "wait, time to first token), call, thread-call (system calls), disk "
           "(requests), fault (page faults), waker (who woke whom), rival (who ran instead)")
       ->type_name("WHAT")
       ->check(one_of(group_names()));

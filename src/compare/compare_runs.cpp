@@ -215,7 +215,7 @@ RunComparison same_recording(std::span<const Recording> recordings) {
 
 void compare_hosts(const Side& base, const Side& candidate, RunComparison& result) {
   model::HostChanges host = host_changes(base.host, candidate.host);
-  if (!host.states.empty() || !host.counters.empty()) result.host = std::move(host);
+  if (!host.states.empty() || !host.counters.empty() || !host.requests.empty()) result.host = std::move(host);
 }
 
 /// Whether the spread of counters inside the recordings is known.

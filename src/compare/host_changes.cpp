@@ -6,6 +6,8 @@
 #include <tuple>
 
 #include "compare/bystanders.h"
+#include "stats/mann_whitney.h"
+#include "stats/quantile.h"
 
 namespace culprit::compare {
 
@@ -63,6 +65,30 @@ void add_states(const model::HostEvidence& base, const model::HostEvidence& cand
                          {per_step(base.period_ns, base, weights), per_step(candidate.period_ns, candidate, weights)}});
 }
 
+constexpr double kSureRequests = 0.001;      // p of chance: a screen shows half a dozen kinds
+constexpr double kLeastRequestRatio = 1.35;  // servers were seen to differ by a third between recordings of the same
+
+std::vector<model::RequestChange> request_changes(const model::HostEvidence& base,
+                                                  const model::HostEvidence& candidate) {
+  std::vector<model::RequestChange> changes;
+  for (const auto& [what, times] : base.requests) {
+    const auto other = candidate.requests.find(what);
+    if (other == candidate.requests.end()) continue;
+    model::RequestChange& change = changes.emplace_back();
+    change.what = what;
+    std::array sides = {times, other->second};
+    for (std::size_t s = 0; s < sides.size(); ++s) {
+      std::ranges::sort(sides[s]);
+      change.count[s] = sides[s].size();
+      change.median[s] = stats::quantile_of_sorted(sides[s], 0.5);
+      change.p99[s] = stats::quantile_of_sorted(sides[s], 0.99);
+    }
+    const auto [less, more] = std::minmax(change.median[0], change.median[1]);
+    change.moved = more > kLeastRequestRatio * less && stats::mann_whitney_p(sides[0], sides[1]) < kSureRequests;
+  }
+  return changes;
+}
+
 }  // namespace
 
 void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) {
@@ -78,6 +104,8 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) 
   for (auto& [name, cpus] : side.beside)
     cpus *= static_cast<double>(side.recordings - 1) / static_cast<double>(side.recordings);
   for (const auto& [name, cpus] : other.beside) side.beside[name] += cpus / static_cast<double>(side.recordings);
+  for (const auto& [what, times] : other.requests)
+    side.requests[what].insert(side.requests[what].end(), times.begin(), times.end());
   side.scheduling = side.scheduling || other.scheduling;
   side.per_second = side.per_second || other.per_second;
   for (std::size_t p = 0; p < side.cycles.size(); ++p) {
@@ -120,6 +148,7 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
     for (const auto& [name, cpus] : bystanders_that_moved(base.beside, candidate.beside))
       changes.beside.push_back({name, "count", {cpus[0], cpus[1]}});
   }
+  changes.requests = request_changes(base, candidate);
   std::map<std::string, model::HostChange> counters;
   const std::array sides = {&base, &candidate};
   for (std::size_t s = 0; s < sides.size(); ++s)

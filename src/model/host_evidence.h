@@ -42,15 +42,16 @@ struct StepThread {
 
 /// One recording.
 struct HostEvidence {
-  std::size_t recordings = 0;                          ///< that were pooled
-  bool per_second = false;                             ///< no cycles: one of a second stands for the whole recording
-  bool scheduling = false;                             ///< false: the recording has no scheduling, `states` is empty
-  std::array<std::uint64_t, kPhases.size()> cycles{};  ///< whole ones, by phase
-  std::array<double, kPhases.size()> period_ns{};      ///< sum of their periods
-  std::vector<HostState> states;                       ///< by name
-  std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
-  std::optional<StepThread> step;                      ///< where a thread of the steps is known
-  std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
+  std::size_t recordings = 0;                             ///< that were pooled
+  bool per_second = false;                                ///< no cycles: one of a second stands for the whole recording
+  bool scheduling = false;                                ///< false: the recording has no scheduling, `states` is empty
+  std::array<std::uint64_t, kPhases.size()> cycles{};     ///< whole ones, by phase
+  std::array<double, kPhases.size()> period_ns{};         ///< sum of their periods
+  std::vector<HostState> states;                          ///< by name
+  std::vector<HostCounter> counters;                      ///< by name; series of several processes are added
+  std::optional<StepThread> step;                         ///< where a thread of the steps is known
+  std::map<std::string, double> beside;                   ///< mean CPUs that processes took which are not recorded
+  std::map<std::string, std::vector<double>> requests{};  ///< what they took, by kind of time, ns
 };
 
 /// The same number of two recordings. A state that one side does not have is 0, a counter that it does not have is
@@ -61,13 +62,23 @@ struct HostChange {
   std::array<std::optional<double>, 2> value;
 };
 
+/// One kind of time of the requests of two recordings, ns.
+struct RequestChange {
+  std::string what;
+  std::array<std::size_t, 2> count{};
+  std::array<double, 2> median{};
+  std::array<double, 2> p99{};
+  bool moved = false;  ///< by more than chance and than recordings of the same differ
+};
+
 /// Both recordings, as far as their phases are the same.
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};
-  std::vector<HostChange> step;      ///< ns per step of the thread that runs it: on CPU, runnable, blocked
-  std::string step_thread;           ///< its name
-  std::vector<HostChange> beside;    ///< CPUs that other processes took; largest difference first
+  std::vector<HostChange> step;         ///< ns per step of the thread that runs it: on CPU, runnable, blocked
+  std::string step_thread;              ///< its name
+  std::vector<HostChange> beside;       ///< CPUs that other processes took; largest difference first
+  std::vector<RequestChange> requests;  ///< of kinds of time that both have
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name
   std::size_t counters_alike = 0;    ///< that did not

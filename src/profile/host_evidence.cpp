@@ -9,6 +9,7 @@
 #include "profile/counter.h"
 #include "trace/bystanders.h"
 #include "trace/counter_samples.h"
+#include "trace/request_times.h"
 
 namespace culprit::profile {
 
@@ -263,6 +264,10 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
   add_step_thread(trace, work, evidence);
   for (const model::Bystander& other : bystanders(trace, work.begin, work.end))
     evidence.beside[other.name] = other.cpus;
+  for (const RequestTimes& requests : request_times(trace)) {
+    std::vector<double>& times = evidence.requests[requests.what];
+    times.insert(times.end(), requests.times.begin(), requests.times.end());
+  }
 
   std::vector<bool> reasons;
   reasons.reserve(trace.categories.size());

@@ -115,7 +115,38 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
   return table;
 }
 
+model::Table requests_table(const model::HostChanges& changes) {
+  using model::RequestChange;
+  const auto of = [](auto RequestChange::*sides, std::size_t s) {
+    return [=](const RequestChange& change) { return (change.*sides)[s]; };
+  };
+  return model::make_table<RequestChange>(
+      "Requests", "requests",
+      {{{"Time", "time", ColumnType::name}, &RequestChange::what},
+       {{"Baseline p50", "baseline_p50_ns", ColumnType::time}, of(&RequestChange::median, 0)},
+       {{"Candidate p50", "candidate_p50_ns", ColumnType::time}, of(&RequestChange::median, 1)},
+       {{"Ratio", "ratio", ColumnType::number, 2},
+        [](const RequestChange& c) { return c.median[0] > 0 ? Cell(c.median[1] / c.median[0]) : Cell(); }},
+       {{"Baseline p99", "baseline_p99_ns", ColumnType::time, 2, true}, of(&RequestChange::p99, 0)},
+       {{"Candidate p99", "candidate_p99_ns", ColumnType::time, 2, true}, of(&RequestChange::p99, 1)},
+       {{"Baseline", "baseline_count", ColumnType::count, 3, true}, of(&RequestChange::count, 0)},
+       {{"Candidate", "candidate_count", ColumnType::count, 3, true}, of(&RequestChange::count, 1)},
+       {{"Moved", "moved"}, [](const RequestChange& c) { return std::string(c.moved ? "yes" : "no"); }}},
+      changes.requests);
+}
+
 }  // namespace
+
+std::string requests_text(const model::HostChanges& changes) {
+  constexpr std::array<std::string_view, 3> kShown = {"time to first token", "time per output token", "queue wait"};
+  std::string text;
+  for (const std::string_view what : kShown)
+    if (const auto at = std::ranges::find(changes.requests, what, &model::RequestChange::what);
+        at != changes.requests.end() && at->moved)
+      text += fmt::format("{}{} {} -> {}", text.empty() ? "Requests: " : ", ", what, format_duration(at->median[0]),
+                          format_duration(at->median[1]));
+  return text.empty() ? text : text + " (p50)";
+}
 
 std::string steps_text(const model::HostChanges& changes) {
   if (changes.per_second) return {};
@@ -152,6 +183,7 @@ std::string throttled_text(const model::HostChanges& changes) {
 
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people) {
   std::vector<model::Table> tables;
+  if (!changes.requests.empty()) tables.push_back(requests_table(changes));
   if (!changes.step.empty()) tables.push_back(step_table(changes));
   if (!changes.states.empty()) tables.push_back(states_table(changes));
   if (!changes.counters.empty()) tables.push_back(counters_table(changes, for_people));

@@ -22,8 +22,12 @@ std::string steps_text(const model::HostChanges& changes);
 /// "Beside it stress-ng took 1.44 CPUs (baseline 0.00)"; empty without any.
 std::string beside_text(const model::HostChanges& changes);
 
-/// The table of thread states per step and that of the counters that moved; none that would be empty. `for_people`
-/// gives the counters' values as texts with readable units, else they are numbers beside their SI unit.
+/// "Requests: time to first token 41.2ms -> 120ms, queue wait 2.1ms -> 80ms (p50)": those that moved; empty without
+/// any.
+std::string requests_text(const model::HostChanges& changes);
+
+/// The table of requests, that of thread states per step and that of the counters that moved; none that would be empty.
+/// `for_people` gives the counters' values as texts with readable units, else they are numbers beside their SI unit.
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people);
 
 }  // namespace culprit::report

@@ -84,6 +84,17 @@ void write_host(JsonWriter& json, const model::HostChanges& host) {
     }
     json.end_array();
   }
+  json.begin_array("requests");
+  for (const model::RequestChange& change : host.requests) {
+    json.begin_object(JsonForm::line);
+    json.member("what", change.what);
+    json.member("count", std::array{change.count[0], change.count[1]});
+    json.member("median_ns", change.median);
+    json.member("p99_ns", change.p99);
+    json.member("moved", change.moved);
+    json.end_object();
+  }
+  json.end_array();
   json.end_object();
 }
 

@@ -182,7 +182,8 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
   const std::string steps = comparison.host ? steps_text(*comparison.host) : std::string();
   const auto add_surroundings = [&] {
-    for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host)})
+    for (std::string line :
+         {throttled_text(*comparison.host), beside_text(*comparison.host), requests_text(*comparison.host)})
       if (!line.empty()) lines.push_back(std::move(line));
   };
   if (!steps.empty()) {

@@ -18,6 +18,7 @@
 #include "core/units.h"
 #include "model/table_rows.h"
 #include "stats/log_buckets.h"
+#include "summary/request_table.h"
 #include "trace/call_estimates.h"
 #include "trace/span.h"
 
@@ -283,6 +284,7 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
   const Interval span = recorded_span(trace);
   const RecordedTableOptions options = {.duration = span.end - span.begin};
   std::vector<model::Fact> facts;
+  if (auto requests = request_fact(trace, options.duration)) facts.push_back(std::move(*requests));
   std::uint64_t calls = 0;
   std::map<std::string_view, Ns> by_call;
   for (const CallTotal& total : trace.calls) {
@@ -312,13 +314,14 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
 }
 
 const std::vector<std::string>& recorded_table_names() {
-  static const std::vector<std::string> kNames = {"call", "thread-call", "disk", "fault", "waker", "rival"};
+  static const std::vector<std::string> kNames = {"request", "call", "thread-call", "disk", "fault", "waker", "rival"};
   return kNames;
 }
 
 Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit) {
   const Interval span = recorded_span(trace);
   const RecordedTableOptions options = {.limit = limit, .duration = span.end - span.begin};
+  if (by == "request") return request_table(trace, options.duration);
   if (by == "call") return call_table(trace, options);
   if (by == "thread-call") return thread_call_table(trace, options);
   if (by == "disk") return disk_table(trace, options);

@@ -31,9 +31,9 @@ model::Table waker_table(const Trace& trace, const RecordedTableOptions& options
 /// Who had the CPU when a thread that was in the run queue got it, and how long that had been there.
 model::Table rival_table(const Trace& trace, const RecordedTableOptions& options);
 
-/// One of the tables by what `culprit top --by` calls it: call, thread-call, disk, fault, waker, rival.
+/// One of the tables by what `culprit top --by` calls it: request, call, thread-call, disk, fault, waker, rival.
 model::Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit);
-/// System calls, disks and page faults in a line each; only what was recorded.
+/// Requests, system calls, disks and page faults in a line each; only what was recorded.
 std::vector<model::Fact> recorded_facts(const Trace& trace);
 /// Those names, in the order in which they are shown.
 const std::vector<std::string>& recorded_table_names();

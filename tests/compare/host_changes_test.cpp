@@ -80,6 +80,36 @@ TEST(HostChanges, CountersThatMovedAreListedAndTheOthersCounted) {
   EXPECT_FALSE(changes.counters[1].value[1].has_value());
 }
 
+model::HostEvidence answered(const char* what, double first_ms, std::size_t count) {
+  model::HostEvidence side;
+  for (std::size_t i = 0; i < count; ++i)
+    side.requests[what].push_back((first_ms + static_cast<double>(i * 7 % count) * 0.01) * 1e6);
+  return side;
+}
+
+TEST(HostChanges, RequestsThatTookLongerMoved) {
+  const auto changes = host_changes(answered("queue wait", 10, 40), answered("queue wait", 20, 30));
+  ASSERT_EQ(changes.requests.size(), 1U);
+  const model::RequestChange& queue = changes.requests[0];
+  EXPECT_THAT(queue.count, ElementsAre(40U, 30U));
+  EXPECT_NEAR(queue.median[0], 10.195e6, 1);
+  EXPECT_NEAR(queue.median[1], 20.145e6, 1);
+  EXPECT_GT(queue.p99[1], queue.median[1]);
+  EXPECT_TRUE(queue.moved);
+}
+
+TEST(HostChanges, RequestsThatDifferAsServersDoDidNotMove) {
+  EXPECT_FALSE(host_changes(answered("decode", 10, 400), answered("decode", 13, 400)).requests[0].moved);
+  EXPECT_FALSE(host_changes(answered("decode", 10, 3), answered("decode", 20, 3)).requests[0].moved) << "too few";
+  EXPECT_TRUE(host_changes(answered("decode", 10, 3), answered("prefill", 20, 3)).requests.empty());
+}
+
+TEST(HostChanges, RequestsOfReplicatesAreOneSide) {
+  model::HostEvidence side = answered("decode", 10, 5);
+  add_replicate(side, answered("decode", 12, 4));
+  EXPECT_EQ(side.requests["decode"].size(), 9U);
+}
+
 TEST(HostChanges, ReplicatesAddUp) {
   auto side = evidence(2, 10, 1e6);
   side.counters = {{"a", "count", 1.0, 10}};

@@ -65,6 +65,19 @@ TEST(HostReport, WhoIsThrottledIsToldInALine) {
   EXPECT_EQ(throttled_text({}), "");
 }
 
+TEST(HostReport, RequestsThatMovedAreToldInALine) {
+  model::HostChanges c;
+  EXPECT_EQ(requests_text(c), "");
+  c.requests = {{"decode", {4, 4}, {1e6, 9e6}, {2e6, 9e6}, true},
+                {"queue wait", {4, 4}, {1e6, 9e6}, {2e6, 9e6}, true},
+                {"time per output token", {4, 4}, {1e6, 1.1e6}, {2e6, 9e6}, false},
+                {"time to first token", {4, 4}, {2e6, 8e6}, {2e6, 9e6}, true}};
+  EXPECT_EQ(requests_text(c), "Requests: time to first token 2.000ms -> 8.000ms, queue wait 1.000ms -> 9.000ms (p50)");
+  const std::string text = render_terminal(host_tables(c, true), {});
+  EXPECT_THAT(text, HasSubstr("time per output token"));
+  EXPECT_THAT(text, HasSubstr("no"));
+}
+
 TEST(HostReport, NothingIsNoTable) { EXPECT_TRUE(host_tables({}, true).empty()); }
 
 }  // namespace

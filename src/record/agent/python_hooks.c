@@ -46,6 +46,7 @@ enum {
   X(Object*, PyUnicode_FromStringAndSize, (const char*, Size))      \
   X(const char*, PyUnicode_AsUTF8AndSize, (Object*, Size*))         \
   X(long long, PyLong_AsLongLong, (Object*))                        \
+  X(double, PyFloat_AsDouble, (Object*))                            \
   X(Object*, PyTuple_GetItem, (Object*, Size))                      \
   X(Size, PyTuple_Size, (Object*))                                  \
   X(Object*, PyList_GetItem, (Object*, Size))                       \
@@ -64,14 +65,14 @@ FUNCTIONS(X)
 static Object* (*PyEval_GetFrame)(void) = NULL;            /* 3.12 */
 static Object* (*PyFrame_GetVar)(Object*, Object*) = NULL; /* 3.12 */
 static Object* none = NULL;
-static Object *list_type = NULL, *tuple_type = NULL, *dict_type = NULL, *long_type = NULL;
+static Object *list_type = NULL, *tuple_type = NULL, *dict_type = NULL, *long_type = NULL, *float_type = NULL;
 
 extern const char culprit_hooks_text[];
 __asm__(
     ".pushsection .rodata\n.global culprit_hooks_text\n.hidden culprit_hooks_text\nculprit_hooks_text:\n.incbin "
     "\"" CULPRIT_HOOKS "\"\n.byte 0\n.popsection\n");
 
-enum kind { kValue = 0, kLength = 1, kSum = 2, kOnes = 3 };
+enum kind { kValue = 0, kLength = 1, kSum = 2, kOnes = 3, kSeconds = 4 };
 struct capture {
   uint8_t kind;
   uint8_t of_result; /* of what the function returns */
@@ -153,6 +154,15 @@ static int sum_of(Object* object, int ones, int64_t* sum) {
   return 1;
 }
 
+/* Seconds as nanoseconds; only of an exact float, in which no code of the program can be. */
+static int add_seconds(Object* object, int64_t* number) {
+  if (!object || !is_a(object, float_type)) return 0;
+  const double ns = PyFloat_AsDouble(object) * 1e9;
+  if (!(ns > -9e18 && ns < 9e18)) return 0;
+  *number = (int64_t)ns;
+  return 1;
+}
+
 /* The number that a capture asks for. Takes the reference to `object`. */
 static int number_of(const struct capture* capture, Object* object, int64_t* number) {
   for (uint8_t i = 0; object && i < capture->steps; ++i) {
@@ -165,6 +175,8 @@ static int number_of(const struct capture* capture, Object* object, int64_t* num
     *number = 0;
     if (capture->kind == kValue) {
       known = add_number(object, number);
+    } else if (capture->kind == kSeconds) {
+      known = add_seconds(object, number);
     } else if (capture->kind == kSum || capture->kind == kOnes) {
       known = sum_of(object, capture->kind == kOnes, number);
     } else {
@@ -404,7 +416,8 @@ static int find_python(void) {
   tuple_type = culprit_agent_symbol("PyTuple_Type");
   dict_type = culprit_agent_symbol("PyDict_Type");
   long_type = culprit_agent_symbol("PyLong_Type");
-  if (Py_IsInitialized()) return none && list_type && tuple_type && dict_type && long_type;
+  float_type = culprit_agent_symbol("PyFloat_Type");
+  if (Py_IsInitialized()) return none && list_type && tuple_type && dict_type && long_type && float_type;
   say("Python has not begun yet", 24);
   return 0;
 }

@@ -8,6 +8,7 @@ namespace culprit::record::python {
 
 namespace {
 
+constexpr std::string_view kRequests = " requests ";
 constexpr std::string_view kExample =
     "write module:Class.function(argument.path, name=len(argument.path), sum(argument.path))";
 
@@ -54,7 +55,7 @@ Result<Capture> parse_capture(std::string_view whole, std::string_view text) {
     capture.label = std::string(text);
   }
   for (const auto& [name, kind] : {std::pair("len(", Capture::Kind::length), std::pair("sum(", Capture::Kind::sum),
-                                   std::pair("ones(", Capture::Kind::ones)}) {
+                                   std::pair("ones(", Capture::Kind::ones), std::pair("ns(", Capture::Kind::seconds)}) {
     const std::string_view begin = name;
     if (!text.starts_with(begin) || !text.ends_with(')')) continue;
     capture.kind = kind;
@@ -66,6 +67,48 @@ Result<Capture> parse_capture(std::string_view whole, std::string_view text) {
     return wrong(whole, fmt::format("'{}' has more than {} attributes", capture.label, kMostSteps));
   capture.path = std::string(text);
   return capture;
+}
+
+/// "NAME=BEGIN..END", "NAME=BEGIN..END/TOKENS", by commas.
+Result<std::vector<RequestSpan>> parse_request(std::string_view whole, std::string_view text) {
+  std::vector<RequestSpan> spans;
+  while (true) {
+    const std::size_t end = text.find(',');
+    const std::string_view part = trimmed(text.substr(0, end));
+    const std::size_t equals = part.find('=');
+    const std::size_t dots = part.find("..");
+    if (equals == std::string_view::npos || dots == std::string_view::npos || dots < equals)
+      return wrong(whole, fmt::format("'{}' behind 'requests' is not NAME=BEGIN..END", part));
+    const std::size_t slash = part.find('/', dots);
+    RequestSpan span;
+    span.name = std::string(trimmed(part.substr(0, equals)));
+    span.begin = std::string(trimmed(part.substr(equals + 1, dots - equals - 1)));
+    span.end = std::string(trimmed(part.substr(dots + 2, slash == std::string_view::npos ? slash : slash - dots - 2)));
+    if (slash != std::string_view::npos) span.tokens = std::string(trimmed(part.substr(slash + 1)));
+    spans.push_back(std::move(span));
+    if (end == std::string_view::npos) return spans;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// Every number that the spans speak of is taken.
+Status check_request(std::string_view whole, const FunctionSpec& spec) {
+  const auto check = [&](std::string_view name) -> Status {
+    if (name == kNow || std::ranges::find(spec.captures, name, &Capture::label) != spec.captures.end()) return {};
+    return wrong(whole, fmt::format("'{}' behind 'requests' is none of its numbers", name));
+  };
+  for (const RequestSpan& span : spec.request) {
+    if (names_in(span.name) != 1) return wrong(whole, fmt::format("'{}' is no name for a time", span.name));
+    for (const std::string_view point : {std::string_view(span.begin), std::string_view(span.end)}) {
+      const std::size_t minus = point.find('-');
+      if (Status status = check(point.substr(0, minus)); !status) return status;
+      if (minus == std::string_view::npos) continue;
+      if (Status status = check(point.substr(minus + 1)); !status) return status;
+    }
+    if (span.tokens.empty()) continue;
+    if (Status status = check(span.tokens); !status) return status;
+  }
+  return {};
 }
 
 }  // namespace
@@ -84,6 +127,13 @@ Result<FunctionSpec> parse_function(std::string_view text) {
     }
     if (spec.step.empty()) return wrong(text, "no name stands behind 'as'");
   }
+  if (const std::size_t requests = text.find(kRequests); requests != std::string_view::npos) {
+    auto spans = parse_request(text, text.substr(requests + kRequests.size()));
+    if (!spans) return spans.error();
+    spec.request = std::move(*spans);
+    text = trimmed(text.substr(0, requests));
+    spec.text = std::string(text);
+  }
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return wrong(text, "there is no ':' behind the module");
   const std::size_t open = text.find('(', colon);
@@ -96,6 +146,7 @@ Result<FunctionSpec> parse_function(std::string_view text) {
   spec.qualified = std::string(qualified);
   if (open == std::string_view::npos) {
     if (!spec.step_when.empty()) return wrong(text, "'when' needs a number");
+    if (Status status = check_request(text, spec); !status) return status.error();
     return spec;
   }
   if (!text.ends_with(')')) return wrong(text, "the last ')' is missing");
@@ -119,6 +170,7 @@ Result<FunctionSpec> parse_function(std::string_view text) {
     return wrong(text, fmt::format("'{}' behind 'when' is none of its numbers", spec.step_when));
   if (spec.captures.size() > kMostCaptures)
     return wrong(text, fmt::format("more than {} numbers are asked for", kMostCaptures));
+  if (Status status = check_request(text, spec); !status) return status.error();
   return spec;
 }
 

@@ -12,13 +12,21 @@
 
 namespace culprit::record::python {
 
-/// A number taken when the function is called, or with `return` when it returns. Only exact ints are: nothing else of
-/// an argument is ever read.
+/// A number taken when the function is called, or with `return` when it returns. Only exact ints are, and exact floats
+/// as times: nothing else of an argument is ever read.
 struct Capture {
-  enum class Kind : std::uint8_t { value, length, sum, ones };
+  enum class Kind : std::uint8_t { value, length, sum, ones, seconds };
   Kind kind = Kind::value;
   std::string path;   ///< "batch.reqs": an argument, and attributes behind it; "return.x": of the result
   std::string label;  ///< as it was written, or the name it was given
+};
+
+/// A time of a request, told by the numbers of one call: its ends are numbers by their names, "a-b" or "now".
+struct RequestSpan {
+  std::string name;  ///< "queue", "first_token"
+  std::string begin;
+  std::string end;
+  std::string tokens;  ///< not empty: the mean of the (tokens - 1) parts between so many tokens
 };
 
 struct FunctionSpec {
@@ -26,17 +34,21 @@ struct FunctionSpec {
   std::string module;
   std::string qualified;  ///< "Class.function", "outer.<locals>.inner"
   std::vector<Capture> captures;
-  std::string step;       ///< not empty: each call is a step, and how it is called (step_name())
-  std::string step_when;  ///< not empty: only calls in which this number is not 0 are
-  bool optional = false;  ///< of a ready-made set: nobody misses it where its module is not loaded
+  std::string step;                  ///< not empty: each call is a step, and how it is called (step_name())
+  std::string step_when;             ///< not empty: only calls in which this number is not 0 are
+  std::vector<RequestSpan> request;  ///< not empty: each call ends a request
+  bool optional = false;             ///< of a ready-made set: nobody misses it where its module is not loaded
 };
 
+inline constexpr std::string_view kNow = "now";  ///< when the function was called
 inline constexpr std::size_t kMostCaptures = 8;
 inline constexpr std::size_t kMostSteps = 6;  ///< of a path, without its first name
 
-/// "module:Class.function(argument.path, name=len(argument.path), sum(argument.path), ones(argument.path))"; without
-/// parentheses only times are taken, without a name a number is called what was written. " as NAME" behind it makes
-/// each call a step of that name, see step_name(). Errors (Usage) say what is expected at which place.
+/// "module:Class.function(argument.path, name=len(argument.path), sum(argument.path), ones(argument.path),
+/// ns(argument.path))"; without parentheses only times are taken, without a name a number is called what was written. "
+/// as NAME" behind it makes each call a step of that name, see step_name(); " requests
+/// NAME=BEGIN..END,NAME=BEGIN..END/TOKENS" makes each the end of a request. Errors (Usage) say what is expected at
+/// which place.
 Result<FunctionSpec> parse_function(std::string_view text);
 
 /// A list: one function a line; empty lines and lines that begin with '#' count for nothing. Errors name the line.

@@ -64,6 +64,7 @@ class PythonCollector final : public Collector {
   std::map<std::string, std::string> refused_;  ///< reason, remedy
   CollectorStats past_;                         ///< of processes that have ended
   Ns longest_stop_ = 0;
+  std::uint64_t requests_begun_before_ = 0;
   std::set<std::string> found_;  ///< functions, anywhere
   std::size_t attached_ = 0;
 };
@@ -201,6 +202,7 @@ void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer)
   past_.dropped += watched.ring().dropped() + watched.malformed() + (watched.ring().damaged() ? 1 : 0);
   past_.kernel_cpu_ns += watched.ring().agent_cpu();
   longest_stop_ = std::max(longest_stop_, watched.stopped());
+  requests_begun_before_ += watched.requests_begun_before();
   found_.insert(watched.found().begin(), watched.found().end());
   if (!watched.trouble().empty()) writer.metadata(fmt::format("missing.python.{}", watched.pid()), watched.trouble());
   if (watched.ring().damaged())
@@ -220,6 +222,8 @@ void PythonCollector::write_facts(perfetto::Writer& writer) {
   writer.metadata("cost.python.calls", std::to_string(past_.events));
   writer.metadata("cost.python.agent_cpu_ns", std::to_string(past_.kernel_cpu_ns));
   writer.metadata("cost.python.stopped_ns", std::to_string(longest_stop_));
+  if (requests_begun_before_ != 0)
+    writer.metadata("python.requests_begun_before", std::to_string(requests_begun_before_));
 }
 
 std::vector<Sight> PythonCollector::sights() const {

@@ -37,6 +37,7 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
       shared_(std::move(injected.shared)),
       ring_(shared_.data()),
       specs_(functions),
+      requests_(pid),
       own_namespace_(has_own_namespace(pid)),
       begun_(monotonic_now()),
       stopped_(injected.stopped) {}
@@ -112,8 +113,13 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
       names[all] = function.spec->captures[all].label;
       if ((record.missing >> all & 1U) != 0) continue;
       numbers[all] = record.arguments[all];
-      arguments[count++] = {names[all], record.arguments[all]};
+      if (function.spec->captures[all].kind != Capture::Kind::seconds)
+        arguments[count++] = {names[all], record.arguments[all]};
     }
+  if (function.spec != nullptr && !function.spec->request.empty())
+    requests_.write(
+        writer, request_times(function.spec->request, std::span(names).first(all), std::span(numbers).first(all), at),
+        begun_, std::span(arguments).first(count));
   // The rest of a call that gave its thread away comes without numbers, and is no step of its own.
   bool step = function.spec != nullptr && !function.spec->step.empty() && all == function.spec->captures.size();
   if (step && !function.spec->step_when.empty())

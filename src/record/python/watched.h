@@ -11,6 +11,7 @@
 #include "record/inject/inject.h"
 #include "record/python/agent_ring.h"
 #include "record/python/function_spec.h"
+#include "record/python/requests.h"
 
 namespace culprit::record::python {
 
@@ -27,6 +28,8 @@ class Watched {
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
   /// That ended since it was asked last.
   std::uint64_t new_steps() { return std::exchange(steps_, 0); }
+  /// Requests that had begun before it was watched, of which nothing was written.
+  [[nodiscard]] std::uint64_t requests_begun_before() const { return requests_.begun_before(); }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
   [[nodiscard]] Ns stopped() const { return stopped_; }
   /// What the agent said: of the whole process, of functions that are not there (yet).
@@ -62,6 +65,7 @@ class Watched {
   const std::vector<FunctionSpec>& specs_;
   std::vector<Function> functions_;
   std::unordered_map<std::int32_t, Thread> threads_;
+  Requests requests_;
   bool own_namespace_ = false;
   Ns begun_ = 0;
   Ns stopped_ = 0;
