@@ -41,10 +41,10 @@ def end_all(process):
 
 
 class LanguageModel:
-    def __init__(self, name, options, clients=4):
+    def __init__(self, name, options, clients=4, arguments=()):
         self.name, self.clients, self.folder, self.serve = name, clients, options.servers, options.serve
         self.port = PORTS[name]
-        self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         start_new_session=True)
         end = time.monotonic() + 300
         while time.monotonic() < end:

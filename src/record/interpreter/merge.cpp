@@ -17,6 +17,14 @@ bool evaluates(const bpf::Code& code) {
   return std::string_view(code.function).starts_with("_PyEval_EvalFrameDefault");
 }
 
+/// Stands for callers that a stack has no room for.
+std::shared_ptr<const bpf::Code> truncated() {
+  auto code = std::make_shared<bpf::Code>();
+  code->function = "[truncated]";
+  code->kind = perfetto::CodeFrame::Kind::interpreted;
+  return code;
+}
+
 }  // namespace
 
 bpf::CodeStack merged(const bpf::CodeStack& native, const PythonStack& python) {
@@ -49,6 +57,7 @@ bpf::CodeStack merged(const bpf::CodeStack& native, const PythonStack& python) {
   bpf::CodeStack rest;
   for (; next < python.frames.size(); ++next) rest.push_back(python.frames[next].code);
   reversed.insert(reversed.begin() + static_cast<std::ptrdiff_t>(calls_end), rest.begin(), rest.end());
+  if (python.cut) reversed.push_back(truncated());
   std::ranges::reverse(reversed);
   return reversed;
 }

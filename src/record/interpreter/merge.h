@@ -23,7 +23,8 @@ struct PythonStack {
 /// Both in one stack, outermost first; `native` has its names. Calls of the evaluating function are counted from the
 /// innermost one, because the callers of native code are not always found; what then has no place comes first. The
 /// interpreter's own functions between and around those of Python are left out, but where it calls no function of
-/// Python any more: what it does then is the answer.
+/// Python any more: what it does then is the answer. Of a stack that was cut the first is
+/// "[truncated]".
 bpf::CodeStack merged(const bpf::CodeStack& native, const PythonStack& python);
 
 }  // namespace culprit::record::interpreter

@@ -15,6 +15,7 @@
 
 #include "record/collector/collector.h"
 #include "record/collector/mappings.h"
+#include "record/samples/frame_rules.h"
 
 namespace culprit::record::samples {
 
@@ -131,6 +132,7 @@ struct Image {
   std::set<std::uint64_t> reported;  // begins of mappings
   Dwfl* dwfl = nullptr;
   bool attached = false;
+  FrameRules rules;
   Walk walk;  // what libdw calls back with
 
   Image() : dwfl(dwfl_begin(&kFiles)) {}  // nullptr: no memory; all of libdw takes that
@@ -196,6 +198,20 @@ std::vector<std::uint64_t> Unwinder::chain(const ThreadState& thread, Ns now, st
   }
   std::unique_ptr<Image>& image = state.images[thread.pid];
   if (!image) image = std::make_unique<Image>();
+  constexpr std::size_t kBase = 6;
+  constexpr std::size_t kStack = 7;
+  if (thread.registers.size() > kStack && image->dwfl != nullptr) {
+    const auto find_module = [&](std::uint64_t address) {
+      Dwfl_Module* module = dwfl_addrmodule(image->dwfl, address);
+      if (module == nullptr && state.report(thread.pid, *image, address, now))
+        module = dwfl_addrmodule(image->dwfl, address);
+      return module;
+    };
+    auto followed = image->rules.follow({thread.registers.back(), thread.registers[kStack], thread.registers[kBase]},
+                                        thread.stack, most, find_module);
+    if (followed) return *followed;
+    ++by_library_;
+  }
   Walk& walk = image->walk;
   walk.thread = &thread;
   walk.most = most;

@@ -33,12 +33,15 @@ class Unwinder {
   /// Addresses of code, innermost first, at most `most`; all but the first are return addresses. As far as tables and
   /// stack reach: at least the first.
   std::vector<std::uint64_t> chain(const ThreadState& thread, Ns now, std::size_t most);
+  /// Chains that did not consist of frames with the usual rules (frame_rules.h), so far.
+  [[nodiscard]] std::uint64_t by_library() const { return by_library_; }
   /// The process is gone or executes another program.
   void forget(std::int64_t pid);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::uint64_t by_library_ = 0;
 };
 
 }  // namespace culprit::record::samples

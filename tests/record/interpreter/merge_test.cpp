@@ -86,6 +86,12 @@ TEST(Merged, NamesThatTheProgramGivesItselfAreEnough) {
   EXPECT_EQ(text(merged(stack, python({"run*"}))), "_PyEval_EvalFrameDefault;py::run:/srv/app.py");
 }
 
+TEST(Merged, AStackThatWasCutSaysSo) {
+  PythonStack stack = python({"inner*", "outer*"});
+  stack.cut = true;
+  EXPECT_EQ(text(merged(native({{"_PyEval_EvalFrameDefault", kInterpreter}}), stack)), "[truncated];outer;inner");
+}
+
 TEST(Merged, AddressesOfNoCodeAreLeftOut) {
   EXPECT_EQ(text(merged(native({{"", ""}, {"select", "/lib/libc.so.6"}}), python({"nap*"}))), "nap;select");
 }

@@ -73,6 +73,7 @@ TEST(Unwinder, FindsTheCallersThatTheCLibraryFinds) {
   ASSERT_LE(callers.size(), static_cast<std::size_t>(snapshot.expected.end() - first));
   EXPECT_TRUE(std::ranges::equal(callers, std::span(first, callers.size())));
   EXPECT_EQ(chain_of(unwinder, snapshot), chain) << "the same again";
+  EXPECT_EQ(unwinder.by_library(), 0U) << "usual code, usual rules";
 }
 
 TEST(Unwinder, EndsWhereTheStackEnds) {
