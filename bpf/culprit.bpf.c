@@ -264,7 +264,7 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
       __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
       record->stack = stack;
       if (stack < 0) __sync_fetch_and_add(&losses.stacks_missed, 1);
-      record->python = python_stack_of_some(prev, record->head.at);
+      record->python = python_stack_of(prev, record->head.at, 1);
     }
   }
 }
@@ -618,7 +618,7 @@ int on_sample(void *ctx) {
   if (take_memory) give_memory(task, sample->head.at);
   sample->tid = task->pid;
   sample->tgid = task->tgid;
-  sample->python = python_stack_of(task, sample->head.at);
+  sample->python = python_stack_of(task, sample->head.at, 0);
   sample->pad = 0;
   copy_comm(sample->comm, task);
   long kernel = bpf_get_stack(ctx, sample->frames, CULPRIT_KERNEL_FRAMES * sizeof(__u64), 0);

@@ -2,7 +2,7 @@
 // has it mapped, while the thread stands still: nothing is stopped for it, and nothing is put into it. The layout comes
 // from the recorder, which knows the version. Included by culprit.bpf.c.
 
-enum { CULPRIT_PYTHON_THREADS = 512, CULPRIT_PYTHON_HEAD = 72 /* of a frame, in which all that is needed stands */ };
+enum { CULPRIT_PYTHON_THREADS = 2048, CULPRIT_PYTHON_HEAD = 72 /* of a frame, in which all that is needed stands */ };
 
 volatile __u32 any_python = 0;
 volatile __u32 python_keep = ~0u;  // of 2^32: switches at which the stack is taken
@@ -30,7 +30,7 @@ struct {
 // Stacks whose frames the recorder has got.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 16384);
+  __uint(max_entries, 65536);
   __type(key, __u64); /* tgid << 32 | id */
   __type(value, __u32);
 } python_told SEC(".maps");
@@ -76,13 +76,18 @@ static __noinline __u64 python_state_of(const struct culprit_python *python, __u
 }
 
 // The stack of the running thread: its number, which the recorder has got with its frames; 0: none.
-static __noinline __u32 python_stack(__u32 tgid, __u32 tid, __u64 ident, __u64 now) {
+// `some`: of a random share of the times at which it is asked for.
+static __noinline __u32 python_stack(__u32 tgid, __u32 tid, __u64 ident, __u64 now, __u32 some) {
   struct culprit_python *python = bpf_map_lookup_elem(&pythons, &tgid);
   __u32 zero = 0;
   struct python_room *room = bpf_map_lookup_elem(&python_room, &zero);
   if (!python || !room) return 0;
   __u64 state = python_state_of(python, tid, ident, now);
   if (!state) return 0;
+  if (some) {
+    __sync_fetch_and_add(&python_asked, 1);
+    if (bpf_get_prandom_u32() > python_keep) return 0;
+  }
   __u64 frame = user_word(state + python->thread_frame);
   if (frame && python->cframe_frame != CULPRIT_NO_CFRAME) frame = user_word(frame + python->cframe_frame);
   __u64 hash = python->generation;
@@ -122,14 +127,7 @@ static __always_inline __u64 ident_of(struct task_struct *task) { return task->t
 static __always_inline __u64 ident_of(struct task_struct *task) { return 0; }
 #endif
 
-static __always_inline __u32 python_stack_of(struct task_struct *task, __u64 now) {
+static __always_inline __u32 python_stack_of(struct task_struct *task, __u64 now, __u32 some) {
   __u64 ident = any_python ? ident_of(task) : 0;
-  return ident ? python_stack(task->tgid, task->pid, ident, now) : 0;
-}
-
-// Where threads block often, of some switches only, whichever they are.
-static __always_inline __u32 python_stack_of_some(struct task_struct *task, __u64 now) {
-  if (!any_python) return 0;
-  __sync_fetch_and_add(&python_asked, 1);
-  return bpf_get_prandom_u32() <= python_keep ? python_stack_of(task, now) : 0;
+  return ident ? python_stack(task->tgid, task->pid, ident, now, some) : 0;
 }

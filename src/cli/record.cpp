@@ -40,6 +40,7 @@ namespace culprit::cli {
 
 namespace {
 
+constexpr std::string_view kPython = "python";  // the collector
 constexpr int kPriority = -10;
 
 struct RecordVerbOptions {
@@ -126,21 +127,41 @@ Result<std::vector<record::python::FunctionSpec>> python_functions(const std::ve
   return functions;
 }
 
+std::string missing_line(const record::CollectorSummary& collector, const record::Sight& sight) {
+  return fmt::format("culprit: {}: not seen: {}: {}{}{}\n", collector.name, escape_terminal(sight.what),
+                     escape_terminal(sight.why),
+                     sight.remedy.empty() ? "" : "; to see it: ", escape_terminal(sight.remedy));
+}
+
+/// Functions that were asked for and, as the end shows, were not there.
+std::string missing_functions(const std::vector<record::CollectorSummary>& before,
+                              const std::vector<record::CollectorSummary>& after) {
+  std::set<std::string> told;
+  for (const auto& collector : before)
+    if (collector.name == kPython)
+      for (const record::Sight& sight : collector.sights) told.insert(sight.what + sight.why);
+  std::string lines;
+  for (const auto& collector : after)
+    if (collector.name == kPython)
+      for (const record::Sight& sight : collector.sights)
+        if (!sight.available && !told.contains(sight.what + sight.why)) lines += missing_line(collector, sight);
+  return lines;
+}
+
 /// What cannot be seen, why, and how to see it: a line for each that is missing of the scheduling, without which most
-/// answers are, and of everything when `all`; else how many more there are.
-std::string missing_lines(const std::vector<record::CollectorSummary>& collectors, bool all) {
+/// answers are, of functions that were asked for, and of everything when `all`; else how many more there are.
+std::string missing_lines(const std::vector<record::CollectorSummary>& collectors, bool all, bool functions_asked) {
   std::string lines;
   std::size_t more = 0;
   for (const auto& collector : collectors) {
     for (const record::Sight& sight : collector.sights) {
       if (sight.available) continue;
-      if (!all && collector.name != "sched") {
+      // What was asked for by name is told, too.
+      if (!all && collector.name != "sched" && !(functions_asked && collector.name == kPython)) {
         ++more;
         continue;
       }
-      lines += fmt::format("culprit: {}: not seen: {}: {}{}{}\n", collector.name, escape_terminal(sight.what),
-                           escape_terminal(sight.why),
-                           sight.remedy.empty() ? "" : "; to see it: ", escape_terminal(sight.remedy));
+      lines += missing_line(collector, sight);
     }
   }
   if (more > 0)
@@ -310,7 +331,8 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   auto signals = record::StopSignals::take();
   if (!signals) return signals.error();
   const Status started = recorder.start();
-  if (!options.quiet) say(missing_lines(recorder.collectors(), options.verbose));
+  const std::vector<record::CollectorSummary> begun = recorder.collectors();
+  if (!options.quiet) say(missing_lines(begun, options.verbose, !options.python.empty()));
   if (!started) return started.error();
   // What is not fetched in time the kernel must drop: on a full machine the recorder comes first. The command runs
   // already, at its own priority; without CAP_SYS_NICE nothing changes.
@@ -327,6 +349,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   const record::RecordSummary summary = recorder.run(signals->fd(), progress);
   if (terminal) say("\r\x1b[K");
   if (!options.quiet) say(summary_text(summary));
+  if (!options.quiet && !options.python.empty()) say(missing_functions(begun, recorder.collectors()));
   if (options.json)
     if (Status status = write_output({}, summary_json(summary)); !status) return status.error();
   if (summary.error) return *summary.error;
@@ -374,7 +397,8 @@ void add_record(CommandLine& app, Invocation& invocation) {
   verb->add_option("--python", options->python,
                    "watch a function of Python programs, also of running ones: "
                    "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; @FILE: one a "
-                   "line; may be repeated. Those of vLLM and SGLang that matter are watched without being named")
+                   "line; may be repeated. ' as NAME' behind it makes calls steps, ' requests NAME=BEGIN..END' ends of "
+                   "requests (docs/attach.md). Those of vLLM and SGLang that matter are watched without being named")
       ->type_name("FUNCTION");
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")

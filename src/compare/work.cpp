@@ -98,8 +98,8 @@ void add_long_units(Side& side, const WorkUnits& work, const WorkUnit& unit) {
 }
 
 /// Windows, which are as long as the recorder happened to make them, pooled to stretches of about one length that hold
-/// some units: of a second where there are several, because what spreads within a second (a quota, a disk that others
-/// fill) averages out in the whole, too.
+/// some units: of half a second in recordings of several seconds, because what spreads within a second (a quota, a disk
+/// that others fill) averages out in the whole, too.
 void add_windows(Side& side, const WorkUnits& work, const WorkUnit& unit) {
   double all = 0;
   for (const WorkWindow& window : work.windows) all += static_cast<double>(window.end - window.begin);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -50,15 +51,23 @@ model::Table request_table(const Trace& trace, Ns duration) {
 }
 
 std::optional<model::Fact> request_fact(const Trace& trace, Ns duration) {
-  const std::vector<RequestTimes> rows = request_times(trace);
-  if (rows.empty()) return std::nullopt;
+  // A server may have several processes that answer.
+  std::map<std::string, std::vector<double>> by_kind;
+  for (const RequestTimes& row : request_times(trace)) {
+    std::vector<double>& times = by_kind[row.what];
+    times.insert(times.end(), row.times.begin(), row.times.end());
+  }
+  if (by_kind.empty()) return std::nullopt;
   std::size_t count = 0;
-  for (const RequestTimes& row : rows) count = std::max(count, row.times.size());
+  for (auto& [what, times] : by_kind) {
+    std::ranges::sort(times);
+    count = std::max(count, times.size());
+  }
   std::string text = fmt::format("{} finished ({:.1f} per s)", format_count(count), rate(count, duration));
   for (const auto& [what, shown] : {std::pair("time to first token", "first token"),
                                     std::pair("time per output token", "per token"), std::pair("queue wait", "queue")})
-    if (const auto row = std::ranges::find(rows, what, &RequestTimes::what); row != rows.end())
-      text += fmt::format(", {} {}", shown, format_duration(quantile(*row, 0.5)));
+    if (const auto times = by_kind.find(what); times != by_kind.end())
+      text += fmt::format(", {} {}", shown, format_duration(stats::quantile_of_sorted(times->second, 0.5)));
   return model::Fact{"requests", text + " (p50)"};
 }
 

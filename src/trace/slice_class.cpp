@@ -52,6 +52,7 @@ constexpr std::pair<std::string_view, SliceClass> kCategories[] = {
     {"syscalls", syscall},
     {"blocked", syscall},
     {"block_io", syscall},
+    {"request", syscall},  // waits of requests, not work of a thread
     {"cat_cpu", os_sched},
     {"cat_disk", syscall},
     {"cuda_graph_launch", kernel},

@@ -354,5 +354,38 @@ TEST(CompareWork, AnOutcomeIsBorneByTheIntervalThatIsShown) {
   EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
 }
 
+/// The same work, told in windows of 30 to 400 ms, every second of which sees no unit end.
+model::Recording in_uneven_windows(const Server& server) {
+  model::Recording r = recorded(server);
+  model::WorkUnits& work = *r.work;
+  const std::vector<model::WorkWindow> whole = std::exchange(work.windows, {});
+  const std::vector<double> units = std::exchange(work.units[0].per_window, {});
+  constexpr std::array<double, 6> kShares = {0.4, 0.1, 0.06, 0.03, 0.3, 0.11};
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    Ns begin = whole[i].begin;
+    for (std::size_t k = 0; k < kShares.size(); ++k) {
+      model::WorkWindow& window = work.windows.emplace_back(whole[i]);
+      window.begin = begin;
+      window.end = begin += static_cast<Ns>(kShares[k] * 1e9);
+      window.on_cpu *= kShares[k];
+      work.units[0].per_window.push_back(k % 2 == 0 ? units[i] * (kShares[k] + kShares[k + 1]) : 0);
+    }
+  }
+  return r;
+}
+
+TEST(CompareWork, WindowsOfAnyLengthGiveTheRateThatIsThere) {
+  const model::Recording base = in_uneven_windows({.seconds = 10});
+  const model::Recording half = in_uneven_windows({.rate = 500, .on_cpu = 200e3, .seconds = 10});
+  const model::WorkComparison c = compare_work(std::span(&base, 1), std::span(&half, 1));
+  EXPECT_NEAR(c.throughput.change, -0.5, 0.01);
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_GT(c.throughput.low, -0.7) << "windows without an end of a unit are no pauses";
+  EXPECT_LT(c.throughput.high, -0.2);
+  const model::WorkComparison same = compare_work(std::span(&base, 1), std::span(&base, 1));
+  EXPECT_NE(same.outcome, model::Outcome::regression);
+  EXPECT_NE(same.outcome, model::Outcome::improvement);
+}
+
 }  // namespace
 }  // namespace culprit::compare

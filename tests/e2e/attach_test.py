@@ -301,10 +301,18 @@ class Functions(Case):
                 steps = self.calls(name, "all")
                 for n in range(5):
                     # {"a": n, "b": 1}: one value of two is 1, or both.
-                    self.assertEqual(steps[f"call[n={n} total={n + 1} one={2 if n == 1 else 1} default]"], 40)
+                    self.assertEqual(steps[f"step: call[n={n} total={n + 1} one={2 if n == 1 else 1} default]"], 40)
                 self.assertEqual(self.ask(child), {"runs": 200, "sum": 400, "tasks": 45})
                 self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []}, "everything is as it was")
                 self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def test_a_function_that_does_not_exist_is_told_of(self):
+        child = self.program()
+        done = self.culprit("record", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "1s", "--python", "__main__:Server.walk",
+                            "--python", "__main__:Server.run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("__main__:Server.walk: no such function was imported", done.stderr)
+        self.assertNotIn("Server.run:", done.stderr)
 
     def test_a_module_that_is_imported_later(self):
         with open(self.path("late.py"), "w", encoding="utf-8") as file:
@@ -332,13 +340,13 @@ class Functions(Case):
         self.attached(recorder, child)
         self.ask(child)
         self.finish(recorder)
-        self.assertEqual(self.calls(classes="all")["call[? 13]"], 200)
+        self.assertEqual(self.calls(classes="all")["step: call[? 13]"], 200)
         with open(self.path(), "rb") as file:
             self.assertNotIn(b"SECRET-PROMPT", file.read())
 
     def test_wrong_functions_are_refused_before_anything_is_touched(self):
         for function, why in (("nothing", "':'"), ("a:b(", "')'"), ("a:1", "no function"), ("a b:c", "no module"), ("a:b(c d)", "no argument"),
-                              ("a:b(c,)", "behind"), ("a:b(" + ",".join("abcdefghi") + ")", "more than 8")):
+                              ("a:b(c,)", "behind"), ("a:b(c) as step[{d}]", "none of its numbers"), ("a:b(c) as step[{c]", "'}' is missing"), ("a:b(" + ",".join("abcdefghi") + ")", "more than 8")):
             done = self.culprit("record", "-o", self.path(), "--python", function, "--", "true")
             self.assertEqual(done.returncode, USAGE, function)
             self.assertIn(why, done.stderr, function)

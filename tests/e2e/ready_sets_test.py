@@ -19,7 +19,7 @@ import unittest
 
 ARGS = argparse.Namespace(sets="src/record/python/sets", sources=".cache/ready-sets")
 FEWEST_VERSIONS = 4
-LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+)?(?: as (?P<step>.*?))?(?: when \w+)?$")
+LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+(?: when \w+)?)?(?: as (?P<step>.*?))?(?: when \w+)?$")
 NUMBER = re.compile(r"(?:(\w+)=)?(?:(?:len|sum|ones|ns)\()?([\w.]+)\)?$")
 
 

@@ -13,6 +13,8 @@ namespace culprit::record {
 namespace {
 
 constexpr std::size_t kMostSegments = 64;
+constexpr std::size_t kMostSections = 4096;
+constexpr std::uint64_t kMostTable = std::uint64_t{64} << 20;  // bytes of a section that is read
 constexpr std::uint64_t kMostCode = std::uint64_t{64} << 20;
 
 void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, std::span<const std::string_view> names,
@@ -73,9 +75,13 @@ ElfExports read_exports(const std::string& file, std::span<const std::string_vie
     out.segments.push_back({segment.p_offset, segment.p_vaddr, segment.p_filesz, (segment.p_flags & PF_X) != 0});
   }
   Elf_Scn* section = nullptr;
-  while ((section = elf_nextscn(opened.elf, section)) != nullptr) {
+  std::uint64_t read = 0;
+  for (std::size_t s = 0; s < kMostSections && (section = elf_nextscn(opened.elf, section)) != nullptr; ++s) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_NOTE) continue;
+    // Who is recorded wrote the file: all that is read of it is bounded.
+    if (header.sh_size > kMostTable || (read += header.sh_size) > kMostTable) break;
     if (header.sh_type == SHT_DYNSYM) read_symbols(opened.elf, section, header, names, out);
     if (header.sh_type == SHT_NOTE) read_note(section, header, out);
   }

@@ -361,6 +361,10 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
 
 /// Whether the filters of a thread, and with it of those that it starts, let the agent do what it does.
 Status may_call(std::int64_t pid, pid_t tid) {
+  const SystemCalls allowed = system_calls_of(pid, tid);
+  if (allowed == SystemCalls::all) return {};
+  if (allowed == SystemCalls::few)
+    return trouble(pid, "the system calls of a thread of it are restricted to reading and writing (seccomp)");
   const auto filters = filters_of(tid);
   if (!filters) return filters.error();
   const std::string call = forbidden_call(*filters);
@@ -385,8 +389,7 @@ Result<Injected> try_threads(std::int64_t pid, const Process& process, const Age
         if (!why->remedy.empty()) return *why;  // not permitted: no other thread is
         continue;
       }
-      if (process.filtered)
-        if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) return may.error();
+      if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) return may.error();
       const bool safe = is_safe(thread->state().registers, process.code);
       Caller caller(pid, tid, process, std::move(*thread));
       if (!safe || !caller.prepare()) {

@@ -21,8 +21,7 @@ constexpr std::array<std::string_view, 6> kWanted = {"dlopen",         "__libc_d
                                                      "pthread_create", "pthread_detach",     "gnu_get_libc_version"};
 constexpr std::array<std::uint8_t, 3> kSystemCall = {0x0f, 0x05, 0xc3};
 constexpr std::array<std::uint8_t, 9> kSigreturn = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
-constexpr std::string_view kStrict = "1";  // modes of seccomp
-constexpr std::string_view kFiltered = "2";
+constexpr std::string_view kStrict = "1";  // of the modes of seccomp
 constexpr std::uint64_t kNow = 2;
 constexpr std::uint64_t kByLibc = 0x80000000;
 #if defined(__x86_64__)
@@ -35,10 +34,10 @@ Error refusal(std::int64_t pid, std::string what, std::string remedy = {}) {
   return environment_error(std::move(what), fmt::format("process {}", pid), std::move(remedy));
 }
 
-/// Lines of /proc/PID/status, by name.
-std::map<std::string, std::string> status_of(std::int64_t pid) {
+/// Lines of a file like /proc/PID/status, by name.
+std::map<std::string, std::string> status_of(const std::string& path) {
   std::map<std::string, std::string> status;
-  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos) continue;
@@ -89,16 +88,17 @@ std::vector<std::uint64_t> leftovers(std::int64_t pid) {
   return found;
 }
 
-bool is_filtered(std::int64_t pid) {
-  const auto status = status_of(pid);
-  const auto mode = status.find("Seccomp");
-  return mode != status.end() && mode->second == kFiltered;
-}
-
 }  // namespace
 
+SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid) {
+  const auto status = status_of(fmt::format("/proc/{}/task/{}/status", pid, tid));
+  const auto mode = status.find("Seccomp");
+  if (mode == status.end() || mode->second == "0") return SystemCalls::all;
+  return mode->second == kStrict ? SystemCalls::few : SystemCalls::filtered;
+}
+
 Status may_inject(std::int64_t pid) {
-  const auto status = status_of(pid);
+  const auto status = status_of(fmt::format("/proc/{}/status", pid));
   const auto value = [&](const char* key) {
     const auto found = status.find(key);
     return found == status.end() ? std::string() : found->second;
@@ -123,7 +123,6 @@ Status may_inject(std::int64_t pid) {
 Result<Process> look_at(std::int64_t pid, const Agent& agent) {
   if (Status may = may_inject(pid); !may) return may.error();
   Process process;
-  process.filtered = is_filtered(pid);
   process.code = executable_mappings(pid);
   process.writable = writable_memory(pid);
   process.leftovers = leftovers(pid);

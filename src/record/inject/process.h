@@ -21,8 +21,7 @@ struct Process {
   };
   std::vector<Mapping> code;
   std::vector<Range>
-      writable;           ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
-  bool filtered = false;  ///< filters restrict its system calls (seccomp.h)
+      writable;  ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
   std::vector<std::uint64_t> leftovers;  ///< descriptors that a killed recorder left open
   std::uint64_t dlopen = 0;
   std::uint64_t dlopen_flags = 0;
@@ -33,6 +32,10 @@ struct Process {
   std::uint64_t sigreturn = 0;                  ///< `mov $15, %rax; syscall`
   std::optional<std::uint64_t> resident_begin;  ///< culprit_agent_begin of this very agent, which is loaded already
 };
+
+/// What a thread may ask of the kernel; filters belong to threads.
+enum class SystemCalls : std::uint8_t { all, filtered, few };
+SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid);
 
 Result<Process> look_at(std::int64_t pid, const Agent& agent);
 

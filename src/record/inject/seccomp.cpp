@@ -1,6 +1,7 @@
 #include "record/inject/seccomp.h"
 
 #include <linux/audit.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -78,6 +79,7 @@ struct Need {
   std::string_view name;
   std::uint64_t first = 0;
   bool may_be_unknown = false;
+  std::uint64_t third = 0;  ///< protection of memory
 };
 
 #if defined(__x86_64__)
@@ -86,9 +88,10 @@ constexpr std::uint64_t kThreadFlags = 0x3d0f00;  // of clone(), as glibc makes 
 constexpr std::uint64_t kSetName = 15;            // of prctl()
 constexpr auto kNeeds = std::to_array<Need>({
     {SYS_memfd_create, "memfd_create"},
-    {SYS_mmap, "mmap"},
+    {SYS_mmap, "mmap", 0, false, PROT_READ | PROT_WRITE},
+    {SYS_mmap, "mmap", 0, false, PROT_READ | PROT_EXEC},
     {SYS_munmap, "munmap"},
-    {SYS_mprotect, "mprotect"},
+    {SYS_mprotect, "mprotect", 0, false, PROT_READ},
     {SYS_madvise, "madvise"},
     {SYS_openat, "openat"},
     {SYS_read, "read"},
@@ -174,6 +177,7 @@ std::string forbidden_call(std::span<const std::vector<sock_filter>> filters) {
     call.nr = need.number;
     call.arch = kArchitecture;
     call.args[0] = need.first;
+    call.args[2] = need.third;
     for (const std::vector<sock_filter>& filter : filters) {
       const std::uint32_t answer = run_filter(filter, call);
       const std::uint32_t action = answer & SECCOMP_RET_ACTION_FULL;

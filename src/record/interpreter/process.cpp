@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,8 +22,9 @@ namespace {
 
 constexpr std::size_t kMostCharacters = 200;
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 20;  // of names and paths
-constexpr std::size_t kMostCode = std::size_t{1} << 16;
-constexpr std::size_t kHead = 136;  // of a code object, in which all stands that is read
+constexpr std::size_t kMostCode = std::size_t{1} << 14;
+constexpr std::size_t kMostFiles = 8;  // of a process that look like an interpreter
+constexpr std::size_t kHead = 136;     // of a code object, in which all stands that is read
 constexpr std::string_view kUnreadable = "[python]";
 
 /// A live object of that type. Memory that was given back keeps the type, but not the count of references.
@@ -48,9 +51,10 @@ std::uint64_t word_at(const std::array<char, kHead>& head, std::uint32_t offset)
 Interpreter interpreter_of(std::int64_t pid) {
   constexpr std::array<std::string_view, 2> kSymbols = {"_PyRuntime", "PyCode_Type"};
   Interpreter found;
+  std::set<std::string> files;
   for (const Mapping& mapping : executable_mappings(pid)) {
     const auto version = version_in(mapping.path);
-    if (!version) continue;
+    if (!version || files.size() >= kMostFiles || !files.insert(mapping.identity).second) continue;
     found.version = *version;
     found.kind = Kind::unknown;
     found.layout = layout_of(*version);
@@ -111,16 +115,21 @@ std::string short_path(std::string path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+CodeNames::CodeNames(std::int64_t pid, const Layout& layout, std::uint64_t code_type)
+    : pid_(pid), layout_(&layout), code_type_(code_type) {
+  auto unreadable = std::make_shared<bpf::Code>();
+  unreadable->function = kUnreadable;
+  unreadable->kind = perfetto::CodeFrame::Kind::interpreted;
+  unreadable_ = std::move(unreadable);
+}
+
 std::shared_ptr<const bpf::Code> CodeNames::find(std::uint64_t code) {
   std::array<char, kHead> head{};
   const bool read = read_target(pid_, code, head);
   if (!read || !is_live(word_at(head, 0), word_at(head, 8), code_type_)) {
     const auto known = known_.find(code);
     if (!read && known != known_.end()) return known->second.code;  // the process has ended
-    auto unreadable = std::make_shared<bpf::Code>();
-    unreadable->function = kUnreadable;
-    unreadable->kind = perfetto::CodeFrame::Kind::interpreted;
-    return unreadable;
+    return unreadable_;
   }
   if (known_.size() >= kMostCode) known_.clear();
   Known& known = known_[code];

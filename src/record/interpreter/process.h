@@ -33,8 +33,7 @@ Interpreter interpreter_of(std::int64_t pid);
 /// folder it was installed in, and the line where the function begins.
 class CodeNames {
  public:
-  CodeNames(std::int64_t pid, const Layout& layout, std::uint64_t code_type)
-      : pid_(pid), layout_(&layout), code_type_(code_type) {}
+  CodeNames(std::int64_t pid, const Layout& layout, std::uint64_t code_type);
   /// Code whose memory is another function's by now gets that one's name; "[python]": none stands there.
   std::shared_ptr<const bpf::Code> find(std::uint64_t code);
 
@@ -48,6 +47,7 @@ class CodeNames {
   std::int64_t pid_;
   const Layout* layout_;
   std::uint64_t code_type_;
+  std::shared_ptr<const bpf::Code> unreadable_;
   std::unordered_map<std::uint64_t, Known> known_;
 };
 

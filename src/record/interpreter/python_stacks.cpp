@@ -10,9 +10,10 @@ namespace {
 constexpr Ns kFirstLook = 250'000'000;  // of a process that has just begun: most end before
 constexpr Ns kLastLook = 8'000'000'000;
 constexpr Ns kLongestLook = 50'000'000;
-constexpr std::size_t kMostProcesses = 1024;  // of the map of the programs
-constexpr std::size_t kMostStacks = std::size_t{1} << 15;
-constexpr double kStacksPerSecond = 3000;  // of threads that block; one takes 1 to 3 us
+constexpr std::size_t kMostProcesses = 1024;               // of the map of the programs
+constexpr std::size_t kMostFrames = std::size_t{1} << 19;  // of a generation of one process: 12 MB
+constexpr Ns kGeneration = 10'000'000'000;                 // code may be given back, and its memory become other code
+constexpr double kStacksPerSecond = 3000;                  // of threads that block; one takes 1 to 3 us
 constexpr Ns kAdaptEvery = 500'000'000;
 
 }  // namespace
@@ -33,7 +34,11 @@ void PythonStacks::target_left(std::int64_t pid) {
   if (processes_.erase(pid) > 0) probes_->forget_python(pid);
 }
 
-void PythonStacks::tell(std::int64_t pid, const Process& process) {
+/// From now on every stack is told again.
+void PythonStacks::tell(std::int64_t pid, Process& process, Ns now) {
+  process.told_at = now;
+  process.frames = 0;
+  process.older = std::exchange(process.stacks, {});
   culprit_python frames = process.interpreter.layout->frames;
   frames.threads = process.interpreter.threads;
   frames.generation = ++generation_;
@@ -45,7 +50,7 @@ void PythonStacks::look(std::int64_t pid, Process& process, Ns now) {
   process.look_at = 0;
   if (process.interpreter.kind == Kind::python) {
     process.names = std::make_unique<CodeNames>(pid, *process.interpreter.layout, process.interpreter.code_type);
-    tell(pid, process);
+    tell(pid, process, now);
   } else if (process.interpreter.kind == Kind::unknown) {
     if (std::ranges::find(unknown_, process.interpreter.version) == unknown_.end())
       unknown_.push_back(process.interpreter.version);
@@ -56,7 +61,9 @@ void PythonStacks::look(std::int64_t pid, Process& process, Ns now) {
 }
 
 void PythonStacks::poll(Ns now) {
+  now = monotonic_now();  // what came before may have taken long
   for (auto& [pid, process] : processes_) {
+    if (process.names && now - process.told_at >= kGeneration) tell(pid, process, now);
     if (process.look_at == 0 || process.look_at > now) continue;
     if (monotonic_now() - now > kLongestLook) break;  // the others the next time
     look(pid, process, now);
@@ -84,10 +91,8 @@ void PythonStacks::on_python_stack(const culprit_python_stack& record) {
   const auto found = processes_.find(record.tgid);
   if (found == processes_.end() || !found->second.names) return;
   Process& process = found->second;
-  if (process.stacks.size() >= kMostStacks) {
-    process.stacks.clear();
-    tell(record.tgid, process);
-  }
+  process.frames += record.count;
+  if (process.frames > kMostFrames) tell(record.tgid, process, monotonic_now());
   PythonStack stack;
   stack.cut = record.cut != 0;
   for (std::uint32_t i = 0; i < record.count; ++i) {
@@ -107,8 +112,9 @@ void PythonStacks::on_python_stack(const culprit_python_stack& record) {
 std::shared_ptr<const PythonStack> PythonStacks::find(std::int32_t tgid, std::uint32_t id) const {
   const auto process = processes_.find(tgid);
   if (id == 0 || process == processes_.end()) return nullptr;
-  const auto stack = process->second.stacks.find(id);
-  return stack == process->second.stacks.end() ? nullptr : stack->second;
+  for (const Stacks* stacks : {&process->second.stacks, &process->second.older})
+    if (const auto stack = stacks->find(id); stack != stacks->end()) return stack->second;
+  return nullptr;
 }
 
 }  // namespace culprit::record::interpreter

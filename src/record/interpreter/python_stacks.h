@@ -40,18 +40,22 @@ class PythonStacks final : private bpf::Listener {
   [[nodiscard]] const std::vector<std::string>& unknown_versions() const { return unknown_; }
 
  private:
+  using Stacks = std::unordered_map<std::uint32_t, std::shared_ptr<const PythonStack>>;
   struct Process {
     Interpreter interpreter;
     Ns joined_at = 0;
     Ns look_at = 0;  ///< again then; 0: it is known what it is
     std::unique_ptr<CodeNames> names;
-    std::unordered_map<std::uint32_t, std::shared_ptr<const PythonStack>> stacks;
+    Ns told_at = 0;  ///< the present generation of stacks
+    std::size_t frames = 0;
+    Stacks stacks;
+    Stacks older;  ///< of the generation before: what is in the ring may still name them
   };
 
   void on_python_stack(const culprit_python_stack& record) override;
   void on_exec(const culprit_task& record) override;
   void look(std::int64_t pid, Process& process, Ns now);
-  void tell(std::int64_t pid, const Process& process);
+  void tell(std::int64_t pid, Process& process, Ns now);
 
   std::shared_ptr<bpf::Probes> probes_;
   std::map<std::int64_t, Process> processes_;

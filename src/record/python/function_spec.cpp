@@ -9,6 +9,7 @@ namespace culprit::record::python {
 namespace {
 
 constexpr std::string_view kRequests = " requests ";
+constexpr std::string_view kWhen = " when ";
 constexpr std::string_view kExample =
     "write module:Class.function(argument.path, name=len(argument.path), sum(argument.path))";
 
@@ -97,6 +98,8 @@ Status check_request(std::string_view whole, const FunctionSpec& spec) {
     if (name == kNow || std::ranges::find(spec.captures, name, &Capture::label) != spec.captures.end()) return {};
     return wrong(whole, fmt::format("'{}' behind 'requests' is none of its numbers", name));
   };
+  if (!spec.request_when.empty())
+    if (Status status = check(spec.request_when); !status) return status;
   for (const RequestSpan& span : spec.request) {
     if (names_in(span.name) != 1) return wrong(whole, fmt::format("'{}' is no name for a time", span.name));
     for (const std::string_view point : {std::string_view(span.begin), std::string_view(span.end)}) {
@@ -111,6 +114,33 @@ Status check_request(std::string_view whole, const FunctionSpec& spec) {
   return {};
 }
 
+/// Every number in the name of a step is taken.
+Status check_step(std::string_view whole, const FunctionSpec& spec) {
+  const auto check = [&](std::string_view name) -> Status {
+    if (std::ranges::find(spec.captures, name, &Capture::label) != spec.captures.end()) return {};
+    return wrong(whole, fmt::format("'{}' behind 'as' is none of its numbers", name));
+  };
+  for (std::string_view rest = spec.step; rest.find('{') != std::string_view::npos;) {
+    rest.remove_prefix(rest.find('{') + 1);
+    const std::size_t close = rest.find('}');
+    if (close == std::string_view::npos) return wrong(whole, "a '}' is missing behind 'as'");
+    const std::string_view inside = rest.substr(0, close);
+    rest.remove_prefix(close + 1);
+    const std::size_t sign = inside.find_first_of(":-");
+    if (Status status = check(inside.substr(0, sign)); !status) return status;
+    if (sign == std::string_view::npos) continue;
+    if (inside[sign] == '-')
+      if (Status status = check(inside.substr(sign + 1)); !status) return status;
+    for (std::string_view texts = inside.substr(sign + 1); texts.find('<') != std::string_view::npos;) {
+      texts.remove_prefix(texts.find('<') + 1);
+      const std::size_t end = texts.find('>');
+      if (end == std::string_view::npos) return wrong(whole, "a '>' is missing behind 'as'");
+      if (Status status = check(texts.substr(0, end)); !status) return status;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<FunctionSpec> parse_function(std::string_view text) {
@@ -121,14 +151,19 @@ Result<FunctionSpec> parse_function(std::string_view text) {
     spec.step = std::string(trimmed(text.substr(as + 4)));
     text = trimmed(text.substr(0, as));
     spec.text = std::string(text);
-    if (const std::size_t when = spec.step.rfind(" when "); when != std::string::npos) {
-      spec.step_when = std::string(trimmed(std::string_view(spec.step).substr(when + 6)));
+    if (const std::size_t when = spec.step.rfind(kWhen); when != std::string::npos) {
+      spec.step_when = std::string(trimmed(std::string_view(spec.step).substr(when + kWhen.size())));
       spec.step = std::string(trimmed(std::string_view(spec.step).substr(0, when)));
     }
     if (spec.step.empty()) return wrong(text, "no name stands behind 'as'");
   }
   if (const std::size_t requests = text.find(kRequests); requests != std::string_view::npos) {
-    auto spans = parse_request(text, text.substr(requests + kRequests.size()));
+    std::string_view spoken = text.substr(requests + kRequests.size());
+    if (const std::size_t when = spoken.rfind(kWhen); when != std::string_view::npos) {
+      spec.request_when = std::string(trimmed(spoken.substr(when + kWhen.size())));
+      spoken = spoken.substr(0, when);
+    }
+    auto spans = parse_request(text, spoken);
     if (!spans) return spans.error();
     spec.request = std::move(*spans);
     text = trimmed(text.substr(0, requests));
@@ -171,6 +206,7 @@ Result<FunctionSpec> parse_function(std::string_view text) {
   if (spec.captures.size() > kMostCaptures)
     return wrong(text, fmt::format("more than {} numbers are asked for", kMostCaptures));
   if (Status status = check_request(text, spec); !status) return status.error();
+  if (Status status = check_step(text, spec); !status) return status.error();
   return spec;
 }
 

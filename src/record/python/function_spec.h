@@ -37,6 +37,7 @@ struct FunctionSpec {
   std::string step;                  ///< not empty: each call is a step, and how it is called (step_name())
   std::string step_when;             ///< not empty: only calls in which this number is not 0 are
   std::vector<RequestSpan> request;  ///< not empty: each call ends a request
+  std::string request_when;          ///< not empty: only calls in which this number is not 0 are
   bool optional = false;             ///< of a ready-made set: nobody misses it where its module is not loaded
 };
 

@@ -203,6 +203,7 @@ void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer)
   past_.kernel_cpu_ns += watched.ring().agent_cpu();
   longest_stop_ = std::max(longest_stop_, watched.stopped());
   requests_begun_before_ += watched.requests_begun_before();
+  past_.dropped += watched.requests_unwritten();
   found_.insert(watched.found().begin(), watched.found().end());
   if (!watched.trouble().empty()) writer.metadata(fmt::format("missing.python.{}", watched.pid()), watched.trouble());
   if (watched.ring().damaged())
@@ -227,11 +228,20 @@ void PythonCollector::write_facts(perfetto::Writer& writer) {
 }
 
 std::vector<Sight> PythonCollector::sights() const {
-  if (refused_.empty()) {
-    if (options_.functions.empty() && attached_ == 0) return {};
-    return {{fmt::format("Python functions ({} processes)", attached_), true, {}, {}}};
-  }
   std::vector<Sight> sights;
+  // Where nothing could be watched the reason for that is enough.
+  if (stopped_ && attached_ > 0)
+    for (const FunctionSpec& function : functions_)
+      if (!function.optional && !found_.contains(function.text))
+        sights.push_back({fmt::format("Python function {}", function.text), false, "no such function was imported",
+                          "compare with the program's module and names (docs/attach.md)"});
+  if (refused_.empty()) {
+    if (attached_ > 0)
+      sights.push_back({fmt::format("Python functions ({} processes)", attached_), true, {}, {}});
+    else if (!options_.functions.empty())
+      sights.push_back({"Python functions", false, "none of the processes executes Python", {}});
+    return sights;
+  }
   sights.reserve(refused_.size());
   for (const auto& [why, remedy] : refused_) sights.push_back({"Python functions", false, why, remedy});
   return sights;

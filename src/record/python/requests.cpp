@@ -20,6 +20,17 @@ std::optional<std::int64_t> number_named(std::string_view name, std::span<const 
   return number.value_or(0) > 0 ? number : std::nullopt;
 }
 
+/// Whether each that begins inside of another ends there, too: slices of one track must.
+bool lie_within(std::span<const RequestTime> times) {
+  std::vector<Ns> open;
+  for (const RequestTime& time : times) {
+    while (!open.empty() && open.back() <= time.begin) open.pop_back();
+    if (!open.empty() && time.end > open.back()) return false;
+    open.push_back(time.end);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<RequestTime> request_times(std::span<const RequestSpan> spans, std::span<const std::string_view> names,
@@ -45,28 +56,31 @@ std::vector<RequestTime> request_times(std::span<const RequestSpan> spans, std::
     times.push_back({span.name, *begin, *end});
   }
   std::ranges::stable_sort(times, {}, [](const RequestTime& time) { return std::tuple(time.begin, -time.end); });
-  std::vector<Ns> open;
-  for (RequestTime& time : times) {
-    while (!open.empty() && open.back() <= time.begin) open.pop_back();
-    if (!open.empty()) time.end = std::min(time.end, open.back());
-    open.push_back(time.end);
-  }
   return times;
 }
 
 void Requests::write(perfetto::Writer& writer, std::span<const RequestTime> times, Ns begun,
                      std::span<const perfetto::Argument> arguments) {
   if (times.empty()) return;
-  const Ns begin = times.front().begin;
-  if (begin < begun) {
+  if (times.front().begin < begun) {
     ++begun_before_;
     return;
   }
+  if (lie_within(times)) return write_together(writer, times, arguments);
+  for (std::size_t i = 0; i < times.size(); ++i) write_together(writer, times.subspan(i, 1), arguments);
+}
+
+void Requests::write_together(perfetto::Writer& writer, std::span<const RequestTime> times,
+                              std::span<const perfetto::Argument> arguments) {
+  const Ns begin = times.front().begin;
   Ns end = begin;
   for (const RequestTime& time : times) end = std::max(end, time.end);
   auto lane = std::ranges::find_if(lanes_, [&](Ns free) { return free <= begin; });
   if (lane == lanes_.end()) {
-    if (lanes_.size() >= kMostLanes) return;
+    if (lanes_.size() >= kMostLanes) {
+      ++unwritten_;
+      return;
+    }
     lane = lanes_.insert(lanes_.end(), 0);
   }
   *lane = end;

@@ -20,7 +20,7 @@ struct RequestTime {
   Ns end = 0;
 };
 
-/// The times of a request that ended at `now`, outer ones first, each within the one it lies in. Left out: those of
+/// The times of a request that ended at `now`, by begin, longer ones first. Left out: those of
 /// which a number is missing or 0, that end before they begin or later than a second from `now`.
 std::vector<RequestTime> request_times(std::span<const RequestSpan> spans, std::span<const std::string_view> names,
                                        std::span<const std::optional<std::int64_t>> numbers, Ns now);
@@ -33,11 +33,17 @@ class Requests {
   void write(perfetto::Writer& writer, std::span<const RequestTime> times, Ns begun,
              std::span<const perfetto::Argument> arguments);
   [[nodiscard]] std::uint64_t begun_before() const { return begun_before_; }
+  /// For which there were too many at once.
+  [[nodiscard]] std::uint64_t unwritten() const { return unwritten_; }
 
  private:
+  void write_together(perfetto::Writer& writer, std::span<const RequestTime> times,
+                      std::span<const perfetto::Argument> arguments);
+
   std::int64_t pid_;
   std::vector<Ns> lanes_;  // when each is free
   std::uint64_t begun_before_ = 0;
+  std::uint64_t unwritten_ = 0;
 };
 
 }  // namespace culprit::record::python

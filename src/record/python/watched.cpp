@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/utf8.h"
+#include "record/collector/step_name.h"
 #include "record/python/python_process.h"
 
 namespace culprit::record::python {
@@ -44,7 +45,17 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
 
 bool Watched::read(perfetto::Writer& writer, Ns now) {
   ring_.is_alive(now);
-  return ring_.read([&](const AgentRecord& record) { take(writer, record, now); }) > 0;
+  const bool more = ring_.read([&](const AgentRecord& record) { take(writer, record, now); }) > 0;
+  if (ring_.dropped() != std::exchange(dropped_, ring_.dropped())) close_all(writer);
+  return more;
+}
+
+void Watched::close_all(perfetto::Writer& writer) {
+  for (auto& [tid, thread] : threads_)
+    for (; !thread.open.empty(); thread.open.pop_back()) {
+      writer.slice_end(thread.track, thread.last);
+      if (thread.open.back().step) writer.slice_end(thread.track, thread.last);
+    }
 }
 
 Watched::Thread* Watched::thread_of(perfetto::Writer& writer, std::int32_t tid) {
@@ -116,19 +127,22 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
       if (function.spec->captures[all].kind != Capture::Kind::seconds)
         arguments[count++] = {names[all], record.arguments[all]};
     }
-  if (function.spec != nullptr && !function.spec->request.empty())
+  const auto is_set = [&](const std::string& when) {
+    const auto number = std::ranges::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(all), when);
+    return when.empty() || numbers[static_cast<std::size_t>(number - names.begin()) % numbers.size()].value_or(0) != 0;
+  };
+  if (function.spec != nullptr && !function.spec->request.empty() && is_set(function.spec->request_when))
     requests_.write(
         writer, request_times(function.spec->request, std::span(names).first(all), std::span(numbers).first(all), at),
         begun_, std::span(arguments).first(count));
   // The rest of a call that gave its thread away comes without numbers, and is no step of its own.
   bool step = function.spec != nullptr && !function.spec->step.empty() && all == function.spec->captures.size();
-  if (step && !function.spec->step_when.empty())
-    for (std::size_t i = 0; i < all; ++i)
-      step = step && (names[i] != function.spec->step_when || numbers[i].value_or(0) != 0);
-  if (step)
-    writer.slice_begin(thread.track, at,
-                       step_name(function.spec->step, std::span(names).first(all), std::span(numbers).first(all)),
-                       "step", std::span(arguments).first(count));
+  step = step && is_set(function.spec->step_when);
+  if (step) {
+    std::string name = step_name(function.spec->step, std::span(names).first(all), std::span(numbers).first(all));
+    if (!is_step_name(name)) name = "step: " + name;
+    writer.slice_begin(thread.track, at, name, "step", std::span(arguments).first(count));
+  }
   writer.slice_begin(thread.track, at, function.name, "python", std::span(arguments).first(count));
   thread.open.push_back({record.value, step});
 }

@@ -30,6 +30,7 @@ class Watched {
   std::uint64_t new_steps() { return std::exchange(steps_, 0); }
   /// Requests that had begun before it was watched, of which nothing was written.
   [[nodiscard]] std::uint64_t requests_begun_before() const { return requests_.begun_before(); }
+  [[nodiscard]] std::uint64_t requests_unwritten() const { return requests_.unwritten(); }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
   [[nodiscard]] Ns stopped() const { return stopped_; }
   /// What the agent said: of the whole process, of functions that are not there (yet).
@@ -55,6 +56,8 @@ class Watched {
   void take(perfetto::Writer& writer, const AgentRecord& record, Ns now);
   void begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record, Ns at);
   void end(perfetto::Writer& writer, Thread& thread, std::uint32_t function, Ns at);
+  /// Records were lost: nobody knows when what is open ended, but that it had begun.
+  void close_all(perfetto::Writer& writer);
   void take_function(const AgentRecord& record);
   void take_message(std::string_view text);
   Thread* thread_of(perfetto::Writer& writer, std::int32_t tid);
@@ -71,6 +74,7 @@ class Watched {
   Ns stopped_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t dropped_ = 0;  // by the agent, when it was looked at last
   std::uint64_t malformed_ = 0;
   std::string trouble_;
   std::vector<std::string> found_;

@@ -60,9 +60,9 @@ TEST(RequestTimes, WhatIsMissingOrImpossibleIsLeftOut) {
   EXPECT_THAT(times("queue=queued..scheduled", numbers), IsEmpty());
 }
 
-TEST(RequestTimes, OneThatReachesBeyondWhatItLiesInIsCut) {
+TEST(RequestTimes, OneThatReachesBeyondAnotherKeepsItsLength) {
   EXPECT_THAT(times("first_token=queued..first,queue=scheduled..last"),
-              ElementsAre("first_token 1000 2000", "queue 1200 2000"));
+              ElementsAre("first_token 1000 2000", "queue 1200 6000"));
 }
 
 TEST(RequestSpec, SpeaksOfNumbersThatAreTaken) {
