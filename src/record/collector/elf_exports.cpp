@@ -81,7 +81,8 @@ ElfExports read_exports(const std::string& file, std::span<const std::string_vie
     if (gelf_getshdr(section, &header) == nullptr) continue;
     if (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_NOTE) continue;
     // Who is recorded wrote the file: all that is read of it is bounded.
-    if (header.sh_size > kMostTable || (read += header.sh_size) > kMostTable) break;
+    if (header.sh_size > kMostTable - read) break;
+    read += header.sh_size;
     if (header.sh_type == SHT_DYNSYM) read_symbols(opened.elf, section, header, names, out);
     if (header.sh_type == SHT_NOTE) read_note(section, header, out);
   }
