@@ -121,7 +121,7 @@ static __noinline __u32 python_stack(__u32 tgid, __u32 tid, __u64 ident, __u64 n
 }
 
 #if defined(__TARGET_ARCH_x86)
-// glibc's and musl's name of a thread is the address at which its own data lie.
+// glibc's name of a thread is the address at which its own data lie.
 static __always_inline __u64 ident_of(struct task_struct *task) { return task->thread.fsbase; }
 #else
 static __always_inline __u64 ident_of(struct task_struct *task) { return 0; }

@@ -422,7 +422,7 @@ void add_record(CommandLine& app, Invocation& invocation) {
       "some 230 ns more with scheduling alone, 470 ns more with deep, 240 ns more with watch (900 ns by themselves; "
       "perf sched record: 570 ns more); a system call 99 ns more with --every-call, 15 ns more with watch, which looks "
       "an eighth of the time. Answers per second lost with watch and with deep: redis 0 and 5 %, nginx 2 and 11 %, "
-      "postgres 6 and 13 %; steps of vLLM 2 and 3 %, of SGLang 2 and 5 %.\n\n"
+      "postgres 6 and 13 %; steps of vLLM 2 and 3 %, of SGLang 6 and 11 %.\n\n"
       "Examples:\n"
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
       "  culprit record --preset watch -p redis-server,VLLM::EngineCore\n"

@@ -314,6 +314,47 @@ class Functions(Case):
         self.assertIn("__main__:Server.walk: no such function was imported", done.stderr)
         self.assertNotIn("Server.run:", done.stderr)
 
+    def test_a_started_program_is_no_stranger_because_it_has_just_begun(self):
+        with open(self.path("short.py"), "w", encoding="utf-8") as file:
+            file.write("import time\ndef work(n):\n    time.sleep(0.01)\nfor n in range(200): work(n)\n")
+        done = self.culprit("record", "--collect", "python", "-o", self.path(), "--python", "__main__:work(n)", "--", sys.executable, self.path("short.py"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("not seen", done.stderr)
+        self.assertGreater(self.calls()["work"], 0)
+        done = self.culprit("record", "--collect", "python", "-o", self.path("none.pftrace"), "--python", "__main__:work(n)", "--", "sleep", "0.5")
+        self.assertIn("none of the processes executed Python", done.stderr)
+
+    def test_calls_whose_end_was_lost_do_not_last_to_the_end(self):
+        """More calls in each turn than there is room for: its begin is seen, its end is not."""
+        text = """import time
+def hot(n): return n
+def turn(n):
+    for k in range(100000): hot(k)
+print("ready", flush=True)
+input()
+longest = 0
+for _ in range(10):
+    time.sleep(0.2)
+    begin = time.perf_counter()
+    turn(1)
+    longest = max(longest, time.perf_counter() - begin)
+print(longest, flush=True)
+input()
+"""
+        child = self.program(text=text)
+        recorder = self.recorder(child.pid, "__main__:turn", "__main__:hot")
+        self.attached(recorder, child)
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        longest = float(child.stdout.readline())
+        time.sleep(1)
+        self.finish(recorder)
+        self.assertGreater(int(json.loads(self.culprit("info", self.path(), "--json").stdout)["metadata"][0]["cost.python.dropped"]), 0)
+        rows = json.loads(self.culprit("top", "--json", "--limit", "0", "--class", "python", self.path()).stdout)["tables"][0]["rows"]
+        row = next(row for row in rows if row["name"] == "turn")
+        self.assertLessEqual(row["calls"], 10)
+        self.assertLessEqual(row["max_ns"] / 1e9, longest + 1e-3)
+
     def test_a_module_that_is_imported_later(self):
         with open(self.path("late.py"), "w", encoding="utf-8") as file:
             file.write("def work(n):\n    return n\n")

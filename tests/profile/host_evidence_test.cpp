@@ -30,13 +30,19 @@ class Recording {
   void rival_counter(std::string_view name, Ns at, double value) {
     builder_.add_counter(builder_.intern(name), builder_.process(8, 0), kNone, {at, value});
   }
+  /// Of another thread of the process.
+  void beside(TrackKind kind, std::string_view category, std::string_view name, Ns begin, Ns end) {
+    add(kind, category, name, begin, end, 7, 70);
+  }
+  void step(std::string_view name, Ns begin, Ns end) { add(TrackKind::thread, "step", name, begin, end); }
   Trace finish() { return std::move(builder_).finish(); }
 
  private:
-  void add(TrackKind kind, std::string_view category, std::string_view name, Ns begin, Ns end, std::int64_t pid = 7) {
+  void add(TrackKind kind, std::string_view category, std::string_view name, Ns begin, Ns end, std::int64_t pid = 7,
+           std::int64_t tid = 0) {
     TrackKey key;
     key.pid = pid;
-    key.tid = pid;
+    key.tid = tid != 0 ? tid : pid;
     key.kind = kind;
     Slice slice;
     slice.begin = begin;
@@ -81,6 +87,18 @@ TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
   EXPECT_EQ(evidence.cycles[kDecode], 2U);
   EXPECT_DOUBLE_EQ(total(evidence, "running"), 120);
   EXPECT_DOUBLE_EQ(total(evidence, "runnable"), 50);
+}
+
+TEST(HostEvidence, TheThreadOfTheStepsIsTheOneThatHasThemThoughAnotherIsFuller) {
+  Recording recording;
+  for (Ns at = 0; at < 300; at += 100) recording.step("step[DECODE bs=1]", at, at + 20);
+  recording.state("oncpu", 0, 400);
+  recording.beside(TrackKind::thread, "python", "wait", 0, 300);
+  recording.beside(TrackKind::sched, "sched", "blocked", 0, 400);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  ASSERT_TRUE(evidence.step);
+  EXPECT_DOUBLE_EQ(evidence.step->on_cpu[kDecode], 200);
+  EXPECT_DOUBLE_EQ(evidence.step->blocked[kDecode], 0);
 }
 
 TEST(HostEvidence, TheTimeOfTheThreadThatRunsTheStepsAddsUpToThem) {

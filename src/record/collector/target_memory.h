@@ -1,6 +1,7 @@
 // What a target has in its memory. It may change, or not be there: whoever reads it believes nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

@@ -238,8 +238,8 @@ std::vector<Sight> PythonCollector::sights() const {
   if (refused_.empty()) {
     if (attached_ > 0)
       sights.push_back({fmt::format("Python functions ({} processes)", attached_), true, {}, {}});
-    else if (!options_.functions.empty())
-      sights.push_back({"Python functions", false, "none of the processes executes Python", {}});
+    else if (stopped_ && !options_.functions.empty())
+      sights.push_back({"Python functions", false, "none of the processes executed Python", {}});
     return sights;
   }
   sights.reserve(refused_.size());

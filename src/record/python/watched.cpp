@@ -46,7 +46,8 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
 bool Watched::read(perfetto::Writer& writer, Ns now) {
   ring_.is_alive(now);
   const bool more = ring_.read([&](const AgentRecord& record) { take(writer, record, now); }) > 0;
-  if (ring_.dropped() != std::exchange(dropped_, ring_.dropped())) close_all(writer);
+  const std::uint64_t dropped = ring_.dropped();
+  if (dropped != std::exchange(dropped_, dropped)) close_all(writer);
   return more;
 }
 
@@ -128,8 +129,9 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
         arguments[count++] = {names[all], record.arguments[all]};
     }
   const auto is_set = [&](const std::string& when) {
-    const auto number = std::ranges::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(all), when);
-    return when.empty() || numbers[static_cast<std::size_t>(number - names.begin()) % numbers.size()].value_or(0) != 0;
+    for (std::size_t i = 0; i < all; ++i)
+      if (names[i] == when) return numbers[i].value_or(0) != 0;
+    return when.empty();
   };
   if (function.spec != nullptr && !function.spec->request.empty() && is_set(function.spec->request_when))
     requests_.write(
