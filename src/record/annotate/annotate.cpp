@@ -30,9 +30,7 @@ namespace culprit::record::annotate {
 
 namespace {
 
-constexpr std::size_t kMostOpen = 64;  // marks within marks of one thread
 constexpr std::size_t kMostThreads = 65536;
-constexpr std::size_t kMostFiles = 1024;    // with marks in them
 constexpr std::size_t kFewDescriptors = 8;  // of places: closed at once
 constexpr Ns kLookAgain = 1'000'000'000;    // for files that a process maps later
 constexpr Ns kLookOften = 3'000'000'000;    // a process that is that young is looked at when
@@ -43,8 +41,7 @@ constexpr Ns kMostLooking = 500'000;        // in one poll; where there are many
 
 struct Thread {
   perfetto::TrackUuid track = 0;
-  std::size_t open = 0;  // steps that were written
-  std::size_t deeper = 0;
+  std::vector<std::uint32_t> open;  // depths of the steps that were written, growing
 };
 
 struct Process {
@@ -89,7 +86,7 @@ class AnnotateCollector final : public Collector {
   Status load();
   void look_around(Ns now);
   void look_for_marks(std::int64_t pid);
-  void attach(const std::string& path, const std::vector<std::string>& marks);
+  void attach(const std::string& path, const std::vector<std::string>& marks, std::uint32_t file);
   void take(const culprit_annotation& record);
   void detach();
 
@@ -104,7 +101,7 @@ class AnnotateCollector final : public Collector {
   std::map<std::int64_t, Process> processes_;
   std::int64_t last_looked_ = 0;
   std::set<std::string> known_files_;  ///< by identity
-  std::size_t marked_files_ = 0;
+  std::uint32_t marked_files_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, Thread> threads_;
   std::string attach_trouble_;
   CollectorStats stats_;
@@ -187,31 +184,33 @@ void AnnotateCollector::look_for_marks(std::int64_t pid) {
   process.look_took = monotonic_now() - process.looked;
   for (const Mapping& file : mappings) {
     if (!file.path.starts_with('/') || file.path.ends_with(" (deleted)")) continue;
-    if (marked_files_ >= kMostFiles || !known_files_.emplace(file.identity).second) continue;
+    if (marked_files_ >= CULPRIT_ANNOTATE_FILES || !known_files_.emplace(file.identity).second) continue;
     // It may live in a container.
     const TargetFile target = open_target_file(fmt::format("/proc/{}/root", pid), file.path);
     const std::vector<std::string> marks = marks_in(target.path());
     if (marks.empty()) continue;
-    ++marked_files_;
-    attach(target.path(), marks);
+    attach(target.path(), marks, marked_files_++);
   }
 }
 
 /// In every process that has the file mapped, now or later: a forked or restarted one needs no second look.
-void AnnotateCollector::attach(const std::string& path, const std::vector<std::string>& marks) {
+void AnnotateCollector::attach(const std::string& path, const std::vector<std::string>& marks, std::uint32_t file) {
+  const bpf_usdt_opts options = {.sz = sizeof(bpf_usdt_opts), .usdt_cookie = file};
   const std::array<std::pair<const char*, bpf_program*>, 3> probes = {{{"step_begin", skeleton_->progs.on_step_begin},
                                                                        {"step_end", skeleton_->progs.on_step_end},
                                                                        {"mark", skeleton_->progs.on_mark}}};
   for (const auto& [name, program] : probes) {
     if (std::ranges::find(marks, name) == marks.end()) continue;
     const std::vector<int> before = open_descriptors();
-    bpf_link* link = bpf_program__attach_usdt(program, -1, path.c_str(), "culprit", name, nullptr);
+    bpf_link* link = bpf_program__attach_usdt(program, -1, path.c_str(), "culprit", name, &options);
     std::ranges::set_difference(open_descriptors(), before, std::back_inserter(descriptors_));
     if (link != nullptr)
       links_.push_back(link);
     else
       attach_trouble_ = fmt::format("{}: {}", name, std::generic_category().message(errno));
   }
+  const std::uint8_t yes = 1;
+  bpf_map_update_elem(bpf_map__fd(skeleton_->maps.annotate_complete_files), &file, &yes, BPF_ANY);
 }
 
 void AnnotateCollector::detach() {
@@ -239,24 +238,24 @@ void AnnotateCollector::take(const culprit_annotation& record) {
   if (record.text_bytes > 0)
     name.assign(record.text, strnlen(record.text, std::min<std::size_t>(static_cast<std::size_t>(record.text_bytes),
                                                                         sizeof record.text)));
+  const auto end_from = [&](std::uint32_t depth) {  // the deeper ones' ends were lost
+    for (; !thread.open.empty() && thread.open.back() >= depth; thread.open.pop_back())
+      writer.slice_end(thread.track, at);
+  };
   switch (record.kind) {
     case CULPRIT_STEP_BEGUN:
-      if (thread.open >= kMostOpen) {
-        ++thread.deeper;
-        ++stats_.dropped;
-        return;
-      }
-      if (++thread.open == 1 && !is_step_name(name)) name = "step: " + name;
+      end_from(record.depth);
+      if (record.depth == 1 && !is_step_name(name)) name = "step: " + name;
       writer.slice_begin(thread.track, at, name, "annotate");
+      thread.open.push_back(record.depth);
       return;
-    case CULPRIT_STEP_ENDED:
-      if (thread.deeper > 0) {
-        --thread.deeper;
-      } else if (thread.open > 0) {  // else it began before the recording
-        writer.slice_end(thread.track, at);
-        if (--thread.open == 0) ++session_->steps;
-      }
+    case CULPRIT_STEP_ENDED: {
+      end_from(record.depth + 1);
+      const bool is_step = record.depth == 1 && !thread.open.empty();
+      end_from(record.depth);
+      if (is_step) ++session_->steps;
       return;
+    }
     case CULPRIT_MARKED:
       writer.instant(thread.track, at, name, "annotate");
       return;

@@ -1,5 +1,6 @@
 #include "record/annotate/slow_close.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 
 #include "core/text.h"
 
@@ -35,9 +35,13 @@ namespace {
 
 std::vector<int> open_descriptors() {
   std::vector<int> open;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; !error && it != end; it.increment(error))
-    if (const auto fd = parse_number<int>(it->path().filename().string())) open.push_back(*fd);
+  DIR* folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return open;
+  while (const dirent* entry = ::readdir(folder)) {
+    const auto fd = parse_number<int>(static_cast<const char*>(entry->d_name));
+    if (fd && *fd != ::dirfd(folder)) open.push_back(*fd);
+  }
+  ::closedir(folder);
   std::ranges::sort(open);
   return open;
 }
@@ -47,6 +51,7 @@ Holder::Holder(const std::vector<int>& descriptors) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
   std::vector<int> kept = descriptors;
+  std::erase(kept, ends[1]);  // else it would wait for itself
   kept.insert(std::ranges::upper_bound(kept, ends[0]), ends[0]);
   const pid_t child = ::fork();
   if (child == 0) {

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "record/annotate/marked_file.h"
 #include "record/nvtx/recorded.h"
@@ -24,7 +26,7 @@ std::string built(const std::string& name) { return std::string(CULPRIT_BINARY_D
 /// marked.c with pipes for what it reads and says.
 class MarkedProgram {
  public:
-  explicit MarkedProgram(const char* steps) {
+  explicit MarkedProgram(const char* steps, const char* nanoseconds = "2000000") {
     int in[2];
     int out[2];
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) return;
@@ -32,7 +34,7 @@ class MarkedProgram {
     if (pid_ == 0) {
       dup2(in[0], 0);
       dup2(out[1], 1);
-      execl(built("annotate_c99_program").c_str(), "annotate_c99_program", steps, nullptr);
+      execl(built("annotate_c99_program").c_str(), "annotate_c99_program", steps, nanoseconds, nullptr);
       _exit(127);
     }
     close(in[0]);
@@ -41,7 +43,10 @@ class MarkedProgram {
     from_ = out[0];
   }
   ~MarkedProgram() {
-    if (status_ == -1) end();
+    if (status_ == -1) {
+      kill(pid_, SIGKILL);
+      end();
+    }
     close(from_);
   }
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -149,6 +154,58 @@ TEST_F(Annotate, AnEndWithoutBeginIsNoStep) {
   EXPECT_GT(recorded_.session().steps, 0U);
   EXPECT_LT(recorded_.session().steps, 100000U);
   EXPECT_EQ(recorded_.finish().ends_without_begin, 0U);
+}
+
+TEST_F(Annotate, StepsEndAlthoughOthersAttachAndDetach) {
+  // Attaching takes longer beside others that attach to the same file, and steps begin in the middle of it.
+  MarkedProgram program("100000");
+  ASSERT_EQ(program.hear(), "ready\n");
+  program.go();
+  START_OR_SKIP();
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> attaching;
+  for (int i = 0; i < 2; ++i)
+    attaching.emplace_back([&] {
+      while (!is_over) {
+        test::Recorded third{make_annotate()};
+        if (third.start()) third.add(program.pid());
+      }
+    });
+  for (int i = 0; i < 3; ++i) {
+    test::Recorded recorded{make_annotate()};
+    EXPECT_TRUE(recorded.start());
+    recorded.add(program.pid());
+    for (int turn = 0; turn < 300 && recorded.session().steps < 3; ++turn) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      recorded.poll();
+    }
+    EXPECT_GE(recorded.session().steps, 3U);
+  }
+  is_over = true;
+  for (std::thread& thread : attaching) thread.join();
+}
+
+TEST_F(Annotate, ALostEndCostsItsOwnStepAlone) {
+  // Nobody reads: the ring fills up in the middle of some step.
+  MarkedProgram program("10000000", "1");
+  ASSERT_EQ(program.hear(), "ready\n");
+  recorded_.add(program.pid());
+  START_OR_SKIP();
+  program.go();
+  const auto wait_until = [&](auto&& is_so) {
+    for (int i = 0; i < 500 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  };
+  for (int round = 0; round < 8; ++round) {
+    const std::uint64_t dropped = recorded_.collector().stats().dropped;
+    wait_until([&] { return recorded_.collector().stats().dropped > dropped + 20; });
+    recorded_.poll();
+    const std::uint64_t before = recorded_.session().steps;
+    wait_until([&] {
+      recorded_.poll();
+      return recorded_.session().steps > before + 20;
+    });
+    ASSERT_GT(recorded_.session().steps, before + 20);
+  }
 }
 
 TEST_F(Annotate, TheProgramGoesOnAfterTheRecording) {

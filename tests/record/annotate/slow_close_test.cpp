@@ -35,5 +35,22 @@ TEST(SlowClose, TheHolderKeepsWhatItWasGivenUntilItIsToldToEnd) {
   close(other[0]);
 }
 
+TEST(SlowClose, AHolderDoesNotHoldItsOwnEnd) {
+  std::array<int, 2> held{};
+  std::array<int, 2> free_again{};
+  ASSERT_EQ(pipe2(held.data(), O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(free_again.data(), O_CLOEXEC), 0);
+  for (const int fd : free_again) close(fd);
+  std::optional<Holder> holder;
+  holder.emplace(std::vector<int>{held[1], free_again[0], free_again[1]});
+  close(held[1]);
+  EXPECT_FALSE(is_closed(held[0], 50));
+  holder.reset();
+  EXPECT_TRUE(is_closed(held[0], 10'000)) << "it would run for ever, with places in other programs";
+  close(held[0]);
+}
+
+TEST(SlowClose, TheDescriptorsAreThoseThatStayOpen) { EXPECT_EQ(open_descriptors(), open_descriptors()); }
+
 }  // namespace
 }  // namespace culprit::record::annotate

@@ -1,4 +1,5 @@
-/* Marks its steps: says "ready", waits for a line, does ARGUMENT steps of 2 ms, waits for the end of its input. */
+/* Marks its steps: says "ready", waits for a line, does ARGUMENT steps of 2 ms (or of the
+ * nanoseconds given behind it), waits for the end of its input. */
 #define _POSIX_C_SOURCE 200809L
 #include "culprit_annotate.h"
 
@@ -9,7 +10,7 @@
 
 int main(int argc, char** argv) {
   const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 3;
-  const struct timespec two_ms = {0, 2000000};
+  const struct timespec length = {0, argc > 2 ? strtol(argv[2], NULL, 10) : 2000000};
   char line[16];
   long i;
   puts("ready");
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
     snprintf(name, sizeof name, "step[DECODE bs=%ld toks=%ld]", i + 1, i + 1);
     CULPRIT_STEP_BEGIN(name);
     CULPRIT_STEP_BEGIN("inner");
-    nanosleep(&two_ms, NULL);
+    nanosleep(&length, NULL);
     CULPRIT_STEP_END();
     CULPRIT_MARK("half");
     CULPRIT_STEP_END();
