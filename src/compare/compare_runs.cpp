@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "compare/roles.h"
 #include "compare/run_facts.h"
 #include "compare/work.h"
+#include "compare/workload.h"
 #include "stats/quantile.h"
 
 namespace culprit::compare {
@@ -146,28 +148,65 @@ Side pool(std::vector<Recording> recordings) {
   return side;
 }
 
+/// Steps of like work, by phase; filled where there are any.
+using WorkOfPhase = std::map<model::Phase, MatchedWork>;
+
 std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
                                                        const std::vector<model::Phase>& phases, bool forget,
                                                        bool on_host, const CompareOptions& options,
-                                                       double StepTime::*what = &StepTime::time) {
+                                                       WorkOfPhase& matched, double StepTime::*what = &StepTime::time) {
   std::vector<model::CycleTimeOutcome> outcomes;
   for (const model::Phase phase : phases) {
     const auto of_phase = [&](const Side& side) {
-      std::vector<double> values;
+      std::vector<WorkedTime> steps;
       for (const StepTime& t : side.times)
-        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) values.push_back(t.*what);
-      return values;
+        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) steps.push_back({t.work, t.*what});
+      return steps;
     };
-    const std::vector<double> values[] = {of_phase(base), of_phase(candidate)};
+    const std::array steps = {of_phase(base), of_phase(candidate)};
+    if (steps[0].empty() || steps[1].empty()) continue;
+    const MatchedWork& work = matched[phase] = match_work(steps[0], steps[1]);
+    const auto& values = work.times;
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
     const double between =
         on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]), drift_inside(values[1])})
                 : options.between;
     model::CycleTimeOutcome outcome = judge_cycle_time(values[0], values[1], {options.tolerance, between});
     outcome.phase = phase;
-    if (outcome.cycles[0] > 0 && outcome.cycles[1] > 0) outcomes.push_back(outcome);
+    outcome.other_work = work.left_out;
+    outcome.usual_work = work.most_often;
+    if (work.left_out[0] + work.left_out[1] > 0 || (outcome.cycles[0] > 0 && outcome.cycles[1] > 0))
+      outcomes.push_back(outcome);
   }
   return outcomes;
+}
+
+/// Functions of steps whose like the other side lacks are not held against others.
+void leave_out_other_work(model::Profile& profile, const WorkOfPhase& matched) {
+  for (model::ProfileCycle& cycle : profile.cycles)
+    if (const auto work = matched.find(cycle.phase); work != matched.end())
+      cycle.other_work = !work->second.classes.contains(work_class(cycle.workload, cycle.phase));
+}
+
+bool has_cycles(const model::CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }
+
+/// A sentence for each phase in which the sides did not do the same work.
+std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOutcome>& outcomes,
+                                           const WorkOfPhase& matched) {
+  std::vector<std::string> sentences;
+  for (const model::CycleTimeOutcome& o : outcomes) {
+    const auto work = matched.find(o.phase);
+    if (work == matched.end() || !work->second.mix_differs || !has_cycles(o)) continue;
+    std::string sentence = fmt::format(
+        "The mix of work differs ({}): most steps of the baseline are of {}, of the "
+        "candidate of {}; steps of like work are compared",
+        model::phase_name(o.phase), o.usual_work[0], o.usual_work[1]);
+    if (o.other_work[0] + o.other_work[1] > 0)
+      sentence +=
+          fmt::format(", {} of the baseline and {} of the candidate have no like", o.other_work[0], o.other_work[1]);
+    sentences.push_back(std::move(sentence));
+  }
+  return sentences;
 }
 
 /// Whether others kept the candidate from its CPUs: a quota that throttled it, or programs beside it.
@@ -326,8 +365,15 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       forget_guessed_phases(side->profile.cycles);
     }
   const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
-  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options);
+  WorkOfPhase matched;
+  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched);
   result.why = doubt(result.sides, !result.cycle_times.empty(), options);
+  if (result.why.empty() && std::ranges::none_of(result.cycle_times, has_cycles))
+    result.why = "the sides have no steps of like work";
+  if (auto mix = other_mix_of_work(result.cycle_times, matched); !mix.empty()) {
+    std::ranges::move(mix, std::back_inserter(result.comparability.reasons));
+    result.comparability.level = Comparable::partly;
+  }
   if (!result.why.empty())
     for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
   result.outcome = overall(result.cycle_times);
@@ -336,10 +382,13 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
                                            between * 100, on_host ? ", at least what each drifts inside" : ""));
 
+  if (!forget)
+    for (Side* side : {&a, &b}) leave_out_other_work(side->profile, matched);
   Roles roles = match_roles(a.profile, b.profile);
   FunctionOptions of_functions;
   of_functions.tolerance = options.function_tolerance;
   of_functions.between = options.between;
+  if (on_host) of_functions.between_on_host = between;
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);
@@ -349,7 +398,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host &&
       was_held_back(*result.host) &&
-      overall(judge_cycle_times(a, b, phases, forget, on_host, options, &StepTime::period)) == Outcome::regression) {
+      overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, &StepTime::period)) ==
+          Outcome::regression) {
     result.outcome = Outcome::regression;
     result.notes.emplace_back(
         "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs");

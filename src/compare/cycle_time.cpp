@@ -69,7 +69,9 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
     const model::Cycle& cycle = cycles.cycles[i];
     if (!whole[i]) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
-    StepTime& step = steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, 0, 0}).first->second;
+    StepTime& step =
+        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0}).first->second;
+    if (step.work == WorkClass()) step.work = work_class(cycle.workload, cycle.phase);
     step.time = std::max(step.time, time);
     step.period = std::max(step.period, static_cast<double>(cycle.period));
   }
@@ -141,9 +143,10 @@ double drift_inside(std::span<const double> values) {
 }
 
 model::Outcome overall(const std::vector<model::CycleTimeOutcome>& outcomes) {
-  if (outcomes.empty()) return Outcome::inconclusive;
+  const auto is_judged = [](const model::CycleTimeOutcome& o) { return o.cycles[0] > 0 && o.cycles[1] > 0; };
+  if (std::ranges::none_of(outcomes, is_judged)) return Outcome::inconclusive;
   for (const Outcome worst : {Outcome::regression, Outcome::inconclusive, Outcome::improvement})
-    if (std::ranges::any_of(outcomes, [&](const auto& o) { return o.outcome == worst; })) return worst;
+    if (std::ranges::any_of(outcomes, [&](const auto& o) { return is_judged(o) && o.outcome == worst; })) return worst;
   return Outcome::no_change;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "compare/workload.h"
 #include "model/comparison.h"
 #include "model/cycles.h"
 
@@ -15,6 +16,7 @@ namespace culprit::compare {
 struct StepTime {
   model::Phase phase = model::Phase::other;
   bool guessed = false;  ///< the phase is
+  WorkClass work;
   double time = 0;
   double period = 0;  ///< until the next one begins, waits included
 };
@@ -46,7 +48,8 @@ double spread_of_logs(std::span<const double> values);
 double drift_inside(std::span<const double> values);
 inline constexpr double kMostDrift = 0.25;
 
-/// Of several phases: regression before inconclusive before improvement before no_change; inconclusive without any.
+/// Of several phases: regression before inconclusive before improvement before no_change; inconclusive without any that
+/// has cycles of like work on both sides.
 model::Outcome overall(const std::vector<model::CycleTimeOutcome>& outcomes);
 
 }  // namespace culprit::compare

@@ -59,7 +59,8 @@ class Cycles {
 
   explicit Cycles(const Profile& profile) : profile_(profile) {
     place_.reserve(profile.cycles.size());
-    for (const model::ProfileCycle& cycle : profile.cycles) place_.push_back(count_[{cycle.phase, owner(cycle)}]++);
+    for (const model::ProfileCycle& cycle : profile.cycles)
+      place_.push_back(cycle.other_work ? kNowhere : count_[{cycle.phase, owner(cycle)}]++);
   }
 
   void see(std::uint32_t process, std::uint32_t cycle) {
@@ -140,6 +141,7 @@ class Comparer {
         row.times.back().value += time;
       else
         row.times.push_back({position, time});
+      if (on_host) on_host_[side][{key.phase, process}][position] += time;
       row.calls += use.count;
       row.called += static_cast<double>(on_host ? own : use.duration);
     }
@@ -155,7 +157,11 @@ class Comparer {
       const Key& key = keys_[i];
       const std::array cycles = {cycles_[0].total(key.phase, key.process), cycles_[1].total(key.phase, key.process)};
       findings.push_back(describe(i, cycles));
-      p.push_back(judge(uses_[i], cycles, findings.back()));
+      double chance = judge(uses_[i], cycles, findings.back());
+      if (options_.between_on_host > 0 && texts_[key.device] == "Host" && chance < 1 &&
+          findings.back().time_ns[0] > 0 && findings.back().time_ns[1] > 0)
+        chance = std::max(chance, more_than_the_machine(i, cycles));
+      p.push_back(chance);
     }
     const std::vector<double> q = stats::false_discovery_rates(p);
     for (std::size_t i = 0; i < findings.size(); ++i) {
@@ -178,7 +184,8 @@ class Comparer {
   [[nodiscard]] bool counts(const Profile& profile, std::size_t side, const model::FunctionUse& use) const {
     const std::string_view kind = profile.texts[use.kind];
     if (use.count == 0 || kind == "annotation" || kind == "gpu_annotation") return false;
-    if (!phases_.contains(profile.cycles[use.cycle].phase)) return false;
+    const model::ProfileCycle& cycle = profile.cycles[use.cycle];
+    if (cycle.other_work || !phases_.contains(cycle.phase)) return false;
     const model::ProcessPair& pair = roles_.pairs[roles_.of_side[side][use.process]];
     if (!pair.pid[0] || !pair.pid[1]) return false;
     if (!options_.without_scheduling) return true;
@@ -223,6 +230,44 @@ class Comparer {
     return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
   }
 
+  /// p that a time on the host differs by no more than the machine makes it: the time itself, or its ratio to what else
+  /// its process did in the same cycles.
+  [[nodiscard]] double more_than_the_machine(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
+    const Key& key = keys_[row];
+    std::array<std::vector<double>, 2> times;
+    std::array<std::vector<double>, 2> ratios;
+    for (std::size_t s = 0; s < 2; ++s) {
+      const auto all = on_host_[s].find({key.phase, key.process});
+      if (all == on_host_[s].end()) return 1;
+      for (const CycleValue& v : uses_[row][s].times) {
+        const double others = all->second.at(v.position) - v.value;
+        times[s].push_back(v.value);
+        if (v.value > 0 && others > 0) ratios[s].push_back(v.value / others);
+      }
+    }
+    // Who is not in most cycles is judged by the time per cycle alone.
+    const auto is_rare = [&](std::size_t s) { return 2 * ratios[s].size() < cycles[s]; };
+    if (is_rare(0) || is_rare(1)) return 1;
+    return std::min(chance_of_logs(times, options_.between_on_host), chance_of_logs(ratios, kOwnDrift));
+  }
+
+  /// Recordings of the same differ by `between`, or by what they drift inside.
+  [[nodiscard]] double chance_of_logs(const std::array<std::vector<double>, 2>& values, double between) const {
+    std::array<Series, 2> series;
+    for (std::size_t s = 0; s < 2; ++s) {
+      std::vector<CycleValue> logs;
+      for (const double v : values[s])
+        if (v > 0) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
+      series[s] = summarise(logs, logs.size());
+      between = std::max(between, drift_beyond_chance(logs));
+    }
+    if (series[0].effective < kFewCycles || series[1].effective < kFewCycles) return 1;
+    const MeanDifference d = difference_of(series[0], series[1], 2 * between * between);
+    const double beyond = std::abs(d.difference) - std::log1p(options_.tolerance);
+    if (beyond <= 0) return 1;
+    return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
+  }
+
   /// Of n + m cycles k have the function: that all of them are among the n.
   static double all_on_one_side(std::size_t k, std::size_t n, std::size_t m) {
     const auto choose = [](double all, double some) {
@@ -256,6 +301,8 @@ class Comparer {
   std::vector<StringId> short_names_;
   std::vector<std::array<Uses, 2>> uses_;
   std::vector<Cycles> cycles_;
+  /// ns on the host by all functions of a process, by phase and position of the cycle.
+  std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
 };
 
 }  // namespace

@@ -10,9 +10,15 @@
 
 namespace culprit::compare {
 
+/// By how much the ratio of a function to all others of its steps differs between recordings of the same; 0.7 to 4 %
+/// for the ten largest of vLLM's.
+inline constexpr double kOwnDrift = 0.04;
+
 struct FunctionOptions {
   double tolerance = 0.05;  ///< relative change of a time per cycle that does not matter
   double between = 0.01;    ///< relative spread between recordings of the same
+  /// The same of a time on the host, which moves with the machine; 0: as `between`.
+  double between_on_host = 0;
   double discovery = 0.05;  ///< rate of false discoveries among those called changed, new or gone
   /// What threads did by the scheduler's account is told elsewhere (HostChanges), once for all functions.
   bool without_scheduling = false;
@@ -21,9 +27,11 @@ struct FunctionOptions {
 /// One finding per function that ran in a phase of `phases`, in a process that both sides have. Ranges that only
 /// enclose work (annotations) are left out. Per cycle of its process, absent = 0: Welch's interval of the difference of
 /// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all
-/// findings by Benjamini and Hochberg. With fewer than kFewCycles effective values only full separation tells. A
-/// function of one side is new or gone when so many of the cycles having it would all lie on that side by chance too
-/// rarely. O(uses + findings log findings).
+/// findings by Benjamini and Hochberg. A time on the host has changed only when that is more than the machine's doing:
+/// beyond between_on_host, or against all else that its process did in the same cycles (the logarithm of their ratio,
+/// recordings of the same differing by kOwnDrift or as much as the ratio drifts inside of one). With fewer than
+/// kFewCycles effective values only full separation tells. A function of one side is new or gone when so many of the
+/// cycles having it would all lie on that side by chance too rarely. O(uses + findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
                                                       const Roles& roles, const std::vector<model::Phase>& phases,
                                                       StringTable& texts, const FunctionOptions& options = {});

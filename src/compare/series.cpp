@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "stats/distributions.h"
 
@@ -59,6 +60,21 @@ Series summarise(std::span<const CycleValue> present, std::size_t n) {
   series.effective = independent(1 / std::sqrt(count));
   series.likely = independent(0);
   return series;
+}
+
+double drift_beyond_chance(std::span<const CycleValue> values) {
+  constexpr std::size_t kStretches = 8;
+  if (values.size() < 2 * kStretches) return 0;
+  std::vector<CycleValue> means;
+  double by_chance = 0;
+  for (std::size_t s = 0; s < kStretches; ++s) {
+    const std::size_t begin = values.size() * s / kStretches;
+    const std::span<const CycleValue> stretch = values.subspan(begin, values.size() * (s + 1) / kStretches - begin);
+    const Series inside = summarise(stretch, stretch.size());
+    means.push_back({static_cast<std::uint32_t>(s), inside.mean});
+    by_chance += inside.variance / static_cast<double>(inside.n) / kStretches;
+  }
+  return std::sqrt(std::max(0.0, summarise(means, means.size()).variance - by_chance));
 }
 
 MeanDifference difference_of(const Series& base, const Series& candidate, double between) {

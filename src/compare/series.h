@@ -30,6 +30,10 @@ Series summarise(std::span<const CycleValue> present, std::size_t n);
 /// Fewer independent values on a side say nothing about a spread.
 inline constexpr double kFewCycles = 4;
 
+/// Standard deviation of the means of eight stretches, without what the spread inside of the stretches makes of it; 0
+/// with fewer than 16 values.
+double drift_beyond_chance(std::span<const CycleValue> values);
+
 /// The difference of two means by Welch. The margin of what neighbours tell of each other widens the variance of a mean
 /// (`effective`), and not its degrees of freedom a second time (`likely`): the 95 % intervals of simulated pairs of
 /// equal series hold the truth as often as they say up to an autocorrelation of 0.8 (series_test.cpp).

@@ -38,6 +38,8 @@ struct CycleTimeOutcome {
   double between = 0;  ///< assumed spread between recordings of the same
   std::array<std::size_t, 2> cycles{};
   std::array<double, 2> effective{};  ///< number of independent cycles
+  std::array<std::size_t, 2> other_work{};  ///< whole cycles left out: the other side has none of such work
+  std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
 };
 
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is

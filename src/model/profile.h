@@ -40,6 +40,8 @@ struct ProfileCycle {
   bool phase_guessed = false;  ///< see Cycle::phase_guessed
   std::int32_t rank = -1;      ///< in the order of the run's files, -1 when not known
   std::int64_t pid = -1;       ///< whose cycle it is, -1 when not known
+  Workload workload;
+  bool other_work = false;  ///< the run it is compared with has no cycle of such work
 };
 
 struct ProfileProcess {

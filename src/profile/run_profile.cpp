@@ -166,6 +166,7 @@ class Builder {
       out.duration = cycle.period > 0 ? cycle.period : cycle.span_end - cycle.span_begin;
       out.phase = cycle.phase;
       out.phase_guessed = cycle.phase_guessed;
+      out.workload = cycle.workload;
       out.rank = static_cast<std::int32_t>(cycle.rank);
       if (cycle.process != kNone) out.pid = trace_.processes[cycle.process].pid;
       profile_.cycles.push_back(out);

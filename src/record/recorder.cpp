@@ -258,6 +258,7 @@ Status Recorder::State::start() {
   for (const Target& target : targets.take_joined()) introduce(target);
   begin = told.begin = monotonic_now();
   if (Status status = start_collectors(); !status) return status;
+  begin = told.begin = monotonic_now();  // what was being put in place saw nothing yet
   if (command)
     if (Status status = command->go(); !status) return status;
   const Ns now = monotonic_now();

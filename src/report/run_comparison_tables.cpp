@@ -13,6 +13,7 @@
 #include "report/collected_report.h"
 #include "report/host_report.h"
 #include "report/work_comparison.h"
+#include "stats/quantile.h"
 
 namespace culprit::report {
 
@@ -29,6 +30,7 @@ using model::Table;
 
 constexpr std::array kSideNames = {"baseline", "candidate"};
 constexpr double kPercent = 100;
+constexpr double kMuchInCommon = 0.2;          ///< of logarithms
 constexpr std::size_t kMostFactsOfUnlike = 5;  ///< rows about runs that are not compared
 
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
@@ -82,6 +84,25 @@ std::string calls(const FunctionFinding& finding) {
   return fmt::format("{:.1f} -> {:.1f}", before, after);
 }
 
+/// Per call, of the middle one of the functions on the host that both sides have; 1: too few.
+double usual_ratio(const RunComparison& comparison) {
+  constexpr std::size_t kFewest = 10;
+  std::vector<double> ratios;
+  for (const FunctionFinding& f : comparison.functions)
+    if (comparison.texts[f.device] == "Host" && std::isfinite(f.work_ratio) && f.work_ratio > 0)
+      ratios.push_back(f.work_ratio);
+  return ratios.size() < kFewest ? 1 : stats::median(std::move(ratios));
+}
+
+/// Otherwise the sides have no steps of like work in that phase.
+bool is_judged(const model::CycleTimeOutcome& o) { return o.cycles[0] > 0 && o.cycles[1] > 0; }
+
+std::string other_work_text(const model::CycleTimeOutcome& o) {
+  return fmt::format(
+      "No steps of like work ({}): of the {} in the baseline most are of {}, of the {} in the candidate of {}",
+      phase_name(o.phase), o.other_work[0], o.usual_work[0], o.other_work[1], o.usual_work[1]);
+}
+
 std::string functions_note(const RunComparison& comparison) {
   const auto count = [&](FunctionStatus status) {
     return std::ranges::count(comparison.functions, status, &FunctionFinding::status);
@@ -91,7 +112,13 @@ std::string functions_note(const RunComparison& comparison) {
   std::string note = fmt::format("Functions that take the same time within 5 %: {}; not decided: {}",
                                  count(FunctionStatus::same), count(FunctionStatus::unknown));
   if (waiting > 0) note += fmt::format("; calls that wait and changed: {}", waiting);
-  return note + ".";
+  note += ".";
+  if (const double ratio = usual_ratio(comparison); std::abs(std::log(ratio)) > kMuchInCommon)
+    note += fmt::format(
+        " Per call the middle one of the functions on the host took x{:.2f}: what they share is the machine's or a "
+        "clock's, not theirs.",
+        ratio);
+  return note;
 }
 
 Table environment_table(const RunComparison& comparison, std::size_t most) {
@@ -191,7 +218,12 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
                             : fmt::format("Outcome: {}; steps {}", to_string(comparison.outcome), steps));
     add_surroundings();
   }
+  const bool none_judged = std::ranges::none_of(comparison.cycle_times, is_judged);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
+    if (!is_judged(o)) {
+      if (none_judged) lines.push_back(other_work_text(o));
+      continue;
+    }
     std::string line = limited ? fmt::format("Cycle time ({}): {:+.1f} %", phase_name(o.phase), o.change * kPercent)
                                : fmt::format("Outcome ({}): {}; cycle time {:+.1f} %", phase_name(o.phase),
                                              to_string(o.outcome), o.change * kPercent);
@@ -222,6 +254,9 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
   if (comparison.outcome != Outcome::not_comparable) {
     const auto& reasons = comparison.comparability.reasons;
     notes.insert(notes.end(), reasons.begin(), reasons.end());
+    if (std::ranges::any_of(comparison.cycle_times, is_judged))
+      for (const model::CycleTimeOutcome& o : comparison.cycle_times)
+        if (!is_judged(o)) notes.push_back(other_work_text(o));
     for (const model::ProcessPair& pair : comparison.processes)
       for (const std::size_t s : {0U, 1U})
         if (pair.pid[s] && !pair.pid[1 - s])

@@ -306,5 +306,57 @@ TEST(CorpusPairs, OtherHardwareIsRefusedAndUnmarkedBlocksAreCompared) {
   EXPECT_THAT(blocks.output, testing::StartsWith("Outcome: inconclusive: it is not sure that a cycle"));
 }
 
+/// Traces of vLLM and SGLang on one noisy machine, seconds apart.
+class CorpusServers : public testing::Test {
+ protected:
+  static json compared(const std::string& a, const std::string& b) {
+    const auto path = [](const std::string& name) { return test::shared("corpus/real/" + name + ".trace.json.gz"); };
+    const auto run = run_program("diff " + path(a) + " " + path(b) + " --json");
+    EXPECT_EQ(run.code, 0);
+    return json::parse(run.output);
+  }
+  static std::vector<std::string> changed(const json& result) {
+    std::vector<std::string> names;
+    for (const json& f : result["findings"])
+      if (f["status"] != "same" && f["status"] != "unknown") names.push_back(f["function"]);
+    return names;
+  }
+};
+
+TEST_F(CorpusServers, NothingChangedAndNobodyIsAccused) {
+  CULPRIT_NEEDS_SHARED("corpus/real/vllm-n1.trace.json.gz");
+  for (const std::string server : {"vllm", "sglang"})
+    for (const auto& [a, b] : {std::pair("-n1", "-n2"), std::pair("-n2", "-n1")}) {
+      const json result = compared(server + a, server + b);
+      EXPECT_THAT(result["outcome"], testing::AnyOf("inconclusive", "no_change")) << server << a;
+      EXPECT_THAT(changed(result), testing::IsEmpty()) << server << a;
+    }
+}
+
+TEST_F(CorpusServers, ACompetitorIsARegression) {
+  CULPRIT_NEEDS_SHARED("corpus/real/vllm-cpu.trace.json.gz");
+  EXPECT_EQ(compared("vllm-n1", "vllm-cpu")["outcome"], "regression");
+  EXPECT_EQ(compared("sglang-n1", "sglang-cpu")["outcome"], "regression");
+  EXPECT_EQ(compared("sglang-n2", "sglang-cpu")["outcome"], "regression");
+  // n2 of vLLM drifts by a quarter itself: whoever is compared with it is not judged, and not acquitted.
+  EXPECT_EQ(compared("vllm-n2", "vllm-cpu")["outcome"], "inconclusive");
+}
+
+TEST_F(CorpusServers, MoreClientsAreNoRegression) {
+  CULPRIT_NEEDS_SHARED("corpus/real/vllm-many.trace.json.gz");
+  const json result = compared("vllm-n1", "vllm-many");
+  EXPECT_EQ(result["outcome"], "inconclusive");
+  EXPECT_EQ(result["why"], "the sides have no steps of like work");
+  EXPECT_EQ(result["cycle_time"][0]["usual_work"], json::array({"4 requests", "11 to 12 requests"}));
+  EXPECT_THAT(changed(result), testing::IsEmpty());
+}
+
+TEST_F(CorpusServers, LongerPromptsShowInTheFunctionThatReadsThem) {
+  CULPRIT_NEEDS_SHARED("corpus/real/sglang-long.trace.json.gz");
+  const json result = compared("sglang-n1", "sglang-long");
+  EXPECT_EQ(result["outcome"], "inconclusive");
+  EXPECT_THAT(changed(result), testing::ElementsAre("aten::index"));
+}
+
 }  // namespace
 }  // namespace culprit::cli

@@ -1,5 +1,6 @@
 #include "compare/compare_runs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,6 +83,66 @@ TEST(CompareRuns, LostEventsLimitTheOutcome) {
   nearly_whole.events_lost = 5;
   c = compared(make_recording(steps(1'000'000)), std::move(nearly_whole));
   EXPECT_EQ(c.outcome, Outcome::regression) << "half a percent";
+}
+
+/// Steps of so many requests each, 20 ms and 5 ms for each request.
+Recording steps_of(const std::vector<std::int64_t>& requests, double factor = 1) {
+  std::vector<Ns> periods;
+  std::vector<double> op;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const double ms = factor * static_cast<double>(20 + 5 * requests[i]) + static_cast<double>(i % 5) * 0.01;
+    periods.push_back(static_cast<Ns>(ms * 1e6));
+    op.push_back(ms * 5e5);
+  }
+  Recording r = make_recording(periods, {{".aten::mm", op}, {".aten::add", std::vector<double>(requests.size(), 1e6)}});
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    r.cycles.cycles[i].workload.batch = r.profile.cycles[i].workload.batch = requests[i];
+  return r;
+}
+
+TEST(CompareRuns, OtherWorkIsNoRegression) {
+  const RunComparison c =
+      compared(steps_of(std::vector<std::int64_t>(40, 4)), steps_of(std::vector<std::int64_t>(40, 12)));
+  EXPECT_EQ(c.outcome, Outcome::inconclusive);
+  EXPECT_THAT(c.why, HasSubstr("no steps of like work"));
+  ASSERT_EQ(c.cycle_times.size(), 1U);
+  EXPECT_EQ(c.cycle_times[0].cycles[0], 0U);
+  EXPECT_EQ(c.cycle_times[0].other_work[1], 39U);
+  EXPECT_EQ(c.cycle_times[0].usual_work[1], "11 to 12 requests");
+  EXPECT_TRUE(c.functions.empty()) << "of other work nothing follows for functions";
+}
+
+TEST(CompareRuns, StepsOfLikeWorkAreComparedWhateverTheMix) {
+  std::vector<std::int64_t> few;
+  std::vector<std::int64_t> many;
+  for (int i = 0; i < 200; ++i) {
+    few.push_back(i % 4 == 0 ? 8 : 2);
+    many.push_back(i % 4 == 0 ? 2 : 8);
+  }
+  RunComparison c = compared(steps_of(few), steps_of(many));
+  EXPECT_NE(c.outcome, Outcome::regression);
+  EXPECT_NEAR(c.cycle_times[0].change, 0, 0.001);
+  EXPECT_EQ(c.comparability.level, Comparable::partly);
+  EXPECT_THAT(c.comparability.reasons.at(0), HasSubstr("of 2 requests, of the candidate of 8 requests"));
+  c = compared(steps_of(few), steps_of(many, 1.5));
+  EXPECT_EQ(c.outcome, Outcome::regression);
+  EXPECT_NEAR(c.cycle_times[0].change, 0.5, 0.01);
+}
+
+TEST(CompareRuns, WhatAllFunctionsShareIsNoneOfTheirs) {
+  // All take 12 % longer: two recordings of one machine may differ by that. One of them takes twice as long.
+  Times base;
+  Times candidate;
+  for (int f = 0; f < 12; ++f) {
+    for (int i = 0; i < 40; ++i) {
+      const double ns = 10'000 + i * 13 % 7 * 100;
+      base[fmt::format(".op{}", f)].push_back(ns);
+      candidate[fmt::format(".op{}", f)].push_back(ns * (f == 3 ? 2 : 1.12));
+    }
+  }
+  const RunComparison c = compared(make_recording(steps(1'000'000), base), make_recording(steps(1'050'000), candidate));
+  for (const model::FunctionFinding& f : c.functions)
+    EXPECT_EQ(f.status == model::FunctionStatus::changed, c.texts[f.function] == ".op3") << c.texts[f.function];
 }
 
 TEST(CompareRuns, TheToleranceIsAnOption) {

@@ -196,8 +196,12 @@ TEST(Overall, TheWorstOfThePhases) {
   const auto with = [](Outcome outcome) {
     model::CycleTimeOutcome o;
     o.outcome = outcome;
+    o.cycles = {9, 9};
     return o;
   };
+  const model::CycleTimeOutcome without_like_work;
+  EXPECT_EQ(overall({without_like_work}), Outcome::inconclusive);
+  EXPECT_EQ(overall({with(Outcome::no_change), without_like_work}), Outcome::no_change);
   EXPECT_EQ(overall({}), Outcome::inconclusive);
   EXPECT_EQ(overall({with(Outcome::no_change), with(Outcome::improvement)}), Outcome::improvement);
   EXPECT_EQ(overall({with(Outcome::inconclusive), with(Outcome::improvement)}), Outcome::inconclusive);

@@ -9,6 +9,25 @@
 namespace culprit::compare {
 namespace {
 
+TEST(DriftBeyondChance, IsNoneOfValuesThatOnlySpread) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> of(0, 1);
+  double sum = 0;
+  for (int turn = 0; turn < 50; ++turn) {
+    std::vector<CycleValue> values;
+    for (std::uint32_t i = 0; i < 64; ++i) values.push_back({i, of(random)});
+    sum += drift_beyond_chance(values);
+  }
+  EXPECT_LT(sum / 50, 0.15) << "the means of eight such stretches spread by 0.35";
+}
+
+TEST(DriftBeyondChance, IsThatOfTheStretches) {
+  std::vector<CycleValue> values;
+  for (std::uint32_t i = 0; i < 80; ++i) values.push_back({i, static_cast<double>(i / 10 % 2)});
+  EXPECT_NEAR(drift_beyond_chance(values), std::sqrt(2.0 / 7), 1e-12);
+  EXPECT_EQ(drift_beyond_chance(std::span(values).first(15)), 0);
+}
+
 std::vector<CycleValue> dense(const std::vector<double>& values) {
   std::vector<CycleValue> all;
   for (std::size_t i = 0; i < values.size(); ++i) all.push_back({static_cast<std::uint32_t>(i), values[i]});

@@ -1,0 +1,141 @@
+#include "compare/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace culprit::compare {
+
+namespace {
+
+constexpr std::int32_t kExact = 8;   // requests
+constexpr double kRequestSteps = 4;  // classes in a doubling
+constexpr double kTokenSteps = 2;
+constexpr double kOtherMix = 0.1;
+
+std::int32_t requests_class(std::int64_t requests) {
+  if (requests <= kExact) return static_cast<std::int32_t>(std::max<std::int64_t>(requests, -1));
+  return kExact +
+         static_cast<std::int32_t>(std::lround(kRequestSteps * std::log2(static_cast<double>(requests) / kExact)));
+}
+
+std::int32_t tokens_class(std::int64_t tokens) {
+  return tokens < 1 ? -1 : static_cast<std::int32_t>(std::lround(kTokenSteps * std::log2(static_cast<double>(tokens))));
+}
+
+using Classes = std::map<WorkClass, std::vector<double>>;  // logarithms of times
+
+bool is_known(const WorkClass& work) { return work != WorkClass(); }
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+std::string most_often(const Classes& classes) {
+  const auto most = std::ranges::max_element(classes, {}, [](const auto& c) { return c.second.size(); });
+  return most == classes.end() ? std::string() : work_text(most->first);
+}
+
+}  // namespace
+
+WorkClass work_class(const model::Workload& workload, model::Phase phase) {
+  const std::int32_t requests = requests_class(workload.batch);
+  switch (phase) {
+    case model::Phase::prefill: {
+      const std::int32_t tokens =
+          tokens_class(workload.context_tokens >= 0 ? workload.context_tokens : workload.tokens);
+      return tokens >= 0 ? WorkClass{-1, tokens} : WorkClass{requests, -1};
+    }
+    case model::Phase::mixed:
+      return {requests, tokens_class(workload.context_tokens)};
+    case model::Phase::decode:
+    case model::Phase::train_step:
+    case model::Phase::other:
+      return {requests, -1};
+  }
+  return {};
+}
+
+std::string work_text(const WorkClass& work) {
+  // Whole numbers of a class whose middle is `at` steps behind `from`.
+  const auto span = [](double from, double at, double steps, std::string_view what) {
+    const double least = std::ceil(from * std::exp2((at - 0.5) / steps));
+    const double most = std::max(least, std::ceil(from * std::exp2((at + 0.5) / steps)) - 1);
+    if (least == most) return fmt::format("{:.0f} {}{}", least, what, least == 1 ? "" : "s");
+    return fmt::format("{:.0f} to {:.0f} {}s", least, most, what);
+  };
+  std::string text;
+  if (work.requests > kExact)
+    text = span(kExact, work.requests - kExact, kRequestSteps, "request");
+  else if (work.requests >= 0)
+    text = fmt::format("{} request{}", work.requests, work.requests == 1 ? "" : "s");
+  if (work.tokens >= 0)
+    text += fmt::format("{}{}", text.empty() ? "" : " with ", span(1, work.tokens, kTokenSteps, "prompt token"));
+  return text;
+}
+
+MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedTime> candidate) {
+  const std::array<std::span<const WorkedTime>, 2> sides = {base, candidate};
+  std::array<Classes, 2> classes;
+  std::array<std::size_t, 2> all{};
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const WorkedTime& step : sides[s]) {
+      if (!(step.time > 0) || !std::isfinite(step.time)) continue;
+      classes[s][step.work].push_back(std::log(step.time));
+      ++all[s];
+    }
+  MatchedWork result;
+  for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
+  const auto knows = [](const Classes& side) {
+    return std::ranges::any_of(side, [](const auto& c) { return is_known(c.first); });
+  };
+  const bool of_one =
+      classes[0].size() == 1 && classes[1].size() == 1 && classes[0].begin()->first == classes[1].begin()->first;
+  if (of_one || !knows(classes[0]) || !knows(classes[1])) {
+    for (std::size_t s = 0; s < 2; ++s)
+      for (const WorkedTime& step : sides[s]) {
+        result.times[s].push_back(step.time);
+        result.classes.insert(step.work);
+      }
+    return result;
+  }
+  std::array<std::size_t, 2> matched{};
+  for (const auto& [work, values] : classes[0]) {
+    const auto other = classes[1].find(work);
+    if (other == classes[1].end() || std::min(values.size(), other->second.size()) < kFewestAlike) continue;
+    result.classes.insert(work);
+    matched[0] += values.size();
+    matched[1] += other->second.size();
+  }
+  std::map<WorkClass, double> usual;  // of both sides
+  double overall = 0;
+  for (const WorkClass& work : result.classes) {
+    const std::array<const std::vector<double>*, 2> values = {&classes[0][work], &classes[1][work]};
+    usual[work] = (mean_of(*values[0]) + mean_of(*values[1])) / 2;
+    double share = 0;
+    for (std::size_t s = 0; s < 2; ++s)
+      share += static_cast<double>(values[s]->size()) / static_cast<double>(matched[s]) / 2;
+    overall += share * usual[work];
+  }
+  for (std::size_t s = 0; s < 2; ++s) {
+    result.left_out[s] = all[s] - matched[s];
+    for (const WorkedTime& step : sides[s])
+      if (step.time > 0 && std::isfinite(step.time) && result.classes.contains(step.work))
+        result.times[s].push_back(step.time * std::exp(overall - usual[step.work]));
+    for (const auto& [work, values] : classes[s]) {
+      const auto other = classes[1 - s].find(work);
+      const double mine = static_cast<double>(values.size()) / static_cast<double>(all[s]);
+      const double theirs = other == classes[1 - s].end()
+                                ? 0
+                                : static_cast<double>(other->second.size()) / static_cast<double>(all[1 - s]);
+      result.mix_differs = result.mix_differs || std::abs(mine - theirs) > kOtherMix;
+    }
+  }
+  return result;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,55 @@
+// Which steps of two runs worked on the same. A step of twelve requests takes longer than one of four, and that is the
+// clients' doing: only steps of like work are held against each other.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/cycles.h"
+
+namespace culprit::compare {
+
+/// What a step worked on, as coarse as its time is: requests exactly up to 8, then in quarters of a doubling; tokens of
+/// prompts in halves of a doubling. -1: not known, or of no matter in its phase.
+struct WorkClass {
+  std::int32_t requests = -1;
+  std::int32_t tokens = -1;
+  auto operator<=>(const WorkClass&) const = default;
+};
+
+/// By tokens where prompts are computed (else by requests), by requests where tokens are generated, by both where a
+/// step does both.
+WorkClass work_class(const model::Workload& workload, model::Phase phase);
+
+/// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens". Empty for the class of which nothing is known.
+std::string work_text(const WorkClass& work);
+
+/// Time of one step and what it worked on.
+struct WorkedTime {
+  WorkClass work;
+  double time = 0;
+};
+
+/// Steps of one phase of both sides, without those whose like the other side lacks.
+struct MatchedWork {
+  std::array<std::vector<double>, 2> times;
+  std::array<std::size_t, 2> left_out{};
+  std::set<WorkClass> classes;            ///< that both sides have
+  std::array<std::string, 2> most_often;  ///< work_text() of the steps; empty where nothing is known
+  bool mix_differs = false;               ///< shares of a class differ by more than a tenth
+};
+
+/// Classes with kFewestAlike steps or more on both sides are matched. Times are then freed of what the class makes of
+/// them (geometric mean of both sides' means), so that the difference of their mean logarithms is that inside of the
+/// classes, each weighted by the mean of its shares. All of one class, or of unknown work on a side: times as they are.
+/// Times that are not positive are left out. O(n log n).
+MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedTime> candidate);
+inline constexpr std::size_t kFewestAlike = 3;
+
+}  // namespace culprit::compare

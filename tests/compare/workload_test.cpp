@@ -1,0 +1,128 @@
+#include "compare/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace culprit::compare {
+namespace {
+
+using model::Phase;
+using model::Workload;
+
+WorkClass of(std::int64_t requests, std::int64_t prompt_tokens, Phase phase) {
+  Workload w;
+  w.batch = requests;
+  w.context_tokens = prompt_tokens;
+  return work_class(w, phase);
+}
+
+TEST(WorkClass, FewRequestsAreExactManyCoarse) {
+  EXPECT_NE(of(3, -1, Phase::decode), of(4, -1, Phase::decode));
+  EXPECT_NE(of(8, -1, Phase::decode), of(9, -1, Phase::decode));
+  EXPECT_EQ(of(100, -1, Phase::decode), of(104, -1, Phase::decode));
+  EXPECT_NE(of(100, -1, Phase::decode), of(150, -1, Phase::decode));
+  EXPECT_LT(of(100, -1, Phase::decode), of(1'000'000, -1, Phase::decode));
+}
+
+TEST(WorkClass, EachPhaseHasItsMeasure) {
+  EXPECT_EQ(of(4, 100, Phase::decode), of(4, 5000, Phase::decode));
+  EXPECT_EQ(of(1, 100, Phase::prefill), of(3, 105, Phase::prefill)) << "tokens are what a prefill computes";
+  EXPECT_NE(of(1, 100, Phase::prefill), of(1, 1000, Phase::prefill));
+  EXPECT_NE(of(1, -1, Phase::prefill), of(3, -1, Phase::prefill)) << "where tokens are not known";
+  EXPECT_NE(of(4, 100, Phase::mixed), of(4, 1000, Phase::mixed));
+  EXPECT_NE(of(4, 100, Phase::mixed), of(5, 100, Phase::mixed));
+  EXPECT_EQ(of(-1, -1, Phase::decode), WorkClass());
+}
+
+TEST(WorkClass, SaysWhatItStandsFor) {
+  EXPECT_EQ(work_text(of(1, -1, Phase::decode)), "1 request");
+  EXPECT_EQ(work_text(of(8, -1, Phase::decode)), "8 requests");
+  EXPECT_EQ(work_text(of(12, -1, Phase::decode)), "11 to 12 requests");
+  EXPECT_EQ(work_text(of(2, 100, Phase::mixed)), "2 requests with 77 to 107 prompt tokens");
+  EXPECT_EQ(work_text(WorkClass()), "");
+  for (std::int64_t n = 1; n < 3000; ++n) {  // every number lies in what its class says
+    const std::string text = work_text(of(n, -1, Phase::decode));
+    const std::int64_t least = std::stoll(text);
+    const auto to = text.find(" to ");
+    const std::int64_t most = to == std::string::npos ? least : std::stoll(text.substr(to + 4));
+    ASSERT_TRUE(least <= n && n <= most) << n << ": " << text;
+  }
+}
+
+std::vector<WorkedTime> steps(std::int32_t requests, double time, std::size_t n) {
+  return std::vector<WorkedTime>(n, {{requests, -1}, time});
+}
+
+std::vector<WorkedTime> operator+(std::vector<WorkedTime> a, const std::vector<WorkedTime>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+double mean_log(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += std::log(v);
+  return sum / static_cast<double>(values.size());
+}
+
+TEST(MatchWork, OfOneClassNothingIsTouched) {
+  const auto m = match_work(steps(4, 100, 5), steps(4, 120, 6));
+  EXPECT_EQ(m.times[0], std::vector<double>(5, 100));
+  EXPECT_EQ(m.times[1], std::vector<double>(6, 120));
+  EXPECT_FALSE(m.mix_differs);
+}
+
+TEST(MatchWork, UnknownWorkOnASideIsNoReasonToLeaveOut) {
+  const auto m = match_work(steps(-1, 100, 5), steps(4, 120, 6) + steps(5, 130, 1));
+  EXPECT_EQ(m.times[0].size(), 5U);
+  EXPECT_EQ(m.times[1].size(), 7U);
+  EXPECT_EQ(m.left_out[1], 0U);
+}
+
+TEST(MatchWork, OtherWorkIsLeftOutAndNamed) {
+  const auto m = match_work(steps(4, 100, 50) + steps(2, 60, 2), steps(12, 180, 30) + steps(2, 60, 9));
+  EXPECT_TRUE(m.times[0].empty());
+  EXPECT_TRUE(m.times[1].empty()) << "two steps tell nothing of a class";
+  EXPECT_EQ(m.left_out[0], 52U);
+  EXPECT_EQ(m.left_out[1], 39U);
+  EXPECT_EQ(m.most_often[0], "4 requests");
+  EXPECT_TRUE(m.mix_differs);
+}
+
+TEST(MatchWork, AnotherMixOfTheSameStepsIsNoDifference) {
+  const auto m = match_work(steps(2, 60, 10) + steps(4, 100, 40), steps(2, 60, 40) + steps(4, 100, 10));
+  EXPECT_NEAR(mean_log(m.times[0]), mean_log(m.times[1]), 1e-12);
+  EXPECT_TRUE(m.mix_differs);
+  EXPECT_EQ(m.left_out[0] + m.left_out[1], 0U);
+}
+
+TEST(MatchWork, TheDifferenceIsThatInsideTheClasses) {
+  // x1.1 for steps of two, x1.3 for steps of four; shares 0.2 and 0.8 on one side, 0.6 and 0.4 on the other.
+  const auto m = match_work(steps(2, 60, 20) + steps(4, 100, 80), steps(2, 66, 60) + steps(4, 130, 40));
+  EXPECT_NEAR(mean_log(m.times[1]) - mean_log(m.times[0]), 0.4 * std::log(1.1) + 0.6 * std::log(1.3), 1e-12);
+}
+
+TEST(MatchWork, SwappedSidesMirror) {
+  std::mt19937_64 random(5);
+  std::vector<WorkedTime> a;
+  std::vector<WorkedTime> b;
+  for (int i = 0; i < 200; ++i) {
+    (i % 3 == 0 ? a : b)
+        .push_back({{static_cast<std::int32_t>(random() % 4), -1}, 50 + static_cast<double>(random() % 50)});
+  }
+  const auto there = match_work(a, b);
+  const auto back = match_work(b, a);
+  EXPECT_EQ(there.times[0], back.times[1]);
+  EXPECT_EQ(there.times[1], back.times[0]);
+  EXPECT_EQ(there.left_out[0], back.left_out[1]);
+}
+
+TEST(MatchWork, TimesThatAreNoneAreLeftOut) {
+  const auto m = match_work(steps(2, 0, 5) + steps(4, 100, 5), steps(2, 60, 5) + steps(4, 100, 5));
+  EXPECT_EQ(m.times[0].size(), 5U);
+  EXPECT_EQ(m.times[1].size(), 5U);
+}
+
+}  // namespace
+}  // namespace culprit::compare
