@@ -87,13 +87,16 @@ Result<std::vector<Tried>> try_collectors(std::int64_t pid) {
   return tried;
 }
 
-std::string summary_of(const std::vector<Tried>& collectors) {
+/// `attaches`: the agent, which a trial does not put in, can be.
+std::string summary_of(const std::vector<Tried>& collectors, bool attaches) {
   std::vector<std::string> names;
   std::vector<std::string> absent;
   for (const Tried& tried : collectors) {
     std::size_t seen = 0;
     for (const record::Sight& sight : tried.sights) seen += sight.available ? std::size_t{1} : std::size_t{0};
-    if (!tried.collects || seen == 0)
+    if (attaches && tried.name == "python")
+      names.push_back(tried.name);
+    else if (!tried.collects || seen == 0)
       absent.push_back(tried.name);
     else if (seen == tried.sights.size())
       names.push_back(tried.name);
@@ -124,6 +127,7 @@ Check attach_check(std::int64_t pid) {
 
 Result<Findings> examine(std::int64_t pid) {
   Findings findings;
+  bool attaches = false;
   const record::Attempts attempts = record::make_attempts();
   findings.checks = record::machine_checks({}, attempts);
   if (pid > 0) {
@@ -131,13 +135,16 @@ Result<Findings> examine(std::int64_t pid) {
     if (process.front().state == CheckState::missing)
       return input_error(process.front().found, fmt::format("-p {}", pid), process.front().remedy);
     findings.checks.insert(findings.checks.end(), process.begin(), process.end());
-    if (runs_python(findings.checks)) findings.checks.push_back(attach_check(pid));
+    if (runs_python(findings.checks)) {
+      findings.checks.push_back(attach_check(pid));
+      attaches = findings.checks.back().state == CheckState::ok;
+    }
   }
   auto tried = try_collectors(pid);
   if (!tried) return tried.error();
   findings.collectors = std::move(*tried);
   for (const Tried& collector : findings.collectors) findings.possible = findings.possible || collector.collects;
-  findings.summary = summary_of(findings.collectors);
+  findings.summary = summary_of(findings.collectors, attaches);
   return findings;
 }
 

@@ -280,6 +280,27 @@ Table rival_table(const Trace& trace, const RecordedTableOptions& options) {
   return table;
 }
 
+namespace {
+
+/// What recording cost, by the recorder's own account.
+std::optional<model::Fact> recorder_fact(const Trace& trace) {
+  if (trace.ranks.size() != 1) return std::nullopt;
+  const auto number = [&](std::string_view key) {
+    return static_cast<double>(parse_number<std::int64_t>(fact_of(trace, key)).value_or(0));
+  };
+  const double duration = number("record.duration_ns");
+  const double own = number("cost.own.cpu_ns");
+  if (duration <= 0 || own <= 0) return std::nullopt;
+  std::string text = fmt::format("{:.1f} % of one CPU", 100 * own / duration);
+  if (const double kernel = number("cost.kernel.cpu_ns"); kernel > 0)
+    text += fmt::format(", {:.1f} % in the kernel", 100 * kernel / duration);
+  if (const double memory = number("cost.own.peak_memory_bytes"); memory > 0)
+    text += fmt::format(", {} of memory", format_bytes(memory));
+  return model::Fact{"recorder", std::move(text)};
+}
+
+}  // namespace
+
 std::vector<model::Fact> recorded_facts(const Trace& trace) {
   const Interval span = recorded_span(trace);
   const RecordedTableOptions options = {.duration = span.end - span.begin};
@@ -310,6 +331,7 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
   if (requests > 0)
     facts.push_back({"disks", fmt::format("{} requests, {}, {} flushes", format_count(requests),
                                           format_bytes(static_cast<double>(bytes)), format_count(flushes))});
+  if (auto recorder = recorder_fact(trace)) facts.push_back(std::move(*recorder));
   return facts;
 }
 

@@ -95,6 +95,22 @@ void KernelSched::poll(Session& /*session*/, Ns now) {
   if (options_.python) options_.python->poll(now);
   probes_->symbols().name_when_due(now);
   write_named();
+  for (const UnseenRun& run : unseen_runs_.look(now)) enter_unseen(run);
+}
+
+void KernelSched::enter_unseen(const UnseenRun& run) {
+  const std::optional<std::uint32_t> cpu = read_last_cpu(run.tgid, run.tid);
+  if (!cpu || !probes_->is_target(run.tgid)) return;
+  culprit_switch record{};
+  std::ranges::copy(std::string_view("swapper"), record.prev_comm);
+  record.head.at = static_cast<std::uint64_t>(run.at);
+  record.head.cpu = *cpu;
+  record.next_tid = run.tid;
+  record.next_tgid = run.tgid;
+  if (const auto known = names_.find(run.tid); known != names_.end())
+    std::ranges::copy(known->second, record.next_comm);
+  on_switch(record);
+  ++unseen_;
 }
 
 void KernelSched::stop(Session& session, Ns now) {
@@ -179,6 +195,12 @@ void KernelSched::on_switch(const culprit_switch& record) {
   }
   last->second = event.next_tid;
   writer_->sched_switch(event);
+  constexpr std::uint32_t kBlocked = 0x7f;  // states of a thread that does not want to run
+  if (to) unseen_runs_.seen(record.next_tid);
+  if (from && (record.prev_state & kBlocked) == 0)
+    unseen_runs_.waits(record.prev_tid, record.prev_tgid, event.at);
+  else if (from)
+    unseen_runs_.seen(record.prev_tid);
   intervals_.on_switch(record, from, to);
 }
 
@@ -196,6 +218,7 @@ void KernelSched::on_waking(const culprit_waking& record) {
   event.priority = record.prio;
   event.name = bpf::comm(record.comm);
   writer_->sched_waking(event);
+  unseen_runs_.waits(record.tid, record.tgid, event.at);
   intervals_.on_waking(record);
 }
 
@@ -218,6 +241,7 @@ void KernelSched::on_exit(const culprit_task& record) {
   ++events_;
   writer_->process_exit(static_cast<Ns>(record.head.at), record.tid);
   intervals_.on_exit(record.tid);
+  unseen_runs_.ended(record.tid);
   names_.erase(record.tid);
 }
 

@@ -11,6 +11,7 @@
 #include "record/collector/collector.h"
 #include "record/sched/blocked.h"
 #include "record/sched/sched.h"
+#include "record/sched/unseen.h"
 
 namespace culprit::record::sched {
 
@@ -57,6 +58,8 @@ class KernelSched final : public Collector, private bpf::Listener {
   void on_exec(const culprit_task& record) override;
   void on_exit(const culprit_task& record) override;
   void name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]);
+  /// As if the switch had been told.
+  void enter_unseen(const UnseenRun& run);
   void take_blocked(const Blocked& blocked);
   void write_blocked(const Blocked& blocked, std::string_view stack);
   std::shared_ptr<Stack> stack_of(const Blocked& blocked);
@@ -76,6 +79,7 @@ class KernelSched final : public Collector, private bpf::Listener {
   std::uint64_t unseen_ = 0;                                                // switches that the kernel did not tell
   std::unordered_map<std::int32_t, std::array<char, CULPRIT_COMM>> names_;  // as last written
   std::unordered_map<std::uint32_t, std::int32_t> last_on_cpu_;             // as last written; 0: idle
+  UnseenRuns unseen_runs_;
   std::unordered_map<StackKey, std::shared_ptr<Stack>, StackHash> stacks_;
   std::vector<Waiting> waiting_;  // for names
 };

@@ -1,0 +1,95 @@
+#include "record/sched/unseen.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/text.h"
+
+namespace culprit::record::sched {
+
+namespace {
+
+constexpr int kProcessorField = 39;  // of /proc/PID/stat, counted from 1 as in proc(5)
+constexpr int kFirstBehindName = 3;
+constexpr double kMost = 0.7;  // of the time; what a running thread ran is counted up at ticks
+
+std::string read_line(const std::string& path) {
+  std::array<char, 1024> text{};
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
+  if (!file) return {};
+  return {text.data(), std::fread(text.data(), 1, text.size(), file.get())};
+}
+
+/// The n-th word, from 0.
+std::string_view word(std::string_view text, int n) {
+  for (; n > 0; --n) {
+    const std::size_t space = text.find(' ');
+    if (space == std::string_view::npos) return {};
+    text.remove_prefix(space + 1);
+  }
+  return text.substr(0, text.find(' '));
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> read_run_ns(std::int32_t tgid, std::int32_t tid) {
+  return parse_number<std::uint64_t>(word(read_line(fmt::format("/proc/{}/task/{}/schedstat", tgid, tid)), 0));
+}
+
+std::optional<std::uint32_t> read_last_cpu(std::int32_t tgid, std::int32_t tid) {
+  const std::string stat = read_line(fmt::format("/proc/{}/task/{}/stat", tgid, tid));
+  const std::size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) return std::nullopt;
+  return parse_number<std::uint32_t>(
+      word(std::string_view(stat).substr(name_end + 2), kProcessorField - kFirstBehindName));
+}
+
+void UnseenRuns::waits(std::int32_t tid, std::int32_t tgid, Ns at) {
+  const Thread thread{.tgid = tgid, .waits = true, .since = at, .run_ns = {}, .looked = 0, .found = {}};
+  if (const auto known = threads_.find(tid); known != threads_.end())
+    known->second = thread;
+  else if (threads_.size() < kMostThreads)
+    threads_.emplace(tid, thread);
+}
+
+void UnseenRuns::seen(std::int32_t tid) {
+  if (const auto known = threads_.find(tid); known != threads_.end()) known->second.waits = false;
+}
+
+std::vector<UnseenRun> UnseenRuns::look(Ns now) {
+  std::vector<UnseenRun> runs;
+  std::size_t asked = 0;
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    auto& [tid, thread] = *it;
+    if (thread.waits && thread.found) {
+      runs.push_back(*thread.found);
+      thread.waits = false;
+    }
+    if (!thread.waits || now - thread.since < kPatience || asked == kMostAsked) {
+      ++it;
+      continue;
+    }
+    ++asked;
+    const std::optional<std::uint64_t> run_ns = read_(thread.tgid, tid);
+    if (!run_ns) {
+      it = threads_.erase(it);
+      continue;
+    }
+    if (thread.run_ns && *run_ns > *thread.run_ns) {
+      const bool all_along =
+          kMost * static_cast<double>(now - thread.looked) < static_cast<double>(*run_ns - *thread.run_ns);
+      thread.found = UnseenRun{tid, thread.tgid, all_along ? thread.looked : now};
+    }
+    thread.run_ns = run_ns;
+    thread.looked = now;
+    ++it;
+  }
+  return runs;
+}
+
+}  // namespace culprit::record::sched
