@@ -1,6 +1,5 @@
 #include "record/annotate/slow_close.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 
 #include "core/text.h"
 
@@ -35,13 +35,13 @@ namespace {
 
 std::vector<int> open_descriptors() {
   std::vector<int> open;
-  DIR* folder = ::opendir("/proc/self/fd");
-  if (folder == nullptr) return open;
-  while (const dirent* entry = ::readdir(folder)) {
-    const auto fd = parse_number<int>(static_cast<const char*>(entry->d_name));
-    if (fd && *fd != ::dirfd(folder)) open.push_back(*fd);
+  {
+    std::error_code error;
+    for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; !error && it != end; it.increment(error))
+      if (const auto fd = parse_number<int>(it->path().filename().string())) open.push_back(*fd);
   }
-  ::closedir(folder);
+  // The one of the listing itself is closed by now.
+  std::erase_if(open, [](int fd) { return ::fcntl(fd, F_GETFD) < 0; });
   std::ranges::sort(open);
   return open;
 }
