@@ -184,8 +184,10 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
 /// Functions of steps whose like the other side lacks are not held against others.
 void leave_out_other_work(model::Profile& profile, const WorkOfPhase& matched) {
   for (model::ProfileCycle& cycle : profile.cycles)
-    if (const auto work = matched.find(cycle.phase); work != matched.end())
-      cycle.other_work = !work->second.classes.contains(work_class(cycle.workload, cycle.phase));
+    if (const auto work = matched.find(cycle.phase); work != matched.end()) {
+      const WorkClass of_cycle = work_class(cycle.workload, cycle.phase);
+      cycle.other_work = of_cycle != WorkClass() && !work->second.classes.contains(of_cycle);
+    }
 }
 
 bool has_cycles(const model::CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }

@@ -225,9 +225,7 @@ class Comparer {
     finding.low_ns = d.difference - d.half;
     finding.high_ns = d.difference + d.half;
     if (finding.low_ns >= -tolerated && finding.high_ns <= tolerated) finding.status = FunctionStatus::same;
-    const double beyond = std::abs(d.difference) - tolerated;
-    if (beyond <= 0) return 1;
-    return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
+    return chance_beyond(d, tolerated);
   }
 
   /// p that a time on the host differs by no more than the machine makes it: the time itself, or its ratio to what else
@@ -245,13 +243,29 @@ class Comparer {
         if (v.value > 0 && others > 0) ratios[s].push_back(v.value / others);
       }
     }
-    // Who is not in most cycles is judged by the time per cycle alone.
+    // Who is not in most cycles has no ratio in them: its mean is judged.
     const auto is_rare = [&](std::size_t s) { return 2 * ratios[s].size() < cycles[s]; };
-    if (is_rare(0) || is_rare(1)) return 1;
+    if (is_rare(0) || is_rare(1))
+      return chance_of_means({summarise(uses_[row][0].times, cycles[0]), summarise(uses_[row][1].times, cycles[1])},
+                             options_.between_on_host);
     return std::min(chance_of_logs(times, options_.between_on_host), chance_of_logs(ratios, kOwnDrift));
   }
 
-  /// Recordings of the same differ by `between`, or by what they drift inside.
+  /// p that means differ by no more than the tolerance.
+  [[nodiscard]] double chance_of_means(const std::array<Series, 2>& side, double between) const {
+    if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return 1;
+    const double squares = side[0].mean * side[0].mean + side[1].mean * side[1].mean;
+    return chance_beyond(difference_of(side[0], side[1], between * between * squares),
+                         options_.tolerance * side[0].mean);
+  }
+
+  static double chance_beyond(const MeanDifference& d, double tolerated) {
+    const double beyond = std::abs(d.difference) - tolerated;
+    if (beyond <= 0) return 1;
+    return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
+  }
+
+  /// The same of mean logarithms. Recordings of the same differ by `between`, or by what they drift inside.
   [[nodiscard]] double chance_of_logs(const std::array<std::vector<double>, 2>& values, double between) const {
     std::array<Series, 2> series;
     for (std::size_t s = 0; s < 2; ++s) {
@@ -262,10 +276,7 @@ class Comparer {
       between = std::max(between, drift_beyond_chance(logs));
     }
     if (series[0].effective < kFewCycles || series[1].effective < kFewCycles) return 1;
-    const MeanDifference d = difference_of(series[0], series[1], 2 * between * between);
-    const double beyond = std::abs(d.difference) - std::log1p(options_.tolerance);
-    if (beyond <= 0) return 1;
-    return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
+    return chance_beyond(difference_of(series[0], series[1], 2 * between * between), std::log1p(options_.tolerance));
   }
 
   /// Of n + m cycles k have the function: that all of them are among the n.

@@ -145,6 +145,20 @@ TEST(CompareRuns, WhatAllFunctionsShareIsNoneOfTheirs) {
     EXPECT_EQ(f.status == model::FunctionStatus::changed, c.texts[f.function] == ".op3") << c.texts[f.function];
 }
 
+TEST(CompareRuns, WhatRunsInFewStepsIsJudgedByItsMean) {
+  Times base = {{".step", std::vector<double>(200, 50'000)}};
+  Times candidate = base;
+  for (int i = 0; i < 200; ++i) {
+    base[".flush"].push_back(i % 4 == 0 ? 40'000 + i : 0);
+    candidate[".flush"].push_back(i % 4 == 0 ? 160'000 + i : 0);
+  }
+  const RunComparison c =
+      compared(make_recording(steps(1'000'000, 200), base), make_recording(steps(1'000'000, 200), candidate));
+  ASSERT_EQ(c.texts[c.functions[0].function], ".flush");
+  EXPECT_EQ(c.functions[0].status, model::FunctionStatus::changed);
+  EXPECT_EQ(c.functions[1].status, model::FunctionStatus::same);
+}
+
 TEST(CompareRuns, TheToleranceIsAnOption) {
   CompareOptions options;
   options.between = options.between_on_host = 0.001;
