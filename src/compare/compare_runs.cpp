@@ -131,10 +131,20 @@ Status check(std::span<const Recording> base, std::span<const Recording> candida
   return {};
 }
 
+/// What any rank tells of a step counts for all of them, as in step_times().
+void spread_workloads(Recording& recording) {
+  std::map<std::int64_t, model::Workload> steps;
+  for (const model::Cycle& cycle : recording.cycles.cycles)
+    if (cycle.workload.batch >= 0 || cycle.workload.tokens >= 0) steps.try_emplace(cycle.number, cycle.workload);
+  for (model::ProfileCycle& cycle : recording.profile.cycles)
+    if (const auto step = steps.find(cycle.number); step != steps.end()) cycle.workload = step->second;
+}
+
 Side pool(std::vector<Recording> recordings) {
   Side side;
   side.cycles = cycles_of(recordings);
   for (Recording& recording : recordings) {
+    spread_workloads(recording);
     const std::vector<StepTime> times = step_times(recording.cycles);
     side.times.insert(side.times.end(), times.begin(), times.end());
     add_replicate(side.host, recording.host);
@@ -199,10 +209,11 @@ std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOut
   for (const model::CycleTimeOutcome& o : outcomes) {
     const auto work = matched.find(o.phase);
     if (work == matched.end() || !work->second.mix_differs || !has_cycles(o)) continue;
-    std::string sentence = fmt::format(
-        "The mix of work differs ({}): most steps of the baseline are of {}, of the "
-        "candidate of {}; steps of like work are compared",
-        model::phase_name(o.phase), o.usual_work[0], o.usual_work[1]);
+    std::string sentence = fmt::format("The mix of work differs ({})", model::phase_name(o.phase));
+    if (o.usual_work[0] != o.usual_work[1])
+      sentence += fmt::format(": steps of the baseline are most often of {}, of the candidate of {}", o.usual_work[0],
+                              o.usual_work[1]);
+    sentence += "; steps of like work are compared";
     if (o.other_work[0] + o.other_work[1] > 0)
       sentence +=
           fmt::format(", {} of the baseline and {} of the candidate have no like", o.other_work[0], o.other_work[1]);

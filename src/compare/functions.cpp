@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "core/hash.h"
 #include "stats/benjamini_hochberg.h"
 #include "stats/distributions.h"
+#include "stats/quantile.h"
 #include "stats/welch.h"
 
 namespace culprit::compare {
@@ -28,7 +30,8 @@ using model::Phase;
 using model::Profile;
 
 constexpr std::uint32_t kNowhere = 0xffffffff;
-constexpr double kRare = 2.772;  // 1.96 sqrt(2): a difference of two recordings of the same that is rare
+constexpr std::size_t kFewestToShare = 5;  // functions
+constexpr double kRare = 2.772;            // 1.96 sqrt(2): a difference of two recordings of the same that is rare
 
 struct Key {
   Phase phase = Phase::other;
@@ -152,6 +155,7 @@ class Comparer {
   std::vector<FunctionFinding> finish() {
     std::vector<FunctionFinding> findings;
     std::vector<double> p;
+    if (options_.between_on_host > 0) find_common_changes();
     findings.reserve(keys_.size());
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];
@@ -228,27 +232,63 @@ class Comparer {
     return chance_beyond(d, tolerated);
   }
 
-  /// p that a time on the host differs by no more than the machine makes it: the time itself, or its ratio to what else
-  /// its process did in the same cycles.
-  [[nodiscard]] double more_than_the_machine(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
-    const Key& key = keys_[row];
+  /// Times of a function on the host in its cycles, and their ratios to what else its process did in the same ones.
+  struct HostTimes {
     std::array<std::vector<double>, 2> times;
     std::array<std::vector<double>, 2> ratios;
+    bool is_rare = false;  ///< in less than half of the cycles of a side
+  };
+
+  [[nodiscard]] HostTimes host_times(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
+    HostTimes result;
     for (std::size_t s = 0; s < 2; ++s) {
-      const auto all = on_host_[s].find({key.phase, key.process});
-      if (all == on_host_[s].end()) return 1;
+      const auto all = on_host_[s].find({keys_[row].phase, keys_[row].process});
       for (const CycleValue& v : uses_[row][s].times) {
-        const double others = all->second.at(v.position) - v.value;
-        times[s].push_back(v.value);
-        if (v.value > 0 && others > 0) ratios[s].push_back(v.value / others);
+        const double others = all == on_host_[s].end() ? 0 : all->second.at(v.position) - v.value;
+        result.times[s].push_back(v.value);
+        if (v.value > 0 && others > 0) result.ratios[s].push_back(v.value / others);
       }
+      result.is_rare = result.is_rare || 2 * result.ratios[s].size() < cycles[s];
     }
+    return result;
+  }
+
+  /// By how much the middle one of the functions of a process changed (of logarithms): what they share.
+  void find_common_changes() {
+    std::map<std::pair<Phase, std::uint32_t>, std::vector<double>> changes;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const Key& key = keys_[i];
+      if (texts_[key.device] != "Host") continue;
+      const HostTimes host =
+          host_times(i, {cycles_[0].total(key.phase, key.process), cycles_[1].total(key.phase, key.process)});
+      if (host.is_rare) continue;
+      const std::array logs = {logs_of(host.times[0]), logs_of(host.times[1])};
+      if (logs[0].empty() || logs[1].empty()) continue;
+      changes[{key.phase, key.process}].push_back(summarise(logs[1], logs[1].size()).mean -
+                                                  summarise(logs[0], logs[0].size()).mean);
+    }
+    for (auto& [process, values] : changes)
+      if (values.size() >= kFewestToShare) common_changes_[process] = stats::median(std::move(values));
+  }
+
+  /// p that a time on the host differs by no more than the machine makes it: the time itself, or against what the
+  /// functions of its process share, with the spread that its ratio to the others of the same cycles has.
+  [[nodiscard]] double more_than_the_machine(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
+    const HostTimes host = host_times(row, cycles);
     // Who is not in most cycles has no ratio in them: its mean is judged.
-    const auto is_rare = [&](std::size_t s) { return 2 * ratios[s].size() < cycles[s]; };
-    if (is_rare(0) || is_rare(1))
+    if (host.is_rare)
       return chance_of_means({summarise(uses_[row][0].times, cycles[0]), summarise(uses_[row][1].times, cycles[1])},
                              options_.between_on_host);
-    return std::min(chance_of_logs(times, options_.between_on_host), chance_of_logs(ratios, kOwnDrift));
+    const auto time = difference_of_logs(host.times, options_.between_on_host);
+    auto own = difference_of_logs(host.ratios, kOwnDrift);
+    if (!time || !own) return 1;
+    if (const auto common = common_changes_.find({keys_[row].phase, keys_[row].process});
+        common != common_changes_.end())
+      own->difference = time->difference - common->second;
+    const double tolerated = std::log1p(options_.tolerance);
+    // Who took less time while all else took even less has not become slower.
+    const bool agree = (own->difference > 0) == (time->difference > 0);
+    return std::min(chance_beyond(*time, tolerated), agree ? chance_beyond(*own, tolerated) : 1);
   }
 
   /// p that means differ by no more than the tolerance.
@@ -265,18 +305,24 @@ class Comparer {
     return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
   }
 
-  /// The same of mean logarithms. Recordings of the same differ by `between`, or by what they drift inside.
-  [[nodiscard]] double chance_of_logs(const std::array<std::vector<double>, 2>& values, double between) const {
+  static std::vector<CycleValue> logs_of(const std::vector<double>& values) {
+    std::vector<CycleValue> logs;
+    for (const double v : values)
+      if (v > 0) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
+    return logs;
+  }
+
+  /// Recordings of the same differ by `between`, or by what they drift inside. nullopt: too few independent cycles.
+  static std::optional<MeanDifference> difference_of_logs(const std::array<std::vector<double>, 2>& values,
+                                                          double between) {
     std::array<Series, 2> series;
     for (std::size_t s = 0; s < 2; ++s) {
-      std::vector<CycleValue> logs;
-      for (const double v : values[s])
-        if (v > 0) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
+      const std::vector<CycleValue> logs = logs_of(values[s]);
       series[s] = summarise(logs, logs.size());
       between = std::max(between, drift_beyond_chance(logs));
     }
-    if (series[0].effective < kFewCycles || series[1].effective < kFewCycles) return 1;
-    return chance_beyond(difference_of(series[0], series[1], 2 * between * between), std::log1p(options_.tolerance));
+    if (series[0].effective < kFewCycles || series[1].effective < kFewCycles) return std::nullopt;
+    return difference_of(series[0], series[1], 2 * between * between);
   }
 
   /// Of n + m cycles k have the function: that all of them are among the n.
@@ -314,6 +360,7 @@ class Comparer {
   std::vector<Cycles> cycles_;
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
+  std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;  ///< of logarithms of times on the host
 };
 
 }  // namespace

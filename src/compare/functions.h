@@ -28,10 +28,11 @@ struct FunctionOptions {
 /// enclose work (annotations) are left out. Per cycle of its process, absent = 0: Welch's interval of the difference of
 /// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all
 /// findings by Benjamini and Hochberg. A time on the host has changed only when that is more than the machine's doing:
-/// beyond between_on_host, or against all else that its process did in the same cycles (the logarithm of their ratio,
-/// recordings of the same differing by kOwnDrift or as much as the ratio drifts inside of one). With fewer than
-/// kFewCycles effective values only full separation tells. A function of one side is new or gone when so many of the
-/// cycles having it would all lie on that side by chance too rarely. O(uses + findings log findings).
+/// beyond between_on_host, or against what the functions of its process share (the middle one's change of logarithms;
+/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift or as
+/// much as its ratio to the others drifts inside of one. With fewer than kFewCycles effective values only full
+/// separation tells. A function of one side is new or gone when so many of the cycles having it would all lie on that
+/// side by chance too rarely. O(uses + findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
                                                       const Roles& roles, const std::vector<model::Phase>& phases,
                                                       StringTable& texts, const FunctionOptions& options = {});

@@ -103,6 +103,8 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
       }
     return result;
   }
+  for (std::string& text : result.most_often)
+    if (text.empty()) text = "unknown work";
   std::array<std::size_t, 2> matched{};
   for (const auto& [work, values] : classes[0]) {
     const auto other = classes[1].find(work);
@@ -132,7 +134,10 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
       const double theirs = other == classes[1 - s].end()
                                 ? 0
                                 : static_cast<double>(other->second.size()) / static_cast<double>(all[1 - s]);
-      result.mix_differs = result.mix_differs || std::abs(mine - theirs) > kOtherMix;
+      const double usual_share = (mine + theirs) / 2;
+      const double error = std::sqrt(usual_share * (1 - usual_share) *
+                                     (1 / static_cast<double>(all[0]) + 1 / static_cast<double>(all[1])));
+      result.mix_differs = result.mix_differs || std::abs(mine - theirs) > std::max(kOtherMix, 2 * error);
     }
   }
   return result;

@@ -41,8 +41,8 @@ struct MatchedWork {
   std::array<std::vector<double>, 2> times;
   std::array<std::size_t, 2> left_out{};
   std::set<WorkClass> classes;            ///< that both sides have
-  std::array<std::string, 2> most_often;  ///< work_text() of the steps; empty where nothing is known
-  bool mix_differs = false;               ///< shares of a class differ by more than a tenth
+  std::array<std::string, 2> most_often;  ///< work_text() of the steps; empty where a side knows of none
+  bool mix_differs = false;               ///< shares of a class differ by more than a tenth and two standard errors
 };
 
 /// Classes with kFewestAlike steps or more on both sides are matched. Times are then freed of what the class makes of

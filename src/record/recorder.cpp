@@ -259,6 +259,9 @@ Status Recorder::State::start() {
   begin = told.begin = monotonic_now();
   if (Status status = start_collectors(); !status) return status;
   begin = told.begin = monotonic_now();  // what was being put in place saw nothing yet
+  const Ns started = own_cpu();
+  writer->metadata("cost.own.start_cpu_ns", std::to_string(started - cpu_before));
+  cpu_before = started;
   if (command)
     if (Status status = command->go(); !status) return status;
   const Ns now = monotonic_now();

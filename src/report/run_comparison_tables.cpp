@@ -84,13 +84,14 @@ std::string calls(const FunctionFinding& finding) {
   return fmt::format("{:.1f} -> {:.1f}", before, after);
 }
 
-/// Per call, of the middle one of the functions on the host that both sides have; 1: too few.
+/// Per call, of the middle one of the functions that both sides have, where all are on the host; 1: too few.
 double usual_ratio(const RunComparison& comparison) {
   constexpr std::size_t kFewest = 10;
   std::vector<double> ratios;
-  for (const FunctionFinding& f : comparison.functions)
-    if (comparison.texts[f.device] == "Host" && std::isfinite(f.work_ratio) && f.work_ratio > 0)
-      ratios.push_back(f.work_ratio);
+  for (const FunctionFinding& f : comparison.functions) {
+    if (comparison.texts[f.device] != "Host") return 1;
+    if (std::isfinite(f.work_ratio) && f.work_ratio > 0) ratios.push_back(f.work_ratio);
+  }
   return ratios.size() < kFewest ? 1 : stats::median(std::move(ratios));
 }
 
@@ -99,7 +100,7 @@ bool is_judged(const model::CycleTimeOutcome& o) { return o.cycles[0] > 0 && o.c
 
 std::string other_work_text(const model::CycleTimeOutcome& o) {
   return fmt::format(
-      "No steps of like work ({}): of the {} in the baseline most are of {}, of the {} in the candidate of {}",
+      "No steps of like work ({}): the {} of the baseline are most often of {}, the {} of the candidate of {}",
       phase_name(o.phase), o.other_work[0], o.usual_work[0], o.other_work[1], o.usual_work[1]);
 }
 
@@ -115,8 +116,7 @@ std::string functions_note(const RunComparison& comparison) {
   note += ".";
   if (const double ratio = usual_ratio(comparison); std::abs(std::log(ratio)) > kMuchInCommon)
     note += fmt::format(
-        " Per call the middle one of the functions on the host took x{:.2f}: what they share is the machine's or a "
-        "clock's, not theirs.",
+        " Per call the middle one of all took x{:.2f}: what they share (clock, neighbours, build) is listed of none.",
         ratio);
   return note;
 }

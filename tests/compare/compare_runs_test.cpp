@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -123,7 +124,7 @@ TEST(CompareRuns, StepsOfLikeWorkAreComparedWhateverTheMix) {
   EXPECT_NE(c.outcome, Outcome::regression);
   EXPECT_NEAR(c.cycle_times[0].change, 0, 0.001);
   EXPECT_EQ(c.comparability.level, Comparable::partly);
-  EXPECT_THAT(c.comparability.reasons.at(0), HasSubstr("of 2 requests, of the candidate of 8 requests"));
+  EXPECT_THAT(c.comparability.reasons.at(0), HasSubstr("most often of 2 requests, of the candidate of 8 requests"));
   c = compared(steps_of(few), steps_of(many, 1.5));
   EXPECT_EQ(c.outcome, Outcome::regression);
   EXPECT_NEAR(c.cycle_times[0].change, 0.5, 0.01);
@@ -143,6 +144,54 @@ TEST(CompareRuns, WhatAllFunctionsShareIsNoneOfTheirs) {
   const RunComparison c = compared(make_recording(steps(1'000'000), base), make_recording(steps(1'050'000), candidate));
   for (const model::FunctionFinding& f : c.functions)
     EXPECT_EQ(f.status == model::FunctionStatus::changed, c.texts[f.function] == ".op3") << c.texts[f.function];
+}
+
+TEST(CompareRuns, OneThatIsMostOfTheStepMakesNoOtherGuilty) {
+  for (const double factor : {2.0, 0.5}) {
+    Times base;
+    Times candidate;
+    for (int f = 0; f < 8; ++f)
+      for (int i = 0; i < 40; ++i) {
+        const double ns = (f == 3 ? 300'000 : 10'000) + i * 13 % 7 * 100;
+        base[fmt::format(".op{}", f)].push_back(ns);
+        candidate[fmt::format(".op{}", f)].push_back(ns * (f == 3 ? factor : 1.12));
+      }
+    const RunComparison c =
+        compared(make_recording(steps(1'000'000), base), make_recording(steps(1'050'000), candidate));
+    for (const model::FunctionFinding& f : c.functions)
+      EXPECT_EQ(f.status == model::FunctionStatus::changed, c.texts[f.function] == ".op3") << c.texts[f.function];
+  }
+}
+
+TEST(CompareRuns, RanksOfOneStepMayHaveOtherBatches) {
+  const auto two_ranks = [](double factor) {
+    Recording r = steps_of(std::vector<std::int64_t>(40, 4));
+    r.profile.processes.push_back({8, 0, 1});
+    const std::size_t cycles = r.profile.cycles.size();
+    for (std::size_t i = 0; i < cycles; ++i) {
+      model::Cycle cycle = r.cycles.cycles[i];
+      cycle.rank = 1;
+      cycle.workload.batch = 5;
+      r.cycles.cycles.push_back(cycle);
+      model::ProfileCycle row = r.profile.cycles[i];
+      row.rank = 1;
+      row.pid = 8;
+      row.workload.batch = 5;
+      r.profile.cycles.push_back(row);
+      model::FunctionUse use = r.profile.functions[2 * i];
+      use.cycle = static_cast<std::uint32_t>(cycles + i);
+      use.process = 1;
+      use.own = use.duration = static_cast<Ns>(factor * static_cast<double>(1'000'000 + i % 7 * 1000));
+      use.function = use.short_name = r.profile.texts.intern(".of_rank_1");
+      r.profile.functions.push_back(use);
+    }
+    return r;
+  };
+  const RunComparison c = compared(two_ranks(1), two_ranks(3));
+  const auto found = std::ranges::find_if(
+      c.functions, [&](const model::FunctionFinding& f) { return c.texts[f.function] == ".of_rank_1"; });
+  ASSERT_NE(found, c.functions.end());
+  EXPECT_EQ(found->status, model::FunctionStatus::changed);
 }
 
 TEST(CompareRuns, WhatRunsInFewStepsIsJudgedByItsMean) {

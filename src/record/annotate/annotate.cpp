@@ -195,6 +195,7 @@ void AnnotateCollector::look_for_marks(std::int64_t pid) {
 
 /// In every process that has the file mapped, now or later: a forked or restarted one needs no second look.
 void AnnotateCollector::attach(const std::string& path, const std::vector<std::string>& marks, std::uint32_t file) {
+  bool is_whole = true;
   const bpf_usdt_opts options = {.sz = sizeof(bpf_usdt_opts), .usdt_cookie = file};
   const std::array<std::pair<const char*, bpf_program*>, 3> probes = {{{"step_begin", skeleton_->progs.on_step_begin},
                                                                        {"step_end", skeleton_->progs.on_step_end},
@@ -204,11 +205,15 @@ void AnnotateCollector::attach(const std::string& path, const std::vector<std::s
     const std::vector<int> before = open_descriptors();
     bpf_link* link = bpf_program__attach_usdt(program, -1, path.c_str(), "culprit", name, &options);
     std::ranges::set_difference(open_descriptors(), before, std::back_inserter(descriptors_));
-    if (link != nullptr)
+    if (link != nullptr) {
       links_.push_back(link);
-    else
-      attach_trouble_ = fmt::format("{}: {}", name, std::generic_category().message(errno));
+      continue;
+    }
+    // Without the ends, begins are worth nothing.
+    is_whole = false;
+    attach_trouble_ = fmt::format("{}: {}", name, std::generic_category().message(errno));
   }
+  if (!is_whole) return;
   const std::uint8_t yes = 1;
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.annotate_complete_files), &file, &yes, BPF_ANY);
 }

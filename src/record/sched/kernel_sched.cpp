@@ -103,14 +103,16 @@ void KernelSched::enter_unseen(const UnseenRun& run) {
   if (!cpu || !probes_->is_target(run.tgid)) return;
   culprit_switch record{};
   std::ranges::copy(std::string_view("swapper"), record.prev_comm);
-  record.head.at = static_cast<std::uint64_t>(run.at);
+  // Behind what was told of that CPU: the one before it leaves 1 ns earlier.
+  record.head.at = static_cast<std::uint64_t>(std::max(run.at, last_switch_[*cpu] + 2));
   record.head.cpu = *cpu;
   record.next_tid = run.tid;
   record.next_tgid = run.tgid;
   if (const auto known = names_.find(run.tid); known != names_.end())
     std::ranges::copy(known->second, record.next_comm);
+  const std::uint64_t known_before = unseen_;
   on_switch(record);
-  ++unseen_;
+  unseen_ = known_before + 1;
 }
 
 void KernelSched::stop(Session& session, Ns now) {
@@ -194,6 +196,7 @@ void KernelSched::on_switch(const culprit_switch& record) {
     event.next_name = "swapper";
   }
   last->second = event.next_tid;
+  last_switch_[record.head.cpu] = event.at;
   writer_->sched_switch(event);
   constexpr std::uint32_t kBlocked = 0x7f;  // states of a thread that does not want to run
   if (to) unseen_runs_.seen(record.next_tid);

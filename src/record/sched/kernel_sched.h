@@ -79,6 +79,7 @@ class KernelSched final : public Collector, private bpf::Listener {
   std::uint64_t unseen_ = 0;                                                // switches that the kernel did not tell
   std::unordered_map<std::int32_t, std::array<char, CULPRIT_COMM>> names_;  // as last written
   std::unordered_map<std::uint32_t, std::int32_t> last_on_cpu_;             // as last written; 0: idle
+  std::unordered_map<std::uint32_t, Ns> last_switch_;                       // on a CPU
   UnseenRuns unseen_runs_;
   std::unordered_map<StackKey, std::shared_ptr<Stack>, StackHash> stacks_;
   std::vector<Waiting> waiting_;  // for names

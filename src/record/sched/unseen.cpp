@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/text.h"
 
@@ -63,21 +66,21 @@ void UnseenRuns::seen(std::int32_t tid) {
 
 std::vector<UnseenRun> UnseenRuns::look(Ns now) {
   std::vector<UnseenRun> runs;
-  std::size_t asked = 0;
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    auto& [tid, thread] = *it;
+  std::vector<std::pair<Ns, std::int32_t>> due;  // when each was asked for last
+  for (auto& [tid, thread] : threads_) {
     if (thread.waits && thread.found) {
       runs.push_back(*thread.found);
       thread.waits = false;
     }
-    if (!thread.waits || now - thread.since < kPatience || asked == kMostAsked) {
-      ++it;
-      continue;
-    }
-    ++asked;
+    if (thread.waits && now - thread.since >= kPatience) due.emplace_back(thread.looked, tid);
+  }
+  const std::size_t asked = std::min(due.size(), kMostAsked);
+  std::ranges::partial_sort(due, due.begin() + static_cast<std::ptrdiff_t>(asked));
+  for (const auto& [looked, tid] : std::span(due).first(asked)) {
+    Thread& thread = threads_.at(tid);
     const std::optional<std::uint64_t> run_ns = read_(thread.tgid, tid);
     if (!run_ns) {
-      it = threads_.erase(it);
+      threads_.erase(tid);
       continue;
     }
     if (thread.run_ns && *run_ns > *thread.run_ns) {
@@ -87,7 +90,6 @@ std::vector<UnseenRun> UnseenRuns::look(Ns now) {
     }
     thread.run_ns = run_ns;
     thread.looked = now;
-    ++it;
   }
   return runs;
 }

@@ -5,8 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
-#include <atomic>
+#include <array>
 #include <fstream>
 #include <thread>
 
@@ -162,15 +163,16 @@ TEST_F(Annotate, StepsEndAlthoughOthersAttachAndDetach) {
   ASSERT_EQ(program.hear(), "ready\n");
   program.go();
   START_OR_SKIP();
-  std::atomic<bool> is_over = false;
-  std::vector<std::thread> attaching;
-  for (int i = 0; i < 2; ++i)
-    attaching.emplace_back([&] {
-      while (!is_over) {
-        test::Recorded third{make_annotate()};
-        if (third.start()) third.add(program.pid());
-      }
-    });
+  std::array<pid_t, 2> attaching{};
+  for (pid_t& pid : attaching) {
+    pid = fork();
+    if (pid != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+      test::Recorded third{make_annotate()};
+      if (third.start()) third.add(program.pid());
+    }
+  }
   for (int i = 0; i < 3; ++i) {
     test::Recorded recorded{make_annotate()};
     EXPECT_TRUE(recorded.start());
@@ -181,8 +183,10 @@ TEST_F(Annotate, StepsEndAlthoughOthersAttachAndDetach) {
     }
     EXPECT_GE(recorded.session().steps, 3U);
   }
-  is_over = true;
-  for (std::thread& thread : attaching) thread.join();
+  for (const pid_t pid : attaching) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
 }
 
 TEST_F(Annotate, ALostEndCostsItsOwnStepAlone) {
@@ -193,11 +197,12 @@ TEST_F(Annotate, ALostEndCostsItsOwnStepAlone) {
   START_OR_SKIP();
   program.go();
   const auto wait_until = [&](auto&& is_so) {
-    for (int i = 0; i < 500 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 2000 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   };
   for (int round = 0; round < 8; ++round) {
     const std::uint64_t dropped = recorded_.collector().stats().dropped;
     wait_until([&] { return recorded_.collector().stats().dropped > dropped + 20; });
+    ASSERT_GT(recorded_.collector().stats().dropped, dropped) << "else nothing is tested";
     recorded_.poll();
     const std::uint64_t before = recorded_.session().steps;
     wait_until([&] {

@@ -87,6 +87,21 @@ TEST(UnseenRuns, AsksForSomeInEachLookAndForgetsTheDead) {
   EXPECT_EQ(m.asked, 1000) << "each was gone";
 }
 
+TEST(UnseenRuns, NobodyIsForgottenBehindOthersThatWait) {
+  Machine m;
+  for (std::int32_t tid = 1; tid <= 100; ++tid) {
+    m.threads[tid] = 100;
+    m.runs.waits(tid, 5, 0);
+  }
+  std::size_t found = 0;
+  for (Ns at = 10; at < 500; at += 10) {
+    for (auto& [tid, run_ns] : m.threads)
+      if (tid % 50 == 0) run_ns += 10 * kMs;
+    found += m.runs.look(at * kMs).size();
+  }
+  EXPECT_EQ(found, 2U);
+}
+
 TEST(ReadRunTime, KnowsWhatThisThreadRan) {
   const auto before = read_run_ns(getpid(), gettid());
   ASSERT_TRUE(before);
