@@ -185,8 +185,7 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;
-    if (work.left_out[0] + work.left_out[1] > 0 || (outcome.cycles[0] > 0 && outcome.cycles[1] > 0))
-      outcomes.push_back(outcome);
+    if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(outcome);
   }
   return outcomes;
 }
@@ -200,15 +199,13 @@ void leave_out_other_work(model::Profile& profile, const WorkOfPhase& matched) {
     }
 }
 
-bool has_cycles(const model::CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }
-
 /// A sentence for each phase in which the sides did not do the same work.
 std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOutcome>& outcomes,
                                            const WorkOfPhase& matched) {
   std::vector<std::string> sentences;
   for (const model::CycleTimeOutcome& o : outcomes) {
     const auto work = matched.find(o.phase);
-    if (work == matched.end() || !work->second.mix_differs || !has_cycles(o)) continue;
+    if (work == matched.end() || !work->second.mix_differs || !model::is_judged(o)) continue;
     std::string sentence = fmt::format("The mix of work differs ({})", model::phase_name(o.phase));
     if (o.usual_work[0] != o.usual_work[1])
       sentence += fmt::format(": steps of the baseline are most often of {}, of the candidate of {}", o.usual_work[0],
@@ -381,7 +378,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   WorkOfPhase matched;
   result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched);
   result.why = doubt(result.sides, !result.cycle_times.empty(), options);
-  if (result.why.empty() && std::ranges::none_of(result.cycle_times, has_cycles))
+  if (result.why.empty() && std::ranges::none_of(result.cycle_times, model::is_judged))
     result.why = "the sides have no steps of like work";
   if (auto mix = other_mix_of_work(result.cycle_times, matched); !mix.empty()) {
     std::ranges::move(mix, std::back_inserter(result.comparability.reasons));

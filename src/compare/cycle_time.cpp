@@ -16,13 +16,6 @@ constexpr double kAlpha = 0.05;
 constexpr std::size_t kFewestOfADrift = 4;  // values of a side
 constexpr double kMuch = 0.3;  // of logarithms: 35 %; means of two recordings of the same were seen to differ by 34
 
-std::vector<CycleValue> logs_of(std::span<const double> values) {
-  std::vector<CycleValue> logs;
-  for (const double v : values)
-    if (v > 0 && std::isfinite(v)) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
-  return logs;
-}
-
 /// How far the values of two sides lie apart, and how far those of one side spread.
 struct Gap {
   int direction = 0;  ///< 1: every value of `b` is larger than every one of `a`; -1 the other way round; else 0
@@ -143,8 +136,7 @@ double drift_inside(std::span<const double> values) {
 }
 
 model::Outcome overall(const std::vector<model::CycleTimeOutcome>& outcomes) {
-  const auto is_judged = [](const model::CycleTimeOutcome& o) { return o.cycles[0] > 0 && o.cycles[1] > 0; };
-  if (std::ranges::none_of(outcomes, is_judged)) return Outcome::inconclusive;
+  if (std::ranges::none_of(outcomes, model::is_judged)) return Outcome::inconclusive;
   for (const Outcome worst : {Outcome::regression, Outcome::inconclusive, Outcome::improvement})
     if (std::ranges::any_of(outcomes, [&](const auto& o) { return is_judged(o) && o.outcome == worst; })) return worst;
   return Outcome::no_change;

@@ -305,13 +305,6 @@ class Comparer {
     return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
   }
 
-  static std::vector<CycleValue> logs_of(const std::vector<double>& values) {
-    std::vector<CycleValue> logs;
-    for (const double v : values)
-      if (v > 0) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
-    return logs;
-  }
-
   /// Recordings of the same differ by `between`, or by what they drift inside. nullopt: too few independent cycles.
   static std::optional<MeanDifference> difference_of_logs(const std::array<std::vector<double>, 2>& values,
                                                           double between) {

@@ -39,6 +39,13 @@ double lagged_products(std::span<const CycleValue> present, std::size_t n, doubl
 
 }  // namespace
 
+std::vector<CycleValue> logs_of(std::span<const double> values) {
+  std::vector<CycleValue> logs;
+  for (const double v : values)
+    if (v > 0 && std::isfinite(v)) logs.push_back({static_cast<std::uint32_t>(logs.size()), std::log(v)});
+  return logs;
+}
+
 Series summarise(std::span<const CycleValue> present, std::size_t n) {
   Series series;
   series.n = n;

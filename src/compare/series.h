@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace culprit::compare {
 
@@ -22,6 +23,9 @@ struct Series {
   double effective = 0;  ///< number of independent values, with a margin for what their few tell of that
   double likely = 0;     ///< the same without a margin
 };
+
+/// Logarithms of those that have one, numbered in order.
+std::vector<CycleValue> logs_of(std::span<const double> values);
 
 /// Of `n` cycles those in `present` have a value, the others 0. Independent ones: n (1 - r) / (1 + r) with
 /// r = clamp(autocorrelation of lag 1 + margin, 0, 0.9), the margin being 1 / sqrt(n). O(present).

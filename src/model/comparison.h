@@ -37,10 +37,13 @@ struct CycleTimeOutcome {
   double tolerance = 0;
   double between = 0;  ///< assumed spread between recordings of the same
   std::array<std::size_t, 2> cycles{};
-  std::array<double, 2> effective{};  ///< number of independent cycles
+  std::array<double, 2> effective{};        ///< number of independent cycles
   std::array<std::size_t, 2> other_work{};  ///< whole cycles left out: the other side has none of such work
   std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
 };
+
+/// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.
+inline bool is_judged(const CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }
 
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
 /// exposed time on a device, on the host the time outside of other functions that it called.

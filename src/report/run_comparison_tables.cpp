@@ -95,9 +95,6 @@ double usual_ratio(const RunComparison& comparison) {
   return ratios.size() < kFewest ? 1 : stats::median(std::move(ratios));
 }
 
-/// Otherwise the sides have no steps of like work in that phase.
-bool is_judged(const model::CycleTimeOutcome& o) { return o.cycles[0] > 0 && o.cycles[1] > 0; }
-
 std::string other_work_text(const model::CycleTimeOutcome& o) {
   return fmt::format(
       "No steps of like work ({}): the {} of the baseline are most often of {}, the {} of the candidate of {}",
@@ -218,9 +215,9 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
                             : fmt::format("Outcome: {}; steps {}", to_string(comparison.outcome), steps));
     add_surroundings();
   }
-  const bool none_judged = std::ranges::none_of(comparison.cycle_times, is_judged);
+  const bool none_judged = std::ranges::none_of(comparison.cycle_times, model::is_judged);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
-    if (!is_judged(o)) {
+    if (!model::is_judged(o)) {
       if (none_judged) lines.push_back(other_work_text(o));
       continue;
     }
@@ -254,9 +251,9 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
   if (comparison.outcome != Outcome::not_comparable) {
     const auto& reasons = comparison.comparability.reasons;
     notes.insert(notes.end(), reasons.begin(), reasons.end());
-    if (std::ranges::any_of(comparison.cycle_times, is_judged))
+    if (std::ranges::any_of(comparison.cycle_times, model::is_judged))
       for (const model::CycleTimeOutcome& o : comparison.cycle_times)
-        if (!is_judged(o)) notes.push_back(other_work_text(o));
+        if (!model::is_judged(o)) notes.push_back(other_work_text(o));
     for (const model::ProcessPair& pair : comparison.processes)
       for (const std::size_t s : {0U, 1U})
         if (pair.pid[s] && !pair.pid[1 - s])

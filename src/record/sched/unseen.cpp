@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/file.h"
 #include "core/text.h"
 
 namespace culprit::record::sched {
@@ -20,13 +18,6 @@ namespace {
 constexpr int kProcessorField = 39;  // of /proc/PID/stat, counted from 1 as in proc(5)
 constexpr int kFirstBehindName = 3;
 constexpr double kMost = 0.7;  // of the time; what a running thread ran is counted up at ticks
-
-std::string read_line(const std::string& path) {
-  std::array<char, 1024> text{};
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
-  if (!file) return {};
-  return {text.data(), std::fread(text.data(), 1, text.size(), file.get())};
-}
 
 /// The n-th word, from 0.
 std::string_view word(std::string_view text, int n) {
@@ -41,15 +32,16 @@ std::string_view word(std::string_view text, int n) {
 }  // namespace
 
 std::optional<std::uint64_t> read_run_ns(std::int32_t tgid, std::int32_t tid) {
-  return parse_number<std::uint64_t>(word(read_line(fmt::format("/proc/{}/task/{}/schedstat", tgid, tid)), 0));
+  const auto schedstat = read_beginning(fmt::format("/proc/{}/task/{}/schedstat", tgid, tid));
+  return schedstat ? parse_number<std::uint64_t>(word(*schedstat, 0)) : std::nullopt;
 }
 
 std::optional<std::uint32_t> read_last_cpu(std::int32_t tgid, std::int32_t tid) {
-  const std::string stat = read_line(fmt::format("/proc/{}/task/{}/stat", tgid, tid));
-  const std::size_t name_end = stat.rfind(") ");
+  const auto stat = read_beginning(fmt::format("/proc/{}/task/{}/stat", tgid, tid));
+  const std::size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
   if (name_end == std::string::npos) return std::nullopt;
   return parse_number<std::uint32_t>(
-      word(std::string_view(stat).substr(name_end + 2), kProcessorField - kFirstBehindName));
+      word(std::string_view(*stat).substr(name_end + 2), kProcessorField - kFirstBehindName));
 }
 
 void UnseenRuns::waits(std::int32_t tid, std::int32_t tgid, Ns at) {
