@@ -133,6 +133,7 @@ struct Recorder::State final : private bpf::Listener {
   Ns next_flush = 0;
   Ns next_clock = 0;
   Ns next_look = 0;
+  Ns next_check = 0;
   Ns interrupted_at = 0;
   Ending ending = Ending::none;
   std::optional<Error> error;
@@ -278,9 +279,12 @@ void Recorder::State::follow(Ns now) {
     if (!targets.add_child(pid) && !targets.contains(pid) && targets.left_out() > 0) set.probes->remove_target(pid);
   const bool kernel_follows = set.probes && set.probes->is_open();
   const bool look = now >= next_look;
-  if (look || targets.list().size() <= kManyTargets) {
+  // The kernel tells who ends. What it could not tell is seen a little later.
+  const bool check = targets.list().size() <= kManyTargets && now >= next_check;
+  if (look || check) {
     targets.refresh(look);
     dying.clear();
+    next_check = now + (kernel_follows ? kSecond / 5 : kRound / 2);
   } else {
     std::erase_if(dying, [&](std::int64_t pid) { return targets.drop_if_ended(pid); });
   }

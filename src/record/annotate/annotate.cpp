@@ -12,6 +12,7 @@
 #include <ctime>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -35,8 +36,9 @@ constexpr std::size_t kFewDescriptors = 8;  // of places: closed at once
 constexpr Ns kLookAgain = 1'000'000'000;    // for files that a process maps later
 constexpr Ns kLookOften = 3'000'000'000;    // a process that is that young is looked at when
 constexpr Ns kLookAged = 8;                 // it has aged by this part since
-constexpr Ns kLookShare = 1000;             // of the time until the next look at most this part is spent reading maps,
+constexpr Ns kLookShare = 1000;             // of the time until the next look at most this part is spent looking,
 constexpr Ns kLookLatest = 10'000'000'000;  // which is then
+constexpr Ns kMapsAgain = 60'000'000'000;   // at all that it executes from, though that has not grown or shrunk
 constexpr Ns kMostLooking = 500'000;        // in one poll; where there are many processes their turn comes later
 
 struct Thread {
@@ -48,6 +50,8 @@ struct Process {
   Ns young_since = 0;
   Ns looked = 0;
   Ns look_took = 0;
+  Ns read_maps = 0;
+  std::optional<std::uint64_t> executable_kib = {};  // then
 
   [[nodiscard]] bool is_due(Ns now) const {
     const Ns age = now - young_since;
@@ -180,7 +184,11 @@ void AnnotateCollector::target_left(const Target& target) {
 void AnnotateCollector::look_for_marks(std::int64_t pid) {
   Process& process = processes_[pid];
   process.looked = monotonic_now();
-  const std::vector<Mapping> mappings = executable_mappings(pid);
+  const auto kib = executable_kib(pid);
+  const bool is_same = kib && kib == process.executable_kib && process.looked - process.read_maps < kMapsAgain;
+  if (!is_same) process.read_maps = process.looked;
+  process.executable_kib = kib;
+  const std::vector<Mapping> mappings = is_same ? std::vector<Mapping>() : executable_mappings(pid);
   process.look_took = monotonic_now() - process.looked;
   for (const Mapping& file : mappings) {
     if (!file.path.starts_with('/') || file.path.ends_with(" (deleted)")) continue;

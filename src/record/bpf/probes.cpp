@@ -4,6 +4,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ struct Probes::State {
   std::vector<Listener*> listeners;
   culprit_bpf* skeleton = nullptr;
   ring_buffer* ring = nullptr;
+  int wake = -1;  // an epoll that tells each wake-up once; the ring itself is readable as long as anything is in it
   bpf_link* ask = nullptr;
   std::vector<bpf_link*> clocks;  // of the CPUs
   Status samples;
@@ -100,6 +102,7 @@ struct Probes::State {
     stop_clocks();
     bpf_link__destroy(ask);
     ring_buffer__free(ring);
+    if (wake >= 0) close(wake);
     culprit_bpf__destroy(skeleton);
     if (stats_fd >= 0) close(stats_fd);
   }
@@ -180,6 +183,10 @@ Status Probes::State::load() {
   };
   ring = ring_buffer__new(bpf_map__fd(skeleton->maps.ring), record, this, nullptr);
   if (ring == nullptr) return no_privilege("cannot map the ring buffer", errno);
+  wake = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event woken{.events = EPOLLIN | EPOLLET, .data = {}};
+  if (wake < 0 || epoll_ctl(wake, EPOLL_CTL_ADD, bpf_map__fd(skeleton->maps.ring), &woken) != 0)
+    return no_privilege("cannot wait for the ring buffer", errno);
   if (const int code = culprit_bpf__attach(skeleton); code != 0)
     return no_privilege("cannot attach the programs", -code);
   if ((parts & kSyscalls) != 0) {
@@ -374,6 +381,8 @@ std::size_t Probes::consume() {
   });
   if (!state_->detached) state_->measure_for_a_while(now);
   state_->consume_until = now + kLongestConsume;
+  epoll_event woken{};
+  epoll_wait(state_->wake, &woken, 1, 0);
   std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->woken)).store(0);
   ring_buffer__consume(state_->ring);
   return state_->taken;
@@ -387,7 +396,7 @@ std::vector<culprit_wake_slot> Probes::waiting() const {
   return found;
 }
 
-int Probes::wake_fd() const { return is_open() ? ring_buffer__epoll_fd(state_->ring) : -1; }
+int Probes::wake_fd() const { return is_open() ? state_->wake : -1; }
 
 culprit_losses Probes::losses() const { return is_open() ? state_->skeleton->bss->losses : culprit_losses{}; }
 std::uint64_t Probes::malformed() const { return state_->malformed; }

@@ -118,7 +118,7 @@ class Probes {
   std::size_t consume();
   /// Threads that were woken and have not got a CPU yet; their wake-ups come with the switch to them, if it comes.
   [[nodiscard]] std::vector<culprit_wake_slot> waiting() const;
-  /// Readable when more than a megabyte waits; -1 when not open.
+  /// Readable once when more waits than can wait until the next look, until consume(); -1 when not open.
   [[nodiscard]] int wake_fd() const;
 
   [[nodiscard]] culprit_losses losses() const;

@@ -47,6 +47,23 @@ std::vector<Mapping> executable_mappings(std::int64_t pid, const std::string& pr
   return mappings;
 }
 
+std::optional<std::uint64_t> executable_kib(std::int64_t pid, const std::string& proc) {
+  const auto text = read_beginning(fmt::format("{}/{}/status", proc, pid));
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  std::uint64_t sum = 0;
+  bool known = false;
+  while (!rest.empty()) {
+    std::string_view line = take_line(rest);
+    const std::string_view key = take_word(line);
+    if (key != "VmExe:" && key != "VmLib:") continue;
+    const auto kib = parse_number<std::uint64_t>(take_word(line));
+    if (!kib) return std::nullopt;
+    sum += *kib;
+    known = true;
+  }
+  return known ? std::optional(sum) : std::nullopt;
+}
+
 TargetFile open_mapped(std::int64_t pid, const Mapping& mapping) {
   TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), mapping.path);
   if (file) return file;

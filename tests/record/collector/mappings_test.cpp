@@ -41,6 +41,16 @@ TEST(Mappings, OnlyCodeWithItsPlaceInTheFile) {
   EXPECT_EQ(mappings[2].path, "[vdso]");
 }
 
+TEST(Mappings, WhatALibraryAddsToWhatIsExecutable) {
+  const culprit::test::TempDir proc;
+  ASSERT_TRUE(std::filesystem::create_directory(proc.path() + "/7"));
+  (void)proc.file("7/status", "Name:\ta b\nVmRSS:\t    9 kB\nVmExe:\t       4 kB\nVmLib:\t    1500 kB\nThreads:\t1\n");
+  EXPECT_EQ(executable_kib(7, proc.path()), 1504U);
+  (void)proc.file("7/status", "Name:\tkthread\nThreads:\t1\n");
+  EXPECT_EQ(executable_kib(7, proc.path()), std::nullopt);
+  EXPECT_EQ(executable_kib(8, proc.path()), std::nullopt);
+}
+
 TEST(Mappings, OfWhatIsGoneThereAreNone) { EXPECT_TRUE(executable_mappings(999'999'999).empty()); }
 
 }  // namespace
