@@ -16,7 +16,7 @@ enum { KERNEL_ERRNO_LIMIT = 4095 };
 // Set by the loader.
 const volatile __u32 has_prev_state = 0;  // sched_switch has a fourth argument (Linux 5.18)
 const volatile __u32 take_stacks = 0;
-const volatile __u64 stack_pause_ns = 50000;
+const volatile __u64 stack_pause_ns = 1000000;
 const volatile __u64 wake_bytes = 1 << 20;
 const volatile __u64 long_syscall_ns = 1000000;
 const volatile __u64 long_block_ns = 1000000;

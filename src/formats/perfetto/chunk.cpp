@@ -28,6 +28,8 @@ constexpr std::uint32_t kPacket = proto::Trace::kPacketFieldNumber;
 constexpr std::size_t kSliceEndBytes = 48;  ///< upper bound of the packet that ends a slice
 constexpr std::uint32_t kMostCpus = 1 << 14;
 constexpr std::size_t kMostArgumentText = 4 << 10;
+constexpr std::size_t kMostInternedText = 64 << 10;  ///< longer ones are not looked up as they are
+constexpr std::size_t kShortText = 24;               ///< of an argument; longer ones stand in a chunk once
 constexpr std::size_t kMostArguments = 32;
 constexpr std::size_t kMostFlows = 1024;  ///< of one slice
 constexpr std::size_t kMostKey = 256;
@@ -98,14 +100,14 @@ void Chunk::add(const google::protobuf::MessageLite& message) {
 }
 
 std::uint64_t Chunk::intern(Interned& table, std::uint32_t field, std::string_view text) {
-  const std::size_t most = &table == &keys_ ? kMostKey : kMostText;
+  const std::size_t most = &table == &keys_ ? kMostKey : &table == &texts_ ? kMostArgumentText : kMostText;
   std::string store;
-  if (text.size() > most) text = bounded(text, most, store);
+  if (text.size() > (&table == &texts_ ? kMostInternedText : most)) text = bounded(text, most, store);
   bool added = false;
   const std::uint64_t number = table.number(text, added);
   if (!added) return number;
   std::string repaired;
-  text = bounded(text, 4 * most, repaired);
+  text = bounded(text, &table == &texts_ ? most : 4 * most, repaired);
   Bytes entry(text.size() + 4 * kMaxVarint);
   std::uint8_t* at = put_text(put(entry.data(), EventName::kIidFieldNumber, number), EventName::kNameFieldNumber, text);
   entry.resize(static_cast<std::size_t>(at - entry.data()));
@@ -138,20 +140,20 @@ void Chunk::encode_event(Bytes& to, int type, Ns at, TrackUuid track, std::strin
   const auto fixed_size = static_cast<std::size_t>(p - fixed.data());
   event_.clear();
   const auto annotate = [&](const Argument& argument) {
-    std::string store;
-    std::string_view text;
-    if (const auto* value = std::get_if<std::string_view>(&argument.value))
-      text = bounded(*value, kMostArgumentText, store);
-    Bytes one(text.size() + 6 * kMaxVarint);
+    std::array<std::uint8_t, 8 * kMaxVarint + kShortText> one;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     std::uint8_t* q = put(one.data(), DebugAnnotation::kNameIidFieldNumber,
                           intern(keys_, InternedData::kDebugAnnotationNamesFieldNumber, argument.key));
+    const auto* text = std::get_if<std::string_view>(&argument.value);
     if (const auto* value = std::get_if<std::int64_t>(&argument.value))
       q = put_signed(q, DebugAnnotation::kIntValueFieldNumber, *value);
     else if (const auto* number = std::get_if<double>(&argument.value))
       q = put_double(q, DebugAnnotation::kDoubleValueFieldNumber, *number);
+    else if (text->size() <= kShortText && plain(*text))
+      q = put_text(q, DebugAnnotation::kStringValueFieldNumber, *text);
     else
-      q = put_text(q, DebugAnnotation::kStringValueFieldNumber, text);
-    std::array<std::uint8_t, 2 * kMaxVarint> head{};
+      q = put(q, DebugAnnotation::kStringValueIidFieldNumber,
+              intern(texts_, InternedData::kDebugAnnotationStringValuesFieldNumber, *text));
+    std::array<std::uint8_t, 2 * kMaxVarint> head;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     std::uint8_t* h = put_raw(put_raw(head.data(), tag(TrackEvent::kDebugAnnotationsFieldNumber, Wire::length)),
                               static_cast<std::size_t>(q - one.data()));
     append(event_, head.data(), h);
@@ -328,6 +330,7 @@ void Chunk::clear() {
   names_.clear();
   categories_.clear();
   keys_.clear();
+  texts_.clear();
   stacks_.clear();
   size_ = 0;
   packets_ = 0;

@@ -109,6 +109,7 @@ class Chunk {
   Interned names_;
   Interned categories_;
   Interned keys_;
+  Interned texts_;  ///< of arguments
   StackInterner stacks_;
   std::size_t size_ = 0;
   std::uint64_t packets_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace culprit::record::bpf {
 
@@ -17,8 +18,13 @@ constexpr std::pair<int, const char*> kNumbers[] = {
 }  // namespace
 
 std::string syscall_name(int number) {
-  const auto* found = std::ranges::find(kNumbers, number, [](const auto& row) { return row.first; });
-  return found != std::end(kNumbers) ? found->second : fmt::format("syscall_{}", number);
+  static const std::vector<const char*> names = [] {
+    std::vector<const char*> all(1 + static_cast<std::size_t>(std::ranges::max(kNumbers).first));
+    for (const auto& [known, name] : kNumbers) all[static_cast<std::size_t>(known)] = name;
+    return all;
+  }();
+  const auto place = static_cast<std::size_t>(number);
+  return place < names.size() && names[place] != nullptr ? names[place] : fmt::format("syscall_{}", number);
 }
 
 }  // namespace culprit::record::bpf

@@ -15,6 +15,21 @@ constexpr std::int64_t kDead = 0x10;
 
 }  // namespace
 
+void BlockedIntervals::take_stacks(Thread& thread, Ns at) {
+  Blocked& blocked = thread.blocked;
+  if (blocked.stack >= 0 || blocked.python != 0) {
+    thread.stacks_at = at;
+    thread.stacks_syscall = blocked.syscall;
+    thread.stack = blocked.stack;
+    thread.python = blocked.python;
+  } else if (thread.stacks_at != 0 && at - thread.stacks_at < kSamePlace && blocked.syscall >= 0 &&
+             thread.stacks_syscall == blocked.syscall) {
+    blocked.stack = thread.stack;
+    blocked.python = thread.python;
+    blocked.earlier_stack = true;
+  }
+}
+
 void BlockedIntervals::on_switch(const culprit_switch& record, bool prev_is_target, bool next_is_target) {
   const auto at = static_cast<Ns>(record.head.at);
   const std::int64_t state = reported_state(record.prev_state);
@@ -39,6 +54,7 @@ void BlockedIntervals::on_switch(const culprit_switch& record, bool prev_is_targ
       thread.blocked.syscall = record.syscall;
       thread.blocked.stack = record.stack;
       thread.blocked.python = record.python;
+      take_stacks(thread, at);
     }
   }
   if (!next_is_target) return;

@@ -26,13 +26,18 @@ struct Blocked {
   std::int32_t waker_tgid = 0;
   std::string waker;  ///< its name
   std::uint32_t context = CULPRIT_CONTEXT_UNKNOWN;
-  bool open = false;  ///< had not ended when asked
+  bool open = false;           ///< had not ended when asked
+  bool earlier_stack = false;  ///< the stacks are those of the thread's wait before, in the same call
 };
 
 /// Follows the threads of the targets. A wake-up may come before the switch it ends, because CPUs write their
 /// records on their own; such an interval has no length and is left out.
 class BlockedIntervals {
  public:
+  /// A thread that waits again in the same call within this time is taken to stand where it stood: the kernel's side
+  /// takes stacks once in a millisecond only.
+  static constexpr Ns kSamePlace = 2'000'000;
+
   using Sink = std::function<void(const Blocked&)>;
   explicit BlockedIntervals(Sink sink) : sink_(std::move(sink)) {}
 
@@ -48,7 +53,14 @@ class BlockedIntervals {
     Blocked blocked;
     bool is_blocked = false;
     Ns woken_early = -1;
+    /// Of the wait for which stacks were taken last.
+    Ns stacks_at = 0;
+    std::int32_t stacks_syscall = -1;
+    std::int32_t stack = -1;
+    std::uint32_t python = 0;
   };
+  static void take_stacks(Thread& thread, Ns at);
+
   Sink sink_;
   std::unordered_map<std::int32_t, Thread> threads_;
 };

@@ -104,7 +104,7 @@ void KernelSched::enter_unseen(const UnseenRun& run) {
   culprit_switch record{};
   std::ranges::copy(std::string_view("swapper"), record.prev_comm);
   // Behind what was told of that CPU: the one before it leaves 1 ns earlier.
-  record.head.at = static_cast<std::uint64_t>(std::max(run.at, last_switch_[*cpu] + 2));
+  record.head.at = static_cast<std::uint64_t>(std::max(run.at, this->cpu(*cpu).switched + 2));
   record.head.cpu = *cpu;
   record.next_tid = run.tid;
   record.next_tgid = run.tgid;
@@ -143,10 +143,19 @@ CollectorStats KernelSched::stats() const {
   return stats;
 }
 
+KernelSched::Cpu& KernelSched::cpu(std::uint32_t number) {
+  number %= CULPRIT_CPU_LIMIT;
+  if (number >= cpus_.size()) cpus_.resize(number + 1);
+  return cpus_[number];
+}
+
 void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]) {
   if (tid == 0 || comm[0] == '\0') return;
   std::array<char, CULPRIT_COMM> name;
   std::ranges::copy(comm, name.begin());
+  NamedThread& lately = lately_named_[static_cast<std::uint32_t>(tid) % lately_named_.size()];
+  if (lately.tid == tid && lately.name == name) return;
+  lately = {tid, name};
   if (names_.size() >= kMostNames) names_.clear();
   const auto [found, is_new] = names_.try_emplace(tid, name);
   if (!is_new && found->second == name) return;
@@ -166,18 +175,18 @@ void KernelSched::on_switch(const culprit_switch& record) {
   event.cpu = record.head.cpu;
   // What bystanders do among themselves is not recorded. A viewer must see a CPU that every thread leaves as it came:
   // the CPU is shown idle from the leaving of the one that ran instead of a target, to the one that a target replaces.
-  const auto [last, is_first] = last_on_cpu_.try_emplace(record.head.cpu, 0);
+  Cpu& cpu = this->cpu(record.head.cpu);
   // Kernels were seen that do not tell every switch (nor do they tell perf): who came unseen replaces whoever was
   // there.
-  if (!is_first && last->second != 0 && last->second != record.prev_tid) {
-    const auto known = names_.find(last->second);
+  if (cpu.thread.value_or(0) != 0 && cpu.thread != record.prev_tid) {
+    const auto known = names_.find(*cpu.thread);
     const std::string_view name = known != names_.end() ? known->second.data() : "";  // 16 bytes, the last one 0
     writer_->sched_switch(
-        {.at = event.at - 1, .cpu = event.cpu, .prev_tid = last->second, .prev_name = name, .next_name = "swapper"});
-    last->second = 0;
+        {.at = event.at - 1, .cpu = event.cpu, .prev_tid = *cpu.thread, .prev_name = name, .next_name = "swapper"});
+    cpu.thread = 0;
     ++unseen_;
   }
-  if (!is_first && last->second == 0 && record.prev_tid != 0)
+  if (cpu.thread == 0 && record.prev_tid != 0)
     writer_->sched_switch({.at = event.at,
                            .cpu = event.cpu,
                            .next_tid = record.prev_tid,
@@ -195,8 +204,7 @@ void KernelSched::on_switch(const culprit_switch& record) {
     event.next_tid = 0;
     event.next_name = "swapper";
   }
-  last->second = event.next_tid;
-  last_switch_[record.head.cpu] = event.at;
+  cpu = {event.next_tid, event.at};
   writer_->sched_switch(event);
   constexpr std::uint32_t kBlocked = 0x7f;  // states of a thread that does not want to run
   if (to) unseen_runs_.seen(record.next_tid);
@@ -246,6 +254,7 @@ void KernelSched::on_exit(const culprit_task& record) {
   intervals_.on_exit(record.tid);
   unseen_runs_.ended(record.tid);
   names_.erase(record.tid);
+  lately_named_[static_cast<std::uint32_t>(record.tid) % lately_named_.size()] = {};
 }
 
 std::shared_ptr<KernelSched::Stack> KernelSched::stack_of(const Blocked& blocked) {
@@ -293,6 +302,7 @@ void KernelSched::write_blocked(const Blocked& blocked, std::string_view stack) 
   if (blocked.context == CULPRIT_SOFTIRQ) arguments.push_back({"woken_by", std::string_view("softirq")});
   if (blocked.open) arguments.push_back({"open", std::int64_t{1}});
   if (!stack.empty()) arguments.push_back({"stack", stack});
+  if (!stack.empty() && blocked.earlier_stack) arguments.push_back({"stack_is_earlier", std::int64_t{1}});
   writer_->slice(writer_->named_track("blocked", blocked.tgid, blocked.tid), blocked.begin, blocked.end,
                  blocked_name(blocked), "blocked", arguments);
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,6 +41,16 @@ class KernelSched final : public Collector, private bpf::Listener {
     std::size_t operator()(const StackKey& key) const;
   };
 
+  struct NamedThread {
+    std::int32_t tid = 0;
+    std::array<char, CULPRIT_COMM> name{};
+  };
+  /// As last written.
+  struct Cpu {
+    std::optional<std::int32_t> thread;  ///< 0: idle
+    Ns switched = 0;
+  };
+
   /// Where a thread blocked.
   struct Stack {
     bpf::CodeStack code;  ///< until it is named
@@ -57,6 +68,7 @@ class KernelSched final : public Collector, private bpf::Listener {
   void on_fork(const culprit_task& record) override;
   void on_exec(const culprit_task& record) override;
   void on_exit(const culprit_task& record) override;
+  Cpu& cpu(std::uint32_t number);
   void name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]);
   /// As if the switch had been told.
   void enter_unseen(const UnseenRun& run);
@@ -78,8 +90,8 @@ class KernelSched final : public Collector, private bpf::Listener {
   std::uint64_t events_ = 0;
   std::uint64_t unseen_ = 0;                                                // switches that the kernel did not tell
   std::unordered_map<std::int32_t, std::array<char, CULPRIT_COMM>> names_;  // as last written
-  std::unordered_map<std::uint32_t, std::int32_t> last_on_cpu_;             // as last written; 0: idle
-  std::unordered_map<std::uint32_t, Ns> last_switch_;                       // on a CPU
+  std::array<NamedThread, 1024> lately_named_{};                            // by the last bits of tid
+  std::vector<Cpu> cpus_;
   UnseenRuns unseen_runs_;
   std::unordered_map<StackKey, std::shared_ptr<Stack>, StackHash> stacks_;
   std::vector<Waiting> waiting_;  // for names

@@ -67,6 +67,41 @@ TEST_F(Fixture, PreemptionIsNotBlocking) {
   EXPECT_TRUE(seen.empty());
 }
 
+struct StacksFixture : Fixture {
+  void waits(Ns from, Ns to, std::int32_t syscall, std::int32_t stack) {
+    culprit_switch record{};
+    record.head.at = static_cast<__u64>(from);
+    record.prev_tid = 5;
+    record.prev_tgid = 1;
+    record.prev_state = 1;
+    record.syscall = syscall;
+    record.stack = stack;
+    intervals.on_switch(record, true, false);
+    woken(to, 5);
+  }
+};
+
+TEST_F(StacksFixture, AWaitInTheSameCallSoonAfterStandsWhereTheLastStood) {
+  waits(1'000'000, 1'100'000, SYS_futex, 17);
+  waits(1'200'000, 1'300'000, SYS_futex, -1);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_FALSE(seen[0].blocked.earlier_stack);
+  EXPECT_EQ(seen[1].blocked.stack, 17);
+  EXPECT_TRUE(seen[1].blocked.earlier_stack);
+}
+
+TEST_F(StacksFixture, AWaitInAnotherCallOrLaterHasNoStackOfBefore) {
+  waits(1'000'000, 1'100'000, SYS_futex, 17);
+  waits(1'200'000, 1'300'000, SYS_read, -1);
+  waits(4'000'000, 4'100'000, SYS_futex, -1);
+  waits(4'200'000, 4'300'000, -1, -1);
+  ASSERT_EQ(seen.size(), 4u);
+  for (std::size_t i = 1; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].blocked.stack, -1) << i;
+    EXPECT_FALSE(seen[i].blocked.earlier_stack) << i;
+  }
+}
+
 TEST_F(Fixture, AHardInterruptIsNotTheRunningThread) {
   leaves(1'000'000, 5, 1);
   woken(2'000'000, 5, CULPRIT_HARDIRQ);
