@@ -120,9 +120,11 @@ int exit_of(const std::string& fail_on, model::Outcome outcome) {
   if (fail_on.empty()) return kFine;
   if (outcome == not_comparable) return kUndecided;
   if (fail_on == "not_comparable") return kFine;
-  if (outcome == inconclusive) return kUndecided;
-  if (fail_on == "inconclusive") return kFine;
-  return outcome == regression || (fail_on == "any" && outcome == improvement) ? kDifference : kFine;
+  if (outcome == regression || (fail_on == "any" && outcome == improvement)) return kDifference;
+  if (outcome != inconclusive) return kFine;
+  if (fail_on == "inconclusive") return kUndecided;
+  std::fputs("culprit: warning: nothing could be decided; '--fail-on inconclusive' does not let that pass\n", stderr);
+  return kFine;
 }
 
 }  // namespace

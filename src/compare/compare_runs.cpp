@@ -18,6 +18,7 @@
 #include "compare/resources.h"
 #include "compare/roles.h"
 #include "compare/run_facts.h"
+#include "compare/waterfall.h"
 #include "compare/work.h"
 #include "compare/workload.h"
 #include "stats/quantile.h"
@@ -161,16 +162,22 @@ Side pool(std::vector<Recording> recordings) {
 /// Steps of like work, by phase; filled where there are any.
 using WorkOfPhase = std::map<model::Phase, MatchedWork>;
 
+/// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
+struct Judged {
+  double StepTime::*time = &StepTime::time;
+  bool by_both_drifts = true;  ///< false: what made the candidate drift is known, the baseline's tells
+};
+
 std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
                                                        const std::vector<model::Phase>& phases, bool forget,
                                                        bool on_host, const CompareOptions& options,
-                                                       WorkOfPhase& matched, double StepTime::*what = &StepTime::time) {
+                                                       WorkOfPhase& matched, const Judged& judged = {}) {
   std::vector<model::CycleTimeOutcome> outcomes;
   for (const model::Phase phase : phases) {
     const auto of_phase = [&](const Side& side) {
       std::vector<WorkedTime> steps;
       for (const StepTime& t : side.times)
-        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) steps.push_back({t.work, t.*what});
+        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) steps.push_back({t.work, t.*judged.time});
       return steps;
     };
     const std::array steps = {of_phase(base), of_phase(candidate)};
@@ -179,7 +186,8 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     const auto& values = work.times;
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
     const double between =
-        on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]), drift_inside(values[1])})
+        on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]),
+                            judged.by_both_drifts ? drift_inside(values[1]) : 0})
                 : options.between;
     model::CycleTimeOutcome outcome = judge_cycle_time(values[0], values[1], {options.tolerance, between});
     outcome.phase = phase;
@@ -402,13 +410,14 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);
+  result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
   result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
   compare_hosts(a, b, result);
   if (windows) keep_moved(result, std::move(counters));
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host &&
       was_held_back(*result.host) &&
-      overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, &StepTime::period)) ==
+      overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, {&StepTime::period, false})) ==
           Outcome::regression) {
     result.outcome = Outcome::regression;
     result.notes.emplace_back(

@@ -72,6 +72,7 @@ void append_replicate(model::Profile& run, const model::Profile& replicate) {
   }
   const auto cycles = static_cast<std::uint32_t>(run.cycles.size());
   const auto uses = static_cast<std::uint32_t>(run.functions.size());
+  const std::size_t lines = run.ledger.lines.size();
   for (model::ProfileCycle cycle : replicate.cycles) {
     cycle.anchor = copy(cycle.anchor);
     run.cycles.push_back(cycle);
@@ -84,6 +85,15 @@ void append_replicate(model::Profile& run, const model::Profile& replicate) {
     use.kind = copy(use.kind);
     use.short_name = copy(use.short_name);
     run.functions.push_back(use);
+  }
+  for (model::LedgerWindow window : replicate.ledger.windows) {
+    window.cycle += cycles;
+    window.first_line += lines;
+    run.ledger.windows.push_back(window);
+  }
+  for (model::LedgerLine line : replicate.ledger.lines) {
+    line.function = copy(line.function);
+    run.ledger.lines.push_back(line);
   }
   for (model::ResourceUse resource : replicate.resources) {
     resource.use += uses;

@@ -65,6 +65,25 @@ struct FunctionFinding {
   double q = kNoNumber;  ///< rate of false discoveries at which it counts as changed, new or gone
 };
 
+/// One line of the ledger on both sides, per cycle.
+struct WaterfallLine {
+  LedgerState state = LedgerState::function;
+  StringId function = 0;            ///< texts of the RunComparison
+  std::array<double, 2> time_ns{};  ///< 0: that side has none
+  std::array<double, 2> calls{};
+  double change_ns = 0;  ///< time_ns[1] - time_ns[0]
+  double by_calls_ns = 0;  ///< of it what more or fewer calls of the baseline's mean time make; the rest is longer calls
+};
+
+/// Where the difference of the cycles of one phase comes from: the lines' changes sum to that of the windows.
+struct Waterfall {
+  Phase phase = Phase::other;
+  std::int32_t device = -1;  ///< of the baseline; -1: the thread that runs the cycles
+  std::array<std::size_t, 2> windows{};
+  std::array<double, 2> window_ns{};  ///< means
+  std::vector<WaterfallLine> lines;   ///< largest change first
+};
+
 /// A process of both runs, or of one: then the other side has none.
 struct ProcessPair {
   std::int32_t rank = -1;
@@ -178,6 +197,7 @@ struct RunComparison {
   std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
   StringTable texts;
   std::vector<ProcessPair> processes;
+  std::vector<Waterfall> waterfalls;  ///< by phase
   std::vector<FunctionFinding> functions;  ///< largest impact first, then work ratio, then names
   std::vector<ResourceChange> resources;   ///< by metric, rank and device
   std::size_t resources_alike = 0;         ///< that did not move

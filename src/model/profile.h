@@ -11,6 +11,7 @@
 #include "core/string_table.h"
 #include "core/units.h"
 #include "model/cycles.h"
+#include "model/ledger.h"
 
 namespace culprit::model {
 
@@ -98,6 +99,7 @@ struct Profile {
   std::vector<FunctionUse> functions;
   std::vector<ResourceUse> resources;  ///< by use, then metric
   std::vector<ResourceSeries> series;  ///< by (metric, host, rank, device, pid)
+  Ledger ledger;                       ///< of cycles whose period is known
 };
 
 }  // namespace culprit::model

@@ -43,8 +43,7 @@ struct Active {
 
 }  // namespace
 
-std::vector<Ns> exposed_times(const Trace& trace) {
-  std::vector<Ns> exposed(trace.gpu.size(), 0);
+void for_each_exposure(const Trace& trace, const std::function<void(GpuIndex, Ns, Ns)>& tell) {
   std::vector<std::optional<Importance>> kernels(trace.strings.size());
   std::map<std::pair<std::uint16_t, std::int16_t>, std::vector<GpuIndex>> of_device;
   for (std::size_t g = 0; g < trace.gpu.size(); ++g)
@@ -62,7 +61,7 @@ std::vector<Ns> exposed_times(const Trace& trace) {
           continue;
         }
         const Ns until = limit ? std::min(top.end, *limit) : top.end;
-        exposed[top.row] += until - now;
+        tell(top.row, now, until);
         now = until;
       }
     };
@@ -74,6 +73,11 @@ std::vector<Ns> exposed_times(const Trace& trace) {
     }
     run_until(std::nullopt);
   }
+}
+
+std::vector<Ns> exposed_times(const Trace& trace) {
+  std::vector<Ns> exposed(trace.gpu.size(), 0);
+  for_each_exposure(trace, [&](GpuIndex row, Ns begin, Ns end) { exposed[row] += end - begin; });
   return exposed;
 }
 

@@ -16,6 +16,7 @@
 #include "profile/exposed.h"
 #include "profile/function_kind.h"
 #include "profile/function_name.h"
+#include "profile/ledger.h"
 #include "profile/nesting.h"
 #include "trace/counter_samples.h"
 
@@ -122,6 +123,10 @@ class Builder {
     sum_uses();
     if (stopped()) return {};
     order_uses();
+    if (options_.ledger) {
+      add_ledger(trace_, found_, cycle_row_, profile_);
+      if (trace_.gpu.empty()) add_between();
+    }
     series_ = read_series(trace_);
     if (options_.resource_uses) {
       link_series();
@@ -253,6 +258,32 @@ class Builder {
       const Ns whole = window_of(sum.key);
       if (whole > 0) use.beta = static_cast<double>(sum.duration) / static_cast<double>(whole);
       profile_.functions.push_back(use);
+    }
+  }
+
+  /// The time of the program's own code between functions, as a function of the thread that runs the cycles.
+  void add_between() {
+    FunctionUse use;
+    use.function = use.short_name = profile_.texts.intern(model::kBetweenFunctions);
+    use.kind = profile_.texts.intern("between");
+    use.device = profile_.texts.intern("Host");
+    for (std::size_t w = 0; w < profile_.ledger.windows.size(); ++w) {
+      use.cycle = profile_.ledger.windows[w].cycle;
+      const model::ProfileCycle& cycle = profile_.cycles[use.cycle];
+      const auto process = std::ranges::find_if(profile_.processes, [&](const model::ProfileProcess& p) {
+        return p.pid == cycle.pid && p.rank == cycle.rank;
+      });
+      if (process == profile_.processes.end()) continue;
+      use.process = static_cast<std::uint32_t>(process - profile_.processes.begin());
+      use.count = 0;
+      use.duration = 0;
+      for (const model::LedgerLine& line : model::lines_of(profile_.ledger, w)) {
+        if (line.state != model::LedgerState::between) continue;
+        use.count += line.count;
+        use.duration += line.time;
+      }
+      use.own = use.duration;
+      if (use.count > 0) profile_.functions.push_back(use);
     }
   }
 

@@ -10,6 +10,7 @@
 #include "core/escape.h"
 #include "report/render.h"
 #include "report/run_comparison_tables.h"
+#include "report/waterfall.h"
 #include "report/work_comparison.h"
 
 namespace culprit::report {
@@ -21,6 +22,7 @@ using model::RunComparison;
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNameWidth = 60;
 constexpr std::size_t kMostFacts = 10;
+constexpr std::size_t kMostLines = 6;  ///< of a waterfall
 
 std::string name_of(const model::ComparedSide& side) {
   if (side.files.empty()) return "?";
@@ -42,6 +44,8 @@ std::string comparison_terminal(const RunComparison& comparison, std::size_t mos
   for (const std::string& line : outcome_lines(comparison)) append_wrapped(out, line);
   TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
   if (wide) look = {};
+  if (const auto tables = waterfall_tables(comparison, kMostLines); !summary && !tables.empty())
+    out += "\n" + render_terminal(tables, look);
   if (const auto tables = changed_functions(comparison, most_rows); !summary && !tables.empty())
     out += "\n" + render_terminal(tables, look);
   if (const auto tables = evidence_tables(comparison, kMostFacts); !summary && !tables.empty())
@@ -56,7 +60,7 @@ std::string comparison_markdown(const RunComparison& comparison) {
   std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison.sides[0])),
                                 escape_markdown(name_of(comparison.sides[1])));
   for (const std::string& line : outcome_lines(comparison)) out += "- " + escape_markdown(line) + "\n";
-  for (const auto& tables : {changed_functions(comparison, 0), evidence_tables(comparison, 0)})
+  for (const auto& tables : {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})
     if (!tables.empty()) out += "\n" + render_markdown(tables);
   const std::vector<std::string> notes = note_lines(comparison);
   if (!notes.empty()) out += "\n";

@@ -69,6 +69,27 @@ void write_finding(JsonWriter& json, const RunComparison& comparison, const mode
   json.end_object();
 }
 
+void write_waterfall(JsonWriter& json, const RunComparison& comparison, const model::Waterfall& waterfall) {
+  json.begin_object();
+  json.member("phase", phase_name(waterfall.phase));
+  json.member("device", waterfall.device);
+  json.member("cycles", std::array{waterfall.windows[0], waterfall.windows[1]});
+  json.member("ns_per_cycle", waterfall.window_ns);
+  json.begin_array("lines");
+  for (const model::WaterfallLine& line : waterfall.lines) {
+    json.begin_object(JsonForm::line);
+    json.member("state", ledger_state_name(line.state));
+    json.member("function", comparison.texts[line.function]);
+    json.member("ns_per_cycle", line.time_ns);
+    json.member("calls", line.calls);
+    json.member("change_ns", line.change_ns);
+    json.member("by_calls_ns", line.by_calls_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 void write_host(JsonWriter& json, const model::HostChanges& host) {
   json.begin_object("host");
   json.member("per_second", host.per_second);
@@ -148,6 +169,9 @@ std::string comparison_json(const RunComparison& comparison) {
   for (std::size_t s = 0; s < kSideNames.size(); ++s) write_side(json, kSideNames[s], comparison.sides[s]);
   json.begin_array("cycle_time");
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) write_cycle_time(json, o);
+  json.end_array();
+  json.begin_array("waterfall");
+  for (const model::Waterfall& waterfall : comparison.waterfalls) write_waterfall(json, comparison, waterfall);
   json.end_array();
   json.begin_array("findings");
   for (const model::FunctionFinding& f : comparison.functions) write_finding(json, comparison, f);

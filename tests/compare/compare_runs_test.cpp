@@ -330,6 +330,26 @@ TEST(CompareRuns, LongerWaitsAreARegressionOnlyWhenOthersTookTheCpus) {
   EXPECT_THAT(c.notes, testing::Contains(HasSubstr("others took the CPUs")));
 }
 
+/// Steps whose level wanders from eighth to eighth of the recording.
+std::vector<Ns> wandering(Ns period) {
+  std::vector<Ns> periods;
+  for (int i = 0; i < 400; ++i) periods.push_back(period + period * (i / 50 * 5 % 8) / 8 + i * 7 % 5 * 1000);
+  return periods;
+}
+
+TEST(CompareRuns, WhatOthersMadeTheCandidateDriftIsNoDriftOfTheProgram) {
+  const auto outcome = [](const std::map<std::string, double>& beside) {
+    Recording a = make_recording(std::vector<Ns>(400, 1'000'000));
+    Recording b = make_recording(wandering(1'000'000));
+    a.host.scheduling = b.host.scheduling = true;
+    a.host.recordings = b.host.recordings = 1;
+    b.host.beside = beside;
+    return compared(std::move(a), std::move(b)).outcome;
+  };
+  EXPECT_EQ(outcome({}), Outcome::inconclusive) << "two recordings of the same may differ as much as this one drifts";
+  EXPECT_EQ(outcome({{"stress-ng-cpu", 1.9}}), Outcome::regression);
+}
+
 TEST(CompareRuns, HostsDifferMoreFromOneRecordingToTheNextThanDevices) {
   const auto outcome = [](bool gpu_work) {
     Recording a = make_recording(steps(1'000'000));

@@ -66,6 +66,7 @@ class HostCollector : public Collector {
     sampler_->finish(now);
     session.writer.metadata("cost.host.samples", std::to_string(sampler_->samples()));
     session.writer.metadata("cost.host.cpu_ns", std::to_string(sampler_->cpu_ns()));
+    session.writer.metadata("cost.host.speed_preempted", std::to_string(sampler_->speed_preempted()));
     session.writer.metadata("cost.host.odd_values", std::to_string(sampler_->emitter().odd()));
   }
 

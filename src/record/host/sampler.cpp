@@ -55,6 +55,8 @@ void HostSampler::leave(std::int64_t pid) {
 }
 
 bool HostSampler::poll(Ns now) {
+  // Of the machine this runs on, not of one that a test has made.
+  if (options_.root.empty()) speed_.sample(now, emitter_);
   if (now < due_) return false;
   const Ns before = thread_cpu();
   sample(now);
@@ -115,6 +117,7 @@ std::vector<Sight> HostSampler::sights() const {
   networks_.sights(sights);
   groups_.sights(sights);
   sensors_.sights(sights);
+  SpeedProbes::sights(sights);
   return sights;
 }
 

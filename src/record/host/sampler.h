@@ -11,6 +11,7 @@
 #include "record/host/groups.h"
 #include "record/host/memory.h"
 #include "record/host/processes.h"
+#include "record/host/speed.h"
 #include "record/host/tracks.h"
 
 namespace culprit::record {
@@ -35,6 +36,8 @@ class HostSampler {
   void finish(Ns now);
   [[nodiscard]] std::vector<Sight> sights() const;
 
+  /// Speed probes during which the recorder was off its CPU.
+  [[nodiscard]] std::uint64_t speed_preempted() const { return speed_.preempted(); }
   /// Samples taken, and the CPU time that they took in this thread.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] Ns cpu_ns() const { return cpu_ns_; }
@@ -54,6 +57,7 @@ class HostSampler {
   SensorSampler sensors_;
   GroupSampler groups_;
   ProcessSampler processes_;
+  SpeedProbes speed_;
   std::vector<std::int64_t> pids_;
   std::size_t next_pid_ = 0;
   Track others_;

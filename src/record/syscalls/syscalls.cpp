@@ -274,8 +274,7 @@ class Syscalls final : public Collector, private bpf::Listener {
             .of_period = calls,
             .period = period_,
             .written = told.written};
-    // Who spins has nothing else to do: looking at its calls takes no time from anybody.
-    if (call.second != __NR_sched_yield) calls_of_period_ += calls;
+    calls_of_period_ += calls;
     write_estimate(told, call, now);
   }
 

@@ -1,0 +1,132 @@
+#include "compare/waterfall.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "compare/workload.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::LedgerLine;
+using model::LedgerState;
+using model::Profile;
+using model::Waterfall;
+
+bool is_idle(LedgerState state) { return state >= LedgerState::idle_host; }
+
+/// Rows of the windows of one phase.
+using Rows = std::vector<std::size_t>;
+
+/// Of each rank those of the device that idles least; without devices those of the host.
+Rows rows_of(const Profile& profile, model::Phase phase, bool on_device) {
+  const auto& windows = profile.ledger.windows;
+  const auto is_of = [&](std::size_t w) {
+    const model::ProfileCycle& cycle = profile.cycles[windows[w].cycle];
+    return cycle.phase == phase && !cycle.other_work && (windows[w].device >= 0) == on_device;
+  };
+  std::map<std::int32_t, std::map<std::int32_t, double>> idle;  // of devices, by rank
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    if (!is_of(w)) continue;
+    double& sum = idle[profile.cycles[windows[w].cycle].rank][windows[w].device];
+    for (const LedgerLine& line : model::lines_of(profile.ledger, w))
+      if (is_idle(line.state)) sum += static_cast<double>(line.time);
+  }
+  Rows rows;
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    if (!is_of(w)) continue;
+    const auto& devices = idle[profile.cycles[windows[w].cycle].rank];
+    const auto least = std::ranges::min_element(devices, {}, [](const auto& device) { return device.second; });
+    if (least->first == windows[w].device) rows.push_back(w);
+  }
+  return rows;
+}
+
+WorkClass class_of(const Profile& profile, std::size_t window) {
+  const model::ProfileCycle& cycle = profile.cycles[profile.ledger.windows[window].cycle];
+  return work_class(cycle.workload, cycle.phase);
+}
+
+/// How much a window of each kind of work counts on each side. All alike where a side does not know its work.
+std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Profile*, 2>& profiles,
+                                                      const std::array<Rows, 2>& rows) {
+  std::array<std::map<WorkClass, double>, 2> counts;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const std::size_t w : rows[s]) counts[s][class_of(*profiles[s], w)] += 1;
+  std::map<WorkClass, double> share;
+  std::array<double, 2> common{};
+  for (const auto& [work, count] : counts[0])
+    if (const auto other = counts[1].find(work); other != counts[1].end()) {
+      common[0] += count;
+      common[1] += other->second;
+    }
+  std::array<std::map<WorkClass, double>, 2> weights;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const auto& [work, count] : counts[s]) {
+      const auto other = counts[1 - s].find(work);
+      if (common[0] == 0)
+        weights[s][work] = 1 / static_cast<double>(rows[s].size());
+      else if (other != counts[1 - s].end())
+        weights[s][work] = (count / common[s] + other->second / common[1 - s]) / 2 / count;
+      else
+        weights[s][work] = 0;
+    }
+  return weights;
+}
+
+Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std::array<Rows, 2>& rows,
+                       StringTable& texts) {
+  Waterfall result;
+  result.device = profiles[0]->ledger.windows[rows[0].front()].device;
+  std::map<std::pair<LedgerState, StringId>, model::WaterfallLine> lines;
+  const auto weights = weights_of(profiles, rows);
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const std::size_t w : rows[s]) {
+      const double weight = weights[s].at(class_of(*profiles[s], w));
+      if (weight == 0) continue;
+      ++result.windows[s];
+      result.window_ns[s] += weight * static_cast<double>(profiles[s]->ledger.windows[w].length);
+      for (const LedgerLine& from : model::lines_of(profiles[s]->ledger, w)) {
+        const StringId function = texts.intern(profiles[s]->texts[from.function]);
+        model::WaterfallLine& line = lines[{from.state, function}];
+        line.state = from.state;
+        line.function = function;
+        line.time_ns[s] += weight * static_cast<double>(from.time);
+        line.calls[s] += weight * static_cast<double>(from.count);
+      }
+    }
+  for (auto& [key, line] : lines) {
+    line.change_ns = line.time_ns[1] - line.time_ns[0];
+    line.by_calls_ns = line.calls[0] > 0 ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0]
+                                         : line.change_ns;
+    result.lines.push_back(line);
+  }
+  std::ranges::sort(result.lines, {}, [&](const model::WaterfallLine& line) {
+    return std::tuple(-std::abs(line.change_ns), line.state, texts[line.function]);
+  });
+  return result;
+}
+
+}  // namespace
+
+std::vector<Waterfall> waterfalls_of(const Profile& base, const Profile& candidate,
+                                     const std::vector<model::Phase>& phases, StringTable& texts) {
+  std::vector<Waterfall> all;
+  const std::array profiles = {&base, &candidate};
+  for (const model::Phase phase : phases)
+    for (const bool on_device : {true, false}) {
+      const std::array rows = {rows_of(base, phase, on_device), rows_of(candidate, phase, on_device)};
+      if (rows[0].empty() || rows[1].empty()) continue;
+      all.push_back(waterfall_of(profiles, rows, texts));
+      all.back().phase = phase;
+      break;
+    }
+  return all;
+}
+
+}  // namespace culprit::compare

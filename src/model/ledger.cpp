@@ -1,0 +1,21 @@
+#include "model/ledger.h"
+
+#include <array>
+
+namespace culprit::model {
+
+std::string_view ledger_state_name(LedgerState state) {
+  constexpr std::array<std::string_view, 9> kNames = {
+      "function",    "between functions",     "run queue",    "blocked",     "idle, not launched",
+      "idle, being launched", "idle, launched", "idle, inside graph", "idle, unknown"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+std::span<const LedgerLine> lines_of(const Ledger& ledger, std::size_t window) {
+  const std::size_t begin = ledger.windows[window].first_line;
+  const std::size_t end =
+      window + 1 < ledger.windows.size() ? ledger.windows[window + 1].first_line : ledger.lines.size();
+  return std::span(ledger.lines).subspan(begin, end - begin);
+}
+
+}  // namespace culprit::model

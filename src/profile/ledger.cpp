@@ -1,0 +1,257 @@
+#include "profile/ledger.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "profile/exposed.h"
+#include "profile/leaves.h"
+
+namespace culprit::profile {
+
+namespace {
+
+using model::LedgerLine;
+using model::LedgerState;
+
+/// "step[N]" of "step[17]": what differs from step to step is no other range.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  bool in_number = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) text += c;
+    if (digit && !in_number) text += 'N';
+    in_number = digit;
+  }
+  return text;
+}
+
+class Builder {
+ public:
+  Builder(const Trace& trace, const cycles::Found& found, std::span<const std::uint32_t> row_of_cycle,
+          model::Profile& profile)
+      : trace_(trace),
+        cycles_(found.cycles.cycles),
+        row_of_cycle_(row_of_cycle),
+        profile_(profile),
+        whole_(model::whole_periods(found.cycles)),
+        order_(order_slices(trace)) {}
+
+  void build() {
+    add_hosts();
+    add_devices();
+  }
+
+ private:
+  using Key = std::pair<LedgerState, StringId>;
+  struct Sum {
+    std::int64_t count = 0;
+    Ns time = 0;
+  };
+  struct Stretch {
+    GpuIndex row = 0;
+    Ns begin = 0;
+    Ns end = 0;
+  };
+
+  [[nodiscard]] bool counts(std::size_t cycle) const { return whole_[cycle] && row_of_cycle_[cycle] != kNone; }
+
+  /// The thread on which most cycles of a process begin with a slice.
+  [[nodiscard]] std::map<std::uint32_t, TrackId> threads() const {
+    std::map<std::uint32_t, std::set<Ns>> begins;
+    for (const model::Cycle& cycle : cycles_) begins[cycle.process].insert(cycle.begin);
+    std::vector<std::uint64_t> hits(trace_.tracks.size());
+    for (std::size_t i = 0; i < trace_.slices.size(); ++i) {
+      const Slice& slice = trace_.slices[i];
+      const Track& track = trace_.tracks[slice.track];
+      if (slice.gpu != kNone || track.kind != TrackKind::thread) continue;
+      const auto process = begins.find(track.process);
+      if (process != begins.end() && process->second.contains(slice.begin)) ++hits[slice.track];
+    }
+    std::map<std::uint32_t, TrackId> best;
+    for (TrackId track = 0; track < hits.size(); ++track) {
+      if (hits[track] == 0) continue;
+      const auto [at, is_new] = best.try_emplace(trace_.tracks[track].process, track);
+      if (!is_new && hits[track] > hits[at->second]) at->second = track;
+    }
+    return best;
+  }
+
+  /// What the scheduler says of a thread: [begin, end) in a state; nothing where it does not know.
+  struct Off {
+    Ns begin = 0;
+    Ns end = 0;
+    LedgerState state = LedgerState::blocked;
+  };
+  [[nodiscard]] std::vector<Off> off_cpu(TrackId thread) const {
+    std::vector<Off> off;
+    const Track& of = trace_.tracks[thread];
+    for (TrackId id = 0; id < trace_.tracks.size(); ++id) {
+      const Track& track = trace_.tracks[id];
+      if (track.kind != TrackKind::sched || track.process != of.process || track.tid != of.tid) continue;
+      std::optional<Ns> last;
+      for (std::uint64_t k = order_.track_begin[id]; k < order_.track_begin[id + 1]; ++k) {
+        const Slice& slice = trace_.slices[order_.order[k]];
+        const std::string_view name = trace_.name(slice);
+        if (last && *last < slice.begin) off.push_back({*last, slice.begin, LedgerState::blocked});
+        if (name != "oncpu")
+          off.push_back({std::max(slice.begin, last.value_or(slice.begin)), slice.end(),
+                         name == "runq" ? LedgerState::run_queue : LedgerState::blocked});
+        last = std::max(slice.end(), last.value_or(slice.end()));
+      }
+      std::erase_if(off, [](const Off& o) { return o.begin >= o.end; });
+      return off;
+    }
+    return off;
+  }
+
+  void add_hosts() {
+    for (const auto& [process, thread] : threads()) {
+      const std::vector<Leaf>& leaves = leaves_on(thread);
+      const std::vector<Off> off = off_cpu(thread);
+      for (std::size_t c = 0; c < cycles_.size(); ++c) {
+        const model::Cycle& cycle = cycles_[c];
+        if (!counts(c) || cycle.process != process || cycle.period <= 0) continue;
+        const Ns end = cycle.begin + cycle.period;
+        for_each_leaf(leaves, cycle.begin, end,
+                      [&](const Leaf& leaf, Ns from, Ns to) { add_thread(leaf, from, to, off); });
+        count_calls(thread, cycle.begin, end);
+        write(row_of_cycle_[c], -1, cycle.period);
+      }
+    }
+  }
+
+  void add_thread(const Leaf& leaf, Ns from, Ns to, const std::vector<Off>& off) {
+    auto next = std::ranges::upper_bound(off, from, {}, &Off::end);
+    for (; next != off.end() && next->begin < to; ++next) {
+      add(LedgerState::function, leaf, from, std::max(from, next->begin));
+      from = std::max(from, next->begin);
+      const Ns until = std::min(to, next->end);
+      add(next->state, leaf, from, until);
+      from = until;
+    }
+    add(LedgerState::function, leaf, from, to);
+  }
+
+  /// Functions are counted where they begin; a call that gave all its time to others counts, too.
+  void count_calls(TrackId thread, Ns begin, Ns end) {
+    const auto first = order_.order.begin() + static_cast<std::ptrdiff_t>(order_.track_begin[thread]);
+    const auto last = order_.order.begin() + static_cast<std::ptrdiff_t>(order_.track_begin[thread + 1]);
+    const auto begin_of = [&](SliceIndex i) { return trace_.slices[i].begin; };
+    for (auto k = std::ranges::lower_bound(first, last, begin, {}, begin_of); k != last && begin_of(*k) < end; ++k) {
+      const auto line = sums_.find(key_of(LedgerState::function, *k));
+      if (line != sums_.end() && line->first.first == LedgerState::function) ++line->second.count;
+    }
+  }
+
+  void add_devices() {
+    std::map<std::pair<std::uint16_t, std::int32_t>, std::vector<Stretch>> owners;
+    for_each_exposure(trace_, [&](GpuIndex row, Ns begin, Ns end) {
+      auto& stretches = owners[{trace_.slices[trace_.gpu[row].slice].rank, trace_.gpu[row].device}];
+      if (!stretches.empty() && stretches.back().row == row && stretches.back().end == begin)
+        stretches.back().end = end;
+      else
+        stretches.push_back({row, begin, end});
+    });
+    for (std::size_t c = 0; c < cycles_.size(); ++c) {
+      if (!counts(c)) continue;
+      for (const model::DeviceWindow& window : cycles_[c].devices) {
+        const auto device = owners.find({cycles_[c].rank, window.device});
+        if (device == owners.end() || window.end <= window.begin) continue;
+        add_device(device->second, window.begin, window.end);
+        write(row_of_cycle_[c], window.device, window.end - window.begin);
+      }
+    }
+  }
+
+  void add_device(const std::vector<Stretch>& stretches, Ns now, Ns end) {
+    auto next = std::ranges::upper_bound(stretches, now, {}, &Stretch::end);
+    while (now < end) {
+      if (next != stretches.end() && next->begin <= now) {
+        const Ns until = std::min(next->end, end);
+        const Leaf operation{next->begin, next->end, trace_.gpu[next->row].slice};
+        add(LedgerState::function, operation, now, until);
+        if (next->begin == now) ++sums_[key_of(LedgerState::function, operation.slice)].count;
+        now = until;
+        ++next;
+        continue;
+      }
+      const Ns until = next == stretches.end() ? end : std::min(next->begin, end);
+      explain(next == stretches.end() ? kNone : next->row, next == stretches.begin() ? kNone : std::prev(next)->row,
+              now, until);
+      now = until;
+    }
+  }
+
+  /// Idle time [begin, end), which `next` ends.
+  void explain(GpuIndex next, GpuIndex previous, Ns begin, Ns end) {
+    const SliceIndex launcher = next == kNone ? kNone : trace_.gpu[next].launcher;
+    if (launcher == kNone) return add(LedgerState::idle_unknown, {}, begin, end);
+    const Slice& launch = trace_.slices[launcher];
+    const Ns launch_begin = std::clamp(launch.begin, begin, end);
+    const Ns launch_end = std::clamp(launch.end(), launch_begin, end);
+    for_each_leaf(leaves_on(launch.track), begin, launch_begin,
+                  [&](const Leaf& leaf, Ns from, Ns to) { add(LedgerState::idle_host, leaf, from, to); });
+    add(LedgerState::idle_launch, {}, launch_begin, launch_end);
+    const bool in_graph = previous != kNone && trace_.gpu[previous].launcher == launcher;
+    add(in_graph ? LedgerState::idle_graph : LedgerState::idle_latency, {}, launch_end, end);
+  }
+
+  const std::vector<Leaf>& leaves_on(TrackId track) {
+    const auto [found, is_new] = leaves_.try_emplace(track);
+    if (is_new) found->second = leaves_of(trace_, order_, track);
+    return found->second;
+  }
+
+  /// A range is no function; its name without numbers tells where between functions the time went.
+  Key key_of(LedgerState state, SliceIndex slice) {
+    if (slice == kNone) return {state == LedgerState::function ? LedgerState::between : state, profile_.texts.intern("")};
+    const bool range = trace_.slice_class(trace_.slices[slice]) == SliceClass::annotation;
+    const StringId name = trace_.slices[slice].name;
+    const auto [known, is_new] = names_.try_emplace({name, range});
+    if (is_new)
+      known->second = profile_.texts.intern(range ? without_numbers(trace_.strings[name])
+                                                  : std::string(trace_.strings[name]));
+    return {range && state == LedgerState::function ? LedgerState::between : state, known->second};
+  }
+
+  void add(LedgerState state, const Leaf& leaf, Ns begin, Ns end) {
+    if (end <= begin) return;
+    const Key key = key_of(state, leaf.slice);
+    Sum& sum = sums_[key];
+    sum.time += end - begin;
+    if (key.first != LedgerState::function) ++sum.count;
+  }
+
+  void write(std::uint32_t row, std::int32_t device, Ns length) {
+    model::Ledger& ledger = profile_.ledger;
+    ledger.windows.push_back({row, device, length, ledger.lines.size()});
+    for (const auto& [key, sum] : sums_) ledger.lines.push_back({key.first, key.second, sum.count, sum.time});
+    sums_.clear();
+  }
+
+  const Trace& trace_;
+  const std::vector<model::Cycle>& cycles_;
+  std::span<const std::uint32_t> row_of_cycle_;
+  model::Profile& profile_;
+  std::vector<bool> whole_;
+  SliceOrder order_;
+  std::map<TrackId, std::vector<Leaf>> leaves_;
+  std::map<std::pair<StringId, bool>, StringId> names_;
+  std::map<Key, Sum> sums_;  ///< of the window at hand
+};
+
+}  // namespace
+
+void add_ledger(const Trace& trace, const cycles::Found& found, std::span<const std::uint32_t> row_of_cycle,
+                model::Profile& profile) {
+  Builder(trace, found, row_of_cycle, profile).build();
+}
+
+}  // namespace culprit::profile

@@ -1,0 +1,85 @@
+#include "report/waterfall.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "model/table_rows.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::Cell;
+using model::ColumnType;
+using model::Outcome;
+using model::RunComparison;
+using model::Waterfall;
+
+struct Row {
+  std::string what;
+  double before = 0;
+  double after = 0;
+  std::string calls;
+};
+
+std::string name_of(const RunComparison& comparison, const model::WaterfallLine& line) {
+  const std::string function(comparison.texts[line.function]);
+  if (line.state == model::LedgerState::function) return function;
+  const std::string state(ledger_state_name(line.state));
+  return function.empty() ? state : fmt::format("{}: {}", state, function);
+}
+
+std::string calls_text(const model::WaterfallLine& line) {
+  const auto& [before, after] = line.calls;
+  return std::abs(after - before) < 0.05 ? fmt::format("{:.1f}", before) : fmt::format("{:.1f} -> {:.1f}", before, after);
+}
+
+bool differs(const RunComparison& comparison, model::Phase phase) {
+  return std::ranges::any_of(comparison.cycle_times, [&](const model::CycleTimeOutcome& o) {
+    return o.phase == phase && (o.outcome == Outcome::regression || o.outcome == Outcome::improvement);
+  });
+}
+
+std::vector<Row> rows_of(const RunComparison& comparison, const Waterfall& waterfall, std::size_t most) {
+  std::vector<Row> rows;
+  Row rest{"all else", 0, 0, {}};
+  for (const model::WaterfallLine& line : waterfall.lines) {
+    if (most == 0 || rows.size() < most) {
+      rows.push_back({name_of(comparison, line), line.time_ns[0], line.time_ns[1], calls_text(line)});
+    } else {
+      rest.before += line.time_ns[0];
+      rest.after += line.time_ns[1];
+    }
+  }
+  if (rows.size() < waterfall.lines.size()) rows.push_back(std::move(rest));
+  rows.push_back({"cycle", waterfall.window_ns[0], waterfall.window_ns[1], {}});
+  return rows;
+}
+
+}  // namespace
+
+std::vector<model::Table> waterfall_tables(const RunComparison& comparison, std::size_t most_lines) {
+  std::vector<model::Table> tables;
+  const auto ns = [](double value) { return Cell(std::int64_t{std::llround(value)}); };
+  for (const Waterfall& waterfall : comparison.waterfalls) {
+    if (!differs(comparison, waterfall.phase)) continue;
+    const std::string where =
+        waterfall.device < 0 ? "the thread of the cycles" : fmt::format("device {}", waterfall.device);
+    tables.push_back(model::make_table<Row>(
+        fmt::format("Where the difference comes from, {} ({})", where, phase_name(waterfall.phase)),
+        fmt::format("waterfall_{}", phase_name(waterfall.phase)),
+        {{{"Time in", "what", ColumnType::name}, &Row::what},
+         {{"Baseline", "baseline_ns", ColumnType::time}, [=](const Row& row) { return ns(row.before); }},
+         {{"Candidate", "candidate_ns", ColumnType::time}, [=](const Row& row) { return ns(row.after); }},
+         {{"Change", "change_ns", ColumnType::time}, [=](const Row& row) { return ns(row.after - row.before); }},
+         {{"Calls", "calls"}, &Row::calls}},
+        rows_of(comparison, waterfall, most_lines)));
+  }
+  return tables;
+}
+
+}  // namespace culprit::report

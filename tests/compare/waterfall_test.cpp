@@ -1,0 +1,122 @@
+#include "compare/waterfall.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace culprit::compare {
+namespace {
+
+using model::LedgerState;
+using model::Phase;
+
+struct Line {
+  std::string function;
+  Ns time = 0;
+  std::int64_t calls = 1;
+  LedgerState state = LedgerState::function;
+};
+
+struct Side {
+  model::Profile profile;
+
+  void cycle(const std::vector<Line>& lines, std::int32_t device = -1, std::int64_t batch = -1) {
+    model::ProfileCycle& row = profile.cycles.emplace_back();
+    row.phase = Phase::decode;
+    row.rank = 0;
+    row.workload.batch = batch;
+    window(lines, device);
+  }
+  void window(const std::vector<Line>& lines, std::int32_t device) {
+    model::LedgerWindow& window = profile.ledger.windows.emplace_back();
+    window.cycle = static_cast<std::uint32_t>(profile.cycles.size() - 1);
+    window.device = device;
+    window.first_line = profile.ledger.lines.size();
+    for (const Line& line : lines) {
+      window.length += line.time;
+      profile.ledger.lines.push_back({line.state, profile.texts.intern(line.function), line.calls, line.time});
+    }
+  }
+};
+
+struct Waterfalls : ::testing::Test {
+  Side base, candidate;
+  StringTable texts;
+  std::vector<model::Waterfall> all() {
+    return waterfalls_of(base.profile, candidate.profile, {Phase::decode}, texts);
+  }
+  static double sum(const model::Waterfall& waterfall) {
+    double sum = 0;
+    for (const model::WaterfallLine& line : waterfall.lines) sum += line.change_ns;
+    return sum;
+  }
+};
+
+TEST_F(Waterfalls, ChangesSumToThatOfTheCycle) {
+  base.cycle({{"mm", 60}, {"old", 40}});
+  base.cycle({{"mm", 80}});
+  candidate.cycle({{"mm", 100}, {"new", 30}});
+  const auto found = all();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_DOUBLE_EQ(found[0].window_ns[0], 90);
+  EXPECT_DOUBLE_EQ(found[0].window_ns[1], 130);
+  EXPECT_DOUBLE_EQ(sum(found[0]), 40);
+  ASSERT_EQ(found[0].lines.size(), 3U);
+  EXPECT_EQ(texts[found[0].lines[0].function], "mm");
+  EXPECT_EQ(texts[found[0].lines[1].function], "new");
+  EXPECT_EQ(texts[found[0].lines[2].function], "old");
+}
+
+TEST_F(Waterfalls, MoreCallsAndLongerCallsAreToldApart) {
+  base.cycle({{"mm", 60, 2}});
+  candidate.cycle({{"mm", 120, 3}});
+  const auto found = all();
+  EXPECT_DOUBLE_EQ(found[0].lines[0].change_ns, 60);
+  EXPECT_DOUBLE_EQ(found[0].lines[0].by_calls_ns, 30);
+}
+
+TEST_F(Waterfalls, TheDeviceThatIdlesLeastSpeaks) {
+  for (Side* side : {&base, &candidate}) {
+    side->cycle({{"idle", 90, 1, LedgerState::idle_unknown}, {"gemm", 10}}, 0);
+    side->window({{"gemm", side == &base ? 80 : 95}, {"", 5, 1, LedgerState::idle_latency}}, 1);
+    side->window({{"python", 100}}, -1);
+  }
+  const auto found = all();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].device, 1);
+  EXPECT_DOUBLE_EQ(sum(found[0]), 15);
+}
+
+TEST_F(Waterfalls, AnotherMixOfWorkIsNoLine) {
+  for (int i = 0; i < 9; ++i) base.cycle({{"mm", 100}}, -1, 1);
+  base.cycle({{"mm", 200}}, -1, 4);
+  candidate.cycle({{"mm", 100}}, -1, 1);
+  for (int i = 0; i < 9; ++i) candidate.cycle({{"mm", 200}}, -1, 4);
+  const auto found = all();
+  EXPECT_DOUBLE_EQ(found[0].window_ns[0], 150);
+  EXPECT_NEAR(found[0].lines[0].change_ns, 0, 1e-9);
+}
+
+TEST_F(Waterfalls, SwappingTheSidesMirrorsEveryLine) {
+  base.cycle({{"mm", 60, 2}, {"old", 40}}, -1, 1);
+  base.cycle({{"mm", 90, 3}}, -1, 4);
+  candidate.cycle({{"mm", 50, 2}, {"new", 7}}, -1, 1);
+  candidate.cycle({{"mm", 95, 3}}, -1, 4);
+  const auto one = all();
+  std::swap(base, candidate);
+  const auto other = all();
+  ASSERT_EQ(one[0].lines.size(), other[0].lines.size());
+  for (std::size_t i = 0; i < one[0].lines.size(); ++i) {
+    EXPECT_EQ(one[0].lines[i].function, other[0].lines[i].function);
+    EXPECT_DOUBLE_EQ(one[0].lines[i].change_ns, -other[0].lines[i].change_ns);
+  }
+}
+
+TEST_F(Waterfalls, WithoutALedgerOnBothSidesThereIsNone) {
+  base.cycle({{"mm", 60}});
+  EXPECT_TRUE(all().empty());
+}
+
+}  // namespace
+}  // namespace culprit::compare

@@ -1,0 +1,215 @@
+#include "profile/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profile/leaves.h"
+#include "support/trace_maker.h"
+
+namespace culprit::profile {
+namespace {
+
+using model::LedgerState;
+using testing_support::TraceMaker;
+
+/// Cycles of one process; the last one, whose end nobody knows, is not measured.
+struct Steps {
+  cycles::Found found;
+  std::vector<std::uint32_t> rows;
+  model::Profile profile;
+
+  void add(Ns begin, Ns period, std::vector<model::DeviceWindow> devices = {}) {
+    model::Cycle& cycle = found.cycles.cycles.emplace_back();
+    cycle.number = static_cast<std::uint32_t>(found.cycles.cycles.size());
+    cycle.process = 0;
+    cycle.begin = begin;
+    cycle.period = period;
+    cycle.devices = std::move(devices);
+    rows.push_back(static_cast<std::uint32_t>(rows.size()));
+    profile.cycles.emplace_back();
+  }
+  void measure(const Trace& trace) { add_ledger(trace, found, rows, profile); }
+  /// Time and count by state and function.
+  std::map<std::pair<LedgerState, std::string>, std::pair<Ns, std::int64_t>> lines(std::size_t window) const {
+    std::map<std::pair<LedgerState, std::string>, std::pair<Ns, std::int64_t>> all;
+    for (const model::LedgerLine& line : model::lines_of(profile.ledger, window))
+      all[{line.state, std::string(profile.texts[line.function])}] = {line.time, line.count};
+    return all;
+  }
+};
+using Lines = std::map<std::pair<LedgerState, std::string>, std::pair<Ns, std::int64_t>>;
+
+model::DeviceWindow device_window(Ns begin, Ns end, std::int32_t device = 0) {
+  model::DeviceWindow window;
+  window.device = device;
+  window.begin = begin;
+  window.end = end;
+  return window;
+}
+
+TEST(Leaves, TheInnermostOwnsTheTime) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  const SliceIndex outer = maker.slice(thread, "cpu_op", "outer", 0, 100);
+  const SliceIndex inner = maker.slice(thread, "cpu_op", "inner", 20, 30);
+  const SliceIndex late = maker.slice(thread, "cpu_op", "late", 120, 10);
+  const auto leaves = leaves_of(maker.trace(), order_slices(maker.trace()), thread);
+  std::vector<std::pair<SliceIndex, Ns>> told;
+  for (const Leaf& leaf : leaves) told.emplace_back(leaf.slice, leaf.end - leaf.begin);
+  EXPECT_EQ(told, (std::vector<std::pair<SliceIndex, Ns>>{
+                      {outer, 20}, {inner, 30}, {outer, 50}, {kNone, 20}, {late, 10}}));
+}
+
+TEST(Ledger, FunctionsAndWhatLiesBetweenThem) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Steps steps;
+  for (const Ns at : {0, 100}) {
+    maker.slice(thread, "user_annotation", "step[" + std::to_string(at) + "]", at, 90);
+    maker.slice(thread, "cpu_op", "mm", at + 10, 30);
+    maker.slice(thread, "cpu_op", "mm", at + 50, 30);
+    maker.slice(thread, "cpu_op", "copy", at + 55, 5);
+    steps.add(at, 100);
+  }
+  steps.measure(maker.trace());
+  ASSERT_EQ(steps.profile.ledger.windows.size(), 1U);
+  EXPECT_EQ(steps.profile.ledger.windows[0].length, 100);
+  EXPECT_EQ(steps.lines(0), (Lines{{{LedgerState::function, "mm"}, {55, 2}},
+                                   {{LedgerState::function, "copy"}, {5, 1}},
+                                   {{LedgerState::between, "step[N]"}, {30, 3}},
+                                   {{LedgerState::between, ""}, {10, 1}}}));
+}
+
+TEST(Ledger, AnotherThreadThatWaitsAllAlongIsNotTheOne) {
+  TraceMaker maker;
+  const TrackId waits = maker.thread(1, 1);
+  const TrackId works = maker.thread(1, 2);
+  maker.slice(waits, "python_function", "wait", -50, 1000);
+  Steps steps;
+  for (const Ns at : {0, 100, 200}) {
+    maker.slice(works, "cpu_op", "mm", at, 60);
+    steps.add(at, 100);
+  }
+  steps.measure(maker.trace());
+  ASSERT_EQ(steps.profile.ledger.windows.size(), 2U);
+  EXPECT_EQ(steps.lines(1),
+            (Lines{{{LedgerState::function, "mm"}, {60, 1}}, {{LedgerState::between, ""}, {40, 1}}}));
+}
+
+TEST(Ledger, SchedulingTellsRunQueueAndBlockedApart) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Steps steps;
+  for (const Ns at : {0, 100}) {
+    maker.slice(thread, "cpu_op", "mm", at, 60);
+    steps.add(at, 100);
+  }
+  Track sched = maker.trace().tracks[thread];
+  sched.kind = TrackKind::sched;
+  maker.trace().tracks.push_back(sched);
+  const auto track = static_cast<TrackId>(maker.trace().tracks.size() - 1);
+  maker.slice(track, "sched", "oncpu", 0, 20);
+  maker.slice(track, "sched", "runq", 20, 10);
+  maker.slice(track, "sched", "oncpu", 30, 40);
+  maker.slice(track, "sched", "oncpu", 90, 110);  // blocked from 70 on
+  steps.measure(maker.trace());
+  EXPECT_EQ(steps.lines(0), (Lines{{{LedgerState::function, "mm"}, {50, 1}},
+                                   {{LedgerState::run_queue, "mm"}, {10, 1}},
+                                   {{LedgerState::between, ""}, {20, 2}},
+                                   {{LedgerState::blocked, ""}, {20, 1}}}));
+}
+
+TEST(Ledger, IdleTimeOfADeviceIsExplainedByTheLaunchThatEndsIt) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  const TrackId stream = maker.stream(0, 7);
+  maker.slice(thread, "cpu_op", "prepare", 5, 45);
+  const SliceIndex a = maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", 0, 5, 1);
+  const SliceIndex b = maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", 60, 10, 2);
+  maker.gpu(stream, "kernel", "one", 10, 20, a);
+  maker.gpu(stream, "kernel", "two", 85, 15, b);
+  Steps steps;
+  steps.add(0, 100, {device_window(10, 110)});
+  steps.add(100, 100, {});
+  steps.measure(maker.trace());
+  ASSERT_EQ(steps.profile.ledger.windows.size(), 2U);
+  EXPECT_EQ(steps.profile.ledger.windows[1].device, 0);
+  EXPECT_EQ(steps.lines(1), (Lines{{{LedgerState::function, "one"}, {20, 1}},
+                                   {{LedgerState::function, "two"}, {15, 1}},
+                                   {{LedgerState::idle_host, "prepare"}, {20, 1}},
+                                   {{LedgerState::idle_host, ""}, {10, 1}},
+                                   {{LedgerState::idle_launch, ""}, {10, 1}},
+                                   {{LedgerState::idle_latency, ""}, {15, 1}},
+                                   {{LedgerState::idle_unknown, ""}, {10, 1}}}));
+}
+
+TEST(Ledger, GapsInsideOfAGraphAreTheGraphs) {
+  TraceMaker maker;
+  const SliceIndex launch = maker.slice(maker.thread(1, 1), "cuda_runtime", "cudaGraphLaunch", 0, 5, 1);
+  const TrackId stream = maker.stream(0, 7);
+  maker.gpu(stream, "kernel", "one", 10, 20, launch);
+  maker.gpu(stream, "kernel", "two", 37, 13, launch);
+  Steps steps;
+  steps.add(0, 100, {device_window(10, 50)});
+  steps.add(100, 100);
+  steps.measure(maker.trace());
+  EXPECT_EQ(steps.lines(1)[(std::pair{LedgerState::idle_graph, std::string()})], (std::pair<Ns, std::int64_t>{7, 1}));
+}
+
+/// Nested and overlapping slices, streams, lost links, graphs, two devices, scheduling: every window sums to itself.
+TEST(Ledger, LinesSumToTheirWindow) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto upto = [&](Ns most) { return std::uniform_int_distribution<Ns>(0, most)(random); };
+    TraceMaker maker;
+    const TrackId thread = maker.thread(1, 1);
+    const TrackId other = maker.thread(1, 2);
+    Track sched = maker.trace().tracks[thread];
+    sched.kind = TrackKind::sched;
+    maker.trace().tracks.push_back(sched);
+    const auto states = static_cast<TrackId>(maker.trace().tracks.size() - 1);
+    Steps steps;
+    Ns at = 0;
+    for (int c = 0; c < 6; ++c) {
+      const Ns period = 50 + upto(200);
+      std::vector<model::DeviceWindow> devices;
+      for (std::int32_t d = 0; d < static_cast<std::int32_t>(seed % 3); ++d)
+        devices.push_back(device_window(at + upto(20), at + period + upto(20), d));
+      steps.add(at, period, devices);
+      maker.slice(thread, "user_annotation", "step", at, period - upto(30));
+      at += period;
+    }
+    for (int i = 0; i < 60; ++i) {
+      const SliceIndex launch =
+          maker.slice(upto(3) == 0 ? other : thread, "cuda_runtime", "launch", upto(at), upto(20), 1);
+      maker.slice(thread, "cpu_op", "op" + std::to_string(upto(3)), upto(at), upto(80));
+      if (seed % 3 == 0) continue;
+      const TrackId stream = maker.stream(static_cast<std::int32_t>(upto(1)), static_cast<std::int32_t>(upto(2)));
+      maker.gpu(stream, "kernel", "k" + std::to_string(upto(3)), upto(at), upto(15), upto(4) == 0 ? kNone : launch);
+    }
+    if (seed % 2 == 0)
+      for (Ns t = upto(50); t < at; t += upto(30)) {
+        const Ns length = 1 + upto(10);
+        maker.slice(states, "sched", upto(1) == 0 ? "oncpu" : "runq", t, length);
+        t += length;
+      }
+    steps.measure(maker.trace());
+    ASSERT_FALSE(steps.profile.ledger.windows.empty());
+    for (std::size_t w = 0; w < steps.profile.ledger.windows.size(); ++w) {
+      Ns sum = 0;
+      for (const model::LedgerLine& line : model::lines_of(steps.profile.ledger, w)) {
+        EXPECT_GT(line.time, 0);
+        sum += line.time;
+      }
+      EXPECT_EQ(sum, steps.profile.ledger.windows[w].length) << "seed " << seed << ", window " << w;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace culprit::profile

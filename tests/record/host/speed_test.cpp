@@ -1,0 +1,33 @@
+#include "record/host/speed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "record/host/out.h"
+
+namespace culprit::record {
+namespace {
+
+using test::out_to;
+using test::Samples;
+
+TEST(Speed, FixedWorkIsTimedFourTimesASecond) {
+  Samples samples;
+  Emitter emitter{out_to(samples)};
+  SpeedProbes probes;
+  Ns at = 1;
+  for (int i = 0; i < 40; ++i, at += SpeedProbes::kEvery / 2) probes.sample(at, emitter);
+  std::size_t seen = 0;
+  for (const char* name : {"host.speed.arithmetic", "host.speed.memory", "host.speed.branches"}) {
+    const auto& series = samples.series[{name, 0}];
+    EXPECT_EQ(series.unit, "ns");
+    EXPECT_LE(series.samples.size(), 20U) << name;
+    for (const auto& sample : series.samples) EXPECT_GT(sample.value, 0) << name;
+    seen += series.samples.size();
+  }
+  EXPECT_GT(seen, 0U);
+  EXPECT_LE(seen + probes.preempted(), 60U);
+}
+
+}  // namespace
+}  // namespace culprit::record
