@@ -42,6 +42,7 @@ struct Side {
   model::HostEvidence host;
   model::Environment environment;
   std::vector<StepTime> times;
+  std::vector<Ns> begins;  ///< of the recordings, since the epoch; 0: not known
   ResourceMeans resources;
 };
 
@@ -146,8 +147,11 @@ Side pool(std::vector<Recording> recordings) {
   side.cycles = cycles_of(recordings);
   for (Recording& recording : recordings) {
     spread_workloads(recording);
-    const std::vector<StepTime> times = step_times(recording.cycles);
-    side.times.insert(side.times.end(), times.begin(), times.end());
+    for (StepTime time : step_times(recording.cycles)) {
+      time.recording = static_cast<std::uint32_t>(side.begins.size());
+      side.times.push_back(time);
+    }
+    side.begins.push_back(recording.profile.cycles.empty() ? 0 : recording.profile.cycles.front().begin);
     add_replicate(side.host, recording.host);
     for (const auto& [key, values] : recording.environment) side.environment[key].insert(values.begin(), values.end());
     add_resources(recording.profile, side.resources);
@@ -161,6 +165,18 @@ Side pool(std::vector<Recording> recordings) {
 
 /// Steps of like work, by phase; filled where there are any.
 using WorkOfPhase = std::map<model::Phase, MatchedWork>;
+
+/// The recordings of the two sides were taken in turns: whatever drifted meanwhile hit both.
+bool in_turns(const Side& base, const Side& candidate) {
+  constexpr int kFewestTurns = 3;
+  std::vector<std::pair<Ns, int>> all;
+  for (const Ns begin : base.begins) all.emplace_back(begin, 0);
+  for (const Ns begin : candidate.begins) all.emplace_back(begin, 1);
+  std::ranges::sort(all);
+  int turns = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) turns += all[i].second != all[i - 1].second ? 1 : 0;
+  return turns >= kFewestTurns && all.front().first > 0;
+}
 
 /// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
 struct Judged {
@@ -177,7 +193,8 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     const auto of_phase = [&](const Side& side) {
       std::vector<WorkedTime> steps;
       for (const StepTime& t : side.times)
-        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) steps.push_back({t.work, t.*judged.time});
+        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) 
+          steps.push_back({t.work, t.*judged.time, t.recording});
       return steps;
     };
     const std::array steps = {of_phase(base), of_phase(candidate)};
@@ -189,7 +206,11 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
         on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]),
                             judged.by_both_drifts ? drift_inside(values[1]) : 0})
                 : options.between;
-    model::CycleTimeOutcome outcome = judge_cycle_time(values[0], values[1], {options.tolerance, between});
+    const double session = in_turns(base, candidate) ? 0 : on_host ? options.between_on_host : options.between;
+    const auto measured = judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]},
+                                           options.tolerance, session);
+    model::CycleTimeOutcome outcome =
+        measured ? *measured : judge_cycle_time(values[0], values[1], {options.tolerance, between});
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;
@@ -287,6 +308,22 @@ void keep_moved(RunComparison& result, std::vector<model::HostChange> counters) 
   if (!result.host) return;
   result.host->counters = std::move(counters);
   result.host->counters_alike = 0;
+}
+
+/// What the intervals rest on.
+std::string assumption(const std::vector<model::CycleTimeOutcome>& outcomes, double between, bool on_host, bool turns,
+                       const CompareOptions& options) {
+  const bool measured = !outcomes.empty() && std::ranges::all_of(outcomes, [](const model::CycleTimeOutcome& o) {
+    return o.recordings[0] > 0 || !model::is_judged(o);
+  });
+  if (!measured)
+    return fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}", between * 100,
+                       on_host ? ", at least what each drifts inside" : "");
+  if (turns) return fmt::format("nothing: recordings of a side differ by {:.2g} % (standard deviation)", between * 100);
+  return fmt::format(
+      "recordings of a side differ by {:.2g} %, and sides that were not recorded in turns by {:g} % more (standard "
+      "deviations)",
+      between * 100, (on_host ? options.between_on_host : options.between) * 100);
 }
 
 }  // namespace
@@ -397,8 +434,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.outcome = overall(result.cycle_times);
   double between = options.between;
   for (const model::CycleTimeOutcome& outcome : result.cycle_times) between = std::max(between, outcome.between);
-  result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
-                                           between * 100, on_host ? ", at least what each drifts inside" : ""));
+  result.assumptions.push_back(assumption(result.cycle_times, between, on_host, in_turns(a, b), options));
 
   if (!forget)
     for (Side* side : {&a, &b}) leave_out_other_work(side->profile, matched);
@@ -407,6 +443,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.tolerance = options.function_tolerance;
   of_functions.between = options.between;
   if (on_host) of_functions.between_on_host = between;
+  of_functions.in_turns = in_turns(a, b);
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);

@@ -1,8 +1,10 @@
 #include "compare/cycle_time.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "compare/series.h"
 
@@ -53,6 +55,35 @@ Ns time_of(const model::Cycle& cycle, bool anchor_given) {
   return anchor_given ? window : window - std::min(cycle.no_work, least->idle);
 }
 
+/// What an interval of the difference of mean logarithms says.
+void decide(const MeanDifference& d, model::CycleTimeOutcome& result) {
+  const double upper = std::log1p(result.tolerance);
+  const double lower = std::log1p(-result.tolerance);
+  result.low = std::expm1(d.difference - d.half);
+  result.high = std::expm1(d.difference + d.half);
+  result.smallest_seen = std::expm1(upper + d.half);
+  if (d.difference - d.half > upper)
+    result.outcome = Outcome::regression;
+  else if (d.difference + d.half < lower)
+    result.outcome = Outcome::improvement;
+  else if (d.difference - d.half >= lower && d.difference + d.half <= upper)
+    result.outcome = Outcome::no_change;
+}
+
+/// Mean logarithm of each recording that has positive times.
+std::vector<double> means_of_recordings(const RecordedTimes& side) {
+  std::map<std::uint32_t, std::pair<double, double>> sums;  // and how many
+  for (std::size_t i = 0; i < side.times.size(); ++i) {
+    if (!(side.times[i] > 0) || !std::isfinite(side.times[i])) continue;
+    auto& [sum, n] = sums[side.recordings[i]];
+    sum += std::log(side.times[i]);
+    n += 1;
+  }
+  std::vector<double> means;
+  for (const auto& [recording, sum] : sums) means.push_back(sum.first / sum.second);
+  return means;
+}
+
 }  // namespace
 
 std::vector<StepTime> step_times(const model::Cycles& cycles) {
@@ -63,7 +94,7 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
     if (!whole[i]) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
     StepTime& step =
-        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0}).first->second;
+        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0, 0}).first->second;
     if (step.work == WorkClass()) step.work = work_class(cycle.workload, cycle.phase);
     step.time = std::max(step.time, time);
     step.period = std::max(step.period, static_cast<double>(cycle.period));
@@ -102,16 +133,35 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
     if (separated < 0 && b.mean - a.mean + rare < lower) result.outcome = Outcome::improvement;
     return result;
   }
-  const auto [difference, error, degrees, half] = difference_of(a, b, 2 * options.between * options.between);
-  result.low = std::expm1(difference - half);
-  result.high = std::expm1(difference + half);
-  result.smallest_seen = std::expm1(upper + half);
-  if (difference - half > upper)
-    result.outcome = Outcome::regression;
-  else if (difference + half < lower)
-    result.outcome = Outcome::improvement;
-  else if (difference - half >= lower && difference + half <= upper)
-    result.outcome = Outcome::no_change;
+  decide(difference_of(a, b, 2 * options.between * options.between), result);
+  return result;
+}
+
+std::optional<model::CycleTimeOutcome> judge_recordings(const RecordedTimes& base, const RecordedTimes& candidate,
+                                                        double tolerance, double assumed) {
+  const std::array sides = {means_of_recordings(base), means_of_recordings(candidate)};
+  if (std::min(sides[0].size(), sides[1].size()) < kFewestRecordings) return std::nullopt;
+  model::CycleTimeOutcome result;
+  result.tolerance = tolerance;
+  std::array<Series, 2> series;
+  double squares = 0;
+  double degrees = 0;
+  for (std::size_t s = 0; s < 2; ++s) {
+    Series& side = series[s];
+    side.n = sides[s].size();
+    side.effective = side.likely = static_cast<double>(side.n);
+    for (const double mean : sides[s]) side.mean += mean / side.effective;
+    for (const double mean : sides[s]) side.variance += (mean - side.mean) * (mean - side.mean) / (side.effective - 1);
+    squares += side.variance * (side.effective - 1);
+    degrees += side.effective - 1;
+    result.cycles[s] = (s == 0 ? base : candidate).times.size();
+    result.effective[s] = side.effective;
+    result.time_ns[s] = std::exp(side.mean);
+  }
+  result.between = std::sqrt(squares / degrees);
+  result.change = std::expm1(series[1].mean - series[0].mean);
+  result.recordings = {sides[0].size(), sides[1].size()};
+  decide(difference_of(series[0], series[1], 2 * assumed * assumed), result);
   return result;
 }
 

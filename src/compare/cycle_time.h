@@ -1,6 +1,8 @@
 // Whether the cycles of two runs take different times, decided with error control: the first answer of a comparison.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct StepTime {
   WorkClass work;
   double time = 0;
   double period = 0;  ///< until the next one begins, waits included
+  std::uint32_t recording = 0;  ///< of its side
 };
 
 /// One per number of a cycle, ascending: ranks of one step are no replicates. Partial and warm-up cycles, and the last
@@ -39,6 +42,20 @@ struct CycleTimeOptions {
 /// Values that are not positive are left out.
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options = {});
+
+/// The times of one side and the recording that each is of.
+struct RecordedTimes {
+  std::span<const double> times;
+  std::span<const std::uint32_t> recordings;
+};
+inline constexpr std::size_t kFewestRecordings = 3;
+
+/// With kFewestRecordings or more on each side how much recordings of the same differ is measured, and need not be
+/// assumed: Welch's interval (95 %) of the difference of the recordings' mean logarithms, one value each; outcomes as
+/// above, `between` and `effective` as they were found. `assumed` is a further spread between the sides, for recordings
+/// that were not taken in turns. nullopt: too few recordings.
+std::optional<model::CycleTimeOutcome> judge_recordings(const RecordedTimes& base, const RecordedTimes& candidate,
+                                                        double tolerance, double assumed);
 
 /// Standard deviation of the logarithms of positive values; at most kMostDrift.
 double spread_of_logs(std::span<const double> values);

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "compare/cycle_time.h"
 #include "compare/series.h"
 #include "core/hash.h"
 #include "stats/benjamini_hochberg.h"
@@ -31,6 +32,7 @@ using model::Profile;
 
 constexpr std::uint32_t kNowhere = 0xffffffff;
 constexpr std::size_t kFewestToShare = 5;  // functions
+constexpr double kHostDrift = 0.05;        // of a time on the host, from recording to recording; assumed
 constexpr double kRare = 2.772;            // 1.96 sqrt(2): a difference of two recordings of the same that is rare
 
 struct Key {
@@ -52,6 +54,7 @@ struct Uses {
   std::vector<CycleValue> times;  ///< ns, by cycle
   std::int64_t calls = 0;
   double called = 0;  ///< ns of all calls
+  std::map<std::uint32_t, double> of_recording;  ///< ns
 };
 
 /// Cycles of one phase in which a process can have done something: those of the processes that own the cycles it was
@@ -119,6 +122,8 @@ class Comparer {
       if (profile.texts[use.device] != "Host") devices[use.process].insert(use.device);
     const StringId its_device = texts_.intern("GPU");
 
+    for (const model::ProfileCycle& cycle : profile.cycles)
+      if (!cycle.other_work) ++recorded_[side][cycle.phase][cycle.recording];
     Cycles cycles(profile);
     for (const model::FunctionUse& use : profile.functions)
       if (counts(profile, side, use)) cycles.see(roles_.of_side[side][use.process], use.cycle);
@@ -145,6 +150,7 @@ class Comparer {
       else
         row.times.push_back({position, time});
       if (on_host) on_host_[side][{key.phase, process}][position] += time;
+      row.of_recording[profile.cycles[use.cycle].recording] += time;
       row.calls += use.count;
       row.called += static_cast<double>(on_host ? own : use.duration);
     }
@@ -156,6 +162,7 @@ class Comparer {
     std::vector<FunctionFinding> findings;
     std::vector<double> p;
     if (options_.between_on_host > 0) find_common_changes();
+    if (options_.between_on_host > 0) find_effects_of_recordings();
     findings.reserve(keys_.size());
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];
@@ -163,8 +170,10 @@ class Comparer {
       findings.push_back(describe(i, cycles));
       double chance = judge(uses_[i], cycles, findings.back());
       if (options_.between_on_host > 0 && texts_[key.device] == "Host" && chance < 1 &&
-          findings.back().time_ns[0] > 0 && findings.back().time_ns[1] > 0)
-        chance = std::max(chance, more_than_the_machine(i, cycles));
+          findings.back().time_ns[0] > 0 && findings.back().time_ns[1] > 0) {
+        const auto measured = chance_of_recordings(i);
+        chance = measured ? *measured : std::max(chance, more_than_the_machine(i, cycles));
+      }
       p.push_back(chance);
     }
     const std::vector<double> q = stats::false_discovery_rates(p);
@@ -291,6 +300,85 @@ class Comparer {
     return std::min(chance_beyond(*time, tolerated), agree ? chance_beyond(*own, tolerated) : 1);
   }
 
+  using Logs = std::array<std::vector<double>, 2>;  // one for each recording of a side
+
+  /// Logarithms of the mean times per cycle. nullopt: too few recordings, or one is without the function.
+  [[nodiscard]] std::optional<Logs> logs_of_recordings(std::size_t row) const {
+    Logs logs;
+    for (std::size_t s = 0; s < 2; ++s) {
+      const auto counted = recorded_[s].find(keys_[row].phase);
+      if (counted == recorded_[s].end() || counted->second.size() < kFewestRecordings) return std::nullopt;
+      for (const auto& [recording, cycles] : counted->second) {
+        const auto time = uses_[row][s].of_recording.find(recording);
+        if (time == uses_[row][s].of_recording.end() || !(time->second > 0)) return std::nullopt;
+        logs[s].push_back(std::log(time->second / static_cast<double>(cycles)));
+      }
+    }
+    return logs;
+  }
+
+  static double mean_of(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+  }
+
+  /// By how much the functions of a process took longer in one recording than in the others: the middle one.
+  void find_effects_of_recordings() {
+    std::map<std::pair<Phase, std::uint32_t>, std::array<std::vector<std::vector<double>>, 2>> all;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      if (texts_[keys_[i].device] != "Host") continue;
+      const auto logs = logs_of_recordings(i);
+      if (!logs) continue;
+      const double usual = (mean_of((*logs)[0]) + mean_of((*logs)[1])) / 2;
+      auto& sides = all[{keys_[i].phase, keys_[i].process}];
+      for (std::size_t s = 0; s < 2; ++s) {
+        sides[s].resize((*logs)[s].size());
+        for (std::size_t r = 0; r < (*logs)[s].size(); ++r) sides[s][r].push_back((*logs)[s][r] - usual);
+      }
+    }
+    for (auto& [process, sides] : all) {
+      if (sides[0].front().size() < kFewestToShare) continue;
+      Logs& effects = effects_[process];
+      for (std::size_t s = 0; s < 2; ++s)
+        for (std::vector<double>& values : sides[s]) effects[s].push_back(stats::median(std::move(values)));
+    }
+  }
+
+  /// p that the sides differ by no more than the tolerance: pooled t test, the variance moderated.
+  [[nodiscard]] double moderated(const Logs& logs, double assumed) const {
+    double squares = kAssumedDegrees * assumed * assumed;
+    double degrees = kAssumedDegrees;
+    double parts = 0;
+    for (const std::vector<double>& side : logs) {
+      const double mean = mean_of(side);
+      for (const double value : side) squares += (value - mean) * (value - mean);
+      degrees += static_cast<double>(side.size()) - 1;
+      parts += 1 / static_cast<double>(side.size());
+    }
+    MeanDifference d;
+    d.difference = mean_of(logs[1]) - mean_of(logs[0]);
+    d.error = std::sqrt(squares / degrees * parts + (options_.in_turns ? 0 : 2 * assumed * assumed));
+    d.degrees = degrees;
+    return chance_beyond(d, std::log1p(options_.tolerance));
+  }
+
+  /// p by the recordings; nullopt: too few. The time itself, or in the same direction what it differs by from what all
+  /// functions of its process share.
+  [[nodiscard]] std::optional<double> chance_of_recordings(std::size_t row) const {
+    const auto logs = logs_of_recordings(row);
+    if (!logs) return std::nullopt;
+    const double of_time = moderated(*logs, kHostDrift);
+    const auto effects = effects_.find({keys_[row].phase, keys_[row].process});
+    if (effects == effects_.end()) return of_time;
+    Logs own = *logs;
+    for (std::size_t s = 0; s < 2; ++s)
+      for (std::size_t r = 0; r < own[s].size(); ++r) own[s][r] -= effects->second[s][r];
+    const bool agree =
+        (mean_of(own[1]) > mean_of(own[0])) == (mean_of((*logs)[1]) > mean_of((*logs)[0]));
+    return std::min(of_time, agree ? moderated(own, kOwnDrift) : 1);
+  }
+
   /// p that means differ by no more than the tolerance.
   [[nodiscard]] double chance_of_means(const std::array<Series, 2>& side, double between) const {
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return 1;
@@ -353,6 +441,8 @@ class Comparer {
   std::vector<Cycles> cycles_;
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
+  std::array<std::map<Phase, std::map<std::uint32_t, std::size_t>>, 2> recorded_;  ///< cycles, by recording
+  std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;                        ///< of recordings, on the host
   std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;  ///< of logarithms of times on the host
 };
 

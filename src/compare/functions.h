@@ -13,12 +13,15 @@ namespace culprit::compare {
 /// By how much the ratio of a function to all others of its steps differs between recordings of the same; 0.7 to 4 %
 /// for the ten largest of vLLM's.
 inline constexpr double kOwnDrift = 0.04;
+inline constexpr double kAssumedDegrees = 4;
 
 struct FunctionOptions {
   double tolerance = 0.05;  ///< relative change of a time per cycle that does not matter
   double between = 0.01;    ///< relative spread between recordings of the same
   /// The same of a time on the host, which moves with the machine; 0: as `between`.
   double between_on_host = 0;
+  /// With replicates: whether those of the two sides were recorded in turns.
+  bool in_turns = false;
   double discovery = 0.05;  ///< rate of false discoveries among those called changed, new or gone
   /// What threads did by the scheduler's account is told elsewhere (HostChanges), once for all functions.
   bool without_scheduling = false;
@@ -30,7 +33,9 @@ struct FunctionOptions {
 /// findings by Benjamini and Hochberg. A time on the host has changed only when that is more than the machine's doing:
 /// beyond between_on_host, or against what the functions of its process share (the middle one's change of logarithms;
 /// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift or as
-/// much as its ratio to the others drifts inside of one. With fewer than kFewCycles effective values only full
+/// much as its ratio to the others drifts inside of one. With kFewestRecordings or more on both sides that is measured
+/// on recordings instead: pooled t tests of their mean logarithms and of these without what the functions of the process
+/// share in each recording, the variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer than kFewCycles effective values only full
 /// separation tells. A function of one side is new or gone when so many of the cycles having it would all lie on that
 /// side by chance too rarely. O(uses + findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,

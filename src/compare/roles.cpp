@@ -73,8 +73,11 @@ void append_replicate(model::Profile& run, const model::Profile& replicate) {
   const auto cycles = static_cast<std::uint32_t>(run.cycles.size());
   const auto uses = static_cast<std::uint32_t>(run.functions.size());
   const std::size_t lines = run.ledger.lines.size();
+  std::uint32_t recordings = 0;
+  for (const model::ProfileCycle& cycle : run.cycles) recordings = std::max(recordings, cycle.recording + 1);
   for (model::ProfileCycle cycle : replicate.cycles) {
     cycle.anchor = copy(cycle.anchor);
+    cycle.recording += recordings;
     run.cycles.push_back(cycle);
   }
   for (model::FunctionUse use : replicate.functions) {

@@ -99,6 +99,7 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
     for (std::size_t s = 0; s < 2; ++s)
       for (const WorkedTime& step : sides[s]) {
         result.times[s].push_back(step.time);
+        result.recordings[s].push_back(step.recording);
         result.classes.insert(step.work);
       }
     return result;
@@ -126,8 +127,10 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   for (std::size_t s = 0; s < 2; ++s) {
     result.left_out[s] = all[s] - matched[s];
     for (const WorkedTime& step : sides[s])
-      if (step.time > 0 && std::isfinite(step.time) && result.classes.contains(step.work))
+      if (step.time > 0 && std::isfinite(step.time) && result.classes.contains(step.work)) {
         result.times[s].push_back(step.time * std::exp(overall - usual[step.work]));
+        result.recordings[s].push_back(step.recording);
+      }
     for (const auto& [work, values] : classes[s]) {
       const auto other = classes[1 - s].find(work);
       const double mine = static_cast<double>(values.size()) / static_cast<double>(all[s]);

@@ -34,11 +34,13 @@ std::string work_text(const WorkClass& work);
 struct WorkedTime {
   WorkClass work;
   double time = 0;
+  std::uint32_t recording = 0;
 };
 
 /// Steps of one phase of both sides, without those whose like the other side lacks.
 struct MatchedWork {
   std::array<std::vector<double>, 2> times;
+  std::array<std::vector<std::uint32_t>, 2> recordings;  ///< of each time
   std::array<std::size_t, 2> left_out{};
   std::set<WorkClass> classes;            ///< that both sides have
   std::array<std::string, 2> most_often;  ///< work_text() of the steps; empty where a side knows of none

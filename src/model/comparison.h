@@ -35,9 +35,10 @@ struct CycleTimeOutcome {
   double high = kNoNumber;
   double smallest_seen = kNoNumber;  ///< smallest regression that these cycles could have shown
   double tolerance = 0;
-  double between = 0;  ///< assumed spread between recordings of the same
+  double between = 0;  ///< spread between recordings of the same, assumed or measured
   std::array<std::size_t, 2> cycles{};
-  std::array<double, 2> effective{};        ///< number of independent cycles
+  std::array<double, 2> effective{};        ///< number of independent cycles, or of recordings where these are judged
+  std::array<std::size_t, 2> recordings{};  ///< that tell how much recordings of the same differ; 0: that is assumed
   std::array<std::size_t, 2> other_work{};  ///< whole cycles left out: the other side has none of such work
   std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
 };

@@ -1,5 +1,7 @@
 #include "model/ledger.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace culprit::model {
@@ -9,6 +11,12 @@ std::string_view ledger_state_name(LedgerState state) {
       "function",    "between functions",     "run queue",    "blocked",     "idle, not launched",
       "idle, being launched", "idle, launched", "idle, inside graph", "idle, unknown"};
   return kNames[static_cast<std::size_t>(state)];
+}
+
+std::string ledger_line_name(LedgerState state, std::string_view function) {
+  if (state == LedgerState::function) return std::string(function);
+  const std::string_view name = ledger_state_name(state);
+  return function.empty() ? std::string(name) : fmt::format("{}: {}", name, function);
 }
 
 std::span<const LedgerLine> lines_of(const Ledger& ledger, std::size_t window) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,9 +28,8 @@ enum class LedgerState : std::uint8_t {
 };
 /// As written in output: "run queue".
 std::string_view ledger_state_name(LedgerState state);
-
-/// All time of the state `between` as one function.
-inline constexpr std::string_view kBetweenFunctions = "(between functions)";
+/// "mm", "run queue: mm", "between functions".
+std::string ledger_line_name(LedgerState state, std::string_view function);
 
 /// The window of one cycle on one device, or on the host.
 struct LedgerWindow {

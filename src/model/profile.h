@@ -42,7 +42,8 @@ struct ProfileCycle {
   std::int32_t rank = -1;      ///< in the order of the run's files, -1 when not known
   std::int64_t pid = -1;       ///< whose cycle it is, -1 when not known
   Workload workload;
-  bool other_work = false;  ///< the run it is compared with has no cycle of such work
+  bool other_work = false;      ///< the run it is compared with has no cycle of such work
+  std::uint32_t recording = 0;  ///< of several of the same
 };
 
 struct ProfileProcess {

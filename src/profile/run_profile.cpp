@@ -261,10 +261,10 @@ class Builder {
     }
   }
 
-  /// The time of the program's own code between functions, as a function of the thread that runs the cycles.
+  /// The time of the program's own code between functions, by the range it lies in: functions of the thread that runs
+  /// the cycles.
   void add_between() {
     FunctionUse use;
-    use.function = use.short_name = profile_.texts.intern(model::kBetweenFunctions);
     use.kind = profile_.texts.intern("between");
     use.device = profile_.texts.intern("Host");
     for (std::size_t w = 0; w < profile_.ledger.windows.size(); ++w) {
@@ -275,15 +275,14 @@ class Builder {
       });
       if (process == profile_.processes.end()) continue;
       use.process = static_cast<std::uint32_t>(process - profile_.processes.begin());
-      use.count = 0;
-      use.duration = 0;
       for (const model::LedgerLine& line : model::lines_of(profile_.ledger, w)) {
         if (line.state != model::LedgerState::between) continue;
-        use.count += line.count;
-        use.duration += line.time;
+        use.function = use.short_name =
+            profile_.texts.intern(model::ledger_line_name(line.state, profile_.texts[line.function]));
+        use.count = line.count;
+        use.duration = use.own = line.time;
+        profile_.functions.push_back(use);
       }
-      use.own = use.duration;
-      if (use.count > 0) profile_.functions.push_back(use);
     }
   }
 

@@ -26,13 +26,6 @@ struct Row {
   std::string calls;
 };
 
-std::string name_of(const RunComparison& comparison, const model::WaterfallLine& line) {
-  const std::string function(comparison.texts[line.function]);
-  if (line.state == model::LedgerState::function) return function;
-  const std::string state(ledger_state_name(line.state));
-  return function.empty() ? state : fmt::format("{}: {}", state, function);
-}
-
 std::string calls_text(const model::WaterfallLine& line) {
   const auto& [before, after] = line.calls;
   return std::abs(after - before) < 0.05 ? fmt::format("{:.1f}", before) : fmt::format("{:.1f} -> {:.1f}", before, after);
@@ -49,7 +42,7 @@ std::vector<Row> rows_of(const RunComparison& comparison, const Waterfall& water
   Row rest{"all else", 0, 0, {}};
   for (const model::WaterfallLine& line : waterfall.lines) {
     if (most == 0 || rows.size() < most) {
-      rows.push_back({name_of(comparison, line), line.time_ns[0], line.time_ns[1], calls_text(line)});
+      rows.push_back({ledger_line_name(line.state, comparison.texts[line.function]), line.time_ns[0], line.time_ns[1], calls_text(line)});
     } else {
       rest.before += line.time_ns[0];
       rest.after += line.time_ns[1];
