@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compare/make_recording.h"
 
@@ -348,6 +351,28 @@ TEST(CompareRuns, WhatOthersMadeTheCandidateDriftIsNoDriftOfTheProgram) {
   };
   EXPECT_EQ(outcome({}), Outcome::inconclusive) << "two recordings of the same may differ as much as this one drifts";
   EXPECT_EQ(outcome({{"stress-ng-cpu", 1.9}}), Outcome::regression);
+}
+
+/// Three recordings a side of the same program, the k-th of a side begun at `begins`[k].
+RunComparison of_replicates(const std::array<std::vector<Ns>, 2>& begins) {
+  std::array<std::vector<Recording>, 2> sides;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const Ns begin : begins[s]) {
+      Recording& r = sides[s].emplace_back(make_recording(std::vector<Ns>(40, 1'000'000 + begin % 1000)));
+      for (model::ProfileCycle& cycle : r.profile.cycles) cycle.begin += begin * 1'000'000'000;
+    }
+  auto result = compare_runs(std::move(sides[0]), std::move(sides[1]));
+  EXPECT_TRUE(result.ok());
+  return std::move(*result);
+}
+
+TEST(CompareRuns, RecordingsInTurnsNeedNoAssumption) {
+  const RunComparison turns = of_replicates({{{1000, 3000, 5000}, {2000, 4000, 6000}}});
+  EXPECT_EQ(turns.outcome, Outcome::no_change);
+  EXPECT_THAT(turns.assumptions[0], testing::StartsWith("nothing: recordings of a side differ by"));
+  const RunComparison blocks = of_replicates({{{1000, 2000, 3000}, {4000, 5000, 6000}}});
+  EXPECT_EQ(blocks.outcome, Outcome::inconclusive);
+  EXPECT_THAT(blocks.assumptions[0], HasSubstr("not recorded in turns"));
 }
 
 TEST(CompareRuns, HostsDifferMoreFromOneRecordingToTheNextThanDevices) {

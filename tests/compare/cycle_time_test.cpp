@@ -192,6 +192,69 @@ TEST(CycleTime, AFewStepsThatDriftApartAreNotSeparateByMoreThanChance) {
   EXPECT_EQ(judge_cycle_time(a, b).outcome, Outcome::inconclusive);
 }
 
+/// Recordings of the same, which differ from each other by `between` (of logarithms).
+struct Replicates {
+  std::vector<double> times;
+  std::vector<std::uint32_t> recordings;
+  RecordedTimes view() const { return {times, recordings}; }
+};
+Replicates replicates(std::size_t n, double level, double between, std::mt19937_64& random) {
+  std::normal_distribution<double> normal(0, 1);
+  Replicates all;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    const double own = level * std::exp(between * normal(random));
+    for (int i = 0; i < 40; ++i) {
+      all.times.push_back(own * std::exp(0.05 * normal(random)));
+      all.recordings.push_back(r);
+    }
+  }
+  return all;
+}
+
+TEST(JudgeRecordings, OfTheSameRaiseNoAlarmHoweverMuchTheyDiffer) {
+  std::mt19937_64 random(1);
+  for (const double between : {0.01, 0.05, 0.15})
+    for (const std::size_t n : {3U, 5U}) {
+      int alarms = 0;
+      int held = 0;
+      for (int pair = 0; pair < 400; ++pair) {
+        const Replicates a = replicates(n, 1e7, between, random);
+        const Replicates b = replicates(n, 1e7, between, random);
+        const auto judged = judge_recordings(a.view(), b.view(), 0.03, 0);
+        ASSERT_TRUE(judged);
+        alarms += judged->outcome == Outcome::regression || judged->outcome == Outcome::improvement ? 1 : 0;
+        held += judged->low <= 0 && judged->high >= 0 ? 1 : 0;
+      }
+      EXPECT_LE(alarms, 20) << between << ", " << n;
+      EXPECT_GE(held, 372) << between << ", " << n;
+    }
+}
+
+TEST(JudgeRecordings, FindWhatIsLargeAgainstTheirDifferences) {
+  std::mt19937_64 random(2);
+  int found = 0;
+  for (int pair = 0; pair < 200; ++pair) {
+    const Replicates a = replicates(5, 1e7, 0.04, random);
+    const Replicates b = replicates(5, 1.2e7, 0.04, random);
+    found += judge_recordings(a.view(), b.view(), 0.03, 0)->outcome == Outcome::regression ? 1 : 0;
+  }
+  EXPECT_GE(found, 190);
+}
+
+TEST(JudgeRecordings, OneLevelOfManyStepsIsOneValue) {
+  std::mt19937_64 random(3);
+  const Replicates a = replicates(3, 1e7, 0.001, random);
+  const Replicates b = replicates(3, 1e7, 0.001, random);
+  const auto judged = judge_recordings(a.view(), b.view(), 0.03, 0);
+  EXPECT_EQ(judged->outcome, Outcome::no_change);
+  EXPECT_EQ(judged->effective[0], 3);
+  EXPECT_EQ(judged->recordings[1], 3U);
+  EXPECT_EQ(judged->cycles[0], 120U);
+  EXPECT_EQ(judge_recordings(a.view(), b.view(), 0.03, 0.05)->outcome, Outcome::inconclusive) << "not in turns";
+  const Replicates two = replicates(2, 1e7, 0.001, random);
+  EXPECT_FALSE(judge_recordings(a.view(), two.view(), 0.03, 0));
+}
+
 TEST(Overall, TheWorstOfThePhases) {
   const auto with = [](Outcome outcome) {
     model::CycleTimeOutcome o;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "compare/make_recording.h"
 
@@ -184,6 +186,59 @@ TEST(CompareFunctions, TenThousandNamesOfOneCycleEachTakeNoTime) {
   const auto findings =
       compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
   EXPECT_EQ(findings.size(), kNames);
+}
+
+/// Replicates on a host whose level moves by a tenth from recording to recording, each function by 3 % of its own.
+model::Profile replicates(double of_slow, std::mt19937_64& random) {
+  std::normal_distribution<double> normal(0, 1);
+  model::Profile all;
+  for (int r = 0; r < 5; ++r) {
+    Times times;
+    const double level = std::exp(0.1 * normal(random));
+    for (int f = 0; f < 12; ++f) {
+      const double mean = 10'000 * (f + 1) * level * std::exp(0.03 * normal(random)) * (f == 3 ? of_slow : 1);
+      times[".op" + std::to_string(f)] = noisy(mean, mean / 20, random(), 10);
+    }
+    const model::Recording recording = make_recording(std::vector<Ns>(10, 1'000'000), times);
+    if (r == 0)
+      all = recording.profile;
+    else
+      append_replicate(all, recording.profile);
+  }
+  return all;
+}
+
+/// Names of those that changed.
+std::vector<std::string> changed(const model::Profile& a, const model::Profile& b) {
+  StringTable texts;
+  FunctionOptions options;
+  options.between_on_host = 0.1;
+  options.in_turns = true;
+  std::vector<std::string> names;
+  for (const FunctionFinding& f :
+       compare_functions(a, b, match_roles(a, b), {Phase::decode}, texts, options))
+    if (f.status == FunctionStatus::changed) names.emplace_back(texts[f.function]);
+  return names;
+}
+
+TEST(CompareFunctions, ReplicatesFindOneFunctionThoughTheMachineMovesAll) {
+  std::mt19937_64 random(5);
+  int found = 0;
+  int others = 0;
+  for (int pair = 0; pair < 40; ++pair) {
+    const auto names = changed(replicates(1, random), replicates(1.35, random));
+    found += std::ranges::count(names, ".op3") > 0 ? 1 : 0;
+    others += names.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GE(found, 38);
+  EXPECT_LE(others, 4);
+}
+
+TEST(CompareFunctions, ReplicatesOfTheSameAccuseNobody) {
+  std::mt19937_64 random(6);
+  int accused = 0;
+  for (int pair = 0; pair < 60; ++pair) accused += changed(replicates(1, random), replicates(1, random)).empty() ? 0 : 1;
+  EXPECT_LE(accused, 3);
 }
 
 }  // namespace
