@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compare/make_recording.h"
@@ -199,9 +200,9 @@ model::Profile replicates(double of_slow, std::mt19937_64& random) {
       const double mean = 10'000 * (f + 1) * level * std::exp(0.03 * normal(random)) * (f == 3 ? of_slow : 1);
       times[".op" + std::to_string(f)] = noisy(mean, mean / 20, random(), 10);
     }
-    const model::Recording recording = make_recording(std::vector<Ns>(10, 1'000'000), times);
+    model::Recording recording = make_recording(std::vector<Ns>(10, 1'000'000), times);
     if (r == 0)
-      all = recording.profile;
+      all = std::move(recording.profile);
     else
       append_replicate(all, recording.profile);
   }
