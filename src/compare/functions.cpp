@@ -169,10 +169,10 @@ class Comparer {
       const std::array cycles = {cycles_[0].total(key.phase, key.process), cycles_[1].total(key.phase, key.process)};
       findings.push_back(describe(i, cycles));
       double chance = judge(uses_[i], cycles, findings.back());
-      if (options_.between_on_host > 0 && texts_[key.device] == "Host" && chance < 1 &&
-          findings.back().time_ns[0] > 0 && findings.back().time_ns[1] > 0) {
+      if (options_.between_on_host > 0 && texts_[key.device] == "Host" && findings.back().time_ns[0] > 0 &&
+          findings.back().time_ns[1] > 0) {
         const auto measured = chance_of_recordings(i);
-        chance = measured ? *measured : std::max(chance, more_than_the_machine(i, cycles));
+        if (measured || chance < 1) chance = measured ? *measured : std::max(chance, more_than_the_machine(i, cycles));
       }
       p.push_back(chance);
     }

@@ -344,8 +344,13 @@ TEST(CompareRuns, WhatOthersMadeTheCandidateDriftIsNoDriftOfTheProgram) {
   const auto outcome = [](const std::map<std::string, double>& beside) {
     Recording a = make_recording(std::vector<Ns>(400, 1'000'000));
     Recording b = make_recording(wandering(1'000'000));
-    a.host.scheduling = b.host.scheduling = true;
-    a.host.recordings = b.host.recordings = 1;
+    for (Recording* r : {&a, &b}) {
+      constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
+      r->host.scheduling = true;
+      r->host.cycles[kDecode] = r->cycles.cycles.size();
+      for (const model::Cycle& cycle : r->cycles.cycles)
+        r->host.period_ns[kDecode] += static_cast<double>(cycle.period);
+    }
     b.host.beside = beside;
     return compared(std::move(a), std::move(b)).outcome;
   };

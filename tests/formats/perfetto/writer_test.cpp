@@ -68,7 +68,7 @@ TEST(PerfettoWriter, WhatProtocDecodesIsWhatWasHandedOver) {
                                  "type: TYPE_INSTANT",
                                  "int_value: -5",
                                  "double_value: 1.5",
-                                 "string_value: \"quote\\\" and \\357\\277\\275\"",
+                                 "str: \"quote\\\" and \\357\\277\\275\"",
                                  "prev_comm: \"worker\"",
                                  "prev_pid: 101",
                                  "prev_prio: -3",
