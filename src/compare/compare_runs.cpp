@@ -169,13 +169,14 @@ using WorkOfPhase = std::map<model::Phase, MatchedWork>;
 /// The recordings of the two sides were taken in turns: whatever drifted meanwhile hit both.
 bool in_turns(const Side& base, const Side& candidate) {
   constexpr int kFewestTurns = 3;
+  constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
   std::vector<std::pair<Ns, int>> all;
   for (const Ns begin : base.begins) all.emplace_back(begin, 0);
   for (const Ns begin : candidate.begins) all.emplace_back(begin, 1);
   std::ranges::sort(all);
   int turns = 0;
   for (std::size_t i = 1; i < all.size(); ++i) turns += all[i].second != all[i - 1].second ? 1 : 0;
-  return turns >= kFewestTurns && all.front().first > 0;
+  return turns >= kFewestTurns && all.front().first > kSomeDay;
 }
 
 /// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
@@ -310,22 +311,6 @@ void keep_moved(RunComparison& result, std::vector<model::HostChange> counters) 
   result.host->counters_alike = 0;
 }
 
-/// What the intervals rest on.
-std::string assumption(const std::vector<model::CycleTimeOutcome>& outcomes, double between, bool on_host, bool turns,
-                       const CompareOptions& options) {
-  const bool measured = !outcomes.empty() && std::ranges::all_of(outcomes, [](const model::CycleTimeOutcome& o) {
-    return o.recordings[0] > 0 || !model::is_judged(o);
-  });
-  if (!measured)
-    return fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}", between * 100,
-                       on_host ? ", at least what each drifts inside" : "");
-  if (turns) return fmt::format("nothing: recordings of a side differ by {:.2g} % (standard deviation)", between * 100);
-  return fmt::format(
-      "recordings of a side differ by {:.2g} %, and sides that were not recorded in turns by {:g} % more (standard "
-      "deviations)",
-      between * 100, (on_host ? options.between_on_host : options.between) * 100);
-}
-
 }  // namespace
 
 Comparability comparability_of(std::span<const Recording> base, std::span<const Recording> candidate) {
@@ -434,7 +419,13 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.outcome = overall(result.cycle_times);
   double between = options.between;
   for (const model::CycleTimeOutcome& outcome : result.cycle_times) between = std::max(between, outcome.between);
-  result.assumptions.push_back(assumption(result.cycle_times, between, on_host, in_turns(a, b), options));
+  if (!is_measured(result.cycle_times))
+    result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
+                                             between * 100, on_host ? ", at least what each drifts inside" : ""));
+  else if (!in_turns(a, b))
+    result.assumptions.push_back(
+        fmt::format("sides that were not recorded in turns differ by {:g} % more (standard deviation)",
+                    (on_host ? options.between_on_host : options.between) * 100));
 
   if (!forget)
     for (Side* side : {&a, &b}) leave_out_other_work(side->profile, matched);
@@ -442,7 +433,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   FunctionOptions of_functions;
   of_functions.tolerance = options.function_tolerance;
   of_functions.between = options.between;
-  if (on_host) of_functions.between_on_host = between;
+  if (on_host) of_functions.between_on_host = std::max(options.between_on_host, between);
   of_functions.in_turns = in_turns(a, b);
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);

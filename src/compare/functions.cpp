@@ -67,6 +67,8 @@ class Cycles {
     place_.reserve(profile.cycles.size());
     for (const model::ProfileCycle& cycle : profile.cycles)
       place_.push_back(cycle.other_work ? kNowhere : count_[{cycle.phase, owner(cycle)}]++);
+    for (const model::ProfileCycle& cycle : profile.cycles)
+      if (!cycle.other_work) ++of_recordings_[{cycle.phase, owner(cycle)}][cycle.recording];
   }
 
   void see(std::uint32_t process, std::uint32_t cycle) {
@@ -94,6 +96,16 @@ class Cycles {
     const auto it = total_.find({phase, process});
     return it == total_.end() ? 0 : it->second;
   }
+  /// The same number by recording.
+  [[nodiscard]] std::map<std::uint32_t, std::size_t> by_recording(Phase phase, std::uint32_t process) const {
+    std::map<std::uint32_t, std::size_t> all;
+    const auto owners = owners_.find({phase, process});
+    if (owners == owners_.end()) return all;
+    for (const auto& [owner, offset] : owners->second)
+      if (const auto counted = of_recordings_.find({phase, owner}); counted != of_recordings_.end())
+        for (const auto& [recording, count] : counted->second) all[recording] += count;
+    return all;
+  }
 
  private:
   static Owner owner(const model::ProfileCycle& cycle) { return {cycle.rank, cycle.pid}; }
@@ -101,6 +113,7 @@ class Cycles {
   const Profile& profile_;
   std::vector<std::uint32_t> place_;  ///< of a cycle among those of its phase and owner
   std::map<std::pair<Phase, Owner>, std::uint32_t> count_;
+  std::map<std::pair<Phase, Owner>, std::map<std::uint32_t, std::size_t>> of_recordings_;
   std::map<std::pair<Phase, std::uint32_t>, std::map<Owner, std::uint32_t>> owners_;
   std::map<std::pair<Phase, std::uint32_t>, std::size_t> total_;
 };
@@ -122,8 +135,6 @@ class Comparer {
       if (profile.texts[use.device] != "Host") devices[use.process].insert(use.device);
     const StringId its_device = texts_.intern("GPU");
 
-    for (const model::ProfileCycle& cycle : profile.cycles)
-      if (!cycle.other_work) ++recorded_[side][cycle.phase][cycle.recording];
     Cycles cycles(profile);
     for (const model::FunctionUse& use : profile.functions)
       if (counts(profile, side, use)) cycles.see(roles_.of_side[side][use.process], use.cycle);
@@ -171,7 +182,7 @@ class Comparer {
       double chance = judge(uses_[i], cycles, findings.back());
       if (options_.between_on_host > 0 && texts_[key.device] == "Host" && findings.back().time_ns[0] > 0 &&
           findings.back().time_ns[1] > 0) {
-        const auto measured = chance_of_recordings(i);
+        const auto measured = chance_of_recordings(i, findings.back().impact_ns);
         if (measured || chance < 1) chance = measured ? *measured : std::max(chance, more_than_the_machine(i, cycles));
       }
       p.push_back(chance);
@@ -306,9 +317,9 @@ class Comparer {
   [[nodiscard]] std::optional<Logs> logs_of_recordings(std::size_t row) const {
     Logs logs;
     for (std::size_t s = 0; s < 2; ++s) {
-      const auto counted = recorded_[s].find(keys_[row].phase);
-      if (counted == recorded_[s].end() || counted->second.size() < kFewestRecordings) return std::nullopt;
-      for (const auto& [recording, cycles] : counted->second) {
+      const auto counted = cycles_[s].by_recording(keys_[row].phase, keys_[row].process);
+      if (counted.size() < kFewestRecordings) return std::nullopt;
+      for (const auto& [recording, cycles] : counted) {
         const auto time = uses_[row][s].of_recording.find(recording);
         if (time == uses_[row][s].of_recording.end() || !(time->second > 0)) return std::nullopt;
         logs[s].push_back(std::log(time->second / static_cast<double>(cycles)));
@@ -365,9 +376,11 @@ class Comparer {
 
   /// p by the recordings; nullopt: too few. The time itself, or in the same direction what it differs by from what all
   /// functions of its process share.
-  [[nodiscard]] std::optional<double> chance_of_recordings(std::size_t row) const {
+  [[nodiscard]] std::optional<double> chance_of_recordings(std::size_t row, double impact) const {
     const auto logs = logs_of_recordings(row);
     if (!logs) return std::nullopt;
+    // Recordings of other lengths may tell another story together than each by itself.
+    if ((mean_of((*logs)[1]) > mean_of((*logs)[0])) != (impact > 0)) return 1;
     const double of_time = moderated(*logs, kHostDrift);
     const auto effects = effects_.find({keys_[row].phase, keys_[row].process});
     if (effects == effects_.end()) return of_time;
@@ -441,7 +454,6 @@ class Comparer {
   std::vector<Cycles> cycles_;
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
-  std::array<std::map<Phase, std::map<std::uint32_t, std::size_t>>, 2> recorded_;  ///< cycles, by recording
   std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;                        ///< of recordings, on the host
   std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;  ///< of logarithms of times on the host
 };

@@ -18,32 +18,48 @@ using model::LedgerState;
 using model::Profile;
 using model::Waterfall;
 
-bool is_idle(LedgerState state) { return state >= LedgerState::idle_host; }
+bool is_idle(LedgerState state) { return state >= LedgerState::idle_host && state <= LedgerState::idle_unknown; }
 
 /// Rows of the windows of one phase.
 using Rows = std::vector<std::size_t>;
 
-/// Of each rank those of the device that idles least; without devices those of the host.
+/// Of each recording and rank those of the device that idles the least part of its windows, among those that have at
+/// least half as many windows as any; without devices those of the host.
 Rows rows_of(const Profile& profile, model::Phase phase, bool on_device) {
-  const auto& windows = profile.ledger.windows;
-  const auto is_of = [&](std::size_t w) {
-    const model::ProfileCycle& cycle = profile.cycles[windows[w].cycle];
-    return cycle.phase == phase && !cycle.other_work && (windows[w].device >= 0) == on_device;
+  struct Device {
+    std::size_t windows = 0;
+    double idle = 0;
+    double all = 0;
   };
-  std::map<std::int32_t, std::map<std::int32_t, double>> idle;  // of devices, by rank
+  const auto& windows = profile.ledger.windows;
+  const auto cycle_of = [&](std::size_t w) -> const model::ProfileCycle& { return profile.cycles[windows[w].cycle]; };
+  const auto is_of = [&](std::size_t w) {
+    return cycle_of(w).phase == phase && !cycle_of(w).other_work && (windows[w].device >= 0) == on_device;
+  };
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::map<std::int32_t, Device>> all;
   for (std::size_t w = 0; w < windows.size(); ++w) {
     if (!is_of(w)) continue;
-    double& sum = idle[profile.cycles[windows[w].cycle].rank][windows[w].device];
+    Device& device = all[{cycle_of(w).recording, cycle_of(w).rank}][windows[w].device];
+    ++device.windows;
+    device.all += static_cast<double>(windows[w].length);
     for (const LedgerLine& line : model::lines_of(profile.ledger, w))
-      if (is_idle(line.state)) sum += static_cast<double>(line.time);
+      if (is_idle(line.state)) device.idle += static_cast<double>(line.time);
+  }
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> chosen;
+  for (const auto& [where, devices] : all) {
+    std::size_t most = 0;
+    for (const auto& [number, device] : devices) most = std::max(most, device.windows);
+    double least = 2;
+    for (const auto& [number, device] : devices) {
+      const double share = device.all > 0 ? device.idle / device.all : 1;
+      if (2 * device.windows < most || share >= least) continue;
+      least = share;
+      chosen[where] = number;
+    }
   }
   Rows rows;
-  for (std::size_t w = 0; w < windows.size(); ++w) {
-    if (!is_of(w)) continue;
-    const auto& devices = idle[profile.cycles[windows[w].cycle].rank];
-    const auto least = std::ranges::min_element(devices, {}, [](const auto& device) { return device.second; });
-    if (least->first == windows[w].device) rows.push_back(w);
-  }
+  for (std::size_t w = 0; w < windows.size(); ++w)
+    if (is_of(w) && chosen.at({cycle_of(w).recording, cycle_of(w).rank}) == windows[w].device) rows.push_back(w);
   return rows;
 }
 
@@ -52,30 +68,26 @@ WorkClass class_of(const Profile& profile, std::size_t window) {
   return work_class(cycle.workload, cycle.phase);
 }
 
-/// How much a window of each kind of work counts on each side. All alike where a side does not know its work.
+/// How much a window of each kind of work counts on each side. All alike where a side knows of no work, or the sides
+/// have none in common.
 std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Profile*, 2>& profiles,
                                                       const std::array<Rows, 2>& rows) {
   std::array<std::map<WorkClass, double>, 2> counts;
   for (std::size_t s = 0; s < 2; ++s)
     for (const std::size_t w : rows[s]) counts[s][class_of(*profiles[s], w)] += 1;
-  std::map<WorkClass, double> share;
+  const auto is_common = [&](const WorkClass& work) {
+    return work != WorkClass() && counts[0].contains(work) && counts[1].contains(work);
+  };
   std::array<double, 2> common{};
-  for (const auto& [work, count] : counts[0])
-    if (const auto other = counts[1].find(work); other != counts[1].end()) {
-      common[0] += count;
-      common[1] += other->second;
-    }
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const auto& [work, count] : counts[s])
+      if (is_common(work)) common[s] += count;
   std::array<std::map<WorkClass, double>, 2> weights;
   for (std::size_t s = 0; s < 2; ++s)
-    for (const auto& [work, count] : counts[s]) {
-      const auto other = counts[1 - s].find(work);
-      if (common[0] == 0)
-        weights[s][work] = 1 / static_cast<double>(rows[s].size());
-      else if (other != counts[1 - s].end())
-        weights[s][work] = (count / common[s] + other->second / common[1 - s]) / 2 / count;
-      else
-        weights[s][work] = 0;
-    }
+    for (const auto& [work, count] : counts[s])
+      weights[s][work] = common[0] == 0     ? 1 / static_cast<double>(rows[s].size())
+                         : is_common(work) ? (count / common[s] + counts[1 - s][work] / common[1 - s]) / 2 / count
+                                           : 0;
   return weights;
 }
 
@@ -90,8 +102,9 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
       const double weight = weights[s].at(class_of(*profiles[s], w));
       if (weight == 0) continue;
       ++result.windows[s];
-      result.window_ns[s] += weight * static_cast<double>(profiles[s]->ledger.windows[w].length);
       for (const LedgerLine& from : model::lines_of(profiles[s]->ledger, w)) {
+        if (from.state == LedgerState::no_work) continue;
+        result.window_ns[s] += weight * static_cast<double>(from.time);
         const StringId function = texts.intern(profiles[s]->texts[from.function]);
         model::WaterfallLine& line = lines[{from.state, function}];
         line.state = from.state;

@@ -46,6 +46,17 @@ struct CycleTimeOutcome {
 /// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.
 inline bool is_judged(const CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }
 
+/// Whether recordings tell how much recordings of the same differ, in every phase that is judged.
+inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
+  bool any = false;
+  for (const CycleTimeOutcome& outcome : outcomes) {
+    if (!is_judged(outcome)) continue;
+    if (outcome.recordings[0] == 0) return false;
+    any = true;
+  }
+  return any;
+}
+
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
 /// exposed time on a device, on the host the time outside of other functions that it called.
 struct FunctionFinding {

@@ -13,8 +13,8 @@
 
 namespace culprit::model {
 
-/// What a stretch of time was. The first four are of the thread that runs the cycles, the first and the last five of a
-/// device.
+/// What a stretch of time was. The first four are of the thread that runs the cycles, the first and those of idle time
+/// of a device.
 enum class LedgerState : std::uint8_t {
   function,      ///< of a thread: on its CPU, in that function and in none that it called; of a device: its operation
   between,       ///< on its CPU in no function, or in a range that only encloses some (its name): the program's own code
@@ -25,6 +25,7 @@ enum class LedgerState : std::uint8_t {
   idle_latency,  ///< it had been launched and had not begun
   idle_graph,    ///< between two operations of one graph
   idle_unknown,  ///< who launched the next operation is not known, or there is none
+  no_work,       ///< there was nothing to do; taken from the time outside of functions, or idle
 };
 /// As written in output: "run queue".
 std::string_view ledger_state_name(LedgerState state);

@@ -1,6 +1,8 @@
 #include "profile/ledger.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -41,6 +43,7 @@ class Builder {
         row_of_cycle_(row_of_cycle),
         profile_(profile),
         whole_(model::whole_periods(found.cycles)),
+        anchor_given_(found.cycles.anchor_given),
         order_(order_slices(trace)) {}
 
   void build() {
@@ -99,13 +102,11 @@ class Builder {
       for (std::uint64_t k = order_.track_begin[id]; k < order_.track_begin[id + 1]; ++k) {
         const Slice& slice = trace_.slices[order_.order[k]];
         const std::string_view name = trace_.name(slice);
-        if (last && *last < slice.begin) off.push_back({*last, slice.begin, LedgerState::blocked});
-        if (name != "oncpu")
-          off.push_back({std::max(slice.begin, last.value_or(slice.begin)), slice.end(),
-                         name == "runq" ? LedgerState::run_queue : LedgerState::blocked});
+        const Ns begin = std::max(slice.begin, last.value_or(slice.begin));
+        if (name != "oncpu" && begin < slice.end())
+          off.push_back({begin, slice.end(), name == "runq" ? LedgerState::run_queue : LedgerState::blocked});
         last = std::max(slice.end(), last.value_or(slice.end()));
       }
-      std::erase_if(off, [](const Off& o) { return o.begin >= o.end; });
       return off;
     }
     return off;
@@ -121,7 +122,10 @@ class Builder {
         const Ns end = cycle.begin + cycle.period;
         for_each_leaf(leaves, cycle.begin, end,
                       [&](const Leaf& leaf, Ns from, Ns to) { add_thread(leaf, from, to, off); });
-        count_calls(thread, cycle.begin, end);
+        count_calls(std::span(order_.order).subspan(order_.track_begin[thread],
+                                                    order_.track_begin[thread + 1] - order_.track_begin[thread]),
+                    cycle.begin, end);
+        take_no_work(cycle, {LedgerState::between, LedgerState::blocked});
         write(row_of_cycle_[c], -1, cycle.period);
       }
     }
@@ -139,15 +143,29 @@ class Builder {
     add(LedgerState::function, leaf, from, to);
   }
 
-  /// Functions are counted where they begin; a call that gave all its time to others counts, too.
-  void count_calls(TrackId thread, Ns begin, Ns end) {
-    const auto first = order_.order.begin() + static_cast<std::ptrdiff_t>(order_.track_begin[thread]);
-    const auto last = order_.order.begin() + static_cast<std::ptrdiff_t>(order_.track_begin[thread + 1]);
+  /// Functions are counted where they begin; a call that gave all its time to others counts, too. `slices` by begin.
+  void count_calls(std::span<const SliceIndex> slices, Ns begin, Ns end) {
     const auto begin_of = [&](SliceIndex i) { return trace_.slices[i].begin; };
-    for (auto k = std::ranges::lower_bound(first, last, begin, {}, begin_of); k != last && begin_of(*k) < end; ++k) {
+    for (auto k = std::ranges::lower_bound(slices, begin, {}, begin_of); k != slices.end() && begin_of(*k) < end; ++k) {
       const auto line = sums_.find(key_of(LedgerState::function, *k));
       if (line != sums_.end() && line->first.first == LedgerState::function) ++line->second.count;
     }
+  }
+
+  /// What a cycle had nothing to do is known by its length alone: time outside of functions, in these states, first.
+  void take_no_work(const model::Cycle& cycle, std::initializer_list<LedgerState> states) {
+    Ns left = anchor_given_ ? 0 : cycle.no_work;
+    Sum taken;
+    for (const LedgerState state : states)
+      for (auto line = sums_.lower_bound({state, 0}); line != sums_.end() && line->first.first == state && left > 0;) {
+        const Ns part = std::min(left, line->second.time);
+        line->second.time -= part;
+        left -= part;
+        taken.time += part;
+        taken.count = 1;
+        line = line->second.time == 0 ? sums_.erase(line) : std::next(line);
+      }
+    if (taken.time > 0) sums_[{LedgerState::no_work, profile_.texts.intern("")}] = taken;
   }
 
   void add_devices() {
@@ -159,12 +177,19 @@ class Builder {
       else
         stretches.push_back({row, begin, end});
     });
+    std::map<std::pair<std::uint16_t, std::int32_t>, std::vector<SliceIndex>> operations;
+    for (std::size_t g = 0; g < trace_.gpu.size(); ++g)
+      operations[{trace_.slices[trace_.gpu[g].slice].rank, trace_.gpu[g].device}].push_back(trace_.gpu[g].slice);
+    for (auto& [device, slices] : operations)
+      std::ranges::sort(slices, {}, [&](SliceIndex i) { return trace_.slices[i].begin; });
     for (std::size_t c = 0; c < cycles_.size(); ++c) {
       if (!counts(c)) continue;
       for (const model::DeviceWindow& window : cycles_[c].devices) {
         const auto device = owners.find({cycles_[c].rank, window.device});
         if (device == owners.end() || window.end <= window.begin) continue;
         add_device(device->second, window.begin, window.end);
+        count_calls(operations[{cycles_[c].rank, window.device}], window.begin, window.end);
+        take_no_work(cycles_[c], {LedgerState::idle_host, LedgerState::idle_unknown, LedgerState::idle_latency});
         write(row_of_cycle_[c], window.device, window.end - window.begin);
       }
     }
@@ -177,7 +202,6 @@ class Builder {
         const Ns until = std::min(next->end, end);
         const Leaf operation{next->begin, next->end, trace_.gpu[next->row].slice};
         add(LedgerState::function, operation, now, until);
-        if (next->begin == now) ++sums_[key_of(LedgerState::function, operation.slice)].count;
         now = until;
         ++next;
         continue;
@@ -241,6 +265,7 @@ class Builder {
   std::span<const std::uint32_t> row_of_cycle_;
   model::Profile& profile_;
   std::vector<bool> whole_;
+  bool anchor_given_;
   SliceOrder order_;
   std::map<TrackId, std::vector<Leaf>> leaves_;
   std::map<std::pair<StringId, bool>, StringId> names_;

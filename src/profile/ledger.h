@@ -2,7 +2,7 @@
 //
 // The host's window of a cycle is its period, on the thread that runs the cycles. At every instant the innermost
 // function of that thread owns the time; where none is open, or only ranges that enclose functions, the time is the
-// program's own ("between functions"). Where a recording knows the thread's scheduling, the time in which it was ready
+// program's own ("between functions"); of that, time without work is told apart. Where a recording knows the thread's scheduling, the time in which it was ready
 // or off its CPU is told apart. A device's window goes from the first operation launched in a cycle to the first of the
 // next. The operation that owns the device (exposed.h) owns the time; idle time is explained by the operation that ends
 // it: before its launch began by what the launching thread did then, during the launch by that, after it by latency,

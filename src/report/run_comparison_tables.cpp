@@ -158,6 +158,19 @@ Table resource_table(const RunComparison& comparison) {
   return table;
 }
 
+/// What the intervals rest on.
+std::string basis_text(const RunComparison& comparison) {
+  std::string text = fmt::format("Changes within {:g} % do not count.", comparison.cycle_times.front().tolerance * kPercent);
+  if (is_measured(comparison.cycle_times)) {
+    double between = 0;
+    for (const model::CycleTimeOutcome& o : comparison.cycle_times)
+      if (model::is_judged(o)) between = std::max(between, o.between);
+    text += fmt::format(" Measured: recordings of a side differ by {:.2g} % (standard deviation).", between * kPercent);
+  }
+  if (!comparison.assumptions.empty()) text += fmt::format(" Assumed: {}.", fmt::join(comparison.assumptions, "; "));
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
@@ -235,10 +248,7 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
     lines.push_back(std::move(line));
   }
   if (comparison.host && steps.empty()) add_surroundings();
-  if (!limited)
-    lines.push_back(fmt::format("Changes within {:g} % do not count. Assumed: {}.",
-                                comparison.cycle_times.front().tolerance * kPercent,
-                                fmt::join(comparison.assumptions, "; ")));
+  if (!limited) lines.push_back(basis_text(comparison));
   return lines;
 }
 

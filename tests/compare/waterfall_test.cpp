@@ -88,6 +88,29 @@ TEST_F(Waterfalls, TheDeviceThatIdlesLeastSpeaks) {
   EXPECT_DOUBLE_EQ(sum(found[0]), 15);
 }
 
+TEST_F(Waterfalls, ADeviceThatIsSeldomUsedDoesNotSpeak) {
+  for (Side* side : {&base, &candidate})
+    for (int i = 0; i < 5; ++i) {
+      side->cycle({{"gemm", 90}, {"", 10, 1, LedgerState::idle_latency}}, 0);
+      if (i == 0) side->window({{"copy", 10}}, 1);
+    }
+  EXPECT_EQ(all()[0].device, 0);
+}
+
+TEST_F(Waterfalls, TimeWithoutWorkIsNoPartOfIt) {
+  base.cycle({{"mm", 60}, {"", 10, 1, LedgerState::no_work}});
+  candidate.cycle({{"mm", 70}, {"", 900, 1, LedgerState::no_work}});
+  EXPECT_DOUBLE_EQ(all()[0].window_ns[1] - all()[0].window_ns[0], 10);
+  EXPECT_EQ(all()[0].lines.size(), 1U);
+}
+
+TEST_F(Waterfalls, AFewStepsOfUnknownWorkDoNotSpeakForAll) {
+  for (int i = 0; i < 3; ++i) base.cycle({{"mm", 100}});
+  for (int i = 0; i < 4; ++i) candidate.cycle({{"mm", 200}}, -1, 4);
+  candidate.cycle({{"mm", 100}});
+  EXPECT_DOUBLE_EQ(all()[0].window_ns[1], 180);
+}
+
 TEST_F(Waterfalls, AnotherMixOfWorkIsNoLine) {
   for (int i = 0; i < 9; ++i) base.cycle({{"mm", 100}}, -1, 1);
   base.cycle({{"mm", 200}}, -1, 4);

@@ -116,12 +116,40 @@ TEST(Ledger, SchedulingTellsRunQueueAndBlockedApart) {
   maker.slice(track, "sched", "oncpu", 0, 20);
   maker.slice(track, "sched", "runq", 20, 10);
   maker.slice(track, "sched", "oncpu", 30, 40);
-  maker.slice(track, "sched", "oncpu", 90, 110);  // blocked from 70 on
+  maker.slice(track, "sched", "blocked_uninterruptible", 70, 15);
+  maker.slice(track, "sched", "oncpu", 90, 110);  // 5 of which nothing is known
   steps.measure(maker.trace());
   EXPECT_EQ(steps.lines(0), (Lines{{{LedgerState::function, "mm"}, {50, 1}},
                                    {{LedgerState::run_queue, "mm"}, {10, 1}},
-                                   {{LedgerState::between, ""}, {20, 2}},
-                                   {{LedgerState::blocked, ""}, {20, 1}}}));
+                                   {{LedgerState::between, ""}, {25, 2}},
+                                   {{LedgerState::blocked, ""}, {15, 1}}}));
+}
+
+TEST(Ledger, WithoutWorkThereIsNoOwnCode) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Steps steps;
+  for (const Ns at : {0, 100}) {
+    maker.slice(thread, "cpu_op", "mm", at, 60);
+    steps.add(at, 100);
+    steps.found.cycles.cycles.back().no_work = 30;
+  }
+  steps.measure(maker.trace());
+  EXPECT_EQ(steps.lines(0), (Lines{{{LedgerState::function, "mm"}, {60, 1}},
+                                   {{LedgerState::between, ""}, {10, 1}},
+                                   {{LedgerState::no_work, ""}, {30, 1}}}));
+}
+
+TEST(Ledger, AnOperationThatIsInterruptedByOthersIsOneCall) {
+  TraceMaker maker;
+  maker.gpu(maker.stream(0, 1), "kernel", "ncclDevKernel_AllReduce_Sum", 0, 100);
+  for (const Ns at : {10, 40, 70}) maker.gpu(maker.stream(0, 2), "kernel", "gemm", at, 10);
+  Steps steps;
+  steps.add(0, 100, {device_window(0, 100)});
+  steps.add(100, 100);
+  steps.measure(maker.trace());
+  EXPECT_EQ(steps.lines(0), (Lines{{{LedgerState::function, "ncclDevKernel_AllReduce_Sum"}, {70, 1}},
+                                   {{LedgerState::function, "gemm"}, {30, 3}}}));
 }
 
 TEST(Ledger, IdleTimeOfADeviceIsExplainedByTheLaunchThatEndsIt) {

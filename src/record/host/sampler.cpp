@@ -56,11 +56,12 @@ void HostSampler::leave(std::int64_t pid) {
 
 bool HostSampler::poll(Ns now) {
   // Of the machine this runs on, not of one that a test has made.
-  if (options_.root.empty()) speed_.sample(now, emitter_);
-  if (now < due_) return false;
   const Ns before = thread_cpu();
+  if (options_.root.empty() && speed_.sample(now, emitter_)) cpu_ns_ += thread_cpu() - before;
+  if (now < due_) return false;
+  const Ns begin = thread_cpu();
   sample(now);
-  cpu_ns_ += thread_cpu() - before;
+  cpu_ns_ += thread_cpu() - begin;
   // Samples that were missed are not made up for.
   due_ = std::max(due_ + options_.interval, now + options_.interval / 2);
   return true;

@@ -33,19 +33,18 @@ SpeedProbes::SpeedProbes() : next_(kWalked / sizeof(std::uint32_t)) {
   for (std::uint8_t& operation : code_) operation = static_cast<std::uint8_t>(random() % 8);
 }
 
-std::uint64_t SpeedProbes::multiply() const {
+std::uint64_t SpeedProbes::multiply() {
   std::uint64_t value = seed_ | 1;
   for (int i = 0; i < kMultiplications; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
   return value;
 }
 
-std::uint64_t SpeedProbes::walk() const {
-  std::uint32_t at = 0;
-  for (int i = 0; i < kSteps; ++i) at = next_[at];
-  return at;
+std::uint64_t SpeedProbes::walk() {
+  for (int i = 0; i < kSteps; ++i) at_ = next_[at_];
+  return at_;
 }
 
-std::uint64_t SpeedProbes::interpret() const {
+std::uint64_t SpeedProbes::interpret() {
   std::uint64_t a = seed_;
   std::uint64_t b = 12345;
   for (const std::uint8_t operation : code_) switch (operation) {
@@ -77,11 +76,11 @@ std::uint64_t SpeedProbes::interpret() const {
   return a + b;
 }
 
-void SpeedProbes::sample(Ns now, Emitter& emitter) {
-  if (now < due_) return;
+bool SpeedProbes::sample(Ns now, Emitter& emitter) {
+  if (now < due_) return false;
   due_ = now + kEvery;
-  const auto time = [&](Track& track, std::uint64_t (SpeedProbes::*work)() const) {
-    seed_ += (this->*work)();  // what the program that ran before left in the caches is not measured
+  const auto time = [&](Track& track, std::uint64_t (SpeedProbes::*work)()) {
+    seed_ += (this->*work)();  // the code is loaded; the walk goes on to other lines
     const Ns cpu = read(CLOCK_THREAD_CPUTIME_ID);
     const Ns begin = read(CLOCK_MONOTONIC);
     seed_ += (this->*work)();
@@ -95,6 +94,7 @@ void SpeedProbes::sample(Ns now, Emitter& emitter) {
   time(arithmetic_, &SpeedProbes::multiply);
   time(memory_, &SpeedProbes::walk);
   time(branches_, &SpeedProbes::interpret);
+  return true;
 }
 
 void SpeedProbes::sights(std::vector<Sight>& out) { out.push_back({"speed of the machine: fixed work, timed", true, "", ""}); }

@@ -19,23 +19,25 @@ class SpeedProbes {
  public:
   SpeedProbes();
 
-  /// Runs each once, at the pace of kEvery. A run in which the thread was off its CPU is counted and not written.
-  void sample(Ns now, Emitter& emitter);
+  /// Runs each once, at the pace of kEvery; true when it did. A run in which the thread was off its CPU is counted and
+  /// not written.
+  bool sample(Ns now, Emitter& emitter);
   static void sights(std::vector<Sight>& out);
   [[nodiscard]] std::uint64_t preempted() const { return preempted_; }
 
   static constexpr Ns kEvery = 250'000'000;
 
  private:
-  [[nodiscard]] std::uint64_t multiply() const;
-  [[nodiscard]] std::uint64_t walk() const;
-  [[nodiscard]] std::uint64_t interpret() const;
+  std::uint64_t multiply();
+  std::uint64_t walk();
+  std::uint64_t interpret();
 
   std::vector<std::uint32_t> next_;        ///< one ring through all cache lines, in random order
   std::array<std::uint8_t, 1024> code_{};  ///< of the interpreter
   Track arithmetic_{"host.speed.arithmetic", "ns"};
   Track memory_{"host.speed.memory", "ns"};
   Track branches_{"host.speed.branches", "ns"};
+  std::uint32_t at_ = 0;   ///< of the walk
   std::uint64_t seed_ = 1;  ///< what the work gives; keeps it from being left out
   std::uint64_t preempted_ = 0;
   Ns due_ = 0;

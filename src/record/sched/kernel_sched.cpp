@@ -156,7 +156,10 @@ void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&
   NamedThread& lately = lately_named_[static_cast<std::uint32_t>(tid) % lately_named_.size()];
   if (lately.tid == tid && lately.name == name) return;
   lately = {tid, name};
-  if (names_.size() >= kMostNames) names_.clear();
+  if (names_.size() >= kMostNames) {
+    names_.clear();
+    lately_named_ = {};
+  }
   const auto [found, is_new] = names_.try_emplace(tid, name);
   if (!is_new && found->second == name) return;
   found->second = name;
