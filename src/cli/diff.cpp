@@ -111,10 +111,11 @@ void add_diff(CommandLine& app, Invocation& invocation) {
                    "change of the cycle time that does not matter, as 3% or 0.03 (default: 3%)")
       ->check({tolerance_problem, {}})
       ->type_name("SHARE");
-  verb->add_option("--fail-on", options->fail_on,
-                   "exit with 1 when the cycle time shows WHAT: a 'regression', or 'any' difference; with 5 when the runs "
-                   "cannot be compared ('not_comparable' asks for that alone). What is not decided passes with a warning; "
-                   "'inconclusive' is as 'regression', and exits with 5 then")
+  verb->add_option(
+          "--fail-on", options->fail_on,
+          "exit with 1 when the cycle time shows WHAT: a 'regression', or 'any' difference; with 5 when the runs "
+          "cannot be compared ('not_comparable' asks for that alone). What is not decided passes with a warning; "
+          "'inconclusive' is as 'regression', and exits with 5 then")
       ->check(one_of({"regression", "any", "difference", "inconclusive", "not_comparable"}))
       ->type_name("WHAT");
   verb->add_option("--score", options->score,
@@ -137,8 +138,8 @@ void add_diff(CommandLine& app, Invocation& invocation) {
                            "  culprit diff good0.json good1.json --vs bad0.json bad1.json --json\n"
                            "  culprit diff last.json.gz now.json.gz --fail-on regression\n"
                            "  culprit diff case/ --score suspicion -o reports/") +
-               "\n  1  a difference (only with --fail-on)\n  5  not comparable, or inconclusive where that was asked "
-               "for (only with --fail-on)");
+               "\n  1  a difference (only with --fail-on)\n  5  not comparable, or undecided where that is asked for "
+               "(--fail-on)");
   verb->callback([options, &invocation] { invocation.run = [options] { return run_diff(*options); }; });
 }
 

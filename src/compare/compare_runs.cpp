@@ -194,7 +194,7 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     const auto of_phase = [&](const Side& side) {
       std::vector<WorkedTime> steps;
       for (const StepTime& t : side.times)
-        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase) 
+        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase)
           steps.push_back({t.work, t.*judged.time, t.recording});
       return steps;
     };
@@ -203,13 +203,12 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     const MatchedWork& work = matched[phase] = match_work(steps[0], steps[1]);
     const auto& values = work.times;
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
-    const double between =
-        on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]),
-                            judged.by_both_drifts ? drift_inside(values[1]) : 0})
-                : options.between;
+    const double between = on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]),
+                                               judged.by_both_drifts ? drift_inside(values[1]) : 0})
+                                   : options.between;
     const double session = in_turns(base, candidate) ? 0 : on_host ? options.between_on_host : options.between;
-    const auto measured = judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]},
-                                           options.tolerance, session);
+    const auto measured =
+        judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]}, options.tolerance, session);
     model::CycleTimeOutcome outcome =
         measured ? *measured : judge_cycle_time(values[0], values[1], {options.tolerance, between});
     outcome.phase = phase;

@@ -20,7 +20,7 @@ struct StepTime {
   bool guessed = false;  ///< the phase is
   WorkClass work;
   double time = 0;
-  double period = 0;  ///< until the next one begins, waits included
+  double period = 0;            ///< until the next one begins, waits included
   std::uint32_t recording = 0;  ///< of its side
 };
 

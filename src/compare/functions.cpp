@@ -53,7 +53,7 @@ struct KeyHash {
 struct Uses {
   std::vector<CycleValue> times;  ///< ns, by cycle
   std::int64_t calls = 0;
-  double called = 0;  ///< ns of all calls
+  double called = 0;                             ///< ns of all calls
   std::map<std::uint32_t, double> of_recording;  ///< ns
 };
 
@@ -387,8 +387,7 @@ class Comparer {
     Logs own = *logs;
     for (std::size_t s = 0; s < 2; ++s)
       for (std::size_t r = 0; r < own[s].size(); ++r) own[s][r] -= effects->second[s][r];
-    const bool agree =
-        (mean_of(own[1]) > mean_of(own[0])) == (mean_of((*logs)[1]) > mean_of((*logs)[0]));
+    const bool agree = (mean_of(own[1]) > mean_of(own[0])) == (mean_of((*logs)[1]) > mean_of((*logs)[0]));
     return std::min(of_time, agree ? moderated(own, kOwnDrift) : 1);
   }
 
@@ -454,7 +453,7 @@ class Comparer {
   std::vector<Cycles> cycles_;
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
-  std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;                        ///< of recordings, on the host
+  std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;           ///< of recordings, on the host
   std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;  ///< of logarithms of times on the host
 };
 

@@ -34,10 +34,10 @@ struct FunctionOptions {
 /// beyond between_on_host, or against what the functions of its process share (the middle one's change of logarithms;
 /// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift or as
 /// much as its ratio to the others drifts inside of one. With kFewestRecordings or more on both sides that is measured
-/// on recordings instead: pooled t tests of their mean logarithms and of these without what the functions of the process
-/// share in each recording, the variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer than kFewCycles effective values only full
-/// separation tells. A function of one side is new or gone when so many of the cycles having it would all lie on that
-/// side by chance too rarely. O(uses + findings log findings).
+/// on recordings instead: pooled t tests of their mean logarithms and of these without what the functions of the
+/// process share in each recording, the variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer
+/// than kFewCycles effective values only full separation tells. A function of one side is new or gone when so many of
+/// the cycles having it would all lie on that side by chance too rarely. O(uses + findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
                                                       const Roles& roles, const std::vector<model::Phase>& phases,
                                                       StringTable& texts, const FunctionOptions& options = {});

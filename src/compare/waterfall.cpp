@@ -85,7 +85,7 @@ std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Pro
   std::array<std::map<WorkClass, double>, 2> weights;
   for (std::size_t s = 0; s < 2; ++s)
     for (const auto& [work, count] : counts[s])
-      weights[s][work] = common[0] == 0     ? 1 / static_cast<double>(rows[s].size())
+      weights[s][work] = common[0] == 0    ? 1 / static_cast<double>(rows[s].size())
                          : is_common(work) ? (count / common[s] + counts[1 - s][work] / common[1 - s]) / 2 / count
                                            : 0;
   return weights;
@@ -115,8 +115,8 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
     }
   for (auto& [key, line] : lines) {
     line.change_ns = line.time_ns[1] - line.time_ns[0];
-    line.by_calls_ns = line.calls[0] > 0 ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0]
-                                         : line.change_ns;
+    line.by_calls_ns =
+        line.calls[0] > 0 ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0] : line.change_ns;
     result.lines.push_back(line);
   }
   std::ranges::sort(result.lines, {}, [&](const model::WaterfallLine& line) {

@@ -84,7 +84,8 @@ struct WaterfallLine {
   std::array<double, 2> time_ns{};  ///< 0: that side has none
   std::array<double, 2> calls{};
   double change_ns = 0;  ///< time_ns[1] - time_ns[0]
-  double by_calls_ns = 0;  ///< of it what more or fewer calls of the baseline's mean time make; the rest is longer calls
+  double by_calls_ns =
+      0;  ///< of it what more or fewer calls of the baseline's mean time make; the rest is longer calls
 };
 
 /// Where the difference of the cycles of one phase comes from: the lines' changes sum to that of the windows.
@@ -209,7 +210,7 @@ struct RunComparison {
   std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
   StringTable texts;
   std::vector<ProcessPair> processes;
-  std::vector<Waterfall> waterfalls;  ///< by phase
+  std::vector<Waterfall> waterfalls;       ///< by phase
   std::vector<FunctionFinding> functions;  ///< largest impact first, then work ratio, then names
   std::vector<ResourceChange> resources;   ///< by metric, rank and device
   std::size_t resources_alike = 0;         ///< that did not move

@@ -16,12 +16,12 @@ namespace culprit::model {
 /// What a stretch of time was. The first four are of the thread that runs the cycles, the first and those of idle time
 /// of a device.
 enum class LedgerState : std::uint8_t {
-  function,      ///< of a thread: on its CPU, in that function and in none that it called; of a device: its operation
-  between,       ///< on its CPU in no function, or in a range that only encloses some (its name): the program's own code
-  run_queue,     ///< ready, but on no CPU; the function is the one it stood in
-  blocked,       ///< off its CPU; likewise
-  idle_host,     ///< the next operation had not been launched yet; the function is what its thread did
-  idle_launch,   ///< it was being launched
+  function,     ///< of a thread: on its CPU, in that function and in none that it called; of a device: its operation
+  between,      ///< on its CPU in no function, or in a range that only encloses some (its name): the program's own code
+  run_queue,    ///< ready, but on no CPU; the function is the one it stood in
+  blocked,      ///< off its CPU; likewise
+  idle_host,    ///< the next operation had not been launched yet; the function is what its thread did
+  idle_launch,  ///< it was being launched
   idle_latency,  ///< it had been launched and had not begun
   idle_graph,    ///< between two operations of one graph
   idle_unknown,  ///< who launched the next operation is not known, or there is none

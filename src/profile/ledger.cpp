@@ -122,9 +122,10 @@ class Builder {
         const Ns end = cycle.begin + cycle.period;
         for_each_leaf(leaves, cycle.begin, end,
                       [&](const Leaf& leaf, Ns from, Ns to) { add_thread(leaf, from, to, off); });
-        count_calls(std::span(order_.order).subspan(order_.track_begin[thread],
-                                                    order_.track_begin[thread + 1] - order_.track_begin[thread]),
-                    cycle.begin, end);
+        count_calls(
+            std::span(order_.order)
+                .subspan(order_.track_begin[thread], order_.track_begin[thread + 1] - order_.track_begin[thread]),
+            cycle.begin, end);
         take_no_work(cycle, {LedgerState::between, LedgerState::blocked});
         write(row_of_cycle_[c], -1, cycle.period);
       }
@@ -235,13 +236,14 @@ class Builder {
 
   /// A range is no function; its name without numbers tells where between functions the time went.
   Key key_of(LedgerState state, SliceIndex slice) {
-    if (slice == kNone) return {state == LedgerState::function ? LedgerState::between : state, profile_.texts.intern("")};
+    if (slice == kNone)
+      return {state == LedgerState::function ? LedgerState::between : state, profile_.texts.intern("")};
     const bool range = trace_.slice_class(trace_.slices[slice]) == SliceClass::annotation;
     const StringId name = trace_.slices[slice].name;
     const auto [known, is_new] = names_.try_emplace({name, range});
     if (is_new)
-      known->second = profile_.texts.intern(range ? without_numbers(trace_.strings[name])
-                                                  : std::string(trace_.strings[name]));
+      known->second =
+          profile_.texts.intern(range ? without_numbers(trace_.strings[name]) : std::string(trace_.strings[name]));
     return {range && state == LedgerState::function ? LedgerState::between : state, known->second};
   }
 

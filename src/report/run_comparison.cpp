@@ -60,7 +60,8 @@ std::string comparison_markdown(const RunComparison& comparison) {
   std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison.sides[0])),
                                 escape_markdown(name_of(comparison.sides[1])));
   for (const std::string& line : outcome_lines(comparison)) out += "- " + escape_markdown(line) + "\n";
-  for (const auto& tables : {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})
+  for (const auto& tables :
+       {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})
     if (!tables.empty()) out += "\n" + render_markdown(tables);
   const std::vector<std::string> notes = note_lines(comparison);
   if (!notes.empty()) out += "\n";

@@ -160,7 +160,8 @@ Table resource_table(const RunComparison& comparison) {
 
 /// What the intervals rest on.
 std::string basis_text(const RunComparison& comparison) {
-  std::string text = fmt::format("Changes within {:g} % do not count.", comparison.cycle_times.front().tolerance * kPercent);
+  std::string text =
+      fmt::format("Changes within {:g} % do not count.", comparison.cycle_times.front().tolerance * kPercent);
   if (is_measured(comparison.cycle_times)) {
     double between = 0;
     for (const model::CycleTimeOutcome& o : comparison.cycle_times)

@@ -19,6 +19,8 @@ using model::Outcome;
 using model::RunComparison;
 using model::Waterfall;
 
+constexpr double kLeast = 0.01;  ///< of the change: smaller lines are told together
+
 struct Row {
   std::string what;
   double before = 0;
@@ -28,7 +30,8 @@ struct Row {
 
 std::string calls_text(const model::WaterfallLine& line) {
   const auto& [before, after] = line.calls;
-  return std::abs(after - before) < 0.05 ? fmt::format("{:.1f}", before) : fmt::format("{:.1f} -> {:.1f}", before, after);
+  return std::abs(after - before) < 0.05 ? fmt::format("{:.1f}", before)
+                                         : fmt::format("{:.1f} -> {:.1f}", before, after);
 }
 
 bool differs(const RunComparison& comparison, model::Phase phase) {
@@ -40,9 +43,11 @@ bool differs(const RunComparison& comparison, model::Phase phase) {
 std::vector<Row> rows_of(const RunComparison& comparison, const Waterfall& waterfall, std::size_t most) {
   std::vector<Row> rows;
   Row rest{"all else", 0, 0, {}};
+  const double least = kLeast * std::abs(waterfall.window_ns[1] - waterfall.window_ns[0]);
   for (const model::WaterfallLine& line : waterfall.lines) {
-    if (most == 0 || rows.size() < most) {
-      rows.push_back({ledger_line_name(line.state, comparison.texts[line.function]), line.time_ns[0], line.time_ns[1], calls_text(line)});
+    if (most == 0 || (rows.size() < most && std::abs(line.change_ns) >= least)) {
+      rows.push_back({ledger_line_name(line.state, comparison.texts[line.function]), line.time_ns[0], line.time_ns[1],
+                      calls_text(line)});
     } else {
       rest.before += line.time_ns[0];
       rest.after += line.time_ns[1];

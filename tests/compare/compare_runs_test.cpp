@@ -374,15 +374,15 @@ RunComparison of_replicates(const std::array<std::vector<Ns>, 2>& begins) {
 TEST(CompareRuns, RecordingsInTurnsNeedNoAssumption) {
   constexpr Ns kToday = 1'700'000'000;
   const auto at = [](Ns a, Ns b, Ns c) { return std::vector<Ns>{a, b, c}; };
-  const RunComparison turns = of_replicates(
-      {at(kToday, kToday + 20, kToday + 40), at(kToday + 10, kToday + 30, kToday + 50)});
+  const RunComparison turns =
+      of_replicates({at(kToday, kToday + 20, kToday + 40), at(kToday + 10, kToday + 30, kToday + 50)});
   EXPECT_EQ(turns.outcome, Outcome::no_change);
   EXPECT_THAT(turns.assumptions, testing::IsEmpty());
   EXPECT_TRUE(model::is_measured(turns.cycle_times));
   EXPECT_THAT(of_replicates({at(10, 30, 50), at(20, 40, 60)}).assumptions, testing::SizeIs(1))
       << "times that are of no day tell no order";
-  const RunComparison blocks = of_replicates(
-      {at(kToday, kToday + 10, kToday + 20), at(kToday + 30, kToday + 40, kToday + 50)});
+  const RunComparison blocks =
+      of_replicates({at(kToday, kToday + 10, kToday + 20), at(kToday + 30, kToday + 40, kToday + 50)});
   EXPECT_EQ(blocks.outcome, Outcome::inconclusive);
   EXPECT_THAT(blocks.assumptions[0], HasSubstr("not recorded in turns"));
 }

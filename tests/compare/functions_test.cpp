@@ -216,8 +216,7 @@ std::vector<std::string> changed(const model::Profile& a, const model::Profile& 
   options.between_on_host = 0.1;
   options.in_turns = true;
   std::vector<std::string> names;
-  for (const FunctionFinding& f :
-       compare_functions(a, b, match_roles(a, b), {Phase::decode}, texts, options))
+  for (const FunctionFinding& f : compare_functions(a, b, match_roles(a, b), {Phase::decode}, texts, options))
     if (f.status == FunctionStatus::changed) names.emplace_back(texts[f.function]);
   return names;
 }
@@ -238,7 +237,8 @@ TEST(CompareFunctions, ReplicatesFindOneFunctionThoughTheMachineMovesAll) {
 TEST(CompareFunctions, ReplicatesOfTheSameAccuseNobody) {
   std::mt19937_64 random(6);
   int accused = 0;
-  for (int pair = 0; pair < 60; ++pair) accused += changed(replicates(1, random), replicates(1, random)).empty() ? 0 : 1;
+  for (int pair = 0; pair < 60; ++pair)
+    accused += changed(replicates(1, random), replicates(1, random)).empty() ? 0 : 1;
   EXPECT_LE(accused, 3);
 }
 

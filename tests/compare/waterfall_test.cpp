@@ -43,9 +43,7 @@ struct Side {
 struct Waterfalls : ::testing::Test {
   Side base, candidate;
   StringTable texts;
-  std::vector<model::Waterfall> all() {
-    return waterfalls_of(base.profile, candidate.profile, {Phase::decode}, texts);
-  }
+  std::vector<model::Waterfall> all() { return waterfalls_of(base.profile, candidate.profile, {Phase::decode}, texts); }
   static double sum(const model::Waterfall& waterfall) {
     double sum = 0;
     for (const model::WaterfallLine& line : waterfall.lines) sum += line.change_ns;

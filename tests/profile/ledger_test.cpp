@@ -61,8 +61,8 @@ TEST(Leaves, TheInnermostOwnsTheTime) {
   const auto leaves = leaves_of(maker.trace(), order_slices(maker.trace()), thread);
   std::vector<std::pair<SliceIndex, Ns>> told;
   for (const Leaf& leaf : leaves) told.emplace_back(leaf.slice, leaf.end - leaf.begin);
-  EXPECT_EQ(told, (std::vector<std::pair<SliceIndex, Ns>>{
-                      {outer, 20}, {inner, 30}, {outer, 50}, {kNone, 20}, {late, 10}}));
+  EXPECT_EQ(told,
+            (std::vector<std::pair<SliceIndex, Ns>>{{outer, 20}, {inner, 30}, {outer, 50}, {kNone, 20}, {late, 10}}));
 }
 
 TEST(Ledger, FunctionsAndWhatLiesBetweenThem) {
@@ -97,8 +97,7 @@ TEST(Ledger, AnotherThreadThatWaitsAllAlongIsNotTheOne) {
   }
   steps.measure(maker.trace());
   ASSERT_EQ(steps.profile.ledger.windows.size(), 2U);
-  EXPECT_EQ(steps.lines(1),
-            (Lines{{{LedgerState::function, "mm"}, {60, 1}}, {{LedgerState::between, ""}, {40, 1}}}));
+  EXPECT_EQ(steps.lines(1), (Lines{{{LedgerState::function, "mm"}, {60, 1}}, {{LedgerState::between, ""}, {40, 1}}}));
 }
 
 TEST(Ledger, SchedulingTellsRunQueueAndBlockedApart) {

@@ -22,8 +22,8 @@ struct Mapping {
 /// By begin; empty when the process is gone. `proc` is /proc.
 std::vector<Mapping> executable_mappings(std::int64_t pid, const std::string& proc = "/proc");
 
-/// KiB of memory that a process may execute, as /proc/PID/status tells: reading it costs a hundredth of what the mappings
-/// of a large program cost, and it changes whenever a library is loaded or unloaded. nullopt: not known.
+/// KiB of memory that a process may execute, as /proc/PID/status tells: reading it costs a hundredth of what the
+/// mappings of a large program cost, and it changes whenever a library is loaded or unloaded. nullopt: not known.
 std::optional<std::uint64_t> executable_kib(std::int64_t pid, const std::string& proc = "/proc");
 
 /// The file of a mapping as the process sees it, which may live in a container; of a process that has ended, the file

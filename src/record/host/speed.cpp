@@ -97,6 +97,8 @@ bool SpeedProbes::sample(Ns now, Emitter& emitter) {
   return true;
 }
 
-void SpeedProbes::sights(std::vector<Sight>& out) { out.push_back({"speed of the machine: fixed work, timed", true, "", ""}); }
+void SpeedProbes::sights(std::vector<Sight>& out) {
+  out.push_back({"speed of the machine: fixed work, timed", true, "", ""});
+}
 
 }  // namespace culprit::record

@@ -1,6 +1,6 @@
-// How fast the machine is: fixed pieces of work, timed a few times a second. Where a virtual machine shows neither clocks
-// nor hardware counters this is what tells a machine that became slower from a program that did. It explains, and
-// corrects nothing.
+// How fast the machine is: fixed pieces of work, timed a few times a second. Where a virtual machine shows neither
+// clocks nor hardware counters this is what tells a machine that became slower from a program that did. It explains,
+// and corrects nothing.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class SpeedProbes {
   Track arithmetic_{"host.speed.arithmetic", "ns"};
   Track memory_{"host.speed.memory", "ns"};
   Track branches_{"host.speed.branches", "ns"};
-  std::uint32_t at_ = 0;   ///< of the walk
+  std::uint32_t at_ = 0;    ///< of the walk
   std::uint64_t seed_ = 1;  ///< what the work gives; keeps it from being left out
   std::uint64_t preempted_ = 0;
   Ns due_ = 0;
