@@ -50,6 +50,7 @@ test:
 test-real: build
 	@scripts/trial-attach --build build --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
 	@scripts/trial-python --build build --servers $(DIR)
+	@if [ -d $(DIR)/torch ]; then scripts/trial-torch --build build --servers $(DIR) --recordings 3; fi
 	@scripts/trial-pairs vllm sglang --build build --pairs 1 --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
 
 check: build lint format tidy tsan

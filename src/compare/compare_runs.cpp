@@ -171,6 +171,7 @@ bool in_turns(const Side& base, const Side& candidate) {
   constexpr int kFewestTurns = 3;
   constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
   std::vector<std::pair<Ns, int>> all;
+  all.reserve(base.begins.size() + candidate.begins.size());
   for (const Ns begin : base.begins) all.emplace_back(begin, 0);
   for (const Ns begin : candidate.begins) all.emplace_back(begin, 1);
   std::ranges::sort(all);

@@ -80,6 +80,7 @@ std::vector<double> means_of_recordings(const RecordedTimes& side) {
     n += 1;
   }
   std::vector<double> means;
+  means.reserve(sums.size());
   for (const auto& [recording, sum] : sums) means.push_back(sum.first / sum.second);
   return means;
 }

@@ -18,7 +18,6 @@ namespace culprit::profile {
 
 namespace {
 
-using model::LedgerLine;
 using model::LedgerState;
 
 /// "step[N]" of "step[17]": what differs from step to step is no other range.
