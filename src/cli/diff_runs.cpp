@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -123,7 +124,8 @@ int exit_of(const std::string& fail_on, model::Outcome outcome) {
   if (outcome == regression || (fail_on == "any" && outcome == improvement)) return kDifference;
   if (outcome != inconclusive) return kFine;
   if (fail_on == "inconclusive") return kUndecided;
-  std::fputs("culprit: warning: nothing could be decided; '--fail-on inconclusive' does not let that pass\n", stderr);
+  [[maybe_unused]] const int written = std::fputs(
+      "culprit: warning: nothing could be decided; '--fail-on inconclusive' does not let that pass\n", stderr);
   return kFine;
 }
 
