@@ -269,20 +269,6 @@ std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order
 
 namespace {
 
-/// The name with every run of digits as `placeholder`.
-std::string pattern_of(std::string_view name, char placeholder) {
-  std::string out;
-  for (std::size_t i = 0; i < name.size();) {
-    if (name[i] < '0' || name[i] > '9') {
-      out += name[i++];
-      continue;
-    }
-    while (i < name.size() && name[i] >= '0' && name[i] <= '9') ++i;
-    out += placeholder;
-  }
-  return out;
-}
-
 /// How sure it is that what the user named comes once per step: by how regularly it comes. A part of a model comes as
 /// regularly as a step.
 double confidence_by_regularity(const std::vector<Lane>& lanes, std::string_view anchor) {

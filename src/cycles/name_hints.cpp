@@ -337,4 +337,17 @@ bool is_collective(std::string_view name) {
                  {"nccl", "rccl", "cross_device_reduce", "all_reduce", "allreduce", "reduce_scatter", "all_gather"});
 }
 
+std::string pattern_of(std::string_view name, char placeholder) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    if (name[i] < '0' || name[i] > '9') {
+      out += name[i++];
+      continue;
+    }
+    while (i < name.size() && name[i] >= '0' && name[i] <= '9') ++i;
+    out += placeholder;
+  }
+  return out;
+}
+
 }  // namespace culprit::cycles

@@ -14,6 +14,8 @@ namespace culprit::cycles {
 /// tail cut off, so that the markers of one loop share a family: "step[DECODE bs=3]" -> "step[", "iteration 5" ->
 /// "iteration N".
 std::string marker_family(std::string_view name);
+/// The name with every run of digits as `placeholder`.
+std::string pattern_of(std::string_view name, char placeholder);
 
 /// How much a family looks like the marker of a step.
 enum class MarkerRank : std::uint8_t {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cycles/name_hints.h"
 #include "profile/exposed.h"
 #include "profile/leaves.h"
 
@@ -19,19 +20,6 @@ namespace culprit::profile {
 namespace {
 
 using model::LedgerState;
-
-/// "step[N]" of "step[17]": what differs from step to step is no other range.
-std::string without_numbers(std::string_view name) {
-  std::string text;
-  bool in_number = false;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) text += c;
-    if (digit && !in_number) text += 'N';
-    in_number = digit;
-  }
-  return text;
-}
 
 class Builder {
  public:
@@ -241,8 +229,8 @@ class Builder {
     const StringId name = trace_.slices[slice].name;
     const auto [known, is_new] = names_.try_emplace({name, range});
     if (is_new)
-      known->second =
-          profile_.texts.intern(range ? without_numbers(trace_.strings[name]) : std::string(trace_.strings[name]));
+      known->second = profile_.texts.intern(range ? cycles::pattern_of(trace_.strings[name], 'N')
+                                                  : std::string(trace_.strings[name]));
     return {range && state == LedgerState::function ? LedgerState::between : state, known->second};
   }
 

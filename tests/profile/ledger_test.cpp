@@ -33,6 +33,14 @@ struct Steps {
     rows.push_back(static_cast<std::uint32_t>(rows.size()));
     profile.cycles.emplace_back();
   }
+  /// Two cycles of 100 that each begin with 60 of `mm`.
+  void add_two(TraceMaker& maker, TrackId thread, Ns no_work = 0) {
+    for (const Ns at : {0, 100}) {
+      maker.slice(thread, "cpu_op", "mm", at, 60);
+      add(at, 100);
+      found.cycles.cycles.back().no_work = no_work;
+    }
+  }
   void measure(const Trace& trace) { add_ledger(trace, found, rows, profile); }
   /// Time and count by state and function.
   std::map<std::pair<LedgerState, std::string>, std::pair<Ns, std::int64_t>> lines(std::size_t window) const {
@@ -104,10 +112,7 @@ TEST(Ledger, SchedulingTellsRunQueueAndBlockedApart) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
   Steps steps;
-  for (const Ns at : {0, 100}) {
-    maker.slice(thread, "cpu_op", "mm", at, 60);
-    steps.add(at, 100);
-  }
+  steps.add_two(maker, thread);
   Track sched = maker.trace().tracks[thread];
   sched.kind = TrackKind::sched;
   maker.trace().tracks.push_back(sched);
@@ -128,11 +133,7 @@ TEST(Ledger, WithoutWorkThereIsNoOwnCode) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
   Steps steps;
-  for (const Ns at : {0, 100}) {
-    maker.slice(thread, "cpu_op", "mm", at, 60);
-    steps.add(at, 100);
-    steps.found.cycles.cycles.back().no_work = 30;
-  }
+  steps.add_two(maker, thread, 30);
   steps.measure(maker.trace());
   EXPECT_EQ(steps.lines(0), (Lines{{{LedgerState::function, "mm"}, {60, 1}},
                                    {{LedgerState::between, ""}, {10, 1}},
