@@ -11,6 +11,7 @@
 
 #include "core/intervals.h"
 #include "core/saturating.h"
+#include "cycles/name_hints.h"
 #include "summary/sched_info.h"
 #include "trace/span.h"
 
@@ -30,19 +31,6 @@ void count(model::CountAndSum& total, Ns duration) {
 
 std::int64_t rank_number(const Trace& trace, std::uint16_t row) {
   return row < trace.ranks.size() && trace.ranks[row].rank >= 0 ? trace.ranks[row].rank : row;
-}
-
-/// "ProfilerStep#12" -> "ProfilerStep#N".
-std::string without_numbers(std::string_view name) {
-  std::string pattern;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool digit = name[i] >= '0' && name[i] <= '9';
-    if (!digit)
-      pattern += name[i];
-    else if (i == 0 || name[i - 1] < '0' || name[i - 1] > '9')
-      pattern += 'N';
-  }
-  return pattern;
 }
 
 /// Processes but those of which only the CPU time beside the recorded ones is known.
@@ -128,7 +116,7 @@ void add_markers(const Trace& trace, const std::vector<model::CountAndSum>& anno
   std::map<std::string, model::CountAndSum> patterns;
   for (std::size_t name = 0; name < annotations.size(); ++name) {
     if (annotations[name].count == 0) continue;
-    model::CountAndSum& total = patterns[without_numbers(trace.strings[static_cast<StringId>(name)])];
+    model::CountAndSum& total = patterns[cycles::pattern_of(trace.strings[static_cast<StringId>(name)], 'N')];
     total.count += annotations[name].count;
     total.sum = add_saturating(total.sum, annotations[name].sum);
   }

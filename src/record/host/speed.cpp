@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLine = 64 / sizeof(std::uint32_t);
 constexpr std::size_t kWalked = std::size_t{256} << 10;
 constexpr int kMultiplications = 4000;
-constexpr int kSteps = 100;
+constexpr int kSteps = 60;
 constexpr Ns kOffCpu = 3'000;  ///< wall time beyond that on the CPU: the thread was interrupted
 
 Ns read(clockid_t clock) {
