@@ -28,6 +28,7 @@ const volatile __u64 all_timed = 8192;  // begins and ends of calls of one numbe
 volatile __u32 call_window = 0;  // in which system calls are timed; one that began in another window is not
 volatile __u32 untimed = 0;      // calls of this window are not timed
 volatile __u32 uncounted = 0;    // no window is open
+volatile __s32 measured = 0;     // thread of the recorder that measures what counting a call costs; its calls are told to nobody
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
@@ -450,7 +451,7 @@ static __always_inline int is_timed(const struct call_place *place) {
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if (uncounted || !is_target(task->tgid)) return 0;
+  if ((uncounted || !is_target(task->tgid)) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!own) return 0;
   __s32 nr = (__s32)ctx[1];
@@ -521,7 +522,7 @@ static __always_inline void time_in_map(struct task_struct *task, __s32 nr, __u6
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if (!is_target(task->tgid)) return 0;
+  if (!is_target(task->tgid) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, 0);
   if (!own || !own->begin || own->window != call_window) return 0;
   __u64 now = bpf_ktime_get_ns();

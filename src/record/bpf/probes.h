@@ -135,6 +135,9 @@ class Probes {
   std::optional<Ns> open_window(bool timed);
   /// Nothing more is counted since the time that it gives.
   Ns close_window();
+  /// By how much being counted makes a call longer, in ns: measured when the first windows of its kind were
+  /// closed.
+  [[nodiscard]] std::optional<double> counting_cost(bool timed) const;
   /// Lets every thread of the targets put its system calls into the ring; also after detach().
   void ask_for_calls();
   /// Of calls that found no place with their thread, in the order of the keys.

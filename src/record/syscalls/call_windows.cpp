@@ -38,7 +38,8 @@ void CallWindows::opened(Ns at) {
 void CallWindows::cover(Ns until) {
   covered_ += until - opened_;
   if (timed()) timed_ += until - opened_;
-  scale_ = ratio(end_ - begin_, until - opened_);
+  length_ = until - opened_;
+  scale_ = ratio(end_ - begin_, length_);
 }
 
 void CallWindows::closed(Ns at) {
@@ -49,13 +50,15 @@ void CallWindows::closed(Ns at) {
 void CallWindows::end_period(Ns at) {
   if (opened_ == 0 && closed_ == 0) return;
   if (closed_ == 0) cover(at);
-  scale_ = ratio(at - begin_, (closed_ != 0 ? closed_ : at) - opened_);
+  length_ = (closed_ != 0 ? closed_ : at) - opened_;
+  scale_ = ratio(at - begin_, length_);
   if (whole_ && periods_ == 0) scale_ = 1;  // who is started begins when all is attached
 }
 
-void CallWindows::counted(Ns at, double calls) {
+void CallWindows::counted(Ns at, double calls, double doubt) {
   const double rate = calls / ratio(at - begin_, 1);
   calls_ += calls;
+  doubt_ += doubt;
   if (periods_ > 0 && !whole_) {
     sampled_ += at - begin_;
     if (rate_) {
@@ -96,7 +99,7 @@ std::optional<double> CallWindows::error() const {
   if (differences_ < kFewest || calls_ <= 0) return std::nullopt;
   const auto n = static_cast<double>(differences_);
   const double variance = squares_ / n;
-  return 1.96 * std::sqrt(variance / (n + 1)) * ratio(sampled_, 1) / calls_;
+  return std::hypot(1.96 * std::sqrt(variance / (n + 1)) * ratio(sampled_, 1), doubt_) / calls_;
 }
 
 }  // namespace culprit::record::syscalls

@@ -36,13 +36,16 @@ class CallWindows {
   /// When it was done.
   void opened(Ns at);
   void closed(Ns at);
-  /// The period ends; `calls` is what all of it was estimated to be.
-  void counted(Ns at, double calls);
+  /// The period ends; `calls` is what all of it was estimated to be, wrong by up to `doubt` of them the same way
+  /// always.
+  void counted(Ns at, double calls, double doubt = 0);
   /// For how many calls one stands that was counted in the last window.
   [[nodiscard]] double scale() const { return scale_; }
   /// The same when the period ends at `at`.
   void end_period(Ns at);
   [[nodiscard]] bool window_was() const { return opened_ != 0; }
+  /// How long the last window was.
+  [[nodiscard]] Ns length() const { return length_; }
   /// Some period was not looked at whole: numbers are estimates.
   [[nodiscard]] bool estimates() const { return sampled_ > 0; }
   [[nodiscard]] bool is_open() const { return opened_ != 0 && closed_ == 0; }
@@ -74,10 +77,12 @@ class CallWindows {
   Ns opened_ = 0;
   Ns closed_ = 0;
   double scale_ = 1;
+  Ns length_ = 0;
   Ns covered_ = 0;
   Ns timed_ = 0;
   Ns sampled_ = 0;               // the time that windows stand for
   double calls_ = 0;             // of all periods
+  double doubt_ = 0;             // calls
   std::optional<double> rate_;   // of the period before this one
   bool rate_is_sure_ = false;    // that one was counted whole
   std::size_t differences_ = 0;  // of neighbours' rates, and the sum of their squares

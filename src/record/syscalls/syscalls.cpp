@@ -19,6 +19,7 @@
 
 #include "record/bpf/syscall_name.h"
 #include "record/syscalls/call_windows.h"
+#include "record/syscalls/counting_cost.h"
 #include "record/syscalls/lanes.h"
 #include "record/syscalls/page_faults.h"
 
@@ -115,9 +116,10 @@ class Syscalls final : public Collector, private bpf::Listener {
     probes_->ask_for_calls();
     probes_->consume();
     write_totals(session, now);
+    busy_.look(now);
     if (now >= next_times_ || left_.size() >= kManyLeft) write_times(now);
     next_totals_ = now + options_.totals_every;
-    if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0));
+    if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
     ++period_;
   }
 
@@ -178,6 +180,11 @@ class Syscalls final : public Collector, private bpf::Listener {
     std::uint64_t period = 0;  ///< which that was
     Written written;
   };
+  struct Row {
+    Call call;
+    culprit_total total;
+    Ns at = 0;
+  };
   struct FaultTracks {
     perfetto::TrackUuid minor, major;
   };
@@ -215,10 +222,35 @@ class Syscalls final : public Collector, private bpf::Listener {
     if (writer_ == nullptr) return;
     const culprit_call_total& seen = record.total;
     const culprit_total total = {seen.count, seen.total_ns, seen.max_ns, 0, seen.timed, record.tgid, 0};
-    write_call(told_[{record.tid, seen.nr}], {record.tid, seen.nr}, total, static_cast<Ns>(record.head.at));
+    const auto at = static_cast<Ns>(record.head.at);
+    if (!windows_) return write_call(told_[{record.tid, seen.nr}], {record.tid, seen.nr}, total, at, 1);
+    // A thread tells all of its calls one after the other.
+    if (!rows_.empty() && rows_.front().call.first != record.tid) write_rows();
+    rows_.push_back({{record.tid, seen.nr}, total, at});
+  }
+
+  /// What one thread told of the last window, which counting made shorter for it.
+  void write_rows() {
+    if (rows_.empty()) return;
+    double calls = 0;
+    for (const Row& row : rows_)
+      calls += static_cast<double>(row.total.count - std::min<std::uint64_t>(row.total.count, told_[row.call].count));
+    const auto cost = probes_->counting_cost(windows_->timed());
+    const double taken = cost ? taken_by_counting(calls, *cost, windows_->length()) : 0;
+    Unseen unseen;
+    if (taken > 0) {
+      const BusyThreads::Thread thread(rows_.front().total.tgid, rows_.front().call.first);
+      busy_.watch(thread);
+      unseen = unseen_calls(taken, busy_.busy(thread));
+    }
+    const double scale = 1 + (windows_->scale() - 1) * unseen.factor;
+    doubt_of_period_ += (windows_->scale() - 1) * unseen.doubt * calls;
+    for (const Row& row : rows_) write_call(told_[row.call], row.call, row.total, row.at, scale);
+    rows_.clear();
   }
 
   void on_exit(const culprit_task& record) override {
+    write_rows();
     // What it did was told before; a later thread of this number begins anew.
     told_.erase(told_.lower_bound({record.tid, std::numeric_limits<std::int32_t>::min()}),
                 told_.upper_bound({record.tid, std::numeric_limits<std::int32_t>::max()}));
@@ -253,9 +285,8 @@ class Syscalls final : public Collector, private bpf::Listener {
   }
 
   /// Calls that were not timed took as long as those that were: lately, or ever when none was lately.
-  void write_call(Told& told, const Call& call, const culprit_total& total, Ns now) {
+  void write_call(Told& told, const Call& call, const culprit_total& total, Ns now, double scale) {
     if (total.count < told.count || total.timed < told.timed || total.total_ns < told.total_ns) return;
-    const double scale = windows_ ? windows_->scale() : 1;
     const auto timed = static_cast<double>(total.timed - told.timed);
     const double calls = scale * static_cast<double>(total.count - told.count);
     const auto time = static_cast<double>(total.total_ns - told.total_ns);
@@ -297,6 +328,7 @@ class Syscalls final : public Collector, private bpf::Listener {
     if (due != CallWindows::Due::open) return;
     if (const auto at = probes_->open_window(windows_->timed())) return windows_->opened(*at);
     writer_->metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
+    write_rows();
     windows_.reset();
   }
 
@@ -314,9 +346,10 @@ class Syscalls final : public Collector, private bpf::Listener {
   }
 
   void write_totals(Session& session, Ns now) {
+    write_rows();
     for (const bpf::SyscallTotal& row : probes_->syscall_totals()) {
       const Call call(row.key.tid, row.key.nr);
-      write_call(calls_[call], call, row.total, now);
+      write_call(calls_[call], call, row.total, now, windows_ ? windows_->scale() : 1);
       if (gone_.contains(row.key.tid)) {
         probes_->forget_syscalls(row.key);
         calls_.erase(call);
@@ -427,6 +460,9 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::optional<CallWindows> windows_;  ///< where calls are not looked at always
   std::uint64_t period_ = 0;
   double calls_of_period_ = 0;
+  double doubt_of_period_ = 0;
+  std::vector<Row> rows_;  ///< of one thread, not written yet
+  BusyThreads busy_;
   Ns started_ = 0;
   Ns totals_at_ = 0;
   std::uint64_t events_ = 0;

@@ -98,6 +98,23 @@ TEST(CallWindows, WhatIsShorterThanAWindowIsCountedWhole) {
   EXPECT_DOUBLE_EQ(windows.scale(), 1);
 }
 
+TEST(CallWindows, WhatIsWrongInTheSameWayAlwaysIsPartOfTheError) {
+  CallWindows windows(0, 1);
+  Ns now = 0;
+  windows.opened(now);
+  for (int period = 0; period < 8; ++period) {
+    while (windows.due(now) != CallWindows::Due::count) {
+      if (windows.due(now) == CallWindows::Due::open) windows.opened(now);
+      if (windows.due(now) == CallWindows::Due::close) windows.closed(now);
+      now += kMillisecond;
+    }
+    windows.end_period(now);
+    windows.counted(now, 1000, 100);
+  }
+  ASSERT_TRUE(windows.error().has_value());
+  EXPECT_GT(*windows.error(), 0.1);
+}
+
 TEST(CallWindows, FewWindowsSayNothingAboutTheError) {
   EXPECT_FALSE(simulate([](Ns) { return 1000.0; }, 900 * kMillisecond, 3).error.has_value());
 }
