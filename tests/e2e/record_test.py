@@ -232,7 +232,7 @@ class Contents(Case):
         count, _, facts = self.calls_of("read")
         self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
         error = float(facts["syscalls.count_error"])
-        self.assertTrue(0 < error < 0.3, error)
+        self.assertTrue(0 < error < 0.5, error)
         self.assertLess(abs(count / 10_000_000 - 1), 2 * error, (count, error))
 
     def test_watch_counts_in_an_eighth_of_the_time_and_says_how_sure_that_is(self):
@@ -243,7 +243,7 @@ class Contents(Case):
         self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.4, facts["syscalls.counted_share"])
         self.assertTrue(0.01 < float(facts["syscalls.timed_share"]) < 0.3, facts["syscalls.timed_share"])
         error = float(facts["syscalls.count_error"])
-        self.assertTrue(0 < error < 0.3, error)
+        self.assertTrue(0 < error < 0.5, error)
         self.assertLess(abs(count / 10_000_000 - 1), 2 * error, (count, error))
         self.assertTrue(20 < time / count < 20_000, time)
 

@@ -22,12 +22,15 @@ constexpr double kCostDoubt = 0.25;
 double taken_by_counting(double calls, double cost_ns, Ns window) {
   if (window <= 0) return 0;
   const double taken = calls * cost_ns / static_cast<double>(window);
-  return taken < kLeastTaken ? 0 : std::min(taken, kMostTaken);
+  return taken < kLeastTaken ? 0 : taken;
 }
 
-Unseen unseen_calls(double taken, std::optional<double> busy) {
-  const double more = taken / (1 - taken);
-  if (busy.value_or(1) >= kAllOfIt) return {1 + more, kCostDoubt * more};
+Unseen unseen_calls(double taken, const std::optional<Busy>& busy) {
+  if (taken <= 0) return {};
+  const Busy known = busy.value_or(Busy{});
+  const double of_running = std::min(taken / std::max(known.running, taken), kMostTaken);
+  const double more = of_running / (1 - of_running);
+  if (known.running + known.queued >= kAllOfIt) return {1 + more, kCostDoubt * more};
   return {1, more / 2};
 }
 
@@ -35,27 +38,30 @@ void BusyThreads::look(Ns now) {
   std::erase_if(threads_, [](const auto& entry) { return !entry.second.watched; });
   for (auto& [thread, known] : threads_) {
     const auto text = read_beginning(fmt::format("/proc/{}/task/{}/schedstat", thread.first, thread.second));
-    const auto busy = text ? parse_busy(*text) : std::nullopt;
-    known.share.reset();
-    if (busy && known.busy_ns && now > known.at)
-      known.share = static_cast<double>(*busy - *known.busy_ns) / static_cast<double>(now - known.at);
-    known.busy_ns = busy;
+    const auto totals = text ? parse_busy(*text) : std::nullopt;
+    known.busy.reset();
+    if (totals && known.totals && now > known.at) {
+      const auto share = [&](Ns since, Ns until) {
+        return static_cast<double>(until - since) / static_cast<double>(now - known.at);
+      };
+      known.busy = {share(known.totals->running, totals->running), share(known.totals->queued, totals->queued)};
+    }
+    known.totals = totals;
     known.at = now;
     known.watched = false;
   }
 }
 
-std::optional<double> BusyThreads::busy(Thread thread) const {
+std::optional<Busy> BusyThreads::busy(Thread thread) const {
   const auto found = threads_.find(thread);
-  return found == threads_.end() ? std::nullopt : found->second.share;
+  return found == threads_.end() ? std::nullopt : found->second.busy;
 }
 
-std::optional<std::int64_t> parse_busy(std::string_view schedstat) {
+std::optional<BusyTotals> parse_busy(std::string_view schedstat) {
   std::istringstream text{std::string(schedstat)};
-  std::int64_t oncpu = 0;
-  std::int64_t queued = 0;
-  if (!(text >> oncpu >> queued) || oncpu < 0 || queued < 0) return std::nullopt;
-  return oncpu + queued;
+  BusyTotals totals;
+  if (!(text >> totals.running >> totals.queued) || totals.running < 0 || totals.queued < 0) return std::nullopt;
+  return totals;
 }
 
 }  // namespace culprit::record::syscalls

@@ -2,23 +2,24 @@
 // inside a window than outside (dd bs=1: 1.6 against 2.5 million a second). What a window saw of such a thread stands
 // for more calls than it holds.
 //
-// A thread that makes n calls in a window W, each longer by c, had W - n c for itself. If it had a CPU or waited for
-// one all the time, it makes n W / (W - n c) of them in the same time unseen. If it waited for others, it makes as
-// many: it waited less. Between the two nobody can tell; half of the difference is doubt and belongs into the error.
+// A thread that makes n calls in a window, each longer by c, and had a CPU for R of it, had R - n c for itself. If it
+// ran or waited for a CPU all the time, it makes n R / (R - n c) of them in the same time unseen. If it waited for
+// others, it makes as many: it waited less. Between the two nobody can tell; half of the difference is doubt and
+// belongs into the error.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "core/units.h"
 
 namespace culprit::record::syscalls {
 
-/// Share of a window that counting took: cost x calls / window, at most kMostTaken; 0 when it is below kLeastTaken.
+/// Share of a window that counting took: cost x calls / window; 0 when it is below kLeastTaken.
 inline constexpr double kLeastTaken = 0.01;
-inline constexpr double kMostTaken = 0.9;
 double taken_by_counting(double calls, double cost_ns, Ns window);
 
 /// How many calls one that was counted stands for in the time nobody counts, and how wrong that may be.
@@ -26,9 +27,23 @@ struct Unseen {
   double factor = 1;
   double doubt = 0;
 };
-/// `busy`: share of the time in which the thread had a CPU or waited for one; unknown is taken for all of it, because
-/// who makes that many calls does little else.
-Unseen unseen_calls(double taken, std::optional<double> busy);
+/// What a thread did, as shares of the time.
+struct Busy {
+  double running = 1;
+  double queued = 0;
+};
+/// `busy` unknown: the thread ran all the time, because who makes that many calls does little else. Of what it ran
+/// counting took at most kMostTaken.
+inline constexpr double kMostTaken = 0.8;
+Unseen unseen_calls(double taken, const std::optional<Busy>& busy);
+
+/// Since a thread started.
+struct BusyTotals {
+  Ns running = 0;
+  Ns queued = 0;
+};
+/// From the text of its schedstat.
+std::optional<BusyTotals> parse_busy(std::string_view schedstat);
 
 /// How busy the few threads are from which counting took something lately.
 class BusyThreads {
@@ -40,19 +55,16 @@ class BusyThreads {
   /// Reads the totals of those that are looked after (/proc/PID/task/TID/schedstat).
   void look(Ns now);
   /// Between the last two looks.
-  [[nodiscard]] std::optional<double> busy(Thread thread) const;
+  [[nodiscard]] std::optional<Busy> busy(Thread thread) const;
 
  private:
   struct Known {
     bool watched = false;
     Ns at = 0;
-    std::optional<std::int64_t> busy_ns;
-    std::optional<double> share;
+    std::optional<BusyTotals> totals;
+    std::optional<Busy> busy;
   };
   std::map<Thread, Known> threads_;
 };
-
-/// Time that a thread ran and waited to run since it started, from the text of its schedstat.
-std::optional<std::int64_t> parse_busy(std::string_view schedstat);
 
 }  // namespace culprit::record::syscalls
