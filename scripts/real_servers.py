@@ -41,9 +41,9 @@ def end_all(process):
 
 
 class LanguageModel:
-    def __init__(self, name, options, clients=4, arguments=()):
+    def __init__(self, name, options, clients=4, arguments=(), port=None):
         self.name, self.clients, self.folder, self.serve = name, clients, options.servers, options.serve
-        self.port = PORTS[name]
+        self.port = port or PORTS[name]
         self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         start_new_session=True)
         end = time.monotonic() + 300

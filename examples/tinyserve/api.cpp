@@ -16,7 +16,7 @@ using tinyserve::Model;
 
 /// A model, or null with the reason in `why`.
 TINYSERVE_API Model* tinyserve_create(int layers, int width, int slots, int context, int threads, std::uint64_t seed,
-                                      char* why, int why_size) {
+                                      double extra, char* why, int why_size) {
   tinyserve::Shape shape;
   shape.layers = layers;
   shape.width = width;
@@ -24,6 +24,7 @@ TINYSERVE_API Model* tinyserve_create(int layers, int width, int slots, int cont
   shape.context = context;
   shape.threads = threads;
   shape.seed = seed;
+  shape.extra = extra;
   std::string refusal = Model::refusal(shape);
   if (refusal.empty()) try {
       return new Model(shape);

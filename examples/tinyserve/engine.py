@@ -22,10 +22,10 @@ class Engine:
 
     VOCABULARY = 4096
 
-    def __init__(self, layers, width, slots, context, threads, seed, library=None):
+    def __init__(self, layers, width, slots, context, threads, seed, extra=0.0, library=None):
         lib = ctypes.CDLL(find_library(library))
         lib.tinyserve_create.restype = ctypes.c_void_p
-        lib.tinyserve_create.argtypes = [ctypes.c_int] * 5 + [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int]
+        lib.tinyserve_create.argtypes = [ctypes.c_int] * 5 + [ctypes.c_uint64, ctypes.c_double, ctypes.c_char_p, ctypes.c_int]
         lib.tinyserve_forward.argtypes = [ctypes.c_void_p, ctypes.c_int] + [ctypes.POINTER(ctypes.c_int32)] * 4
         lib.tinyserve_release.argtypes = [ctypes.c_void_p, ctypes.c_int]
         lib.tinyserve_destroy.argtypes = [ctypes.c_void_p]
@@ -38,7 +38,7 @@ class Engine:
         lib.tinyserve_range_pop.restype = None
         self._lib = lib
         why = ctypes.create_string_buffer(256)
-        self._model = lib.tinyserve_create(layers, width, slots, context, threads, seed, why, len(why))
+        self._model = lib.tinyserve_create(layers, width, slots, context, threads, seed, extra, why, len(why))
         if not self._model:
             raise SystemExit("tinyserve: " + why.value.decode())
         self.slots = slots

@@ -95,6 +95,7 @@ std::string Model::refusal(const Shape& s) {
     return "vocabulary must be a multiple of 16 up to 1048576";
   if (s.slots < 1 || s.slots > 1024) return "slots must be 1 to 1024";
   if (s.context < 1 || s.context > 1 << 16) return "context must be 1 to 65536";
+  if (!(s.extra >= 0 && s.extra <= 1)) return "extra work must be 0 to 100 percent";
   if (s.threads < 1 || s.threads > 256) return "threads must be 1 to 256";
   return {};
 }
@@ -140,6 +141,14 @@ float* Model::cached(std::vector<float>& cache, int slot, int position) const {
 void Model::multiply(const std::vector<float>& x, int rows, const Matrix& w, std::vector<float>& y, bool accumulate) {
   pool_.split(w.n / kPanel, [&](int begin, int end) {
     kernels().gemm(x.data(), rows, w.k, w.packed.data(), begin, end, y.data(), w.n, accumulate);
+  });
+  owed_ += shape_.extra * (w.n / kPanel);
+  const int again = static_cast<int>(owed_);
+  if (again == 0) return;
+  owed_ -= again;
+  unused_.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.n));
+  pool_.split(again, [&](int begin, int end) {
+    kernels().gemm(x.data(), rows, w.k, w.packed.data(), begin, end, unused_.data(), w.n, false);
   });
 }
 

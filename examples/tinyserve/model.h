@@ -19,6 +19,7 @@ struct Shape {
   int context = 256;  ///< positions of a slot
   int threads = 1;
   std::uint64_t seed = 1;
+  double extra = 0;  ///< share of every multiplication that is done once more, for nothing
 };
 
 /// New tokens of one request, to be put behind what its slot already holds.
@@ -76,6 +77,8 @@ class Model {
   std::vector<float> turns_;      // [context][head]: cosines and sines of each position
   Matrix head_;
   std::vector<Layer> layers_;
+  double owed_ = 0;            // panels to be multiplied once more
+  std::vector<float> unused_;  // what comes of it
   std::vector<int> filled_;  // positions in use, per slot
 
   std::vector<Row> rows_;

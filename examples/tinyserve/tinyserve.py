@@ -38,6 +38,8 @@ def parse(arguments):
     parser.add_argument("--slots", type=positive(int), default=8, help="requests at work at once (default %(default)s)")
     parser.add_argument("--threads", type=positive(int), default=min(2, len(os.sched_getaffinity(0))),
                         help="of the engine (default %(default)s)")
+    parser.add_argument("--extra-work", type=float, default=0.0, metavar="PERCENT",
+                        help="of every matrix product that is computed once more, for nothing: a slowdown of known size")
     parser.add_argument("--log-requests", metavar="FILE", help="log every step and fsync it")
     parser.add_argument("--step-times", metavar="FILE", help="write phase, size and time of every step as CSV")
     parser.add_argument("--faults", action="store_true", help="let `culprit inject gil` disturb this process")
@@ -68,7 +70,7 @@ def main(arguments=None):
             raise SystemExit("tinyserve: --faults needs gil_fault.py beside this file")
         gil_fault.start()
     engine = Engine(options.layers, options.width, options.slots, 128, options.threads, options.seed & 0xFFFFFFFFFFFFFFFF,
-                    options.library)
+                    options.extra_work / 100, options.library)
     count = options.requests if options.requests else sys.maxsize
     stream = request_stream(count, options.rate, options.seed, Engine.VOCABULARY)
     log = StepLog(options.log_requests) if options.log_requests else None

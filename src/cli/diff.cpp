@@ -66,7 +66,7 @@ Result<int> run_diff(const DiffOptions& given) {
                          "give a name that ends in .json");
     options.format = end;
     std::vector<std::string> inputs = options.inputs;
-    inputs.insert(inputs.end(), options.candidates.begin(), options.candidates.end());
+    for (const auto* more : {&options.candidates, &options.history}) inputs.insert(inputs.end(), more->begin(), more->end());
     if (Status status = refuse_overwriting(options.output, inputs, options.force); !status) return status.error();
   }
   if (Status status = refuse_native_profiles(options); !status) return status.error();
@@ -74,6 +74,9 @@ Result<int> run_diff(const DiffOptions& given) {
   if (traces && options.score != "suspicion") return diff_runs(options);
   if (options.score == "impact")
     return usage_error("--score impact needs traces on both sides", "give the traces, or --score suspicion");
+  if (!options.history.empty())
+    return usage_error("--history needs traces on both sides and --score impact: tables of cycles are not judged",
+                       "give the traces, or leave out --history");
   if (!options.fail_on.empty() && options.fail_on != "not_comparable")
     return usage_error(
         fmt::format("--fail-on {} needs traces on both sides and --score impact: tables of cycles are not judged",
@@ -104,6 +107,11 @@ void add_diff(CommandLine& app, Invocation& invocation) {
   verb->add_option("--vs", options->candidates, "what follows is the candidate, what stands before the baseline")
       ->expected(1, kMostInputs)
       ->type_name("CAND");
+  verb->add_option("--history", options->history,
+                   "earlier recordings of the same workload, three or more: how much they differ is how much two "
+                   "recordings of the same do, which is assumed otherwise")
+      ->expected(1, kMostInputs)
+      ->type_name("RUN");
   verb->add_option("--anchor", options->anchor, "name of the marker or function that begins a cycle")
       ->type_name("NAME");
   add_load_options(*verb, options->load);
@@ -136,6 +144,7 @@ void add_diff(CommandLine& app, Invocation& invocation) {
   add_force_option(*verb, options->force);
   verb->footer(help_footer("culprit diff good.json.gz bad.json.gz -o report.md\n"
                            "  culprit diff good0.json good1.json --vs bad0.json bad1.json --json\n"
+                           "  culprit diff last.json.gz now.json.gz --history runs/*.json.gz\n"
                            "  culprit diff last.json.gz now.json.gz --fail-on regression\n"
                            "  culprit diff case/ --score suspicion -o reports/") +
                "\n  1  a difference (only with --fail-on)\n  5  not comparable, or undecided where that is asked for "

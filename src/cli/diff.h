@@ -16,6 +16,7 @@ namespace culprit::cli {
 struct DiffOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> candidates;  ///< behind --vs
+  std::vector<std::string> history;     ///< earlier recordings of the same, each a file or a directory
   std::string anchor;
   LoadChoice load;
   std::string tolerance = "3%";

@@ -113,7 +113,15 @@ Result<model::RunComparison> compare(const DiffOptions& options) {
   if (!candidate) candidate = base;
   for (const auto* side : {&*base, &*candidate})
     if (!*side) return side->error();
-  return library::compare(std::move(**base), std::move(**candidate), how);
+  LoadProgress progress(options.history.size());
+  std::vector<library::Earlier> earlier;
+  for (std::size_t i = 0; i < options.history.size(); ++i)
+    earlier.emplace_back([&progress, &options, i]() -> Result<std::vector<Run>> {
+      const auto paths = expand({options.history[i]});
+      if (!paths) return paths.error();
+      return load_recordings(*paths, progress.options(i, options.load));
+    });
+  return library::compare(std::move(**base), std::move(**candidate), how, earlier);
 }
 
 int exit_of(const std::string& fail_on, model::Outcome outcome) {

@@ -27,4 +27,10 @@ std::vector<std::pair<std::string, std::array<double, 2>>> bystanders_that_moved
   return moved;
 }
 
+bool was_held_back(double more_cpus, double more_throttled_ns_per_s) {
+  constexpr double kCompetitor = 0.5;
+  constexpr double kThrottled = 1e8;
+  return more_cpus >= kCompetitor || more_throttled_ns_per_s > kThrottled;
+}
+
 }  // namespace culprit::compare

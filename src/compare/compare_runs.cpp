@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "compare/bystanders.h"
 #include "compare/collected.h"
 #include "compare/comparable.h"
 #include "compare/cycle_time.h"
+#include "compare/earlier.h"
 #include "compare/environment.h"
 #include "compare/functions.h"
 #include "compare/host_changes.h"
@@ -43,6 +47,7 @@ struct Side {
   model::Environment environment;
   std::vector<StepTime> times;
   std::vector<Ns> begins;  ///< of the recordings, since the epoch; 0: not known
+  Ns lasting = 0;          ///< of all recordings together, from the first cycle to the end of the last
   ResourceMeans resources;
 };
 
@@ -151,6 +156,15 @@ Side pool(std::vector<Recording> recordings) {
       time.recording = static_cast<std::uint32_t>(side.begins.size());
       side.times.push_back(time);
     }
+    if (const auto& cycles = recording.cycles.cycles; !cycles.empty()) {
+      Ns end = 0;
+      Ns begin = std::numeric_limits<Ns>::max();
+      for (const model::Cycle& cycle : cycles) {
+        begin = std::min(begin, cycle.begin);
+        end = std::max(end, cycle.begin + cycle.period);
+      }
+      side.lasting += end - begin;
+    }
     side.begins.push_back(recording.profile.cycles.empty() ? 0 : recording.profile.cycles.front().begin);
     add_replicate(side.host, recording.host);
     for (const auto& [key, values] : recording.environment) side.environment[key].insert(values.begin(), values.end());
@@ -180,38 +194,58 @@ bool in_turns(const Side& base, const Side& candidate) {
   return turns >= kFewestTurns && all.front().first > kSomeDay;
 }
 
+/// By how much two recordings of the same on a host are assumed to differ that last so long: short ones more. Windows of
+/// half a second of vLLM's load differ by 12 to 18 %, of four by 5 to 6; traces of 80 ms of a training loop by 12.
+double spread_on_host(double of_long_ones, Ns lasting) {
+  constexpr double kLong = 4e9;
+  constexpr double kMost = 2.4;
+  return of_long_ones * std::clamp(std::pow(kLong / std::max(1.0, static_cast<double>(lasting)), 0.4), 1.0, kMost);
+}
+
+/// Steps of recordings.
+using StepsOf = std::vector<std::vector<StepTime>>;
+
 /// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
 struct Judged {
   double StepTime::*time = &StepTime::time;
-  bool by_both_drifts = true;  ///< false: what made the candidate drift is known, the baseline's tells
+  bool disturbed = false;  ///< what made the candidate drift is known, the baseline's tells
 };
 
 std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
                                                        const std::vector<model::Phase>& phases, bool forget,
                                                        bool on_host, const CompareOptions& options,
-                                                       WorkOfPhase& matched, const Judged& judged = {}) {
+                                                       WorkOfPhase& matched, const StepsOf& earlier,
+                                                       const Judged& judged = {}) {
   std::vector<model::CycleTimeOutcome> outcomes;
   for (const model::Phase phase : phases) {
-    const auto of_phase = [&](const Side& side) {
+    const auto of_phase = [&](std::span<const StepTime> times) {
       std::vector<WorkedTime> steps;
-      for (const StepTime& t : side.times)
+      for (const StepTime& t : times)
         if ((forget && t.guessed ? model::Phase::other : t.phase) == phase)
           steps.push_back({t.work, t.*judged.time, t.recording});
       return steps;
     };
-    const std::array steps = {of_phase(base), of_phase(candidate)};
+    const std::array steps = {of_phase(base.times), of_phase(candidate.times)};
     if (steps[0].empty() || steps[1].empty()) continue;
     const MatchedWork& work = matched[phase] = match_work(steps[0], steps[1]);
     const auto& values = work.times;
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
-    const double between = on_host ? std::max({options.between, options.between_on_host, drift_inside(values[0]),
-                                               judged.by_both_drifts ? drift_inside(values[1]) : 0})
-                                   : options.between;
+    const double between =
+        on_host ? std::max({options.between, spread_on_host(options.between_on_host, std::min(base.lasting, candidate.lasting)),
+                            drift_inside(values[0]), judged.disturbed ? 0 : drift_inside(values[1])})
+                : options.between;
     const double session = in_turns(base, candidate) ? 0 : on_host ? options.between_on_host : options.between;
-    const auto measured =
+    std::vector<std::vector<WorkedTime>> steps_of_earlier;
+    for (const std::vector<StepTime>& times : earlier) steps_of_earlier.push_back(of_phase(times));
+    const auto recordings =
         judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]}, options.tolerance, session);
     model::CycleTimeOutcome outcome =
-        measured ? *measured : judge_cycle_time(values[0], values[1], {options.tolerance, between});
+        recordings ? *recordings
+                   : judge_cycle_time(values[0], values[1],
+                                      {.tolerance = options.tolerance,
+                                       .between = between,
+                                       .disturbed = {false, judged.disturbed},
+                                       .measured = spread_of_steps(steps[0], steps_of_earlier)});
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;
@@ -249,16 +283,15 @@ std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOut
   return sentences;
 }
 
-/// Whether others kept the candidate from its CPUs: a quota that throttled it, or programs beside it.
-bool was_held_back(const model::HostChanges& host) {
-  constexpr double kThrottled = 1e8;   // ns a second
-  constexpr double kCompetitor = 0.5;  // CPUs
+/// Of the candidate.
+bool candidate_was_held_back(const model::HostChanges& host) {
   const auto more = [](const model::HostChange& c) { return c.value[1].value_or(0) - c.value[0].value_or(0); };
   double cpus = 0;
   for (const model::HostChange& other : host.beside) cpus += std::max(0.0, more(other));
-  return cpus >= kCompetitor || std::ranges::any_of(host.counters, [&](const model::HostChange& c) {
-           return c.what == "cgroup.cpu.throttled_time" && more(c) > kThrottled;
-         });
+  double throttled = 0;
+  for (const model::HostChange& counter : host.counters)
+    if (counter.what == kThrottledTime) throttled = more(counter);
+  return was_held_back(cpus, throttled);
 }
 
 /// That so much was lost that no outcome may rest on it, or nothing.
@@ -351,22 +384,28 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
 }
 
 Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Recording> candidate,
-                                   const CompareOptions& options) {
+                                   const CompareOptions& options, std::span<const Recording> earlier) {
   if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
     return same_recording(base);
   if (const Status status = check(base, candidate); !status) return status.error();
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
+  const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
+  result.notes = notes_on(chosen);
+  StepsOf steps_of_earlier;
+  for (const Recording* recording : chosen.of_the_same) steps_of_earlier.push_back(step_times(recording->cycles));
   std::optional<model::WorkComparison> work;
   std::vector<model::HostChange> counters;
   if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {
     WorkOptions of_work;
     of_work.tolerance = options.tolerance;
     of_work.least_confidence = options.least_confidence;
-    result.assumptions.push_back(
-        fmt::format("two recordings of the same differ by {:g} % (standard deviation)", of_work.between * 100));
+    of_work.earlier = chosen.of_the_same;
     work = compare_work(base, candidate, of_work);
+    if (work->earlier == 0)
+      result.assumptions.push_back(
+          fmt::format("two recordings of the same differ by {:g} % (standard deviation)", work->between * 100));
     add_quantiles(base, candidate, work->calls);
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
   }
@@ -406,7 +445,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
   const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
   WorkOfPhase matched;
-  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched);
+  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched, steps_of_earlier);
   result.why = doubt(result.sides, !result.cycle_times.empty(), options);
   if (result.why.empty() && std::ranges::none_of(result.cycle_times, model::is_judged))
     result.why = "the sides have no steps of like work";
@@ -422,7 +461,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (!is_measured(result.cycle_times))
     result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
                                              between * 100, on_host ? ", at least what each drifts inside" : ""));
-  else if (!in_turns(a, b))
+  else if (std::ranges::any_of(result.cycle_times, [](const auto& o) { return o.recordings[0] > 0; }) && !in_turns(a, b))
     result.assumptions.push_back(
         fmt::format("sides that were not recorded in turns differ by {:g} % more (standard deviation)",
                     (on_host ? options.between_on_host : options.between) * 100));
@@ -444,8 +483,9 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (windows) keep_moved(result, std::move(counters));
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host &&
-      was_held_back(*result.host) &&
-      overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, {&StepTime::period, false})) ==
+      candidate_was_held_back(*result.host) &&
+      overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, steps_of_earlier,
+                                {&StepTime::period, true})) ==
           Outcome::regression) {
     result.outcome = Outcome::regression;
     result.notes.emplace_back(

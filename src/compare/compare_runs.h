@@ -28,7 +28,10 @@ model::Comparability comparability_of(std::span<const model::Recording> base,
 /// compared give the outcome not_comparable, with what can be said of them; their profiles may be empty. Errors: usage,
 /// when a side has no recording or a recording comes twice (by its digest), unless each side is that one recording
 /// alone; input, when recordings of one side are not of the same run.
+/// `earlier`: further recordings of the same workload, whose spread tells how much two recordings of the same differ
+/// (earlier.h); those that are not comparable are left out, with a note.
 Result<model::RunComparison> compare_runs(std::vector<model::Recording> base, std::vector<model::Recording> candidate,
-                                          const CompareOptions& options = {});
+                                          const CompareOptions& options = {},
+                                          std::span<const model::Recording> earlier = {});
 
 }  // namespace culprit::compare

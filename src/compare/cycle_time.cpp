@@ -110,11 +110,15 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
                                          const CycleTimeOptions& options) {
   const std::vector<CycleValue> base_logs = logs_of(base);
   const std::vector<CycleValue> candidate_logs = logs_of(candidate);
-  const Series a = summarise(base_logs, base_logs.size());
-  const Series b = summarise(candidate_logs, candidate_logs.size());
+  Series a = summarise(base_logs, base_logs.size());
+  Series b = summarise(candidate_logs, candidate_logs.size());
+  for (const auto& [side, disturbed] : {std::pair(&a, options.disturbed[0]), std::pair(&b, options.disturbed[1])})
+    if (disturbed) side->effective = side->likely = static_cast<double>(side->n);
   model::CycleTimeOutcome result;
   result.tolerance = options.tolerance;
-  result.between = options.between;
+  const double between = options.measured ? options.measured->deviation : options.between;
+  result.between = between;
+  if (options.measured) result.earlier = options.measured->recordings;
   result.cycles = {a.n, b.n};
   result.effective = {a.effective, b.effective};
   if (a.n > 0) result.time_ns[0] = std::exp(a.mean);
@@ -123,9 +127,10 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   const double upper = std::log1p(options.tolerance);
   const double lower = std::log1p(-options.tolerance);
   result.change = std::expm1(b.mean - a.mean);
-  if (a.effective < options.fewest || b.effective < options.fewest) {
+  const bool few = a.effective < options.fewest || b.effective < options.fewest;
+  if (few && !options.measured) {
     // 1.96 sqrt(2): a difference of two recordings of the same that is rare.
-    const double rare = 2.772 * options.between;
+    const double rare = 2.772 * between;
     const Gap gap = gap_of(base_logs, candidate_logs);
     if (separation_by_chance(a.likely, b.likely) > kAlpha && !no_drift_bridges(gap, std::min(a.n, b.n), rare))
       return result;
@@ -134,7 +139,11 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
     if (separated < 0 && b.mean - a.mean + rare < lower) result.outcome = Outcome::improvement;
     return result;
   }
-  decide(difference_of(a, b, 2 * options.between * options.between), result);
+  if (few)  // they tell too little of their own spread to be asked
+    for (Series* side : {&a, &b}) *side = {side->n, side->mean, 0, 2, 2};
+  decide(options.measured ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1)})
+                          : difference_of(a, b, 2 * between * between),
+         result);
   return result;
 }
 

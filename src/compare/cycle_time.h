@@ -1,6 +1,7 @@
 // Whether the cycles of two runs take different times, decided with error control: the first answer of a comparison.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,10 +29,21 @@ struct StepTime {
 /// of every process, whose end is not known, are left out.
 std::vector<StepTime> step_times(const model::Cycles& cycles);
 
+/// How much recordings of the same differ, as earlier ones tell it: of their mean logarithms.
+struct MeasuredSpread {
+  double deviation = 0;  ///< standard deviation
+  std::size_t recordings = 0;
+};
+
 struct CycleTimeOptions {
   double tolerance = 0.03;  ///< relative change that does not matter
   double between = 0.01;    ///< relative spread between recordings of the same; assumed when there are no replicates
   double fewest = 4;        ///< independent values per side for an interval; with fewer only full separation decides
+  /// What moved the values of a side is known (a quota throttled it): neighbours are alike because of that, and each
+  /// counts whole. The question is what the side took, not what it would take again.
+  std::array<bool, 2> disturbed = {};
+  /// Instead of `between`. What spreads inside of recordings is part of it: the larger of the two counts, not the sum.
+  std::optional<MeasuredSpread> measured = {};
 };
 
 /// Welch's interval (95 %) of the difference of mean logarithms (see series.h), with twice the variance between

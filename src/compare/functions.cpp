@@ -167,6 +167,11 @@ class Comparer {
     }
     for (auto& row : uses_) std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
     cycles_.push_back(std::move(cycles));
+    for (const model::ProfileCycle& cycle : profile.cycles) {
+      auto& [sum, count] = durations_[cycle.phase];
+      sum += static_cast<double>(cycle.duration);
+      count += 1;
+    }
   }
 
   std::vector<FunctionFinding> finish() {
@@ -184,6 +189,7 @@ class Comparer {
           findings.back().time_ns[1] > 0) {
         const auto measured = chance_of_recordings(i, findings.back().impact_ns);
         if (measured || chance < 1) chance = measured ? *measured : std::max(chance, more_than_the_machine(i, cycles));
+        if (matters_little(findings.back())) chance = 1;
       }
       p.push_back(chance);
     }
@@ -205,6 +211,11 @@ class Comparer {
   }
 
  private:
+  [[nodiscard]] bool matters_little(const FunctionFinding& finding) const {
+    const auto [sum, count] = durations_.at(finding.phase);
+    return std::abs(finding.impact_ns) < kLeastImpact * sum / count;
+  }
+
   [[nodiscard]] bool counts(const Profile& profile, std::size_t side, const model::FunctionUse& use) const {
     const std::string_view kind = profile.texts[use.kind];
     if (use.count == 0 || kind == "annotation" || kind == "gpu_annotation") return false;
@@ -291,6 +302,19 @@ class Comparer {
       if (values.size() >= kFewestToShare) common_changes_[process] = stats::median(std::move(values));
   }
 
+  static double own_drift(std::size_t fewest_cycles) {
+    return fewest_cycles < kFewToDrift ? kOwnDriftOfFew : kOwnDrift;
+  }
+
+  /// Of any recording.
+  [[nodiscard]] std::size_t fewest_cycles(std::size_t row) const {
+    std::size_t fewest = std::numeric_limits<std::size_t>::max();
+    for (const Cycles& side : cycles_)
+      for (const auto& [recording, cycles] : side.by_recording(keys_[row].phase, keys_[row].process))
+        fewest = std::min(fewest, cycles);
+    return fewest;
+  }
+
   /// p that a time on the host differs by no more than the machine makes it: the time itself, or against what the
   /// functions of its process share, with the spread that its ratio to the others of the same cycles has.
   [[nodiscard]] double more_than_the_machine(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
@@ -300,7 +324,7 @@ class Comparer {
       return chance_of_means({summarise(uses_[row][0].times, cycles[0]), summarise(uses_[row][1].times, cycles[1])},
                              options_.between_on_host);
     const auto time = difference_of_logs(host.times, options_.between_on_host);
-    auto own = difference_of_logs(host.ratios, kOwnDrift);
+    auto own = difference_of_logs(host.ratios, own_drift(fewest_cycles(row)));
     if (!time || !own) return 1;
     if (const auto common = common_changes_.find({keys_[row].phase, keys_[row].process});
         common != common_changes_.end())
@@ -388,7 +412,7 @@ class Comparer {
     for (std::size_t s = 0; s < 2; ++s)
       for (std::size_t r = 0; r < own[s].size(); ++r) own[s][r] -= effects->second[s][r];
     const bool agree = (mean_of(own[1]) > mean_of(own[0])) == (mean_of((*logs)[1]) > mean_of((*logs)[0]));
-    return std::min(of_time, agree ? moderated(own, kOwnDrift) : 1);
+    return std::min(of_time, agree ? moderated(own, own_drift(fewest_cycles(row))) : 1);
   }
 
   /// p that means differ by no more than the tolerance.
@@ -451,6 +475,7 @@ class Comparer {
   std::vector<StringId> short_names_;
   std::vector<std::array<Uses, 2>> uses_;
   std::vector<Cycles> cycles_;
+  std::map<Phase, std::pair<double, double>> durations_;  ///< ns of the cycles of both sides, and how many they are
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
   std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;           ///< of recordings, on the host

@@ -1,6 +1,7 @@
 // Which functions of two runs take another time per cycle, with error control over all of them.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "compare/roles.h"
@@ -11,8 +12,13 @@
 namespace culprit::compare {
 
 /// By how much the ratio of a function to all others of its steps differs between recordings of the same; 0.7 to 4 %
-/// for the ten largest of vLLM's.
+/// for the ten largest of vLLM's. Of few cycles (ten steps of a training loop are 80 ms) that much more: there shares of
+/// functions moved by 6 to 10 % from trace to trace, and nothing inside of one tells.
 inline constexpr double kOwnDrift = 0.04;
+inline constexpr double kOwnDriftOfFew = 0.1;
+inline constexpr std::size_t kFewToDrift = 16;
+/// A function on a host has not changed when its difference is a smaller share of the cycle.
+inline constexpr double kLeastImpact = 0.001;
 inline constexpr double kAssumedDegrees = 4;
 
 struct FunctionOptions {
@@ -32,7 +38,7 @@ struct FunctionOptions {
 /// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all
 /// findings by Benjamini and Hochberg. A time on the host has changed only when that is more than the machine's doing:
 /// beyond between_on_host, or against what the functions of its process share (the middle one's change of logarithms;
-/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift or as
+/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift (kOwnDriftOfFew with fewer than kFewToDrift cycles on a side) or as
 /// much as its ratio to the others drifts inside of one. With kFewestRecordings or more on both sides that is measured
 /// on recordings instead: pooled t tests of their mean logarithms and of these without what the functions of the
 /// process share in each recording, the variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer

@@ -97,6 +97,15 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
   return result;
 }
 
+MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between) {
+  MeanDifference result = difference_of(base, candidate, 0);
+  if (between.variance <= result.error * result.error) return result;
+  result.error = std::sqrt(between.variance);
+  result.degrees = between.degrees;
+  result.half = stats::student_quantile(kUpperEnd, result.degrees) * result.error;
+  return result;
+}
+
 std::optional<double> surely_apart(const Series& a, const Series& b) {
   if (a.effective < 2 || b.effective < 2) return std::nullopt;
   const double larger = std::max(std::abs(a.mean), std::abs(b.mean));

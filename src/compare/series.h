@@ -52,6 +52,14 @@ struct MeanDifference {
 /// Both sides have at least kFewCycles effective values.
 MeanDifference difference_of(const Series& base, const Series& candidate, double between);
 
+/// The variance of that difference as it was measured among recordings, with what spreads inside of them.
+struct MeasuredVariance {
+  double variance = 0;
+  double degrees = 0;  ///< of freedom
+};
+/// The larger of what was measured and what the sides themselves show counts, with its degrees of freedom.
+MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between);
+
 /// By how many standard errors the means of a number that many are asked of lie apart: one among hundreds, read in
 /// windows of two recordings. nullopt: by no more than chance moves one of them (1 in 2000 to each side, two recordings
 /// of the same differing by 5 %), or by less than a quarter of the larger, or too few independent windows tell.

@@ -12,6 +12,7 @@
 
 #include "compare/bystanders.h"
 #include "compare/cycle_time.h"
+#include "compare/earlier.h"
 #include "compare/series.h"
 #include "stats/distributions.h"
 #include "stats/log_buckets.h"
@@ -38,7 +39,6 @@ constexpr double kFewestSeconds = 5;          // in which stretches are longer t
 constexpr double kSecond = 1e9;
 constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
-constexpr double kCompetitor = 0.5;  // CPUs
 constexpr double kLongerQueue = 0.25;
 constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
 constexpr std::string_view kRunQueue = "runnable, in the run queue";
@@ -165,8 +165,8 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
 /// Judged over windows; the change itself is that of the sums.
 std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>& base,
                                      const std::vector<double>& candidate, std::array<double, 2> value,
-                                     double tolerance, double between) {
-  const model::CycleTimeOutcome o = judge_cycle_time(base, candidate, {tolerance, between, kFewestWindows});
+                                     const CycleTimeOptions& options) {
+  const model::CycleTimeOutcome o = judge_cycle_time(base, candidate, options);
   WorkChange change;
   change.what = std::move(what);
   change.value = value;
@@ -192,6 +192,37 @@ double drift_of(std::span<const double> times) {
   std::vector<double> pairs;
   for (std::size_t i = 0; i + 1 < times.size(); i += 2) pairs.push_back(2 / (1 / times[i] + 1 / times[i + 1]));
   return spread_of_logs(pairs);
+}
+
+double mean_of(std::span<const Recording> recordings, std::string_view counter) {
+  double sum = 0;
+  for (const Recording& recording : recordings)
+    for (const model::HostCounter& one : recording.host.counters)
+      if (one.name == counter) sum += one.mean;
+  return recordings.empty() ? 0 : sum / static_cast<double>(recordings.size());
+}
+
+/// Which side was slower because others held it back.
+std::array<bool, 2> disturbed(std::span<const Recording> base, std::span<const Recording> candidate, double ratio,
+                              const std::vector<std::pair<std::string, std::array<double, 2>>>& others) {
+  double cpus = 0;
+  for (const auto& [name, took] : others) cpus += took[1] - took[0];
+  const double throttled = mean_of(candidate, kThrottledTime) - mean_of(base, kThrottledTime);
+  return {ratio < 1 && was_held_back(-cpus, -throttled), ratio > 1 && was_held_back(cpus, throttled)};
+}
+
+/// Of earlier recordings: how much times per unit of the same differ, by throughput and by work.
+std::array<std::optional<MeasuredSpread>, 2> spreads_among(std::span<const Recording* const> earlier,
+                                                           const WorkUnit& unit) {
+  std::array<std::vector<double>, 2> logs;
+  for (const Recording* recording : earlier) {
+    if (find_unit(*recording->work, unit) == nullptr) continue;
+    const Side side = pool({recording, 1}, unit);
+    logs[0].push_back(std::log(side.ns / side.units));
+    logs[1].push_back(std::log(worked(side.sum) / side.units));
+  }
+  for (auto& of : logs) std::erase_if(of, [](double log) { return !std::isfinite(log); });
+  return {spread_among(logs[0]), spread_among(logs[1])};
 }
 
 /// What the numbers of units of both sides may be wrong by, where they are estimates, as the spread of one side.
@@ -222,16 +253,7 @@ bool competed(const model::WorkComparison& result, double busy) {
   for (const WorkChange& other : result.others) more += std::max(0.0, other.value[1] - other.value[0]);
   const auto queue = std::ranges::find(result.parts, kRunQueue, &WorkChange::what);
   const bool longer = queue != result.parts.end() && queue->change > kLongerQueue;
-  return more >= kCompetitor && (longer || busy > kNoneLeft);
-}
-
-/// Mean share of the CPUs that were busy; 0 when unknown.
-double busy_share(std::span<const Recording> recordings) {
-  double sum = 0;
-  for (const Recording& recording : recordings)
-    for (const model::HostCounter& counter : recording.host.counters)
-      if (counter.name == "host.cpu.busy") sum += counter.mean;
-  return recordings.empty() ? 0 : sum / static_cast<double>(recordings.size());
+  return was_held_back(more, 0) && (longer || busy > kNoneLeft);
 }
 
 void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
@@ -386,22 +408,31 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   result.seconds = {a.ns * 1e-9, b.ns * 1e-9};
   // Recordings of one side average out what differs between two of the same.
   const double replicates = (1 / static_cast<double>(base.size()) + 1 / static_cast<double>(candidate.size())) / 2;
-  const double between = std::max({options.between, drift_of(a.time), drift_of(b.time)}) * std::sqrt(replicates);
-  const double counted = std::hypot(between, count_spread(a, b));
+  const std::array per_unit = {a.ns / a.units, b.ns / b.units};
+  const auto others = bystanders_that_moved(a.others, b.others);
+  const std::array known = disturbed(base, candidate, per_unit[1] / per_unit[0], others);
+  const double drift = std::max(known[0] ? 0 : drift_of(a.time), known[1] ? 0 : drift_of(b.time));
+  const double between = std::max(options.between, drift) * std::sqrt(replicates);
+  std::array<CycleTimeOptions, 2> judging;
+  const auto measured = spreads_among(options.earlier, unit);
+  for (std::size_t what = 0; what < 2; ++what) {
+    judging[what] = {options.tolerance, std::hypot(between, count_spread(a, b)), kFewestWindows, known, measured[what]};
+    if (judging[what].measured) judging[what].measured->deviation *= std::sqrt(replicates);
+  }
+  result.between = measured[0] ? measured[0]->deviation : options.between;
+  if (measured[0]) result.earlier = measured[0]->recordings;
   const auto [time, time_outcome] =
-      judge("time per unit", a.time, b.time, {a.ns / a.units, b.ns / b.units}, options.tolerance, counted);
+      judge("time per unit", a.time, b.time, per_unit, judging[0]);
   const auto [work, work_outcome] =
-      judge("worked per unit", a.work, b.work, {worked(a.sum) / a.units, worked(b.sum) / b.units}, options.tolerance,
-            counted);
+      judge("worked per unit", a.work, b.work, {worked(a.sum) / a.units, worked(b.sum) / b.units}, judging[1]);
   result.throughput = as_rate(time);
   result.worked = work;
   result.worked.unit = "ns";
   add_parts(result, a, b);
   add_calls(result, a, b);
-  for (const auto& [name, cpus] : bystanders_that_moved(a.others, b.others))
-    result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
+  for (const auto& [name, cpus] : others) result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
-  decide(result, time_outcome, work_outcome, time.change, options.tolerance, busy_share(candidate),
+  decide(result, time_outcome, work_outcome, time.change, options.tolerance, mean_of(candidate, "host.cpu.busy"),
          std::min(a.time.size(), b.time.size()));
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);

@@ -18,6 +18,7 @@ struct WorkOptions {
   double tolerance = 0.03;        ///< relative change that does not matter
   double least_confidence = 0.8;  ///< that a unit is one of the program's: below it there is no outcome
   double between = 0.05;          ///< relative spread between two recordings of the same; assumed
+  std::span<const model::Recording* const> earlier = {};  ///< tell it, instead
 };
 
 /// Whether all recordings have units of work instead of cycles.

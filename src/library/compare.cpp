@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -91,10 +93,32 @@ std::span<const model::Recording> seen(const Side& side) {
                       : std::span<const model::Recording>(side.recordings);
 }
 
-void number_contents(std::array<Side, 2>& sides) {
+/// An earlier recording of the same, without its trace.
+struct Before {
+  model::Recording recording;
+  std::vector<FileState> files;
+  std::string id;  ///< of the recording, whatever it was exported to
+};
+
+Result<std::vector<Before>> outlines_of(const std::vector<Earlier>& earlier, const profile::RecordingOptions& options) {
+  std::vector<Before> all;
+  for (const Earlier& load : earlier) {
+    const auto runs = load();
+    if (!runs) return runs.error();
+    for (const Run& run : *runs) {
+      auto outline = profile::outline_of(run.data().trace, files_of(run), options);
+      if (!outline) return outline.error();
+      all.push_back({std::move(outline->recording), run.data().files, std::string(recording_id(run.data().trace))});
+    }
+  }
+  return all;
+}
+
+void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
   std::vector<std::vector<FileState>> lists;
   for (const Side& side : sides)
     for (const Run& run : side.runs) lists.push_back(run.data().files);
+  for (const Before& before : earlier) lists.push_back(before.files);
   auto numbers = content_numbers(lists);
   std::map<const Run::Data*, std::size_t> known;     // one run in two places, whatever it was read from
   std::map<std::string_view, std::size_t> recorded;  // and a recording beside what it was exported to
@@ -107,6 +131,10 @@ void number_contents(std::array<Side, 2>& sides) {
       if (!id.empty()) numbers[place] = numbers[recorded.try_emplace(id, place).first->second];
       ++place;
     }
+  for (Before& before : earlier) {
+    if (!before.id.empty()) numbers[place] = numbers[recorded.try_emplace(before.id, place).first->second];
+    before.recording.digest = digest_of(numbers[place++]);
+  }
   std::size_t next = 0;
   for (Side& side : sides) {
     std::vector<std::uint64_t> all;
@@ -121,13 +149,12 @@ void number_contents(std::array<Side, 2>& sides) {
 }  // namespace
 
 Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run> candidate,
-                                     const CompareOptions& options) {
+                                     const CompareOptions& options, const std::vector<Earlier>& earlier) {
   for (const auto* side : {&baseline, &candidate})
     if (side->empty()) return usage_error("a side has no recording", "give at least one on each side");
   std::array<Side, 2> sides;
   sides[0].runs = std::move(baseline);
   sides[1].runs = std::move(candidate);
-  number_contents(sides);
   compare::CompareOptions how;
   how.tolerance = options.tolerance;
 
@@ -139,6 +166,9 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
       options.task.report(step, done, total);
     };
   const profile::RecordingOptions recording{options.anchor, task};
+  auto before = outlines_of(earlier, recording);
+  if (!before) return before.error();
+  number_contents(sides, *before);
   const auto failed = [&]() -> std::optional<Error> {
     if (task.stop.stop_requested()) return cancelled_error();
     return sides[0].error ? sides[0].error : sides[1].error;
@@ -158,7 +188,9 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   const bool whole = compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
   side_by_side(sides, [&](Side& side) { take(side, whole, task); });
   if (const auto error = failed()) return *error;
-  return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how);
+  std::vector<model::Recording> recordings;
+  for (Before& one : *before) recordings.push_back(std::move(one.recording));
+  return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how, recordings);
 }
 
 }  // namespace culprit::library

@@ -68,8 +68,11 @@ Comparison comparison_of(model::RunComparison compared) {
 
 }  // namespace
 
-Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate, const CompareOptions& options) {
-  auto compared = library::compare(std::move(baseline), std::move(candidate), options);
+Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate, const CompareOptions& options,
+                                const std::vector<Run>& earlier) {
+  std::vector<library::Earlier> loaded;
+  for (const Run& run : earlier) loaded.emplace_back([&run] { return std::vector<Run>{run}; });
+  auto compared = library::compare(std::move(baseline), std::move(candidate), options, loaded);
   if (!compared) return compared.error();
   return comparison_of(std::move(*compared));
 }

@@ -39,6 +39,7 @@ struct CycleTimeOutcome {
   std::array<std::size_t, 2> cycles{};
   std::array<double, 2> effective{};        ///< number of independent cycles, or of recordings where these are judged
   std::array<std::size_t, 2> recordings{};  ///< that tell how much recordings of the same differ; 0: that is assumed
+  std::size_t earlier = 0;                  ///< recordings beside the two sides that tell it
   std::array<std::size_t, 2> other_work{};  ///< whole cycles left out: the other side has none of such work
   std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
 };
@@ -51,7 +52,7 @@ inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
   bool any = false;
   for (const CycleTimeOutcome& outcome : outcomes) {
     if (!is_judged(outcome)) continue;
-    if (outcome.recordings[0] == 0) return false;
+    if (outcome.recordings[0] == 0 && outcome.earlier == 0) return false;
     any = true;
   }
   return any;
@@ -192,6 +193,8 @@ struct WorkComparison {
   WorkUnit unit;        ///< of the baseline, with the lower confidence of the sides
   std::array<std::uint64_t, 2> counts{};
   std::array<double, 2> seconds{};
+  double between = 0;       ///< spread between recordings of the same
+  std::size_t earlier = 0;  ///< recordings that it was measured among; 0: it is assumed
   WorkChange throughput;
   WorkChange worked;                ///< time worked per unit
   std::vector<WorkChange> parts;    ///< of that

@@ -45,6 +45,7 @@ void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.member("n_eff", o.effective);
   json.member("recordings", o.recordings);
   json.member("between", o.between);
+  json.member("earlier", o.earlier);
   json.member("other_work", o.other_work);
   json.member("usual_work", o.usual_work);
   json.end_object();

@@ -164,15 +164,26 @@ std::string basis_text(const RunComparison& comparison) {
       fmt::format("Changes within {:g} % do not count.", comparison.cycle_times.front().tolerance * kPercent);
   if (is_measured(comparison.cycle_times)) {
     double between = 0;
+    std::size_t earlier = 0;
     for (const model::CycleTimeOutcome& o : comparison.cycle_times)
-      if (model::is_judged(o)) between = std::max(between, o.between);
-    text += fmt::format(" Measured: recordings of a side differ by {:.2g} % (standard deviation).", between * kPercent);
+      if (model::is_judged(o)) {
+        between = std::max(between, o.between);
+        earlier = std::max(earlier, o.earlier);
+      }
+    text += earlier > 0 ? earlier_text(between, earlier)
+                        : fmt::format(" Measured: recordings of a side differ by {:.2g} % (standard deviation).",
+                                      between * kPercent);
   }
   if (!comparison.assumptions.empty()) text += fmt::format(" Assumed: {}.", fmt::join(comparison.assumptions, "; "));
   return text;
 }
 
 }  // namespace
+
+std::string earlier_text(double between, std::size_t recordings) {
+  return fmt::format(" Measured: {} earlier recordings of the same differ by {:.2g} % (standard deviation).", recordings,
+                     between * kPercent);
+}
 
 std::string_view to_string(Outcome outcome) {
   constexpr std::array<std::string_view, 5> kNames = {"inconclusive", "regression", "improvement", "no_change",

@@ -109,7 +109,9 @@ std::vector<std::string> work_outcome_lines(const model::RunComparison& comparis
             ? fmt::format("Their numbers are estimates, ± {:.1f} %: system calls were looked at in windows.",
                           *work.unit.count_error * 100)
             : "Their numbers are estimates: system calls were looked at in windows.");
-  lines.push_back(fmt::format("Assumed: {}.", fmt::join(comparison.assumptions, "; ")));
+  if (work.earlier > 0) lines.push_back(earlier_text(work.between, work.earlier).substr(1));
+  if (!comparison.assumptions.empty())
+    lines.push_back(fmt::format("Assumed: {}.", fmt::join(comparison.assumptions, "; ")));
   return lines;
 }
 
@@ -186,6 +188,8 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   json.member("reading", work.reading);
   json.member("units", work.counts);
   json.member("seconds", work.seconds);
+  json.member("between", work.between);
+  json.member("earlier", work.earlier);
   json.begin_object("throughput", JsonForm::line);
   write_change(json, work.throughput);
   json.end_object();

@@ -177,6 +177,30 @@ TEST(CompareWork, WithoutAnIntervalTheReasonIsSaid) {
   EXPECT_NE(c.why.find("drifts"), std::string::npos) << c.why;
 }
 
+TEST(CompareWork, WhatOthersMadeOneSideDriftIsNoDriftOfTheProgram) {
+  const model::Recording a = recorded({.rate = 4000});
+  model::Recording b = recorded({.rate = 2000, .run_queue = 250e3});
+  for (std::size_t w = 0; w < 12; ++w) b.work->units[0].per_window[w] *= w < 6 ? 1.3 : 0.7;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
+  b.work->others = {{"stress-ng-cpu", 1.5}};
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
+  EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the mirror of it";
+}
+
+TEST(CompareWork, EarlierRecordingsTellHowMuchTwoOfTheSameDiffer) {
+  const model::Recording a = recorded({.rate = 4000});
+  const model::Recording b = recorded({.rate = 3700, .run_queue = 30e3});
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
+  const std::array earlier = {recorded({.rate = 4010}), recorded({.rate = 3990}), recorded({.rate = 4000}), recorded({.rate = 4005})};
+  const std::array<const model::Recording*, 4> seen = {&earlier[0], &earlier[1], &earlier[2], &earlier[3]};
+  WorkOptions options;
+  options.earlier = seen;
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1}, options);
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.earlier, 4U);
+  EXPECT_LT(c.between, 0.01);
+}
+
 TEST(CompareWork, MoreDemandIsNoImprovement) {
   const model::WorkComparison c = compare({.rate = 1000}, {.rate = 4000});
   EXPECT_EQ(c.outcome, model::Outcome::no_change);

@@ -110,6 +110,14 @@ TEST(Model, AnswersDependNeitherOnTheBatchNorOnThreads) {
   }
 }
 
+TEST(Model, AnswersDependNotOnExtraWork) {
+  Shape shape = small(2);
+  Model model(shape);
+  shape.extra = 0.3;
+  Model more(shape);
+  EXPECT_EQ(logits_of(more, 0, {4, 9, 1}), logits_of(model, 0, {4, 9, 1}));
+}
+
 TEST(Model, ReleasedSlotsAreEmpty) {
   Model model(small());
   const std::vector<float> first = logits_of(model, 0, {4, 4});
@@ -144,6 +152,9 @@ TEST(Model, RefusesImpossibleShapes) {
   shape = small();
   shape.threads = 0;
   EXPECT_THAT(Model::refusal(shape), ::testing::HasSubstr("threads"));
+  shape = small();
+  shape.extra = 1.5;
+  EXPECT_THAT(Model::refusal(shape), ::testing::HasSubstr("extra"));
 }
 
 TEST(ThreadPool, EveryPartOnce) {

@@ -1,0 +1,170 @@
+#include "compare/earlier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "compare/compare_runs.h"
+#include "make_recording.h"
+
+namespace culprit::compare {
+namespace {
+
+using model::Outcome;
+using model::Recording;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(SpreadAmong, NeedsThree) {
+  EXPECT_FALSE(spread_among(std::vector{1.0, 2.0}).has_value());
+  const auto spread = spread_among(std::vector{1.0, 2.0, 3.0});
+  ASSERT_TRUE(spread.has_value());
+  EXPECT_DOUBLE_EQ(spread->deviation, 1);
+  EXPECT_EQ(spread->recordings, 3U);
+}
+
+std::vector<WorkedTime> steps_of(double time, std::int32_t requests = 4, std::size_t n = 20) {
+  return std::vector<WorkedTime>(n, WorkedTime{{requests, -1}, time, 0});
+}
+
+TEST(SpreadOfSteps, IsThatOfMeanLogarithms) {
+  const auto spread = spread_of_steps(steps_of(7), std::vector{steps_of(1), steps_of(std::exp(1.0)), steps_of(std::exp(2.0))});
+  ASSERT_TRUE(spread.has_value());
+  EXPECT_NEAR(spread->deviation, 1, 1e-9);
+}
+
+TEST(SpreadOfSteps, OtherMixesOfWorkAreNoSpread) {
+  const auto mixed = [](std::size_t of_four, std::size_t of_eight) {
+    std::vector<WorkedTime> steps = steps_of(100, 4, of_four);
+    const std::vector<WorkedTime> more = steps_of(200, 8, of_eight);
+    steps.insert(steps.end(), more.begin(), more.end());
+    return steps;
+  };
+  const auto spread = spread_of_steps(mixed(20, 20), std::vector{mixed(30, 10), mixed(10, 30), mixed(20, 20)});
+  ASSERT_TRUE(spread.has_value());
+  EXPECT_NEAR(spread->deviation, 0, 1e-9);
+}
+
+TEST(SpreadOfSteps, RecordingsWithoutLikeStepsDoNotCount) {
+  EXPECT_FALSE(spread_of_steps(steps_of(7), std::vector{steps_of(1), steps_of(2), steps_of(3, 9)}).has_value());
+}
+
+Recording lasting(Ns period, std::uint64_t digest) {
+  Recording r = make_recording(std::vector<Ns>(40, period));
+  r.digest = digest;
+  return r;
+}
+
+std::vector<Recording> history(std::initializer_list<Ns> periods) {
+  std::vector<Recording> list;
+  for (const Ns period : periods) list.push_back(lasting(period, 100 + list.size()));
+  return list;
+}
+
+model::RunComparison compared(Ns base, Ns candidate, const std::vector<Recording>& earlier) {
+  std::vector<Recording> a, b;
+  a.push_back(lasting(base, 1));
+  b.push_back(lasting(candidate, 2));
+  auto result = compare_runs(std::move(a), std::move(b), {}, earlier);
+  EXPECT_TRUE(result.ok());
+  return std::move(*result);
+}
+
+TEST(Earlier, SteadyOnesMakeASmallDifferenceSure) {
+  EXPECT_EQ(compared(1'000'000, 1'060'000, {}).outcome, Outcome::inconclusive) << "hosts are assumed to differ by 5 %";
+  const auto earlier = history({2'000'000, 2'004'000, 1'996'000, 2'002'000});
+  const model::RunComparison c = compared(1'000'000, 1'060'000, earlier);
+  EXPECT_EQ(c.outcome, Outcome::regression) << "of another level, which does not count";
+  EXPECT_THAT(c.assumptions, IsEmpty());
+  ASSERT_EQ(c.cycle_times.size(), 1U);
+  EXPECT_EQ(c.cycle_times[0].earlier, 4U);
+  EXPECT_NEAR(c.cycle_times[0].between, 0.0017, 0.0002);
+  EXPECT_EQ(compared(1'000'000, 1'001'000, earlier).outcome, Outcome::no_change);
+}
+
+TEST(Earlier, UnsteadyOnesKeepADifferenceUnsure) {
+  const auto earlier = history({1'000'000, 1'300'000, 800'000, 1'100'000});
+  EXPECT_EQ(compared(1'000'000, 1'300'000, earlier).outcome, Outcome::inconclusive);
+}
+
+TEST(Earlier, TheSidesThemselvesAndOthersAreLeftOut) {
+  std::vector<Recording> earlier = history({1'000'000, 1'001'000, 1'002'000});
+  earlier.push_back(lasting(1'000'000, 1));  // the baseline
+  Recording other = lasting(1'000'000, 55);
+  other.facts.gpu_work = true;
+  earlier.push_back(std::move(other));
+  const model::RunComparison c = compared(1'000'000, 1'001'000, earlier);
+  EXPECT_EQ(c.cycle_times[0].earlier, 3U);
+  EXPECT_THAT(c.notes, testing::IsSupersetOf({HasSubstr("1 of the earlier recordings is left out: given twice"),
+                                              HasSubstr("1 of the earlier recordings is left out: ")}));
+}
+
+TEST(Earlier, TwoAreTooFewAndItIsSaid) {
+  const model::RunComparison c = compared(1'000'000, 1'060'000, history({1'000'000, 1'001'000}));
+  EXPECT_EQ(c.cycle_times[0].earlier, 0U);
+  EXPECT_THAT(c.notes, testing::Contains(HasSubstr("takes 3 earlier ones to measure, 2 can be used")));
+  EXPECT_THAT(c.assumptions, testing::SizeIs(1));
+}
+
+TEST(Earlier, SwappedSidesGiveTheMirroredAnswer) {
+  const auto earlier = history({1'000'000, 1'010'000, 990'000, 1'005'000});
+  const auto there = compared(1'000'000, 1'200'000, earlier).cycle_times[0];
+  const auto back = compared(1'200'000, 1'000'000, earlier).cycle_times[0];
+  EXPECT_EQ(there.outcome, Outcome::regression);
+  EXPECT_EQ(back.outcome, Outcome::improvement);
+  EXPECT_NEAR((1 + there.low) * (1 + back.high), 1, 1e-9);
+}
+
+TEST(Earlier, OfFewCyclesTheHistoryTellsTheInterval) {
+  std::vector<Recording> a, b;
+  a.push_back(make_recording(std::vector<Ns>(4, 1'000'000)));
+  b.push_back(make_recording(std::vector<Ns>(4, 1'100'000)));
+  const auto c = compare_runs(std::move(a), std::move(b), {}, history({1'000'000, 1'005'000, 995'000, 1'002'000}));
+  ASSERT_TRUE(c.ok());
+  EXPECT_EQ(c->outcome, Outcome::regression);
+  EXPECT_GT(c->cycle_times[0].low, 0.03);
+}
+
+/// Of recordings of the same that differ by `spread`, compared with so many earlier ones: how often a difference is
+/// called, and how often the interval holds 0.
+std::pair<double, double> simulate(double spread, std::size_t earlier_ones) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> level(0, spread);
+  std::normal_distribution<double> noise(0, 0.04);
+  const auto steps = [&] {
+    std::vector<double> times;
+    const double mean = level(random);
+    for (int i = 0; i < 60; ++i) times.push_back(std::exp(mean + noise(random)));
+    return times;
+  };
+  constexpr int kPairs = 1000;
+  int called = 0, held = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    std::vector<double> means;
+    for (std::size_t i = 0; i < earlier_ones; ++i) {
+      double sum = 0;
+      for (const double t : steps()) sum += std::log(t) / 60;
+      means.push_back(sum);
+    }
+    const auto o = judge_cycle_time(steps(), steps(), {.measured = spread_among(means)});
+    called += o.outcome == Outcome::regression || o.outcome == Outcome::improvement ? 1 : 0;
+    held += o.low <= 0 && o.high >= 0 ? 1 : 0;
+  }
+  return {called / static_cast<double>(kPairs), held / static_cast<double>(kPairs)};
+}
+
+TEST(Earlier, OfRecordingsOfTheSameHardlyAnyAreCalledDifferent) {
+  for (const double spread : {0.0, 0.01, 0.05, 0.15})
+    for (const std::size_t earlier_ones : {3U, 5U, 16U}) {
+      const auto [called, held] = simulate(spread, earlier_ones);
+      EXPECT_LE(called, 0.05) << spread << " " << earlier_ones;
+      EXPECT_GE(held, 0.93) << spread << " " << earlier_ones;
+    }
+}
+
+}  // namespace
+}  // namespace culprit::compare
