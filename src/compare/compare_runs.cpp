@@ -19,6 +19,7 @@
 #include "compare/environment.h"
 #include "compare/functions.h"
 #include "compare/host_changes.h"
+#include "compare/machine.h"
 #include "compare/resources.h"
 #include "compare/roles.h"
 #include "compare/run_facts.h"
@@ -411,6 +412,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   }
   const bool windows = have_windows(base) && have_windows(candidate);
   if (windows) counters = moved_counters(base, candidate);
+  const auto machine = machine_change(base, candidate);
   if (result.comparability.level != Comparable::no) {
     result.disks = disk_changes(base, candidate);
     result.on_cpu = share_changes(base, candidate);
@@ -435,6 +437,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
     compare_hosts(a, b, result);
     keep_moved(result, std::move(counters));
+    if (result.host) result.host->machine = machine;
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);
@@ -481,6 +484,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
   compare_hosts(a, b, result);
   if (windows) keep_moved(result, std::move(counters));
+  if (result.host) result.host->machine = machine;
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host &&
       candidate_was_held_back(*result.host) &&

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compare/series.h"
+#include "stats/distributions.h"
 
 namespace culprit::compare {
 
@@ -55,8 +56,20 @@ Ns time_of(const model::Cycle& cycle, bool anchor_given) {
   return anchor_given ? window : window - std::min(cycle.no_work, least->idle);
 }
 
-/// What an interval of the difference of mean logarithms says.
-void decide(const MeanDifference& d, model::CycleTimeOutcome& result) {
+/// Recordings of each side that would tell a difference beyond the tolerance from one inside it; `error`: of one
+/// against one.
+std::size_t enough_recordings(double difference, double error, double upper, double lower) {
+  constexpr double kPower = 0.8416;  // four times out of five
+  const double distance = difference >= 0 ? std::abs(difference - upper) : std::abs(difference - lower);
+  for (std::size_t n = kFewestRecordings; n <= model::kMostRecordings; ++n) {
+    const double quantile = stats::student_quantile(0.975, static_cast<double>(2 * n - 2));
+    if ((quantile + kPower) * error / std::sqrt(static_cast<double>(n)) <= distance) return n;
+  }
+  return model::kMostRecordings + 1;
+}
+
+/// What an interval of the difference of mean logarithms says; each side is so many recordings.
+void decide(const MeanDifference& d, std::size_t recordings, model::CycleTimeOutcome& result) {
   const double upper = std::log1p(result.tolerance);
   const double lower = std::log1p(-result.tolerance);
   result.low = std::expm1(d.difference - d.half);
@@ -68,6 +81,9 @@ void decide(const MeanDifference& d, model::CycleTimeOutcome& result) {
     result.outcome = Outcome::improvement;
   else if (d.difference - d.half >= lower && d.difference + d.half <= upper)
     result.outcome = Outcome::no_change;
+  else
+    result.enough =
+        enough_recordings(d.difference, d.error * std::sqrt(static_cast<double>(recordings)), upper, lower);
 }
 
 /// Mean logarithm of each recording that has positive times.
@@ -143,7 +159,7 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
     for (Series* side : {&a, &b}) *side = {side->n, side->mean, 0, 2, 2};
   decide(options.measured ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1)})
                           : difference_of(a, b, 2 * between * between),
-         result);
+         1, result);
   return result;
 }
 
@@ -171,7 +187,7 @@ std::optional<model::CycleTimeOutcome> judge_recordings(const RecordedTimes& bas
   result.between = std::sqrt(squares / degrees);
   result.change = std::expm1(series[1].mean - series[0].mean);
   result.recordings = {sides[0].size(), sides[1].size()};
-  decide(difference_of(series[0], series[1], 2 * assumed * assumed), result);
+  decide(difference_of(series[0], series[1], 2 * assumed * assumed), std::min(sides[0].size(), sides[1].size()), result);
   return result;
 }
 

@@ -25,6 +25,8 @@ using culprit::Comparable;
 using culprit::FunctionStatus;
 using culprit::Outcome;
 
+inline constexpr std::size_t kMostRecordings = 20;  ///< that anyone would be asked for
+
 /// Cycle times of one phase, and what follows from them.
 struct CycleTimeOutcome {
   Phase phase = Phase::other;
@@ -34,6 +36,9 @@ struct CycleTimeOutcome {
   double low = kNoNumber;                               ///< 95 % interval; none with too few cycles
   double high = kNoNumber;
   double smallest_seen = kNoNumber;  ///< smallest regression that these cycles could have shown
+  /// Where nothing is decided: recordings of each side, taken in turns, that would decide with 80 % if they differ as
+  /// these do; kMostRecordings + 1: more than so many. 0: decided, or not known.
+  std::size_t enough = 0;
   double tolerance = 0;
   double between = 0;  ///< spread between recordings of the same, assumed or measured
   std::array<std::size_t, 2> cycles{};

@@ -72,6 +72,13 @@ struct RequestChange {
 };
 
 /// Both recordings, as far as their phases are the same.
+/// Relative change of the time that fixed work of the recorder took, with its 95 % interval.
+struct MachineChange {
+  double change = 0;
+  double low = 0;
+  double high = 0;
+};
+
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};
@@ -79,6 +86,7 @@ struct HostChanges {
   std::string step_thread;              ///< its name
   std::vector<HostChange> beside;       ///< CPUs that other processes took; largest difference first
   std::vector<RequestChange> requests;  ///< of kinds of time that both have
+  std::optional<MachineChange> machine;  ///< it was slower or faster
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name
   std::size_t counters_alike = 0;    ///< that did not

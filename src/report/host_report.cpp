@@ -167,6 +167,14 @@ std::string beside_text(const model::HostChanges& changes) {
   return beside;
 }
 
+std::string machine_text(const model::HostChanges& changes) {
+  if (!changes.machine) return {};
+  const auto& [change, low, high] = *changes.machine;
+  return fmt::format(
+      "The machine was {}: fixed work of the recorder took {:+.1f} % (95 % interval {:+.1f} % to {:+.1f} %)",
+      change > 0 ? "slower" : "faster", change * 100, low * 100, high * 100);
+}
+
 std::string throttled_text(const model::HostChanges& changes) {
   const HostChange* time = counter_of(changes, "cgroup.cpu.throttled_time");
   if (time == nullptr) return {};

@@ -41,6 +41,7 @@ void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.member("ci_high", 1 + o.high);
   json.member("tolerance", o.tolerance);
   json.member("detectable", 1 + o.smallest_seen);
+  json.member("recordings_to_decide", o.enough);
   json.member("n", o.cycles);
   json.member("n_eff", o.effective);
   json.member("recordings", o.recordings);
@@ -96,6 +97,13 @@ void write_waterfall(JsonWriter& json, const RunComparison& comparison, const mo
 void write_host(JsonWriter& json, const model::HostChanges& host) {
   json.begin_object("host");
   json.member("per_second", host.per_second);
+  if (host.machine) {
+    json.begin_object("machine", JsonForm::line);
+    json.member("change", host.machine->change);
+    json.member("low", host.machine->low);
+    json.member("high", host.machine->high);
+    json.end_object();
+  }
   for (const auto& [name, changes] :
        {std::pair(std::string_view("step_thread"), &host.step), std::pair(std::string_view("beside"), &host.beside),
         std::pair(std::string_view("states"), &host.states), std::pair(std::string_view("counters"), &host.counters)}) {

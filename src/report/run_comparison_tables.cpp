@@ -158,6 +158,14 @@ Table resource_table(const RunComparison& comparison) {
   return table;
 }
 
+/// What would decide.
+std::string enough_text(std::size_t recordings) {
+  if (recordings == 0) return {};
+  if (recordings > model::kMostRecordings)
+    return fmt::format("; more than {} recordings of each side would be needed to decide", model::kMostRecordings);
+  return fmt::format("; {} recordings of each side, taken in turns, would probably decide", recordings);
+}
+
 /// What the intervals rest on.
 std::string basis_text(const RunComparison& comparison) {
   std::string text =
@@ -232,7 +240,8 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   const std::string steps = comparison.host ? steps_text(*comparison.host) : std::string();
   const auto add_surroundings = [&] {
     for (std::string line :
-         {throttled_text(*comparison.host), beside_text(*comparison.host), requests_text(*comparison.host)})
+         {throttled_text(*comparison.host), beside_text(*comparison.host), machine_text(*comparison.host),
+          requests_text(*comparison.host)})
       if (!line.empty()) lines.push_back(std::move(line));
   };
   if (!steps.empty()) {
@@ -254,7 +263,8 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
     line += fmt::format(", from {} and {} whole cycles", o.cycles[0], o.cycles[1]);
     if (o.outcome == Outcome::inconclusive && !limited)
       line += std::isfinite(o.smallest_seen)
-                  ? fmt::format("; a regression of {:.1f} % would have been seen", o.smallest_seen * kPercent)
+                  ? fmt::format("; a regression of {:.1f} % would have been seen{}", o.smallest_seen * kPercent,
+                                enough_text(o.enough))
                   : fmt::format("; too few independent ones to tell ({:.1f} and {:.1f}: neighbours are alike)",
                                 o.effective[0], o.effective[1]);
     lines.push_back(std::move(line));

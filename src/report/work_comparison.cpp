@@ -97,6 +97,9 @@ std::vector<std::string> work_outcome_lines(const model::RunComparison& comparis
   for (std::size_t i = 0; i < std::min(work.others.size(), kMostOthers); ++i)
     beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ", work.others[i].what,
                           work.others[i].value[1], work.others[i].value[0]);
+  if (comparison.host)
+    if (std::string machine = machine_text(*comparison.host); !machine.empty())
+      lines.insert(lines.begin() + 1, std::move(machine));
   if (!beside.empty()) lines.insert(lines.begin() + 1, beside);
   if (comparison.host)
     if (std::string throttled = throttled_text(*comparison.host); !throttled.empty())

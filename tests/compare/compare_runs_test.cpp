@@ -41,12 +41,12 @@ RunComparison compared(Recording base, Recording candidate, const CompareOptions
 }
 
 TEST(CompareRuns, SlowerStepsAreARegressionWithTheFunctionThatGrew) {
-  const RunComparison c = compared(make_recording(steps(1'000'000), {{"gemm", std::vector<double>(40, 300'000)}}),
-                                   make_recording(steps(1'300'000), {{"gemm", std::vector<double>(40, 600'000)}}));
+  const RunComparison c = compared(make_recording(steps(100'000'000), {{"gemm", std::vector<double>(40, 3e7)}}),
+                                   make_recording(steps(130'000'000), {{"gemm", std::vector<double>(40, 6e7)}}));
   EXPECT_EQ(c.outcome, Outcome::regression);
   ASSERT_EQ(c.cycle_times.size(), 1U);
   EXPECT_NEAR(c.cycle_times[0].change, 0.3, 0.01);
-  EXPECT_NEAR(c.cycle_times[0].time_ns[1], 1'300'200, 500);
+  EXPECT_NEAR(c.cycle_times[0].time_ns[1], 130'000'200, 500);
   EXPECT_EQ(c.cycle_times[0].cycles[0], 39U) << "the end of the last is not known";
   ASSERT_EQ(c.functions.size(), 1U);
   EXPECT_EQ(c.functions[0].status, model::FunctionStatus::changed);
@@ -252,10 +252,10 @@ TEST(CompareRuns, BothSidesMustHaveARecording) {
 
 TEST(CompareRuns, SeveralRecordingsOfASideArePooled) {
   std::vector<Recording> base;
-  base.push_back(make_recording(steps(1'000'000), {{"f", std::vector<double>(40, 1000)}}));
-  base.push_back(make_recording(steps(1'000'000), {{"f", std::vector<double>(40, 1000)}}, model::Phase::decode, 8));
+  base.push_back(make_recording(steps(100'000'000), {{"f", std::vector<double>(40, 1000)}}));
+  base.push_back(make_recording(steps(100'000'000), {{"f", std::vector<double>(40, 1000)}}, model::Phase::decode, 8));
   const auto c =
-      compare_runs(std::move(base), one(make_recording(steps(1'300'000), {{"f", std::vector<double>(40, 1000)}})));
+      compare_runs(std::move(base), one(make_recording(steps(130'000'000), {{"f", std::vector<double>(40, 1000)}})));
   ASSERT_TRUE(c.ok());
   EXPECT_EQ(c->sides[0].recordings, 2U);
   EXPECT_EQ(c->cycle_times[0].cycles[0], 78U);
@@ -342,8 +342,8 @@ std::vector<Ns> wandering(Ns period) {
 
 TEST(CompareRuns, WhatOthersMadeTheCandidateDriftIsNoDriftOfTheProgram) {
   const auto outcome = [](const std::map<std::string, double>& beside) {
-    Recording a = make_recording(std::vector<Ns>(400, 1'000'000));
-    Recording b = make_recording(wandering(1'000'000));
+    Recording a = make_recording(std::vector<Ns>(400, 10'000'000));
+    Recording b = make_recording(wandering(10'000'000));
     for (Recording* r : {&a, &b}) {
       constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
       r->host.scheduling = true;
@@ -385,6 +385,15 @@ TEST(CompareRuns, RecordingsInTurnsNeedNoAssumption) {
       of_replicates({at(kToday, kToday + 10, kToday + 20), at(kToday + 30, kToday + 40, kToday + 50)});
   EXPECT_EQ(blocks.outcome, Outcome::inconclusive);
   EXPECT_THAT(blocks.assumptions[0], HasSubstr("not recorded in turns"));
+}
+
+TEST(CompareRuns, ShortRecordingsOnHostsDifferMore) {
+  const auto between = [](Ns period) {
+    return compared(make_recording(steps(period)), make_recording(steps(period))).cycle_times.at(0).between;
+  };
+  EXPECT_NEAR(between(1'000'000), 0.12, 1e-9) << "40 ms";
+  EXPECT_NEAR(between(25'000'000), 0.087, 0.001) << "a second";
+  EXPECT_NEAR(between(200'000'000), 0.05, 1e-9) << "eight";
 }
 
 TEST(CompareRuns, HostsDifferMoreFromOneRecordingToTheNextThanDevices) {

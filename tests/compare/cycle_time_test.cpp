@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <utility>
@@ -47,6 +49,37 @@ TEST(CycleTime, InsideTheToleranceIsNoRegressionHoweverSure) {
   const auto result = judge_cycle_time(a, b, {.tolerance = 0.03, .between = 0.0001});
   EXPECT_EQ(result.outcome, Outcome::no_change);
   EXPECT_EQ(judge_cycle_time(a, b, {.tolerance = 0.01, .between = 0.0001}).outcome, Outcome::regression);
+}
+
+TEST(CycleTime, WhatIsUndecidedSaysHowManyRecordingsWouldDecide) {
+  const auto a = normal(400, 1e7, 1e5, 1);
+  const auto enough = [&](double slower) {
+    return judge_cycle_time(a, normal(400, 1e7 * slower, 1e5, 2), {.between = 0.05}).enough;
+  };
+  EXPECT_EQ(enough(1.5), 0U) << "decided";
+  EXPECT_LE(enough(1.12), 8U);
+  EXPECT_GE(enough(1.12), 3U);
+  EXPECT_GT(enough(1.07), enough(1.12)) << "nearer to the tolerance takes more";
+  EXPECT_EQ(enough(1.031), model::kMostRecordings + 1);
+}
+
+/// Of recordings of the same effect: how often so many as were said decide.
+TEST(CycleTime, SoManyRecordingsDoDecide) {
+  const auto said = judge_cycle_time(normal(400, 1e7, 1e5, 1), normal(400, 1.12e7, 1e5, 2), {.between = 0.05}).enough;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> level(0, 0.05);
+  int decided = 0;
+  constexpr int kTrials = 400;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::array<std::vector<double>, 2> times;
+    std::vector<std::uint32_t> recordings;
+    for (std::uint32_t r = 0; r < said; ++r) recordings.push_back(r);
+    for (std::size_t s = 0; s < 2; ++s)
+      for (std::size_t r = 0; r < said; ++r) times[s].push_back(1e7 * (s == 0 ? 1 : 1.12) * std::exp(level(random)));
+    const auto o = judge_recordings({times[0], recordings}, {times[1], recordings}, 0.03, 0);
+    decided += o && o->outcome == Outcome::regression ? 1 : 0;
+  }
+  EXPECT_GE(decided, kTrials * 7 / 10);
 }
 
 TEST(CycleTime, FewCyclesAreInconclusiveUnlessTheSidesSeparate) {

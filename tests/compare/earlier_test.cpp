@@ -54,7 +54,7 @@ TEST(SpreadOfSteps, RecordingsWithoutLikeStepsDoNotCount) {
 }
 
 Recording lasting(Ns period, std::uint64_t digest) {
-  Recording r = make_recording(std::vector<Ns>(40, period));
+  Recording r = make_recording(std::vector<Ns>(40, 100 * period));
   r.digest = digest;
   return r;
 }

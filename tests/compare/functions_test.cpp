@@ -189,6 +189,32 @@ TEST(CompareFunctions, TenThousandNamesOfOneCycleEachTakeNoTime) {
   EXPECT_EQ(findings.size(), kNames);
 }
 
+/// Six functions on a host of which one takes `ratio` times as long.
+Compared on_host(double mean, double ratio, std::size_t cycles) {
+  Times base, candidate;
+  for (int f = 0; f < 5; ++f) {
+    const std::string name = ".op" + std::to_string(f);
+    base[name] = noisy(9'000, 90, 10 + static_cast<std::uint64_t>(f), cycles);
+    candidate[name] = noisy(9'000, 90, 20 + static_cast<std::uint64_t>(f), cycles);
+  }
+  base[".one"] = noisy(mean, mean / 100, 1, cycles);
+  candidate[".one"] = noisy(mean * ratio, mean * ratio / 100, 2, cycles);
+  FunctionOptions options;
+  options.between_on_host = 0.25;
+  return compared(base, candidate, cycles, cycles, options);
+}
+
+TEST(CompareFunctions, OnHostsAThousandthOfTheCycleIsNoChange) {
+  EXPECT_NE(on_host(50, 2, 40)[".one"].status, FunctionStatus::changed) << "50 ns of 100 us";
+  EXPECT_EQ(on_host(500, 2, 40)[".one"].status, FunctionStatus::changed);
+}
+
+TEST(CompareFunctions, FewCyclesOnHostsTellLessOfAShare) {
+  EXPECT_NE(on_host(5'000, 1.3, 10)[".one"].status, FunctionStatus::changed);
+  EXPECT_EQ(on_host(5'000, 1.3, 40)[".one"].status, FunctionStatus::changed);
+  EXPECT_EQ(on_host(5'000, 3, 10)[".one"].status, FunctionStatus::changed);
+}
+
 /// Replicates on a host whose level moves by a tenth from recording to recording, each function by 3 % of its own.
 model::Profile replicates(double of_slow, std::mt19937_64& random) {
   std::normal_distribution<double> normal(0, 1);

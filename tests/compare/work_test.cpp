@@ -179,7 +179,7 @@ TEST(CompareWork, WithoutAnIntervalTheReasonIsSaid) {
 
 TEST(CompareWork, WhatOthersMadeOneSideDriftIsNoDriftOfTheProgram) {
   const model::Recording a = recorded({.rate = 4000});
-  model::Recording b = recorded({.rate = 2000, .run_queue = 250e3});
+  model::Recording b = recorded({.rate = 3000, .run_queue = 130e3});
   for (std::size_t w = 0; w < 12; ++w) b.work->units[0].per_window[w] *= w < 6 ? 1.3 : 0.7;
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
   b.work->others = {{"stress-ng-cpu", 1.5}};

@@ -1,0 +1,48 @@
+#include "compare/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace culprit::compare {
+namespace {
+
+model::Recording with_probe(double ns, double wobble, const std::string& name = "host.speed.branches") {
+  model::Recording r;
+  model::HostCounter& counter = r.host.counters.emplace_back();
+  counter.name = name;
+  for (int i = 0; i < 40; ++i) counter.windows.push_back(ns * (1 + wobble * ((i * 5) % 7 - 3) / 3));
+  return r;
+}
+
+std::optional<model::MachineChange> of(const model::Recording& a, const model::Recording& b) {
+  return machine_change({&a, 1}, {&b, 1});
+}
+
+TEST(Machine, SlowerAndFasterMirrorEachOther) {
+  const auto slower = of(with_probe(10'000, 0.05), with_probe(12'000, 0.05));
+  ASSERT_TRUE(slower.has_value());
+  EXPECT_NEAR(slower->change, 0.2, 1e-9);
+  EXPECT_GT(slower->low, 0.1);
+  EXPECT_LT(slower->high, 0.3);
+  const auto faster = of(with_probe(12'000, 0.05), with_probe(10'000, 0.05));
+  ASSERT_TRUE(faster.has_value());
+  EXPECT_NEAR((1 + slower->low) * (1 + faster->high), 1, 1e-9);
+}
+
+TEST(Machine, WhatSpreadsMoreThanItMovedIsNothing) {
+  EXPECT_FALSE(of(with_probe(10'000, 0.9), with_probe(11'000, 0.9)).has_value());
+}
+
+TEST(Machine, LessThanATwentiethIsNothing) {
+  EXPECT_FALSE(of(with_probe(10'000, 0.001), with_probe(10'400, 0.001)).has_value());
+}
+
+TEST(Machine, WithoutTheProbeNothingIsSaid) {
+  EXPECT_FALSE(of(with_probe(10'000, 0.05, "other"), with_probe(12'000, 0.05, "other")).has_value());
+  EXPECT_FALSE(of(model::Recording(), with_probe(12'000, 0.05)).has_value());
+}
+
+}  // namespace
+}  // namespace culprit::compare
