@@ -34,7 +34,7 @@ struct CycleTime {
   double change = 0;                ///< of these
   double low = 0;                   ///< its 95 % interval
   double high = 0;
-  double smallest_seen = 0;  ///< smallest regression that these cycles could have shown
+  double smallest_seen = 0;  ///< smallest regression that would have been seen four times out of five
   std::array<std::size_t, 2> cycles{};
 };
 

@@ -56,10 +56,11 @@ Ns time_of(const model::Cycle& cycle, bool anchor_given) {
   return anchor_given ? window : window - std::min(cycle.no_work, least->idle);
 }
 
+constexpr double kPower = 0.8416;  // of the normal distribution, four times out of five
+
 /// Recordings of each side that would tell a difference beyond the tolerance from one inside it; `error`: of one
 /// against one.
 std::size_t enough_recordings(double difference, double error, double upper, double lower) {
-  constexpr double kPower = 0.8416;  // four times out of five
   const double distance = difference >= 0 ? std::abs(difference - upper) : std::abs(difference - lower);
   for (std::size_t n = kFewestRecordings; n <= model::kMostRecordings; ++n) {
     const double quantile = stats::student_quantile(0.975, static_cast<double>(2 * n - 2));
@@ -74,7 +75,7 @@ void decide(const MeanDifference& d, std::size_t recordings, model::CycleTimeOut
   const double lower = std::log1p(-result.tolerance);
   result.low = std::expm1(d.difference - d.half);
   result.high = std::expm1(d.difference + d.half);
-  result.smallest_seen = std::expm1(upper + d.half);
+  result.smallest_seen = std::expm1(upper + d.half + kPower * d.error);
   if (d.difference - d.half > upper)
     result.outcome = Outcome::regression;
   else if (d.difference + d.half < lower)

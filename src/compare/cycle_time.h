@@ -42,7 +42,7 @@ struct CycleTimeOptions {
   /// What moved the values of a side is known (a quota throttled it): neighbours are alike because of that, and each
   /// counts whole. The question is what the side took, not what it would take again.
   std::array<bool, 2> disturbed = {};
-  /// Instead of `between`. What spreads inside of recordings is part of it: the larger of the two counts, not the sum.
+  /// Instead of `between`.
   std::optional<MeasuredSpread> measured = {};
 };
 

@@ -99,9 +99,12 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
 
 MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between) {
   MeanDifference result = difference_of(base, candidate, 0);
-  if (between.variance <= result.error * result.error) return result;
-  result.error = std::sqrt(between.variance);
-  result.degrees = between.degrees;
+  const double inside = result.error * result.error;
+  const double total = inside + between.variance;
+  const double spread = (inside > 0 ? inside * inside / result.degrees : 0) +
+                        (between.variance > 0 ? between.variance * between.variance / between.degrees : 0);
+  result.error = std::sqrt(total);
+  result.degrees = spread > 0 ? total * total / spread : std::numeric_limits<double>::infinity();
   result.half = stats::student_quantile(kUpperEnd, result.degrees) * result.error;
   return result;
 }

@@ -52,12 +52,13 @@ struct MeanDifference {
 /// Both sides have at least kFewCycles effective values.
 MeanDifference difference_of(const Series& base, const Series& candidate, double between);
 
-/// The variance of that difference as it was measured among recordings, with what spreads inside of them.
+/// The variance of that difference as it was measured among recordings.
 struct MeasuredVariance {
   double variance = 0;
   double degrees = 0;  ///< of freedom
 };
-/// The larger of what was measured and what the sides themselves show counts, with its degrees of freedom.
+/// What spreads inside of the sides is added, though much of it is part of what was measured: earlier recordings are few,
+/// and one that was unlike the others is seldom among them.
 MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between);
 
 /// By how many standard errors the means of a number that many are asked of lie apart: one among hundreds, read in

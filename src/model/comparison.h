@@ -35,7 +35,7 @@ struct CycleTimeOutcome {
   double change = kNoNumber;                            ///< of these
   double low = kNoNumber;                               ///< 95 % interval; none with too few cycles
   double high = kNoNumber;
-  double smallest_seen = kNoNumber;  ///< smallest regression that these cycles could have shown
+  double smallest_seen = kNoNumber;  ///< smallest regression that would have been seen four times out of five
   /// Where nothing is decided: recordings of each side, taken in turns, that would decide with 80 % if they differ as
   /// these do; kMostRecordings + 1: more than so many. 0: decided, or not known.
   std::size_t enough = 0;
