@@ -210,9 +210,9 @@ TEST(CompareFunctions, OnHostsAThousandthOfTheCycleIsNoChange) {
 }
 
 TEST(CompareFunctions, FewCyclesOnHostsTellLessOfAShare) {
-  EXPECT_NE(on_host(5'000, 1.3, 10)[".one"].status, FunctionStatus::changed);
+  EXPECT_NE(on_host(5'000, 1.3, 15)[".one"].status, FunctionStatus::changed);
   EXPECT_EQ(on_host(5'000, 1.3, 40)[".one"].status, FunctionStatus::changed);
-  EXPECT_EQ(on_host(5'000, 3, 10)[".one"].status, FunctionStatus::changed);
+  EXPECT_EQ(on_host(5'000, 3, 15)[".one"].status, FunctionStatus::changed);
 }
 
 /// Replicates on a host whose level moves by a tenth from recording to recording, each function by 3 % of its own.
