@@ -538,6 +538,7 @@ int on_sys_exit(__u64 *ctx) {
   } else {
     time_in_map(task, own->nr, duration);
   }
+  if (task->pid == measured) return 0;
   count_time(task->tgid, own->nr, 0, duration);
   if (duration < long_syscall_ns) return 0;
   struct culprit_syscall *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);

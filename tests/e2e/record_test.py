@@ -230,6 +230,8 @@ class Contents(Case):
         done = self.culprit("--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
         self.assertEqual(done.returncode, FINE, done.stderr)
         count, _, facts = self.calls_of("read")
+        own = [name for _, name, *_ in pftrace.Recording(self.path()).slices if "getppid" in name]
+        self.assertEqual(own, [], "the recorder tells its own calls, by which it measures what counting costs")
         self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
         error = float(facts["syscalls.count_error"])
         self.assertTrue(0 < error < 0.5, error)
