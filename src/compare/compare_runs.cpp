@@ -209,7 +209,7 @@ using StepsOf = std::vector<std::vector<StepTime>>;
 /// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
 struct Judged {
   double StepTime::*time = &StepTime::time;
-  bool disturbed = false;  ///< what made the candidate drift is known, the baseline's tells
+  std::array<bool, 2> disturbed = {};  ///< what made that side drift is known, the other's tells
 };
 
 std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
@@ -233,11 +233,20 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
     const double between =
         on_host ? std::max({options.between, spread_on_host(options.between_on_host, std::min(base.lasting, candidate.lasting)),
-                            drift_inside(values[0]), judged.disturbed ? 0 : drift_inside(values[1])})
+                            judged.disturbed[0] ? 0 : drift_inside(values[0]),
+                            judged.disturbed[1] ? 0 : drift_inside(values[1])})
                 : options.between;
     const double session = in_turns(base, candidate) ? 0 : on_host ? options.between_on_host : options.between;
+    // Both sides together, so that swapping them changes nothing.
+    std::vector<WorkedTime> both = steps[0];
+    both.insert(both.end(), steps[1].begin(), steps[1].end());
+    const auto is_other = [&](const WorkedTime& step) {
+      return !work.classes.empty() && !work.classes.contains(step.work);
+    };
+    std::erase_if(both, is_other);
     std::vector<std::vector<WorkedTime>> steps_of_earlier;
-    for (const std::vector<StepTime>& times : earlier) steps_of_earlier.push_back(of_phase(times));
+    for (const std::vector<StepTime>& times : earlier)
+      std::erase_if(steps_of_earlier.emplace_back(of_phase(times)), is_other);
     const auto recordings =
         judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]}, options.tolerance, session);
     model::CycleTimeOutcome outcome =
@@ -245,8 +254,8 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
                    : judge_cycle_time(values[0], values[1],
                                       {.tolerance = options.tolerance,
                                        .between = between,
-                                       .disturbed = {false, judged.disturbed},
-                                       .measured = spread_of_steps(steps[0], steps_of_earlier)});
+                                       .disturbed = judged.disturbed,
+                                       .measured = spread_of_steps(both, steps_of_earlier)});
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;
@@ -284,15 +293,15 @@ std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOut
   return sentences;
 }
 
-/// Of the candidate.
-bool candidate_was_held_back(const model::HostChanges& host) {
-  const auto more = [](const model::HostChange& c) { return c.value[1].value_or(0) - c.value[0].value_or(0); };
+/// Of one side against the other.
+bool was_held_back(const model::HostChanges& host, std::size_t side) {
+  const auto more = [&](const model::HostChange& c) { return c.value[side].value_or(0) - c.value[1 - side].value_or(0); };
   double cpus = 0;
-  for (const model::HostChange& other : host.beside) cpus += std::max(0.0, more(other));
+  for (const model::HostChange& other : host.beside) cpus += more(other);
   double throttled = 0;
   for (const model::HostChange& counter : host.counters)
     if (counter.what == kThrottledTime) throttled = more(counter);
-  return was_held_back(cpus, throttled);
+  return compare::was_held_back(cpus, throttled);
 }
 
 /// That so much was lost that no outcome may rest on it, or nothing.
@@ -329,6 +338,11 @@ RunComparison same_recording(std::span<const Recording> recordings) {
 void compare_hosts(const Side& base, const Side& candidate, RunComparison& result) {
   model::HostChanges host = host_changes(base.host, candidate.host);
   if (!host.states.empty() || !host.counters.empty() || !host.requests.empty()) result.host = std::move(host);
+}
+
+void add_machine(const model::MachineChange& machine, RunComparison& result) {
+  if (!result.host) result.host.emplace();
+  result.host->machine = machine;
 }
 
 /// Whether the spread of counters inside the recordings is known.
@@ -437,7 +451,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
     compare_hosts(a, b, result);
     keep_moved(result, std::move(counters));
-    if (result.host) result.host->machine = machine;
+    if (machine) add_machine(*machine, result);
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);
@@ -461,9 +475,12 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.outcome = overall(result.cycle_times);
   double between = options.between;
   for (const model::CycleTimeOutcome& outcome : result.cycle_times) between = std::max(between, outcome.between);
+  double assumed = options.between;
+  for (const model::CycleTimeOutcome& outcome : result.cycle_times)
+    if (outcome.recordings[0] == 0 && outcome.earlier == 0) assumed = std::max(assumed, outcome.between);
   if (!is_measured(result.cycle_times))
     result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
-                                             between * 100, on_host ? ", at least what each drifts inside" : ""));
+                                             assumed * 100, on_host ? ", at least what each drifts inside" : ""));
   else if (std::ranges::any_of(result.cycle_times, [](const auto& o) { return o.recordings[0] > 0; }) && !in_turns(a, b))
     result.assumptions.push_back(
         fmt::format("sides that were not recorded in turns differ by {:g} % more (standard deviation)",
@@ -484,17 +501,21 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
   compare_hosts(a, b, result);
   if (windows) keep_moved(result, std::move(counters));
-  if (result.host) result.host->machine = machine;
+  if (machine) add_machine(*machine, result);
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
-  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host &&
-      candidate_was_held_back(*result.host) &&
-      overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, steps_of_earlier,
-                                {&StepTime::period, true})) ==
-          Outcome::regression) {
-    result.outcome = Outcome::regression;
-    result.notes.emplace_back(
-        "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs");
-  }
+  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host)
+    for (const std::size_t side : {1, 0}) {
+      if (!was_held_back(*result.host, side)) continue;
+      const Outcome slower = side == 1 ? Outcome::regression : Outcome::improvement;
+      if (overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, steps_of_earlier,
+                                    {&StepTime::period, {side == 0, side == 1}})) != slower)
+        continue;
+      result.outcome = slower;
+      result.notes.push_back(
+          fmt::format("What a step itself took is not shown to differ; the time until the next one is, and others took "
+                      "the CPUs of the {}",
+                      kSideNames[side]));
+    }
   return result;
 }
 

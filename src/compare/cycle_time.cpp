@@ -56,21 +56,24 @@ Ns time_of(const model::Cycle& cycle, bool anchor_given) {
   return anchor_given ? window : window - std::min(cycle.no_work, least->idle);
 }
 
-constexpr double kPower = 0.8416;  // of the normal distribution, four times out of five
+constexpr double kPower = 0.8416;        // of the normal distribution, four times out of five
+constexpr double kPowerOfBoth = 1.2816;  // that neither of two bounds is missed, which each is one time in ten
 
 /// Recordings of each side that would tell a difference beyond the tolerance from one inside it; `error`: of one
 /// against one.
 std::size_t enough_recordings(double difference, double error, double upper, double lower) {
   const double distance = difference >= 0 ? std::abs(difference - upper) : std::abs(difference - lower);
+  const bool inside = lower < difference && difference < upper;
+  const double power = inside ? kPowerOfBoth : kPower;
   for (std::size_t n = kFewestRecordings; n <= model::kMostRecordings; ++n) {
     const double quantile = stats::student_quantile(0.975, static_cast<double>(2 * n - 2));
-    if ((quantile + kPower) * error / std::sqrt(static_cast<double>(n)) <= distance) return n;
+    if ((quantile + power) * error / std::sqrt(static_cast<double>(n)) <= distance) return n;
   }
   return model::kMostRecordings + 1;
 }
 
-/// What an interval of the difference of mean logarithms says; each side is so many recordings.
-void decide(const MeanDifference& d, std::size_t recordings, model::CycleTimeOutcome& result) {
+/// What an interval of the difference of mean logarithms says; one recording against one has the error `of_two`.
+void decide(const MeanDifference& d, double of_two, model::CycleTimeOutcome& result) {
   const double upper = std::log1p(result.tolerance);
   const double lower = std::log1p(-result.tolerance);
   result.low = std::expm1(d.difference - d.half);
@@ -83,8 +86,7 @@ void decide(const MeanDifference& d, std::size_t recordings, model::CycleTimeOut
   else if (d.difference - d.half >= lower && d.difference + d.half <= upper)
     result.outcome = Outcome::no_change;
   else
-    result.enough =
-        enough_recordings(d.difference, d.error * std::sqrt(static_cast<double>(recordings)), upper, lower);
+    result.enough = enough_recordings(d.difference, of_two, upper, lower);
 }
 
 /// Mean logarithm of each recording that has positive times.
@@ -144,8 +146,8 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   const double upper = std::log1p(options.tolerance);
   const double lower = std::log1p(-options.tolerance);
   result.change = std::expm1(b.mean - a.mean);
-  const bool few = a.effective < options.fewest || b.effective < options.fewest;
-  if (few && !options.measured) {
+  const double fewest = options.measured ? std::min(options.fewest, kFewestMeasured) : options.fewest;
+  if (a.effective < fewest || b.effective < fewest) {
     // 1.96 sqrt(2): a difference of two recordings of the same that is rare.
     const double rare = 2.772 * between;
     const Gap gap = gap_of(base_logs, candidate_logs);
@@ -156,11 +158,12 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
     if (separated < 0 && b.mean - a.mean + rare < lower) result.outcome = Outcome::improvement;
     return result;
   }
-  if (few)  // they tell too little of their own spread to be asked
-    for (Series* side : {&a, &b}) *side = {side->n, side->mean, 0, 2, 2};
-  decide(options.measured ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1)})
-                          : difference_of(a, b, 2 * between * between),
-         1, result);
+  const double counts = 2 * options.counts * options.counts;
+  const MeanDifference d =
+      options.measured
+          ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1), counts})
+          : difference_of(a, b, 2 * between * between + counts);
+  decide(d, d.error, result);
   return result;
 }
 
@@ -188,7 +191,8 @@ std::optional<model::CycleTimeOutcome> judge_recordings(const RecordedTimes& bas
   result.between = std::sqrt(squares / degrees);
   result.change = std::expm1(series[1].mean - series[0].mean);
   result.recordings = {sides[0].size(), sides[1].size()};
-  decide(difference_of(series[0], series[1], 2 * assumed * assumed), std::min(sides[0].size(), sides[1].size()), result);
+  decide(difference_of(series[0], series[1], 2 * assumed * assumed),
+         std::sqrt(series[0].variance + series[1].variance), result);
   return result;
 }
 

@@ -35,14 +35,19 @@ struct MeasuredSpread {
   std::size_t recordings = 0;
 };
 
+inline constexpr double kFewestMeasured = 2;
+
 struct CycleTimeOptions {
   double tolerance = 0.03;  ///< relative change that does not matter
   double between = 0.01;    ///< relative spread between recordings of the same; assumed when there are no replicates
-  double fewest = 4;        ///< independent values per side for an interval; with fewer only full separation decides
+  /// Independent values per side for an interval (with `measured` kFewestMeasured do); with fewer only full separation
+  /// decides.
+  double fewest = 4;
+  double counts = 0;  ///< what the values of a side may be wrong by because they are estimates (standard deviation)
   /// What moved the values of a side is known (a quota throttled it): neighbours are alike because of that, and each
   /// counts whole. The question is what the side took, not what it would take again.
   std::array<bool, 2> disturbed = {};
-  /// Instead of `between`.
+  /// Instead of `between`; what spreads inside of the sides is added to it.
   std::optional<MeasuredSpread> measured = {};
 };
 

@@ -20,20 +20,20 @@ std::optional<MeasuredSpread> spread_among(std::span<const double> means) {
   return MeasuredSpread{std::sqrt(squares / static_cast<double>(means.size() - 1)), means.size()};
 }
 
-std::optional<MeasuredSpread> spread_of_steps(std::span<const WorkedTime> base,
+std::optional<MeasuredSpread> spread_of_steps(std::span<const WorkedTime> compared,
                                               std::span<const std::vector<WorkedTime>> earlier) {
-  std::vector<double> against_base;
+  std::vector<double> differences;
   for (const std::vector<WorkedTime>& steps : earlier) {
-    const MatchedWork matched = match_work(base, steps);
+    const MatchedWork matched = match_work(compared, steps);
     if (matched.times[0].empty() || matched.times[1].empty()) continue;
     std::array<double, 2> means{};
     for (std::size_t s = 0; s < 2; ++s) {
       const std::vector<CycleValue> logs = logs_of(matched.times[s]);
       means[s] = summarise(logs, logs.size()).mean;
     }
-    against_base.push_back(means[1] - means[0]);
+    differences.push_back(means[1] - means[0]);
   }
-  return spread_among(against_base);
+  return spread_among(differences);
 }
 
 EarlierRecordings choose_earlier(std::span<const model::Recording> earlier, std::span<const model::Recording> base,
@@ -47,7 +47,8 @@ EarlierRecordings choose_earlier(std::span<const model::Recording> earlier, std:
       ++chosen.sides;
       continue;
     }
-    const model::Comparability comparable = comparability_of(base.first(1), {&recording, 1});
+    model::Comparability comparable = comparability_of(base.first(1), {&recording, 1});
+    if (comparable.level != model::Comparable::no) comparable = comparability_of({&recording, 1}, candidate.first(1));
     if (comparable.level == model::Comparable::no) {
       if (chosen.others++ == 0) chosen.why_not = comparable.reasons.front();
       continue;

@@ -19,16 +19,16 @@ namespace culprit::compare {
 /// kFewestRecordings.
 std::optional<MeasuredSpread> spread_among(std::span<const double> means);
 
-/// The same of steps of one phase; only steps whose like `base` has count, as between the two sides. Recordings without
-/// any are left out.
-std::optional<MeasuredSpread> spread_of_steps(std::span<const WorkedTime> base,
+/// The same of steps of one phase, against steps that are compared: only their like count. Recordings without any are
+/// left out.
+std::optional<MeasuredSpread> spread_of_steps(std::span<const WorkedTime> compared,
                                               std::span<const std::vector<WorkedTime>> earlier);
 
-/// Those that may be held against the baseline, and why others may not.
+/// Those that may be held against both sides, and why others may not.
 struct EarlierRecordings {
   std::vector<const model::Recording*> of_the_same;
   std::size_t sides = 0;        ///< left out: they are a side of this comparison, or were given before
-  std::size_t others = 0;       ///< left out: they cannot be compared with the baseline
+  std::size_t others = 0;       ///< left out: they cannot be compared with both sides
   std::string why_not;          ///< of the first of `others`
 };
 EarlierRecordings choose_earlier(std::span<const model::Recording> earlier, std::span<const model::Recording> base,

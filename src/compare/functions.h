@@ -38,7 +38,7 @@ struct FunctionOptions {
 /// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all
 /// findings by Benjamini and Hochberg. A time on the host has changed only when that is more than the machine's doing:
 /// beyond between_on_host, or against what the functions of its process share (the middle one's change of logarithms;
-/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift (kOwnDriftOfFew with fewer than kFewToDrift cycles on a side) or as
+/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift (kOwnDriftOfFew when some recording has fewer than kFewToDrift cycles) or as
 /// much as its ratio to the others drifts inside of one. With kFewestRecordings or more on both sides that is measured
 /// on recordings instead: pooled t tests of their mean logarithms and of these without what the functions of the
 /// process share in each recording, the variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer

@@ -98,7 +98,7 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
 }
 
 MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between) {
-  MeanDifference result = difference_of(base, candidate, 0);
+  MeanDifference result = difference_of(base, candidate, between.besides);
   const double inside = result.error * result.error;
   const double total = inside + between.variance;
   const double spread = (inside > 0 ? inside * inside / result.degrees : 0) +

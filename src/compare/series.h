@@ -56,6 +56,7 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
 struct MeasuredVariance {
   double variance = 0;
   double degrees = 0;  ///< of freedom
+  double besides = 0;  ///< a further variance, which is known
 };
 /// What spreads inside of the sides is added, though much of it is part of what was measured: earlier recordings are few,
 /// and one that was unlike the others is seldom among them.

@@ -202,13 +202,23 @@ double mean_of(std::span<const Recording> recordings, std::string_view counter) 
   return recordings.empty() ? 0 : sum / static_cast<double>(recordings.size());
 }
 
-/// Which side was slower because others held it back.
-std::array<bool, 2> disturbed(std::span<const Recording> base, std::span<const Recording> candidate, double ratio,
+/// Of recordings: what held a side back.
+struct Surroundings {
+  double throttled = 0;  ///< ns a second
+  double busy = 0;       ///< share of the CPUs
+  double run_queue = 0;  ///< ns per unit
+};
+
+/// Which side was slower because others held it back: a quota, or programs that took CPUs which it wanted.
+std::array<bool, 2> disturbed(const std::array<Surroundings, 2>& of, double ratio,
                               const std::vector<std::pair<std::string, std::array<double, 2>>>& others) {
   double cpus = 0;
   for (const auto& [name, took] : others) cpus += took[1] - took[0];
-  const double throttled = mean_of(candidate, kThrottledTime) - mean_of(base, kThrottledTime);
-  return {ratio < 1 && was_held_back(-cpus, -throttled), ratio > 1 && was_held_back(cpus, throttled)};
+  const auto held_back = [&](const Surroundings& slower, const Surroundings& other, double more) {
+    const bool wanted = slower.run_queue > (1 + kLongerQueue) * other.run_queue || slower.busy > kNoneLeft;
+    return was_held_back(wanted ? more : 0, slower.throttled - other.throttled);
+  };
+  return {ratio < 1 && held_back(of[0], of[1], -cpus), ratio > 1 && held_back(of[1], of[0], cpus)};
 }
 
 /// Of earlier recordings: how much times per unit of the same differ, by throughput and by work.
@@ -250,7 +260,7 @@ WorkChange plain(std::string what, std::string unit, double base, double candida
 /// Whether others took CPUs that the program, or who asks it, wanted: its run queue got longer, or no CPU was left.
 bool competed(const model::WorkComparison& result, double busy) {
   double more = 0;
-  for (const WorkChange& other : result.others) more += std::max(0.0, other.value[1] - other.value[0]);
+  for (const WorkChange& other : result.others) more += other.value[1] - other.value[0];
   const auto queue = std::ranges::find(result.parts, kRunQueue, &WorkChange::what);
   const bool longer = queue != result.parts.end() && queue->change > kLongerQueue;
   return was_held_back(more, 0) && (longer || busy > kNoneLeft);
@@ -410,13 +420,18 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   const double replicates = (1 / static_cast<double>(base.size()) + 1 / static_cast<double>(candidate.size())) / 2;
   const std::array per_unit = {a.ns / a.units, b.ns / b.units};
   const auto others = bystanders_that_moved(a.others, b.others);
-  const std::array known = disturbed(base, candidate, per_unit[1] / per_unit[0], others);
+  const auto surroundings = [](std::span<const Recording> recordings, const Side& side) {
+    return Surroundings{mean_of(recordings, kThrottledTime), mean_of(recordings, "host.cpu.busy"),
+                        side.sum.run_queue / side.units};
+  };
+  const std::array known =
+      disturbed({surroundings(base, a), surroundings(candidate, b)}, per_unit[1] / per_unit[0], others);
   const double drift = std::max(known[0] ? 0 : drift_of(a.time), known[1] ? 0 : drift_of(b.time));
   const double between = std::max(options.between, drift) * std::sqrt(replicates);
   std::array<CycleTimeOptions, 2> judging;
   const auto measured = spreads_among(options.earlier, unit);
   for (std::size_t what = 0; what < 2; ++what) {
-    judging[what] = {options.tolerance, std::hypot(between, count_spread(a, b)), kFewestWindows, known, measured[what]};
+    judging[what] = {options.tolerance, between, kFewestWindows, count_spread(a, b), known, measured[what]};
     if (judging[what].measured) judging[what].measured->deviation *= std::sqrt(replicates);
   }
   result.between = measured[0] ? measured[0]->deviation : options.between;

@@ -71,7 +71,6 @@ struct RequestChange {
   bool moved = false;  ///< by more than chance and than recordings of the same differ
 };
 
-/// Both recordings, as far as their phases are the same.
 /// Relative change of the time that fixed work of the recorder took, with its 95 % interval.
 struct MachineChange {
   double change = 0;
@@ -79,6 +78,7 @@ struct MachineChange {
   double high = 0;
 };
 
+/// Both recordings, as far as their phases are the same.
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};

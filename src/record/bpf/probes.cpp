@@ -340,7 +340,7 @@ Ns Probes::close_window() {
   const Ns at = monotonic_now();
   auto& links = state_->skeleton->links;
   auto& cost = state_->counting_costs[links.on_sys_exit != nullptr ? 1 : 0];
-  const bool measures = cost.measured < kCostsMeasured;
+  const bool measures = cost.measured < kCostsMeasured && links.on_sys_enter != nullptr && !state_->detached;
   const double seen = measures ? counted_call(state_->skeleton->bss->measured, cost.measured == 0) : 0;
   bpf_link__destroy(std::exchange(links.on_sys_enter, nullptr));
   bpf_link__destroy(std::exchange(links.on_sys_exit, nullptr));

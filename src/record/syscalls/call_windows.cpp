@@ -32,6 +32,7 @@ Ns CallWindows::next() const { return opened_ == 0 ? open_at_ : closed_ == 0 && 
 void CallWindows::opened(Ns at) {
   opened_ = at;
   close_at_ = at + (close_at_ - open_at_);
+  length_ = close_at_ - at;
   scale_ = ratio(end_ - begin_, close_at_ - at);
 }
 

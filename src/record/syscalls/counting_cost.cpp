@@ -27,8 +27,9 @@ double taken_by_counting(double calls, double cost_ns, Ns window) {
 
 Unseen unseen_calls(double taken, const std::optional<Busy>& busy) {
   if (taken <= 0) return {};
-  const Busy known = busy.value_or(Busy{});
-  const double of_running = std::min(taken / std::max(known.running, taken), kMostTaken);
+  // Who slept most of the time and was busy in this window is not known.
+  const Busy known = busy && busy->running > taken ? *busy : Busy{};
+  const double of_running = std::min(taken / known.running, kMostTaken);
   const double more = of_running / (1 - of_running);
   if (known.running + known.queued >= kAllOfIt) return {1 + more, kCostDoubt * more};
   return {1, more / 2};

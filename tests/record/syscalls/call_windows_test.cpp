@@ -99,20 +99,26 @@ TEST(CallWindows, WhatIsShorterThanAWindowIsCountedWhole) {
 }
 
 TEST(CallWindows, WhatIsWrongInTheSameWayAlwaysIsPartOfTheError) {
-  CallWindows windows(0, 1);
-  Ns now = 0;
-  windows.opened(now);
-  for (int period = 0; period < 8; ++period) {
-    while (windows.due(now) != CallWindows::Due::count) {
-      if (windows.due(now) == CallWindows::Due::open) windows.opened(now);
-      if (windows.due(now) == CallWindows::Due::close) windows.closed(now);
-      now += kMillisecond;
+  const auto error_with = [](double doubt) {
+    CallWindows windows(0, 1);
+    Ns now = 0;
+    Ns begin = 0;
+    windows.opened(now);
+    for (int period = 0; period < 8; ++period) {
+      while (windows.due(now) != CallWindows::Due::count) {
+        if (windows.due(now) == CallWindows::Due::open) windows.opened(now);
+        if (windows.due(now) == CallWindows::Due::close) windows.closed(now);
+        now += kMillisecond;
+      }
+      windows.end_period(now);
+      const double calls = 1e-6 * static_cast<double>(now - begin);
+      windows.counted(now, calls, doubt * calls);
+      begin = now;
     }
-    windows.end_period(now);
-    windows.counted(now, 1000, 100);
-  }
-  ASSERT_TRUE(windows.error().has_value());
-  EXPECT_GT(*windows.error(), 0.1);
+    return windows.error().value_or(-1);
+  };
+  EXPECT_NEAR(error_with(0), 0, 1e-9);
+  EXPECT_NEAR(error_with(0.1), 0.1, 1e-9);
 }
 
 TEST(CallWindows, FewWindowsSayNothingAboutTheError) {

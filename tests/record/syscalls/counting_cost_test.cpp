@@ -40,6 +40,10 @@ TEST(CountingCost, WhoWaitsForOthersMakesAsManyPerhaps) {
   EXPECT_DOUBLE_EQ(unseen.doubt, 0.25);
 }
 
+TEST(CountingCost, WhoSleptLatelyAndIsBusyNowIsNotKnown) {
+  EXPECT_DOUBLE_EQ(unseen_calls(1.0 / 3.0, Busy{0.02, 0}).factor, 1.5);
+}
+
 TEST(CountingCost, NothingTakenNoDoubt) {
   EXPECT_EQ(unseen_calls(0, Busy{1, 0}).factor, 1);
   EXPECT_EQ(unseen_calls(0, Busy{0.5, 0}).doubt, 0);
