@@ -66,7 +66,8 @@ Result<int> run_diff(const DiffOptions& given) {
                          "give a name that ends in .json");
     options.format = end;
     std::vector<std::string> inputs = options.inputs;
-    for (const auto* more : {&options.candidates, &options.history}) inputs.insert(inputs.end(), more->begin(), more->end());
+    for (const auto* more : {&options.candidates, &options.history})
+      inputs.insert(inputs.end(), more->begin(), more->end());
     if (Status status = refuse_overwriting(options.output, inputs, options.force); !status) return status.error();
   }
   if (Status status = refuse_native_profiles(options); !status) return status.error();

@@ -17,8 +17,8 @@ inline constexpr std::string_view kThrottledTime = "cgroup.cpu.throttled_time"; 
 std::vector<std::pair<std::string, std::array<double, 2>>> bystanders_that_moved(
     const std::map<std::string, double>& base, const std::map<std::string, double>& candidate);
 
-/// Whether others kept a side from its CPUs more than the other side: programs beside it took half a CPU more, or a quota
-/// throttled it for a tenth of the time more.
+/// Whether others kept a side from its CPUs more than the other side: programs beside it took half a CPU more, or a
+/// quota throttled it for a tenth of the time more.
 bool was_held_back(double more_cpus, double more_throttled_ns_per_s);
 
 }  // namespace culprit::compare

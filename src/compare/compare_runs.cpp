@@ -181,10 +181,11 @@ Side pool(std::vector<Recording> recordings) {
 /// Steps of like work, by phase; filled where there are any.
 using WorkOfPhase = std::map<model::Phase, MatchedWork>;
 
+constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
+
 /// The recordings of the two sides were taken in turns: whatever drifted meanwhile hit both.
 bool in_turns(const Side& base, const Side& candidate) {
   constexpr int kFewestTurns = 3;
-  constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
   std::vector<std::pair<Ns, int>> all;
   all.reserve(base.begins.size() + candidate.begins.size());
   for (const Ns begin : base.begins) all.emplace_back(begin, 0);
@@ -195,16 +196,37 @@ bool in_turns(const Side& base, const Side& candidate) {
   return turns >= kFewestTurns && all.front().first > kSomeDay;
 }
 
-/// By how much two recordings of the same on a host are assumed to differ that last so long: short ones more. Windows of
-/// half a second of vLLM's load differ by 12 to 18 %, of four by 5 to 6; traces of 80 ms of a training loop by 12.
-double spread_on_host(double of_long_ones, Ns lasting) {
+/// Minutes lie between the sides: the machine may be another one by then. Not known is near.
+bool far_apart(const Side& base, const Side& candidate) {
+  constexpr Ns kNear = 300'000'000'000;
+  Ns nearest = std::numeric_limits<Ns>::max();
+  for (const Ns a : base.begins)
+    for (const Ns b : candidate.begins)
+      if (a > kSomeDay && b > kSomeDay) nearest = std::min(nearest, std::abs(a - b));
+  return nearest != std::numeric_limits<Ns>::max() && nearest > kNear;
+}
+
+/// By how much two recordings of the same on a host are assumed to differ: short ones more (windows of half a second of
+/// vLLM's load differ by 12 to 18 %, of four by 5 to 6; traces of 80 ms of a training loop by 12), and those that lie
+/// apart more (recordings of vLLM and SGLang by 4 to 6 % within minutes, by 13 to 15 within an hour: docs/accuracy.md),
+/// as do those between which the machine is seen to have moved.
+double spread_on_host(double of_long_ones, const Side& base, const Side& candidate, bool machine_moved) {
   constexpr double kLong = 4e9;
   constexpr double kMost = 2.4;
-  return of_long_ones * std::clamp(std::pow(kLong / std::max(1.0, static_cast<double>(lasting)), 0.4), 1.0, kMost);
+  constexpr double kApart = 3;
+  const auto lasting = static_cast<double>(std::max<Ns>(1, std::min(base.lasting, candidate.lasting)));
+  return of_long_ones * std::max(std::clamp(std::pow(kLong / lasting, 0.4), 1.0, kMost),
+                                 machine_moved || far_apart(base, candidate) ? kApart : 1);
 }
 
 /// Steps of recordings.
 using StepsOf = std::vector<std::vector<StepTime>>;
+
+/// What else is known of how much two recordings of the same differ.
+struct Known {
+  StepsOf earlier;
+  bool machine_moved = false;  ///< the recorder's fixed work took another time
+};
 
 /// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
 struct Judged {
@@ -215,7 +237,7 @@ struct Judged {
 std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
                                                        const std::vector<model::Phase>& phases, bool forget,
                                                        bool on_host, const CompareOptions& options,
-                                                       WorkOfPhase& matched, const StepsOf& earlier,
+                                                       WorkOfPhase& matched, const Known& known,
                                                        const Judged& judged = {}) {
   std::vector<model::CycleTimeOutcome> outcomes;
   for (const model::Phase phase : phases) {
@@ -232,10 +254,11 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     const auto& values = work.times;
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
     const double between =
-        on_host ? std::max({options.between, spread_on_host(options.between_on_host, std::min(base.lasting, candidate.lasting)),
-                            judged.disturbed[0] ? 0 : drift_inside(values[0]),
-                            judged.disturbed[1] ? 0 : drift_inside(values[1])})
-                : options.between;
+        on_host
+            ? std::max({options.between, spread_on_host(options.between_on_host, base, candidate, known.machine_moved),
+                        judged.disturbed[0] ? 0 : drift_inside(values[0]),
+                        judged.disturbed[1] ? 0 : drift_inside(values[1])})
+            : options.between;
     const double session = in_turns(base, candidate) ? 0 : on_host ? options.between_on_host : options.between;
     // Both sides together, so that swapping them changes nothing.
     std::vector<WorkedTime> both = steps[0];
@@ -245,17 +268,17 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     };
     std::erase_if(both, is_other);
     std::vector<std::vector<WorkedTime>> steps_of_earlier;
-    for (const std::vector<StepTime>& times : earlier)
+    for (const std::vector<StepTime>& times : known.earlier)
       std::erase_if(steps_of_earlier.emplace_back(of_phase(times)), is_other);
     const auto recordings =
         judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]}, options.tolerance, session);
-    model::CycleTimeOutcome outcome =
-        recordings ? *recordings
-                   : judge_cycle_time(values[0], values[1],
-                                      {.tolerance = options.tolerance,
-                                       .between = between,
-                                       .disturbed = judged.disturbed,
-                                       .measured = spread_of_steps(both, steps_of_earlier)});
+    model::CycleTimeOutcome outcome = recordings
+                                          ? *recordings
+                                          : judge_cycle_time(values[0], values[1],
+                                                             {.tolerance = options.tolerance,
+                                                              .between = between,
+                                                              .disturbed = judged.disturbed,
+                                                              .measured = spread_of_steps(both, steps_of_earlier)});
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;
@@ -295,7 +318,9 @@ std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOut
 
 /// Of one side against the other.
 bool was_held_back(const model::HostChanges& host, std::size_t side) {
-  const auto more = [&](const model::HostChange& c) { return c.value[side].value_or(0) - c.value[1 - side].value_or(0); };
+  const auto more = [&](const model::HostChange& c) {
+    return c.value[side].value_or(0) - c.value[1 - side].value_or(0);
+  };
   double cpus = 0;
   for (const model::HostChange& other : host.beside) cpus += more(other);
   double throttled = 0;
@@ -408,8 +433,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.sides = {describe(base), describe(candidate)};
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   result.notes = notes_on(chosen);
-  StepsOf steps_of_earlier;
-  for (const Recording* recording : chosen.of_the_same) steps_of_earlier.push_back(step_times(recording->cycles));
+  Known known;
+  for (const Recording* recording : chosen.of_the_same) known.earlier.push_back(step_times(recording->cycles));
   std::optional<model::WorkComparison> work;
   std::vector<model::HostChange> counters;
   if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {
@@ -427,6 +452,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   const bool windows = have_windows(base) && have_windows(candidate);
   if (windows) counters = moved_counters(base, candidate);
   const auto machine = machine_change(base, candidate);
+  known.machine_moved = machine.has_value();
   if (result.comparability.level != Comparable::no) {
     result.disks = disk_changes(base, candidate);
     result.on_cpu = share_changes(base, candidate);
@@ -462,7 +488,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
   const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
   WorkOfPhase matched;
-  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched, steps_of_earlier);
+  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched, known);
   result.why = doubt(result.sides, !result.cycle_times.empty(), options);
   if (result.why.empty() && std::ranges::none_of(result.cycle_times, model::is_judged))
     result.why = "the sides have no steps of like work";
@@ -481,7 +507,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (!is_measured(result.cycle_times))
     result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
                                              assumed * 100, on_host ? ", at least what each drifts inside" : ""));
-  else if (std::ranges::any_of(result.cycle_times, [](const auto& o) { return o.recordings[0] > 0; }) && !in_turns(a, b))
+  else if (std::ranges::any_of(result.cycle_times, [](const auto& o) { return o.recordings[0] > 0; }) &&
+           !in_turns(a, b))
     result.assumptions.push_back(
         fmt::format("sides that were not recorded in turns differ by {:g} % more (standard deviation)",
                     (on_host ? options.between_on_host : options.between) * 100));
@@ -494,6 +521,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.between = options.between;
   if (on_host) of_functions.between_on_host = std::max(options.between_on_host, between);
   of_functions.in_turns = in_turns(a, b);
+  if (far_apart(a, b)) of_functions.own_drift = kLooseOwnDrift;
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);
@@ -504,10 +532,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (machine) add_machine(*machine, result);
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host)
-    for (const std::size_t side : {1, 0}) {
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
       if (!was_held_back(*result.host, side)) continue;
       const Outcome slower = side == 1 ? Outcome::regression : Outcome::improvement;
-      if (overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, steps_of_earlier,
+      if (overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, known,
                                     {&StepTime::period, {side == 0, side == 1}})) != slower)
         continue;
       result.outcome = slower;

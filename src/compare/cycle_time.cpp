@@ -160,9 +160,8 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   }
   const double counts = 2 * options.counts * options.counts;
   const MeanDifference d =
-      options.measured
-          ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1), counts})
-          : difference_of(a, b, 2 * between * between + counts);
+      options.measured ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1), counts})
+                       : difference_of(a, b, 2 * between * between + counts);
   decide(d, d.error, result);
   return result;
 }
@@ -191,8 +190,8 @@ std::optional<model::CycleTimeOutcome> judge_recordings(const RecordedTimes& bas
   result.between = std::sqrt(squares / degrees);
   result.change = std::expm1(series[1].mean - series[0].mean);
   result.recordings = {sides[0].size(), sides[1].size()};
-  decide(difference_of(series[0], series[1], 2 * assumed * assumed),
-         std::sqrt(series[0].variance + series[1].variance), result);
+  decide(difference_of(series[0], series[1], 2 * assumed * assumed), std::sqrt(series[0].variance + series[1].variance),
+         result);
   return result;
 }
 

@@ -67,8 +67,9 @@ std::vector<std::string> notes_on(const EarlierRecordings& earlier) {
     notes.push_back(fmt::format("{} of the earlier recordings {} left out: {}", earlier.others,
                                 earlier.others == 1 ? "is" : "are", earlier.why_not));
   if (earlier.of_the_same.size() < kFewestRecordings && earlier.of_the_same.size() + earlier.sides + earlier.others > 0)
-    notes.push_back(fmt::format("How much two recordings of the same differ takes {} earlier ones to measure, {} can be used",
-                                kFewestRecordings, earlier.of_the_same.size()));
+    notes.push_back(
+        fmt::format("How much two recordings of the same differ takes {} earlier ones to measure, {} can be used",
+                    kFewestRecordings, earlier.of_the_same.size()));
   return notes;
 }
 

@@ -15,8 +15,8 @@
 
 namespace culprit::compare {
 
-/// Standard deviation of mean logarithms, with one degree of freedom less than there are recordings. nullopt: fewer than
-/// kFewestRecordings.
+/// Standard deviation of mean logarithms, with one degree of freedom less than there are recordings. nullopt: fewer
+/// than kFewestRecordings.
 std::optional<MeasuredSpread> spread_among(std::span<const double> means);
 
 /// The same of steps of one phase, against steps that are compared: only their like count. Recordings without any are
@@ -27,9 +27,9 @@ std::optional<MeasuredSpread> spread_of_steps(std::span<const WorkedTime> compar
 /// Those that may be held against both sides, and why others may not.
 struct EarlierRecordings {
   std::vector<const model::Recording*> of_the_same;
-  std::size_t sides = 0;        ///< left out: they are a side of this comparison, or were given before
-  std::size_t others = 0;       ///< left out: they cannot be compared with both sides
-  std::string why_not;          ///< of the first of `others`
+  std::size_t sides = 0;   ///< left out: they are a side of this comparison, or were given before
+  std::size_t others = 0;  ///< left out: they cannot be compared with both sides
+  std::string why_not;     ///< of the first of `others`
 };
 EarlierRecordings choose_earlier(std::span<const model::Recording> earlier, std::span<const model::Recording> base,
                                  std::span<const model::Recording> candidate);

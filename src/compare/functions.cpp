@@ -302,8 +302,8 @@ class Comparer {
       if (values.size() >= kFewestToShare) common_changes_[process] = stats::median(std::move(values));
   }
 
-  static double own_drift(std::size_t fewest_cycles) {
-    return fewest_cycles < kFewToDrift ? kOwnDriftOfFew : kOwnDrift;
+  [[nodiscard]] double own_drift(std::size_t fewest_cycles) const {
+    return fewest_cycles < kFewToDrift ? std::max(kLooseOwnDrift, options_.own_drift) : options_.own_drift;
   }
 
   /// Of any recording.

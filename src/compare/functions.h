@@ -12,10 +12,11 @@
 namespace culprit::compare {
 
 /// By how much the ratio of a function to all others of its steps differs between recordings of the same; 0.7 to 4 %
-/// for the ten largest of vLLM's. Of few cycles (ten steps of a training loop are 80 ms) that much more: there shares of
-/// functions moved by 6 to 10 % from trace to trace, and nothing inside of one tells.
+/// for the ten largest of vLLM's. Between recordings that lie minutes apart, and of few cycles (ten steps of a training
+/// loop are 80 ms) that much more: there shares of functions moved by 6 to 10 % from trace to trace, and nothing inside
+/// of one tells.
 inline constexpr double kOwnDrift = 0.04;
-inline constexpr double kOwnDriftOfFew = 0.1;
+inline constexpr double kLooseOwnDrift = 0.1;
 inline constexpr std::size_t kFewToDrift = 16;
 /// A function on a host has not changed when its difference is a smaller share of the cycle.
 inline constexpr double kLeastImpact = 0.001;
@@ -28,7 +29,8 @@ struct FunctionOptions {
   double between_on_host = 0;
   /// With replicates: whether those of the two sides were recorded in turns.
   bool in_turns = false;
-  double discovery = 0.05;  ///< rate of false discoveries among those called changed, new or gone
+  double own_drift = kOwnDrift;  ///< of recordings that are not short
+  double discovery = 0.05;       ///< rate of false discoveries among those called changed, new or gone
   /// What threads did by the scheduler's account is told elsewhere (HostChanges), once for all functions.
   bool without_scheduling = false;
 };
@@ -38,12 +40,13 @@ struct FunctionOptions {
 /// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all
 /// findings by Benjamini and Hochberg. A time on the host has changed only when that is more than the machine's doing:
 /// beyond between_on_host, or against what the functions of its process share (the middle one's change of logarithms;
-/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift (kOwnDriftOfFew when some recording has fewer than kFewToDrift cycles) or as
-/// much as its ratio to the others drifts inside of one. With kFewestRecordings or more on both sides that is measured
-/// on recordings instead: pooled t tests of their mean logarithms and of these without what the functions of the
-/// process share in each recording, the variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer
-/// than kFewCycles effective values only full separation tells. A function of one side is new or gone when so many of
-/// the cycles having it would all lie on that side by chance too rarely. O(uses + findings log findings).
+/// with fewer than five functions that of all others together), recordings of the same differing by kOwnDrift
+/// (kLooseOwnDrift when some recording has fewer than kFewToDrift cycles) or as much as its ratio to the others drifts
+/// inside of one. With kFewestRecordings or more on both sides that is measured on recordings instead: pooled t tests
+/// of their mean logarithms and of these without what the functions of the process share in each recording, the
+/// variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer than kFewCycles effective values
+/// only full separation tells. A function of one side is new or gone when so many of the cycles having it would all lie
+/// on that side by chance too rarely. O(uses + findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
                                                       const Roles& roles, const std::vector<model::Phase>& phases,
                                                       StringTable& texts, const FunctionOptions& options = {});

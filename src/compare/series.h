@@ -58,8 +58,8 @@ struct MeasuredVariance {
   double degrees = 0;  ///< of freedom
   double besides = 0;  ///< a further variance, which is known
 };
-/// What spreads inside of the sides is added, though much of it is part of what was measured: earlier recordings are few,
-/// and one that was unlike the others is seldom among them.
+/// What spreads inside of the sides is added, though much of it is part of what was measured: earlier recordings are
+/// few, and one that was unlike the others is seldom among them.
 MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between);
 
 /// By how many standard errors the means of a number that many are asked of lie apart: one among hundreds, read in

@@ -436,8 +436,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   }
   result.between = measured[0] ? measured[0]->deviation : options.between;
   if (measured[0]) result.earlier = measured[0]->recordings;
-  const auto [time, time_outcome] =
-      judge("time per unit", a.time, b.time, per_unit, judging[0]);
+  const auto [time, time_outcome] = judge("time per unit", a.time, b.time, per_unit, judging[0]);
   const auto [work, work_outcome] =
       judge("worked per unit", a.work, b.work, {worked(a.sum) / a.units, worked(b.sum) / b.units}, judging[1]);
   result.throughput = as_rate(time);

@@ -82,10 +82,10 @@ struct MachineChange {
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};
-  std::vector<HostChange> step;         ///< ns per step of the thread that runs it: on CPU, runnable, blocked
-  std::string step_thread;              ///< its name
-  std::vector<HostChange> beside;       ///< CPUs that other processes took; largest difference first
-  std::vector<RequestChange> requests;  ///< of kinds of time that both have
+  std::vector<HostChange> step;          ///< ns per step of the thread that runs it: on CPU, runnable, blocked
+  std::string step_thread;               ///< its name
+  std::vector<HostChange> beside;        ///< CPUs that other processes took; largest difference first
+  std::vector<RequestChange> requests;   ///< of kinds of time that both have
   std::optional<MachineChange> machine;  ///< it was slower or faster
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name

@@ -19,6 +19,7 @@
 #include "profile/ledger.h"
 #include "profile/nesting.h"
 #include "trace/counter_samples.h"
+#include "trace/request_times.h"
 
 namespace culprit::profile {
 
@@ -189,7 +190,7 @@ class Builder {
       if (c == kNone || cycle_row_[c] == kNone) continue;
       const Slice& slice = trace_.slices[i];
       const FunctionKind kind = kind_of_slice(slice);
-      if (kind == FunctionKind::gpu_annotation) continue;
+      if (kind == FunctionKind::gpu_annotation || trace_.categories[slice.category].name == kRequestCategory) continue;
       // What outlasts the cycle it begins in encloses cycles (the program, the recording) and is no part of one.
       const Ns period = profile_.cycles[cycle_row_[c]].duration;
       if (slice.gpu == kNone && period > 0 && slice.duration > period) continue;

@@ -22,8 +22,8 @@ std::string steps_text(const model::HostChanges& changes);
 /// "Beside it stress-ng took 1.44 CPUs (baseline 0.00)"; empty without any.
 std::string beside_text(const model::HostChanges& changes);
 
-/// "The machine was slower: fixed work of the recorder took +12.1 % (95 % interval +9.0 % to +15.3 %)"; empty where that
-/// is not shown.
+/// "The machine was slower: fixed work of the recorder took +12.1 % (95 % interval +9.0 % to +15.3 %)"; empty where
+/// that is not shown.
 std::string machine_text(const model::HostChanges& changes);
 
 /// "Requests: time to first token 41.2ms -> 120ms, queue wait 2.1ms -> 80ms (p50)": those that moved; empty without

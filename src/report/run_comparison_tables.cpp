@@ -189,8 +189,8 @@ std::string basis_text(const RunComparison& comparison) {
 }  // namespace
 
 std::string earlier_text(double between, std::size_t recordings) {
-  return fmt::format(" Measured: {} earlier recordings of the same differ by {:.2g} % (standard deviation).", recordings,
-                     between * kPercent);
+  return fmt::format(" Measured: {} earlier recordings of the same differ by {:.2g} % (standard deviation).",
+                     recordings, between * kPercent);
 }
 
 std::string_view to_string(Outcome outcome) {
@@ -239,9 +239,8 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
   const std::string steps = comparison.host ? steps_text(*comparison.host) : std::string();
   const auto add_surroundings = [&] {
-    for (std::string line :
-         {throttled_text(*comparison.host), beside_text(*comparison.host), machine_text(*comparison.host),
-          requests_text(*comparison.host)})
+    for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host),
+                             machine_text(*comparison.host), requests_text(*comparison.host)})
       if (!line.empty()) lines.push_back(std::move(line));
   };
   if (!steps.empty()) {

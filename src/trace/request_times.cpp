@@ -11,8 +11,6 @@ namespace culprit {
 
 namespace {
 
-constexpr std::string_view kCategory = "request";
-
 /// As the recorder calls them, and as people do.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kKinds = {
     {{"request", "request"},
@@ -32,7 +30,7 @@ std::size_t place_of(std::string_view name) {
 std::vector<RequestTimes> request_times(const Trace& trace) {
   std::vector<bool> wanted;
   wanted.reserve(trace.categories.size());
-  for (const Category& category : trace.categories) wanted.push_back(category.name == kCategory);
+  for (const Category& category : trace.categories) wanted.push_back(category.name == kRequestCategory);
   std::vector<RequestTimes> rows;
   if (std::ranges::find(wanted, true) == wanted.end()) return rows;
   std::map<std::tuple<std::size_t, StringId, ProcessId>, std::vector<double>> times;

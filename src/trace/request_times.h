@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/trace.h"
 
 namespace culprit {
+
+/// Category of slices that are times of a request, from one program's view: no function runs in them.
+inline constexpr std::string_view kRequestCategory = "request";
 
 /// One kind of time of the requests that one process answered.
 struct RequestTimes {

@@ -32,7 +32,8 @@ std::vector<WorkedTime> steps_of(double time, std::int32_t requests = 4, std::si
 }
 
 TEST(SpreadOfSteps, IsThatOfMeanLogarithms) {
-  const auto spread = spread_of_steps(steps_of(7), std::vector{steps_of(1), steps_of(std::exp(1.0)), steps_of(std::exp(2.0))});
+  const auto spread =
+      spread_of_steps(steps_of(7), std::vector{steps_of(1), steps_of(std::exp(1.0)), steps_of(std::exp(2.0))});
   ASSERT_TRUE(spread.has_value());
   EXPECT_NEAR(spread->deviation, 1, 1e-9);
 }

@@ -191,7 +191,8 @@ TEST(CompareWork, EarlierRecordingsTellHowMuchTwoOfTheSameDiffer) {
   const model::Recording a = recorded({.rate = 4000});
   const model::Recording b = recorded({.rate = 3700, .run_queue = 30e3});
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
-  const std::array earlier = {recorded({.rate = 4010}), recorded({.rate = 3990}), recorded({.rate = 4000}), recorded({.rate = 4005})};
+  const std::array earlier = {recorded({.rate = 4010}), recorded({.rate = 3990}), recorded({.rate = 4000}),
+                              recorded({.rate = 4005})};
   const std::array<const model::Recording*, 4> seen = {&earlier[0], &earlier[1], &earlier[2], &earlier[3]};
   WorkOptions options;
   options.earlier = seen;
