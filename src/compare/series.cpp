@@ -99,12 +99,9 @@ MeanDifference difference_of(const Series& base, const Series& candidate, double
 
 MeanDifference difference_of(const Series& base, const Series& candidate, const MeasuredVariance& between) {
   MeanDifference result = difference_of(base, candidate, between.besides);
-  const double inside = result.error * result.error;
-  const double total = inside + between.variance;
-  const double spread = (inside > 0 ? inside * inside / result.degrees : 0) +
-                        (between.variance > 0 ? between.variance * between.variance / between.degrees : 0);
-  result.error = std::sqrt(total);
-  result.degrees = spread > 0 ? total * total / spread : std::numeric_limits<double>::infinity();
+  result.error = std::sqrt(result.error * result.error + between.variance);
+  // Few earlier recordings that happen to agree would else lend the sum the degrees of the many steps inside.
+  result.degrees = std::min(result.degrees, between.degrees);
   result.half = stats::student_quantile(kUpperEnd, result.degrees) * result.error;
   return result;
 }
