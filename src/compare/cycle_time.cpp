@@ -148,8 +148,10 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   result.change = std::expm1(b.mean - a.mean);
   const double fewest = options.measured ? std::min(options.fewest, kFewestMeasured) : options.fewest;
   if (a.effective < fewest || b.effective < fewest) {
-    // 1.96 sqrt(2): a difference of two recordings of the same that is rare.
-    const double rare = 2.772 * between;
+    // A difference of two recordings of the same that is rare.
+    const double quantile =
+        options.measured ? stats::student_quantile(0.975, static_cast<double>(result.earlier - 1)) : 1.96;
+    const double rare = quantile * std::sqrt(2.0) * between;
     const Gap gap = gap_of(base_logs, candidate_logs);
     if (separation_by_chance(a.likely, b.likely) > kAlpha && !no_drift_bridges(gap, std::min(a.n, b.n), rare))
       return result;
