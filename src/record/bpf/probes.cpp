@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
