@@ -55,6 +55,9 @@ struct Finding {
   std::array<double, 2> calls{};
   double work_ratio = 0;  ///< time of a call, candidate over baseline
   double q = 0;           ///< rate of false discoveries at which it counts as changed, new or gone
+  std::string parent;     ///< the function in which most of its time lay, or was launched; empty: none on both sides
+  /// A cost shift: the function inside of which others lost what it gained, or the other way round; empty: none.
+  std::string moved_inside;
 };
 
 /// Mean of one resource of one device while whole cycles ran (clocks: while it was busy), that moved.
@@ -111,11 +114,10 @@ struct Comparison {
 /// Compares two runs, each of one or more recordings of the same (load_recordings()), which are pooled. Runs that must
 /// not be compared give the outcome not_comparable and why. Errors: usage, when a side has no recording, a recording
 /// comes twice or the anchor does not occur; input, when recordings of one side are not of the same run.
-/// `earlier`: further recordings of the same workload, three or more; how much they differ is how much two recordings of
-/// the same do, which is assumed otherwise. Those that are not of it are left out, with a note.
+/// `earlier`: further recordings of the same workload, three or more; how much they differ is how much two recordings
+/// of the same do, which is assumed otherwise. Those that are not of it are left out, with a note.
 CULPRIT_API Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate,
-                                            const CompareOptions& options = {},
-                                            const std::vector<Run>& earlier = {});
+                                            const CompareOptions& options = {}, const std::vector<Run>& earlier = {});
 
 /// The reports of `culprit diff`, see docs/diff.md. `most_rows`: functions per phase.
 CULPRIT_API std::string to_text(const Comparison& comparison, std::size_t most_rows = 12);

@@ -49,14 +49,14 @@ double seconds_of(std::span<const Recording> recordings) {
 }
 
 /// Share of one function in each window of a side; it did not run where it is not listed.
-Series shares_of(std::span<const Recording> recordings, const std::string& function) {
+Series shares_of(std::span<const Recording> recordings, Functions functions, const std::string& function) {
   std::vector<CycleValue> values;
   for (const Recording& recording : recordings) {
     const Collected& collected = recording.collected;
-    const auto shares = collected.functions.find(function);
+    const auto shares = (collected.*functions).find(function);
     for (std::size_t w = 0; w < collected.windows; ++w)
       values.push_back(
-          {static_cast<std::uint32_t>(values.size()), shares == collected.functions.end() ? 0 : shares->second[w]});
+          {static_cast<std::uint32_t>(values.size()), shares == (collected.*functions).end() ? 0 : shares->second[w]});
   }
   return summarise(values, values.size());
 }
@@ -98,15 +98,15 @@ std::vector<model::DiskChange> disk_changes(std::span<const Recording> base, std
 }
 
 std::vector<model::ShareChange> share_changes(std::span<const Recording> base, std::span<const Recording> candidate,
-                                              std::size_t most) {
+                                              Functions functions, std::size_t most) {
   std::set<std::string> names;
   for (const auto& side : {base, candidate})
     for (const Recording& recording : side)
-      for (const auto& [name, shares] : recording.collected.functions) names.insert(name);
+      for (const auto& [name, shares] : recording.collected.*functions) names.insert(name);
   std::vector<model::ShareChange> changes;
   for (const std::string& name : names) {
-    const Series a = shares_of(base, name);
-    const Series b = shares_of(candidate, name);
+    const Series a = shares_of(base, functions, name);
+    const Series b = shares_of(candidate, functions, name);
     if (std::abs(b.mean - a.mean) >= kLeastShare && surely_apart(a, b)) changes.push_back({name, {a.mean, b.mean}});
   }
   std::ranges::stable_sort(changes, std::greater(),

@@ -2,9 +2,12 @@
 // the functions that ran.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "model/collected.h"
 #include "model/comparison.h"
 #include "model/recording.h"
 
@@ -18,9 +21,13 @@ void add_quantiles(std::span<const model::Recording> base, std::span<const model
 std::vector<model::DiskChange> disk_changes(std::span<const model::Recording> base,
                                             std::span<const model::Recording> candidate);
 
-/// Functions whose share of the samples moved by a hundredth and surely (see surely_apart()); at most `most`, largest
-/// difference first.
+/// Shares of the samples, by function.
+using Functions = std::map<std::string, std::vector<double>> model::Collected::*;
+
+/// Of `functions` those whose share of the samples moved by a hundredth and surely (see surely_apart()); at most
+/// `most`, largest difference first.
 std::vector<model::ShareChange> share_changes(std::span<const model::Recording> base,
-                                              std::span<const model::Recording> candidate, std::size_t most = 10);
+                                              std::span<const model::Recording> candidate, Functions functions,
+                                              std::size_t most = 10);
 
 }  // namespace culprit::compare

@@ -455,7 +455,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   known.machine_moved = machine.has_value();
   if (result.comparability.level != Comparable::no) {
     result.disks = disk_changes(base, candidate);
-    result.on_cpu = share_changes(base, candidate);
+    result.on_cpu = share_changes(base, candidate, &model::Collected::functions);
+    result.python = share_changes(base, candidate, &model::Collected::python);
   }
   const bool on_host = !facts_of(base).gpu_work;
   Side a = pool(std::move(base));

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "compare/cost_shift.h"
 #include "compare/cycle_time.h"
 #include "compare/series.h"
 #include "core/hash.h"
@@ -55,6 +56,8 @@ struct Uses {
   std::int64_t calls = 0;
   double called = 0;                             ///< ns of all calls
   std::map<std::uint32_t, double> of_recording;  ///< ns
+  double lasted = 0;                             ///< ns of all calls with what they called
+  std::map<StringId, double> inside;             ///< of it, by the function that it lay in or was launched by
 };
 
 /// Cycles of one phase in which a process can have done something: those of the processes that own the cycles it was
@@ -164,6 +167,8 @@ class Comparer {
       row.of_recording[profile.cycles[use.cycle].recording] += time;
       row.calls += use.count;
       row.called += static_cast<double>(on_host ? own : use.duration);
+      row.lasted += static_cast<double>(use.duration);
+      if (!profile.texts[use.parent].empty()) row.inside[translate(use.parent)] += static_cast<double>(use.duration);
     }
     for (auto& row : uses_) std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
     cycles_.push_back(std::move(cycles));
@@ -202,6 +207,7 @@ class Comparer {
                            : after.times.empty() ? FunctionStatus::gone
                                                  : FunctionStatus::changed;
     }
+    mark_cost_shifts(findings, texts_);
     std::ranges::sort(findings, {}, [&](const FunctionFinding& f) {
       const double work = std::isfinite(f.work_ratio) && f.work_ratio > 0 ? std::abs(std::log(f.work_ratio)) : 0;
       return std::tuple(-std::abs(f.impact_ns), -work, f.phase, texts_[f.function], texts_[f.device], f.process,
@@ -242,7 +248,19 @@ class Comparer {
       if (uses.calls > 0) finding.per_call_ns[s] = uses.called / static_cast<double>(uses.calls);
     }
     if (finding.per_call_ns[0] > 0) finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
+    const std::array parents = {parent_of(uses_[row][0]), parent_of(uses_[row][1])};
+    if (uses_[row][0].calls == 0 || parents[0] == parents[1])
+      finding.parent = parents[1];
+    else if (uses_[row][1].calls == 0)
+      finding.parent = parents[0];
     return finding;
+  }
+
+  /// In which it spent more than half of its time; 0: none.
+  static StringId parent_of(const Uses& uses) {
+    for (const auto& [parent, time] : uses.inside)
+      if (2 * time > uses.lasted) return parent;
+    return 0;
   }
 
   /// Fills times, impact and what an interval tells; gives p that the times differ by more than the tolerance.

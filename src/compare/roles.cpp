@@ -87,6 +87,7 @@ void append_replicate(model::Profile& run, const model::Profile& replicate) {
     use.device = copy(use.device);
     use.kind = copy(use.kind);
     use.short_name = copy(use.short_name);
+    use.parent = copy(use.parent);
     run.functions.push_back(use);
   }
   for (model::LedgerWindow window : replicate.ledger.windows) {

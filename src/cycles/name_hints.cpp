@@ -317,7 +317,8 @@ bool is_denied_function(std::string_view name) {
                                         "Scheduler.recv_requests", "recv_requests", "decorate_context", "wrapper",
                                         "_fn", "inner", "__call__", "__next__", "__exit__", "__enter__", "run_forever"})
     if (last == denied) return true;
-  return name.starts_with("<built-in") || name.starts_with("ProfilerStep") ||
+  // Collections of garbage, as the recorder names them, repeat and are nobody's step.
+  return name.starts_with("gc generation ") || name.starts_with("<built-in") || name.starts_with("ProfilerStep") ||
          name.find("_contextlib.py(") != std::string_view::npos;
 }
 

@@ -39,6 +39,8 @@ Finding finding_of(const model::RunComparison& whole, const model::FunctionFindi
   out.calls = f.calls;
   out.work_ratio = f.work_ratio;
   out.q = f.q;
+  out.parent = text(f.parent);
+  out.moved_inside = text(f.moved_inside);
   return out;
 }
 

@@ -23,8 +23,11 @@ struct Collected {
   std::map<std::string, CountedDurations> disks;  ///< "vda write"
   std::uint64_t samples = 0;                      ///< that found a thread on a CPU
   std::size_t windows = 0;                        ///< in which there were any
-  /// By innermost function, code without a name by its file: share of the samples of each window.
+  /// By innermost function, code without a name by its file, functions of Python without their line: share of the
+  /// samples of each window.
   std::map<std::string, std::vector<double>> functions;
+  /// The same by the innermost function of Python, the native code that it called included.
+  std::map<std::string, std::vector<double>> python;
 };
 
 }  // namespace culprit::model

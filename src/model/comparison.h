@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,7 +82,18 @@ struct FunctionFinding {
   std::array<double, 2> per_call_ns{kNoNumber, kNoNumber};  ///< a call's duration on a device; on the host as above
   double work_ratio = kNoNumber;                            ///< of these, candidate over baseline
   double q = kNoNumber;  ///< rate of false discoveries at which it counts as changed, new or gone
+  /// The function in which most of its time lay, or was launched, on every side that has it; 0: none, or not the same.
+  StringId parent = 0;
+  /// A cost shift: the function inside of which others lost what it gained, or the other way round; 0: none.
+  StringId moved_inside = 0;
 };
+
+inline bool has_changed(const FunctionFinding& finding) {
+  return finding.status != FunctionStatus::same && finding.status != FunctionStatus::unknown;
+}
+
+/// Whether functions of this kind wait: who waits longer waits for something else.
+inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "syscall_wait" || kind == "blocked"; }
 
 /// One line of the ledger on both sides, per cycle.
 struct WaterfallLine {
@@ -225,6 +237,7 @@ struct RunComparison {
   std::optional<WorkComparison> work;      ///< instead of cycle times and functions
   std::vector<DiskChange> disks;           ///< largest difference of time per second first
   std::vector<ShareChange> on_cpu;         ///< that moved by more than their windows spread; largest difference first
+  std::vector<ShareChange> python;         ///< the same of functions of Python, with the native code that they called
   std::optional<HostChanges> host;         ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
   std::vector<std::string> assumptions;

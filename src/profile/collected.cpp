@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/saturating.h"
 #include "trace/code_name.h"
@@ -31,36 +35,61 @@ void add_buckets(CountedDurations& sum, const std::vector<std::uint64_t>& bucket
 }
 
 /// Code without a name is one function for each file: its addresses differ from run to run.
-std::string function_name(const Trace& trace, const StackFrame& frame) {
-  const std::string_view name = trace.strings[frame.function];
-  const auto file = file_of_unnamed(name);
-  return file ? fmt::format("[{}]", *file) : std::string(name);
+std::string function_name(std::string_view name) {
+  if (const auto file = file_of_unnamed(name)) return fmt::format("[{}]", *file);
+  return python_function(name).value_or(std::string(name));
+}
+
+/// Of each frame the innermost function of Python, by its row among the frames; kNone: it is in none.
+std::vector<std::uint32_t> frames_of_python(const Trace& trace) {
+  std::vector<std::uint32_t> rows;
+  std::map<StringId, bool> known;
+  rows.reserve(trace.stack_frames.size());
+  for (std::size_t f = 0; f < trace.stack_frames.size(); ++f) {
+    const StackFrame& frame = trace.stack_frames[f];
+    const auto [is_python, fresh] = known.try_emplace(frame.function);
+    if (fresh) is_python->second = python_function(trace.strings[frame.function]).has_value();
+    rows.push_back(is_python->second       ? static_cast<std::uint32_t>(f)
+                   : frame.caller == kNone ? kNone
+                                           : rows[frame.caller]);
+  }
+  return rows;
+}
+
+void counts_to_shares(std::map<std::string, std::vector<double>>& functions, const std::vector<double>& all) {
+  for (auto& [name, counts] : functions) {
+    std::vector<double> shares;
+    for (std::size_t w = 0; w < all.size(); ++w)
+      if (all[w] > 0) shares.push_back(counts[w] / all[w]);
+    counts = std::move(shares);
+  }
 }
 
 void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::Collected& collected) {
   std::vector<double> all(windows.size());
   std::map<StringId, std::string> names;
+  const std::vector<std::uint32_t> python = frames_of_python(trace);
   for (std::size_t i = 0; i < trace.stack_samples.size(); ++i) {
     const StackSample& sample = trace.stack_samples[i];
     if (sample.kind == StackSample::Kind::off_cpu || sample.frame == kNone) continue;
     auto window = std::ranges::upper_bound(windows, sample.at, {}, &model::WorkWindow::begin);
     if (window == windows.begin() || (--window)->end <= sample.at) continue;
     const auto at = static_cast<std::size_t>(window - windows.begin());
-    const StackFrame& frame = trace.stack_frames[sample.frame];
-    std::string& name = names[frame.function];
-    if (name.empty()) name = function_name(trace, frame);
-    std::vector<double>& counts = collected.functions[name];
-    counts.resize(windows.size());
-    counts[at] += 1;
+    const auto count = [&](std::map<std::string, std::vector<double>>& functions, std::uint32_t frame) {
+      const StringId function = trace.stack_frames[frame].function;
+      std::string& name = names[function];
+      if (name.empty()) name = function_name(trace.strings[function]);
+      std::vector<double>& counts = functions[name];
+      counts.resize(windows.size());
+      counts[at] += 1;
+    };
+    count(collected.functions, sample.frame);
+    if (python[sample.frame] != kNone) count(collected.python, python[sample.frame]);
     all[at] += 1;
     ++collected.samples;
   }
-  for (auto& [name, counts] : collected.functions) {
-    std::vector<double> shares;
-    for (std::size_t w = 0; w < all.size(); ++w)
-      if (all[w] > 0) shares.push_back(counts[w] / all[w]);
-    counts = std::move(shares);
-  }
+  counts_to_shares(collected.functions, all);
+  counts_to_shares(collected.python, all);
   collected.windows = static_cast<std::size_t>(std::ranges::count_if(all, [](double n) { return n > 0; }));
 }
 

@@ -36,6 +36,7 @@ class Nester {
       Frame& parent = open_.back();
       ++parent.children;
       parent.last_child = index;
+      nesting_.parent[index] = parent.slice;
       const Ns from = std::max(slice.begin, parent.covered);
       const Ns to = std::min(slice.end(), parent.end);
       if (to > from) {
@@ -71,6 +72,7 @@ Nesting find_nesting(const Trace& trace) {
   result.order = order_slices(trace);
   result.self.resize(trace.slices.size());
   result.again.resize(trace.slices.size());
+  result.parent.assign(trace.slices.size(), kNone);
   Nester nester(trace, result);
   for (TrackId track = 0; track < trace.tracks.size(); ++track) nester.track(track);
   return result;

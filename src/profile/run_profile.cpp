@@ -100,6 +100,8 @@ struct Sum {
   Ns duration = 0;
   Ns exposed = -1;
   Ns own = -1;
+  StringId parent = kNone;  ///< of the trace: who has the majority so far, as Boyer and Moore vote
+  Ns majority = 0;
 };
 
 /// What the executions of one use saw of one series.
@@ -179,9 +181,36 @@ class Builder {
     }
   }
 
+  /// Who called it, or launched it on a device: the next of another name outside of it that is no call of a runtime.
+  /// Not looked for behind deep recursion, which would take the square of its depth.
+  [[nodiscard]] StringId parent_of(const Nesting& nesting, SliceIndex index) const {
+    const Slice& slice = trace_.slices[index];
+    SliceIndex outer = slice.gpu == kNone ? nesting.parent[index] : trace_.gpu[slice.gpu].launcher;
+    const auto is_passed_over = [&](const Slice& by) {
+      const SliceClass c = trace_.slice_class(by);
+      return by.name == slice.name || c == SliceClass::runtime || c == SliceClass::driver;
+    };
+    constexpr int kMostPassedOver = 32;
+    for (int i = 0; i < kMostPassedOver && outer != kNone; ++i, outer = nesting.parent[outer])
+      if (!is_passed_over(trace_.slices[outer])) return trace_.slices[outer].name;
+    return kNone;
+  }
+
+  static void vote(Sum& sum, StringId parent, Ns duration) {
+    if (sum.parent == parent)
+      sum.majority = add_saturating(sum.majority, duration);
+    else if (sum.majority >= duration)
+      sum.majority -= duration;
+    else {
+      sum.parent = parent;
+      sum.majority = duration - sum.majority;
+    }
+  }
+
   void sum_uses() {
     const std::vector<Ns> exposed = exposed_times(trace_);
-    const std::vector<Ns> self = options_.own_times ? find_nesting(trace_).self : std::vector<Ns>();
+    const Nesting nesting = options_.own_times ? find_nesting(trace_) : Nesting();
+    const std::vector<Ns>& self = nesting.self;
     use_of_slice_.assign(trace_.slices.size(), kNone);
     const std::size_t known = std::min(found_.cycle_of_slice.size(), trace_.slices.size());
     for (std::size_t i = 0; i < known; ++i) {
@@ -212,6 +241,7 @@ class Builder {
       if (slice.gpu != kNone && sum.exposed >= 0) sum.exposed = add_saturating(sum.exposed, exposed[slice.gpu]);
       if (!self.empty() && trace_.tracks[slice.track].kind == TrackKind::thread)
         sum.own = add_saturating(std::max<Ns>(sum.own, 0), self[i]);
+      if (!self.empty()) vote(sum, parent_of(nesting, static_cast<SliceIndex>(i)), slice.duration);
       if (key.device >= 0) {
         Ns& longest = longest_[{key.cycle, key.device}];
         longest = std::max(longest, slice.duration);
@@ -256,6 +286,7 @@ class Builder {
       use.duration = sum.duration;
       use.exposed = sum.exposed;
       use.own = sum.own;
+      if (sum.parent != kNone) use.parent = profile_.texts.intern(trace_.strings[sum.parent]);
       const Ns whole = window_of(sum.key);
       if (whole > 0) use.beta = static_cast<double>(sum.duration) / static_cast<double>(whole);
       profile_.functions.push_back(use);

@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cmath>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model/table_rows.h"
 
@@ -32,6 +35,28 @@ auto share_of(std::size_t side) {
   return [=](const ShareChange& change) { return change.share[side]; };
 }
 
+Table shares_table(std::string title, std::string name, const std::vector<ShareChange>& changes) {
+  Table table = model::make_table<ShareChange>(std::move(title), std::move(name),
+                                               {{{"Function", "function", ColumnType::name}, &ShareChange::function},
+                                                {{"Baseline", "baseline_share", ColumnType::percent}, share_of(0)},
+                                                {{"Candidate", "candidate_share", ColumnType::percent}, share_of(1)}},
+                                               changes);
+  if (!table.rows.empty()) table.notes.emplace_back("Those that moved by more than they vary inside the recordings.");
+  return table;
+}
+
+void write_shares(JsonWriter& json, std::string_view name, const std::vector<ShareChange>& changes) {
+  json.begin_array(name);
+  for (const ShareChange& change : changes) {
+    json.begin_object(JsonForm::line);
+    json.member("function", change.function);
+    json.member("baseline", change.share[0]);
+    json.member("candidate", change.share[1]);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::vector<Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows) {
@@ -51,14 +76,11 @@ std::vector<Table> collected_tables(const model::RunComparison& comparison, std:
         in_files}},
       comparison.disks, most_rows);
   if (most_rows != 0) model::drop_empty_columns(disks);
-  Table on_cpu = model::make_table<ShareChange>("Functions on the CPU, share of the samples", "on_cpu",
-                                                {{{"Function", "function", ColumnType::name}, &ShareChange::function},
-                                                 {{"Baseline", "baseline_share", ColumnType::percent}, share_of(0)},
-                                                 {{"Candidate", "candidate_share", ColumnType::percent}, share_of(1)}},
-                                                comparison.on_cpu);
-  if (!on_cpu.rows.empty()) on_cpu.notes.emplace_back("Those that moved by more than they vary inside the recordings.");
+  Table on_cpu = shares_table("Functions on the CPU, share of the samples", "on_cpu", comparison.on_cpu);
+  Table python = shares_table("Functions of Python on the CPU, with native code called, share of the samples", "python",
+                              comparison.python);
   std::vector<Table> tables;
-  for (Table* table : {&on_cpu, &disks})
+  for (Table* table : {&python, &on_cpu, &disks})
     if (!table->rows.empty()) tables.push_back(std::move(*table));
   return tables;
 }
@@ -75,15 +97,8 @@ void write_collected(JsonWriter& json, const model::RunComparison& comparison) {
     json.end_object();
   }
   json.end_array();
-  json.begin_array("on_cpu");
-  for (const ShareChange& change : comparison.on_cpu) {
-    json.begin_object(JsonForm::line);
-    json.member("function", change.function);
-    json.member("baseline", change.share[0]);
-    json.member("candidate", change.share[1]);
-    json.end_object();
-  }
-  json.end_array();
+  write_shares(json, "on_cpu", comparison.on_cpu);
+  write_shares(json, "python", comparison.python);
 }
 
 }  // namespace culprit::report

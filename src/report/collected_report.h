@@ -14,7 +14,7 @@ namespace culprit::report {
 /// rows are left out. 0: all, and all columns, as files have them.
 std::vector<model::Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows);
 
-/// Members "disks" and "on_cpu" of the answer.
+/// Members "disks", "on_cpu" and "python" of the answer.
 void write_collected(JsonWriter& json, const model::RunComparison& comparison);
 
 }  // namespace culprit::report

@@ -70,6 +70,8 @@ void write_finding(JsonWriter& json, const RunComparison& comparison, const mode
   json.member("per_call_ns", f.per_call_ns);
   json.member("work_ratio", f.work_ratio);
   json.member("q", f.q);
+  json.member("parent", comparison.texts[f.parent]);
+  json.member("moved_inside", comparison.texts[f.moved_inside]);
   json.end_object();
 }
 

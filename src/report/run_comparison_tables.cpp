@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <ranges>
+#include <tuple>
 
 #include "core/units.h"
 #include "model/table_rows.h"
@@ -35,18 +38,12 @@ constexpr std::size_t kMostFactsOfUnlike = 5;  ///< rows about runs that are not
 
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
 
-bool has_changed(const FunctionFinding& finding) {
-  return finding.status != FunctionStatus::same && finding.status != FunctionStatus::unknown;
-}
-
-/// Whoever waits longer waits for something else.
 bool waits(const RunComparison& comparison, const FunctionFinding& finding) {
-  const std::string_view kind = comparison.texts[finding.kind];
-  return kind == "sync" || kind == "syscall_wait" || kind == "blocked";
+  return model::is_wait(comparison.texts[finding.kind]);
 }
 
 bool is_listed(const RunComparison& comparison, const FunctionFinding& finding) {
-  return has_changed(finding) && !waits(comparison, finding);
+  return model::has_changed(finding) && !waits(comparison, finding) && finding.moved_inside == 0;
 }
 
 /// Process of a finding as people know it, when there are several.
@@ -106,7 +103,7 @@ std::string functions_note(const RunComparison& comparison) {
     return std::ranges::count(comparison.functions, status, &FunctionFinding::status);
   };
   const auto waiting = std::ranges::count_if(
-      comparison.functions, [&](const FunctionFinding& f) { return has_changed(f) && waits(comparison, f); });
+      comparison.functions, [&](const FunctionFinding& f) { return model::has_changed(f) && waits(comparison, f); });
   std::string note = fmt::format("Functions that take the same time within 5 %: {}; not decided: {}",
                                  count(FunctionStatus::same), count(FunctionStatus::unknown));
   if (waiting > 0) note += fmt::format("; calls that wait and changed: {}", waiting);
@@ -116,6 +113,31 @@ std::string functions_note(const RunComparison& comparison) {
         " Per call the middle one of all took x{:.2f}: what they share (clock, neighbours, build) is listed of none.",
         ratio);
   return note;
+}
+
+/// One line for each parent inside of which work moved.
+std::vector<std::string> cost_shift_notes(const RunComparison& comparison) {
+  constexpr std::size_t kMostNamed = 4;
+  using Place = std::tuple<model::Phase, std::uint32_t, StringId, StringId>;
+  std::map<Place, std::vector<const FunctionFinding*>> moved;
+  for (const FunctionFinding& f : comparison.functions)
+    if (f.moved_inside != 0) moved[{f.phase, f.process, f.device, f.moved_inside}].push_back(&f);
+  const auto change = [](double ns) { return fmt::format("{}{}", ns < 0 ? "-" : "+", format_duration(std::abs(ns))); };
+  std::vector<std::string> notes;
+  for (const auto& [place, functions] : moved) {
+    double together = 0;
+    std::vector<std::string> parts;
+    for (const FunctionFinding* f : functions) {
+      together += f->impact_ns;
+      if (parts.size() < kMostNamed)
+        parts.push_back(fmt::format("{} {}", comparison.texts[f->function], change(f->impact_ns)));
+    }
+    notes.push_back(fmt::format("Work moved inside {} ({}): {}{}; together {} per cycle, so none of them is listed",
+                                comparison.texts[std::get<3>(place)], phase_name(std::get<0>(place)),
+                                fmt::join(parts, ", "), functions.size() > kMostNamed ? " and others" : "",
+                                change(together)));
+  }
+  return notes;
 }
 
 Table environment_table(const RunComparison& comparison, std::size_t most) {
@@ -279,6 +301,7 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
   const auto listed = [&](const FunctionFinding& f) { return is_listed(comparison, f); };
   if (!comparison.functions.empty() && std::ranges::none_of(comparison.functions, listed))
     notes.push_back("No function is shown to have changed. " + functions_note(comparison));
+  std::ranges::move(cost_shift_notes(comparison), std::back_inserter(notes));
   if (comparison.outcome != Outcome::not_comparable) {
     const auto& reasons = comparison.comparability.reasons;
     notes.insert(notes.end(), reasons.begin(), reasons.end());
@@ -378,7 +401,9 @@ Table all_functions(const RunComparison& comparison) {
        {{"Baseline per call", "baseline_ns_per_call", ColumnType::number}, side(&F::per_call_ns, 0)},
        {{"Candidate per call", "candidate_ns_per_call", ColumnType::number}, side(&F::per_call_ns, 1)},
        {{"Work ratio", "work_ratio", ColumnType::number}, number(&F::work_ratio)},
-       {{"q", "q", ColumnType::number}, number(&F::q)}},
+       {{"q", "q", ColumnType::number}, number(&F::q)},
+       {{"Parent", "parent", ColumnType::name}, text(&F::parent)},
+       {{"Moved inside", "moved_inside", ColumnType::name}, text(&F::moved_inside)}},
       comparison.functions);
 }
 

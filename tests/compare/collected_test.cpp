@@ -26,7 +26,7 @@ model::Recording running(double f) {
 }
 
 std::vector<model::ShareChange> shares(const model::Recording& a, const model::Recording& b) {
-  return share_changes({&a, 1}, {&b, 1});
+  return share_changes({&a, 1}, {&b, 1}, &model::Collected::functions);
 }
 
 TEST(ShareChanges, WhatRanMoreIsListed) {
@@ -43,6 +43,15 @@ TEST(ShareChanges, AFunctionOfOneSideHadNothingOfTheOther) {
   EXPECT_EQ(changes[0].function, "f");
   EXPECT_DOUBLE_EQ(changes[0].share[0], 0);
   EXPECT_EQ(changes[1].function, "g");
+}
+
+TEST(ShareChanges, FunctionsOfPythonAreHeldAgainstEachOtherAlike) {
+  model::Recording a = running(0.10);
+  model::Recording b = running(0.20);
+  for (model::Recording* r : {&a, &b}) r->collected.python["forward (m.py)"] = r->collected.functions["f"];
+  const auto changes = share_changes({&a, 1}, {&b, 1}, &model::Collected::python);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].function, "forward (m.py)");
 }
 
 TEST(ShareChanges, TheSameIsSilent) { EXPECT_THAT(shares(running(0.2), running(0.21)), IsEmpty()); }

@@ -86,6 +86,7 @@ TEST(Roles, OfRealKernelNames) {
 TEST(Functions, WrappersAndPartsAreKnown) {
   EXPECT_TRUE(is_denied_function("torch/nn/modules/module.py(1532): _call_impl"));
   EXPECT_TRUE(is_denied_function("Scheduler.recv_requests"));
+  EXPECT_TRUE(is_denied_function("gc generation 2"));
   EXPECT_FALSE(is_denied_function("sglang/srt/managers/scheduler.py(1773): run_batch"));
   EXPECT_TRUE(is_model_part("nn.Module: Qwen3DecoderLayer_0"));
   EXPECT_FALSE(is_model_part("Scheduler.run_batch"));

@@ -15,8 +15,8 @@ constexpr Ns kMs = 1'000'000;
 constexpr Ns kSecond = 1'000'000'000;
 
 /// A thread that is woken `times` times, works 4 ms and waits 6 ms, and whose calls are counted when it is said how
-/// many.
-Trace server(int times, std::uint64_t requests, int threads = 1) {
+/// many. Its garbage is collected now and then.
+Trace server(int times, std::uint64_t requests, int threads = 1, int collections = 0) {
   TraceBuilder builder{Rank{}};
   const auto add = [&](TrackId track, Ns begin, Ns length, std::string_view name, std::string_view category) {
     Slice slice;
@@ -42,6 +42,8 @@ Trace server(int times, std::uint64_t requests, int threads = 1) {
       add(blocked, at, 6 * kMs, "blocked:epoll_wait", "blocked");
       add(sched, at + 6 * kMs, 4 * kMs, "oncpu", "sched");
     }
+    const TrackId python = builder.track({.pid = id, .tid = id});
+    for (int i = 0; i < collections; ++i) add(python, i * 100 * kMs + 7 * kMs, kMs, "gc generation 2", "python");
     for (const std::string_view call : {"recvfrom", "sendto"})
       if (requests > 0)
         builder.trace().calls.push_back({times * 10 * kMs, builder.intern(call), totals, requests, 0, 0});
@@ -65,6 +67,12 @@ TEST(WorkCycles, AProgramThatMarksNoStepsHasItsRequestsAsCycles) {
   EXPECT_EQ(found.cycles.cycles[1].period, 10 * kMs);
   ASSERT_TRUE(found.work);
   EXPECT_EQ(found.work->units.front().kind, model::UnitKind::request);
+}
+
+TEST(WorkCycles, CollectionsOfGarbageAreNoSteps) {
+  const Found found = cycles_of(server(100, 100, 1, 5));
+  EXPECT_EQ(found.cycles.method, model::CycleMethod::work_unit);
+  EXPECT_EQ(found.cycles.cycles.size(), 100U);
 }
 
 TEST(WorkCycles, SeveralRequestsInOneWakeUpAreNotSaidToBeOne) {

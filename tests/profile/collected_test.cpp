@@ -52,6 +52,26 @@ TEST(Collected, BlockedThreadsAndOtherTimesAreNotOnTheCpu) {
   EXPECT_THAT(collected_in(trace, kWindows).functions, IsEmpty());
 }
 
+TEST(Collected, NativeCodeCountsForTheFunctionOfPythonThatCalledIt) {
+  Trace trace;
+  const auto called_by = [&](std::string_view function, std::uint32_t caller) {
+    const std::uint32_t f = frame(trace, function);
+    trace.stack_frames[f].caller = caller;
+    return f;
+  };
+  const std::uint32_t forward = called_by("forward (model.py:12)", frame(trace, "main"));
+  const std::uint32_t gemm = called_by("sgemm", called_by("at::linear", forward));
+  sample(trace, 10, gemm);
+  sample(trace, 20, forward);
+  sample(trace, 30, called_by("sgemm", called_by("step (loop.py:3)", forward)));
+  sample(trace, 40, frame(trace, "malloc"));
+  const model::Collected collected = collected_in(trace, {{0, 100}});
+  EXPECT_THAT(collected.python,
+              ElementsAre(Pair("forward (model.py)", ElementsAre(0.5)), Pair("step (loop.py)", ElementsAre(0.25))));
+  EXPECT_THAT(collected.functions, ElementsAre(Pair("forward (model.py)", ElementsAre(0.25)),
+                                               Pair("malloc", ElementsAre(0.25)), Pair("sgemm", ElementsAre(0.5))));
+}
+
 TEST(Collected, CodeWithoutANameIsOneFunctionForEachFile) {
   Trace trace;
   sample(trace, 10, frame(trace, "libx.so+0x1a2b"));

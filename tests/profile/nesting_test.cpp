@@ -93,6 +93,17 @@ TEST(Nesting, OnlyAnOnlyChildOfTheSameNameIsTheSameCallAgain) {
   EXPECT_THAT(find_nesting(make.trace()).again, ElementsAre(false, true, true, false, false, false, false, false));
 }
 
+TEST(Nesting, TheParentIsTheNextOneOutside) {
+  TraceMaker make;
+  const TrackId thread = make.thread(1, 1);
+  make.slice(thread, "cpu_op", "outer", 0, 100);
+  make.slice(thread, "cpu_op", "inner", 10, 50);
+  make.slice(thread, "cuda_runtime", "launch", 20, 10);
+  make.slice(thread, "cpu_op", "beside", 100, 10);
+  make.gpu(make.stream(0, 7), "kernel", "k", 0, 100);
+  EXPECT_THAT(find_nesting(make.trace()).parent, ElementsAre(kNone, 0U, 1U, kNone, kNone));
+}
+
 TEST(Nesting, EmptyTrace) { EXPECT_TRUE(find_nesting(Trace{}).self.empty()); }
 
 }  // namespace

@@ -88,6 +88,27 @@ TEST(RunProfile, GpuWorkBelongsToWhoLaunchedIt) {
   EXPECT_EQ(profile.processes[find(profile, 1, "gemm")->process].pid, 4711);
 }
 
+TEST(RunProfile, TheParentIsWhoCalledOrLaunchedMostOfIt) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  maker.slice(thread, "cpu_op", "aten::linear", 0, 60);
+  maker.slice(thread, "cpu_op", "aten::linear", 1, 58);  // dispatched again under its own name
+  maker.slice(thread, "cpu_op", "aten::copy_", 5, 20);
+  const auto launch = maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", 30, 10);
+  maker.slice(thread, "cpu_op", "aten::to", 70, 10);
+  maker.slice(thread, "cpu_op", "aten::copy_", 72, 5);
+  maker.slice(thread, "cpu_op", "aten::linear", 90, 5);
+  maker.gpu(maker.stream(0, 7), "kernel", "gemm", 45, 20, launch);
+  RunProfileOptions options;
+  options.own_times = true;
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1), options);
+  const auto parent = [&](std::string_view name) { return profile.texts[find(profile, 1, name)->parent]; };
+  EXPECT_EQ(parent("aten::copy_"), "aten::linear");
+  EXPECT_EQ(parent("aten::linear"), "") << "not itself";
+  EXPECT_EQ(parent("cudaLaunchKernel"), "aten::linear");
+  EXPECT_EQ(parent("gemm"), "aten::linear") << "the runtime call between is passed over";
+}
+
 TEST(RunProfile, DevicesAreApart) {
   TraceMaker maker;
   maker.gpu(maker.stream(0, 7), "kernel", "gemm", 0, 20);

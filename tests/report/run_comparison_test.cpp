@@ -77,6 +77,20 @@ TEST(RunComparison, TheOutcomeComesFirst) {
   EXPECT_THAT(text, HasSubstr("same time within 5 %: 1; not decided:"));
 }
 
+TEST(RunComparison, WorkThatMovedIsSaidAndAccusesNobody) {
+  RunComparison c = regression();
+  for (auto f :
+       {finding(c, "fused", FunctionStatus::added, 0, 4e5), finding(c, "half", FunctionStatus::gone, 3.8e5, 0)}) {
+    f.parent = f.moved_inside = c.texts.intern("aten::linear");
+    c.functions.push_back(f);
+  }
+  const std::string text = comparison_markdown(c);
+  EXPECT_THAT(text, HasSubstr("Work moved inside aten::linear (decode): fused +400.000us, half -380.000us; together "
+                              "+20.000us per cycle, so none of them is listed"));
+  EXPECT_THAT(text, Not(HasSubstr("| fused")));
+  EXPECT_THAT(comparison_json(c), HasSubstr("\"moved_inside\": \"aten::linear\""));
+}
+
 TEST(RunComparison, WhatLimitsTheOutcomeComesBeforeTheNumbers) {
   RunComparison c = regression();
   c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;

@@ -15,5 +15,19 @@ TEST(CodeName, NamesAreLeftAlone) {
     EXPECT_FALSE(file_of_unnamed(name)) << name;
 }
 
+TEST(CodeName, FunctionsOfPythonLoseTheirLine) {
+  EXPECT_EQ(python_function("forward (vllm/model.py:12)"), "forward (vllm/model.py)");
+  EXPECT_EQ(python_function("<lambda> (a (b).py:3)"), "<lambda> (a (b).py)");
+  EXPECT_EQ(python_function("_find (<frozen importlib._bootstrap>:1176)"), "_find (<frozen importlib._bootstrap>)");
+  EXPECT_EQ(python_function("py::forward:/app/model.py"), "forward (model.py)");
+  EXPECT_EQ(python_function("py::<module>:<string>"), "<module> (<string>)");
+}
+
+TEST(CodeName, OtherCodeIsNoFunctionOfPython) {
+  for (const char* name : {"", "main", "f (x.c:1)", "f (x.py)", "f (x.py:)", "f (x.py:1a)", "f (x.py:1) const",
+                           "py::", "py::f", "py:::x", "std::function<void (int)>::operator()", ":1)", " (:1)"})
+    EXPECT_FALSE(python_function(name)) << name;
+}
+
 }  // namespace
 }  // namespace culprit

@@ -1,0 +1,161 @@
+#include "compare/cost_shift.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compare/functions.h"
+#include "compare/make_recording.h"
+
+namespace culprit::compare {
+namespace {
+
+using model::FunctionFinding;
+using model::FunctionStatus;
+
+struct Findings {
+  StringTable texts;
+  std::vector<FunctionFinding> all;
+
+  Findings& add(const std::string& name, const std::string& parent, double impact,
+                FunctionStatus status = FunctionStatus::changed, const std::string& kind = "cpu_op") {
+    FunctionFinding f;
+    f.function = texts.intern(name);
+    f.parent = texts.intern(parent);
+    f.device = texts.intern("Host");
+    f.kind = texts.intern(kind);
+    f.impact_ns = impact;
+    f.status = status;
+    all.push_back(f);
+    return *this;
+  }
+  /// By function: inside of whom its cost moved.
+  std::vector<std::string> moved() {
+    mark_cost_shifts(all, texts);
+    std::vector<std::string> inside;
+    for (const FunctionFinding& f : all) inside.emplace_back(texts[f.moved_inside]);
+    return inside;
+  }
+};
+
+using Names = std::vector<std::string>;
+
+TEST(CostShift, WhatOneLostAnotherOfTheSameParentGained) {
+  EXPECT_EQ(
+      Findings().add("split", "forward", 1000).add("fused", "forward", -900).add("other", "backward", 700).moved(),
+      (Names{"forward", "forward", ""}));
+}
+
+TEST(CostShift, NewAndGoneFunctionsTakeOver) {
+  EXPECT_EQ(Findings()
+                .add("a", "forward", -400, FunctionStatus::gone)
+                .add("b", "forward", -600, FunctionStatus::gone)
+                .add("ab", "forward", 1000, FunctionStatus::added)
+                .moved(),
+            (Names{"forward", "forward", "forward"}));
+}
+
+TEST(CostShift, WhatANewFunctionCallsCountsForItsParent) {
+  EXPECT_EQ(Findings()
+                .add("mm", "dense", -1000, FunctionStatus::gone)
+                .add("addmm", "dense", 900, FunctionStatus::added)
+                .add("copy", "addmm", 90, FunctionStatus::added)
+                .moved(),
+            (Names{"dense", "dense", "dense"}));
+  EXPECT_EQ(Findings()
+                .add("mm", "dense", -1000, FunctionStatus::gone)
+                .add("addmm", "dense", 900, FunctionStatus::added)
+                .add("copy", "addmm", 500, FunctionStatus::added)
+                .moved(),
+            (Names{"", "", ""}))
+      << "with what it calls it costs more";
+}
+
+TEST(CostShift, KernelsOfOperatorsThatReplaceEachOtherHaveOneParent) {
+  Findings f;
+  f.add("mm", "dense", 0, FunctionStatus::gone).add("addmm", "dense", 0, FunctionStatus::added);
+  f.add("gemm", "mm", -1000, FunctionStatus::gone).add("gemm_bias", "addmm", 950, FunctionStatus::added);
+  f.all[2].device = f.all[3].device = f.texts.intern("GPU");
+  EXPECT_EQ(f.moved(), (Names{"", "", "dense", "dense"}));
+}
+
+TEST(CostShift, FunctionsThatCallEachOtherHaveNoCommonParent) {
+  EXPECT_EQ(Findings().add("a", "b", 1000, FunctionStatus::added).add("b", "a", -1000, FunctionStatus::gone).moved(),
+            (Names{"", ""}));
+}
+
+TEST(CostShift, TheParentItselfTakesPart) {
+  EXPECT_EQ(Findings().add("forward", "step", 1000).add("inlined", "forward", -1000).moved(),
+            (Names{"forward", "forward"}));
+}
+
+TEST(CostShift, MoreThanAQuarterLeftIsNoShift) {
+  EXPECT_EQ(Findings().add("slower", "forward", 1260).add("faster", "forward", -1000).moved(), (Names{"", ""}));
+  EXPECT_EQ(Findings().add("slower", "forward", 1240).add("faster", "forward", -1000).moved(),
+            (Names{"forward", "forward"}));
+}
+
+TEST(CostShift, AllInOneDirectionAreNoShift) {
+  EXPECT_EQ(Findings().add("a", "forward", 500).add("b", "forward", 400).moved(), (Names{"", ""}));
+}
+
+TEST(CostShift, OtherParentsUnknownParentsAndOtherDevicesShareNothing) {
+  EXPECT_EQ(Findings().add("a", "forward", 500).add("b", "backward", -500).moved(), (Names{"", ""}));
+  EXPECT_EQ(Findings().add("a", "", 500).add("b", "", -500).moved(), (Names{"", ""}));
+  Findings devices;
+  devices.add("a", "forward", 500).add("b", "forward", -500);
+  devices.all[1].device = devices.texts.intern("GPU");
+  EXPECT_EQ(devices.moved(), (Names{"", ""}));
+}
+
+TEST(CostShift, WhatIsNotShownToHaveChangedAndWhoWaitsGiveNothing) {
+  EXPECT_EQ(Findings()
+                .add("slower", "forward", 1000)
+                .add("perhaps faster", "forward", -1000, FunctionStatus::unknown)
+                .add("waits less", "forward", -1000, FunctionStatus::changed, "sync")
+                .moved(),
+            (Names{"", "", ""}));
+}
+
+TEST(CostShift, SidesMayBeSwapped) {
+  EXPECT_EQ(Findings().add("split", "forward", -1000).add("fused", "forward", 900).moved(),
+            (Names{"forward", "forward"}));
+}
+
+/// Recordings of 40 steps with functions on the device, all launched by `parent`.
+model::Recording launched(const Times& times, const std::string& parent, std::int64_t pid) {
+  model::Recording r = make_recording(std::vector<Ns>(40, 100'000), times, model::Phase::decode, pid);
+  for (model::FunctionUse& use : r.profile.functions) use.parent = r.profile.texts.intern(parent);
+  return r;
+}
+
+std::vector<double> steady(double mean) {
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) values.push_back(mean * (1 + 0.001 * (i % 7)));
+  return values;
+}
+
+TEST(CostShift, IsFoundFromTheProfilesOfTheSides) {
+  const Times two = {{"bias", steady(10'000)}, {"gemm", steady(30'000)}, {"norm", steady(5'000)}};
+  const Times fused = {{"gemm_bias", steady(40'500)}, {"norm", steady(5'000)}};
+  const auto inside = [&](const std::string& before, const std::string& after) {
+    const model::Recording a = launched(two, before, 7);
+    const model::Recording b = launched(fused, after, 9);
+    StringTable texts;
+    std::map<std::string, std::string> moved;
+    for (const FunctionFinding& f :
+         compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {model::Phase::decode}, texts))
+      moved[std::string(texts[f.function])] = texts[f.moved_inside];
+    return moved;
+  };
+  using Moved = std::map<std::string, std::string>;
+  EXPECT_EQ(inside("linear", "linear"),
+            (Moved{{"bias", "linear"}, {"gemm", "linear"}, {"gemm_bias", "linear"}, {"norm", ""}}));
+  EXPECT_EQ(inside("linear", "attention"), (Moved{{"bias", ""}, {"gemm", ""}, {"gemm_bias", ""}, {"norm", ""}}))
+      << "another parent has taken it over";
+}
+
+}  // namespace
+}  // namespace culprit::compare
