@@ -299,9 +299,12 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
   std::vector<std::string> notes = comparison.notes;
   if (comparison.same_recording) return notes;
   const auto listed = [&](const FunctionFinding& f) { return is_listed(comparison, f); };
+  std::vector<std::string> moved = cost_shift_notes(comparison);
   if (!comparison.functions.empty() && std::ranges::none_of(comparison.functions, listed))
-    notes.push_back("No function is shown to have changed. " + functions_note(comparison));
-  std::ranges::move(cost_shift_notes(comparison), std::back_inserter(notes));
+    notes.push_back((moved.empty() ? "No function is shown to have changed. "
+                                   : "No function is shown to have changed but those between which work moved. ") +
+                    functions_note(comparison));
+  std::ranges::move(moved, std::back_inserter(notes));
   if (comparison.outcome != Outcome::not_comparable) {
     const auto& reasons = comparison.comparability.reasons;
     notes.insert(notes.end(), reasons.begin(), reasons.end());

@@ -89,6 +89,8 @@ TEST(RunComparison, WorkThatMovedIsSaidAndAccusesNobody) {
                               "+20.000us per cycle, so none of them is listed"));
   EXPECT_THAT(text, Not(HasSubstr("| fused")));
   EXPECT_THAT(comparison_json(c), HasSubstr("\"moved_inside\": \"aten::linear\""));
+  c.functions.erase(c.functions.begin());
+  EXPECT_THAT(comparison_markdown(c), HasSubstr("No function is shown to have changed but those between which"));
 }
 
 TEST(RunComparison, WhatLimitsTheOutcomeComesBeforeTheNumbers) {
