@@ -168,7 +168,7 @@ class Comparer {
       row.calls += use.count;
       row.called += static_cast<double>(on_host ? own : use.duration);
       row.lasted += static_cast<double>(use.duration);
-      if (!profile.texts[use.parent].empty()) row.inside[translate(use.parent)] += static_cast<double>(use.duration);
+      if (!profile.texts[use.parent].empty()) row.inside[translate(use.parent)] += static_cast<double>(use.inside);
     }
     for (auto& row : uses_) std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
     cycles_.push_back(std::move(cycles));
@@ -207,7 +207,9 @@ class Comparer {
                            : after.times.empty() ? FunctionStatus::gone
                                                  : FunctionStatus::changed;
     }
-    mark_cost_shifts(findings, texts_);
+    std::map<Phase, double> cycle_ns;
+    for (const auto& [phase, sum_and_count] : durations_) cycle_ns[phase] = sum_and_count.first / sum_and_count.second;
+    mark_cost_shifts(findings, cycle_ns, texts_);
     std::ranges::sort(findings, {}, [&](const FunctionFinding& f) {
       const double work = std::isfinite(f.work_ratio) && f.work_ratio > 0 ? std::abs(std::log(f.work_ratio)) : 0;
       return std::tuple(-std::abs(f.impact_ns), -work, f.phase, texts_[f.function], texts_[f.device], f.process,

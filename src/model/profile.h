@@ -65,9 +65,10 @@ struct FunctionUse {
   double beta = kNoNumber;  ///< duration over the cycle's duration; above 1 when executions overlap
   Ns exposed = -1;          ///< of `duration`, while nothing more important ran on the device; -1: not known
   Ns own = -1;  ///< of `duration` on a thread, outside of what was called; -1: not measured, or not of a thread
-  /// The function, of another name, in which more than half of `duration` lay or was launched, if there is one; else
-  /// any of those, or 0: none is known.
+  /// The function or range (without its numbers), of another name, in which more than half of `duration` lay or was
+  /// launched, if there is one; else any of those; 0: none is known.
   StringId parent = 0;
+  Ns inside = 0;  ///< of `duration`, in that parent
 };
 
 /// One resource while a function ran. A function without any resource has one entry whose metric is 0.

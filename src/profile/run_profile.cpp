@@ -12,6 +12,7 @@
 #include "core/hash.h"
 #include "core/intervals.h"
 #include "core/saturating.h"
+#include "cycles/name_hints.h"
 #include "profile/counter.h"
 #include "profile/exposed.h"
 #include "profile/function_kind.h"
@@ -100,8 +101,9 @@ struct Sum {
   Ns duration = 0;
   Ns exposed = -1;
   Ns own = -1;
-  StringId parent = kNone;  ///< of the trace: who has the majority so far, as Boyer and Moore vote
+  StringId parent = 0;  ///< of the profile: who has the majority so far, as Boyer and Moore vote
   Ns majority = 0;
+  Ns inside = 0;  ///< of `duration`, in the parent that the vote found
 };
 
 /// What the executions of one use saw of one series.
@@ -181,19 +183,30 @@ class Builder {
     }
   }
 
-  /// Who called it, or launched it on a device: the next of another name outside of it that is no call of a runtime.
+  /// Who called it, or launched it on a device: the next of another name outside of it that is no call of a runtime, a
+  /// range without its numbers; 0: none. What one call launches as a graph has no parent: all of the step has that one.
   /// Not looked for behind deep recursion, which would take the square of its depth.
-  [[nodiscard]] StringId parent_of(const Nesting& nesting, SliceIndex index) const {
+  StringId parent_of(const Nesting& nesting, SliceIndex index) {
     const Slice& slice = trace_.slices[index];
     SliceIndex outer = slice.gpu == kNone ? nesting.parent[index] : trace_.gpu[slice.gpu].launcher;
+    if (slice.gpu != kNone && outer != kNone && cycles::is_graph_launch(trace_.name(trace_.slices[outer]))) return 0;
     const auto is_passed_over = [&](const Slice& by) {
       const SliceClass c = trace_.slice_class(by);
       return by.name == slice.name || c == SliceClass::runtime || c == SliceClass::driver;
     };
     constexpr int kMostPassedOver = 32;
     for (int i = 0; i < kMostPassedOver && outer != kNone; ++i, outer = nesting.parent[outer])
-      if (!is_passed_over(trace_.slices[outer])) return trace_.slices[outer].name;
-    return kNone;
+      if (!is_passed_over(trace_.slices[outer])) return parent_name(trace_.slices[outer]);
+    return 0;
+  }
+
+  StringId parent_name(const Slice& slice) {
+    const SliceClass c = trace_.slice_class(slice);
+    const auto [known, is_new] = parent_names_.try_emplace({slice.name, c});
+    if (is_new)
+      known.value() = profile_.texts.intern(c == SliceClass::annotation ? cycles::pattern_of(trace_.name(slice), 'N')
+                                                                        : std::string(trace_.name(slice)));
+    return known->second;
   }
 
   static void vote(Sum& sum, StringId parent, Ns duration) {
@@ -248,6 +261,17 @@ class Builder {
       }
       use_of_slice_[i] = it->second;
     }
+    if (!self.empty()) count_inside(nesting);
+  }
+
+  /// The vote finds whoever has the majority, if anybody has: how much that is takes another pass.
+  void count_inside(const Nesting& nesting) {
+    for (std::size_t i = 0; i < use_of_slice_.size(); ++i) {
+      if (use_of_slice_[i] == kNone) continue;
+      Sum& sum = sums_[use_of_slice_[i]];
+      if (sum.parent != 0 && parent_of(nesting, static_cast<SliceIndex>(i)) == sum.parent)
+        sum.inside = add_saturating(sum.inside, trace_.slices[i].duration);
+    }
   }
 
   void order_uses() {
@@ -286,7 +310,8 @@ class Builder {
       use.duration = sum.duration;
       use.exposed = sum.exposed;
       use.own = sum.own;
-      if (sum.parent != kNone) use.parent = profile_.texts.intern(trace_.strings[sum.parent]);
+      use.parent = sum.parent;
+      use.inside = sum.inside;
       const Ns whole = window_of(sum.key);
       if (whole > 0) use.beta = static_cast<double>(sum.duration) / static_cast<double>(whole);
       profile_.functions.push_back(use);
@@ -312,7 +337,8 @@ class Builder {
         use.function = use.short_name =
             profile_.texts.intern(model::ledger_line_name(line.state, profile_.texts[line.function]));
         use.count = line.count;
-        use.duration = use.own = line.time;
+        use.duration = use.own = use.inside = line.time;
+        use.parent = line.function;
         profile_.functions.push_back(use);
       }
     }
@@ -487,6 +513,7 @@ class Builder {
   std::vector<Series> series_;
   tsl::hopscotch_map<UseKey, std::uint32_t, UseHash> use_ids_;
   tsl::hopscotch_map<std::pair<StringId, SliceClass>, FunctionKind, Hash> kinds_;
+  tsl::hopscotch_map<std::pair<StringId, SliceClass>, StringId, Hash> parent_names_;
   tsl::hopscotch_map<StringId, StringId, Hash> short_names_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <ranges>
@@ -115,27 +116,47 @@ std::string functions_note(const RunComparison& comparison) {
   return note;
 }
 
-/// One line for each parent inside of which work moved.
+/// One line for each of the parents inside of which most work moved, the most first.
 std::vector<std::string> cost_shift_notes(const RunComparison& comparison) {
+  constexpr std::size_t kMostParents = 3;
   constexpr std::size_t kMostNamed = 4;
+  struct Moved {
+    double all = 0;       ///< ns per cycle
+    double together = 0;  ///< what remains of it
+    std::vector<const FunctionFinding*> functions;
+  };
   using Place = std::tuple<model::Phase, std::uint32_t, StringId, StringId>;
-  std::map<Place, std::vector<const FunctionFinding*>> moved;
-  for (const FunctionFinding& f : comparison.functions)
-    if (f.moved_inside != 0) moved[{f.phase, f.process, f.device, f.moved_inside}].push_back(&f);
+  std::map<Place, std::size_t> rows;
+  std::vector<Moved> parents;
+  for (const FunctionFinding& f : comparison.functions) {
+    if (f.moved_inside == 0) continue;
+    const auto [row, is_new] = rows.try_emplace({f.phase, f.process, f.device, f.moved_inside}, parents.size());
+    if (is_new) parents.emplace_back();
+    Moved& moved = parents[row->second];
+    moved.all += std::abs(f.impact_ns);
+    moved.together += f.impact_ns;
+    moved.functions.push_back(&f);
+  }
+  std::ranges::stable_sort(parents, std::greater(), &Moved::all);
   const auto change = [](double ns) { return fmt::format("{}{}", ns < 0 ? "-" : "+", format_duration(std::abs(ns))); };
   std::vector<std::string> notes;
-  for (const auto& [place, functions] : moved) {
-    double together = 0;
-    std::vector<std::string> parts;
-    for (const FunctionFinding* f : functions) {
-      together += f->impact_ns;
-      if (parts.size() < kMostNamed)
-        parts.push_back(fmt::format("{} {}", comparison.texts[f->function], change(f->impact_ns)));
+  for (const Moved& moved : parents) {
+    if (notes.size() == kMostParents) {
+      notes.push_back(fmt::format("Work moved inside {} more; --json shows them (moved_inside).",
+                                  parents.size() - kMostParents));
+      break;
     }
+    const FunctionFinding& first = *moved.functions.front();
+    std::vector<std::string> parts;
+    for (const FunctionFinding* f : moved.functions | std::views::take(kMostNamed))
+      parts.push_back(fmt::format("{} {}", comparison.texts[f->function], change(f->impact_ns)));
+    std::string place(phase_name(first.phase));
+    if (const std::string_view device = comparison.texts[first.device]; device != "Host")
+      place += fmt::format(", {}", device);
+    if (has_several_processes(comparison)) place += fmt::format(", process {}", process_name(comparison, first));
     notes.push_back(fmt::format("Work moved inside {} ({}): {}{}; together {} per cycle, so none of them is listed",
-                                comparison.texts[std::get<3>(place)], phase_name(std::get<0>(place)),
-                                fmt::join(parts, ", "), functions.size() > kMostNamed ? " and others" : "",
-                                change(together)));
+                                comparison.texts[first.moved_inside], place, fmt::join(parts, ", "),
+                                moved.functions.size() > kMostNamed ? " and others" : "", change(moved.together)));
   }
   return notes;
 }

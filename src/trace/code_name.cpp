@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/python_path.h"
+
 namespace culprit {
 
 std::optional<std::string_view> file_of_unnamed(std::string_view function) {
@@ -23,10 +25,7 @@ std::optional<std::string> python_function(std::string_view function) {
     const std::string_view rest = function.substr(kMapped.size());
     const std::size_t at = rest.find(':');
     if (at == 0 || at == std::string_view::npos) return std::nullopt;
-    const std::string_view path = rest.substr(at + 1);
-    const std::size_t folder = path.starts_with('<') ? std::string_view::npos : path.rfind('/');
-    return fmt::format("{} ({})", rest.substr(0, at),
-                       folder == std::string_view::npos ? path : path.substr(folder + 1));
+    return fmt::format("{} ({})", rest.substr(0, at), short_python_path(rest.substr(at + 1)));
   }
   const std::size_t open = function.find(" (");
   const std::size_t line = function.rfind(':');
@@ -35,7 +34,9 @@ std::optional<std::string> python_function(std::string_view function) {
   const std::string_view file = function.substr(open + 2, line - open - 2);
   const std::string_view number = function.substr(line + 1, function.size() - line - 2);
   const bool is_line = !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
-  if (!is_line || !(file.ends_with(".py") || file.starts_with('<'))) return std::nullopt;
+  // Scripts have any name, usually without a dot; other languages' sources have one.
+  const bool is_script = file.substr(file.rfind('/') + 1).find('.') == std::string_view::npos;
+  if (!is_line || file.empty() || !(file.ends_with(".py") || file.starts_with('<') || is_script)) return std::nullopt;
   return fmt::format("{})", function.substr(0, line));
 }
 

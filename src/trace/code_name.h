@@ -12,7 +12,8 @@ namespace culprit {
 std::optional<std::string_view> file_of_unnamed(std::string_view function);
 
 /// A function of Python as stacks name it, without its line, which moves with every edit above it: "forward (model.py)"
-/// of "forward (model.py:12)", also of "py::forward:/app/model.py", the way of perf map files. Nothing for other code.
+/// of "forward (model.py:12)", also of "py::forward:/app/model.py", the way of perf map files (of whose path what
+/// stacks show is kept). Nothing for other code.
 std::optional<std::string> python_function(std::string_view function);
 
 }  // namespace culprit

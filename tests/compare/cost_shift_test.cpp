@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace {
 
 using model::FunctionFinding;
 using model::FunctionStatus;
+
+constexpr double kCycle = 100'000;
 
 struct Findings {
   StringTable texts;
@@ -28,12 +31,15 @@ struct Findings {
     f.kind = texts.intern(kind);
     f.impact_ns = impact;
     f.status = status;
+    f.calls = {status == FunctionStatus::added ? 0.0 : 10.0, status == FunctionStatus::gone ? 0.0 : 10.0};
+    // Who takes over is called more often, by default.
+    if (status == FunctionStatus::changed) f.calls[impact > 0 ? 1 : 0] = 12;
     all.push_back(f);
     return *this;
   }
   /// By function: inside of whom its cost moved.
   std::vector<std::string> moved() {
-    mark_cost_shifts(all, texts);
+    mark_cost_shifts(all, {{model::Phase::unknown, kCycle}}, texts);
     std::vector<std::string> inside;
     for (const FunctionFinding& f : all) inside.emplace_back(texts[f.moved_inside]);
     return inside;
@@ -91,6 +97,78 @@ TEST(CostShift, TheParentItselfTakesPart) {
             (Names{"forward", "forward"}));
 }
 
+TEST(CostShift, ACallerThatTookOverWhatItCalledNeedNotBeCalledMore) {
+  Findings f;
+  f.add("forward", "step", 1000).add("inlined", "forward", -1000, FunctionStatus::gone);
+  f.all[0].calls = {10, 10};
+  EXPECT_EQ(f.moved(), (Names{"forward", "forward"}));
+}
+
+TEST(CostShift, PlainPythonOfARangeThatTookOverNeedNotBeCalledMore) {
+  Findings f;
+  f.add("between functions: dense", "dense", 1000, FunctionStatus::changed, "between");
+  f.add("aten::add", "dense", -1000, FunctionStatus::gone);
+  f.all[0].calls = {10, 10};
+  EXPECT_EQ(f.moved(), (Names{"dense", "dense"}));
+}
+
+TEST(CostShift, FunctionsThatAreCalledAsBeforeHaveBothChanged) {
+  Findings f;
+  f.add("slower", "step", 1000).add("faster", "step", -1000);
+  f.all[0].calls = f.all[1].calls = {10, 10};
+  EXPECT_EQ(f.moved(), (Names{"", ""}));
+  Findings one;
+  one.add("new", "step", 1000, FunctionStatus::added).add("faster", "step", -1000);
+  one.all[1].calls = {10, 10};
+  EXPECT_EQ(one.moved(), (Names{"", ""})) << "nothing tells where the new one's work came from";
+}
+
+TEST(CostShift, OneLossPaysForOneGain) {
+  // f's loss went to h, which it calls; what g gained is g's.
+  for (const bool reversed : {false, true}) {
+    Findings f;
+    f.add("f", "step", -1000).add("h", "f", 1000, FunctionStatus::added).add("g", "step", 1000, FunctionStatus::added);
+    if (reversed) std::ranges::reverse(f.all);
+    Names expected = {"f", "f", ""};
+    if (reversed) std::ranges::reverse(expected);
+    EXPECT_EQ(f.moved(), expected);
+  }
+}
+
+TEST(CostShift, WhatDidNotMoveInsideMayMoveOutside) {
+  EXPECT_EQ(Findings()
+                .add("f", "step", -1000)
+                .add("h", "f", 300, FunctionStatus::added)
+                .add("g", "step", 1000, FunctionStatus::added)
+                .moved(),
+            (Names{"step", "", "step"}));
+}
+
+TEST(CostShift, WhatRemainsMustNotMatterToTheCycle) {
+  EXPECT_EQ(Findings().add("big", "step", 20'400).add("other", "step", -20'000).moved(), (Names{"step", "step"}));
+  EXPECT_EQ(Findings().add("big", "step", 20'600).add("other", "step", -20'000).moved(), (Names{"", ""}))
+      << "more than half a percent of the cycle";
+}
+
+TEST(CostShift, AFunctionOfBothSidesIsNoneOfOneSideForItsOtherKind) {
+  Findings f;
+  f.add("addmm", "dense", 10, FunctionStatus::changed).add("addmm", "dense", 5, FunctionStatus::added, "python");
+  f.add("mm", "dense", -1000, FunctionStatus::gone).add("copy", "addmm", 985, FunctionStatus::added);
+  EXPECT_EQ(f.moved(), (Names{"", "", "", ""})) << "copy lies in addmm, which both have";
+}
+
+TEST(CostShift, ARecursiveFunctionCountsOnce) {
+  EXPECT_EQ(Findings().add("walk", "walk", 1000).add("visit", "walk", -2000, FunctionStatus::gone).moved(),
+            (Names{"", ""}));
+}
+
+TEST(CostShift, OnADeviceThereIsNoParentThatTakesPart) {
+  Findings f;
+  f.add("gemm", "linear", -1000, FunctionStatus::gone).add("linear", "", 1000, FunctionStatus::added);
+  f.all[0].device = f.all[1].device = f.texts.intern("GPU");
+  EXPECT_EQ(f.moved(), (Names{"", ""}));
+}
+
 TEST(CostShift, MoreThanAQuarterLeftIsNoShift) {
   EXPECT_EQ(Findings().add("slower", "forward", 1260).add("faster", "forward", -1000).moved(), (Names{"", ""}));
   EXPECT_EQ(Findings().add("slower", "forward", 1240).add("faster", "forward", -1000).moved(),
@@ -127,7 +205,10 @@ TEST(CostShift, SidesMayBeSwapped) {
 /// Recordings of 40 steps with functions on the device, all launched by `parent`.
 model::Recording launched(const Times& times, const std::string& parent, std::int64_t pid) {
   model::Recording r = make_recording(std::vector<Ns>(40, 100'000), times, model::Phase::decode, pid);
-  for (model::FunctionUse& use : r.profile.functions) use.parent = r.profile.texts.intern(parent);
+  for (model::FunctionUse& use : r.profile.functions) {
+    use.parent = r.profile.texts.intern(parent);
+    use.inside = use.duration;
+  }
   return r;
 }
 
@@ -140,9 +221,12 @@ std::vector<double> steady(double mean) {
 TEST(CostShift, IsFoundFromTheProfilesOfTheSides) {
   const Times two = {{"bias", steady(10'000)}, {"gemm", steady(30'000)}, {"norm", steady(5'000)}};
   const Times fused = {{"gemm_bias", steady(40'500)}, {"norm", steady(5'000)}};
-  const auto inside = [&](const std::string& before, const std::string& after) {
-    const model::Recording a = launched(two, before, 7);
-    const model::Recording b = launched(fused, after, 9);
+  const auto inside = [&](const std::string& before, const std::string& after, bool swapped = false,
+                          Ns of_time = 100) {
+    model::Recording a = launched(two, before, 7);
+    model::Recording b = launched(fused, after, 9);
+    for (model::FunctionUse& use : b.profile.functions) use.inside = use.duration * of_time / 100;
+    if (swapped) std::swap(a, b);
     StringTable texts;
     std::map<std::string, std::string> moved;
     for (const FunctionFinding& f :
@@ -155,6 +239,10 @@ TEST(CostShift, IsFoundFromTheProfilesOfTheSides) {
             (Moved{{"bias", "linear"}, {"gemm", "linear"}, {"gemm_bias", "linear"}, {"norm", ""}}));
   EXPECT_EQ(inside("linear", "attention"), (Moved{{"bias", ""}, {"gemm", ""}, {"gemm_bias", ""}, {"norm", ""}}))
       << "another parent has taken it over";
+  EXPECT_EQ(inside("linear", "linear", true), inside("linear", "linear"));
+  EXPECT_EQ(inside("linear", "attention", true), inside("linear", "attention"));
+  EXPECT_EQ(inside("linear", "linear", false, 51), inside("linear", "linear"));
+  EXPECT_EQ(inside("linear", "linear", false, 50)["gemm_bias"], "") << "no more than half of its time lay there";
 }
 
 }  // namespace

@@ -109,6 +109,51 @@ TEST(RunProfile, TheParentIsWhoCalledOrLaunchedMostOfIt) {
   EXPECT_EQ(parent("gemm"), "aten::linear") << "the runtime call between is passed over";
 }
 
+TEST(RunProfile, TheParentIsWhoHadTheMostWhoeverCameLast) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Ns at = 0;
+  const auto call = [&](const std::string& by, Ns takes) {
+    maker.slice(thread, "cpu_op", by, at, takes + 1);
+    maker.slice(thread, "cpu_op", "f", at, takes);
+    at += takes + 2;
+  };
+  for (const auto& [by, takes] : {std::pair("a", 5), {"b", 20}, {"c", 4}, {"b", 3}, {"a", 6}}) call(by, takes);
+  RunProfileOptions options;
+  options.own_times = true;
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1), options);
+  const model::FunctionUse* f = find(profile, 1, "f");
+  EXPECT_EQ(profile.texts[f->parent], "b");
+  EXPECT_EQ(f->duration, 38);
+  EXPECT_EQ(f->inside, 23);
+}
+
+TEST(RunProfile, ARangeIsAParentWithoutItsNumbers) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  for (int i = 0; i < 4; ++i) {
+    maker.slice(thread, "user_annotation", "layer#" + std::to_string(i), 20 * i, 15);
+    maker.slice(thread, "cpu_op", "f", 20 * i + 1, 10);
+  }
+  RunProfileOptions options;
+  options.own_times = true;
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1), options);
+  EXPECT_EQ(profile.texts[find(profile, 1, "f")->parent], "layer#N");
+  EXPECT_EQ(find(profile, 1, "f")->inside, 40);
+}
+
+TEST(RunProfile, WhatAGraphHoldsHasNoParent) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  maker.slice(thread, "cpu_op", "replay", 0, 60);
+  const auto launch = maker.slice(thread, "cuda_runtime", "cudaGraphLaunch", 30, 10);
+  maker.gpu(maker.stream(0, 7), "kernel", "gemm", 45, 20, launch);
+  RunProfileOptions options;
+  options.own_times = true;
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1), options);
+  EXPECT_EQ(find(profile, 1, "gemm")->parent, 0U);
+}
+
 TEST(RunProfile, DevicesAreApart) {
   TraceMaker maker;
   maker.gpu(maker.stream(0, 7), "kernel", "gemm", 0, 20);

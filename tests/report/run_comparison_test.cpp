@@ -93,6 +93,22 @@ TEST(RunComparison, WorkThatMovedIsSaidAndAccusesNobody) {
   EXPECT_THAT(comparison_markdown(c), HasSubstr("No function is shown to have changed but those between which"));
 }
 
+TEST(RunComparison, OfMuchThatMovedTheMostIsSaidFirst) {
+  RunComparison c = regression();
+  for (int i = 1; i <= 5; ++i)
+    for (auto f : {finding(c, "b" + std::to_string(i), FunctionStatus::added, 0, i * 1e5),
+                   finding(c, "a" + std::to_string(i), FunctionStatus::gone, i * 1e5, 0)}) {
+      f.moved_inside = c.texts.intern("layer" + std::to_string(i));
+      c.functions.push_back(f);
+    }
+  const std::string text = comparison_markdown(c);
+  const std::size_t first = text.find("inside layer5");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_LT(first, text.find("inside layer4"));
+  EXPECT_LT(text.find("inside layer3"), text.find("Work moved inside 2 more; --json shows them (moved_inside)."));
+  EXPECT_THAT(text, Not(HasSubstr("inside layer2 ")));
+}
+
 TEST(RunComparison, WhatLimitsTheOutcomeComesBeforeTheNumbers) {
   RunComparison c = regression();
   c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;

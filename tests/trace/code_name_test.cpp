@@ -19,12 +19,15 @@ TEST(CodeName, FunctionsOfPythonLoseTheirLine) {
   EXPECT_EQ(python_function("forward (vllm/model.py:12)"), "forward (vllm/model.py)");
   EXPECT_EQ(python_function("<lambda> (a (b).py:3)"), "<lambda> (a (b).py)");
   EXPECT_EQ(python_function("_find (<frozen importlib._bootstrap>:1176)"), "_find (<frozen importlib._bootstrap>)");
+  EXPECT_EQ(python_function("main (vllm:8)"), "main (vllm)") << "a script";
   EXPECT_EQ(python_function("py::forward:/app/model.py"), "forward (model.py)");
+  EXPECT_EQ(python_function("py::forward:/venv/lib/python3.12/site-packages/vllm/model.py"), "forward (vllm/model.py)")
+      << "as the stacks of the interpreter have it";
   EXPECT_EQ(python_function("py::<module>:<string>"), "<module> (<string>)");
 }
 
 TEST(CodeName, OtherCodeIsNoFunctionOfPython) {
-  for (const char* name : {"", "main", "f (x.c:1)", "f (x.py)", "f (x.py:)", "f (x.py:1a)", "f (x.py:1) const",
+  for (const char* name : {"", "main", "f (x.c:1)", "f (lib/x.so.1:1)", "f (:1)", "f (x.py)", "f (x.py:)", "f (x.py:1a)", "f (x.py:1) const",
                            "py::", "py::f", "py:::x", "std::function<void (int)>::operator()", ":1)", " (:1)"})
     EXPECT_FALSE(python_function(name)) << name;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/python_path.h"
 #include "core/utf8.h"
 #include "record/collector/elf_exports.h"
 #include "record/collector/mappings.h"
@@ -105,16 +106,6 @@ std::string string_at(std::int64_t pid, const Layout& layout, std::uint64_t addr
   return text;
 }
 
-std::string short_path(std::string path) {
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"})
-    if (const auto at = path.rfind(folder); at != std::string::npos) return path.substr(at + folder.size());
-  // The library of the language: ".../lib/python3.12/json/decoder.py".
-  if (const auto at = path.rfind("/lib/python3."); at != std::string::npos)
-    if (const auto next = path.find('/', at + 13); next != std::string::npos) return path.substr(next + 1);
-  if (path.starts_with('<')) return path;  // "<frozen importlib._bootstrap>", "<string>"
-  return path.substr(path.rfind('/') + 1);
-}
-
 CodeNames::CodeNames(std::int64_t pid, const Layout& layout, std::uint64_t code_type)
     : pid_(pid), layout_(&layout), code_type_(code_type) {
   auto unreadable = std::make_shared<bpf::Code>();
@@ -143,7 +134,7 @@ std::shared_ptr<const bpf::Code> CodeNames::find(std::uint64_t code) {
   const std::string place = string_at(pid_, *layout_, file);
   made->function = !may_be_function(function) || !may_be_file(place)
                        ? std::string(kUnreadable)
-                       : fmt::format("{} ({}:{})", function, short_path(place), line);
+                       : fmt::format("{} ({}:{})", function, short_python_path(place), line);
   known = {name, file, line, std::move(made)};
   return known.code;
 }

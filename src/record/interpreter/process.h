@@ -55,7 +55,4 @@ class CodeNames {
 /// Empty: none is there.
 std::string string_at(std::int64_t pid, const Layout& layout, std::uint64_t address);
 
-/// A path without the folder that packages or the library are installed in.
-std::string short_path(std::string path);
-
 }  // namespace culprit::record::interpreter
