@@ -85,7 +85,7 @@ TEST(RunComparison, WorkThatMovedIsSaidAndAccusesNobody) {
     c.functions.push_back(f);
   }
   const std::string text = comparison_markdown(c);
-  EXPECT_THAT(text, HasSubstr("Work moved inside aten::linear (decode): fused +400.000us, half -380.000us; together "
+  EXPECT_THAT(text, HasSubstr("Work moved inside aten::linear (decode, GPU): fused +400.000us, half -380.000us; together "
                               "+20.000us per cycle, so none of them is listed"));
   EXPECT_THAT(text, Not(HasSubstr("| fused")));
   EXPECT_THAT(comparison_json(c), HasSubstr("\"moved_inside\": \"aten::linear\""));
