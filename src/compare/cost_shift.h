@@ -11,8 +11,8 @@ namespace culprit::compare {
 
 /// Of what some functions of a parent gained, this share may remain that no other of them lost.
 inline constexpr double kLeftOver = 0.25;
-/// And no larger share of the cycle.
-inline constexpr double kLeftOverOfCycle = 0.005;
+/// And no larger share of the cycle: what a cycle time is tolerated to differ by, unless asked otherwise.
+inline constexpr double kLeftOverOfCycle = 0.03;
 /// By how much the calls of functions on both sides must have changed to tell of work that moved.
 inline constexpr double kMoreCalls = 0.05;
 
