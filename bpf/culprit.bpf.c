@@ -447,14 +447,28 @@ static __always_inline int is_timed(const struct call_place *place) {
          (__u32)place->total.count * 2654435769u < 1u << 29;
 }
 
-// Only the thread itself writes into its places.
+static __always_inline void count_in_map(struct task_struct *task, __s32 nr) {
+  struct culprit_syscall_key key = {.tid = task->pid, .nr = nr};
+  struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
+  struct culprit_total one = {.count = 1, .tgid = task->tgid};
+  if (total)
+    total->count += 1;
+  else if (bpf_map_update_elem(&syscall_totals, &key, &one, BPF_NOEXIST))
+    __sync_fetch_and_add(&losses.totals_missed, 1);
+}
+
+// Only the thread itself writes into its places. A thread that has none yet gets none while memory is short, nor while
+// the recorder was interrupted on this CPU as it looked for another thread's: its calls are counted, untimed.
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
   if ((uncounted || !is_target(task->tgid)) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!own) return 0;
   __s32 nr = (__s32)ctx[1];
+  if (!own) {
+    if (task->pid != measured) count_in_map(task, nr);
+    return 0;
+  }
   own->nr = nr;
   own->window = call_window;
   own->place = CULPRIT_CALL_PLACES;
@@ -469,13 +483,7 @@ int on_sys_enter(__u64 *ctx) {
     place->total.count += 1;
     return 0;
   }
-  struct culprit_syscall_key key = {.tid = task->pid, .nr = nr};
-  struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
-  struct culprit_total one = {.count = 1, .tgid = task->tgid};
-  if (total)
-    total->count += 1;
-  else if (bpf_map_update_elem(&syscall_totals, &key, &one, BPF_NOEXIST))
-    __sync_fetch_and_add(&losses.totals_missed, 1);
+  count_in_map(task, nr);
   own->begin = untimed ? 0 : bpf_ktime_get_ns();
   return 0;
 }

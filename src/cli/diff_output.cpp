@@ -32,6 +32,9 @@ Status write_directory(const DiffOptions& options, const DiffReport& report) {
     if (format.empty() || format == "md") files.emplace_back(directory / (part.name + ".md"), part.markdown());
     if (format.empty() || format == "csv") files.emplace_back(directory / (part.name + ".csv"), part.csv());
   }
+  if (report.tables && (format.empty() || format == "csv"))
+    for (report::CsvFile& table : report.tables())
+      files.emplace_back(directory / (table.name + ".csv"), std::move(table.text));
   if (format == "json") files.emplace_back(directory / report.json_name, report.json());
   std::error_code code;
   fs::create_directories(directory, code);

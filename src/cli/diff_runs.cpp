@@ -19,6 +19,7 @@
 #include "core/progress.h"
 #include "library/compare.h"
 #include "library/same_content.h"
+#include "report/comparison_files.h"
 #include "report/run_comparison.h"
 
 namespace culprit::cli {
@@ -170,8 +171,11 @@ Result<int> diff_runs(const DiffOptions& options) {
         *compared, compared->host && !compared->host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
         options.wide);
   };
-  const DiffReport report{
-      {{"comparison", markdown, csv}}, "comparison.json", [&] { return report::comparison_json(*compared); }, terminal};
+  const DiffReport report{{{"comparison", markdown, csv}},
+                          [&] { return report::comparison_csv_files(*compared); },
+                          "comparison.json",
+                          [&] { return report::comparison_json(*compared); },
+                          terminal};
   if (Status status = deliver(options, report); !status) return status.error();
   return exit_of(options.fail_on, compared->outcome);
 }

@@ -35,7 +35,8 @@ class Parents {
   Parents(const std::vector<FunctionFinding>& findings, const StringTable& texts) {
     for (const FunctionFinding& f : findings) {
       if (texts[f.device] != "Host" || f.function == f.parent) continue;
-      const auto [known, is_new] = of_.try_emplace(Place{f.phase, f.process, f.function}, Outer{f.parent, is_one_sided(f)});
+      const auto [known, is_new] =
+          of_.try_emplace(Place{f.phase, f.process, f.function}, Outer{f.parent, is_one_sided(f)});
       if (is_new) continue;
       // Of two kinds under one name: on both sides if either is, and inside of whom both are.
       known->second.one_sided = known->second.one_sided && is_one_sided(f);
@@ -90,16 +91,17 @@ bool is_called_more(const FunctionFinding& f, std::size_t side, const Domain& do
 bool is_shift(const Domain& domain, double cycle_ns, const StringTable& texts) {
   double gained = 0;
   double lost = 0;
-  bool taken = false;
-  bool given = false;
+  double taken = 0;  // of what was gained and lost, by those whose calls tell so
+  double given = 0;
   for (const FunctionFinding* f : domain.members) {
     const bool gains = f->impact_ns > 0;
     (gains ? gained : lost) += std::abs(f->impact_ns);
-    if (is_called_more(*f, gains ? 1 : 0, domain, texts[f->kind])) (gains ? taken : given) = true;
+    if (is_called_more(*f, gains ? 1 : 0, domain, texts[f->kind])) (gains ? taken : given) += std::abs(f->impact_ns);
   }
   const double moved = std::min(gained, lost);
   const double remains = std::abs(gained - lost);
-  return moved > 0 && taken && given && remains <= kLeftOver * moved && remains <= kLeftOverOfCycle * cycle_ns;
+  return moved > 0 && 2 * taken > gained && 2 * given > lost && remains <= kLeftOver * moved &&
+         remains <= kLeftOverOfCycle * cycle_ns;
 }
 
 }  // namespace
@@ -122,7 +124,8 @@ void mark_cost_shifts(std::vector<FunctionFinding>& findings, const std::map<mod
     if (const StringId parent = may_move(f) ? parents.common(f) : 0; parent != 0 && parent != f.function)
       add_to(f, parent);
   for (FunctionFinding& f : findings)
-    if (may_move(f) && texts[f.device] == "Host" && by_place.contains({Place{f.phase, f.process, f.function}, f.device}))
+    if (may_move(f) && texts[f.device] == "Host" &&
+        by_place.contains({Place{f.phase, f.process, f.function}, f.device}))
       add_to(f, f.function);
 
   std::vector<Domain> domains;

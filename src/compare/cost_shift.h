@@ -20,8 +20,8 @@ inline constexpr double kMoreCalls = 0.05;
 /// and device; on a host what the parent itself did among them) together do not:
 ///   - what some gained differs from what the others lost by no more than kLeftOver of the smaller of the two, and by
 ///     no more than kLeftOverOfCycle of the cycle (`cycle_ns`, per phase);
-///   - the calls tell so too: among those that gained is one that is new or called more often, among those that lost
-///     one that is gone or called less often, or the parent itself: two functions that are called as before and whose
+///   - the calls tell so too: most was gained by those that are new or called more often, most lost by those that are
+///     gone or called less often, or by the parent itself: two functions that are called as before and whose
 ///     times moved against each other changed both.
 /// What lies in a function that one side alone has counts for the parent of that. The innermost parents come first,
 /// and whoever moved inside of one gives and takes nothing outside of it. Whoever waits gives and takes nothing. A

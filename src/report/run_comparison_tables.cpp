@@ -142,8 +142,8 @@ std::vector<std::string> cost_shift_notes(const RunComparison& comparison) {
   std::vector<std::string> notes;
   for (const Moved& moved : parents) {
     if (notes.size() == kMostParents) {
-      notes.push_back(fmt::format("Work moved inside {} more; --json shows them (moved_inside).",
-                                  parents.size() - kMostParents));
+      notes.push_back(
+          fmt::format("Work moved inside {} more; --json shows them (moved_inside).", parents.size() - kMostParents));
       break;
     }
     const FunctionFinding& first = *moved.functions.front();

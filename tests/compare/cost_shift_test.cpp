@@ -221,8 +221,7 @@ std::vector<double> steady(double mean) {
 TEST(CostShift, IsFoundFromTheProfilesOfTheSides) {
   const Times two = {{"bias", steady(10'000)}, {"gemm", steady(30'000)}, {"norm", steady(5'000)}};
   const Times fused = {{"gemm_bias", steady(40'300)}, {"norm", steady(5'000)}};
-  const auto inside = [&](const std::string& before, const std::string& after, bool swapped = false,
-                          Ns of_time = 100) {
+  const auto inside = [&](const std::string& before, const std::string& after, bool swapped = false, Ns of_time = 100) {
     model::Recording a = launched(two, before, 7);
     model::Recording b = launched(fused, after, 9);
     for (model::FunctionUse& use : b.profile.functions) use.inside = use.duration * of_time / 100;

@@ -6,7 +6,8 @@ namespace culprit {
 namespace {
 
 TEST(PythonPath, LeavesOutWhereThingsAreInstalled) {
-  EXPECT_EQ(short_python_path("/srv/venv/lib/python3.12/site-packages/sglang/srt/scheduler.py"), "sglang/srt/scheduler.py");
+  EXPECT_EQ(short_python_path("/srv/venv/lib/python3.12/site-packages/sglang/srt/scheduler.py"),
+            "sglang/srt/scheduler.py");
   EXPECT_EQ(short_python_path("/usr/lib/python3/dist-packages/yaml/loader.py"), "yaml/loader.py");
   EXPECT_EQ(short_python_path("/usr/lib/python3.11/json/decoder.py"), "json/decoder.py");
   EXPECT_EQ(short_python_path("/home/somebody/work/app.py"), "app.py");

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include "core/display_width.h"
+#include "report/comparison_files.h"
 
 namespace culprit::report {
 namespace {
@@ -18,6 +21,7 @@ using model::Outcome;
 using model::RunComparison;
 using nlohmann::json;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -85,8 +89,9 @@ TEST(RunComparison, WorkThatMovedIsSaidAndAccusesNobody) {
     c.functions.push_back(f);
   }
   const std::string text = comparison_markdown(c);
-  EXPECT_THAT(text, HasSubstr("Work moved inside aten::linear (decode, GPU): fused +400.000us, half -380.000us; together "
-                              "+20.000us per cycle, so none of them is listed"));
+  EXPECT_THAT(text,
+              HasSubstr("Work moved inside aten::linear (decode, GPU): fused +400.000us, half -380.000us; together "
+                        "+20.000us per cycle, so none of them is listed"));
   EXPECT_THAT(text, Not(HasSubstr("| fused")));
   EXPECT_THAT(comparison_json(c), HasSubstr("\"moved_inside\": \"aten::linear\""));
   c.functions.erase(c.functions.begin());
@@ -105,7 +110,8 @@ TEST(RunComparison, OfMuchThatMovedTheMostIsSaidFirst) {
   const std::size_t first = text.find("inside layer5");
   EXPECT_NE(first, std::string::npos);
   EXPECT_LT(first, text.find("inside layer4"));
-  EXPECT_LT(text.find("inside layer3"), text.find("Work moved inside 2 more; --json shows them (moved_inside)."));
+  EXPECT_THAT(text, AllOf(HasSubstr("inside layer4"),
+                          HasSubstr("Work moved inside 2 more; --json shows them (moved_inside).")));
   EXPECT_THAT(text, Not(HasSubstr("inside layer2 ")));
 }
 
@@ -216,6 +222,29 @@ TEST(RunComparison, UnitsOfWorkAreInCsvToo) {
                               "regression,throughput,1/s,1000,500,-0.5,-0.6,-0.4\n"));
   EXPECT_THAT(csv, AllOf(HasSubstr("\non CPU,100,200,"), HasSubstr("\nread,1,1,50,60,1.2,,500,\n"),
                          HasSubstr("\nvda write,100,200,141000,222000,,,409600,819200\n")));
+}
+
+TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
+  RunComparison c = regression();
+  model::Waterfall& waterfall = c.waterfalls.emplace_back();
+  waterfall.phase = model::Phase::decode;
+  waterfall.lines.push_back(
+      {model::LedgerState::function, c.texts.intern("gemm, tiled"), {100, 250}, {2, 4}, 150, 100});
+  c.resources.push_back({"gpu.clock.sm", "GPU", 1, model::Unit::hertz, {1.5e9, std::nullopt}});
+  c.environment.push_back({"driver", {"1", "2"}});
+  c.comparability.differences.push_back({"world size", "2", "4", true});
+  c.sides[1].losses.push_back({"clock_jump", "warning", "", "", "", 3});
+  std::map<std::string, std::string> files;
+  for (auto& [name, text] : comparison_csv_files(c)) files[name] = text;
+  EXPECT_THAT(files["waterfall"], HasSubstr("decode,,function,\"gemm, tiled\",100,250,150,100,2,4\n"));
+  EXPECT_THAT(files["resources"], HasSubstr("gpu.clock.sm,GPU,1,Hz,1500000000,\n"));
+  EXPECT_THAT(files["environment"], EndsWith("\ndriver,1,2\n"));
+  EXPECT_THAT(files["comparability"], EndsWith("\nworld size,2,4,yes\n"));
+  EXPECT_THAT(files["data_quality"], EndsWith("\ncandidate,clock_jump,warning,3\n"));
+  EXPECT_THAT(files["cycle_time"], StartsWith("phase,outcome,baseline_ns,candidate_ns,change,ci_low,ci_high,"));
+  EXPECT_EQ(files.size(), 6U);
+  for (const auto& [name, text] : comparison_csv_files(RunComparison()))
+    EXPECT_EQ(std::ranges::count(text, '\n'), 1) << name << ": a heading alone";
 }
 
 TEST(RunComparison, WideTablesCutNoNames) {

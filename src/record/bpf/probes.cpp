@@ -23,6 +23,7 @@
 
 #include "culprit.skel.h"
 #include "record/bpf/kernel_layout.h"
+#include "record/bpf/program_info.h"
 #include "record/collector/collector.h"
 
 namespace culprit::record::bpf {
@@ -251,10 +252,7 @@ std::vector<Runs> Probes::State::runs() const {
   std::vector<Runs> all;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton->obj) {
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    const int fd = bpf_program__fd(program);
-    if (fd >= 0) static_cast<void>(bpf_obj_get_info_by_fd(fd, &info, &size));
+    const bpf_prog_info info = info_of(program);
     all.push_back({info.run_time_ns, info.run_cnt});
   }
   return all;
@@ -445,7 +443,12 @@ std::vector<culprit_wake_slot> Probes::waiting() const {
 
 int Probes::wake_fd() const { return is_open() ? state_->wake : -1; }
 
-culprit_losses Probes::losses() const { return is_open() ? state_->skeleton->bss->losses : culprit_losses{}; }
+culprit_losses Probes::losses() const {
+  if (!is_open()) return {};
+  culprit_losses all = state_->skeleton->bss->losses;
+  add_left_out(all, state_->skeleton->obj);
+  return all;
+}
 std::uint64_t Probes::malformed() const { return state_->malformed; }
 Symbols& Probes::symbols() { return state_->symbols; }
 bool Probes::knows_context() const { return state_->context; }

@@ -121,6 +121,7 @@ class Probes {
   /// Readable once when more waits than can wait until the next look, until consume(); -1 when not open.
   [[nodiscard]] int wake_fd() const;
 
+  /// What found no room, and what the kernel left out.
   [[nodiscard]] culprit_losses losses() const;
   [[nodiscard]] std::uint64_t malformed() const;
   [[nodiscard]] KernelCpu kernel_cpu() const;
