@@ -184,8 +184,9 @@ class Builder {
   }
 
   /// Who called it, or launched it on a device: the next of another name outside of it that is no call of a runtime, a
-  /// range without its numbers; 0: none. What one call launches as a graph has no parent: all of the step has that one.
-  /// Not looked for behind deep recursion, which would take the square of its depth.
+  /// range without its numbers; 0: none. What one call launches as a graph has no parent: all of the step has that one;
+  /// nor has what lies in the step alone. Not looked for behind deep recursion, which would take the square of its
+  /// depth.
   StringId parent_of(const Nesting& nesting, SliceIndex index) {
     const Slice& slice = trace_.slices[index];
     SliceIndex outer = slice.gpu == kNone ? nesting.parent[index] : trace_.gpu[slice.gpu].launcher;
@@ -196,8 +197,15 @@ class Builder {
     };
     constexpr int kMostPassedOver = 32;
     for (int i = 0; i < kMostPassedOver && outer != kNone; ++i, outer = nesting.parent[outer])
-      if (!is_passed_over(trace_.slices[outer])) return parent_name(trace_.slices[outer]);
+      if (!is_passed_over(trace_.slices[outer]))
+        return is_step(trace_.slices[outer], index) ? 0 : parent_name(trace_.slices[outer]);
     return 0;
+  }
+
+  /// A range that takes most of the cycle of `index` is the step itself, in which everything lies.
+  [[nodiscard]] bool is_step(const Slice& range, SliceIndex index) const {
+    const Ns period = profile_.cycles[cycle_row_[found_.cycle_of_slice[index]]].duration;
+    return trace_.slice_class(range) == SliceClass::annotation && range.duration > period / 2;
   }
 
   StringId parent_name(const Slice& slice) {
