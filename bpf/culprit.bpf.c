@@ -451,9 +451,9 @@ static __always_inline void count_in_map(struct task_struct *task, __s32 nr) {
   struct culprit_syscall_key key = {.tid = task->pid, .nr = nr};
   struct culprit_total *total = bpf_map_lookup_elem(&syscall_totals, &key);
   struct culprit_total one = {.count = 1, .tgid = task->tgid};
-  if (total)
+  if (total && total->tgid == task->tgid)
     total->count += 1;
-  else if (bpf_map_update_elem(&syscall_totals, &key, &one, BPF_NOEXIST))
+  else if (bpf_map_update_elem(&syscall_totals, &key, &one, BPF_ANY))
     __sync_fetch_and_add(&losses.totals_missed, 1);
 }
 
@@ -466,7 +466,9 @@ int on_sys_enter(__u64 *ctx) {
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   __s32 nr = (__s32)ctx[1];
   if (!own) {
-    if (task->pid != measured) count_in_map(task, nr);
+    if (task->pid == measured) return 0;
+    count_in_map(task, nr);
+    if (!untimed) __sync_fetch_and_add(&losses.times_missed, 1);
     return 0;
   }
   own->nr = nr;

@@ -519,6 +519,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   Roles roles = match_roles(a.profile, b.profile);
   FunctionOptions of_functions;
   of_functions.tolerance = options.function_tolerance;
+  of_functions.cycle_tolerance = options.tolerance;
   of_functions.between = options.between;
   if (on_host) of_functions.between_on_host = std::max(options.between_on_host, between);
   of_functions.in_turns = in_turns(a, b);

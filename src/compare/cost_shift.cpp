@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -56,15 +60,14 @@ class Parents {
     return 0;
   }
 
-  /// How many lie around it.
-  [[nodiscard]] int depth(Place place) const {
-    int levels = 0;
-    for (auto outer = of_.find(place); outer != of_.end() && outer->second.parent != 0 && levels < kMostLevels;
-         outer = of_.find(place)) {
-      ++levels;
+  /// How many lie around it; of functions that call each other, each once.
+  [[nodiscard]] std::size_t depth(Place place) const {
+    std::set<StringId> around;
+    for (auto outer = of_.find(place); outer != of_.end() && outer->second.parent != 0; outer = of_.find(place)) {
+      if (!around.insert(outer->second.parent).second) break;
       place.function = outer->second.parent;
     }
-    return levels;
+    return around.size();
   }
 
  private:
@@ -79,7 +82,7 @@ class Parents {
 struct Domain {
   Place place;
   StringId device = 0;
-  int depth = 0;
+  std::size_t depth = 0;
   std::vector<FunctionFinding*> members;
 };
 
@@ -88,7 +91,8 @@ bool is_called_more(const FunctionFinding& f, std::size_t side, const Domain& do
   return f.calls[side] > f.calls[1 - side] * (1 + kMoreCalls);
 }
 
-bool is_shift(const Domain& domain, double cycle_ns, const StringTable& texts) {
+/// What remains of it, ns per cycle; nothing where its members changed apart from each other.
+std::optional<double> rest_of_shift(const Domain& domain, const StringTable& texts) {
   double gained = 0;
   double lost = 0;
   double taken = 0;  // of what was gained and lost, by those whose calls tell so
@@ -99,14 +103,14 @@ bool is_shift(const Domain& domain, double cycle_ns, const StringTable& texts) {
     if (is_called_more(*f, gains ? 1 : 0, domain, texts[f->kind])) (gains ? taken : given) += std::abs(f->impact_ns);
   }
   const double moved = std::min(gained, lost);
-  const double remains = std::abs(gained - lost);
-  return moved > 0 && 2 * taken > gained && 2 * given > lost && remains <= kLeftOver * moved &&
-         remains <= kLeftOverOfCycle * cycle_ns;
+  const bool told_by_calls = 2 * taken > gained && 2 * given > lost;
+  if (moved <= 0 || !told_by_calls || std::abs(gained - lost) > kLeftOver * moved) return std::nullopt;
+  return gained - lost;
 }
 
 }  // namespace
 
-void mark_cost_shifts(std::vector<FunctionFinding>& findings, const std::map<model::Phase, double>& cycle_ns,
+void mark_cost_shifts(std::vector<FunctionFinding>& findings, const std::map<model::Phase, double>& may_remain,
                       const StringTable& texts) {
   const Parents parents(findings, texts);
   std::map<std::pair<Place, StringId>, Domain> by_place;
@@ -134,12 +138,17 @@ void mark_cost_shifts(std::vector<FunctionFinding>& findings, const std::map<mod
     domains.push_back(std::move(domain));
   }
   std::ranges::sort(domains, {}, [&](const Domain& d) {
-    return std::tuple(-d.depth, d.place.phase, d.place.process, texts[d.place.function], texts[d.device]);
+    return std::tuple(std::numeric_limits<std::size_t>::max() - d.depth, d.place.phase, d.place.process,
+                      texts[d.place.function], texts[d.device]);
   });
+  std::map<std::tuple<model::Phase, std::uint32_t, StringId>, double> remains;  // by phase, process and device
   for (Domain& domain : domains) {
     std::erase_if(domain.members, [](const FunctionFinding* f) { return f->moved_inside != 0; });
-    const auto cycle = cycle_ns.find(domain.place.phase);
-    if (cycle == cycle_ns.end() || !is_shift(domain, cycle->second, texts)) continue;
+    const std::optional<double> rest = rest_of_shift(domain, texts);
+    const auto most = may_remain.find(domain.place.phase);
+    double& so_far = remains[{domain.place.phase, domain.place.process, domain.device}];
+    if (!rest || most == may_remain.end() || std::abs(so_far + *rest) > most->second) continue;
+    so_far += *rest;
     for (FunctionFinding* member : domain.members) member->moved_inside = domain.place.function;
   }
 }

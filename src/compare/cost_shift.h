@@ -11,15 +11,13 @@ namespace culprit::compare {
 
 /// Of what some functions of a parent gained, this share may remain that no other of them lost.
 inline constexpr double kLeftOver = 0.25;
-/// And no larger share of the cycle: what a cycle time is tolerated to differ by, unless asked otherwise.
-inline constexpr double kLeftOverOfCycle = 0.03;
 /// By how much the calls of functions on both sides must have changed to tell of work that moved.
 inline constexpr double kMoreCalls = 0.05;
 
 /// Sets moved_inside of the findings that changed, are new or gone where those with one parent (in one phase, process
 /// and device; on a host what the parent itself did among them) together do not:
-///   - what some gained differs from what the others lost by no more than kLeftOver of the smaller of the two, and by
-///     no more than kLeftOverOfCycle of the cycle (`cycle_ns`, per phase);
+///   - what some gained differs from what the others lost by no more than kLeftOver of the smaller of the two, and
+///     what remains of all that moved on a device stays within `may_remain` (ns per cycle, by phase);
 ///   - the calls tell so too: most was gained by those that are new or called more often, most lost by those that are
 ///     gone or called less often, or by the parent itself: two functions that are called as before and whose
 ///     times moved against each other changed both.
@@ -27,7 +25,7 @@ inline constexpr double kMoreCalls = 0.05;
 /// and whoever moved inside of one gives and takes nothing outside of it. Whoever waits gives and takes nothing. A
 /// function whose parent differs between the sides, or is not known, is marked only as that parent itself.
 /// O(findings log findings).
-void mark_cost_shifts(std::vector<model::FunctionFinding>& findings, const std::map<model::Phase, double>& cycle_ns,
+void mark_cost_shifts(std::vector<model::FunctionFinding>& findings, const std::map<model::Phase, double>& may_remain,
                       const StringTable& texts);
 
 }  // namespace culprit::compare

@@ -207,9 +207,10 @@ class Comparer {
                            : after.times.empty() ? FunctionStatus::gone
                                                  : FunctionStatus::changed;
     }
-    std::map<Phase, double> cycle_ns;
-    for (const auto& [phase, sum_and_count] : durations_) cycle_ns[phase] = sum_and_count.first / sum_and_count.second;
-    mark_cost_shifts(findings, cycle_ns, texts_);
+    std::map<Phase, double> may_remain;
+    for (const auto& [phase, cycles] : durations_)
+      may_remain[phase] = options_.cycle_tolerance * cycles.first / cycles.second;
+    mark_cost_shifts(findings, may_remain, texts_);
     std::ranges::sort(findings, {}, [&](const FunctionFinding& f) {
       const double work = std::isfinite(f.work_ratio) && f.work_ratio > 0 ? std::abs(std::log(f.work_ratio)) : 0;
       return std::tuple(-std::abs(f.impact_ns), -work, f.phase, texts_[f.function], texts_[f.device], f.process,

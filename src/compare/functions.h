@@ -23,8 +23,9 @@ inline constexpr double kLeastImpact = 0.001;
 inline constexpr double kAssumedDegrees = 4;
 
 struct FunctionOptions {
-  double tolerance = 0.05;  ///< relative change of a time per cycle that does not matter
-  double between = 0.01;    ///< relative spread between recordings of the same
+  double tolerance = 0.05;        ///< relative change of a time per cycle that does not matter
+  double cycle_tolerance = 0.03;  ///< the same of the cycle's
+  double between = 0.01;          ///< relative spread between recordings of the same
   /// The same of a time on the host, which moves with the machine; 0: as `between`.
   double between_on_host = 0;
   /// With replicates: whether those of the two sides were recorded in turns.

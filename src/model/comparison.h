@@ -82,9 +82,10 @@ struct FunctionFinding {
   std::array<double, 2> per_call_ns{kNoNumber, kNoNumber};  ///< a call's duration on a device; on the host as above
   double work_ratio = kNoNumber;                            ///< of these, candidate over baseline
   double q = kNoNumber;  ///< rate of false discoveries at which it counts as changed, new or gone
-  /// The function in which most of its time lay, or was launched, on every side that has it; 0: none, or not the same.
+  /// The function or range in which most of its time lay, or was launched, on every side that has it; 0: none, or not
+  /// the same.
   StringId parent = 0;
-  /// A cost shift: the function inside of which others lost what it gained, or the other way round; 0: none.
+  /// A cost shift: the function or range inside of which others lost what it gained, or the other way round; 0: none.
   StringId moved_inside = 0;
 };
 

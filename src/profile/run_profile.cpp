@@ -103,7 +103,8 @@ struct Sum {
   Ns own = -1;
   StringId parent = 0;  ///< of the profile: who has the majority so far, as Boyer and Moore vote
   Ns majority = 0;
-  Ns inside = 0;  ///< of `duration`, in the parent that the vote found
+  bool mixed = false;  ///< it had several parents
+  Ns inside = 0;       ///< of `duration`, in the parent that the vote found
 };
 
 /// What the executions of one use saw of one series.
@@ -218,6 +219,7 @@ class Builder {
   }
 
   static void vote(Sum& sum, StringId parent, Ns duration) {
+    sum.mixed = sum.mixed || (sum.count > 1 && sum.parent != parent);
     if (sum.parent == parent)
       sum.majority = add_saturating(sum.majority, duration);
     else if (sum.majority >= duration)
@@ -272,12 +274,15 @@ class Builder {
     if (!self.empty()) count_inside(nesting);
   }
 
-  /// The vote finds whoever has the majority, if anybody has: how much that is takes another pass.
+  /// The vote finds whoever has the majority, if anybody has: how much that is takes another look where there were
+  /// several.
   void count_inside(const Nesting& nesting) {
+    for (Sum& sum : sums_)
+      if (!sum.mixed) sum.inside = sum.duration;
     for (std::size_t i = 0; i < use_of_slice_.size(); ++i) {
       if (use_of_slice_[i] == kNone) continue;
       Sum& sum = sums_[use_of_slice_[i]];
-      if (sum.parent != 0 && parent_of(nesting, static_cast<SliceIndex>(i)) == sum.parent)
+      if (sum.mixed && sum.parent != 0 && parent_of(nesting, static_cast<SliceIndex>(i)) == sum.parent)
         sum.inside = add_saturating(sum.inside, trace_.slices[i].duration);
     }
   }

@@ -35,7 +35,7 @@ std::optional<std::string> python_function(std::string_view function) {
   const std::string_view number = function.substr(line + 1, function.size() - line - 2);
   const bool is_line = !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
   // Scripts have any name, usually without a dot; other languages' sources have one.
-  const bool is_script = file.substr(file.rfind('/') + 1).find('.') == std::string_view::npos;
+  const bool is_script = file.substr(file.rfind('/') + 1).find_first_of(".:") == std::string_view::npos;
   if (!is_line || file.empty() || !(file.ends_with(".py") || file.starts_with('<') || is_script)) return std::nullopt;
   return fmt::format("{})", function.substr(0, line));
 }

@@ -27,8 +27,9 @@ TEST(CodeName, FunctionsOfPythonLoseTheirLine) {
 }
 
 TEST(CodeName, OtherCodeIsNoFunctionOfPython) {
-  for (const char* name : {"", "main", "f (x.c:1)", "f (lib/x.so.1:1)", "f (:1)", "f (x.py)", "f (x.py:)", "f (x.py:1a)", "f (x.py:1) const",
-                           "py::", "py::f", "py:::x", "std::function<void (int)>::operator()", ":1)", " (:1)"})
+  for (const char* name : {"", "main", "f (x.c:1)", "f (lib/x.so.1:1)", "f (:1)", "f (node:internal:9:5)", "f (x.py)",
+                           "f (x.py:)", "f (x.py:1a)", "f (x.py:1) const", "py::", "py::f", "py:::x",
+                           "std::function<void (int)>::operator()", ":1)", " (:1)"})
     EXPECT_FALSE(python_function(name)) << name;
 }
 

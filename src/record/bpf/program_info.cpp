@@ -18,9 +18,10 @@ void add_left_out(culprit_losses& losses, const bpf_object* programs) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, programs) {
     const std::string_view section = bpf_program__section_name(program);
-    (section == "tp_btf/sys_enter"  ? losses.totals_missed
-     : section == "tp_btf/sys_exit" ? losses.times_missed
-                                    : losses.ring_full_sched) += info_of(program).recursion_misses;
+    (section == "tp_btf/sys_enter"          ? losses.totals_missed
+     : section == "tp_btf/sys_exit"         ? losses.times_missed
+     : section.starts_with("tp_btf/block_") ? losses.requests_missed
+                                            : losses.ring_full_sched) += info_of(program).recursion_misses;
   }
 }
 

@@ -349,7 +349,9 @@ class Syscalls final : public Collector, private bpf::Listener {
     write_rows();
     for (const bpf::SyscallTotal& row : probes_->syscall_totals()) {
       const Call call(row.key.tid, row.key.nr);
-      write_call(calls_[call], call, row.total, now, windows_ ? windows_->scale() : 1);
+      Told& told = calls_[call];
+      if (told.tgid != row.total.tgid) told = {};  // the number was another thread's
+      write_call(told, call, row.total, now, windows_ ? windows_->scale() : 1);
       if (gone_.contains(row.key.tid)) {
         probes_->forget_syscalls(row.key);
         calls_.erase(call);
