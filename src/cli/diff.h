@@ -40,7 +40,7 @@ struct DiffPart {
 struct DiffReport {
   std::vector<DiffPart> parts;
   std::function<std::vector<report::CsvFile>()> tables;  ///< further CSV files of a directory
-  std::string json_name;  ///< of the file in a directory
+  std::string json_name;                                 ///< of the file in a directory
   std::function<std::string()> json;
   std::function<std::string(bool summary)> terminal;  ///< `summary`: beside the files of a directory
 };
