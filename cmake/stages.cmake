@@ -27,6 +27,7 @@ set(CULPRIT_EDGES
   "record|core,model,stats,formats_perfetto,record_.*"
   "faults|core,model,stats"
   "library|core,model,stats,trace,cycles,profile,summary,kernels,compare,report,formats"
+  "ab|core,model,stats,trace,cycles,profile,compare,library,formats_perfetto,record.*,faults"
   "tracegen|core,model,stats"
   "cli|.*")
 

@@ -19,7 +19,7 @@ inline constexpr int kUndecided = 5;   ///< only with --fail-on
 /// What the chosen verb wants to run; set by the verb's callback.
 struct Invocation {
   std::function<Result<int>()> run;
-  std::vector<std::string> command;  ///< what stood behind "--" of `record`
+  std::vector<std::string> command;  ///< what stood behind "--" of `record` and `ab`
 };
 
 void add_info(CommandLine& app, Invocation& invocation);
@@ -30,6 +30,7 @@ void add_kernels(CommandLine& app, Invocation& invocation);
 void add_diff(CommandLine& app, Invocation& invocation);
 void add_profile(CommandLine& app, Invocation& invocation);
 void add_record(CommandLine& app, Invocation& invocation);
+void add_ab(CommandLine& app, Invocation& invocation);
 void add_inject(CommandLine& app, Invocation& invocation);
 void add_doctor(CommandLine& app, Invocation& invocation);
 

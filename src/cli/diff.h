@@ -10,6 +10,7 @@
 
 #include "cli/output.h"
 #include "core/error.h"
+#include "model/comparison.h"
 #include "report/comparison_files.h"
 
 namespace culprit::cli {
@@ -63,6 +64,9 @@ struct DiffSides {
   std::vector<std::string> candidate;
 };
 Result<DiffSides> trace_sides(const DiffOptions& options);
+
+/// Delivers a comparison; gives the exit code that --fail-on asks for.
+Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison);
 
 /// Compares traces by the impact of every function. Files of one side that carry different rank numbers are the ranks
 /// of one run, other files are recordings of the same run again. Gives the exit code.

@@ -161,23 +161,27 @@ Result<DiffSides> trace_sides(const DiffOptions& options) {
   return DiffSides{std::move(*base), std::move(*candidate)};
 }
 
+Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison) {
+  const auto markdown = [&] { return report::comparison_markdown(comparison); };
+  const auto csv = [&] { return report::comparison_csv(comparison); };
+  const auto terminal = [&](bool summary) {
+    return report::comparison_terminal(
+        comparison, comparison.host && !comparison.host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows,
+        summary, options.wide);
+  };
+  const DiffReport report{{{"comparison", markdown, csv}},
+                          [&] { return report::comparison_csv_files(comparison); },
+                          "comparison.json",
+                          [&] { return report::comparison_json(comparison); },
+                          terminal};
+  if (Status status = deliver(options, report); !status) return status.error();
+  return exit_of(options.fail_on, comparison.outcome);
+}
+
 Result<int> diff_runs(const DiffOptions& options) {
   const auto compared = compare(options);
   if (!compared) return compared.error();
-  const auto markdown = [&] { return report::comparison_markdown(*compared); };
-  const auto csv = [&] { return report::comparison_csv(*compared); };
-  const auto terminal = [&](bool summary) {
-    return report::comparison_terminal(
-        *compared, compared->host && !compared->host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
-        options.wide);
-  };
-  const DiffReport report{{{"comparison", markdown, csv}},
-                          [&] { return report::comparison_csv_files(*compared); },
-                          "comparison.json",
-                          [&] { return report::comparison_json(*compared); },
-                          terminal};
-  if (Status status = deliver(options, report); !status) return status.error();
-  return exit_of(options.fail_on, compared->outcome);
+  return deliver_comparison(options, *compared);
 }
 
 }  // namespace culprit::cli

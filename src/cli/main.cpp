@@ -66,7 +66,7 @@ int parse_and_run(std::vector<std::string> arguments) {
     return fail(usage_error(fmt::format("unknown verb '{}'", arguments.front()),
                             suggestion(arguments.front(), verbs, "see 'culprit --help'")));
   }
-  if (!arguments.empty() && arguments.front() == "record") {
+  if (!arguments.empty() && (arguments.front() == "record" || arguments.front() == "ab")) {
     // What stands behind "--" is a program with options of its own.
     const auto mark = std::ranges::find(arguments, "--");
     if (mark != arguments.end()) {
@@ -94,6 +94,7 @@ ProgramText declare(CommandLine& command_line, Invocation& invocation) {
   add_diff(command_line, invocation);
   add_profile(command_line, invocation);
   add_record(command_line, invocation);
+  add_ab(command_line, invocation);
   add_inject(command_line, invocation);
   add_doctor(command_line, invocation);
   ProgramText program;

@@ -114,7 +114,8 @@ std::vector<StepTime> step_times(const model::Cycles& cycles) {
     if (!whole[i]) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
     StepTime& step =
-        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0, 0}).first->second;
+        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0, 0, cycle.begin})
+            .first->second;
     if (step.work == WorkClass()) step.work = work_class(cycle.workload, cycle.phase);
     step.time = std::max(step.time, time);
     step.period = std::max(step.period, static_cast<double>(cycle.period));

@@ -165,7 +165,7 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
       const std::scoped_lock lock(reporting);
       options.task.report(step, done, total);
     };
-  const profile::RecordingOptions recording{options.anchor, task};
+  const profile::RecordingOptions recording{.anchor = options.anchor, .task = task};
   auto before = outlines_of(earlier, recording);
   if (!before) return before.error();
   number_contents(sides, *before);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/string_table.h"
+#include "model/alternation.h"
 #include "model/cycles.h"
 #include "model/host_evidence.h"
 #include "model/profile.h"
@@ -225,6 +226,7 @@ struct WorkComparison {
 struct RunComparison {
   Outcome outcome = Outcome::inconclusive;  ///< of all phases together
   std::string why;                          ///< what limits the outcome; empty: its cycle times say all
+  std::optional<Alternation> alternation;   ///< both sides ran in turns, which decides the outcome
   bool same_recording = false;              ///< both sides are one: nothing was compared
   Comparability comparability;
   std::array<ComparedSide, 2> sides;

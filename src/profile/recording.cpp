@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,14 @@ Interval span_of(const model::Cycles& cycles) {
     span.end = std::max(span.end, add_saturating(cycle.begin, cycle.period));
   }
   return span;
+}
+
+/// Cycles that do not lie in one of the intervals are cut by their ends.
+void cut(model::Cycles& cycles, const std::vector<Interval>& within) {
+  for (model::Cycle& cycle : cycles.cycles) {
+    const auto after = std::ranges::upper_bound(within, cycle.begin, {}, &Interval::begin);
+    cycle.partial |= after == within.begin() || add_saturating(cycle.begin, cycle.period) > std::prev(after)->end;
+  }
 }
 
 /// As long as counters are sampled or longer, and at most as many as make a spread.
@@ -115,6 +124,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   find.work_units = false;  // compared as such
   auto found = cycles::find_cycles(trace, order_slices(trace), find);
   if (!found) return found.error();
+  if (!options.within.empty()) cut(found->cycles, options.within);
   Outline outline;
   outline.found = std::move(*found);
   model::Recording& recording = outline.recording;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/intervals.h"
 #include "cycles/find.h"
 #include "model/recording.h"
 #include "trace/trace.h"
@@ -15,6 +16,9 @@ namespace culprit::profile {
 
 struct RecordingOptions {
   std::string anchor;  ///< name of what begins a cycle; empty: found
+  /// On the trace's clock, by time, not overlapping: cycles that lie wholly in one of them count, others are partial.
+  /// Empty: all.
+  std::vector<Interval> within{};
   Task task{};
 };
 

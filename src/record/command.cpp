@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "record/collector/collector.h"
 #include "record/signals.h"
 
 namespace culprit::record {
@@ -95,6 +98,7 @@ Result<Command> Command::prepare(const std::vector<std::string>& arguments,
   command.pid_ = pid;
   command.go_fd_ = go[1];
   command.error_fd_ = failed[0];
+  command.end_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0U));
   return command;
 }
 
@@ -103,9 +107,13 @@ Command::Command(Command&& other) noexcept
       pid_(std::exchange(other.pid_, -1)),
       go_fd_(std::exchange(other.go_fd_, -1)),
       error_fd_(std::exchange(other.error_fd_, -1)),
+      end_fd_(std::exchange(other.end_fd_, -1)),
+      begin_(other.begin_),
+      use_(other.use_),
       status_(other.status_) {}
 
 Command::~Command() {
+  if (end_fd_ >= 0) close(end_fd_);
   if (error_fd_ >= 0) close(error_fd_);
   if (go_fd_ < 0) return;
   close(go_fd_);
@@ -115,6 +123,7 @@ Command::~Command() {
 Status Command::go() {
   if (go_fd_ < 0) return {};
   const char word = 'g';
+  begin_ = monotonic_now();
   const bool told = write(go_fd_, &word, 1) == 1;
   close(std::exchange(go_fd_, -1));
   int code = told ? 0 : EPIPE;
@@ -132,8 +141,13 @@ Status Command::go() {
 std::optional<int> Command::ended() {
   if (status_ || pid_ <= 0 || go_fd_ >= 0) return status_;
   int status = 0;
-  const pid_t got = waitpid(static_cast<pid_t>(pid_), &status, WNOHANG);
-  if (got == static_cast<pid_t>(pid_)) status_ = status;
+  rusage usage{};
+  const pid_t got = wait4(static_cast<pid_t>(pid_), &status, WNOHANG, &usage);
+  if (got == static_cast<pid_t>(pid_)) {
+    status_ = status;
+    const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * 1'000'000'000 + Ns{t.tv_usec} * 1000; };
+    use_ = {monotonic_now() - begin_, ns(usage.ru_utime) + ns(usage.ru_stime)};
+  }
   if (got < 0 && errno == ECHILD) status_ = 0;  // somebody else took its status
   return status_;
 }

@@ -8,8 +8,15 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/units.h"
 
 namespace culprit::record {
+
+/// What a command took that has ended.
+struct CommandUse {
+  Ns run = 0;  ///< from its start until its end was noticed
+  Ns cpu = 0;  ///< of it and of all children that it waited for
+};
 
 class Command {
  public:
@@ -27,6 +34,10 @@ class Command {
   Status go();
   /// Its wait status once it has ended, else nothing; never blocks.
   std::optional<int> ended();
+  /// Readable when it has ended; -1 where the kernel gives no such descriptor.
+  [[nodiscard]] int descriptor() const { return end_fd_; }
+  /// After ended() gave a status.
+  [[nodiscard]] CommandUse use() const { return use_; }
   void signal(int number) const;
 
  private:
@@ -35,6 +46,9 @@ class Command {
   std::int64_t pid_ = -1;
   int go_fd_ = -1;     // closed without a word: the child gives up
   int error_fd_ = -1;  // errno of a failed exec; closed by a successful one
+  int end_fd_ = -1;
+  Ns begin_ = 0;
+  CommandUse use_;
   std::optional<int> status_;
 };
 

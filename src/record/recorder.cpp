@@ -61,10 +61,11 @@ Ns boottime_of(std::int64_t ticks) {
 }
 
 /// Waits for descriptors; -1 ones are left out by poll(2) itself.
-void wait_for(Ns at_most, int first, int second) {
-  pollfd files[] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
+void wait_for(Ns at_most, std::array<int, 3> descriptors) {
+  std::array<pollfd, 3> files{};
+  for (std::size_t i = 0; i < files.size(); ++i) files[i] = {descriptors[i], POLLIN, 0};
   const timespec limit{at_most / kSecond, at_most % kSecond};
-  ppoll(files, 2, &limit, nullptr);
+  ppoll(files.data(), files.size(), &limit, nullptr);
 }
 
 bool readable(int fd) {
@@ -445,7 +446,7 @@ RecordSummary Recorder::State::finish() {
   if (command && over && !command->ended() && !std::exchange(terminated_command, true)) {
     command->signal(SIGTERM);
     for (const Ns limit = now + kPatience; !command->ended() && monotonic_now() < limit;)
-      wait_for(kShortestRound, -1, -1);
+      wait_for(kShortestRound, {-1, -1, -1});
   }
 
   RecordSummary summary;
@@ -461,6 +462,7 @@ RecordSummary Recorder::State::finish() {
     summary.kernel_cpu = cpu.sched_ns + cpu.syscalls_ns + cpu.samples_ns;
   }
   if (command && !terminated_command && interrupted_at == 0) summary.command_status = command->ended();
+  if (command && command->ended()) summary.command_use = command->use();
   summary.error = error;
   return summary;
 }
@@ -497,10 +499,11 @@ std::vector<CollectorSummary> Recorder::collectors() const {
 bool Recorder::poll(int stop_fd) {
   State& state = *state_;
   if (state.ending != Ending::none) return false;
+  const int end = state.command ? state.command->descriptor() : -1;
   Ns now = monotonic_now();
   const Ns since = now - state.last_round;
   if (since < kShortestRound) {
-    wait_for(kShortestRound - since, stop_fd, -1);
+    wait_for(kShortestRound - since, {stop_fd, -1, end});
     now = monotonic_now();
   }
   Ns until = state.last_round + kRound;
@@ -508,7 +511,8 @@ bool Recorder::poll(int stop_fd) {
   for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
     if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
   const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
-  if (now < until && !readable(stop_fd)) wait_for(until - now, stop_fd, wake);
+  if (now < until && !readable(stop_fd)) wait_for(until - now, {stop_fd, wake, end});
+  if (state.command) static_cast<void>(state.command->ended());  // what it took ends here, not when all was asked
 
   now = monotonic_now();
   state.last_round = now;

@@ -13,6 +13,7 @@
 #include "core/units.h"
 #include "record/collector/collector.h"
 #include "record/collectors.h"
+#include "record/command.h"
 
 namespace culprit::record {
 
@@ -65,6 +66,7 @@ struct RecordSummary {
   std::uint64_t left_out = 0;    ///< processes, because too many are recorded
   std::vector<CollectorSummary> collectors;
   std::optional<int> command_status;  ///< wait status of a started command that ended by itself
+  CommandUse command_use;             ///< of one that has ended
   std::optional<Error> error;         ///< why it ended early; the file is readable up to there
 };
 

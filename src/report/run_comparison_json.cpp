@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/json_writer.h"
+#include "report/alternation_report.h"
 #include "report/collected_report.h"
 #include "report/cycles_report.h"
 #include "report/run_comparison.h"
@@ -164,6 +165,7 @@ std::string comparison_json(const RunComparison& comparison) {
   json.member("outcome", to_string(comparison.outcome));
   json.member("why", comparison.why);
   json.member("same_recording", comparison.same_recording);
+  if (comparison.alternation) write_alternation(json, *comparison.alternation);
   json.begin_object("comparability");
   json.member("level", to_string(comparison.comparability.level));
   json.member("reasons", comparison.comparability.reasons);

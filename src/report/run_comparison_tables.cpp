@@ -14,6 +14,7 @@
 
 #include "core/units.h"
 #include "model/table_rows.h"
+#include "report/alternation_report.h"
 #include "report/collected_report.h"
 #include "report/host_report.h"
 #include "report/work_comparison.h"
@@ -252,8 +253,23 @@ std::string_view to_string(model::Comparable level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
+namespace {
+
+/// Of sides that ran in turns: recordings only say where a difference comes from.
+std::vector<std::string> alternated_lines(const RunComparison& comparison) {
+  std::vector<std::string> lines = alternation_lines(*comparison.alternation);
+  if (comparison.host)
+    for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host),
+                             machine_text(*comparison.host), requests_text(*comparison.host)})
+      if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace
+
 std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   std::vector<std::string> lines;
+  if (comparison.alternation) return alternated_lines(comparison);
   if (comparison.same_recording) {
     lines.emplace_back("Baseline and candidate are the same recording: there is nothing to compare.");
     return lines;

@@ -1,0 +1,57 @@
+// What both ways of alternating share: what is asked, what is told meanwhile, what comes out.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ab/paired.h"
+#include "core/units.h"
+#include "model/alternation.h"
+#include "record/collector/collector.h"
+
+namespace culprit::ab {
+
+inline constexpr std::array<const char*, 2> kSideNames = {"baseline", "candidate"};
+
+/// Which number of a run is compared. `automatic`: the time of a step, where both sides have such, else of the run.
+enum class Quantity : std::uint8_t { automatic, step, run, cpu };
+
+struct Question {
+  double detect = 0.05;  ///< relative change that is asked for
+  Allowed allowed;
+  Ns budget = 600'000'000'000;
+  std::size_t pairs = 0;   ///< end after so many; 0: when it is decided, or the budget is spent
+  std::uint64_t seed = 0;  ///< of the lots that are drawn
+  record::Preset preset = record::Preset::watch;
+  bool recorded = true;
+  std::string folder;   ///< gets recordings and what the sides print
+  std::string version;  ///< of the program, for recordings
+};
+
+/// After each pair.
+struct Progress {
+  std::size_t pairs = 0;
+  Ns elapsed = 0;
+  double share = 0;                              ///< of the budget
+  std::optional<model::PairedChange> last = {};  ///< of the last look
+};
+using ProgressSink = std::function<void(const Progress&)>;
+
+/// When a side ran alone.
+struct Span {
+  Ns begin = 0;  ///< Unix time
+  Ns end = 0;
+};
+
+struct Alternated {
+  model::Alternation found;
+  std::array<std::vector<std::string>, 2> recordings;
+  std::array<std::vector<Span>, 2> turns;  ///< in which the steps count; empty: everywhere
+};
+
+}  // namespace culprit::ab

@@ -1,0 +1,236 @@
+#include "ab/commands.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "ab/child.h"
+#include "ab/recorded_steps.h"
+#include "core/file.h"
+#include "core/text.h"
+
+namespace culprit::ab {
+
+namespace {
+
+constexpr std::size_t kShownLines = 10;  // of what a failed side printed
+constexpr std::size_t kFewestSteps = 5;  // of a run, for its mean
+
+bool is_readable(int fd) {
+  pollfd file{fd, POLLIN, 0};
+  return fd >= 0 && poll(&file, 1, 0) > 0;
+}
+
+std::string last_lines(const std::string& file) {
+  const auto text = read_file(file);
+  if (!text) return {};
+  std::vector<std::string_view> lines = split_lines(*text);
+  while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
+  if (lines.size() > kShownLines) lines.erase(lines.begin(), lines.end() - kShownLines);
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+struct OneRun {
+  Done done;
+  std::string recording;
+  std::vector<Step> steps;
+};
+
+class Alternator {
+ public:
+  Alternator(const Commands& commands, const Question& question, int stop_fd)
+      : commands_(commands), question_(question), stop_fd_(stop_fd), random_(question.seed) {}
+
+  Result<Alternated> run(const ProgressSink& progress);
+
+ private:
+  Result<std::optional<OneRun>> run_side(std::size_t side, const std::string& name);
+  Result<bool> run_pair(bool counts);
+  void choose_quantity(const std::array<OneRun, 2>& runs);
+  void add(const std::array<OneRun, 2>& runs);
+  void take(std::vector<Differences> all);
+
+  const Commands& commands_;
+  const Question& question_;
+  int stop_fd_;
+  std::mt19937_64 random_;
+  std::array<std::size_t, 2> numbers_{};
+  std::size_t pairs_ = 0;
+  std::vector<Value> values_;
+  Quantity quantity_ = Quantity::automatic;
+  Alternated result_;
+};
+
+/// nullopt: interrupted.
+Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::string& name) {
+  const std::string stem = fmt::format("{}/{}", question_.folder, name);
+  Work work;
+  work.record.command = commands_.commands[side];
+  work.record.preset = question_.preset;
+  work.record.output = stem + ".pftrace";
+  work.record.version = question_.version;
+  work.recorded = question_.recorded;
+  work.text = stem + ".txt";
+  if (commands_.own_directories) {
+    work.directory = stem + ".dir";
+    if (mkdir(work.directory.c_str(), 0700) != 0) return environment_error(errno_text(errno), work.directory);
+  }
+  auto child = Child::start(work);
+  if (!child) return child.error();
+  // It has a message when it ends.
+  bool interrupted = false;
+  if (Status status = child->wait_until_begun(); !status) return status.error();
+  while (true) {
+    std::array<pollfd, 2> files = {pollfd{child->descriptor(), POLLIN, 0},
+                                   pollfd{interrupted ? -1 : stop_fd_, POLLIN, 0}};
+    poll(files.data(), files.size(), -1);
+    if ((files[1].revents & POLLIN) != 0) {
+      interrupted = true;
+      child->interrupt();
+      continue;
+    }
+    if (files[0].revents != 0) break;
+  }
+  auto done = child->wait();
+  if (interrupted || is_readable(stop_fd_)) return std::optional<OneRun>();
+  if (!done) return done.error();
+  if (done->exit_code.value_or(0) != 0)
+    return environment_error(fmt::format("the {} failed with exit code {}; it printed last:\n{}", kSideNames[side],
+                                         *done->exit_code, last_lines(work.text)),
+                             commands_.commands[side].front(),
+                             fmt::format("run it alone: {}", fmt::join(commands_.commands[side], " ")));
+  OneRun run;
+  run.done = *done;
+  if (done->recorded) {
+    run.recording = work.record.output;
+    if (quantity_ == Quantity::step || quantity_ == Quantity::automatic) {
+      auto steps = steps_of(run.recording);
+      if (!steps) return steps.error();
+      run.steps = std::move(steps->steps);
+    }
+  }
+  return std::optional(std::move(run));
+}
+
+void Alternator::choose_quantity(const std::array<OneRun, 2>& runs) {
+  if (quantity_ != Quantity::automatic) return;
+  const bool steps = std::ranges::all_of(runs, [](const OneRun& run) { return run.steps.size() >= kFewestSteps; });
+  quantity_ = steps ? Quantity::step : Quantity::run;
+}
+
+void Alternator::add(const std::array<OneRun, 2>& runs) {
+  const auto pair = static_cast<std::uint32_t>(pairs_);
+  for (std::uint8_t side = 0; side < 2; ++side) {
+    const OneRun& run = runs[side];
+    if (quantity_ == Quantity::step) {
+      for (const Step& step : run.steps) values_.push_back({pair, side, step.phase, step.work, step.time});
+    } else {
+      const Ns value = quantity_ == Quantity::cpu ? run.done.use.cpu : run.done.use.run;
+      values_.push_back({pair, side, model::Phase::other, {}, static_cast<double>(value)});
+    }
+    if (!run.recording.empty()) result_.recordings[side].push_back(run.recording);
+  }
+  ++pairs_;
+}
+
+/// False: interrupted.
+Result<bool> Alternator::run_pair(bool counts) {
+  std::array<OneRun, 2> runs;
+  const std::size_t first = random_() & 1U;
+  for (const std::size_t side : {first, 1 - first}) {
+    const std::string name = counts ? fmt::format("{}-{}", kSideNames[side], ++numbers_[side])
+                                    : fmt::format("{}-warm-up-{}", kSideNames[side], ++numbers_[side]);
+    auto run = run_side(side, name);
+    if (!run) return run.error();
+    if (!*run) return false;
+    runs[side] = std::move(**run);
+  }
+  if (!counts) return true;
+  choose_quantity(runs);
+  add(runs);
+  return true;
+}
+
+void Alternator::take(std::vector<Differences> all) {
+  result_.found.changes.clear();
+  for (Differences& one : all) result_.found.changes.push_back(one.change);
+}
+
+Result<Alternated> Alternator::run(const ProgressSink& progress) {
+  model::Alternation& found = result_.found;
+  found.detect = question_.detect;
+  found.unit = "ns";
+  quantity_ = question_.recorded || commands_.quantity != Quantity::automatic ? commands_.quantity : Quantity::run;
+  for (std::size_t i = 0; i < commands_.warm_up; ++i) {
+    const auto went_on = run_pair(false);
+    if (!went_on) return went_on.error();
+    if (!*went_on) {
+      found.end = model::AlternationEnd::interrupted;
+      return std::move(result_);
+    }
+  }
+  numbers_ = {};
+  Looks looks(question_.detect, question_.allowed);
+  const Ns begin = record::monotonic_now();
+  std::vector<Differences> differences;
+  const auto look = [&](double share) {
+    differences = differences_of(values_);
+    if (differences.empty()) return;
+    found.outcome = looks.look(differences.front(), share);
+    for (std::size_t i = 1; i < differences.size(); ++i) looks.fill(differences[i]);
+  };
+  Progress state;
+  for (bool over = false; !over;) {
+    const auto went_on = run_pair(true);
+    if (!went_on) return went_on.error();
+    const Ns elapsed = record::monotonic_now() - begin;
+    const auto budget = static_cast<double>(question_.budget);
+    // Another pair takes as long as those before it.
+    const double next = static_cast<double>(elapsed) * (1 + 1 / static_cast<double>(std::max<std::size_t>(pairs_, 1)));
+    double share = question_.pairs > 0 ? 0 : std::min(1.0, static_cast<double>(elapsed) / budget);
+    if (!*went_on) {
+      found.end = model::AlternationEnd::interrupted;
+      over = true;
+    } else if (question_.pairs > 0 && pairs_ >= question_.pairs) {
+      found.end = model::AlternationEnd::pairs;
+      over = true;
+    } else if (next > budget) {
+      found.end = model::AlternationEnd::budget;
+      over = true;
+    }
+    if (over) share = 1;
+    if (over || looks.is_due(share, pairs_)) {
+      look(share);
+      const bool decided = found.outcome != model::Outcome::inconclusive;
+      if (decided && (!over || found.end == model::AlternationEnd::budget))
+        found.end =
+            found.outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
+      over |= decided;
+      if (!differences.empty()) state.last = differences.front().change;
+    }
+    state.pairs = pairs_;
+    state.elapsed = elapsed;
+    state.share = question_.pairs > 0 ? static_cast<double>(pairs_) / static_cast<double>(question_.pairs) : share;
+    if (progress) progress(state);
+  }
+  found.seconds = static_cast<double>(record::monotonic_now() - begin) / 1e9;
+  found.looks = looks.looks();
+  found.quantity = quantity_ == Quantity::step ? "step time" : quantity_ == Quantity::cpu ? "CPU time" : "run time";
+  found.pairs_left_out = pairs_ - (differences.empty() ? 0 : differences.front().change.pairs);
+  take(std::move(differences));
+  return std::move(result_);
+}
+
+}  // namespace
+
+Result<Alternated> alternate(const Commands& commands, const Question& question, int stop_fd,
+                             const ProgressSink& progress) {
+  return Alternator(commands, question, stop_fd).run(progress);
+}
+
+}  // namespace culprit::ab

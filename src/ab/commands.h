@@ -1,0 +1,27 @@
+// Two commands that end by themselves, run and recorded in turns.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "ab/alternate.h"
+#include "core/error.h"
+
+namespace culprit::ab {
+
+struct Commands {
+  std::array<std::vector<std::string>, 2> commands;
+  Quantity quantity = Quantity::automatic;
+  std::size_t warm_up = 1;       ///< pairs before those that count
+  bool own_directories = false;  ///< each run begins in an empty directory of its own
+};
+
+/// Runs both alternately, in each pair in an order drawn by lot, until the effect that is asked for is found, excluded,
+/// or the budget is spent; a readable `stop_fd` ends it with what is known. Of run N of a side `baseline-N.txt` in the
+/// folder has what it printed, and `baseline-N.pftrace` is its recording. Call while this process has one thread.
+/// Errors: a side cannot be started, or fails (with the end of what it printed); the folder cannot be written.
+Result<Alternated> alternate(const Commands& commands, const Question& question, int stop_fd,
+                             const ProgressSink& progress = {});
+
+}  // namespace culprit::ab

@@ -1,0 +1,122 @@
+#include "ab/paired.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "stats/moments.h"
+#include "stats/signed_rank.h"
+
+namespace culprit::ab {
+
+namespace {
+
+/// Logarithms of one side's values of one kind of work in one pair.
+struct Sum {
+  double sum = 0;
+  std::size_t n = 0;
+};
+using ByWork = std::map<compare::WorkClass, std::array<Sum, 2>>;
+
+void add_pair(const ByWork& works, std::array<Sum, 2>& alike, Differences& to) {
+  double sum = 0;
+  double weights = 0;
+  for (const auto& [work, sides] : works) {
+    const auto& [a, b] = sides;
+    if (a.n == 0 || b.n == 0) {
+      to.change.other_work[0] += a.n;
+      to.change.other_work[1] += b.n;
+      continue;
+    }
+    const auto na = static_cast<double>(a.n);
+    const auto nb = static_cast<double>(b.n);
+    const double weight = na * nb / (na + nb);
+    sum += weight * (b.sum / nb - a.sum / na);
+    weights += weight;
+    for (std::size_t side = 0; side < 2; ++side) {
+      alike[side].sum += sides[side].sum;
+      alike[side].n += sides[side].n;
+    }
+  }
+  if (weights > 0) to.logs.push_back(sum / weights);
+}
+
+/// The largest of 1/2, 1/4, 1/8, ... that is no more than `share`.
+double half_below(double share) { return std::exp2(std::floor(std::log2(share))); }
+
+void fill_interval(Differences& of, double error) {
+  const auto interval = stats::signed_rank_interval(of.logs, error, of.change.memory);
+  of.change.low = std::isfinite(interval.low) ? std::expm1(interval.low) : model::kNoNumber;
+  of.change.high = std::isfinite(interval.high) ? std::expm1(interval.high) : model::kNoNumber;
+}
+
+}  // namespace
+
+std::vector<Differences> differences_of(std::span<const Value> values) {
+  struct Phased {
+    Differences result;
+    double total = 0;
+    std::map<std::uint32_t, ByWork> pairs;
+  };
+  std::map<model::Phase, Phased> phases;
+  for (const Value& v : values) {
+    if (!(v.value > 0) || !std::isfinite(v.value)) continue;
+    Phased& phase = phases[v.phase];
+    const double log = std::log(v.value);
+    Sum& one = phase.pairs[v.pair][v.work][v.side];
+    one.sum += log;
+    ++one.n;
+    phase.total += v.value;
+  }
+  std::vector<std::pair<double, Differences>> found;
+  for (auto& [number, phase] : phases) {
+    model::PairedChange& change = phase.result.change;
+    change.phase = number;
+    std::array<Sum, 2> alike;
+    for (const auto& [pair, works] : phase.pairs) add_pair(works, alike, phase.result);
+    change.pairs = phase.result.logs.size();
+    for (std::size_t side = 0; side < 2; ++side) {
+      change.values[side] = alike[side].n;
+      if (alike[side].n > 0) change.mean[side] = std::exp(alike[side].sum / static_cast<double>(alike[side].n));
+    }
+    if (change.pairs > 0) {
+      change.change = std::expm1(stats::signed_rank_interval(phase.result.logs, 1).estimate);
+      change.memory = stats::memory_of(phase.result.logs);
+    }
+    if (change.pairs > 1) change.spread = std::expm1(stats::moments(phase.result.logs).std);
+    found.emplace_back(change.pairs > 0 ? phase.total : 0.0, std::move(phase.result));
+  }
+  std::ranges::stable_sort(found, std::greater(), &std::pair<double, Differences>::first);
+  std::vector<Differences> result;
+  result.reserve(found.size());
+  for (auto& [total, differences] : found) result.push_back(std::move(differences));
+  return result;
+}
+
+bool Looks::is_due(double share, std::size_t pairs) const {
+  return pairs >= kFewestPairs && share >= kFirstLook && share < 1 && half_below(share) > spent_;
+}
+
+model::Outcome Looks::look(Differences& first, double share) {
+  share = std::max(spent_, share < 1 ? half_below(share) : 1.0);
+  last_ = share - spent_;
+  spent_ = share;
+  ++looks_;
+  using enum model::Outcome;
+  if (!(last_ > 0) || first.logs.empty()) return inconclusive;
+  fill_interval(first, allowed_.interval * last_);
+  const model::PairedChange& change = first.change;
+  if (change.low > -detect_ && change.high < detect_) return no_change;
+  const auto sure = stats::signed_rank_interval(first.logs, allowed_.decision * last_, change.memory);
+  if (sure.low > 0) return regression;
+  if (sure.high < 0) return improvement;
+  return inconclusive;
+}
+
+void Looks::fill(Differences& other) const {
+  if (last_ > 0) fill_interval(other, allowed_.interval * last_);
+}
+
+}  // namespace culprit::ab

@@ -1,0 +1,75 @@
+// From what single pairs of runs or turns measured to an answer. The two of a pair are neighbours in time and their
+// order was drawn by lot, so what the machine does hits both alike, and the differences of pairs are symmetric about
+// the true one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compare/workload.h"
+#include "model/alternation.h"
+
+namespace culprit::ab {
+
+/// One step, or one run.
+struct Value {
+  std::uint32_t pair = 0;
+  std::uint8_t side = 0;  ///< 0: baseline
+  model::Phase phase = model::Phase::other;
+  compare::WorkClass work;
+  double value = 0;  ///< positive; others are left out
+};
+
+/// What all pairs say of one phase before it is asked how sure that is.
+struct Differences {
+  model::PairedChange change;
+  std::vector<double> logs;  ///< one per pair, in order: candidate over baseline, of like work
+};
+
+/// By phase, that with the most time first. Inside of a pair values of like work are held against each other: the
+/// difference of their mean logarithms, kinds of work weighted by their counts, n_a n_b / (n_a + n_b). Pairs without
+/// like work on both sides have no difference. `values` by pair.
+std::vector<Differences> differences_of(std::span<const Value> values);
+
+/// How much error is allowed in all.
+struct Allowed {
+  double decision = 0.02;  ///< that equal sides are called different
+  double interval = 0.05;  ///< that the shown interval misses the truth
+};
+
+/// Looks while the pairs still come. Each look may err by the share of the budget that was spent since the look before
+/// it, so that all looks together err by no more than is allowed (the sum of the errors bounds that of their union,
+/// whatever they have in common). Late looks, which know most, are allowed most.
+class Looks {
+ public:
+  /// `detect`: relative change that is asked for.
+  Looks(double detect, Allowed allowed) : detect_(detect), allowed_(allowed) {}
+
+  /// Whether a look at this share of the budget, when `pairs` pairs came, is due: at halves of the budget, of halves of
+  /// it and so on, from kFirstLook on.
+  [[nodiscard]] bool is_due(double share, std::size_t pairs) const;
+  /// Fills the interval of `first`, the phase that decides, and gives the outcome: no_change when the 95 % interval
+  /// lies within the effect asked for, regression or improvement when no change is excluded, else inconclusive. `share`
+  /// is that of the budget, 1 at the last look, which is allowed half of all error if there were others before it.
+  model::Outcome look(Differences& first, double share);
+  /// The interval alone, as of the last look: of a phase that decides nothing.
+  void fill(Differences& other) const;
+  [[nodiscard]] std::size_t looks() const { return looks_; }
+
+ private:
+  double detect_;
+  Allowed allowed_;
+  double spent_ = 0;
+  double last_ = 1;  ///< share of the error that the last look had
+  std::size_t looks_ = 0;
+};
+
+/// Fewer pairs than this are not looked at.
+inline constexpr std::size_t kFewestPairs = 6;
+/// The first look comes at this share of the budget at the earliest.
+inline constexpr double kFirstLook = 1.0 / 32;
+
+}  // namespace culprit::ab

@@ -1,0 +1,43 @@
+// What recordings say of single steps, and the recordings as a comparison takes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ab/alternate.h"
+#include "compare/workload.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "model/cycles.h"
+#include "model/recording.h"
+
+namespace culprit::ab {
+
+/// One whole step, on the clock of the day (Unix time).
+struct Step {
+  Ns begin = 0;
+  Ns end = 0;  ///< the next one begins
+  model::Phase phase = model::Phase::other;
+  compare::WorkClass work;
+  double time = 0;  ///< without the time in which there was nothing to do
+};
+
+/// How sure it must be that a cycle is a step.
+inline constexpr double kLeastConfidence = 0.8;
+
+/// In order of time. Empty where the recording has no steps, or it is doubtful that they are; then `units`, where one
+/// thread does the work, are the begins of its units. Error: the file cannot be read. One that still grows is read as
+/// far as it goes.
+struct StepsOf {
+  std::vector<Step> steps;
+  std::vector<Ns> units;
+  std::string how;  ///< they were found, or why not: a sentence
+};
+Result<StepsOf> steps_of(const std::string& file);
+
+/// The recording with its profile; of `turns` (by time, not overlapping; none: all of it) only steps that lie wholly in
+/// one of them count. The names of the programs are left out: which ones are compared the user has said.
+Result<model::Recording> recording_of(const std::string& file, const std::vector<Span>& turns);
+
+}  // namespace culprit::ab

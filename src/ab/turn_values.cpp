@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "ab/turns.h"
+#include "stats/moments.h"
+
+namespace culprit::ab {
+
+namespace {
+
+constexpr Ns kBin = 20'000'000;   // of time since a turn began
+constexpr double kUnlike = 0.02;  // relative difference that matters
+constexpr double kErrors = 3;     // standard errors that chance seldom makes
+constexpr std::size_t kFewestInBin = 5;
+
+/// The turn of a side in which something began, or nullptr. `turns` of that side by time.
+const Turn* turn_at(const std::vector<Turn>& turns, Ns at) {
+  const auto after = std::ranges::upper_bound(turns, at, {}, [](const Turn& turn) { return turn.span.begin; });
+  if (after == turns.begin()) return nullptr;
+  const Turn& turn = *std::prev(after);
+  return at < turn.span.end ? &turn : nullptr;
+}
+
+std::vector<Turn> of_side(const std::vector<Turn>& turns, std::uint8_t side) {
+  std::vector<Turn> own;
+  std::ranges::copy_if(turns, std::back_inserter(own), [&](const Turn& turn) { return turn.side == side; });
+  return own;
+}
+
+}  // namespace
+
+Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<Turn>& turns) {
+  Ns longest = 0;
+  for (const Turn& turn : turns) longest = std::max(longest, turn.span.end - turn.span.begin);
+  const Ns half = longest / 2;
+  std::vector<std::vector<double>> bins(static_cast<std::size_t>(half / kBin) + 1);
+  std::vector<double> rest;
+  for (std::uint8_t side = 0; side < 2; ++side) {
+    const std::vector<Turn> own = of_side(turns, side);
+    // Of like work only: kinds of work follow each other.
+    std::map<std::pair<model::Phase, compare::WorkClass>, std::vector<const Step*>> kinds;
+    for (const Step& step : steps[side]) kinds[{step.phase, step.work}].push_back(&step);
+    for (const auto& [kind, all] : kinds) {
+      std::vector<double> logs;
+      for (const Step* step : all)
+        if (step->time > 0) logs.push_back(std::log(step->time));
+      const double mean = stats::moments(logs).mean;
+      for (const Step* step : all) {
+        const Turn* turn = turn_at(own, step->begin);
+        if (turn == nullptr || step->end > turn->span.end || !(step->time > 0)) continue;
+        const Ns since = step->begin - turn->span.begin;
+        const double value = std::log(step->time) - mean;
+        if (since >= half)
+          rest.push_back(value);
+        else
+          bins[static_cast<std::size_t>(since / kBin)].push_back(value);
+      }
+    }
+  }
+  const stats::Moments usual = stats::moments(rest);
+  Ns settling = kLeastSettling;
+  if (rest.size() < kFewestInBin) return settling;
+  for (std::size_t b = 0; b < bins.size(); ++b) {
+    const stats::Moments bin = stats::moments(bins[b]);
+    if (bin.n < kFewestInBin) continue;
+    const double error = std::sqrt(bin.std * bin.std / static_cast<double>(bin.n) +
+                                   usual.std * usual.std / static_cast<double>(usual.n));
+    const double difference = std::abs(bin.mean - usual.mean);
+    if (difference <= kUnlike || difference <= kErrors * error) break;
+    settling = std::max(settling, static_cast<Ns>(b + 1) * kBin);
+  }
+  return std::min(settling, half);
+}
+
+Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns) {
+  TurnValues result;
+  const bool steps = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.steps.empty(); });
+  const bool units = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.units.empty(); });
+  if (!steps && !units) {
+    const std::size_t bad = sides[0].steps.empty() && sides[0].units.empty() ? 0 : 1;
+    return environment_error(
+        fmt::format("no steps and no units of work are found in the {} ({})", kSideNames[bad], sides[bad].how), "",
+        "see that it has work to do; docs/annotate.md says how to mark steps");
+  }
+  if (steps) {
+    result.quantity = "step time";
+    result.settling = settling_of({sides[0].steps, sides[1].steps}, turns);
+    for (std::uint8_t side = 0; side < 2; ++side) {
+      const std::vector<Turn> own = of_side(turns, side);
+      for (const Step& step : sides[side].steps) {
+        const Turn* turn = turn_at(own, step.begin);
+        if (turn == nullptr || step.begin < turn->span.begin + result.settling || step.end > turn->span.end) {
+          ++result.spanning[side];
+          continue;
+        }
+        result.values.push_back({turn->pair, side, step.phase, step.work, step.time});
+      }
+    }
+    return result;
+  }
+  result.quantity = "time per unit of work";
+  result.settling = kLeastSettling;
+  for (std::uint8_t side = 0; side < 2; ++side) {
+    for (const Turn& turn : of_side(turns, side)) {
+      const Ns begin = turn.span.begin + result.settling;
+      const auto count = std::ranges::lower_bound(sides[side].units, turn.span.end) -
+                         std::ranges::lower_bound(sides[side].units, begin);
+      if (count > 0)
+        result.values.push_back({turn.pair,
+                                 side,
+                                 model::Phase::other,
+                                 {},
+                                 static_cast<double>(turn.span.end - begin) / static_cast<double>(count)});
+    }
+  }
+  return result;
+}
+
+std::vector<Span> spans_of(const std::vector<Turn>& turns, std::uint8_t side, Ns settling) {
+  std::vector<Span> spans;
+  for (const Turn& turn : of_side(turns, side)) spans.push_back({turn.span.begin + settling, turn.span.end});
+  return spans;
+}
+
+}  // namespace culprit::ab

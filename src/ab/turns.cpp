@@ -1,0 +1,352 @@
+#include "ab/turns.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "ab/child.h"
+#include "ab/freezer.h"
+#include "faults/guard.h"
+
+namespace culprit::ab {
+
+namespace {
+
+constexpr Ns kSecond = 1'000'000'000;
+constexpr Ns kBeat = kSecond / 2;
+constexpr Ns kReadable = 2 * kSecond;  // what a recorder saw is in its file by then
+constexpr int kNiceness = 10;          // of a look
+
+Ns unix_now() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return Ns{now.tv_sec} * kSecond + now.tv_nsec;
+}
+
+/// All of one side that stands still together.
+struct Side {
+  std::vector<Freezer> freezers;  // the side's own first, then its clients'
+
+  Status freeze() {
+    for (Freezer& freezer : freezers)
+      if (Status status = freezer.freeze(); !status) return status;
+    return {};
+  }
+  Status thaw() {
+    for (Freezer& freezer : freezers)
+      if (Status status = freezer.thaw(); !status) return status;
+    return {};
+  }
+  [[nodiscard]] bool over() const { return freezers.front().over(); }
+};
+
+/// A look in a process of its own, so that the turns go on meanwhile.
+struct Look {
+  pid_t pid = -1;
+  int pipe = -1;
+  double share = 0;  ///< of the budget
+};
+
+/// What a look tells: numbers alone.
+struct LookResult {
+  model::Outcome outcome = model::Outcome::inconclusive;
+  bool any = false;
+  model::PairedChange change;
+};
+
+class Match {
+ public:
+  Match(const TurnsPlan& plan, const Question& question, int stop_fd)
+      : plan_(plan), question_(question), stop_fd_(stop_fd), random_(question.seed) {}
+  Match(const Match&) = delete;
+  Match& operator=(const Match&) = delete;
+  ~Match() { end_look(); }
+
+  Result<Alternated> run(const ProgressSink& progress);
+
+ private:
+  Status prepare();
+  Status take_side(std::size_t side);
+  Status record_side(std::size_t side);
+  Status play(const ProgressSink& progress);
+  Status play_turn(std::uint8_t side, std::uint32_t pair);
+  bool wait_for(Ns until);
+  [[nodiscard]] std::string recording_of_side(std::size_t side) const {
+    return fmt::format("{}/{}.pftrace", question_.folder, kSideNames[side]);
+  }
+  Result<TurnValues> values(const std::vector<Turn>& turns) const;
+  void begin_look(double share);
+  std::optional<LookResult> finished_look();
+  void end_look();
+  Status conclude();
+
+  const TurnsPlan& plan_;
+  const Question& question_;
+  int stop_fd_;
+  std::mt19937_64 random_;
+  std::array<std::optional<Child>, 2> recorders_;
+  std::array<Side, 2> sides_;
+  std::optional<faults::Guard> guard_;  // ends before the recorders do, which leave nobody who is frozen
+  std::vector<Turn> turns_;
+  Look look_;
+  std::optional<Looks> looks_;
+  Alternated result_;
+};
+
+Status Match::take_side(std::size_t side) {
+  std::vector<pid_t> roots = {plan_.sides[side]};
+  roots.insert(roots.end(), plan_.clients[side].begin(), plan_.clients[side].end());
+  int number = 0;
+  for (const pid_t root : roots) {
+    const auto target = faults::open_target(root, plan_.any_user);
+    if (!target) return target.error();
+    auto freezer = Freezer::take(target->id(), fmt::format("culprit-ab-{}-{}{}", getpid(), "ab"[side], number++),
+                                 *guard_, plan_.groups);
+    if (!freezer) return freezer.error();
+    sides_[side].freezers.push_back(std::move(*freezer));
+  }
+  return {};
+}
+
+Status Match::record_side(std::size_t side) {
+  Work work;
+  work.record.pids = {plan_.sides[side]};
+  work.record.preset = question_.preset;
+  work.record.output = recording_of_side(side);
+  work.record.version = question_.version;
+  auto child = Child::start(work);
+  if (!child) return child.error();
+  if (Status status = child->wait_until_begun(); !status) return status;
+  recorders_[side].emplace(std::move(*child));
+  result_.recordings[side] = {work.record.output};
+  return {};
+}
+
+Status Match::prepare() {
+  std::set<pid_t> first;
+  for (std::size_t side = 0; side < 2; ++side)
+    if (const auto facts = faults::process_facts(plan_.sides[side]))
+      for (const faults::ProcessId& process : faults::process_tree(facts->id)) {
+        if (side == 0) first.insert(process.pid);
+        if (side == 1 && first.contains(process.pid))
+          return usage_error(fmt::format("process {} would be on both sides", process.pid),
+                             "name two that are not the same, and none that started the other");
+      }
+  // The recorders attach while everybody runs, and before anything can be frozen.
+  for (std::size_t side = 0; side < 2; ++side)
+    if (Status status = record_side(side); !status) return status;
+  const auto folder = faults::state_folder();
+  if (!folder) return folder.error();
+  auto guard = faults::Guard::start(fmt::format("{}/ab-{}", *folder, getpid()));
+  if (!guard) return guard.error();
+  guard_.emplace(std::move(*guard));
+  for (std::size_t side = 0; side < 2; ++side)
+    if (Status status = take_side(side); !status) return status;
+  return {};
+}
+
+/// False: the user wants to stop, or the guard is gone.
+bool Match::wait_for(Ns until) {
+  for (Ns now = record::monotonic_now(); now < until; now = record::monotonic_now()) {
+    guard_->beat();
+    const Ns rest = std::min(until - now, kBeat);
+    std::array<pollfd, 2> files = {pollfd{stop_fd_, POLLIN, 0}, pollfd{guard_->descriptor(), POLLIN, 0}};
+    const timespec limit{rest / kSecond, rest % kSecond};
+    if (ppoll(files.data(), files.size(), &limit, nullptr) > 0) return false;
+  }
+  return true;
+}
+
+Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
+  Turn turn{{}, side, pair};
+  if (Status status = sides_[side].thaw(); !status) return status;
+  turn.span.begin = unix_now();
+  const bool whole = wait_for(record::monotonic_now() + plan_.length);
+  turn.span.end = unix_now();
+  if (Status status = sides_[side].freeze(); !status) return status;
+  if (whole) turns_.push_back(turn);
+  return {};
+}
+
+Result<TurnValues> Match::values(const std::vector<Turn>& turns) const {
+  std::array<StepsOf, 2> steps;
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto found = steps_of(recording_of_side(side));
+    if (!found) return found.error();
+    steps[side] = std::move(*found);
+  }
+  return values_of(steps, turns);
+}
+
+void Match::begin_look(double share) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  // What the recorders have not written yet is left to the next look.
+  std::vector<Turn> known = turns_;
+  const Ns readable = unix_now() - kReadable;
+  std::erase_if(known, [&](const Turn& turn) { return turn.span.end > readable; });
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(guard_->descriptor());  // which has to close with this process's parent
+    [[maybe_unused]] const int niceness = nice(kNiceness);
+    LookResult result;
+    if (const auto found = values(known)) {
+      auto differences = differences_of(found->values);
+      if (!differences.empty()) {
+        result.outcome = looks_->look(differences.front(), share);
+        result.change = differences.front().change;
+        result.any = true;
+      }
+    }
+    [[maybe_unused]] const auto written = write(ends[1], &result, sizeof result);
+    _exit(0);
+  }
+  close(ends[1]);
+  look_ = {pid, ends[0], share};
+}
+
+std::optional<LookResult> Match::finished_look() {
+  pollfd file{look_.pipe, POLLIN, 0};
+  if (look_.pid < 0 || poll(&file, 1, 0) <= 0) return std::nullopt;
+  LookResult result;
+  const bool whole = read(look_.pipe, &result, sizeof result) == static_cast<ssize_t>(sizeof result);
+  end_look();
+  if (!whole) return LookResult{};
+  return result;
+}
+
+void Match::end_look() {
+  if (look_.pid < 0) return;
+  kill(look_.pid, SIGKILL);
+  while (waitpid(look_.pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  close(look_.pipe);
+  look_ = {};
+}
+
+Status Match::play(const ProgressSink& progress) {
+  model::Alternation& found = result_.found;
+  looks_.emplace(question_.detect, question_.allowed);
+  for (Side& side : sides_)
+    if (Status status = side.freeze(); !status) return status;
+  const Ns begin = record::monotonic_now();
+  Progress state;
+  for (std::uint32_t pair = 0;; ++pair) {
+    const auto first = static_cast<std::uint8_t>(random_() & 1U);
+    for (const auto side : {first, static_cast<std::uint8_t>(1 - first)})
+      if (Status status = play_turn(side, pair); !status) return status;
+    if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
+    const Ns elapsed = record::monotonic_now() - begin;
+    const double share =
+        question_.pairs > 0 ? 0 : std::min(1.0, static_cast<double>(elapsed) / static_cast<double>(question_.budget));
+    state.pairs = pair + 1;
+    state.elapsed = elapsed;
+    state.share = question_.pairs > 0 ? static_cast<double>(pair + 1) / static_cast<double>(question_.pairs) : share;
+    const double looked = look_.share;
+    if (const auto look = finished_look()) {
+      // The child's look is this process's as well.
+      Differences none;
+      static_cast<void>(looks_->look(none, looked));
+      if (look->any) state.last = look->change;
+      if (look->outcome != model::Outcome::inconclusive) {
+        found.outcome = look->outcome;
+        found.end =
+            look->outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
+      }
+    }
+    if (progress) progress(state);
+    found.seconds = static_cast<double>(elapsed) / 1e9;
+    if (found.outcome != model::Outcome::inconclusive) return {};
+    if (sides_[0].over() || sides_[1].over()) {
+      found.end = model::AlternationEnd::side_ended;
+      return {};
+    }
+    pollfd stop{stop_fd_, POLLIN, 0};
+    if (stop_fd_ >= 0 && poll(&stop, 1, 0) > 0) {
+      found.end = model::AlternationEnd::interrupted;
+      return {};
+    }
+    if (question_.pairs > 0 ? pair + 1 >= question_.pairs : share >= 1) {
+      found.end = question_.pairs > 0 ? model::AlternationEnd::pairs : model::AlternationEnd::budget;
+      return {};
+    }
+    if (look_.pid < 0 && looks_->is_due(share, turns_.size() / 2)) {
+      begin_look(share);
+    }
+  }
+}
+
+/// Everybody runs on, the recordings are completed, and all of them counts.
+Status Match::conclude() {
+  end_look();
+  result_.found.turns.freezer = sides_[0].freezers.front().how();
+  for (Side& side : sides_) static_cast<void>(side.thaw());
+  const std::vector<std::string> trouble = guard_->undo();
+  if (!trouble.empty()) return environment_error(fmt::format("not restored: {}", trouble.front()), "");
+  for (auto& recorder : recorders_) {
+    recorder->interrupt();
+    const auto done = recorder->wait();
+    if (!done) return done.error();
+  }
+  auto all = values(turns_);
+  if (!all) return all.error();
+  model::Alternation& found = result_.found;
+  auto differences = differences_of(all->values);
+  // What a look decided stands; else this is the last one.
+  const bool decided = found.outcome != model::Outcome::inconclusive;
+  if (!differences.empty()) {
+    const model::Outcome last = looks_->look(differences.front(), 1);
+    if (!decided) {
+      found.outcome = last;
+      if (last != model::Outcome::inconclusive && found.end == model::AlternationEnd::budget)
+        found.end = last == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
+    }
+    for (std::size_t i = 1; i < differences.size(); ++i) looks_->fill(differences[i]);
+  }
+  found.looks = looks_->looks();
+  found.quantity = all->quantity;
+  found.unit = "ns";
+  found.in_turns = true;
+  found.turns.turns = turns_.size();
+  found.turns.length = plan_.length;
+  found.turns.settling = all->settling;
+  found.turns.spanning = all->spanning;
+  const std::size_t pairs = turns_.size() / 2;
+  found.pairs_left_out = pairs - std::min(pairs, differences.empty() ? 0 : differences.front().change.pairs);
+  for (Differences& one : differences) found.changes.push_back(one.change);
+  for (std::uint8_t side = 0; side < 2; ++side) result_.turns[side] = spans_of(turns_, side, all->settling);
+  return {};
+}
+
+Result<Alternated> Match::run(const ProgressSink& progress) {
+  result_.found.detect = question_.detect;
+  if (Status status = prepare(); !status) return status.error();
+  if (Status status = play(progress); !status) return status.error();
+  if (Status status = conclude(); !status) return status.error();
+  return std::move(result_);
+}
+
+}  // namespace
+
+Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, int stop_fd,
+                             const ProgressSink& progress) {
+  Match match(plan, question, stop_fd);
+  return match.run(progress);
+}
+
+}  // namespace culprit::ab

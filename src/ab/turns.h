@@ -1,0 +1,57 @@
+// Two sides that stay up and run in turns: one stands still while the other runs, so that both see the same machine
+// within a second, and neighbouring turns are pairs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <vector>
+
+#include "ab/alternate.h"
+#include "ab/recorded_steps.h"
+#include "core/error.h"
+
+namespace culprit::ab {
+
+struct TurnsPlan {
+  std::array<pid_t, 2> sides{};                 ///< with their descendants
+  std::array<std::vector<pid_t>, 2> clients{};  ///< stand still with their side, and are not recorded
+  Ns length = 500'000'000;                      ///< of a turn
+  bool choose_length = false;                   ///< from the memory of the noise: the first turns find it
+  bool any_user = false;                        ///< root: also processes of other users
+  bool groups = true;                           ///< freezers of control groups are used where there are such
+};
+
+/// One turn.
+struct Turn {
+  Span span;
+  std::uint8_t side = 0;
+  std::uint32_t pair = 0;
+};
+
+/// The begin of turns that is not like the rest: at least kLeastSettling, and as long as steps that begin there are, by
+/// more than chance makes of it, longer or shorter than those of the second half of the turns. At most half a turn.
+Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<Turn>& turns);
+inline constexpr Ns kLeastSettling = 20'000'000;
+
+/// What the turns say. Steps count that lie wholly in a turn of their side, behind its settling. Where a side has no
+/// steps the units of work of whole turns are counted (time of a turn by its units), and `quantity` says so.
+struct TurnValues {
+  std::vector<Value> values;
+  std::array<std::size_t, 2> spanning{};
+  Ns settling = 0;
+  std::string quantity;
+};
+Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns);
+
+/// Records both, lets them run in turns until the effect that is asked for is found, excluded, or the budget is spent;
+/// a readable `stop_fd` ends it with what is known. However this process ends, a guard lets both go on. Call while it
+/// has one thread. Errors: a side must not be frozen or recorded, both are the same processes, nothing repeats on a
+/// side.
+Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, int stop_fd,
+                             const ProgressSink& progress = {});
+
+/// Of one side of what alternate() recorded, for recording_of().
+std::vector<Span> spans_of(const std::vector<Turn>& turns, std::uint8_t side, Ns settling);
+
+}  // namespace culprit::ab

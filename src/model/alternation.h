@@ -1,0 +1,65 @@
+// What running two sides alternately found (`culprit ab`). `ab` fills it, `report` shows it. Where there is one value
+// per side, [0] is the baseline's and [1] the candidate's. Relative changes: 0.1 is 10 % more.
+#pragma once
+
+#include <culprit/outcome.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+#include "model/cycles.h"
+#include "model/profile.h"
+
+namespace culprit::model {
+
+using culprit::Outcome;
+
+/// Why it ended: the effect was found, one of the asked-for size is excluded, the budget is spent, the pairs asked for
+/// were run, the user ended it, a side ended.
+enum class AlternationEnd : std::uint8_t { found, excluded, budget, pairs, interrupted, side_ended };
+std::string_view to_string(AlternationEnd end);
+
+/// The pairs of one quantity, of steps of one phase where steps are compared.
+struct PairedChange {
+  Phase phase = Phase::other;
+  std::size_t pairs = 0;
+  std::array<std::size_t, 2> values{};               ///< steps, or runs, with like ones on the other side
+  std::array<double, 2> mean{kNoNumber, kNoNumber};  ///< geometric, of these
+  double change = kNoNumber;                         ///< middle of the pairs'; of like work only
+  double low = kNoNumber;                            ///< 95 % interval over all looks together; none with too few pairs
+  double high = kNoNumber;
+  double spread = kNoNumber;  ///< standard deviation of single pairs
+  double memory = 1;          ///< by how much more the pairs vary together than independent ones; widens the interval
+  std::array<std::size_t, 2> other_work{};  ///< steps without like ones on the other side
+};
+
+/// Of turns: how the time was cut.
+struct Turns {
+  std::size_t turns = 0;
+  Ns length = 0;
+  Ns settling = 0;                        ///< begin of a turn that is not like the rest, and left out
+  std::array<std::size_t, 2> spanning{};  ///< steps that began in another turn than they ended in, or while settling
+  std::string freezer;                    ///< how sides were frozen
+};
+
+struct Alternation {
+  Outcome outcome = Outcome::inconclusive;
+  AlternationEnd end = AlternationEnd::budget;
+  std::string quantity;  ///< "step time", "run time", "CPU time"
+  std::string unit;      ///< of its means: "ns"
+  double detect = 0;     ///< the asked-for effect
+  std::size_t looks = 0;
+  double seconds = 0;                 ///< that it took
+  std::vector<PairedChange> changes;  ///< the first decides: the phase in which most time is spent
+  bool in_turns = false;
+  Turns turns;
+  std::size_t pairs_left_out = 0;  ///< a side had nothing to compare in them
+  std::vector<std::string> notes;
+};
+
+}  // namespace culprit::model

@@ -1,0 +1,142 @@
+#include "report/alternation_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "core/json_writer.h"
+#include "core/units.h"
+#include "report/run_comparison_tables.h"
+
+namespace culprit::report {
+
+namespace {
+
+using model::Alternation;
+using model::AlternationEnd;
+using model::PairedChange;
+
+constexpr double kPercent = 100;
+
+std::string end_text(const Alternation& alternation) {
+  switch (alternation.end) {
+    case AlternationEnd::found:
+    case AlternationEnd::excluded:
+      return "ended because that decides it";
+    case AlternationEnd::budget:
+      return "ended because the budget is spent";
+    case AlternationEnd::pairs:
+      return "ended after the pairs asked for";
+    case AlternationEnd::interrupted:
+      return "interrupted";
+    case AlternationEnd::side_ended:
+      return "ended because a side ended";
+  }
+  return {};
+}
+
+std::string named(const Alternation& alternation, const PairedChange& change) {
+  return change.phase == model::Phase::other
+             ? alternation.quantity
+             : fmt::format("{} ({})", alternation.quantity, model::phase_name(change.phase));
+}
+
+std::string means_text(const PairedChange& change) {
+  return fmt::format("{} -> {}", format_duration(change.mean[0]), format_duration(change.mean[1]));
+}
+
+/// What the outcome means for whom asked for an effect of this size.
+std::string meaning(const Alternation& alternation) {
+  const std::string asked = fmt::format("{:.3g} %", alternation.detect * kPercent);
+  const PairedChange& first = alternation.changes.front();
+  switch (alternation.outcome) {
+    case Outcome::no_change:
+      return fmt::format("a difference of {} is excluded", asked);
+    case Outcome::inconclusive:
+      return std::isfinite(first.low) ? fmt::format("neither no difference nor one of {} is excluded", asked)
+                                      : std::string("too few pairs to bound it");
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::string change_text(const PairedChange& change) {
+  if (!std::isfinite(change.change)) return {};
+  if (!std::isfinite(change.low) || !std::isfinite(change.high))
+    return fmt::format("{:+.1f} %", change.change * kPercent);
+  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", change.change * kPercent, change.low * kPercent,
+                     change.high * kPercent);
+}
+
+std::vector<std::string> alternation_lines(const Alternation& alternation) {
+  std::vector<std::string> lines;
+  if (alternation.changes.empty()) {
+    lines.push_back(fmt::format("Outcome: inconclusive: no pair was complete; {}", end_text(alternation)));
+    return lines;
+  }
+  const PairedChange& first = alternation.changes.front();
+  const std::string meant = meaning(alternation);
+  lines.push_back(fmt::format("Outcome: {}; {} {}, {}{}", to_string(alternation.outcome), named(alternation, first),
+                              change_text(first), means_text(first), meant.empty() ? "" : "; " + meant));
+  lines.push_back(fmt::format(
+      "From {} pairs of {} ({} and {} {}) in {:.0f} s, single pairs {:.1f} % apart; {}", first.pairs,
+      alternation.in_turns ? fmt::format("turns of {:.3g} s", static_cast<double>(alternation.turns.length) / 1e9)
+                           : "runs",
+      first.values[0], first.values[1],
+      alternation.quantity == "step time" ? "steps"
+      : alternation.in_turns              ? "turns"
+                                          : "runs",
+      alternation.seconds, std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
+  for (std::size_t i = 1; i < alternation.changes.size(); ++i) {
+    const PairedChange& other = alternation.changes[i];
+    if (other.pairs > 0)
+      lines.push_back(fmt::format("Besides, {}: {}, {}, from {} pairs", named(alternation, other), change_text(other),
+                                  means_text(other), other.pairs));
+  }
+  for (const std::string& note : alternation.notes) lines.push_back(note);
+  return lines;
+}
+
+void write_alternation(JsonWriter& json, const Alternation& alternation) {
+  json.begin_object("alternation");
+  json.member("outcome", to_string(alternation.outcome));
+  json.member("end", model::to_string(alternation.end));
+  json.member("quantity", alternation.quantity);
+  json.member("unit", alternation.unit);
+  json.member("detect", alternation.detect);
+  json.member("seconds", alternation.seconds);
+  json.member("looks", alternation.looks);
+  json.member("pairs_left_out", alternation.pairs_left_out);
+  json.begin_array("changes");
+  for (const PairedChange& change : alternation.changes) {
+    json.begin_object(JsonForm::line);
+    json.member("phase", model::phase_name(change.phase));
+    json.member("pairs", change.pairs);
+    json.member("values", change.values);
+    json.member("mean", change.mean);
+    json.member("ratio", 1 + change.change);
+    json.member("ci_low", 1 + change.low);
+    json.member("ci_high", 1 + change.high);
+    json.member("spread", change.spread);
+    json.member("memory", change.memory);
+    json.member("other_work", change.other_work);
+    json.end_object();
+  }
+  json.end_array();
+  if (alternation.in_turns) {
+    json.begin_object("turns", JsonForm::line);
+    json.member("turns", alternation.turns.turns);
+    json.member("length_ns", alternation.turns.length);
+    json.member("settling_ns", alternation.turns.settling);
+    json.member("spanning", alternation.turns.spanning);
+    json.member("freezer", alternation.turns.freezer);
+    json.end_object();
+  }
+  json.member("notes", alternation.notes);
+  json.end_object();
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,91 @@
+#include "stats/signed_rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "stats/distributions.h"
+
+namespace culprit::stats {
+
+namespace {
+
+constexpr std::size_t kExact = 50;       // values up to which the distribution of W is counted out
+constexpr double kMostAlike = 0.9;       // autocorrelation that is believed
+constexpr std::size_t kFewestAlike = 8;  // values of which one is computed
+
+std::vector<double> distribution_of(std::size_t n) {
+  std::vector<double> share(n * (n + 1) / 2 + 1, 0.0);
+  share[0] = 1;
+  for (std::size_t rank = 1; rank <= n; ++rank)
+    for (std::size_t sum = rank * (rank + 1) / 2 + 1; sum-- > 0;)
+      share[sum] = (share[sum] + (sum >= rank ? share[sum - rank] : 0.0)) / 2;
+  return share;
+}
+
+/// How many of the means of pairs lie outside of the interval at each end; 0: none may.
+double left_out(std::size_t n, double error, double memory) {
+  const auto count = static_cast<double>(n);
+  const double middle = count * (count + 1) / 4 + 0.5;
+  double out = 0;
+  if (n <= kExact) {
+    const std::vector<double> share = distribution_of(n);
+    double sum = 0;
+    for (std::size_t w = 0; w < share.size() && (sum += share[w]) <= error / 2; ++w) out = static_cast<double>(w) + 1;
+    if (out == 0) return 0;
+  } else {
+    out = middle - normal_quantile(1 - error / 2) * std::sqrt(count * (count + 1) * (2 * count + 1) / 24);
+  }
+  return std::max(0.0, std::floor(middle - (middle - out) * std::sqrt(memory)));
+}
+
+}  // namespace
+
+double signed_rank_tail(std::size_t n, double w) {
+  if (w < 0) return 0;
+  const std::vector<double> share = distribution_of(n);
+  const auto last = std::min(static_cast<double>(share.size() - 1), std::floor(w));
+  return std::accumulate(share.begin(), share.begin() + static_cast<std::ptrdiff_t>(last) + 1, 0.0);
+}
+
+double memory_of(std::span<const double> values) {
+  const std::size_t n = values.size();
+  if (n < kFewestAlike) return 1;
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> rank(n);
+  const double middle = static_cast<double>(n - 1) / 2;
+  for (std::size_t r = 0; r < n; ++r) rank[order[r]] = static_cast<double>(r) - middle;
+  double product = 0;
+  double square = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    square += rank[i] * rank[i];
+    if (i > 0) product += rank[i] * rank[i - 1];
+  }
+  const double r = std::min(product / square, kMostAlike);
+  return r > 1 / std::sqrt(static_cast<double>(n)) ? (1 + r) / (1 - r) : 1;
+}
+
+SignedRankInterval signed_rank_interval(std::span<const double> values, double error, double memory) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  if (values.empty()) return {0, -kInfinite, kInfinite};
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j) means.push_back((values[i] + values[j]) / 2);
+  const auto nth = [&](std::size_t n) {
+    std::ranges::nth_element(means, means.begin() + static_cast<std::ptrdiff_t>(n));
+    return means[n];
+  };
+  SignedRankInterval result;
+  result.estimate = (nth((means.size() - 1) / 2) + nth(means.size() / 2)) / 2;
+  const auto out = static_cast<std::size_t>(left_out(values.size(), error, memory));
+  result.low = out > 0 ? nth(out - 1) : -kInfinite;
+  result.high = out > 0 ? nth(means.size() - out) : kInfinite;
+  return result;
+}
+
+}  // namespace culprit::stats
