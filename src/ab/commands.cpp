@@ -10,29 +10,18 @@
 #include <utility>
 
 #include "ab/child.h"
+#include "ab/printed.h"
 #include "ab/recorded_steps.h"
-#include "core/file.h"
-#include "core/text.h"
 
 namespace culprit::ab {
 
 namespace {
 
-constexpr std::size_t kShownLines = 10;  // of what a failed side printed
 constexpr std::size_t kFewestSteps = 5;  // of a run, for its mean
 
 bool is_readable(int fd) {
   pollfd file{fd, POLLIN, 0};
   return fd >= 0 && poll(&file, 1, 0) > 0;
-}
-
-std::string last_lines(const std::string& file) {
-  const auto text = read_file(file);
-  if (!text) return {};
-  std::vector<std::string_view> lines = split_lines(*text);
-  while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
-  if (lines.size() > kShownLines) lines.erase(lines.begin(), lines.end() - kShownLines);
-  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 struct OneRun {
@@ -99,11 +88,12 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   auto done = child->wait();
   if (interrupted || is_readable(stop_fd_)) return std::optional<OneRun>();
   if (!done) return done.error();
-  if (done->exit_code.value_or(0) != 0)
-    return environment_error(fmt::format("the {} failed with exit code {}; it printed last:\n{}", kSideNames[side],
-                                         *done->exit_code, last_lines(work.text)),
+  if (done->exit_code.value_or(0) != 0) {
+    if (question_.printed) question_.printed(last_lines(work.text));
+    return environment_error(fmt::format("the {} failed with exit code {}", kSideNames[side], *done->exit_code),
                              commands_.commands[side].front(),
                              fmt::format("run it alone: {}", fmt::join(commands_.commands[side], " ")));
+  }
   OneRun run;
   run.done = *done;
   if (done->recorded) {
@@ -165,6 +155,7 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
   model::Alternation& found = result_.found;
   found.detect = question_.detect;
   found.unit = "ns";
+  found.sides = question_.sides;
   quantity_ = question_.recorded || commands_.quantity != Quantity::automatic ? commands_.quantity : Quantity::run;
   for (std::size_t i = 0; i < commands_.warm_up; ++i) {
     const auto went_on = run_pair(false);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ab/recorded_steps.h"
@@ -19,12 +20,29 @@ std::vector<std::string> chosen(const std::vector<std::string>& files) {
   return some;
 }
 
+/// The whole run is the unit of work.
+void count_as_one(model::WorkUnits& work) {
+  model::WorkUnit run;
+  run.kind = model::UnitKind::process;
+  run.process = "the command";
+  run.count = 1;
+  run.threads = 1;
+  run.confidence = 1;
+  run.reason = "each recording is one run";
+  run.per_window.assign(work.windows.size(), 1 / static_cast<double>(std::max<std::size_t>(work.windows.size(), 1)));
+  work.units = {run};
+  work.latencies.clear();
+  work.answers.clear();
+  work.starts.clear();
+}
+
 Result<model::RunComparison> compare(const Alternated& alternated) {
   std::array<std::vector<model::Recording>, 2> recordings;
   for (std::size_t side = 0; side < 2; ++side)
     for (const std::string& file : chosen(alternated.recordings[side])) {
       auto recording = recording_of(file, alternated.turns[side]);
       if (!recording) return recording.error();
+      if (!alternated.found.in_turns && recording->work) count_as_one(*recording->work);
       recordings[side].push_back(std::move(*recording));
     }
   compare::CompareOptions options;
@@ -34,7 +52,7 @@ Result<model::RunComparison> compare(const Alternated& alternated) {
 
 }  // namespace
 
-model::RunComparison conclude(const Alternated& alternated) {
+model::RunComparison conclude(const Alternated& alternated, bool kept) {
   model::RunComparison result;
   std::string trouble;
   if (!alternated.recordings[0].empty() && !alternated.recordings[1].empty()) {
@@ -45,6 +63,8 @@ model::RunComparison conclude(const Alternated& alternated) {
       trouble = to_string(compared.error());
     if (result.outcome == model::Outcome::not_comparable) trouble = std::exchange(result.why, {});
   }
+  if (!kept)
+    for (model::ComparedSide& side : result.sides) side.files.clear();
   result.alternation = alternated.found;
   result.outcome = alternated.found.outcome;
   if (!trouble.empty())

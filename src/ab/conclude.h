@@ -9,8 +9,8 @@
 namespace culprit::ab {
 
 /// Compares the recordings, of runs at most kMostRuns a side, spread over all of them. Its outcome is that of the
-/// pairs. Recordings that cannot be read or compared make a note.
-model::RunComparison conclude(const Alternated& alternated);
+/// pairs. Recordings that cannot be read or compared make a note. `kept`: the files stay, and are named.
+model::RunComparison conclude(const Alternated& alternated, bool kept);
 inline constexpr std::size_t kMostRuns = 8;
 
 }  // namespace culprit::ab

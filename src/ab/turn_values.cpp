@@ -34,6 +34,14 @@ std::vector<Turn> of_side(const std::vector<Turn>& turns, std::uint8_t side) {
 
 }  // namespace
 
+Ns length_for(double mean_step) {
+  constexpr double kParts = 6;
+  constexpr double kShortest = 200e6;
+  constexpr double kLongest = 5e9;
+  if (!(mean_step > 0)) return kUsualLength;
+  return static_cast<Ns>(std::clamp(kParts * (static_cast<double>(kLeastSettling) + mean_step), kShortest, kLongest));
+}
+
 Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<Turn>& turns) {
   Ns longest = 0;
   for (const Turn& turn : turns) longest = std::max(longest, turn.span.end - turn.span.begin);

@@ -20,6 +20,8 @@
 
 #include "ab/child.h"
 #include "ab/freezer.h"
+#include "core/file.h"
+#include "faults/files.h"
 #include "faults/guard.h"
 
 namespace culprit::ab {
@@ -29,12 +31,33 @@ namespace {
 constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kBeat = kSecond / 2;
 constexpr Ns kReadable = 2 * kSecond;  // what a recorder saw is in its file by then
+constexpr Ns kSeen = 3 * kSecond;      // to learn how long steps are
 constexpr int kNiceness = 10;          // of a look
 
 Ns unix_now() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return Ns{now.tv_sec} * kSecond + now.tv_nsec;
+}
+
+/// Bytes that are the process's own, and its part of what it shares; 0: not known.
+std::uint64_t memory_of(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/smaps_rollup", pid));
+  if (!text) return 0;
+  return static_cast<std::uint64_t>(faults::number_after(*text, "Pss:").value_or(0)) * 1024;
+}
+
+/// Two sides that swap measure the disk.
+Status enough_memory() {
+  constexpr std::int64_t kLeast = 50;  // of so many parts, one
+  const auto text = read_file("/proc/meminfo");
+  if (!text) return {};
+  const auto all = faults::number_after(*text, "MemTotal:");
+  const auto left = faults::number_after(*text, "MemAvailable:");
+  if (!all || !left || *left * kLeast > *all) return {};
+  return environment_error(
+      fmt::format("only {} of memory are left while both sides run", format_bytes(static_cast<double>(*left) * 1024)),
+      "/proc/meminfo", "compare smaller ones, or on a machine with more memory");
 }
 
 /// All of one side that stands still together.
@@ -51,7 +74,7 @@ struct Side {
       if (Status status = freezer.thaw(); !status) return status;
     return {};
   }
-  [[nodiscard]] bool over() const { return freezers.front().over(); }
+  [[nodiscard]] bool over() const { return std::ranges::any_of(freezers, &Freezer::over); }
 };
 
 /// A look in a process of its own, so that the turns go on meanwhile.
@@ -80,6 +103,7 @@ class Match {
 
  private:
   Status prepare();
+  Status choose_length();
   Status take_side(std::size_t side);
   Status record_side(std::size_t side);
   Status play(const ProgressSink& progress);
@@ -102,8 +126,10 @@ class Match {
   std::array<Side, 2> sides_;
   std::optional<faults::Guard> guard_;  // ends before the recorders do, which leave nobody who is frozen
   std::vector<Turn> turns_;
+  Ns length_ = 0;
   Look look_;
   std::optional<Looks> looks_;
+  std::uint64_t memory_ = 0;
   Alternated result_;
 };
 
@@ -149,6 +175,7 @@ Status Match::prepare() {
   // The recorders attach while everybody runs, and before anything can be frozen.
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = record_side(side); !status) return status;
+  if (Status status = choose_length(); !status) return status;
   const auto folder = faults::state_folder();
   if (!folder) return folder.error();
   auto guard = faults::Guard::start(fmt::format("{}/ab-{}", *folder, getpid()));
@@ -156,6 +183,28 @@ Status Match::prepare() {
   guard_.emplace(std::move(*guard));
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = take_side(side); !status) return status;
+  for (const Side& side : sides_)
+    for (const Freezer& freezer : side.freezers)
+      for (const faults::ProcessId& process : freezer.processes()) memory_ += memory_of(process.pid);
+  return enough_memory();
+}
+
+/// Both run side by side for a moment, which tells how long their steps are.
+Status Match::choose_length() {
+  length_ = plan_.length;
+  if (length_ > 0) return {};
+  pollfd stop{stop_fd_, POLLIN, 0};
+  poll(&stop, 1, static_cast<int>((kSeen + kReadable) / 1'000'000));
+  double sum = 0;
+  double count = 0;
+  for (std::size_t side = 0; side < 2; ++side) {
+    const auto found = steps_of(recording_of_side(side));
+    if (!found) return found.error();
+    for (const Step& step : found->steps) sum += static_cast<double>(step.end - step.begin);
+    count += static_cast<double>(found->steps.size());
+  }
+  // Alone each is faster: both share the machine now.
+  length_ = length_for(count > 0 ? sum / count : 0);
   return {};
 }
 
@@ -175,7 +224,7 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   Turn turn{{}, side, pair};
   if (Status status = sides_[side].thaw(); !status) return status;
   turn.span.begin = unix_now();
-  const bool whole = wait_for(record::monotonic_now() + plan_.length);
+  const bool whole = wait_for(record::monotonic_now() + length_);
   turn.span.end = unix_now();
   if (Status status = sides_[side].freeze(); !status) return status;
   if (whole) turns_.push_back(turn);
@@ -321,9 +370,11 @@ Status Match::conclude() {
   found.looks = looks_->looks();
   found.quantity = all->quantity;
   found.unit = "ns";
+  found.sides = question_.sides;
   found.in_turns = true;
   found.turns.turns = turns_.size();
-  found.turns.length = plan_.length;
+  found.turns.memory = memory_;
+  found.turns.length = length_;
   found.turns.settling = all->settling;
   found.turns.spanning = all->spanning;
   const std::size_t pairs = turns_.size() / 2;

@@ -22,6 +22,12 @@ struct TurnsPlan {
   bool groups = true;                           ///< freezers of control groups are used where there are such
 };
 
+/// How long turns should be for steps of this mean length: so long that settling and the steps that span a switch take
+/// about a sixth of them, since shorter turns see machines that are more alike (docs/ab.md has the measurement).
+/// kUsualLength for 0: no steps were seen.
+Ns length_for(double mean_step);
+inline constexpr Ns kUsualLength = 500'000'000;
+
 /// One turn.
 struct Turn {
   Span span;

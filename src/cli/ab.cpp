@@ -1,10 +1,12 @@
 // `culprit ab`: two commands, or two programs that run, in turns until it is known whether they differ.
 #include <fmt/format.h>
-#include <stdlib.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +18,7 @@
 
 #include "ab/commands.h"
 #include "ab/conclude.h"
+#include "ab/servers.h"
 #include "ab/turns.h"
 #include "cli/cli.h"
 #include "cli/diff.h"
@@ -24,6 +27,8 @@
 #include "cli/output.h"
 #include "cli/process_choice.h"
 #include "core/escape.h"
+#include "core/file.h"
+#include "core/output_file.h"
 #include "core/text.h"
 #include "record/signals.h"
 #include "report/alternation_report.h"
@@ -40,17 +45,20 @@ struct AbVerbOptions {
   std::string budget = "10m";
   std::size_t pairs = 0;
   std::size_t warm_up = 1;
-  std::string turns = "500ms";
+  std::string turns = "auto";
+  std::string ready;
+  std::string load;
   std::vector<std::string> processes;
   bool versus = false;
   std::string on = "auto";
-  std::string preset = "watch";
+  std::string preset;
   bool no_record = false;
   bool fresh_directory = false;
   bool any_user = false;
   std::string keep;
   std::uint64_t seed = 0;
   bool quiet = false;
+  bool last = false;
 };
 
 std::string share_problem(const std::string& text) {
@@ -62,14 +70,15 @@ void say(const std::string& text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
 }
 
+using TwoCommands = std::array<std::vector<std::string>, 2>;
+
 /// "A --vs -- B" as both commands.
-Result<std::array<std::vector<std::string>, 2>> commands_of(const std::vector<std::string>& words) {
+Result<TwoCommands> commands_of(const std::vector<std::string>& words) {
   const std::array<std::string, 2> mark = {"--vs", "--"};
   const auto found = std::ranges::search(words, mark);
   if (found.empty())
     return usage_error("there is no second command", "culprit ab -- COMMAND ARGUMENTS --vs -- OTHER ARGUMENTS");
-  std::array<std::vector<std::string>, 2> commands = {std::vector(words.begin(), found.begin()),
-                                                      std::vector(found.end(), words.end())};
+  TwoCommands commands = {std::vector(words.begin(), found.begin()), std::vector(found.end(), words.end())};
   if (commands[0].empty() || commands[1].empty())
     return usage_error("one of the commands is empty", "culprit ab -- COMMAND ARGUMENTS --vs -- OTHER ARGUMENTS");
   return commands;
@@ -107,11 +116,62 @@ class Folder {
   bool removed_;
 };
 
+/// Where the last result is kept; empty: nowhere.
+std::string last_folder() {
+  const auto of = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value == '/' ? value : "";
+  };
+  if (const std::string state = of("XDG_STATE_HOME"); !state.empty()) return state + "/culprit";
+  const std::string home = of("HOME");
+  return home.empty() ? "" : home + "/.local/state/culprit";
+}
+
+constexpr std::array<const char*, 4> kLastFormats = {"terminal", "md", "csv", "json"};
+
+std::string last_file(const std::string& folder, std::string_view format) {
+  return fmt::format("{}/last-ab.{}", folder, format == "terminal" ? "txt" : format);
+}
+
+/// For --last. What cannot be kept is not shown again: no reason to fail.
+void keep_last(const model::RunComparison& comparison) {
+  const std::string folder = last_folder();
+  if (folder.empty()) return;
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) return;
+  for (const char* const format : kLastFormats) {
+    auto file = OutputFile::create(last_file(folder, format), {.mode = kPrivateMode, .replace = true});
+    if (!file) return;
+    DiffOptions options;
+    options.format = format;
+    if (file->write(comparison_text(options, comparison))) static_cast<void>(file->commit());
+  }
+}
+
+Result<int> show_last(const DiffOptions& report) {
+  const std::string format = report.json                   ? "json"
+                             : report.format.empty()       ? "terminal"
+                             : report.format == "markdown" ? "md"
+                                                           : report.format;
+  const std::string file = last_file(last_folder(), format);
+  const auto text = read_file(file);
+  if (!text) return input_error("there is no last result", file, "run culprit ab");
+  if (Status status = write_report(report.output.empty() ? "-" : report.output, *text, report.force); !status)
+    return status.error();
+  return kFine;
+}
+
 std::string progress_line(const ab::Progress& progress) {
   const std::string last = progress.last ? report::change_text(*progress.last) : std::string();
   return fmt::format("{} pairs in {:.0f} s ({:.0f} % of what is allowed){}", progress.pairs,
                      static_cast<double>(progress.elapsed) / 1e9, progress.share * 100,
                      last.empty() ? "" : fmt::format(": {}", last));
+}
+
+/// What a side printed before it failed.
+void show_printed(const std::string& lines) {
+  for (const std::string_view line : split_lines(lines)) say(fmt::format("  {}\n", escape_terminal(line)));
 }
 
 ab::ProgressSink progress_of(bool quiet) {
@@ -127,7 +187,8 @@ ab::ProgressSink progress_of(bool quiet) {
   };
 }
 
-Result<ab::Question> question_of(const AbVerbOptions& options, const std::string& folder) {
+Result<ab::Question> question_of(const AbVerbOptions& options, const std::string& folder,
+                                 std::array<std::string, 2> sides, bool of_commands) {
   ab::Question question;
   question.detect = parse_share(options.detect).value_or(question.detect);
   const auto budget = parse_duration(options.budget);
@@ -136,19 +197,21 @@ Result<ab::Question> question_of(const AbVerbOptions& options, const std::string
   question.budget = *budget;
   question.pairs = options.pairs;
   question.seed = options.seed != 0 ? options.seed : std::random_device()();
-  question.preset = options.preset == "deep" ? record::Preset::deep : record::Preset::watch;
+  // Runs of commands are short: of those 'watch' sees too little.
+  const bool deep = options.preset.empty() ? of_commands : options.preset == "deep";
+  question.preset = deep ? record::Preset::deep : record::Preset::watch;
   question.recorded = !options.no_record;
   question.folder = folder;
   question.version = CULPRIT_VERSION;
+  question.sides = std::move(sides);
+  question.printed = show_printed;
   return question;
 }
 
-Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, const std::vector<std::string>& words,
+Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, TwoCommands commands,
                                           const ab::Question& question, int stop_fd) {
-  auto commands = commands_of(words);
-  if (!commands) return commands.error();
   ab::Commands plan;
-  plan.commands = std::move(*commands);
+  plan.commands = std::move(commands);
   plan.warm_up = options.warm_up;
   plan.own_directories = options.fresh_directory;
   plan.quantity = options.on == "step"  ? ab::Quantity::step
@@ -160,40 +223,101 @@ Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, const st
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
+/// 0: chosen.
+Result<Ns> turn_length(const std::string& text) {
+  if (text == "auto") return Ns{0};
+  const auto length = parse_duration(text);
+  constexpr Ns kShortest = 50'000'000;
+  if (!length || *length < kShortest)
+    return usage_error(fmt::format("invalid turns '{}'", text), "write them like 500ms, at least 50ms, or 'auto'");
+  return *length;
+}
+
 Result<ab::Alternated> alternate_processes(const AbVerbOptions& options, const ab::Question& question, int stop_fd) {
-  if (options.processes.size() != 2)
-    return usage_error(fmt::format("{} processes are named", options.processes.size()),
-                       "name both sides: culprit ab -p PID --vs -p PID");
   ab::TurnsPlan plan;
   for (std::size_t side = 0; side < 2; ++side) {
     const auto pid = choose_process(options.processes[side]);
     if (!pid) return pid.error();
     plan.sides[side] = static_cast<pid_t>(*pid);
   }
-  const auto length = parse_duration(options.turns);
-  constexpr Ns kShortest = 50'000'000;
-  if (!length || *length < kShortest)
-    return usage_error(fmt::format("invalid turns '{}'", options.turns), "write them like 500ms, at least 50ms");
+  const auto length = turn_length(options.turns);
+  if (!length) return length.error();
   plan.length = *length;
   plan.any_user = options.any_user;
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
+/// Servers, which do not end by themselves.
+bool are_servers(const AbVerbOptions& options, const std::vector<std::string>& words) {
+  return !options.ready.empty() || !options.load.empty() ||
+         std::ranges::any_of(words, [](const std::string& word) { return word.find("{port}") != std::string::npos; });
+}
+
+Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoCommands commands,
+                                         const ab::Question& question, int stop_fd) {
+  const auto length = turn_length(options.turns);
+  if (!length) return length.error();
+  ab::Servers servers;
+  servers.commands = std::move(commands);
+  servers.ready = options.ready;
+  servers.folder = question.folder;
+  servers.printed = question.printed;
+  if (!options.load.empty()) {
+    auto load = ab::split_command(options.load);
+    if (!load) return load.error();
+    servers.load = std::move(*load);
+  }
+  if (!options.quiet) say("culprit: starting both servers\n");
+  const auto running = ab::RunningServers::start(servers, stop_fd);
+  if (!running) return running.error();
+  ab::TurnsPlan plan;
+  for (std::size_t side = 0; side < 2; ++side) {
+    plan.sides[side] = running->server(side);
+    plan.clients[side] = running->clients(side);
+  }
+  plan.length = *length;
+  return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
+}
+
 Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>& words) {
+  if (options.last) return show_last(options.report);
   if (options.processes.empty() == words.empty())
     return usage_error(words.empty() ? "nothing to compare" : "both processes and commands are given",
                        "give two commands, -- A --vs -- B, or two processes, -p PID --vs -p PID");
+  const bool of_commands = !words.empty() && !are_servers(options, words);
+  if (!of_commands && options.on != "auto" && options.on != "step")
+    return usage_error(fmt::format("--on {} is of commands that end by themselves", options.on),
+                       "sides that stay up are compared by their steps");
+  if (!of_commands && options.no_record)
+    return usage_error("--no-record is of commands that end by themselves",
+                       "leave it out: steps are seen by recording");
+  TwoCommands commands;
+  std::array<std::string, 2> sides;
+  if (words.empty()) {
+    if (options.processes.size() != 2)
+      return usage_error(fmt::format("{} processes are named", options.processes.size()),
+                         "name both sides: culprit ab -p PID --vs -p PID");
+    sides = {options.processes[0], options.processes[1]};
+  } else {
+    auto given = commands_of(words);
+    if (!given) return given.error();
+    commands = std::move(*given);
+    for (std::size_t side = 0; side < 2; ++side) sides[side] = fmt::format("{}", fmt::join(commands[side], " "));
+  }
   auto folder = Folder::make(options.keep);
   if (!folder) return folder.error();
-  const auto question = question_of(options, folder->path());
+  const auto question = question_of(options, folder->path(), std::move(sides), of_commands);
   if (!question) return question.error();
   auto signals = record::StopSignals::take();
   if (!signals) return signals.error();
-  auto alternated = words.empty() ? alternate_processes(options, *question, signals->fd())
-                                  : alternate_commands(options, words, *question, signals->fd());
+  const int stop = signals->fd();
+  auto alternated = words.empty() ? alternate_processes(options, *question, stop)
+                    : of_commands ? alternate_commands(options, std::move(commands), *question, stop)
+                                  : alternate_servers(options, std::move(commands), *question, stop);
   if (!options.quiet && isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
   if (!alternated) return alternated.error();
-  const model::RunComparison comparison = ab::conclude(*alternated);
+  const model::RunComparison comparison = ab::conclude(*alternated, !options.keep.empty());
+  keep_last(comparison);
   DiffOptions report = options.report;
   if (report.format == "markdown") report.format = "md";
   return deliver_comparison(report, comparison);
@@ -203,7 +327,7 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
 
 void add_ab(CommandLine& app, Invocation& invocation) {
   auto options = std::make_shared<AbVerbOptions>();
-  Verb* verb = app.add_subcommand("ab", "run two commands or programs in turns: does one take longer?");
+  Verb* verb = app.add_subcommand("ab", "run two commands or programs in turns until it is known whether they differ");
   verb->add_option("-p,--pid", options->processes, "a process that runs, by id or name; twice, with --vs between them")
       ->type_name("PID|NAME");
   verb->add_flag("--vs", options->versus, "what follows is the candidate, what stands before the baseline");
@@ -215,14 +339,25 @@ void add_ab(CommandLine& app, Invocation& invocation) {
       ->type_name("N");
   verb->add_option("--warmup", options->warm_up, "pairs of runs before those that count (default: 1)")->type_name("N");
   verb->add_option("--turns", options->turns,
-                   "of processes: how long one runs while the other stands still (default: 500ms)")
+                   "of processes and servers: how long one runs while the other stands still (default: auto, by how "
+                   "long their steps are)")
       ->type_name("TIME");
+  verb->add_option("--ready", options->ready,
+                   "of servers: the URL that answers when one may be used, with {port} (default: the port can be "
+                   "connected to)")
+      ->type_name("URL");
+  verb->add_option("--load", options->load,
+                   "of servers: the command of their clients, with {port}; one runs for each side until the end")
+      ->type_name("COMMAND");
   verb->add_option(
           "--on", options->on,
           "what is compared: auto (default: the time of a step, where the programs have such, else of the run), "
           "step, run (time of the whole run) or cpu (CPU time of the run)")
       ->check(one_of({"auto", "step", "run", "cpu"}));
-  verb->add_option("--preset", options->preset, "how runs are recorded: watch (default) or deep (docs/record.md)")
+  verb->add_option("--preset", options->preset,
+                   "how sides are recorded, as of 'culprit record': watch (default of processes and servers) or deep "
+                   "(default of "
+                   "commands)")
       ->check(one_of({"watch", "deep"}));
   verb->add_flag("--no-record", options->no_record, "commands are only timed: nothing says where a difference is");
   verb->add_flag("--fresh-directory", options->fresh_directory, "each run begins in an empty directory of its own");
@@ -239,12 +374,16 @@ void add_ab(CommandLine& app, Invocation& invocation) {
   verb->add_flag("--json", options->report.json, "short for --format json, on standard output");
   verb->add_option("-o,--output", options->report.output, "write to PATH, as 'culprit diff' does")->type_name("PATH");
   add_force_option(*verb, options->report.force);
+  verb->add_flag("--last", options->last, "show the last result again, in any --format");
   verb->add_flag("-q,--quiet", options->quiet, "no progress");
-  verb->usage({"-- COMMAND [ARGUMENT...] --vs -- COMMAND [ARGUMENT...]", "-p PID --vs -p PID"});
-  verb->footer(
-      help_footer("culprit ab -- ./old/bench --vs -- ./new/bench\n"
-                  "  culprit ab --detect 2% --budget 30m --fail-on regression -- make -C a --vs -- make -C b\n"
-                  "  culprit ab -p 4711 --vs -p 4712 --budget 2m"));
+  verb->usage(
+      {"-- COMMAND... --vs -- COMMAND...", "-p PID --vs -p PID", "--load CLIENT -- SERVER... --vs -- SERVER..."});
+  verb->footer(help_footer("culprit ab -- ./old/bench --vs -- ./new/bench\n"
+                           "  culprit ab --fail-on regression -- make -C a --vs -- make -C b\n"
+                           "  culprit ab -p 4711 --vs -p 4712 --budget 2m\n"
+                           "  culprit ab --load 'wrk -d 600 http://127.0.0.1:{port}/' \\\n"
+                           "    -- ./old/server --port {port} --vs -- ./new/server --port {port}") +
+               "\n  1  a difference (only with --fail-on)\n  5  undecided where that is asked for (--fail-on)");
   verb->callback([options, &invocation] {
     invocation.run = [options, &invocation] { return run_ab(*options, invocation.command); };
   });

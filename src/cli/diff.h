@@ -46,6 +46,9 @@ struct DiffReport {
   std::function<std::string(bool summary)> terminal;  ///< `summary`: beside the files of a directory
 };
 
+/// The report in options.format: "json", "csv", "md", else as on a terminal.
+std::string report_text(const DiffOptions& options, const DiffReport& report);
+
 /// Writes the report where -o and --format want it.
 Status deliver(const DiffOptions& options, const DiffReport& report);
 
@@ -64,6 +67,9 @@ struct DiffSides {
   std::vector<std::string> candidate;
 };
 Result<DiffSides> trace_sides(const DiffOptions& options);
+
+/// The comparison in options.format.
+std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison);
 
 /// Delivers a comparison; gives the exit code that --fail-on asks for.
 Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison);

@@ -15,14 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const DiffReport& report, const std::string& format) {
-  if (format == "json") return report.json();
-  if (format.empty() || format == "terminal") return report.terminal(false);
-  std::string text;
-  for (const DiffPart& part : report.parts) text += format == "csv" ? part.csv() : part.markdown();
-  return text;
-}
-
 /// Writes the files of a directory; says which.
 Status write_directory(const DiffOptions& options, const DiffReport& report) {
   const fs::path directory = options.output;
@@ -52,6 +44,14 @@ Status write_directory(const DiffOptions& options, const DiffReport& report) {
 
 }  // namespace
 
+std::string report_text(const DiffOptions& options, const DiffReport& report) {
+  if (options.json || options.format == "json") return report.json();
+  if (options.format.empty() || options.format == "terminal") return report.terminal(false);
+  std::string text;
+  for (const DiffPart& part : report.parts) text += options.format == "csv" ? part.csv() : part.markdown();
+  return text;
+}
+
 bool is_file_target(const DiffOptions& options) {
   const std::string& path = options.output;
   std::error_code code;
@@ -60,14 +60,13 @@ bool is_file_target(const DiffOptions& options) {
 
 Status deliver(const DiffOptions& options, const DiffReport& report) {
   if (options.output.empty() || (!is_file_target(options) && OutputFile::is_stream(options.output)))
-    return write_report(options.output.empty() ? "-" : options.output,
-                        text_of(report, options.json ? "json" : options.format), options.force);
+    return write_report(options.output.empty() ? "-" : options.output, report_text(options, report), options.force);
   if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");
   if (!is_file_target(options)) return write_directory(options, report);
   if (options.format == "csv" && report.parts.size() > 1)
     return usage_error(fmt::format("{} tables do not fit into one CSV file", report.parts.size()),
                        "give a directory with -o, or a name that ends in .md or .json");
-  return write_report(options.output, text_of(report, options.format), options.force);
+  return write_report(options.output, report_text(options, report), options.force);
 }
 
 }  // namespace culprit::cli

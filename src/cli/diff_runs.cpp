@@ -161,20 +161,30 @@ Result<DiffSides> trace_sides(const DiffOptions& options) {
   return DiffSides{std::move(*base), std::move(*candidate)};
 }
 
+namespace {
+
+DiffReport report_of(const DiffOptions& options, const model::RunComparison& comparison) {
+  return {{{"comparison", [&] { return report::comparison_markdown(comparison); },
+            [&] { return report::comparison_csv(comparison); }}},
+          [&] { return report::comparison_csv_files(comparison); },
+          "comparison.json",
+          [&] { return report::comparison_json(comparison); },
+          [&](bool summary) {
+            return report::comparison_terminal(
+                comparison,
+                comparison.host && !comparison.host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
+                options.wide);
+          }};
+}
+
+}  // namespace
+
+std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison) {
+  return report_text(options, report_of(options, comparison));
+}
+
 Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison) {
-  const auto markdown = [&] { return report::comparison_markdown(comparison); };
-  const auto csv = [&] { return report::comparison_csv(comparison); };
-  const auto terminal = [&](bool summary) {
-    return report::comparison_terminal(
-        comparison, comparison.host && !comparison.host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows,
-        summary, options.wide);
-  };
-  const DiffReport report{{{"comparison", markdown, csv}},
-                          [&] { return report::comparison_csv_files(comparison); },
-                          "comparison.json",
-                          [&] { return report::comparison_json(comparison); },
-                          terminal};
-  if (Status status = deliver(options, report); !status) return status.error();
+  if (Status status = deliver(options, report_of(options, comparison)); !status) return status.error();
   return exit_of(options.fail_on, comparison.outcome);
 }
 

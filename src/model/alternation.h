@@ -45,14 +45,16 @@ struct Turns {
   Ns settling = 0;                        ///< begin of a turn that is not like the rest, and left out
   std::array<std::size_t, 2> spanning{};  ///< steps that began in another turn than they ended in, or while settling
   std::string freezer;                    ///< how sides were frozen
+  std::uint64_t memory = 0;               ///< bytes that both sides had at once; 0: not known
 };
 
 struct Alternation {
   Outcome outcome = Outcome::inconclusive;
   AlternationEnd end = AlternationEnd::budget;
-  std::string quantity;  ///< "step time", "run time", "CPU time"
-  std::string unit;      ///< of its means: "ns"
-  double detect = 0;     ///< the asked-for effect
+  std::array<std::string, 2> sides;  ///< as the user named them
+  std::string quantity;              ///< "step time", "run time", "CPU time"
+  std::string unit;                  ///< of its means: "ns"
+  double detect = 0;                 ///< the asked-for effect
   std::size_t looks = 0;
   double seconds = 0;                 ///< that it took
   std::vector<PairedChange> changes;  ///< the first decides: the phase in which most time is spent

@@ -1,7 +1,9 @@
 #include "report/alternation_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -44,6 +46,32 @@ std::string named(const Alternation& alternation, const PairedChange& change) {
 
 std::string means_text(const PairedChange& change) {
   return fmt::format("{} -> {}", format_duration(change.mean[0]), format_duration(change.mean[1]));
+}
+
+std::string left_out_text(const Alternation& alternation) {
+  std::vector<std::string> parts;
+  const auto& [a, b] = alternation.turns.spanning;
+  if (a + b > 0)
+    parts.push_back(fmt::format("{} and {} steps that a switch cut or that began within {:.3g} ms of one", a, b,
+                                static_cast<double>(alternation.turns.settling) / 1e6));
+  std::array<std::size_t, 2> other{};
+  for (const PairedChange& change : alternation.changes)
+    for (std::size_t side = 0; side < 2; ++side) other[side] += change.other_work[side];
+  if (other[0] + other[1] > 0)
+    parts.push_back(
+        fmt::format("{} and {} that worked on what the other side of the pair did not", other[0], other[1]));
+  if (alternation.pairs_left_out > 0)
+    parts.push_back(fmt::format("{} pairs without anything alike", alternation.pairs_left_out));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// What frozen turns distort.
+std::string turns_text(const model::Turns& turns) {
+  return fmt::format(
+      "While one side ran the other stood still ({}): latencies and time-outs of clients mean nothing here{}",
+      turns.freezer,
+      turns.memory > 0 ? fmt::format("; both had {} of memory at once", format_bytes(static_cast<double>(turns.memory)))
+                       : std::string());
 }
 
 /// What the outcome means for whom asked for an effect of this size.
@@ -96,6 +124,8 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
       lines.push_back(fmt::format("Besides, {}: {}, {}, from {} pairs", named(alternation, other), change_text(other),
                                   means_text(other), other.pairs));
   }
+  if (const std::string left = left_out_text(alternation); !left.empty()) lines.push_back("Left out: " + left);
+  if (alternation.in_turns) lines.push_back(turns_text(alternation.turns));
   for (const std::string& note : alternation.notes) lines.push_back(note);
   return lines;
 }
@@ -104,6 +134,7 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
   json.begin_object("alternation");
   json.member("outcome", to_string(alternation.outcome));
   json.member("end", model::to_string(alternation.end));
+  json.member("sides", alternation.sides);
   json.member("quantity", alternation.quantity);
   json.member("unit", alternation.unit);
   json.member("detect", alternation.detect);
@@ -133,6 +164,7 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
     json.member("settling_ns", alternation.turns.settling);
     json.member("spanning", alternation.turns.spanning);
     json.member("freezer", alternation.turns.freezer);
+    json.member("memory_bytes", alternation.turns.memory);
     json.end_object();
   }
   json.member("notes", alternation.notes);

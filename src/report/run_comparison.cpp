@@ -24,7 +24,9 @@ constexpr std::size_t kNameWidth = 60;
 constexpr std::size_t kMostFacts = 10;
 constexpr std::size_t kMostLines = 6;  ///< of a waterfall
 
-std::string name_of(const model::ComparedSide& side) {
+std::string name_of(const RunComparison& comparison, std::size_t number) {
+  const model::ComparedSide& side = comparison.sides[number];
+  if (comparison.alternation) return comparison.alternation->sides[number];
   if (side.files.empty()) return "?";
   return side.files.size() == 1 ? side.files.front()
                                 : fmt::format("{} and {} more", side.files.front(), side.files.size() - 1);
@@ -57,8 +59,8 @@ std::string comparison_terminal(const RunComparison& comparison, std::size_t mos
 }
 
 std::string comparison_markdown(const RunComparison& comparison) {
-  std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison.sides[0])),
-                                escape_markdown(name_of(comparison.sides[1])));
+  std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison, 0)),
+                                escape_markdown(name_of(comparison, 1)));
   for (const std::string& line : outcome_lines(comparison)) out += "- " + escape_markdown(line) + "\n";
   for (const auto& tables :
        {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})

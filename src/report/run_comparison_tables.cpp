@@ -371,9 +371,10 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
     std::vector<std::string> counts;
     counts.reserve(side.losses.size());
     for (const model::LossCount& loss : side.losses) counts.push_back(fmt::format("{} {}", loss.count, loss.reason));
-    notes.push_back(fmt::format("Losses in the {}: {}; 'culprit info --show losses {}' says what and why",
-                                kSideNames[s], fmt::join(counts, ", "),
-                                side.files.empty() ? "FILE" : side.files.front()));
+    notes.push_back(fmt::format("Losses in the {}: {}; {} says what and why", kSideNames[s], fmt::join(counts, ", "),
+                                side.files.empty()
+                                    ? std::string("'culprit info --show losses' of recordings that are kept (--keep)")
+                                    : fmt::format("'culprit info --show losses {}'", side.files.front())));
   }
   return notes;
 }

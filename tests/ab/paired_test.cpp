@@ -1,0 +1,180 @@
+#include "ab/paired.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace culprit::ab {
+namespace {
+
+using model::Outcome;
+using model::Phase;
+
+Value value(std::uint32_t pair, std::uint8_t side, double ns, int requests = 4, Phase phase = Phase::decode) {
+  return {pair, side, phase, {requests, -1}, ns};
+}
+
+TEST(Differences, AreOfLikeWorkInsideOfAPair) {
+  // Steps of eight take twice as long; the candidate had more of them, and each step takes 10 % longer.
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < 3; ++pair) {
+    for (int i = 0; i < 6; ++i) values.push_back(value(pair, 0, 1e6, 4));
+    for (int i = 0; i < 2; ++i) values.push_back(value(pair, 0, 2e6, 8));
+    for (int i = 0; i < 2; ++i) values.push_back(value(pair, 1, 1.1e6, 4));
+    for (int i = 0; i < 6; ++i) values.push_back(value(pair, 1, 2.2e6, 8));
+  }
+  const auto found = differences_of(values);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].change.pairs, 3U);
+  EXPECT_NEAR(found[0].change.change, 0.1, 1e-12);
+  for (const double log : found[0].logs) EXPECT_NEAR(log, std::log(1.1), 1e-12);
+}
+
+TEST(Differences, WhatOnlyOneSideDidIsLeftOutAndCounted) {
+  const std::vector<Value> values = {value(0, 0, 1e6, 4), value(0, 1, 2e6, 4), value(0, 1, 9e6, 12),
+                                     value(1, 0, 1e6, 4), value(2, 0, 1e6, 4), value(2, 1, 2e6, 4)};
+  const auto found = differences_of(values);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].change.pairs, 2U);
+  EXPECT_EQ(found[0].change.other_work[0], 1U);
+  EXPECT_EQ(found[0].change.other_work[1], 1U);
+  EXPECT_EQ(found[0].change.values[0], 2U);
+  EXPECT_NEAR(found[0].change.mean[1], 2e6, 1);
+  EXPECT_NEAR(found[0].change.change, 1, 1e-12);
+}
+
+TEST(Differences, ThePhaseWithMostTimeComesFirst) {
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < 4; ++pair)
+    for (std::uint8_t side = 0; side < 2; ++side) {
+      for (int i = 0; i < 20; ++i) values.push_back(value(pair, side, 1e6));
+      values.push_back(value(pair, side, 5e6, 1, Phase::prefill));
+    }
+  const auto found = differences_of(values);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].change.phase, Phase::decode);
+  EXPECT_EQ(found[1].change.phase, Phase::prefill);
+}
+
+TEST(Differences, AreTurnedBySwappingTheSides) {
+  std::mt19937 random(3);
+  std::lognormal_distribution<double> time(14, 0.3);
+  std::vector<Value> values;
+  std::vector<Value> swapped;
+  for (std::uint32_t pair = 0; pair < 30; ++pair)
+    for (std::uint8_t side = 0; side < 2; ++side)
+      for (int i = 0; i < 5; ++i) {
+        const double ns = time(random);
+        values.push_back(value(pair, side, ns));
+        swapped.push_back(value(pair, static_cast<std::uint8_t>(1 - side), ns));
+      }
+  const auto a = differences_of(values);
+  const auto b = differences_of(swapped);
+  for (std::size_t i = 0; i < a[0].logs.size(); ++i) EXPECT_NEAR(a[0].logs[i], -b[0].logs[i], 1e-12);
+  EXPECT_NEAR((1 + a[0].change.change) * (1 + b[0].change.change), 1, 1e-9);
+}
+
+TEST(Looks, AreDueAtHalvesOfTheBudget) {
+  Looks looks(0.05, {});
+  EXPECT_FALSE(looks.is_due(0.02, 100));  // too early
+  EXPECT_FALSE(looks.is_due(0.3, 3));     // too few pairs
+  EXPECT_TRUE(looks.is_due(0.3, 10));
+  Differences none;
+  looks.look(none, 0.3);
+  EXPECT_FALSE(looks.is_due(0.4, 10));
+  EXPECT_TRUE(looks.is_due(0.52, 10));
+  looks.look(none, 0.52);
+  EXPECT_FALSE(looks.is_due(0.99, 10));
+  EXPECT_FALSE(looks.is_due(1, 10));
+}
+
+/// Pairs as they come, `budget` of them at most; the standard deviation of their logarithms is `spread`, neighbours are
+/// alike by `memory`.
+class Stream {
+ public:
+  Stream(unsigned seed, double change, double spread, double memory)
+      : random_(seed), log_(std::log1p(change)), spread_(spread), memory_(memory) {}
+
+  Differences until(std::size_t pairs) {
+    while (logs_.size() < pairs) {
+      // With the tails of a machine that is disturbed now and then.
+      std::student_t_distribution<double> noise(3);
+      noise_ = memory_ * noise_ + std::sqrt(1 - memory_ * memory_) * noise(random_);
+      logs_.push_back(log_ + spread_ * noise_ / std::sqrt(3.0));
+    }
+    std::vector<Value> values;
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      values.push_back(value(pair, 0, 1e6));
+      values.push_back(value(pair, 1, 1e6 * std::exp(logs_[pair])));
+    }
+    return differences_of(values).front();
+  }
+
+ private:
+  std::mt19937 random_;
+  double log_;
+  double spread_;
+  double memory_;
+  double noise_ = 0;
+  std::vector<double> logs_;
+};
+
+struct Ended {
+  Outcome outcome = Outcome::inconclusive;
+  model::PairedChange change;
+};
+
+Ended run(Stream stream, std::size_t budget, double detect) {
+  Looks looks(detect, {});
+  for (std::size_t pairs = 1; pairs < budget; ++pairs) {
+    const double share = static_cast<double>(pairs) / static_cast<double>(budget);
+    if (!looks.is_due(share, pairs)) continue;
+    Differences d = stream.until(pairs);
+    if (const Outcome outcome = looks.look(d, share); outcome != Outcome::inconclusive) return {outcome, d.change};
+  }
+  Differences d = stream.until(budget);
+  const Outcome outcome = looks.look(d, 1);
+  return {outcome, d.change};
+}
+
+TEST(Looks, EqualSidesAreSeldomCalledDifferent) {
+  constexpr unsigned kRuns = 400;
+  for (const double memory : {0.0, 0.3}) {
+    unsigned different = 0;
+    for (unsigned seed = 0; seed < kRuns; ++seed) {
+      const Outcome outcome = run({seed, 0, 0.15, memory}, 240, 0.05).outcome;
+      if (outcome == Outcome::regression || outcome == Outcome::improvement) ++different;
+    }
+    EXPECT_LE(different, kRuns / 50) << memory;
+  }
+}
+
+TEST(Looks, DifferencesAreFoundAndBoundedAsPromised) {
+  constexpr unsigned kRuns = 200;
+  unsigned found = 0;
+  unsigned inside = 0;
+  for (unsigned seed = 0; seed < kRuns; ++seed) {
+    const Ended ended = run({seed, 0.05, 0.15, 0.1}, 600, 0.05);
+    if (ended.outcome == Outcome::regression) ++found;
+    if (ended.change.low <= 0.05 && ended.change.high >= 0.05) ++inside;
+  }
+  EXPECT_GE(found, kRuns * 9 / 10);
+  EXPECT_GE(inside, kRuns * 93 / 100);
+}
+
+TEST(Looks, ALargeDifferenceEndsEarlyAndNoneIsExcluded) {
+  EXPECT_EQ(run({1, 1.0, 0.1, 0}, 200, 0.05).outcome, Outcome::regression);
+  EXPECT_LT(run({1, 1.0, 0.1, 0}, 200, 0.05).change.pairs, 30U);
+  EXPECT_EQ(run({1, -0.5, 0.1, 0}, 200, 0.05).outcome, Outcome::improvement);
+  EXPECT_EQ(run({1, 0, 0.02, 0}, 200, 0.05).outcome, Outcome::no_change);
+}
+
+TEST(Looks, WhatIsSmallerThanAskedForIsNoChange) {
+  // Surely not 0, and surely not 5 %.
+  EXPECT_EQ(run({2, 0.01, 0.005, 0}, 200, 0.05).outcome, Outcome::no_change);
+}
+
+}  // namespace
+}  // namespace culprit::ab

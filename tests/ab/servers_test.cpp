@@ -1,0 +1,103 @@
+#include "ab/servers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "ab/printed.h"
+#include "core/file.h"
+
+namespace culprit::ab {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(SplitCommand, IsThatOfAShellThatReplacesNothing) {
+  EXPECT_THAT(*split_command("wrk -d 60 http://127.0.0.1:{port}/"),
+              ElementsAre("wrk", "-d", "60", "http://127.0.0.1:{port}/"));
+  EXPECT_THAT(*split_command(R"(  a 'b c'  "d \" e"f\ g '' $HOME)"), ElementsAre("a", "b c", "d \" ef g", "", "$HOME"));
+  EXPECT_FALSE(split_command("a 'b"));
+  EXPECT_FALSE(split_command("  "));
+}
+
+TEST(WithPort, ReplacesEveryPlace) {
+  EXPECT_THAT(with_port({"--port", "{port}", "x{port}y{port}", "{por}"}, 81),
+              ElementsAre("--port", "81", "x81y81", "{por}"));
+}
+
+class RunningServersTest : public testing::Test {
+ protected:
+  RunningServersTest() { std::filesystem::create_directories(folder_); }
+  ~RunningServersTest() override { std::filesystem::remove_all(folder_); }
+  std::string folder_ = testing::TempDir() + "servers-" + std::to_string(getpid());
+};
+
+TEST_F(RunningServersTest, AreReadyWhenTheyAnswerAndEndWithTheirClients) {
+  Servers servers;
+  for (auto& command : servers.commands) command = {"python3", "-m", "http.server", "{port}", "--bind", "127.0.0.1"};
+  servers.ready = "http://127.0.0.1:{port}/";
+  servers.load = {"sh", "-c", "echo load {port}; exec sleep 100"};
+  servers.folder = folder_;
+  std::vector<pid_t> pids;
+  {
+    const auto running = RunningServers::start(servers, -1);
+    ASSERT_TRUE(running) << to_string(running.error());
+    for (std::size_t side = 0; side < 2; ++side) {
+      ASSERT_EQ(running->clients(side).size(), 1U);
+      pids.push_back(running->server(side));
+      pids.push_back(running->clients(side)[0]);
+    }
+    for (const pid_t pid : pids) EXPECT_TRUE(faults::process_facts(pid));
+  }
+  for (const pid_t pid : pids) EXPECT_FALSE(faults::process_facts(pid)) << pid;
+  EXPECT_THAT(*read_file(folder_ + "/baseline-load.txt"), testing::StartsWith("load "));
+}
+
+TEST_F(RunningServersTest, OneThatEndsBeforeItIsReadyIsAnErrorWithWhatItPrinted) {
+  Servers servers;
+  servers.commands = {{{"sh", "-c", "echo no such model >&2; exit 7"}, {"sleep", "100"}}};
+  servers.folder = folder_;
+  std::string printed;
+  servers.printed = [&](const std::string& lines) { printed = lines; };
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_FALSE(running);
+  EXPECT_EQ(running.error().what, "the baseline ended with exit code 7 before it was ready");
+  EXPECT_EQ(printed, "no such model");
+}
+
+TEST_F(RunningServersTest, OneThatIsNeverReadyIsGivenUp) {
+  Servers servers;
+  servers.commands = {{{"sleep", "100"}, {"sleep", "100"}}};
+  servers.folder = folder_;
+  servers.patience = 300'000'000;
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_FALSE(running);
+  EXPECT_THAT(running.error().what, testing::StartsWith("the baseline is not ready after"));
+}
+
+TEST_F(RunningServersTest, OneThatCannotBeStartedIsAnError) {
+  Servers servers;
+  servers.commands = {{{"/no/such/program"}, {"sleep", "100"}}};
+  servers.folder = folder_;
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_FALSE(running);
+  EXPECT_EQ(running.error().kind, ErrorKind::usage);
+}
+
+TEST(LastLines, AreTheLastTenWithoutEmptyOnes) {
+  const std::string path = testing::TempDir() + "printed-" + std::to_string(getpid());
+  std::string text;
+  for (int i = 1; i <= 12; ++i) text += "line " + std::to_string(i) + "\n";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fputs((text + "\n\n").c_str(), file);
+  std::fclose(file);
+  EXPECT_THAT(last_lines(path), testing::StartsWith("line 3\n"));
+  EXPECT_THAT(last_lines(path), testing::EndsWith("line 12"));
+  EXPECT_EQ(last_lines(path + "-absent"), "");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace culprit::ab

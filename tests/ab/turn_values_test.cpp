@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "ab/turns.h"
+
+namespace culprit::ab {
+namespace {
+
+constexpr Ns kMs = 1'000'000;
+
+/// `pairs` pairs of turns of 300 ms, the baseline first, one after the other.
+std::vector<Turn> turns_of(std::uint32_t pairs) {
+  std::vector<Turn> turns;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair)
+    for (std::uint8_t side = 0; side < 2; ++side) {
+      const Ns begin = (Ns{pair} * 2 + side) * 300 * kMs;
+      turns.push_back({{begin, begin + 300 * kMs}, side, pair});
+    }
+  return turns;
+}
+
+/// Steps of `ms` in all turns of a side, from their begin on; the first ones of a turn, that begin within `slow` ms,
+/// take twice as long. The last one of each turn ends in the side's next.
+std::vector<Step> steps_in(const std::vector<Turn>& turns, std::uint8_t side, double ms, double slow = 0) {
+  std::mt19937 random(side + 1U);
+  std::uniform_real_distribution<double> around(0.9, 1.1);
+  std::vector<Step> steps;
+  for (const Turn& turn : turns) {
+    if (turn.side != side) continue;
+    for (Ns at = turn.span.begin; at < turn.span.end;) {
+      const double factor = static_cast<double>(at - turn.span.begin) < slow * 1e6 ? 2 : 1;
+      const auto time = static_cast<Ns>(ms * 1e6 * factor * around(random));
+      const bool spans = at + time > turn.span.end;
+      steps.push_back({at,
+                       at + time + (spans ? 300 * kMs : 0),
+                       model::Phase::decode,
+                       {4, -1},
+                       static_cast<double>(time + (spans ? 300 * kMs : 0))});
+      at += time;
+    }
+  }
+  return steps;
+}
+
+TEST(TurnLength, IsLongEnoughForItsSteps) {
+  EXPECT_EQ(length_for(0), kUsualLength);
+  EXPECT_EQ(length_for(1e6), 200 * kMs);
+  EXPECT_EQ(length_for(30e6), 300 * kMs);
+  EXPECT_EQ(length_for(10e9), 5000 * kMs);
+}
+
+TEST(Settling, IsTheLeastWhereTurnsBeginAsTheyGoOn) {
+  const auto turns = turns_of(30);
+  EXPECT_EQ(settling_of({steps_in(turns, 0, 7), steps_in(turns, 1, 7)}, turns), kLeastSettling);
+}
+
+TEST(Settling, LastsWhileStepsAreUnlikeTheRest) {
+  const auto turns = turns_of(30);
+  const Ns settling = settling_of({steps_in(turns, 0, 7, 60), steps_in(turns, 1, 7, 60)}, turns);
+  EXPECT_GE(settling, 60 * kMs);
+  EXPECT_LE(settling, 100 * kMs);
+}
+
+TEST(TurnValues, StepsThatSpanASwitchAreCountedAndLeftOut) {
+  const auto turns = turns_of(20);
+  StepsOf base{steps_in(turns, 0, 7), {}, ""};
+  StepsOf candidate{steps_in(turns, 1, 7.7), {}, ""};
+  const auto found = values_of({base, candidate}, turns);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->quantity, "step time");
+  for (const Value& v : found->values) EXPECT_LT(v.value, 10e6);
+  // The one at the end of each turn, and three in its first 20 ms.
+  EXPECT_EQ(found->spanning[0], base.steps.size() - static_cast<std::size_t>(std::ranges::count_if(
+                                                        found->values, [](const Value& v) { return v.side == 0; })));
+  EXPECT_GE(found->spanning[0], 60U);
+  EXPECT_LE(found->spanning[0], 100U);
+  const auto differences = differences_of(found->values);
+  ASSERT_EQ(differences.size(), 1U);
+  EXPECT_EQ(differences[0].change.pairs, 20U);
+  EXPECT_NEAR(differences[0].change.change, 0.1, 0.01);
+}
+
+TEST(TurnValues, StepsOutsideOfEveryTurnDoNotCount) {
+  const auto turns = turns_of(2);
+  std::vector<Step> outside = {{-5 * kMs, -1 * kMs, model::Phase::decode, {}, 4e6},
+                               {310 * kMs, 315 * kMs, model::Phase::decode, {}, 5e6}};  // the other side's turn
+  const auto found = values_of({StepsOf{outside, {}, ""}, StepsOf{steps_in(turns, 1, 7), {}, ""}}, turns);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->spanning[0], 2U);
+}
+
+TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {
+  const auto turns = turns_of(10);
+  StepsOf base;
+  StepsOf candidate;
+  for (const Turn& turn : turns)
+    for (Ns at = turn.span.begin; at < turn.span.end; at += (turn.side == 0 ? 10 : 20) * kMs)
+      (turn.side == 0 ? base : candidate).units.push_back(at);
+  const auto found = values_of({base, candidate}, turns);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->quantity, "time per unit of work");
+  EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 0.01);
+}
+
+TEST(TurnValues, NothingThatRepeatsIsAnError) {
+  const auto turns = turns_of(2);
+  const auto found = values_of({StepsOf{steps_in(turns, 0, 7), {}, ""}, StepsOf{{}, {}, "nothing repeats"}}, turns);
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().what.find("candidate (nothing repeats)"), std::string::npos) << found.error().what;
+}
+
+TEST(Spans, BeginWhenTheTurnHasSettled) {
+  const auto spans = spans_of(turns_of(2), 1, 20 * kMs);
+  ASSERT_EQ(spans.size(), 2U);
+  EXPECT_EQ(spans[0].begin, 320 * kMs);
+  EXPECT_EQ(spans[0].end, 600 * kMs);
+}
+
+}  // namespace
+}  // namespace culprit::ab
