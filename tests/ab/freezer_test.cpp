@@ -123,6 +123,8 @@ TEST_P(FreezerTest, TheGuardLetsThemGoOn) {
   kill(owner, SIGKILL);
   waitpid(owner, nullptr, 0);
   EXPECT_TRUE(moves());
+  for (int i = 0; i < 1000 && fs::exists(folder_ + "/state"); ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_FALSE(fs::exists(folder_ + "/state")) << "the guard has not finished";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, FreezerTest, testing::Bool(),

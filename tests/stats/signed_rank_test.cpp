@@ -27,7 +27,7 @@ TEST(SignedRankTail, EqualsEnumeration) {
 }
 
 TEST(SignedRankInterval, IsThatOfTheTextbook) {
-  // n = 9: P(W <= 5) = 0.0195, P(W <= 6) = 0.027: at 5 % six means of pairs lie outside at each end.
+  // P(W <= 5) = 0.0195 and P(W <= 6) = 0.027: at 5 % the ends are the sixth means from outside.
   std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   const auto interval = signed_rank_interval(values, 0.05);
   EXPECT_EQ(interval.estimate, 5);
