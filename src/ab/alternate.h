@@ -13,6 +13,7 @@
 #include "core/units.h"
 #include "model/alternation.h"
 #include "record/collector/collector.h"
+#include "record/python/function_spec.h"
 
 namespace culprit::ab {
 
@@ -29,9 +30,10 @@ struct Question {
   std::uint64_t seed = 0;  ///< of the lots that are drawn
   record::Preset preset = record::Preset::watch;
   bool recorded = true;
-  std::string folder;                ///< gets recordings and what the sides print
-  std::string version;               ///< of the program, for recordings
-  std::array<std::string, 2> sides;  ///< their names, for people
+  std::vector<record::python::FunctionSpec> functions{};  ///< of Python that are watched
+  std::string folder;                                     ///< gets recordings and what the sides print
+  std::string version;                                    ///< of the program, for recordings
+  std::array<std::string, 2> sides;                       ///< their names, for people
   /// Gets the last lines that a side printed before it failed.
   std::function<void(const std::string& lines)> printed{};
 };

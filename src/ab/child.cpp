@@ -90,7 +90,7 @@ Status run_alone(const Work& work, int pipe, int stop, Done& done) {
 }
 
 Status run_recorded(const Work& work, int pipe, int stop, Done& done) {
-  auto collectors = record::make_collectors(work.record.preset, work.collectors, {});
+  auto collectors = record::make_collectors(work.record.preset, {}, {}, {.functions = work.functions});
   if (!collectors) return collectors.error();
   record::Recorder recorder(work.record, std::move(*collectors));
   if (Status status = recorder.start(); !status) return status;

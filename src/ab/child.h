@@ -17,11 +17,11 @@ namespace culprit::ab {
 
 /// What the child does.
 struct Work {
-  record::RecordOptions record;         ///< a command or processes, the output
-  bool recorded = true;                 ///< else the command is only run
-  std::vector<std::string> collectors;  ///< empty: those of the preset
-  std::string text;                     ///< file that gets what the command prints; empty: nobody does
-  std::string directory;                ///< the command starts there; empty: here
+  record::RecordOptions record;                           ///< a command or processes, the output
+  bool recorded = true;                                   ///< else the command is only run
+  std::vector<record::python::FunctionSpec> functions{};  ///< of Python that are watched
+  std::string text;       ///< file that gets what the command prints; empty: nobody does
+  std::string directory;  ///< the command starts there; empty: here
 };
 
 /// What became of it.

@@ -63,6 +63,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   work.record.preset = question_.preset;
   work.record.output = stem + ".pftrace";
   work.record.version = question_.version;
+  work.functions = question_.functions;
   work.recorded = question_.recorded;
   work.text = stem + ".txt";
   if (commands_.own_directories) {

@@ -22,7 +22,10 @@ Result<StepsOf> steps_of(const std::string& file) {
   result.how = found->cycles.reason;
   const bool sure = found->cycles.period_confidence >= kLeastConfidence;
   if (!model::are_steps(found->cycles.method) || !sure) {
-    if (found->work)
+    // Where a unit is so much time, its number says nothing of how fast it is.
+    using enum model::UnitKind;
+    if (found->work && !found->work->units.empty() &&
+        (found->work->units.front().kind == wakeup || found->work->units.front().kind == iteration))
       for (const Ns start : found->work->starts) result.units.push_back(start + trace.base_ns);
     return result;
   }

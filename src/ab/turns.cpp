@@ -154,6 +154,7 @@ Status Match::record_side(std::size_t side) {
   work.record.preset = question_.preset;
   work.record.output = recording_of_side(side);
   work.record.version = question_.version;
+  work.functions = question_.functions;
   auto child = Child::start(work);
   if (!child) return child.error();
   if (Status status = child->wait_until_begun(); !status) return status;

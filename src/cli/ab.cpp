@@ -26,6 +26,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/process_choice.h"
+#include "cli/python_functions.h"
 #include "core/escape.h"
 #include "core/file.h"
 #include "core/output_file.h"
@@ -53,6 +54,7 @@ struct AbVerbOptions {
   std::string on = "auto";
   std::string preset;
   bool no_record = false;
+  std::vector<std::string> python;
   bool fresh_directory = false;
   bool any_user = false;
   std::string keep;
@@ -201,6 +203,9 @@ Result<ab::Question> question_of(const AbVerbOptions& options, const std::string
   const bool deep = options.preset.empty() ? of_commands : options.preset == "deep";
   question.preset = deep ? record::Preset::deep : record::Preset::watch;
   question.recorded = !options.no_record;
+  auto functions = python_functions(options.python);
+  if (!functions) return functions.error();
+  question.functions = std::move(*functions);
   question.folder = folder;
   question.version = CULPRIT_VERSION;
   question.sides = std::move(sides);
@@ -359,6 +364,10 @@ void add_ab(CommandLine& app, Invocation& invocation) {
                    "(default of "
                    "commands)")
       ->check(one_of({"watch", "deep"}));
+  verb->add_option("--python", options->python,
+                   "watch a function of Python programs, as of 'culprit record'; ' as NAME' behind it makes its calls "
+                   "steps")
+      ->type_name("FUNCTION");
   verb->add_flag("--no-record", options->no_record, "commands are only timed: nothing says where a difference is");
   verb->add_flag("--fresh-directory", options->fresh_directory, "each run begins in an empty directory of its own");
   verb->add_option("--keep", options->keep, "keep recordings and what the runs printed in this new folder")

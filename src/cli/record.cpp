@@ -21,8 +21,8 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/process_choice.h"
+#include "cli/python_functions.h"
 #include "core/escape.h"
-#include "core/file.h"
 #include "core/json_writer.h"
 #include "core/output_file.h"
 #include "core/text.h"
@@ -31,7 +31,6 @@
 #include "record/collectors.h"
 #include "record/command.h"
 #include "record/process_group.h"
-#include "record/python/function_spec.h"
 #include "record/recorder.h"
 #include "record/signals.h"
 #include "record/targets.h"
@@ -106,25 +105,6 @@ std::string default_output(const record::RecordOptions& record, const std::vecto
 
 double percent(Ns part, Ns whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
-}
-
-/// As --python names them: one, or with '@' a file with one a line.
-Result<std::vector<record::python::FunctionSpec>> python_functions(const std::vector<std::string>& given) {
-  std::vector<record::python::FunctionSpec> functions;
-  for (const std::string& one : given) {
-    if (!one.starts_with('@')) {
-      auto function = record::python::parse_function(one);
-      if (!function) return function.error();
-      functions.push_back(std::move(*function));
-      continue;
-    }
-    const auto text = read_file(one.substr(1));
-    if (!text) return text.error();
-    auto listed = record::python::parse_functions(*text);
-    if (!listed) return input_error(listed.error().what, one.substr(1), listed.error().remedy);
-    for (record::python::FunctionSpec& function : *listed) functions.push_back(std::move(function));
-  }
-  return functions;
 }
 
 std::string missing_line(const record::CollectorSummary& collector, const record::Sight& sight) {

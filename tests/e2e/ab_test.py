@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""`culprit ab`: commands, running programs and servers in turns.
+
+    ab_test.py --bin BUILD_DIR --source ROOT [unittest options]
+"""
+
+import argparse
+import glob
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import jsonschema
+
+ARGS = argparse.Namespace(bin="build", source=".")
+
+# Waits, so that a busy machine changes little; $1 milliseconds.
+SLEEPS = "import sys, time; time.sleep(float(sys.argv[1]) / 1000)"
+
+
+# What marks the steps of tinyserve when it runs already.
+STEPS = ("scheduler:Scheduler.run_batch(mode=batch.mode, n=len(batch.requests), tokens=batch.tokens)"
+         " as step[{mode:1=EXTEND,2=DECODE} bs={n} toks={tokens}]")
+
+
+def culprit(*arguments):
+    return [os.path.join(ARGS.bin, "culprit"), *arguments]
+
+
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def goes_on(pid):
+    """Whether it uses a CPU again within a few seconds."""
+    before = cpu_ticks(pid)
+    limit = time.monotonic() + 10
+    while time.monotonic() < limit:
+        time.sleep(0.05)
+        if cpu_ticks(pid) > before:
+            return True
+    return False
+
+
+def own_groups():
+    return [path for path in glob.glob("/sys/fs/cgroup/**/culprit-ab-*", recursive=True) if os.path.isdir(path)]
+
+
+class Ab(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.environment = {**os.environ, "XDG_STATE_HOME": self.folder}
+        with open(os.path.join(ARGS.source, "docs", "diff.schema.json"), encoding="utf-8") as file:
+            self.schema = json.load(file)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_ab(self, *arguments, code=0):
+        done = subprocess.run(culprit("ab", *arguments), capture_output=True, text=True, check=False, env=self.environment, timeout=120)
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done
+
+    def answer(self, *arguments, code=0):
+        answer = json.loads(self.run_ab("--json", *arguments, code=code).stdout)
+        jsonschema.validate(answer, self.schema, cls=jsonschema.Draft202012Validator)
+        return answer
+
+    def program(self, *words):
+        """A program that runs until the test ends."""
+        started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(started.wait)
+        self.addCleanup(started.kill)
+        return started.pid
+
+    def tinyserve(self, *more):
+        script = os.path.join(ARGS.bin, "examples", "tinyserve", "tinyserve.py")
+        return self.program(sys.executable, script, "--requests", "1000000", "--rate", "0", "--threads", "1", "--layers", "2",
+                            "--width", "128", *more)
+
+
+class Commands(Ab):
+    def test_a_longer_run_is_found_and_named(self):
+        answer = self.answer("--budget", "60s", "--no-record", "--", sys.executable, "-c", SLEEPS, "50", "--vs", "--",
+                             sys.executable, "-c", SLEEPS, "150")
+        self.assertEqual(answer["outcome"], "regression")
+        found = answer["alternation"]
+        self.assertEqual(found["end"], "found")
+        self.assertEqual(found["quantity"], "run time")
+        change = found["changes"][0]
+        self.assertGreater(change["ratio"], 1.5)
+        self.assertGreater(change["ci_low"], 1)
+        self.assertLess(change["ci_low"], change["ratio"])
+        self.assertGreater(change["ci_high"], change["ratio"])
+        self.assertIn("150", found["sides"][1])
+
+    def test_equal_runs_are_not_called_different(self):
+        answer = self.answer("-n", "10", "--no-record", "--detect", "50%", "--", sys.executable, "-c", SLEEPS, "100", "--vs", "--",
+                             sys.executable, "-c", SLEEPS, "100")
+        self.assertEqual(answer["outcome"], "no_change")
+        self.assertEqual(answer["alternation"]["end"], "pairs")
+        self.assertEqual(answer["alternation"]["looks"], 1)
+        self.assertEqual(answer["alternation"]["changes"][0]["pairs"], 10)
+
+    def test_what_runs_recorded_says_where(self):
+        busy = "sum(range(int(__import__('sys').argv[1])))"
+        answer = self.answer("-n", "6", "--keep", self.path("kept"), "--", sys.executable, "-c", busy, "1000000", "--vs", "--",
+                             sys.executable, "-c", busy, "9000000")
+        self.assertEqual(answer["alternation"]["changes"][0]["pairs"], 6)
+        kept = sorted(os.listdir(self.path("kept")))
+        self.assertIn("baseline-6.pftrace", kept)
+        self.assertIn("candidate-6.txt", kept)
+        self.assertEqual(os.stat(self.path("kept")).st_mode & 0o777, 0o700)
+        if "work" in answer:  # scheduling was recorded
+            self.assertEqual(answer["work"]["units"], [6, 6])
+            on_cpu = next(part for part in answer["work"]["parts"] if part["what"] == "on CPU")
+            self.assertGreater(on_cpu["candidate"], 1.5 * on_cpu["baseline"])
+
+    def test_a_gate(self):
+        sides = ["--no-record", "-n", "8", "--", "sleep", "0.02", "--vs", "--", "sleep", "0.12"]
+        self.run_ab("--fail-on", "regression", *sides, code=1)
+        self.run_ab("--fail-on", "regression", *sides[:4], "sleep", "0.12", "--vs", "--", "sleep", "0.02")
+        undecided = ["--no-record", "-n", "2", "--", "sleep", "0.02", "--vs", "--", "sleep", "0.02"]
+        self.run_ab("--fail-on", "inconclusive", *undecided, code=5)
+        self.assertIn("nothing could be decided", self.run_ab("--fail-on", "regression", *undecided).stderr)
+
+    def test_cpu_time(self):
+        answer = self.answer("--no-record", "-n", "8", "--on", "cpu", "--", sys.executable, "-c", SLEEPS, "1", "--vs", "--",
+                             sys.executable, "-c", SLEEPS, "80")
+        self.assertEqual(answer["alternation"]["quantity"], "CPU time")
+        self.assertLess(answer["alternation"]["changes"][0]["ratio"], 1.6)
+
+    def test_a_failing_side_ends_it_with_what_it_printed(self):
+        done = self.run_ab("-q", "--no-record", "--", "true", "--vs", "--", "sh", "-c", "echo broken; exit 3", code=4)
+        self.assertIn("the candidate failed with exit code 3", done.stderr)
+        self.assertIn("  broken\n", done.stderr)
+
+    def test_one_that_cannot_be_started(self):
+        done = self.run_ab("-q", "--", "true", "--vs", "--", "/no/such/program", code=2)
+        self.assertIn("cannot execute '/no/such/program'", done.stderr)
+
+    def test_each_run_has_a_directory_of_its_own(self):
+        script = "test ! -e mark && touch mark && sleep 0.01"
+        self.run_ab("-q", "-n", "3", "--no-record", "--fresh-directory", "--", "sh", "-c", script, "--vs", "--", "sh", "-c", script)
+
+    def test_the_last_result_is_shown_again(self):
+        self.run_ab("--last", code=3)
+        first = self.run_ab("-q", "-n", "2", "--no-record", "--", "true", "--vs", "--", "true").stdout
+        self.assertEqual(self.run_ab("--last").stdout, first)
+        self.assertEqual(json.loads(self.run_ab("--last", "--json").stdout)["alternation"]["changes"][0]["pairs"], 2)
+        self.assertIn("# true against true", self.run_ab("--last", "--format", "markdown").stdout)
+        for name in os.listdir(self.path("culprit")):
+            self.assertEqual(os.stat(self.path("culprit/" + name)).st_mode & 0o777, 0o600)
+
+    def test_interrupted_it_says_what_is_known(self):
+        started = subprocess.Popen(culprit("ab", "--json", "--no-record", "--warmup", "0", "--", "sleep", "0.05", "--vs", "--", "sleep", "0.05"),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        time.sleep(2.5)
+        started.send_signal(signal.SIGINT)
+        out, err = started.communicate(timeout=20)
+        self.assertEqual(started.returncode, 0, err)
+        found = json.loads(out)["alternation"]
+        self.assertEqual(found["end"], "interrupted")
+        self.assertGreater(found["changes"][0]["pairs"], 2)
+
+    def test_bad_usage(self):
+        for words in (["--", "true"], ["--", "--vs", "--", "true"], [], ["-p", "1"], ["-p", "1", "--", "true", "--vs", "--", "true"],
+                      ["--detect", "5", "--", "true", "--vs", "--", "true"], ["--budget", "x", "--", "true", "--vs", "--", "true"],
+                      ["--turns", "1ms", "-p", str(os.getpid()), "--vs", "-p", "1"],
+                      ["--on", "step", "--no-record", "--", "true", "--vs", "--", "true"]):
+            self.run_ab(*words, code=2)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "steps of running programs are seen by root")
+class Turns(Ab):
+    def test_a_slower_program_is_found(self):
+        a = self.tinyserve()
+        b = self.tinyserve("--extra-work", "100")
+        answer = self.answer("--budget", "60s", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b))
+        found = answer["alternation"]
+        self.assertEqual(found["quantity"], "step time")
+        self.assertEqual(answer["outcome"], "regression", found)
+        self.assertGreater(found["changes"][0]["ci_low"], 1)
+        self.assertGreater(found["turns"]["turns"], 10)
+        self.assertTrue(goes_on(a) and goes_on(b))
+        self.assertEqual(own_groups(), [])
+
+    def test_whoever_kills_it_leaves_nobody_frozen(self):
+        a = self.tinyserve()
+        b = self.tinyserve("--seed", "2")
+        for i in range(6):
+            started = subprocess.Popen(culprit("ab", "-q", "--turns", "100ms", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
+            time.sleep(random.Random(i).uniform(0.2, 2.5))
+            started.kill()
+            started.wait()
+            self.assertTrue(goes_on(a) and goes_on(b), i)
+        limit = time.monotonic() + 10
+        while own_groups() and time.monotonic() < limit:
+            time.sleep(0.05)
+        self.assertEqual(own_groups(), [])
+
+    def test_one_side_that_ends_is_told(self):
+        a = self.tinyserve()
+        b = self.tinyserve()
+        started = subprocess.Popen(culprit("ab", "--json", "--turns", "100ms", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        time.sleep(5)
+        os.kill(b, signal.SIGKILL)
+        out, err = started.communicate(timeout=30)
+        self.assertEqual(started.returncode, 0, err)
+        self.assertEqual(json.loads(out)["alternation"]["end"], "side_ended")
+
+    def test_who_must_not_be_frozen_is_refused(self):
+        a = self.tinyserve()
+        same = self.run_ab("-q", "-p", str(a), "--vs", "-p", str(a), code=2)
+        self.assertIn("would be on both sides", same.stderr)
+        own = self.run_ab("-q", "--turns", "100ms", "-p", str(a), "--vs", "-p", str(os.getpid()), code=2)
+        self.assertIn("would be on both sides", own.stderr)
+
+    def test_programs_without_steps_are_refused_with_the_reason(self):
+        a = self.program("sleep", "100")
+        b = self.program("sleep", "100")
+        done = self.run_ab("-q", "--budget", "3s", "--turns", "200ms", "-p", str(a), "--vs", "-p", str(b), code=4)
+        self.assertIn("no steps and no units of work are found in the baseline", done.stderr)
+        self.assertEqual((state_of(a), state_of(b)), ("S", "S"))
+
+    def test_servers_are_started_loaded_and_ended(self):
+        script = self.path("server.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(
+                "import http.server, sys\n"
+                "class Handler(http.server.BaseHTTPRequestHandler):\n"
+                "    protocol_version = 'HTTP/1.1'\n"
+                "    def do_GET(self):\n"
+                "        answer(int(sys.argv[2]))\n"
+                "        self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'ok')\n"
+                "    def log_message(self, *ignored): pass\n"
+                "def answer(n):\n"
+                "    return sum(range(n))\n"
+                "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n")
+        client = self.path("client.py")
+        with open(client, "w", encoding="utf-8") as file:
+            file.write("import http.client, sys\n"
+                       "c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))\n"
+                       "while True:\n"
+                       "    c.request('GET', '/'); c.getresponse().read()\n")
+        answer = self.answer("--budget", "40s", "--ready", "http://127.0.0.1:{port}/", "--load", f"{sys.executable} {client} {{port}}", "--",
+                             sys.executable, script, "{port}", "20000", "--vs", "--", sys.executable, script, "{port}", "200000")
+        self.assertEqual(answer["outcome"], "regression", answer["alternation"])
+        left = subprocess.run(["pgrep", "-f", script], capture_output=True, text=True, check=False).stdout
+        self.assertEqual(left, "")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--source", default=".")
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
