@@ -353,7 +353,7 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
         if (pair.pid[s] && !pair.pid[1 - s])
           notes.push_back(fmt::format("Not compared: process {} of the {}: the {} has no process of this role",
                                       *pair.pid[s], kSideNames[s], kSideNames[1 - s]));
-    if (!comparison.work)
+    if (!comparison.work && !comparison.sides[0].anchor.empty())
       notes.push_back(fmt::format("Cycles begin at '{}' on both sides: {}", comparison.sides[0].anchor,
                                   comparison.sides[0].reason));
   }

@@ -12,9 +12,9 @@ namespace culprit::stats {
 
 namespace {
 
-constexpr std::size_t kExact = 50;       // values up to which the distribution of W is counted out
-constexpr double kMostAlike = 0.9;       // autocorrelation that is believed
-constexpr std::size_t kFewestAlike = 8;  // values of which one is computed
+constexpr std::size_t kExact = 50;        // values up to which the distribution of W is counted out
+constexpr double kMostAlike = 0.9;        // autocorrelation that is believed
+constexpr std::size_t kFewestAlike = 16;  // values of which one is computed: of fewer it is chance
 
 std::vector<double> distribution_of(std::size_t n) {
   std::vector<double> share(n * (n + 1) / 2 + 1, 0.0);

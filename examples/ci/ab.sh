@@ -1,0 +1,11 @@
+#!/bin/sh
+# ab.sh OLD NEW [SUMMARY.md]: builds two checkouts with make, compares `./bench` of both in turns, and ends with 1 when the new one is slower.
+# DETECT (5%) and BUDGET (5m) say what matters and how long that may take.
+set -eu
+old=$1 new=$2 summary=${3:-}
+for tree in "$old" "$new"; do make -s -C "$tree"; done
+code=0
+culprit ab -q --detect "${DETECT:-5%}" --budget "${BUDGET:-5m}" --fail-on regression -- "$old/bench" --vs -- "$new/bench" >/dev/null || code=$?
+[ "$code" -le 1 ] || exit "$code"
+[ -z "$summary" ] || culprit ab --last --format markdown -o "$summary" --force
+exit "$code"
