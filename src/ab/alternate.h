@@ -19,10 +19,27 @@ namespace culprit::ab {
 
 inline constexpr std::array<const char*, 2> kSideNames = {"baseline", "candidate"};
 
-/// Which number of a run is compared. `automatic`: the time of a step, where both sides have such, else of the run.
-enum class Quantity : std::uint8_t { automatic, step, run, cpu };
+/// Which number is compared.
+struct Quantity {
+  enum class Kind : std::uint8_t {
+    automatic,   ///< the time of a step, where both sides have such, else of the run
+    step,        ///< the time of a step
+    run,         ///< of commands: the time of the run
+    cpu,         ///< CPU time: of a command's run, else of all threads of the side per step
+    throughput,  ///< of what stays up: time of a turn by the steps that ended in it, waits included
+    function,    ///< per step, time in functions, kernels and ranges of a name
+    calls,       ///< per step, how many of them
+  };
+  Kind kind = Kind::automatic;
+  std::string pattern{};  ///< of the name, as a shell's
+};
+/// "step time", "CPU time".
+std::string name_of(const Quantity& quantity);
+/// "ns", or "" for a count.
+std::string unit_of(const Quantity& quantity);
 
 struct Question {
+  Quantity quantity{};
   double detect = 0.05;  ///< relative change that is asked for
   Allowed allowed;
   Ns budget = 600'000'000'000;

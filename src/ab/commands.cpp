@@ -40,6 +40,9 @@ class Alternator {
  private:
   Result<std::optional<OneRun>> run_side(std::size_t side, const std::string& name);
   Result<bool> run_pair(bool counts);
+  [[nodiscard]] bool needs_steps() const {
+    return quantity_.kind != Quantity::Kind::run && quantity_.kind != Quantity::Kind::cpu;
+  }
   void choose_quantity(const std::array<OneRun, 2>& runs);
   void add(const std::array<OneRun, 2>& runs);
   void take(std::vector<Differences> all);
@@ -51,7 +54,7 @@ class Alternator {
   std::array<std::size_t, 2> numbers_{};
   std::size_t pairs_ = 0;
   std::vector<Value> values_;
-  Quantity quantity_ = Quantity::automatic;
+  Quantity quantity_;
   Alternated result_;
 };
 
@@ -99,8 +102,8 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   run.done = *done;
   if (done->recorded) {
     run.recording = work.record.output;
-    if (quantity_ == Quantity::step || quantity_ == Quantity::automatic) {
-      auto steps = steps_of(run.recording);
+    if (needs_steps()) {
+      auto steps = steps_of(run.recording, quantity_);
       if (!steps) return steps.error();
       run.steps = std::move(steps->steps);
     }
@@ -109,19 +112,19 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
 }
 
 void Alternator::choose_quantity(const std::array<OneRun, 2>& runs) {
-  if (quantity_ != Quantity::automatic) return;
+  if (quantity_.kind != Quantity::Kind::automatic) return;
   const bool steps = std::ranges::all_of(runs, [](const OneRun& run) { return run.steps.size() >= kFewestSteps; });
-  quantity_ = steps ? Quantity::step : Quantity::run;
+  quantity_.kind = steps ? Quantity::Kind::step : Quantity::Kind::run;
 }
 
 void Alternator::add(const std::array<OneRun, 2>& runs) {
   const auto pair = static_cast<std::uint32_t>(pairs_);
   for (std::uint8_t side = 0; side < 2; ++side) {
     const OneRun& run = runs[side];
-    if (quantity_ == Quantity::step) {
-      for (const Step& step : run.steps) values_.push_back({pair, side, step.phase, step.work, step.time});
+    if (needs_steps()) {
+      for (const Step& step : run.steps) values_.push_back({pair, side, step.phase, step.work, step.value});
     } else {
-      const Ns value = quantity_ == Quantity::cpu ? run.done.use.cpu : run.done.use.run;
+      const Ns value = quantity_.kind == Quantity::Kind::cpu ? run.done.use.cpu : run.done.use.run;
       values_.push_back({pair, side, model::Phase::other, {}, static_cast<double>(value)});
     }
     if (!run.recording.empty()) result_.recordings[side].push_back(run.recording);
@@ -143,6 +146,14 @@ Result<bool> Alternator::run_pair(bool counts) {
   }
   if (!counts) return true;
   choose_quantity(runs);
+  if (needs_steps())
+    for (std::size_t side = 0; side < 2; ++side)
+      if (runs[side].steps.empty())
+        return environment_error(
+            fmt::format(
+                "a run of the {} has no steps that are surely such{}", kSideNames[side],
+                quantity_.pattern.empty() ? "" : fmt::format(", or nothing called {} in them", quantity_.pattern)),
+            commands_.commands[side].front(), "compare the time of the whole run: --on run");
   add(runs);
   return true;
 }
@@ -155,9 +166,9 @@ void Alternator::take(std::vector<Differences> all) {
 Result<Alternated> Alternator::run(const ProgressSink& progress) {
   model::Alternation& found = result_.found;
   found.detect = question_.detect;
-  found.unit = "ns";
   found.sides = question_.sides;
-  quantity_ = question_.recorded || commands_.quantity != Quantity::automatic ? commands_.quantity : Quantity::run;
+  quantity_ = question_.quantity;
+  if (!question_.recorded && quantity_.kind == Quantity::Kind::automatic) quantity_.kind = Quantity::Kind::run;
   for (std::size_t i = 0; i < commands_.warm_up; ++i) {
     const auto went_on = run_pair(false);
     if (!went_on) return went_on.error();
@@ -212,7 +223,9 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
   }
   found.seconds = static_cast<double>(record::monotonic_now() - begin) / 1e9;
   found.looks = looks.looks();
-  found.quantity = quantity_ == Quantity::step ? "step time" : quantity_ == Quantity::cpu ? "CPU time" : "run time";
+  found.quantity = name_of(quantity_);
+  found.unit = unit_of(quantity_);
+  found.of_steps = needs_steps();
   found.pairs_left_out = pairs_ - (differences.empty() ? 0 : differences.front().change.pairs);
   take(std::move(differences));
   return std::move(result_);

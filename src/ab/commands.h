@@ -12,7 +12,6 @@ namespace culprit::ab {
 
 struct Commands {
   std::array<std::vector<std::string>, 2> commands;
-  Quantity quantity = Quantity::automatic;
   std::size_t warm_up = 1;       ///< pairs before those that count
   bool own_directories = false;  ///< each run begins in an empty directory of its own
 };

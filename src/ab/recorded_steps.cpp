@@ -1,8 +1,12 @@
 #include "ab/recorded_steps.h"
 
 #include <culprit/load.h>
+#include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "compare/cycle_time.h"
@@ -12,7 +16,59 @@
 
 namespace culprit::ab {
 
-Result<StepsOf> steps_of(const std::string& file) {
+namespace {
+
+constexpr std::string_view kOnCpu = "oncpu";  // slices of the scheduling of a thread
+
+/// The step in which a moment lies, or null.
+Step* step_at(std::vector<Step>& steps, Ns at) {
+  const auto after = std::ranges::upper_bound(steps, at, {}, &Step::begin);
+  if (after == steps.begin()) return nullptr;
+  Step& step = *std::prev(after);
+  return at < step.end ? &step : nullptr;
+}
+
+/// What all recorded threads ran inside of each step.
+void measure_cpu(const Trace& trace, std::vector<Step>& steps) {
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    if (trace.tracks[slice.track].kind != TrackKind::sched || trace.name(slice) != kOnCpu) continue;
+    const Ns begin = slice.begin + trace.base_ns;
+    const Ns end = slice.end() + trace.base_ns;
+    auto step = std::ranges::upper_bound(steps, begin, {}, &Step::begin);
+    if (step != steps.begin()) --step;
+    for (; step != steps.end() && step->begin < end; ++step)
+      step->value += static_cast<double>(std::max<Ns>(0, std::min(end, step->end) - std::max(begin, step->begin)));
+  }
+}
+
+/// Slices whose name matches, each in the step in which it begins.
+void measure_functions(const Trace& trace, const Quantity& quantity, std::vector<Step>& steps) {
+  std::map<StringId, bool> known;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    const auto [match, is_new] = known.try_emplace(slice.name, false);
+    if (is_new) match->second = fnmatch(quantity.pattern.c_str(), std::string(trace.name(slice)).c_str(), 0) == 0;
+    if (!match->second) continue;
+    if (Step* step = step_at(steps, slice.begin + trace.base_ns))
+      step->value += quantity.kind == Quantity::Kind::calls ? 1 : static_cast<double>(slice.duration);
+  }
+}
+
+void measure(const Trace& trace, const Quantity& quantity, std::vector<Step>& steps) {
+  using enum Quantity::Kind;
+  if (quantity.kind != cpu && quantity.kind != function && quantity.kind != calls) return;
+  for (Step& step : steps) step.value = 0;
+  if (quantity.kind == cpu)
+    measure_cpu(trace, steps);
+  else
+    measure_functions(trace, quantity, steps);
+  std::erase_if(steps, [](const Step& step) { return step.value <= 0; });
+}
+
+}  // namespace
+
+Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
   const auto run = load_run({file});
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
@@ -33,6 +89,7 @@ Result<StepsOf> steps_of(const std::string& file) {
     result.steps.push_back({step.begin + trace.base_ns, step.begin + static_cast<Ns>(step.period) + trace.base_ns,
                             step.phase, step.work, step.time});
   std::ranges::sort(result.steps, {}, &Step::begin);
+  measure(trace, quantity, result.steps);
   return result;
 }
 

@@ -20,21 +20,21 @@ struct Step {
   Ns end = 0;  ///< the next one begins
   model::Phase phase = model::Phase::other;
   compare::WorkClass work;
-  double time = 0;  ///< without the time in which there was nothing to do
+  double value = 0;  ///< what is compared: of the time of a step that without the time in which there was nothing to do
 };
 
 /// How sure it must be that a cycle is a step.
 inline constexpr double kLeastConfidence = 0.8;
 
-/// In order of time. Empty where the recording has no steps, or it is doubtful that they are; then `units`, where one
-/// thread does the work, are the begins of its units. Error: the file cannot be read. One that still grows is read as
-/// far as it goes.
+/// In order of time; those that have nothing of a `quantity` are left out. Empty where the recording has no steps, or
+/// it is doubtful that they are; then `units`, where one thread does the work, are the begins of its units. Error: the
+/// file cannot be read. One that still grows is read as far as it goes.
 struct StepsOf {
   std::vector<Step> steps;
   std::vector<Ns> units;
   std::string how;  ///< they were found, or why not: a sentence
 };
-Result<StepsOf> steps_of(const std::string& file);
+Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
 
 /// The recording with its profile; of `turns` (by time, not overlapping; none: all of it) only steps that lie wholly in
 /// one of them count. The names of the programs are left out: which ones are compared the user has said.

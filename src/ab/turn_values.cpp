@@ -56,13 +56,13 @@ Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<
     for (const auto& [kind, all] : kinds) {
       std::vector<double> logs;
       for (const Step* step : all)
-        if (step->time > 0) logs.push_back(std::log(step->time));
+        if (step->value > 0) logs.push_back(std::log(step->value));
       const double mean = stats::moments(logs).mean;
       for (const Step* step : all) {
         const Turn* turn = turn_at(own, step->begin);
-        if (turn == nullptr || step->end > turn->span.end || !(step->time > 0)) continue;
+        if (turn == nullptr || step->end > turn->span.end || !(step->value > 0)) continue;
         const Ns since = step->begin - turn->span.begin;
-        const double value = std::log(step->time) - mean;
+        const double value = std::log(step->value) - mean;
         if (since >= half)
           rest.push_back(value);
         else
@@ -85,7 +85,8 @@ Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<
   return std::min(settling, half);
 }
 
-Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns) {
+Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
+                             const Quantity& quantity) {
   TurnValues result;
   const bool steps = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.steps.empty(); });
   const bool units = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.units.empty(); });
@@ -95,8 +96,10 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
         fmt::format("no steps and no units of work are found in the {} ({})", kSideNames[bad], sides[bad].how), "",
         "see that it has work to do; docs/annotate.md says how to mark steps");
   }
-  if (steps) {
-    result.quantity = "step time";
+  if (steps && quantity.kind != Quantity::Kind::throughput) {
+    result.quantity = name_of(quantity);
+    result.unit = unit_of(quantity);
+    result.of_steps = true;
     result.settling = settling_of({sides[0].steps, sides[1].steps}, turns);
     for (std::uint8_t side = 0; side < 2; ++side) {
       const std::vector<Turn> own = of_side(turns, side);
@@ -106,18 +109,30 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
           ++result.spanning[side];
           continue;
         }
-        result.values.push_back({turn->pair, side, step.phase, step.work, step.time});
+        result.values.push_back({turn->pair, side, step.phase, step.work, step.value});
       }
     }
     return result;
   }
-  result.quantity = "time per unit of work";
+  if (!steps && quantity.kind != Quantity::Kind::automatic && quantity.kind != Quantity::Kind::throughput)
+    return environment_error(fmt::format("no {} is known: there are no steps ({})", name_of(quantity), sides[0].how),
+                             "", "compare units of work: leave out --on");
+  result.quantity = steps ? name_of(quantity) : "time per unit of work";
+  result.unit = "ns";
   result.settling = kLeastSettling;
+  std::array<std::vector<Ns>, 2> ends;
+  for (std::size_t side = 0; side < 2; ++side) {
+    ends[side] = sides[side].units;
+    if (!steps) continue;
+    ends[side].clear();
+    for (const Step& step : sides[side].steps) ends[side].push_back(step.end);
+    std::ranges::sort(ends[side]);
+  }
   for (std::uint8_t side = 0; side < 2; ++side) {
     for (const Turn& turn : of_side(turns, side)) {
       const Ns begin = turn.span.begin + result.settling;
-      const auto count = std::ranges::lower_bound(sides[side].units, turn.span.end) -
-                         std::ranges::lower_bound(sides[side].units, begin);
+      const auto count =
+          std::ranges::lower_bound(ends[side], turn.span.end) - std::ranges::lower_bound(ends[side], begin);
       if (count > 0)
         result.values.push_back({turn.pair,
                                  side,

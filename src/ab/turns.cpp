@@ -235,11 +235,11 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
 Result<TurnValues> Match::values(const std::vector<Turn>& turns) const {
   std::array<StepsOf, 2> steps;
   for (std::size_t side = 0; side < 2; ++side) {
-    auto found = steps_of(recording_of_side(side));
+    auto found = steps_of(recording_of_side(side), question_.quantity);
     if (!found) return found.error();
     steps[side] = std::move(*found);
   }
-  return values_of(steps, turns);
+  return values_of(steps, turns, question_.quantity);
 }
 
 void Match::begin_look(double share) {
@@ -370,7 +370,8 @@ Status Match::conclude() {
   }
   found.looks = looks_->looks();
   found.quantity = all->quantity;
-  found.unit = "ns";
+  found.unit = all->unit;
+  found.of_steps = all->of_steps;
   found.sides = question_.sides;
   found.in_turns = true;
   found.turns.turns = turns_.size();

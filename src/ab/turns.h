@@ -47,8 +47,11 @@ struct TurnValues {
   std::array<std::size_t, 2> spanning{};
   Ns settling = 0;
   std::string quantity;
+  std::string unit;
+  bool of_steps = false;  ///< not of turns
 };
-Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns);
+Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
+                             const Quantity& quantity = {});
 
 /// Records both, lets them run in turns until the effect that is asked for is found, excluded, or the budget is spent;
 /// a readable `stop_fd` ends it with what is known. However this process ends, a guard lets both go on. Call while it

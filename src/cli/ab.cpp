@@ -189,9 +189,29 @@ ab::ProgressSink progress_of(bool quiet) {
   };
 }
 
+/// As --on names it; nullopt: it names none.
+std::optional<ab::Quantity> quantity_of(const std::string& text) {
+  using enum ab::Quantity::Kind;
+  for (const auto& [name, kind] : {std::pair("auto", automatic), std::pair("step", step), std::pair("run", run),
+                                   std::pair("cpu", cpu), std::pair("throughput", throughput)})
+    if (text == name) return ab::Quantity{kind};
+  for (const auto& [prefix, kind] :
+       {std::pair(std::string_view("function:"), function), std::pair(std::string_view("kernel:"), function),
+        std::pair(std::string_view("calls:"), calls)})
+    if (text.starts_with(prefix) && text.size() > prefix.size()) return ab::Quantity{kind, text.substr(prefix.size())};
+  return std::nullopt;
+}
+
+std::string quantity_problem(const std::string& text) {
+  return quantity_of(text)
+             ? ""
+             : fmt::format("'{}' is none of auto, step, run, cpu, throughput, function:NAME, calls:NAME", text);
+}
+
 Result<ab::Question> question_of(const AbVerbOptions& options, const std::string& folder,
                                  std::array<std::string, 2> sides, bool of_commands) {
   ab::Question question;
+  question.quantity = quantity_of(options.on).value_or(question.quantity);
   question.detect = parse_share(options.detect).value_or(question.detect);
   const auto budget = parse_duration(options.budget);
   if (!budget || *budget <= 0)
@@ -219,12 +239,6 @@ Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, TwoComma
   plan.commands = std::move(commands);
   plan.warm_up = options.warm_up;
   plan.own_directories = options.fresh_directory;
-  plan.quantity = options.on == "step"  ? ab::Quantity::step
-                  : options.on == "run" ? ab::Quantity::run
-                  : options.on == "cpu" ? ab::Quantity::cpu
-                                        : ab::Quantity::automatic;
-  if (plan.quantity == ab::Quantity::step && options.no_record)
-    return usage_error("--on step needs recordings", "leave out --no-record");
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
@@ -290,9 +304,14 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
     return usage_error(words.empty() ? "nothing to compare" : "both processes and commands are given",
                        "give two commands, -- A --vs -- B, or two processes, -p PID --vs -p PID");
   const bool of_commands = !words.empty() && !are_servers(options, words);
-  if (!of_commands && options.on != "auto" && options.on != "step")
-    return usage_error(fmt::format("--on {} is of commands that end by themselves", options.on),
-                       "sides that stay up are compared by their steps");
+  const ab::Quantity quantity = quantity_of(options.on).value_or(ab::Quantity());
+  using enum ab::Quantity::Kind;
+  if (quantity.kind == (of_commands ? throughput : run))
+    return usage_error(
+        fmt::format("--on {} is of {}", options.on, of_commands ? "what stays up" : "commands that end by themselves"),
+        of_commands ? "compare the time of the run: --on run" : "what stays up is compared by its steps: --on step");
+  if (options.no_record && (quantity.kind == step || quantity.kind == function || quantity.kind == calls))
+    return usage_error(fmt::format("--on {} needs recordings", options.on), "leave out --no-record");
   if (!of_commands && options.no_record)
     return usage_error("--no-record is of commands that end by themselves",
                        "leave it out: steps are seen by recording");
@@ -357,8 +376,11 @@ void add_ab(CommandLine& app, Invocation& invocation) {
   verb->add_option(
           "--on", options->on,
           "what is compared: auto (default: the time of a step, where the programs have such, else of the run), "
-          "step, run (time of the whole run) or cpu (CPU time of the run)")
-      ->check(one_of({"auto", "step", "run", "cpu"}));
+          "step, run (of commands), cpu (CPU time of a command's run, else per step), throughput (of what stays "
+          "up: time from step to step, waits included), function:NAME (per step, time in functions, kernels and "
+          "ranges of that name, * is anything) or calls:NAME (how many of them)")
+      ->check({quantity_problem, {}})
+      ->type_name("WHAT");
   verb->add_option("--preset", options->preset,
                    "how sides are recorded, as of 'culprit record': watch (default of processes and servers) or deep "
                    "(default of "

@@ -53,7 +53,8 @@ struct Alternation {
   AlternationEnd end = AlternationEnd::budget;
   std::array<std::string, 2> sides;  ///< as the user named them
   std::string quantity;              ///< "step time", "run time", "CPU time"
-  std::string unit;                  ///< of its means: "ns"
+  std::string unit;                  ///< of its means: "ns", or "" for a count
+  bool of_steps = false;             ///< its values are of steps, not of turns or runs
   double detect = 0;                 ///< the asked-for effect
   std::size_t looks = 0;
   double seconds = 0;                 ///< that it took

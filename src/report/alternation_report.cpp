@@ -44,8 +44,10 @@ std::string named(const Alternation& alternation, const PairedChange& change) {
              : fmt::format("{} ({})", alternation.quantity, model::phase_name(change.phase));
 }
 
-std::string means_text(const PairedChange& change) {
-  return fmt::format("{} -> {}", format_duration(change.mean[0]), format_duration(change.mean[1]));
+std::string means_text(const Alternation& alternation, const PairedChange& change) {
+  return alternation.unit == "ns"
+             ? fmt::format("{} -> {}", format_duration(change.mean[0]), format_duration(change.mean[1]))
+             : fmt::format("{:.3g} -> {:.3g}", change.mean[0], change.mean[1]);
 }
 
 std::string left_out_text(const Alternation& alternation) {
@@ -108,21 +110,21 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
   const PairedChange& first = alternation.changes.front();
   const std::string meant = meaning(alternation);
   lines.push_back(fmt::format("Outcome: {}; {} {}, {}{}", to_string(alternation.outcome), named(alternation, first),
-                              change_text(first), means_text(first), meant.empty() ? "" : "; " + meant));
+                              change_text(first), means_text(alternation, first), meant.empty() ? "" : "; " + meant));
   lines.push_back(fmt::format(
       "From {} pairs of {} ({} and {} {}) in {:.0f} s, single pairs {:.1f} % apart; {}", first.pairs,
       alternation.in_turns ? fmt::format("turns of {:.3g} s", static_cast<double>(alternation.turns.length) / 1e9)
                            : "runs",
       first.values[0], first.values[1],
-      alternation.quantity == "step time" ? "steps"
-      : alternation.in_turns              ? "turns"
-                                          : "runs",
+      alternation.of_steps   ? "steps"
+      : alternation.in_turns ? "turns"
+                             : "runs",
       alternation.seconds, std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
   for (std::size_t i = 1; i < alternation.changes.size(); ++i) {
     const PairedChange& other = alternation.changes[i];
     if (other.pairs > 0)
       lines.push_back(fmt::format("Besides, {}: {}, {}, from {} pairs", named(alternation, other), change_text(other),
-                                  means_text(other), other.pairs));
+                                  means_text(alternation, other), other.pairs));
   }
   if (const std::string left = left_out_text(alternation); !left.empty()) lines.push_back("Left out: " + left);
   if (alternation.in_turns) lines.push_back(turns_text(alternation.turns));

@@ -105,6 +105,19 @@ TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {
   EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 0.01);
 }
 
+TEST(TurnValues, ThroughputIsTheTimeOfATurnByItsSteps) {
+  const auto turns = turns_of(20);
+  // Steps take the same, but the candidate waits as long between them.
+  StepsOf base{steps_in(turns, 0, 7), {}, ""};
+  StepsOf candidate{steps_in(turns, 1, 14), {}, ""};
+  for (Step& step : candidate.steps) step.value /= 2;
+  EXPECT_NEAR(differences_of(values_of({base, candidate}, turns)->values).at(0).change.change, 0, 0.03);
+  const auto found = values_of({base, candidate}, turns, {Quantity::Kind::throughput});
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->of_steps);
+  EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 0.06);
+}
+
 TEST(TurnValues, NothingThatRepeatsIsAnError) {
   const auto turns = turns_of(2);
   const auto found = values_of({StepsOf{steps_in(turns, 0, 7), {}, ""}, StepsOf{{}, {}, "nothing repeats"}}, turns);
