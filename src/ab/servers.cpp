@@ -218,6 +218,9 @@ Result<RunningServers> RunningServers::start(const Servers& servers, int stop_fd
     if (!pid) return pid.error();
     running.programs_[side].push_back(*pid);
   }
+  // First requests load and compile what later ones find: nothing to attach to, nor to measure.
+  pollfd stop{stop_fd, POLLIN, 0};
+  if (poll(&stop, 1, static_cast<int>(servers.warm_up / 1'000'000)) > 0) return cancelled_error();
   return running;
 }
 

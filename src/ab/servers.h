@@ -20,6 +20,7 @@ struct Servers {
   std::string ready;              ///< URL, with {port}, that answers 2xx when the server may be used; empty: connects
   std::vector<std::string> load;  ///< command of the clients, with {port}; empty: the user sees to load
   Ns patience = 600'000'000'000;  ///< with what a server needs until it is ready
+  Ns warm_up = 10'000'000'000;    ///< that clients have before anything is measured
   std::string folder;             ///< gets what they print
   std::function<void(const std::string& lines)> printed{};  ///< gets the last lines of one that failed
 };
@@ -33,7 +34,8 @@ std::vector<std::string> with_port(std::vector<std::string> words, int port);
 
 class RunningServers {
  public:
-  /// Starts both servers, waits until both are ready, then starts their clients. A readable `stop_fd` ends that.
+  /// Starts both servers, waits until both are ready, then starts their clients and
+  /// gives them time to warm up. A readable `stop_fd` ends that.
   /// Errors: one cannot be started, ends before it is ready (with the end of what it printed), or is not ready in time.
   static Result<RunningServers> start(const Servers& servers, int stop_fd);
   RunningServers(RunningServers&& other) noexcept;

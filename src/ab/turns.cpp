@@ -31,8 +31,9 @@ namespace {
 constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kBeat = kSecond / 2;
 constexpr Ns kReadable = 2 * kSecond;  // what a recorder saw is in its file by then
-constexpr Ns kSeen = 3 * kSecond;      // to learn how long steps are
-constexpr int kNiceness = 10;          // of a look
+constexpr Ns kLongestLook = 20 * kSecond;
+constexpr Ns kSeen = 3 * kSecond;  // to learn how long steps are
+constexpr int kNiceness = 10;      // of a look
 
 Ns unix_now() {
   timespec now{};
@@ -190,22 +191,30 @@ Status Match::prepare() {
   return enough_memory();
 }
 
-/// Both run side by side for a moment, which tells how long their steps are.
+/// Both run side by side for a moment, which tells whether they have steps and how long those are. Error: a side has
+/// nothing that repeats for kLongestLook.
 Status Match::choose_length() {
-  length_ = plan_.length;
-  if (length_ > 0) return {};
+  const Ns begin = record::monotonic_now();
   pollfd stop{stop_fd_, POLLIN, 0};
-  poll(&stop, 1, static_cast<int>((kSeen + kReadable) / 1'000'000));
-  double sum = 0;
-  double count = 0;
-  for (std::size_t side = 0; side < 2; ++side) {
-    const auto found = steps_of(recording_of_side(side));
-    if (!found) return found.error();
-    for (const Step& step : found->steps) sum += static_cast<double>(step.end - step.begin);
-    count += static_cast<double>(found->steps.size());
+  for (Ns wait = kSeen + kReadable;; wait = kReadable) {
+    if (poll(&stop, 1, static_cast<int>(wait / 1'000'000)) > 0) break;
+    std::array<StepsOf, 2> sides;
+    double sum = 0;
+    double count = 0;
+    for (std::size_t side = 0; side < 2; ++side) {
+      auto found = steps_of(recording_of_side(side), question_.quantity);
+      if (!found) return found.error();
+      for (const Step& step : found->steps) sum += static_cast<double>(step.end - step.begin);
+      count += static_cast<double>(found->steps.size());
+      sides[side] = std::move(*found);
+    }
+    // Alone each is faster: both share the machine now.
+    length_ = plan_.length > 0 ? plan_.length : length_for(count > 0 ? sum / count : 0);
+    const auto known = values_of(sides, {}, question_.quantity);
+    if (known) return {};
+    if (record::monotonic_now() - begin > kLongestLook) return known.error();
   }
-  // Alone each is faster: both share the machine now.
-  length_ = length_for(count > 0 ? sum / count : 0);
+  length_ = plan_.length > 0 ? plan_.length : kUsualLength;
   return {};
 }
 

@@ -38,6 +38,7 @@ TEST_F(RunningServersTest, AreReadyWhenTheyAnswerAndEndWithTheirClients) {
   Servers servers;
   for (auto& command : servers.commands) command = {"python3", "-m", "http.server", "{port}", "--bind", "127.0.0.1"};
   servers.ready = "http://127.0.0.1:{port}/";
+  servers.warm_up = 100'000'000;
   servers.load = {"sh", "-c", "echo load {port}; exec sleep 100"};
   servers.folder = folder_;
   std::vector<pid_t> pids;
