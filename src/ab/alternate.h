@@ -49,8 +49,9 @@ struct Question {
   bool recorded = true;
   std::vector<record::python::FunctionSpec> functions{};  ///< of Python that are watched
   std::string folder;                                     ///< gets recordings and what the sides print
-  std::string version;                                    ///< of the program, for recordings
-  std::array<std::string, 2> sides;                       ///< their names, for people
+  bool kept = false;                 ///< all of it stays; else what no longer matters is removed early
+  std::string version;               ///< of the program, for recordings
+  std::array<std::string, 2> sides;  ///< their names, for people
   /// Gets the last lines that a side printed before it failed.
   std::function<void(const std::string& lines)> printed{};
 };

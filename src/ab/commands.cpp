@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "ab/child.h"
@@ -22,6 +24,24 @@ constexpr std::size_t kFewestSteps = 5;  // of a run, for its mean
 bool is_readable(int fd) {
   pollfd file{fd, POLLIN, 0};
   return fd >= 0 && poll(&file, 1, 0) > 0;
+}
+
+void discard(const std::string& file) {
+  std::error_code code;
+  std::filesystem::remove(file, code);
+}
+
+/// Every second one goes when there are many: a few, spread over all runs, say where a difference is.
+void thin_out(std::vector<std::string>& recordings) {
+  constexpr std::size_t kMost = 32;
+  if (recordings.size() < kMost) return;
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < recordings.size(); ++i)
+    if (i % 2 == 0)
+      rest.push_back(recordings[i]);
+    else
+      discard(recordings[i]);
+  recordings = std::move(rest);
 }
 
 struct OneRun {
@@ -98,6 +118,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
                              commands_.commands[side].front(),
                              fmt::format("run it alone: {}", fmt::join(commands_.commands[side], " ")));
   }
+  if (!question_.kept) discard(work.text);
   OneRun run;
   run.done = *done;
   if (done->recorded) {
@@ -128,6 +149,7 @@ void Alternator::add(const std::array<OneRun, 2>& runs) {
       values_.push_back({pair, side, model::Phase::other, {}, static_cast<double>(value)});
     }
     if (!run.recording.empty()) result_.recordings[side].push_back(run.recording);
+    if (!question_.kept) thin_out(result_.recordings[side]);
   }
   ++pairs_;
 }
@@ -144,7 +166,11 @@ Result<bool> Alternator::run_pair(bool counts) {
     if (!*run) return false;
     runs[side] = std::move(**run);
   }
-  if (!counts) return true;
+  if (!counts) {
+    if (!question_.kept)
+      for (const OneRun& run : runs) discard(run.recording);
+    return true;
+  }
   choose_quantity(runs);
   if (needs_steps())
     for (std::size_t side = 0; side < 2; ++side)

@@ -113,6 +113,16 @@ Result<Freezer> Freezer::take(faults::ProcessId root, const std::string& name, f
 
 /// Makes a group below `origin` and moves everybody there.
 Status Freezer::enter(const FreezerGroup& origin, const std::string& name) {
+  // Whoever is in another group has limits there, which moving would lift.
+  for (const faults::ProcessId& process : faults::process_tree(root_.id())) {
+    const auto groups = freezer_groups_of(process.pid);
+    const auto facts = faults::process_facts(process.pid);
+    const bool there = std::ranges::any_of(
+        groups, [&](const FreezerGroup& g) { return g.version2 == origin.version2 && g.folder == origin.folder; });
+    if (!there && facts && facts->state != 'Z')
+      return environment_error("is in another control group than the process that started it",
+                               fmt::format("process {}", process.pid));
+  }
   const FreezerGroup own{origin.version2, fmt::format("{}/{}", origin.folder, name)};
   // Undone in reverse: thawed first, then moved back.
   if (Status status = guard_->add({Undo::Kind::leave_cgroup, {own.folder, origin.folder}}); !status) return status;

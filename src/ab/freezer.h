@@ -1,6 +1,6 @@
 // Lets all processes of a side stand still and go on: by the freezer of a control group of our own below the one they
-// are in (whose limits stay in force), or by SIGSTOP and SIGCONT where no such group can be made. The guard knows the
-// way back before anything is changed.
+// are in (whose limits stay in force), or by SIGSTOP and SIGCONT where no such group can be made or they are in
+// several. The guard knows the way back before anything is changed.
 #pragma once
 
 #include <map>

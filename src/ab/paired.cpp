@@ -43,6 +43,16 @@ void add_pair(const ByWork& works, std::array<Sum, 2>& alike, Differences& to) {
   if (weights > 0) to.logs.push_back(sum / weights);
 }
 
+/// Means of as many neighbours as leave no more than kMostDifferences; the last ones, which are fewer, are left out.
+std::vector<double> averaged(std::vector<double> logs) {
+  if (logs.size() <= kMostDifferences) return logs;
+  const std::size_t together = (logs.size() + kMostDifferences - 1) / kMostDifferences;
+  std::vector<double> means;
+  for (std::size_t i = 0; i + together <= logs.size(); i += together)
+    means.push_back(stats::moments(std::span(logs).subspan(i, together)).mean);
+  return means;
+}
+
 /// The largest of 1/2, 1/4, 1/8, ... that is no more than `share`.
 double half_below(double share) { return std::exp2(std::floor(std::log2(share))); }
 
@@ -77,6 +87,8 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
     std::array<Sum, 2> alike;
     for (const auto& [pair, works] : phase.pairs) add_pair(works, alike, phase.result);
     change.pairs = phase.result.logs.size();
+    if (change.pairs > 1) change.spread = std::expm1(stats::moments(phase.result.logs).std);
+    phase.result.logs = averaged(std::move(phase.result.logs));
     for (std::size_t side = 0; side < 2; ++side) {
       change.values[side] = alike[side].n;
       if (alike[side].n > 0) change.mean[side] = std::exp(alike[side].sum / static_cast<double>(alike[side].n));
@@ -85,7 +97,6 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
       change.change = std::expm1(stats::signed_rank_interval(phase.result.logs, 1).estimate);
       change.memory = stats::memory_of(phase.result.logs);
     }
-    if (change.pairs > 1) change.spread = std::expm1(stats::moments(phase.result.logs).std);
     found.emplace_back(change.pairs > 0 ? phase.total : 0.0, std::move(phase.result));
   }
   std::ranges::stable_sort(found, std::greater(), &std::pair<double, Differences>::first);

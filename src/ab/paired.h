@@ -31,7 +31,8 @@ struct Differences {
 
 /// By phase, that with the most time first. Inside of a pair values of like work are held against each other: the
 /// difference of their mean logarithms, kinds of work weighted by their counts, n_a n_b / (n_a + n_b). Pairs without
-/// like work on both sides have no difference. `values` by pair.
+/// like work on both sides have no difference. `values` by pair. Of more than kMostDifferences neighbours are averaged,
+/// because an interval takes the square of their number.
 std::vector<Differences> differences_of(std::span<const Value> values);
 
 /// How much error is allowed in all.
@@ -67,6 +68,7 @@ class Looks {
   std::size_t looks_ = 0;
 };
 
+inline constexpr std::size_t kMostDifferences = 2000;
 /// Fewer pairs than this are not looked at.
 inline constexpr std::size_t kFewestPairs = 6;
 /// The first look comes at this share of the budget at the earliest.

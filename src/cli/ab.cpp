@@ -223,6 +223,7 @@ Result<ab::Question> question_of(const AbVerbOptions& options, const std::string
   const bool deep = options.preset.empty() ? of_commands : options.preset == "deep";
   question.preset = deep ? record::Preset::deep : record::Preset::watch;
   question.recorded = !options.no_record;
+  question.kept = !options.keep.empty();
   auto functions = python_functions(options.python);
   if (!functions) return functions.error();
   question.functions = std::move(*functions);

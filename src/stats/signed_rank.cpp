@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kExact = 50;        // values up to which the distribution of W is counted out
 constexpr double kMostAlike = 0.9;        // autocorrelation that is believed
+constexpr double kMargin = 1;             // standard errors of an autocorrelation
 constexpr std::size_t kFewestAlike = 16;  // values of which one is computed: of fewer it is chance
 
 std::vector<double> distribution_of(std::size_t n) {
@@ -65,8 +66,13 @@ double memory_of(std::span<const double> values) {
     square += rank[i] * rank[i];
     if (i > 0) product += rank[i] * rank[i - 1];
   }
-  const double r = std::min(product / square, kMostAlike);
-  return r > 1 / std::sqrt(static_cast<double>(n)) ? (1 + r) / (1 - r) : 1;
+  // What is seen in n values is too low by (1 + 3 r) / n on average; a standard error more pays for chance.
+  const auto count = static_cast<double>(n);
+  const double seen = product / square;
+  const double likely = seen + (1 + 3 * seen) / count;
+  if (likely <= 0) return 1;
+  const double r = std::min(likely + kMargin / std::sqrt(count), kMostAlike);
+  return (1 + r) / (1 - r);
 }
 
 SignedRankInterval signed_rank_interval(std::span<const double> values, double error, double memory) {

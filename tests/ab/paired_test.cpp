@@ -58,6 +58,18 @@ TEST(Differences, ThePhaseWithMostTimeComesFirst) {
   EXPECT_EQ(found[1].change.phase, Phase::prefill);
 }
 
+TEST(Differences, OfManyPairsNeighboursAreAveraged) {
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < 5000; ++pair) {
+    values.push_back(value(pair, 0, 1e6));
+    values.push_back(value(pair, 1, pair % 2 == 0 ? 1e6 : 1.21e6));
+  }
+  const auto found = differences_of(values);
+  EXPECT_EQ(found[0].change.pairs, 5000U);
+  EXPECT_EQ(found[0].logs.size(), 1666U);  // of three each
+  EXPECT_NEAR(found[0].change.change, 0.1, 0.035);
+}
+
 TEST(Differences, AreTurnedBySwappingTheSides) {
   std::mt19937 random(3);
   std::lognormal_distribution<double> time(14, 0.3);

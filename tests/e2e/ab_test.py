@@ -223,7 +223,10 @@ class Turns(Ab):
         b = self.tinyserve()
         started = subprocess.Popen(culprit("ab", "--json", "--turns", "100ms", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
-        time.sleep(5)
+        limit = time.monotonic() + 40
+        while not own_groups() and time.monotonic() < limit:
+            time.sleep(0.05)
+        time.sleep(1)
         os.kill(b, signal.SIGKILL)
         out, err = started.communicate(timeout=30)
         self.assertEqual(started.returncode, 0, err)
