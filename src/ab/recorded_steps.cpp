@@ -78,10 +78,10 @@ Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
   result.how = found->cycles.reason;
   const bool sure = found->cycles.period_confidence >= kLeastConfidence;
   if (!model::are_steps(found->cycles.method) || !sure) {
-    // Where a unit is so much time, its number says nothing of how fast it is.
+    // Where a unit is so much time, or a process, its number says nothing of how fast it is.
     using enum model::UnitKind;
-    if (found->work && !found->work->units.empty() &&
-        (found->work->units.front().kind == wakeup || found->work->units.front().kind == iteration))
+    const auto kind = found->work && !found->work->units.empty() ? found->work->units.front().kind : window;
+    if (kind != window && kind != process && kind != cpu_time)
       for (const Ns start : found->work->starts) result.units.push_back(start + trace.base_ns);
     return result;
   }
