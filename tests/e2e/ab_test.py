@@ -93,7 +93,7 @@ class Ab(unittest.TestCase):
 
     def tinyserve(self, *more):
         script = os.path.join(ARGS.bin, "examples", "tinyserve", "tinyserve.py")
-        return self.program(sys.executable, script, "--requests", "1000000", "--rate", "0", "--threads", "1", "--layers", "2",
+        return self.program(sys.executable, script, "--duration", "100000", "--rate", "300", "--threads", "1", "--layers", "2",
                             "--width", "128", *more)
 
 
