@@ -89,6 +89,7 @@ struct Look {
 struct LookResult {
   model::Outcome outcome = model::Outcome::inconclusive;
   bool any = false;
+  std::size_t pairs = 0;  ///< that it saw
   model::PairedChange change;
 };
 
@@ -130,6 +131,7 @@ class Match {
   Ns length_ = 0;
   Look look_;
   std::optional<Looks> looks_;
+  std::optional<LookResult> decided_;
   std::uint64_t memory_ = 0;
   Alternated result_;
 };
@@ -264,6 +266,7 @@ void Match::begin_look(double share) {
     close(guard_->descriptor());  // which has to close with this process's parent
     [[maybe_unused]] const int niceness = nice(kNiceness);
     LookResult result;
+    result.pairs = known.size() / 2;
     if (const auto found = values(known)) {
       auto differences = differences_of(found->values);
       if (!differences.empty()) {
@@ -323,6 +326,7 @@ Status Match::play(const ProgressSink& progress) {
       static_cast<void>(looks_->look(none, looked));
       if (look->any) state.last = look->change;
       if (look->outcome != model::Outcome::inconclusive) {
+        decided_ = *look;
         found.outcome = look->outcome;
         found.end =
             look->outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
@@ -366,17 +370,18 @@ Status Match::conclude() {
   if (!all) return all.error();
   model::Alternation& found = result_.found;
   auto differences = differences_of(all->values);
-  // What a look decided stands; else this is the last one.
-  const bool decided = found.outcome != model::Outcome::inconclusive;
-  if (!differences.empty()) {
-    const model::Outcome last = looks_->look(differences.front(), 1);
-    if (!decided) {
-      found.outcome = last;
-      if (last != model::Outcome::inconclusive && found.end == model::AlternationEnd::budget)
-        found.end = last == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
-    }
-    for (std::size_t i = 1; i < differences.size(); ++i) looks_->fill(differences[i]);
+  std::size_t pairs = turns_.size() / 2;
+  if (decided_ && !differences.empty()) {
+    // What that look saw is the answer.
+    differences.front().change = decided_->change;
+    pairs = decided_->pairs;
+  } else if (!differences.empty()) {
+    found.outcome = looks_->look(differences.front(), 1);
+    if (found.outcome != model::Outcome::inconclusive && found.end == model::AlternationEnd::budget)
+      found.end =
+          found.outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
   }
+  for (std::size_t i = 1; i < differences.size(); ++i) looks_->fill(differences[i]);
   found.looks = looks_->looks();
   found.quantity = all->quantity;
   found.unit = all->unit;
@@ -388,7 +393,6 @@ Status Match::conclude() {
   found.turns.length = length_;
   found.turns.settling = all->settling;
   found.turns.spanning = all->spanning;
-  const std::size_t pairs = turns_.size() / 2;
   found.pairs_left_out = pairs - std::min(pairs, differences.empty() ? 0 : differences.front().change.pairs);
   for (Differences& one : differences) found.changes.push_back(one.change);
   for (std::uint8_t side = 0; side < 2; ++side) result_.turns[side] = spans_of(turns_, side, all->settling);
