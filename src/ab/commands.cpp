@@ -65,7 +65,7 @@ class Alternator {
   }
   void choose_quantity(const std::array<OneRun, 2>& runs);
   void add(const std::array<OneRun, 2>& runs);
-  void take(std::vector<Differences> all);
+  void take(const std::vector<Differences>& all);
 
   const Commands& commands_;
   const Question& question_;
@@ -184,9 +184,9 @@ Result<bool> Alternator::run_pair(bool counts) {
   return true;
 }
 
-void Alternator::take(std::vector<Differences> all) {
+void Alternator::take(const std::vector<Differences>& all) {
   result_.found.changes.clear();
-  for (Differences& one : all) result_.found.changes.push_back(one.change);
+  for (const Differences& one : all) result_.found.changes.push_back(one.change);
 }
 
 Result<Alternated> Alternator::run(const ProgressSink& progress) {
@@ -253,7 +253,7 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
   found.unit = unit_of(quantity_);
   found.of_steps = needs_steps();
   found.pairs_left_out = pairs_ - (differences.empty() ? 0 : differences.front().change.pairs);
-  take(std::move(differences));
+  take(differences);
   return std::move(result_);
 }
 

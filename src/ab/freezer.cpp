@@ -141,7 +141,7 @@ Status Freezer::enter(const FreezerGroup& origin, const std::string& name) {
     std::vector<pid_t> inside = members(own.folder);
     for (const faults::ProcessId& process : faults::process_tree(root_.id())) {
       if (std::ranges::find(inside, process.pid) != inside.end()) continue;
-      const Status status = faults::write_small_file(own.folder + "/cgroup.procs", fmt::format("{}", process.pid));
+      Status status = faults::write_small_file(own.folder + "/cgroup.procs", fmt::format("{}", process.pid));
       if (status) {
         moved = true;
       } else if (const auto facts = faults::process_facts(process.pid); facts && facts->state != 'Z') {

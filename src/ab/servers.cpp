@@ -160,6 +160,7 @@ Result<pid_t> RunningServers::spawn(const std::vector<std::string>& words, const
   posix_spawnattr_setsigdefault(&attributes, &usual);
   std::vector<std::string> copy = words;
   std::vector<char*> argv;
+  argv.reserve(copy.size() + 1);
   for (std::string& word : copy) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = -1;

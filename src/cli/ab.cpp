@@ -121,7 +121,7 @@ class Folder {
 /// Where the last result is kept; empty: nowhere.
 std::string last_folder() {
   const auto of = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
     return value != nullptr && *value == '/' ? value : "";
   };
   if (const std::string state = of("XDG_STATE_HOME"); !state.empty()) return state + "/culprit";
