@@ -28,7 +28,7 @@ bool is_readable(int fd) {
 
 void discard(const std::string& file) {
   std::error_code code;
-  std::filesystem::remove(file, code);
+  std::filesystem::remove_all(file, code);
 }
 
 /// Every second one goes when there are many: a few, spread over all runs, say where a difference is.
@@ -92,6 +92,8 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   if (commands_.own_directories) {
     work.directory = stem + ".dir";
     if (mkdir(work.directory.c_str(), 0700) != 0) return environment_error(errno_text(errno), work.directory);
+    std::string& program = work.record.command.front();
+    if (program.find('/') != std::string::npos) program = std::filesystem::absolute(program).string();
   }
   auto child = Child::start(work);
   if (!child) return child.error();
@@ -118,7 +120,10 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
                              commands_.commands[side].front(),
                              fmt::format("run it alone: {}", fmt::join(commands_.commands[side], " ")));
   }
-  if (!question_.kept) discard(work.text);
+  if (!question_.kept) {
+    discard(work.text);
+    if (!work.directory.empty()) discard(work.directory);
+  }
   OneRun run;
   run.done = *done;
   if (done->recorded) {

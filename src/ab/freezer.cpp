@@ -107,7 +107,7 @@ Result<Freezer> Freezer::take(faults::ProcessId root, const std::string& name, f
       if (freezer.enter(origin, name)) return freezer;
     }
   freezer.group_ = {};
-  if (Status status = freezer.learn(); !status) return status.error();
+  if (const auto news = freezer.learn(); !news) return news.error();
   return freezer;
 }
 
@@ -158,8 +158,9 @@ Status Freezer::enter(const FreezerGroup& origin, const std::string& name) {
   return environment_error("starts processes faster than they can be moved", fmt::format("process {}", root_.id().pid));
 }
 
-/// By signals: tells the guard of processes that are new.
-Status Freezer::learn() {
+/// By signals: tells the guard of processes that are new; gives how many.
+Result<std::size_t> Freezer::learn() {
+  std::size_t news = 0;
   std::erase_if(known_, [](const auto& entry) { return entry.second.ended(); });
   std::vector<faults::ProcessId> roots = {root_.id()};
   for (const auto& [pid, handle] : known_) roots.push_back(handle.id());
@@ -171,10 +172,11 @@ Status Freezer::learn() {
       if (Status status = guard_->add(
               {Undo::Kind::continue_process, {fmt::format("{}", process.pid), fmt::format("{}", process.start)}});
           !status)
-        return status;
+        return status.error();
       known_.insert_or_assign(process.pid, std::move(*handle));
+      ++news;
     }
-  return {};
+  return news;
 }
 
 Status Freezer::freeze() {
@@ -185,9 +187,9 @@ Status Freezer::freeze() {
                              "one of them may be in a call that cannot be interrupted");
   }
   for (int round = 0; round < kRounds; ++round) {
-    const std::size_t before = known_.size();
-    if (Status status = learn(); !status) return status;
-    if (round > 0 && known_.size() == before) {
+    const auto news = learn();
+    if (!news) return news.error();
+    if (round > 0 && *news == 0) {
       const bool all = wait_until(
           [&] { return std::ranges::all_of(known_, [](const auto& entry) { return is_stopped(entry.first); }); });
       if (all) return {};

@@ -55,11 +55,10 @@ class Freezer {
  private:
   Freezer(faults::ProcessHandle root, faults::Guard& guard) : root_(std::move(root)), guard_(&guard) {}
   Status enter(const FreezerGroup& origin, const std::string& name);
-  Status learn();
+  Result<std::size_t> learn();
 
   faults::ProcessHandle root_;
   faults::Guard* guard_;
-  std::string proc_ = "/proc";
   FreezerGroup group_;  ///< without folder: by signals
   std::map<pid_t, faults::ProcessHandle> known_;
 };

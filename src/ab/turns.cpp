@@ -23,6 +23,7 @@
 #include "core/file.h"
 #include "faults/files.h"
 #include "faults/guard.h"
+#include "faults/text.h"
 
 namespace culprit::ab {
 
@@ -176,13 +177,16 @@ Status Match::prepare() {
           return usage_error(fmt::format("process {} would be on both sides", process.pid),
                              "name two that are not the same, and none that started the other");
       }
+  for (const pid_t side : plan_.sides)
+    if (const auto target = faults::open_target(side, plan_.any_user); !target) return target.error();
+  if (Status status = enough_memory(); !status) return status;
   // The recorders attach while everybody runs, and before anything can be frozen.
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = record_side(side); !status) return status;
   if (Status status = choose_length(); !status) return status;
   const auto folder = faults::state_folder();
   if (!folder) return folder.error();
-  auto guard = faults::Guard::start(fmt::format("{}/ab-{}", *folder, getpid()));
+  auto guard = faults::Guard::start(fmt::format("{}/ab-{}.undo", *folder, faults::unique_text()));
   if (!guard) return guard.error();
   guard_.emplace(std::move(*guard));
   for (std::size_t side = 0; side < 2; ++side)
@@ -199,7 +203,7 @@ Status Match::choose_length() {
   const Ns begin = record::monotonic_now();
   pollfd stop{stop_fd_, POLLIN, 0};
   for (Ns wait = kSeen + kReadable;; wait = kReadable) {
-    if (poll(&stop, 1, static_cast<int>(wait / 1'000'000)) > 0) break;
+    if (poll(&stop, 1, static_cast<int>(wait / 1'000'000)) > 0) return cancelled_error();
     std::array<StepsOf, 2> sides;
     double sum = 0;
     double count = 0;
@@ -216,8 +220,6 @@ Status Match::choose_length() {
     if (known) return {};
     if (record::monotonic_now() - begin > kLongestLook) return known.error();
   }
-  length_ = plan_.length > 0 ? plan_.length : kUsualLength;
-  return {};
 }
 
 /// False: the user wants to stop, or the guard is gone.
@@ -238,6 +240,7 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   turn.span.begin = unix_now();
   const bool whole = wait_for(record::monotonic_now() + length_);
   turn.span.end = unix_now();
+  if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
   if (Status status = sides_[side].freeze(); !status) return status;
   if (whole) turns_.push_back(turn);
   return {};
@@ -266,19 +269,28 @@ void Match::begin_look(double share) {
     close(guard_->descriptor());  // which has to close with this process's parent
     [[maybe_unused]] const int niceness = nice(kNiceness);
     LookResult result;
-    result.pairs = known.size() / 2;
-    if (const auto found = values(known)) {
-      auto differences = differences_of(found->values);
-      if (!differences.empty()) {
-        result.outcome = looks_->look(differences.front(), share);
-        result.change = differences.front().change;
-        result.any = true;
+    // Nothing may leave this branch: what this process's parent holds would be given up here.
+    try {
+      result.pairs = known.size() / 2;
+      if (const auto found = values(known)) {
+        auto differences = differences_of(found->values);
+        if (!differences.empty()) {
+          result.outcome = looks_->look(differences.front(), share);
+          result.change = differences.front().change;
+          result.any = true;
+        }
       }
+    } catch (...) {
+      _exit(1);
     }
     [[maybe_unused]] const auto written = write(ends[1], &result, sizeof result);
     _exit(0);
   }
   close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    return;
+  }
   look_ = {pid, ends[0], share};
 }
 
@@ -312,7 +324,6 @@ Status Match::play(const ProgressSink& progress) {
     const auto first = static_cast<std::uint8_t>(random_() & 1U);
     for (const auto side : {first, static_cast<std::uint8_t>(1 - first)})
       if (Status status = play_turn(side, pair); !status) return status;
-    if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
     const Ns elapsed = record::monotonic_now() - begin;
     const double share =
         question_.pairs > 0 ? 0 : std::min(1.0, static_cast<double>(elapsed) / static_cast<double>(question_.budget));
@@ -344,8 +355,9 @@ Status Match::play(const ProgressSink& progress) {
       found.end = model::AlternationEnd::interrupted;
       return {};
     }
-    if (question_.pairs > 0 ? pair + 1 >= question_.pairs : share >= 1) {
-      found.end = question_.pairs > 0 ? model::AlternationEnd::pairs : model::AlternationEnd::budget;
+    if (elapsed >= question_.budget || (question_.pairs > 0 && pair + 1 >= question_.pairs)) {
+      found.end = question_.pairs > 0 && pair + 1 >= question_.pairs ? model::AlternationEnd::pairs
+                                                                     : model::AlternationEnd::budget;
       return {};
     }
     if (look_.pid < 0 && looks_->is_due(share, turns_.size() / 2)) {
@@ -373,6 +385,9 @@ Status Match::conclude() {
   std::size_t pairs = turns_.size() / 2;
   if (decided_ && !differences.empty()) {
     // What that look saw is the answer.
+    const auto first =
+        std::ranges::find(differences, decided_->change.phase, [](const Differences& one) { return one.change.phase; });
+    if (first != differences.end()) std::rotate(differences.begin(), first, std::next(first));
     differences.front().change = decided_->change;
     pairs = decided_->pairs;
   } else if (!differences.empty()) {

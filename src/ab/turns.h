@@ -17,7 +17,6 @@ struct TurnsPlan {
   std::array<pid_t, 2> sides{};                 ///< with their descendants
   std::array<std::vector<pid_t>, 2> clients{};  ///< stand still with their side, and are not recorded
   Ns length = 500'000'000;                      ///< of a turn
-  bool choose_length = false;                   ///< from the memory of the noise: the first turns find it
   bool any_user = false;                        ///< root: also processes of other users
   bool groups = true;                           ///< freezers of control groups are used where there are such
 };

@@ -152,10 +152,7 @@ void keep_last(const model::RunComparison& comparison) {
 }
 
 Result<int> show_last(const DiffOptions& report) {
-  const std::string format = report.json                   ? "json"
-                             : report.format.empty()       ? "terminal"
-                             : report.format == "markdown" ? "md"
-                                                           : report.format;
+  const std::string format = report.json ? "json" : report.format.empty() ? "terminal" : report.format;
   const std::string file = last_file(last_folder(), format);
   const auto text = read_file(file);
   if (!text) return input_error("there is no last result", file, "run culprit ab");
@@ -300,7 +297,9 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
 }
 
 Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>& words) {
-  if (options.last) return show_last(options.report);
+  const auto report = settled(options.report);
+  if (!report) return report.error();
+  if (options.last) return show_last(*report);
   if (options.processes.empty() == words.empty())
     return usage_error(words.empty() ? "nothing to compare" : "both processes and commands are given",
                        "give two commands, -- A --vs -- B, or two processes, -p PID --vs -p PID");
@@ -343,9 +342,7 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   if (!alternated) return alternated.error();
   const model::RunComparison comparison = ab::conclude(*alternated, !options.keep.empty());
   keep_last(comparison);
-  DiffOptions report = options.report;
-  if (report.format == "markdown") report.format = "md";
-  return deliver_comparison(report, comparison);
+  return deliver_comparison(*report, comparison);
 }
 
 }  // namespace

@@ -53,7 +53,9 @@ bool begins_with_traces(const DiffOptions& options) {
          !std::ranges::all_of(options.candidates, is_profile_table);
 }
 
-Result<int> run_diff(const DiffOptions& given) {
+}  // namespace
+
+Result<DiffOptions> settled(const DiffOptions& given) {
   DiffOptions options = given;
   if (options.json && !options.format.empty() && options.format != "json")
     return usage_error("--json and --format contradict each other", "give one of them");
@@ -70,6 +72,15 @@ Result<int> run_diff(const DiffOptions& given) {
       inputs.insert(inputs.end(), more->begin(), more->end());
     if (Status status = refuse_overwriting(options.output, inputs, options.force); !status) return status.error();
   }
+  return options;
+}
+
+namespace {
+
+Result<int> run_diff(const DiffOptions& given) {
+  const auto made = settled(given);
+  if (!made) return made.error();
+  const DiffOptions& options = *made;
   if (Status status = refuse_native_profiles(options); !status) return status.error();
   const bool traces = begins_with_traces(options);
   if (traces && options.score != "suspicion") return diff_runs(options);

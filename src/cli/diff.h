@@ -68,6 +68,10 @@ struct DiffSides {
 };
 Result<DiffSides> trace_sides(const DiffOptions& options);
 
+/// The options with one word for each thing: the format by the end of -o, "md", "any". Errors: they contradict each
+/// other, or a file would be overwritten.
+Result<DiffOptions> settled(const DiffOptions& given);
+
 /// The comparison in options.format.
 std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison);
 

@@ -109,6 +109,7 @@ Command::Command(Command&& other) noexcept
       error_fd_(std::exchange(other.error_fd_, -1)),
       end_fd_(std::exchange(other.end_fd_, -1)),
       begin_(other.begin_),
+      end_(other.end_),
       use_(other.use_),
       status_(other.status_) {}
 
@@ -146,7 +147,8 @@ std::optional<int> Command::ended() {
   if (got == static_cast<pid_t>(pid_)) {
     status_ = status;
     const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * 1'000'000'000 + Ns{t.tv_usec} * 1000; };
-    use_ = {monotonic_now() - begin_, ns(usage.ru_utime) + ns(usage.ru_stime)};
+    note_end(monotonic_now());
+    use_ = {end_ - begin_, ns(usage.ru_utime) + ns(usage.ru_stime)};
   }
   if (got < 0 && errno == ECHILD) status_ = 0;  // somebody else took its status
   return status_;

@@ -34,6 +34,10 @@ class Command {
   Status go();
   /// Its wait status once it has ended, else nothing; never blocks.
   std::optional<int> ended();
+  /// Notes that it has ended now, which is what use() counts; ended() takes its status later.
+  void note_end(Ns now) {
+    if (end_ == 0) end_ = now;
+  }
   /// Readable when it has ended; -1 where the kernel gives no such descriptor.
   [[nodiscard]] int descriptor() const { return end_fd_; }
   /// After ended() gave a status.
@@ -48,6 +52,7 @@ class Command {
   int error_fd_ = -1;  // errno of a failed exec; closed by a successful one
   int end_fd_ = -1;
   Ns begin_ = 0;
+  Ns end_ = 0;
   CommandUse use_;
   std::optional<int> status_;
 };

@@ -512,7 +512,7 @@ bool Recorder::poll(int stop_fd) {
     if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
   const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
   if (now < until && !readable(stop_fd)) wait_for(until - now, {stop_fd, wake, end});
-  if (state.command) static_cast<void>(state.command->ended());  // what it took ends here, not when all was asked
+  if (readable(end)) state.command->note_end(monotonic_now());  // here, not when all was asked
 
   now = monotonic_now();
   state.last_round = now;

@@ -13,7 +13,7 @@ namespace culprit::stats {
 double signed_rank_tail(std::size_t n, double w);
 
 /// By how much more the sum of ranks varies because neighbours resemble each other: (1 + r) / (1 - r) with the
-/// autocorrelation of lag 1 of the values' ranks, freed of its bias and with a margin of half its standard error where
+/// autocorrelation of lag 1 of the values' ranks, freed of its bias and with a margin of its standard error where
 /// it is positive; 1 otherwise, and of fewer than 16 values.
 double memory_of(std::span<const double> values);
 
