@@ -371,8 +371,9 @@ Status Match::conclude() {
   end_look();
   result_.found.turns.freezer = sides_[0].freezers.front().how();
   for (Side& side : sides_) static_cast<void>(side.thaw());
-  const std::vector<std::string> trouble = guard_->undo();
-  if (!trouble.empty()) return environment_error(fmt::format("not restored: {}", trouble.front()), "");
+  // A side that ended may have taken its group with it.
+  for (const std::string& trouble : guard_->undo())
+    result_.found.notes.push_back(fmt::format("Not restored: {}", trouble));
   for (auto& recorder : recorders_) {
     recorder->interrupt();
     const auto done = recorder->wait();

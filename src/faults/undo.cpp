@@ -81,7 +81,6 @@ std::optional<std::string> execute(const Undo& undo) {
     case Undo::Kind::remove_directory:
       return unlinked(rmdir(undo.args[0].c_str()), undo.args[0]);
     case Undo::Kind::write_file:
-      if (access(undo.args[0].c_str(), F_OK) != 0 && errno == ENOENT) return std::nullopt;
       if (const Status status = write_small_file(undo.args[0], undo.args[1]); !status) return to_string(status.error());
       return std::nullopt;
     case Undo::Kind::command: {
