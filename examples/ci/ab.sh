@@ -4,8 +4,6 @@
 set -eu
 old=$1 new=$2 summary=${3:-}
 for tree in "$old" "$new"; do make -s -C "$tree"; done
-code=0
-culprit ab -q --detect "${DETECT:-5%}" --budget "${BUDGET:-5m}" --fail-on regression -- "$old/bench" --vs -- "$new/bench" >/dev/null || code=$?
-[ "$code" -le 1 ] || exit "$code"
-[ -z "$summary" ] || culprit ab --last --format markdown -o "$summary" --force
-exit "$code"
+set -- --detect "${DETECT:-5%}" --budget "${BUDGET:-5m}" --fail-on regression
+[ -z "$summary" ] || set -- "$@" -o "$summary" --force
+exec culprit ab -q "$@" -- "$old/bench" --vs -- "$new/bench"

@@ -14,8 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <utility>
 
+#include "record/collector/collector.h"
 #include "record/collectors.h"
 #include "record/command.h"
 #include "record/signals.h"
@@ -77,12 +79,16 @@ Status run_alone(const Work& work, int pipe, int stop, Done& done) {
   if (!command) return command.error();
   if (Status status = command->go(); !status) return status;
   tell(pipe, {.kind = Message::Kind::begun});
+  constexpr Ns kNever = std::numeric_limits<Ns>::max();
+  Ns limit = kNever;  // when it is asked no longer
   while (!command->ended()) {
+    if (record::monotonic_now() > limit) command->signal(SIGKILL);
     std::array<pollfd, 2> files = {pollfd{command->descriptor(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     poll(files.data(), files.size(), 1000);
     if ((files[1].revents & POLLIN) == 0) continue;
     if (const record::StopSignal signal = record::take_signal(stop); !signal.from_terminal) command->signal(SIGTERM);
     done.ending = record::Ending::interrupted;
+    limit = std::min(limit, record::monotonic_now() + record::Recorder::kPatience);
   }
   done.exit_code = record::exit_code_of(*command->ended());
   done.use = command->use();

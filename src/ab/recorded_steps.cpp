@@ -1,6 +1,7 @@
 #include "ab/recorded_steps.h"
 
 #include <culprit/load.h>
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -66,6 +67,23 @@ void measure(const Trace& trace, const Quantity& quantity, std::vector<Step>& st
   std::erase_if(steps, [](const Step& step) { return step.value <= 0; });
 }
 
+/// Wake-ups of the one thread that works, where each is a unit: one that handles several at once would do more of them
+/// the slower it is. A unit that is so much time, or a process, says nothing of how fast it is.
+void add_units(const Trace& trace, const cycles::Found& found, StepsOf& result) {
+  constexpr double kNearlyOne = 1.25;
+  using enum model::UnitKind;
+  if (!found.work || found.work->units.empty() || found.work->starts.empty()) return;
+  const model::WorkUnit& unit = found.work->units.front();
+  if (unit.kind == window || unit.kind == process || unit.kind == cpu_time) return;
+  const double each = static_cast<double>(unit.count) / static_cast<double>(found.work->starts.size());
+  if (each > kNearlyOne || each < 1 / kNearlyOne) {
+    result.how += fmt::format("; {:.2g} of them in each wake-up", each);
+    return;
+  }
+  result.unit = fmt::format("{} ({} to {})", model::plural(unit), unit.receive, unit.send);
+  for (const Ns start : found.work->starts) result.units.push_back(start + trace.base_ns);
+}
+
 }  // namespace
 
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
@@ -78,11 +96,7 @@ Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
   result.how = found->cycles.reason;
   const bool sure = found->cycles.period_confidence >= kLeastConfidence;
   if (!model::are_steps(found->cycles.method) || !sure) {
-    // Where a unit is so much time, or a process, its number says nothing of how fast it is.
-    using enum model::UnitKind;
-    const auto kind = found->work && !found->work->units.empty() ? found->work->units.front().kind : window;
-    if (kind != window && kind != process && kind != cpu_time)
-      for (const Ns start : found->work->starts) result.units.push_back(start + trace.base_ns);
+    add_units(trace, *found, result);
     return result;
   }
   for (const compare::StepTime& step : compare::step_times(found->cycles))

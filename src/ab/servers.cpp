@@ -174,7 +174,8 @@ Result<pid_t> RunningServers::spawn(const std::vector<std::string>& words, const
 }
 
 Status RunningServers::start_side(const Servers& servers, std::size_t side) {
-  const auto port = free_port();
+  auto port = free_port();
+  while (port && side == 1 && *port == ports_[0]) port = free_port();
   if (!port) return port.error();
   ports_[side] = *port;
   const auto pid = spawn(with_port(servers.commands[side], *port),

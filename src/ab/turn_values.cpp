@@ -103,20 +103,30 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
     result.settling = settling_of({sides[0].steps, sides[1].steps}, turns);
     for (std::uint8_t side = 0; side < 2; ++side) {
       const std::vector<Turn> own = of_side(turns, side);
+      Ns all = 0;
+      for (const Turn& turn : own) all += turn.span.end - turn.span.begin - result.settling;
+      Ns cut = 0;
       for (const Step& step : sides[side].steps) {
         const Turn* turn = turn_at(own, step.begin);
+        if (turn != nullptr && step.end > turn->span.end)
+          cut += turn->span.end - std::max(step.begin, turn->span.begin + result.settling);
         if (turn == nullptr || step.begin < turn->span.begin + result.settling || step.end > turn->span.end) {
           ++result.spanning[side];
           continue;
         }
         result.values.push_back({turn->pair, side, step.phase, step.work, step.value});
       }
+      if (all > 0) result.cut[side] = static_cast<double>(std::max<Ns>(cut, 0)) / static_cast<double>(all);
     }
     return result;
   }
   if (!steps && quantity.kind != Quantity::Kind::automatic && quantity.kind != Quantity::Kind::throughput)
     return environment_error(fmt::format("no {} is known: there are no steps ({})", name_of(quantity), sides[0].how),
                              "", "compare units of work: leave out --on");
+  if (!steps && sides[0].unit != sides[1].unit)
+    return environment_error(
+        fmt::format("the baseline is seen to do {}, the candidate {}", sides[0].unit, sides[1].unit), "",
+        "nothing alike is counted: mark steps (docs/annotate.md), or watch a function (--python)");
   result.quantity = steps ? name_of(quantity) : "time per unit of work";
   result.unit = "ns";
   result.settling = kLeastSettling;
@@ -142,6 +152,14 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
     }
   }
   return result;
+}
+
+model::Outcome limited(model::Outcome outcome, const TurnValues& values, double detect) {
+  constexpr double kMostCut = 1.0 / 3;
+  const auto& [a, b] = values.cut;
+  if (std::max(a, b) > kMostCut) return model::Outcome::inconclusive;
+  if (outcome == model::Outcome::no_change && std::abs(a - b) > detect) return model::Outcome::inconclusive;
+  return outcome;
 }
 
 std::vector<Span> spans_of(const std::vector<Turn>& turns, std::uint8_t side, Ns settling) {

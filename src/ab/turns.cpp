@@ -10,9 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
-#include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -23,6 +20,7 @@
 #include "core/file.h"
 #include "faults/files.h"
 #include "faults/guard.h"
+#include "faults/injector.h"
 #include "faults/text.h"
 
 namespace culprit::ab {
@@ -35,12 +33,6 @@ constexpr Ns kReadable = 2 * kSecond;  // what a recorder saw is in its file by 
 constexpr Ns kLongestLook = 20 * kSecond;
 constexpr Ns kSeen = 3 * kSecond;  // to learn how long steps are
 constexpr int kNiceness = 10;      // of a look
-
-Ns unix_now() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return Ns{now.tv_sec} * kSecond + now.tv_nsec;
-}
 
 /// Bytes that are the process's own, and its part of what it shares; 0: not known.
 std::uint64_t memory_of(pid_t pid) {
@@ -237,9 +229,9 @@ bool Match::wait_for(Ns until) {
 Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   Turn turn{{}, side, pair};
   if (Status status = sides_[side].thaw(); !status) return status;
-  turn.span.begin = unix_now();
+  turn.span.begin = faults::unix_now();
   const bool whole = wait_for(record::monotonic_now() + length_);
-  turn.span.end = unix_now();
+  turn.span.end = faults::unix_now();
   if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
   if (Status status = sides_[side].freeze(); !status) return status;
   if (whole) turns_.push_back(turn);
@@ -261,7 +253,7 @@ void Match::begin_look(double share) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
   // What the recorders have not written yet is left to the next look.
   std::vector<Turn> known = turns_;
-  const Ns readable = unix_now() - kReadable;
+  const Ns readable = faults::unix_now() - kReadable;
   std::erase_if(known, [&](const Turn& turn) { return turn.span.end > readable; });
   const pid_t pid = fork();
   if (pid == 0) {
@@ -275,7 +267,7 @@ void Match::begin_look(double share) {
       if (const auto found = values(known)) {
         auto differences = differences_of(found->values);
         if (!differences.empty()) {
-          result.outcome = looks_->look(differences.front(), share);
+          result.outcome = limited(looks_->look(differences.front(), share), *found, question_.detect);
           result.change = differences.front().change;
           result.any = true;
         }
@@ -360,9 +352,7 @@ Status Match::play(const ProgressSink& progress) {
                                                                      : model::AlternationEnd::budget;
       return {};
     }
-    if (look_.pid < 0 && looks_->is_due(share, turns_.size() / 2)) {
-      begin_look(share);
-    }
+    if (look_.pid < 0 && looks_->is_due(share, turns_.size() / 2)) begin_look(share);
   }
 }
 
@@ -392,7 +382,14 @@ Status Match::conclude() {
     differences.front().change = decided_->change;
     pairs = decided_->pairs;
   } else if (!differences.empty()) {
-    found.outcome = looks_->look(differences.front(), 1);
+    const model::Outcome last = looks_->look(differences.front(), 1);
+    found.outcome = limited(last, *all, question_.detect);
+    if (found.outcome != last)
+      found.notes.push_back(
+          fmt::format("{} would follow, but steps that switches cut took {:.0f} and {:.0f} % of the "
+                      "turns: longer ones (--turns) are needed",
+                      last == model::Outcome::no_change ? "That nothing changed" : "A difference", all->cut[0] * 100,
+                      all->cut[1] * 100));
     if (found.outcome != model::Outcome::inconclusive && found.end == model::AlternationEnd::budget)
       found.end =
           found.outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;

@@ -44,6 +44,7 @@ inline constexpr Ns kLeastSettling = 20'000'000;
 struct TurnValues {
   std::vector<Value> values;
   std::array<std::size_t, 2> spanning{};
+  std::array<double, 2> cut{};  ///< share of the turns, behind their settling, that steps took which a switch cut
   Ns settling = 0;
   std::string quantity;
   std::string unit;
@@ -51,6 +52,11 @@ struct TurnValues {
 };
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity = {});
+
+/// What follows where steps were cut: long ones are cut most often, so that those that count are too short. Where they
+/// took more than a third of a side's turns nothing follows; where they took more of one side's than of the other's, by
+/// more than the effect asked for, that nothing changed does not.
+model::Outcome limited(model::Outcome outcome, const TurnValues& values, double detect);
 
 /// Records both, lets them run in turns until the effect that is asked for is found, excluded, or the budget is spent;
 /// a readable `stop_fd` ends it with what is known. However this process ends, a guard lets both go on. Call while it

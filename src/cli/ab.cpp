@@ -63,11 +63,6 @@ struct AbVerbOptions {
   bool last = false;
 };
 
-std::string share_problem(const std::string& text) {
-  const auto share = parse_share(text);
-  return share && *share > 0 && *share < 1 ? "" : fmt::format("'{}' is no share between 0 and 1: 5% or 0.05", text);
-}
-
 void say(const std::string& text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
 }

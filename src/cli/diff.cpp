@@ -23,11 +23,6 @@ namespace fs = std::filesystem;
 constexpr int kMostInputs = 4096;
 constexpr const char* kNativeProfile = "profile.json";  // what marks the directory of `culprit profile -o`
 
-std::string tolerance_problem(const std::string& text) {
-  const auto share = parse_share(text);
-  return share && *share > 0 && *share < 1 ? "" : fmt::format("'{}' is no share between 0 and 1: 3% or 0.03", text);
-}
-
 /// What `culprit profile -o` wrote cannot be compared; says what can.
 Status refuse_native_profiles(const DiffOptions& options) {
   for (const auto* side : {&options.inputs, &options.candidates})
@@ -107,6 +102,11 @@ std::optional<double> parse_share(std::string_view text) {
   return percent ? *value / 100 : *value;
 }
 
+std::string share_problem(const std::string& text) {
+  const auto share = parse_share(text);
+  return share && *share > 0 && *share < 1 ? "" : fmt::format("'{}' is no share between 0 and 1: 3% or 0.03", text);
+}
+
 void add_diff(CommandLine& app, Invocation& invocation) {
   auto options = std::make_shared<DiffOptions>();
   Verb* verb = app.add_subcommand("diff", "compare two runs: did the steps become slower, and what changed");
@@ -129,7 +129,7 @@ void add_diff(CommandLine& app, Invocation& invocation) {
   add_load_options(*verb, options->load);
   verb->add_option("--tolerance", options->tolerance,
                    "change of the cycle time that does not matter, as 3% or 0.03 (default: 3%)")
-      ->check({tolerance_problem, {}})
+      ->check({share_problem, {}})
       ->type_name("SHARE");
   verb->add_option(
           "--fail-on", options->fail_on,

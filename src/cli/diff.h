@@ -58,6 +58,9 @@ bool is_file_target(const DiffOptions& options);
 /// "3%" and "0.03" alike.
 std::optional<double> parse_share(std::string_view text);
 
+/// Why it is no share between 0 and 1, or "".
+std::string share_problem(const std::string& text);
+
 /// True when the path names a profile table by its ending.
 bool is_profile_table(const std::string& path);
 

@@ -83,6 +83,28 @@ TEST(TurnValues, StepsThatSpanASwitchAreCountedAndLeftOut) {
   EXPECT_NEAR(differences[0].change.change, 0.1, 0.01);
 }
 
+TEST(TurnValues, WhatIsCutLimitsWhatFollows) {
+  using enum model::Outcome;
+  const auto turns = turns_of(40);
+  const auto values = [&](double base, double candidate) {
+    return *values_of({StepsOf{steps_in(turns, 0, base), {}, ""}, StepsOf{steps_in(turns, 1, candidate), {}, ""}},
+                      turns);
+  };
+  const TurnValues short_steps = values(7, 7.5);
+  EXPECT_GT(short_steps.cut[0], 0.003);
+  EXPECT_LT(short_steps.cut[1], 0.05);
+  for (const model::Outcome outcome : {no_change, regression, improvement, inconclusive})
+    EXPECT_EQ(limited(outcome, short_steps, 0.05), outcome);
+  // Most of a turn belongs to a step that does not end in it.
+  const TurnValues long_steps = values(190, 190);
+  EXPECT_GT(long_steps.cut[0], 1.0 / 3);
+  EXPECT_EQ(limited(no_change, long_steps, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, long_steps, 0.05), inconclusive);
+  const TurnValues unlike = values(7, 80);
+  EXPECT_EQ(limited(no_change, unlike, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, unlike, 0.05), regression);
+}
+
 TEST(TurnValues, StepsOutsideOfEveryTurnDoNotCount) {
   const auto turns = turns_of(2);
   std::vector<Step> outside = {{-5 * kMs, -1 * kMs, model::Phase::decode, {}, 4e6},
@@ -102,6 +124,8 @@ TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {
   const auto found = values_of({base, candidate}, turns);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->quantity, "time per unit of work");
+  candidate.unit = "messages";
+  EXPECT_FALSE(values_of({base, candidate}, turns));
   EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 0.01);
 }
 
