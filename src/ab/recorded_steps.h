@@ -33,7 +33,7 @@ struct StepsOf {
   std::vector<Step> steps;
   std::vector<Ns> units;
   std::string unit{};  ///< what they are
-  std::string how;     ///< they were found, or why not: a sentence
+  std::string how{};   ///< they were found, or why not: a sentence
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
 

@@ -66,8 +66,8 @@ TEST(Settling, LastsWhileStepsAreUnlikeTheRest) {
 
 TEST(TurnValues, StepsThatSpanASwitchAreCountedAndLeftOut) {
   const auto turns = turns_of(20);
-  StepsOf base{steps_in(turns, 0, 7), {}, ""};
-  StepsOf candidate{steps_in(turns, 1, 7.7), {}, ""};
+  StepsOf base{steps_in(turns, 0, 7)};
+  StepsOf candidate{steps_in(turns, 1, 7.7)};
   const auto found = values_of({base, candidate}, turns);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->quantity, "step time");
@@ -87,8 +87,7 @@ TEST(TurnValues, WhatIsCutLimitsWhatFollows) {
   using enum model::Outcome;
   const auto turns = turns_of(40);
   const auto values = [&](double base, double candidate) {
-    return *values_of({StepsOf{steps_in(turns, 0, base), {}, ""}, StepsOf{steps_in(turns, 1, candidate), {}, ""}},
-                      turns);
+    return *values_of({StepsOf{steps_in(turns, 0, base)}, StepsOf{steps_in(turns, 1, candidate)}}, turns);
   };
   const TurnValues short_steps = values(7, 7.5);
   EXPECT_GT(short_steps.cut[0], 0.003);
@@ -109,7 +108,7 @@ TEST(TurnValues, StepsOutsideOfEveryTurnDoNotCount) {
   const auto turns = turns_of(2);
   std::vector<Step> outside = {{-5 * kMs, -1 * kMs, model::Phase::decode, {}, 4e6},
                                {310 * kMs, 315 * kMs, model::Phase::decode, {}, 5e6}};  // the other side's turn
-  const auto found = values_of({StepsOf{outside, {}, ""}, StepsOf{steps_in(turns, 1, 7), {}, ""}}, turns);
+  const auto found = values_of({StepsOf{outside}, StepsOf{steps_in(turns, 1, 7)}}, turns);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->spanning[0], 2U);
 }
@@ -132,8 +131,8 @@ TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {
 TEST(TurnValues, ThroughputIsTheTimeOfATurnByItsSteps) {
   const auto turns = turns_of(20);
   // Steps take the same, but the candidate waits as long between them.
-  StepsOf base{steps_in(turns, 0, 7), {}, ""};
-  StepsOf candidate{steps_in(turns, 1, 14), {}, ""};
+  StepsOf base{steps_in(turns, 0, 7)};
+  StepsOf candidate{steps_in(turns, 1, 14)};
   for (Step& step : candidate.steps) step.value /= 2;
   EXPECT_NEAR(differences_of(values_of({base, candidate}, turns)->values).at(0).change.change, 0, 0.03);
   const auto found = values_of({base, candidate}, turns, {Quantity::Kind::throughput});
@@ -144,7 +143,7 @@ TEST(TurnValues, ThroughputIsTheTimeOfATurnByItsSteps) {
 
 TEST(TurnValues, NothingThatRepeatsIsAnError) {
   const auto turns = turns_of(2);
-  const auto found = values_of({StepsOf{steps_in(turns, 0, 7), {}, ""}, StepsOf{{}, {}, "nothing repeats"}}, turns);
+  const auto found = values_of({StepsOf{steps_in(turns, 0, 7)}, StepsOf{{}, {}, "", "nothing repeats"}}, turns);
   ASSERT_FALSE(found);
   EXPECT_NE(found.error().what.find("candidate (nothing repeats)"), std::string::npos) << found.error().what;
 }
