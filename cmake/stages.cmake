@@ -17,6 +17,7 @@ set(CULPRIT_EDGES
   "summary|core,model,stats,trace,cycles,profile"
   "kernels|core,model,stats,trace,profile"
   "compare|core,model,stats"
+  "diagnose|core,model,stats"
   "report|core,model,stats"
   "deepdive|core,model,stats,trace,formats_io"
   "record_agent|"
@@ -26,8 +27,8 @@ set(CULPRIT_EDGES
   "record_.*|core,model,stats,formats_perfetto,record_collector,record_bpf,record_interpreter"
   "record|core,model,stats,formats_perfetto,record_.*"
   "faults|core,model,stats"
-  "library|core,model,stats,trace,cycles,profile,summary,kernels,compare,report,formats"
-  "ab|core,model,stats,trace,cycles,profile,compare,library,formats_perfetto,record.*,faults"
+  "library|core,model,stats,trace,cycles,profile,summary,kernels,compare,diagnose,report,formats"
+  "ab|core,model,stats,trace,cycles,profile,compare,diagnose,library,formats_perfetto,record.*,faults"
   "tracegen|core,model,stats"
   "cli|.*")
 

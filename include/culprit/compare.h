@@ -95,6 +95,23 @@ struct ComparedSide {
   std::optional<std::int64_t> median_period_ns;  ///< of whole cycles
 };
 
+/// What made one side slower, docs/verdicts.md.
+struct Verdict {
+  std::string cause;   ///< "cpu_contention"
+  std::string detail;  ///< "throttled"; empty: none, or not known
+  std::string scope;   ///< "host", "device", "process", "function"
+  std::string where;   ///< "GPU 7", the function; empty: all of the scope
+  std::size_t side = 1;
+  bool active = true;     ///< it made the steps longer; else work became slower while something hides it
+  double impact_ns = 0;   ///< that a step, or unit of work, takes longer by it
+  double share = 0;       ///< of all that it takes longer
+  double work_ratio = 0;  ///< time of the same work, with the cause over without it
+  double confidence = 0;  ///< 0 to 1
+  std::vector<std::string> evidence;
+  std::vector<std::string> against;
+  std::string next_step;
+};
+
 struct Comparison {
   struct Data;
   Outcome outcome = Outcome::inconclusive;  ///< of all phases together
@@ -106,6 +123,7 @@ struct Comparison {
   std::vector<Finding> findings;          ///< largest impact first
   std::vector<ResourceChange> resources;  ///< by metric, rank and device
   std::vector<FactChange> environment;    ///< machine, libraries and limits
+  std::vector<Verdict> verdicts;          ///< the slower side's first, largest impact first
   std::vector<std::string> assumptions;
   std::vector<std::string> notes;
   std::shared_ptr<const Data> data;  ///< what the reports are made of; copies share it

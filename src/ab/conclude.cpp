@@ -7,6 +7,7 @@
 
 #include "ab/recorded_steps.h"
 #include "compare/compare_runs.h"
+#include "diagnose/diagnose.h"
 
 namespace culprit::ab {
 
@@ -69,6 +70,7 @@ model::RunComparison conclude(const Alternated& alternated, bool kept) {
   result.outcome = alternated.found.outcome;
   if (!trouble.empty())
     result.alternation->notes.push_back(fmt::format("Where it comes from is not known: {}", trouble));
+  result.verdicts = diagnose::diagnose(result);
   return result;
 }
 

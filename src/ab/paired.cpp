@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "stats/distributions.h"
 #include "stats/moments.h"
 #include "stats/signed_rank.h"
 
@@ -56,10 +59,14 @@ std::vector<double> averaged(std::vector<double> logs) {
 /// The largest of 1/2, 1/4, 1/8, ... that is no more than `share`.
 double half_below(double share) { return std::exp2(std::floor(std::log2(share))); }
 
-void fill_interval(Differences& of, double error) {
-  const auto interval = stats::signed_rank_interval(of.logs, error, of.change.memory);
-  of.change.low = std::isfinite(interval.low) ? std::expm1(interval.low) : model::kNoNumber;
-  of.change.high = std::isfinite(interval.high) ? std::expm1(interval.high) : model::kNoNumber;
+/// What the pairs of one start say; without an error when they are too few to tell one.
+std::optional<Start> start_of(const Differences& of) {
+  constexpr double kOneError = 0.3173;  // of values outside of one standard error
+  if (of.logs.empty()) return std::nullopt;
+  const auto interval = stats::signed_rank_interval(of.logs, kOneError, of.change.memory);
+  const double error = (interval.high - interval.low) / 2;
+  if (!std::isfinite(error)) return std::nullopt;
+  return Start{interval.estimate, error};
 }
 
 }  // namespace
@@ -106,6 +113,66 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
   return result;
 }
 
+Together together(std::span<const Start> starts, const StartSpread& assumed) {
+  const auto n = static_cast<double>(starts.size());
+  double mean = 0;
+  double square = 0;
+  for (const Start& start : starts) {
+    mean += start.change / n;
+    square += start.error * start.error / n;
+  }
+  double apart = 0;
+  for (const Start& start : starts) apart += (start.change - mean) * (start.change - mean);
+  // Of what starts differ by, their own errors explain a part.
+  const double seen = std::max(0.0, apart - (n - 1) * square);
+  Together result;
+  result.freedom = assumed.starts + n - 1;
+  result.spread = result.freedom > 0
+                      ? std::sqrt((assumed.starts * assumed.spread * assumed.spread + seen) / result.freedom)
+                      : assumed.spread;
+  double weights = 0;
+  for (const Start& start : starts) {
+    const double weight = 1 / (result.spread * result.spread + start.error * start.error);
+    weights += weight;
+    result.change += weight * start.change;
+  }
+  result.change /= weights;
+  result.error = 1 / std::sqrt(weights);
+  return result;
+}
+
+stats::SignedRankInterval Looks::interval_of(const Differences& of, double error, double& spread) const {
+  if (!(assumed_.spread > 0)) return stats::signed_rank_interval(of.logs, error, of.change.memory);
+  std::vector<Start> starts;
+  if (const auto known = before_.find(of.change.phase); known != before_.end()) starts = known->second;
+  if (const auto now = start_of(of)) starts.push_back(*now);
+  if (starts.empty()) return stats::signed_rank_interval(of.logs, error, of.change.memory);
+  const Together all = together(starts, assumed_);
+  spread = all.spread;
+  const double half = stats::student_quantile(1 - error / 2, all.freedom) * all.error;
+  return {all.change, all.change - half, all.change + half};
+}
+
+double Looks::fill_interval(Differences& of, double error) const {
+  double spread = 0;
+  const auto interval = interval_of(of, error, spread);
+  of.change.change = std::expm1(interval.estimate);
+  of.change.low = std::isfinite(interval.low) ? std::expm1(interval.low) : model::kNoNumber;
+  of.change.high = std::isfinite(interval.high) ? std::expm1(interval.high) : model::kNoNumber;
+  return spread;
+}
+
+void Looks::put_first(std::vector<Differences>& all) const {
+  const auto found = std::ranges::find_if(all, [&](const Differences& one) { return one.change.phase == first_; });
+  if (found != all.end()) std::rotate(all.begin(), found, std::next(found));
+}
+
+void Looks::end_start(std::span<const Differences> all) {
+  if (!first_ && !all.empty()) first_ = all.front().change.phase;
+  for (const Differences& one : all)
+    if (const auto start = start_of(one)) before_[one.change.phase].push_back(*start);
+}
+
 bool Looks::is_due(double share, std::size_t pairs) const {
   return pairs >= kFewestPairs && share >= kFirstLook && share < 1 && half_below(share) > spent_;
 }
@@ -116,18 +183,19 @@ model::Outcome Looks::look(Differences& first, double share) {
   spent_ = share;
   ++looks_;
   using enum model::Outcome;
-  if (!(last_ > 0) || first.logs.empty()) return inconclusive;
-  fill_interval(first, allowed_.interval * last_);
+  if (!(last_ > 0) || (first.logs.empty() && before_.empty())) return inconclusive;
+  seen_spread_ = fill_interval(first, allowed_.interval * last_);
   const model::PairedChange& change = first.change;
   if (change.low > -detect_ && change.high < detect_) return no_change;
-  const auto sure = stats::signed_rank_interval(first.logs, allowed_.decision * last_, change.memory);
+  double spread = 0;
+  const auto sure = interval_of(first, allowed_.decision * last_, spread);
   if (sure.low > 0) return regression;
   if (sure.high < 0) return improvement;
   return inconclusive;
 }
 
 void Looks::fill(Differences& other) const {
-  if (last_ > 0) fill_interval(other, allowed_.interval * last_);
+  if (last_ > 0) static_cast<void>(fill_interval(other, allowed_.interval * last_));
 }
 
 }  // namespace culprit::ab

@@ -6,11 +6,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "compare/workload.h"
 #include "model/alternation.h"
+#include "stats/signed_rank.h"
 
 namespace culprit::ab {
 
@@ -35,6 +38,29 @@ struct Differences {
 /// because an interval takes the square of their number.
 std::vector<Differences> differences_of(std::span<const Value> values);
 
+/// What one start of both sides says alone, in logarithms.
+struct Start {
+  double change = 0;
+  double error = 0;  ///< standard error, memory between pairs paid
+};
+
+/// How much starts of the same program differ: a process keeps for life where its memory came to lie, which turns do
+/// not average out. As a standard deviation of the logarithm of candidate over baseline, known as well as from so many
+/// starts. A spread of 0 asks for these very processes, or each value is of a start of its own.
+struct StartSpread {
+  double spread = 0;
+  double starts = 0;
+};
+
+/// Of starts together, each weighed by its error and the spread between them, which those given tell, too.
+struct Together {
+  double change = 0;
+  double error = 0;
+  double spread = 0;   ///< between starts
+  double freedom = 0;  ///< degrees of freedom of the error
+};
+Together together(std::span<const Start> starts, const StartSpread& assumed);
+
 /// How much error is allowed in all.
 struct Allowed {
   double decision = 0.02;  ///< that equal sides are called different
@@ -47,7 +73,8 @@ struct Allowed {
 class Looks {
  public:
   /// `detect`: relative change that is asked for.
-  Looks(double detect, Allowed allowed) : detect_(detect), allowed_(allowed) {}
+  Looks(double detect, Allowed allowed, StartSpread assumed = {})
+      : detect_(detect), allowed_(allowed), assumed_(assumed) {}
 
   /// Whether a look at this share of the budget, when `pairs` pairs came, is due: at halves of the budget, of halves of
   /// it and so on, from kFirstLook on.
@@ -58,11 +85,24 @@ class Looks {
   model::Outcome look(Differences& first, double share);
   /// The interval alone, as of the last look: of a phase that decides nothing.
   void fill(Differences& other) const;
+  /// The phase that decided in the first start comes first.
+  void put_first(std::vector<Differences>& all) const;
+  /// What follows is of other processes: all of this start is known, the phase that decides first.
+  void end_start(std::span<const Differences> all);
   [[nodiscard]] std::size_t looks() const { return looks_; }
+  /// Between starts, as the last look of the phase that decides had it.
+  [[nodiscard]] double spread() const { return seen_spread_; }
 
  private:
+  double fill_interval(Differences& of, double error) const;
+  [[nodiscard]] stats::SignedRankInterval interval_of(const Differences& of, double error, double& spread) const;
+
   double detect_;
   Allowed allowed_;
+  StartSpread assumed_;
+  std::map<model::Phase, std::vector<Start>> before_;
+  std::optional<model::Phase> first_;
+  double seen_spread_ = 0;
   double spent_ = 0;
   double last_ = 1;  ///< share of the error that the last look had
   std::size_t looks_ = 0;

@@ -84,12 +84,18 @@ struct LookResult {
   bool any = false;
   std::size_t pairs = 0;  ///< that it saw
   model::PairedChange change;
+  double spread = 0;  ///< between starts
 };
 
 class Match {
  public:
-  Match(const TurnsPlan& plan, const Question& question, int stop_fd)
-      : plan_(plan), question_(question), stop_fd_(stop_fd), random_(question.seed) {}
+  Match(const TurnsPlan& plan, const Question& question, const Stage& stage, Looks& looks, int stop_fd)
+      : plan_(plan),
+        question_(question),
+        stage_(stage),
+        stop_fd_(stop_fd),
+        random_(question.seed + stage.pairs),
+        looks_(looks) {}
   Match(const Match&) = delete;
   Match& operator=(const Match&) = delete;
   ~Match() { end_look(); }
@@ -104,6 +110,11 @@ class Match {
   Status play(const ProgressSink& progress);
   Status play_turn(std::uint8_t side, std::uint32_t pair);
   bool wait_for(Ns until);
+  /// Nothing comes behind these two.
+  [[nodiscard]] bool is_last() const {
+    const model::AlternationEnd end = result_.found.end;
+    return stage_.last || end == model::AlternationEnd::interrupted || end == model::AlternationEnd::side_ended;
+  }
   [[nodiscard]] std::string recording_of_side(std::size_t side) const {
     return fmt::format("{}/{}.pftrace", question_.folder, kSideNames[side]);
   }
@@ -115,6 +126,7 @@ class Match {
 
   const TurnsPlan& plan_;
   const Question& question_;
+  const Stage& stage_;
   int stop_fd_;
   std::mt19937_64 random_;
   std::array<std::optional<Child>, 2> recorders_;
@@ -123,7 +135,7 @@ class Match {
   std::vector<Turn> turns_;
   Ns length_ = 0;
   Look look_;
-  std::optional<Looks> looks_;
+  Looks& looks_;
   std::optional<LookResult> decided_;
   std::uint64_t memory_ = 0;
   Alternated result_;
@@ -266,9 +278,11 @@ void Match::begin_look(double share) {
       result.pairs = known.size() / 2;
       if (const auto found = values(known)) {
         auto differences = differences_of(found->values);
+        looks_.put_first(differences);
         if (!differences.empty()) {
-          result.outcome = limited(looks_->look(differences.front(), share), *found, question_.detect);
+          result.outcome = limited(looks_.look(differences.front(), share), *found, question_.detect);
           result.change = differences.front().change;
+          result.spread = looks_.spread();
           result.any = true;
         }
       }
@@ -307,7 +321,6 @@ void Match::end_look() {
 
 Status Match::play(const ProgressSink& progress) {
   model::Alternation& found = result_.found;
-  looks_.emplace(question_.detect, question_.allowed);
   for (Side& side : sides_)
     if (Status status = side.freeze(); !status) return status;
   const Ns begin = record::monotonic_now();
@@ -316,17 +329,18 @@ Status Match::play(const ProgressSink& progress) {
     const auto first = static_cast<std::uint8_t>(random_() & 1U);
     for (const auto side : {first, static_cast<std::uint8_t>(1 - first)})
       if (Status status = play_turn(side, pair); !status) return status;
-    const Ns elapsed = record::monotonic_now() - begin;
+    const Ns own = record::monotonic_now() - begin;
+    const Ns elapsed = stage_.spent + own;
     const double share =
         question_.pairs > 0 ? 0 : std::min(1.0, static_cast<double>(elapsed) / static_cast<double>(question_.budget));
-    state.pairs = pair + 1;
+    state.pairs = stage_.pairs + pair + 1;
     state.elapsed = elapsed;
-    state.share = question_.pairs > 0 ? static_cast<double>(pair + 1) / static_cast<double>(question_.pairs) : share;
+    state.share = question_.pairs > 0 ? static_cast<double>(state.pairs) / static_cast<double>(question_.pairs) : share;
     const double looked = look_.share;
     if (const auto look = finished_look()) {
       // The child's look is this process's as well.
       Differences none;
-      static_cast<void>(looks_->look(none, looked));
+      static_cast<void>(looks_.look(none, looked));
       if (look->any) state.last = look->change;
       if (look->outcome != model::Outcome::inconclusive) {
         decided_ = *look;
@@ -347,12 +361,12 @@ Status Match::play(const ProgressSink& progress) {
       found.end = model::AlternationEnd::interrupted;
       return {};
     }
-    if (elapsed >= question_.budget || (question_.pairs > 0 && pair + 1 >= question_.pairs)) {
-      found.end = question_.pairs > 0 && pair + 1 >= question_.pairs ? model::AlternationEnd::pairs
-                                                                     : model::AlternationEnd::budget;
+    const bool all_pairs = question_.pairs > 0 && state.pairs >= question_.pairs;
+    if (all_pairs || elapsed >= question_.budget || (stage_.length > 0 && own >= stage_.length)) {
+      found.end = all_pairs ? model::AlternationEnd::pairs : model::AlternationEnd::budget;
       return {};
     }
-    if (look_.pid < 0 && looks_->is_due(share, turns_.size() / 2)) begin_look(share);
+    if (look_.pid < 0 && looks_.is_due(share, turns_.size() / 2)) begin_look(share);
   }
 }
 
@@ -373,7 +387,9 @@ Status Match::conclude() {
   if (!all) return all.error();
   model::Alternation& found = result_.found;
   auto differences = differences_of(all->values);
+  looks_.put_first(differences);
   std::size_t pairs = turns_.size() / 2;
+  found.between_starts = decided_ ? decided_->spread : 0;
   if (decided_ && !differences.empty()) {
     // What that look saw is the answer.
     const auto first =
@@ -381,8 +397,9 @@ Status Match::conclude() {
     if (first != differences.end()) std::rotate(differences.begin(), first, std::next(first));
     differences.front().change = decided_->change;
     pairs = decided_->pairs;
-  } else if (!differences.empty()) {
-    const model::Outcome last = looks_->look(differences.front(), 1);
+  } else if (!differences.empty() && is_last()) {
+    const model::Outcome last = looks_.look(differences.front(), 1);
+    found.between_starts = looks_.spread();
     found.outcome = limited(last, *all, question_.detect);
     if (found.outcome != last)
       found.notes.push_back(
@@ -394,8 +411,9 @@ Status Match::conclude() {
       found.end =
           found.outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
   }
-  for (std::size_t i = 1; i < differences.size(); ++i) looks_->fill(differences[i]);
-  found.looks = looks_->looks();
+  for (std::size_t i = 1; i < differences.size(); ++i) looks_.fill(differences[i]);
+  looks_.end_start(differences);
+  found.looks = looks_.looks();
   found.quantity = all->quantity;
   found.unit = all->unit;
   found.of_steps = all->of_steps;
@@ -424,7 +442,13 @@ Result<Alternated> Match::run(const ProgressSink& progress) {
 
 Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, int stop_fd,
                              const ProgressSink& progress) {
-  Match match(plan, question, stop_fd);
+  Looks looks(question.detect, question.allowed);
+  return alternate(plan, question, {}, looks, stop_fd, progress);
+}
+
+Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, const Stage& stage, Looks& looks,
+                             int stop_fd, const ProgressSink& progress) {
+  Match match(plan, question, stage, looks, stop_fd);
   return match.run(progress);
 }
 

@@ -21,6 +21,14 @@ struct TurnsPlan {
   bool groups = true;                           ///< freezers of control groups are used where there are such
 };
 
+/// Where these two stand in a comparison of several starts of both sides.
+struct Stage {
+  Ns spent = 0;           ///< of the budget
+  Ns length = 0;          ///< of the turns of these two; 0: until the budget is spent
+  std::size_t pairs = 0;  ///< of earlier starts
+  bool last = true;
+};
+
 /// How long turns should be for steps of this mean length: so long that settling and the steps that span a switch take
 /// about a sixth of them, since shorter turns see machines that are more alike (docs/ab.md has the measurement).
 /// kUsualLength for 0: no steps were seen.
@@ -64,6 +72,10 @@ model::Outcome limited(model::Outcome outcome, const TurnValues& values, double 
 /// side.
 Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, int stop_fd,
                              const ProgressSink& progress = {});
+
+/// The same of one start of several: `looks` knows the earlier ones, and knows this one behind it.
+Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, const Stage& stage, Looks& looks,
+                             int stop_fd, const ProgressSink& progress = {});
 
 /// Of one side of what alternate() recorded, for recording_of().
 std::vector<Span> spans_of(const std::vector<Turn>& turns, std::uint8_t side, Ns settling);

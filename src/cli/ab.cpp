@@ -19,6 +19,7 @@
 #include "ab/commands.h"
 #include "ab/conclude.h"
 #include "ab/servers.h"
+#include "ab/starts.h"
 #include "ab/turns.h"
 #include "cli/cli.h"
 #include "cli/diff.h"
@@ -49,6 +50,7 @@ struct AbVerbOptions {
   std::string turns = "auto";
   std::string ready;
   std::string load;
+  std::size_t starts = 0;
   std::vector<std::string> processes;
   bool versus = false;
   std::string on = "auto";
@@ -269,25 +271,23 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
                                          const ab::Question& question, int stop_fd) {
   const auto length = turn_length(options.turns);
   if (!length) return length.error();
-  ab::Servers servers;
+  ab::StartsPlan plan;
+  ab::Servers& servers = plan.servers;
   servers.commands = std::move(commands);
   servers.ready = options.ready;
-  servers.folder = question.folder;
   servers.printed = question.printed;
   if (!options.load.empty()) {
     auto load = ab::split_command(options.load);
     if (!load) return load.error();
     servers.load = std::move(*load);
   }
-  if (!options.quiet) say("culprit: starting both servers\n");
-  const auto running = ab::RunningServers::start(servers, stop_fd);
-  if (!running) return running.error();
-  ab::TurnsPlan plan;
-  for (std::size_t side = 0; side < 2; ++side) {
-    plan.sides[side] = running->server(side);
-    plan.clients[side] = running->clients(side);
-  }
-  plan.length = *length;
+  plan.turns.length = *length;
+  plan.most = options.starts;
+  if (!options.quiet)
+    plan.starting = [](std::size_t start) {
+      if (start > 1 && isatty(STDERR_FILENO) != 0) say("\n");
+      say(start == 1 ? "culprit: starting both servers\n" : fmt::format("culprit: starting both anew ({})\n", start));
+    };
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
@@ -366,6 +366,11 @@ void add_ab(CommandLine& app, Invocation& invocation) {
   verb->add_option("--load", options->load,
                    "of servers: the command of their clients, with {port}; one runs for each side until the end")
       ->type_name("COMMAND");
+  verb->add_option(
+          "--starts", options->starts,
+          "of servers: start both so many times, because two starts of the same differ, too (default: as often "
+          "as the budget allows; with -n once)")
+      ->type_name("N");
   verb->add_option(
           "--on", options->on,
           "what is compared: auto (default: the time of a step, where the programs have such, else of the run), "

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/diff.h"
 #include "cli/output.h"
+#include "cli/table_verdicts.h"
 #include "deepdive/comparison.h"
 #include "deepdive/comparison_report.h"
 #include "deepdive/pairing.h"
@@ -21,6 +22,7 @@
 #include "deepdive/suspicion.h"
 #include "library/run_data.h"
 #include "library/same_content.h"
+#include "report/verdict_report.h"
 
 namespace culprit::cli {
 
@@ -69,10 +71,18 @@ void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, dee
                   std::set<std::string>& names) {
   const auto& [base, candidate] = profiles;
   const deepdive::ProcessPairs processes = deepdive::pair_processes(base, candidate);
-  for (const deepdive::ProcessPair& pair : processes.pairs)
-    set.comparisons.push_back(
+  for (const deepdive::ProcessPair& pair : processes.pairs) {
+    deepdive::Comparison& comparison = set.comparisons.emplace_back(
         deepdive::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
                                        distinct_name(deepdive::comparison_base_name(files, pair), names)));
+    const model::RunComparison compared = comparison_of_tables(base, candidate, pair, comparison.anchors_differ);
+    if (!compared.cycle_times.empty()) comparison.outcome = compared.outcome;
+    comparison.verdicts = compared.verdicts;
+    for (const report::VerdictText& verdict : report::verdict_texts(compared)) {
+      comparison.causes.push_back(verdict.head);
+      for (const std::string& line : verdict.lines) comparison.causes.push_back("  " + line);
+    }
+  }
   note_one_sided(set, processes.base_only, files.base, files.candidate);
   note_one_sided(set, processes.candidate_only, files.candidate, files.base);
   set.inputs.push_back(base.input);

@@ -1,6 +1,8 @@
 // What the reference's comparison of two profiles found.
 #pragma once
 
+#include <culprit/outcome.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +12,7 @@
 
 #include "core/string_table.h"
 #include "deepdive/profile.h"
+#include "model/verdict.h"
 
 namespace culprit::deepdive {
 
@@ -75,6 +78,10 @@ struct Comparison {
   std::vector<SuspicionFinding> findings;  ///< at most three, in the order of rows
   std::vector<UnscoredFunction> unscored;  ///< largest change of beta first
   bool anchors_differ = false;
+  // What the reference does not say.
+  std::optional<Outcome> outcome;        ///< of the cycle durations; none: the anchors differ
+  std::vector<model::Verdict> verdicts;  ///< causes
+  std::vector<std::string> causes;       ///< the same as lines, indented
 };
 
 /// A process or file that has no partner.

@@ -73,6 +73,7 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
     out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());
     out += fmt::format("  Average cycle time: {} us -> {} us ({})\n", with_thousands(a.mean_cycle_us, 2),
                        with_thousands(b.mean_cycle_us, 2), change_percent(a.mean_cycle_us, b.mean_cycle_us));
+    for (const std::string& cause : comparison.causes) out += "  " + safe(cause) + "\n";
     out += findings_text(comparison, style);
     for (const std::string& note : comparison_notes(comparison, set, style)) out += "  Note: " + note + "\n";
     if (most_rows > 0) out += rows_text(comparison, most_rows, style);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "compare/compare_runs.h"
+#include "diagnose/diagnose.h"
 #include "library/run_data.h"
 #include "library/same_content.h"
 #include "profile/recording.h"
@@ -190,7 +191,10 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   if (const auto error = failed()) return *error;
   std::vector<model::Recording> recordings;
   for (Before& one : *before) recordings.push_back(std::move(one.recording));
-  return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how, recordings);
+  auto compared =
+      compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how, recordings);
+  if (compared) compared->verdicts = diagnose::diagnose(*compared);
+  return compared;
 }
 
 }  // namespace culprit::library

@@ -61,6 +61,9 @@ struct Alternation {
   std::vector<PairedChange> changes;  ///< the first decides: the phase in which most time is spent
   bool in_turns = false;
   Turns turns;
+  std::size_t starts = 0;  ///< of both sides, by this program; 0: they ran before, or each run is one
+  double between_starts =
+      0;  ///< standard deviation of the change between starts of the same; 0: not part of the interval
   std::size_t pairs_left_out = 0;  ///< a side had nothing to compare in them
   std::vector<std::string> notes;
 };

@@ -19,6 +19,7 @@
 #include "model/host_evidence.h"
 #include "model/profile.h"
 #include "model/recording.h"
+#include "model/verdict.h"
 #include "model/work_units.h"
 
 namespace culprit::model {
@@ -243,6 +244,7 @@ struct RunComparison {
   std::vector<ShareChange> python;         ///< the same of functions of Python, with the native code that they called
   std::optional<HostChanges> host;         ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
+  std::vector<Verdict> verdicts;  ///< causes; the slower side's first, largest impact first
   std::vector<std::string> assumptions;
   std::vector<std::string> notes;
 };

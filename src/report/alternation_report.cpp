@@ -76,6 +76,21 @@ std::string turns_text(const model::Turns& turns) {
                        : std::string());
 }
 
+/// How much of the answer is one of these processes only.
+std::string starts_text(const Alternation& alternation) {
+  if (alternation.starts == 0)
+    return "This is of these two processes: by how much another start of the same program would differ is not in the "
+           "interval";
+  return fmt::format(
+      "Both were started {}{}", alternation.starts == 1 ? "once" : fmt::format("{} times", alternation.starts),
+      alternation.between_starts > 0
+          ? fmt::format(
+                "; that starts of the same program differ by {:.1f} % (standard deviation{}) is in the interval",
+                alternation.between_starts * kPercent,
+                alternation.starts == 1 ? ", assumed" : ", as assumed and as seen in these")
+          : std::string());
+}
+
 /// What the outcome means for whom asked for an effect of this size.
 std::string meaning(const Alternation& alternation) {
   const std::string asked = fmt::format("{:.3g} %", alternation.detect * kPercent);
@@ -127,7 +142,10 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
                                   means_text(alternation, other), other.pairs));
   }
   if (const std::string left = left_out_text(alternation); !left.empty()) lines.push_back("Left out: " + left);
-  if (alternation.in_turns) lines.push_back(turns_text(alternation.turns));
+  if (alternation.in_turns) {
+    lines.push_back(starts_text(alternation));
+    lines.push_back(turns_text(alternation.turns));
+  }
   for (const std::string& note : alternation.notes) lines.push_back(note);
   return lines;
 }
@@ -160,6 +178,8 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
   }
   json.end_array();
   if (alternation.in_turns) {
+    json.member("starts", alternation.starts);
+    json.member("between_starts", alternation.between_starts);
     json.begin_object("turns", JsonForm::line);
     json.member("turns", alternation.turns.turns);
     json.member("length_ns", alternation.turns.length);

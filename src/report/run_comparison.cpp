@@ -10,6 +10,7 @@
 #include "core/escape.h"
 #include "report/render.h"
 #include "report/run_comparison_tables.h"
+#include "report/verdict_report.h"
 #include "report/waterfall.h"
 #include "report/work_comparison.h"
 
@@ -33,10 +34,10 @@ std::string name_of(const RunComparison& comparison, std::size_t number) {
 }
 
 /// A sentence in lines that a terminal holds; all but the first are indented.
-void append_wrapped(std::string& out, std::string_view sentence) {
-  constexpr std::string_view kIndent = "  ";
-  const std::vector<std::string> lines = wrap(escape_terminal(sentence), kWidth - kIndent.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) out += fmt::format("{}{}\n", i == 0 ? "" : kIndent, lines[i]);
+void append_wrapped(std::string& out, std::string_view sentence, std::string_view first = "") {
+  const std::string indent = std::string(first) + "  ";
+  const std::vector<std::string> lines = wrap(escape_terminal(sentence), kWidth - indent.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) out += fmt::format("{}{}\n", i == 0 ? first : indent, lines[i]);
 }
 
 }  // namespace
@@ -44,6 +45,10 @@ void append_wrapped(std::string& out, std::string_view sentence) {
 std::string comparison_terminal(const RunComparison& comparison, std::size_t most_rows, bool summary, bool wide) {
   std::string out;
   for (const std::string& line : outcome_lines(comparison)) append_wrapped(out, line);
+  for (const VerdictText& verdict : verdict_texts(comparison)) {
+    append_wrapped(out, verdict.head);
+    for (const std::string& line : verdict.lines) append_wrapped(out, line, "  ");
+  }
   TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
   if (wide) look = {};
   if (const auto tables = waterfall_tables(comparison, kMostLines); !summary && !tables.empty())
@@ -62,6 +67,10 @@ std::string comparison_markdown(const RunComparison& comparison) {
   std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison, 0)),
                                 escape_markdown(name_of(comparison, 1)));
   for (const std::string& line : outcome_lines(comparison)) out += "- " + escape_markdown(line) + "\n";
+  for (const VerdictText& verdict : verdict_texts(comparison)) {
+    out += "- " + escape_markdown(verdict.head) + "\n";
+    for (const std::string& line : verdict.lines) out += "  - " + escape_markdown(line) + "\n";
+  }
   for (const auto& tables :
        {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})
     if (!tables.empty()) out += "\n" + render_markdown(tables);

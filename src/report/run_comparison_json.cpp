@@ -188,8 +188,7 @@ std::string comparison_json(const RunComparison& comparison) {
   json.begin_array("waterfall");
   for (const model::Waterfall& waterfall : comparison.waterfalls) write_waterfall(json, comparison, waterfall);
   json.end_array();
-  json.begin_array("verdicts");
-  json.end_array();
+  model::write_verdicts(json, comparison.verdicts);
   json.begin_array("findings");
   for (const model::FunctionFinding& f : comparison.functions) write_finding(json, comparison, f);
   json.end_array();

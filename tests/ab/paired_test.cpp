@@ -188,5 +188,100 @@ TEST(Looks, WhatIsSmallerThanAskedForIsNoChange) {
   EXPECT_EQ(run({2, 0.01, 0.005, 0}, 200, 0.05).outcome, Outcome::no_change);
 }
 
+TEST(Together, OneStartHasTheAssumedSpread) {
+  const std::vector<Start> one = {{0.04, 0.01}};
+  const Together all = together(one, {0.02, 10});
+  EXPECT_NEAR(all.change, 0.04, 1e-12);
+  EXPECT_NEAR(all.error, std::hypot(0.02, 0.01), 1e-12);
+  EXPECT_NEAR(all.spread, 0.02, 1e-12);
+  EXPECT_EQ(all.freedom, 10);
+}
+
+TEST(Together, StartsTellTheirSpreadBeyondTheirErrors) {
+  const std::vector<Start> alike = {{0.01, 0.01}, {0.02, 0.01}, {0.0, 0.01}};
+  EXPECT_LT(together(alike, {0.02, 10}).spread, 0.02);
+  const std::vector<Start> unlike = {{0.2, 0.01}, {-0.1, 0.01}, {0.05, 0.01}};
+  const Together all = together(unlike, {0.02, 10});
+  EXPECT_GT(all.spread, 0.05);
+  EXPECT_EQ(all.freedom, 12);
+  EXPECT_NEAR(all.change, 0.05, 1e-9);
+}
+
+TEST(Together, AShortStartCountsLess) {
+  const std::vector<Start> starts = {{0.0, 0.01}, {0.3, 0.2}};
+  EXPECT_LT(together(starts, {0.02, 10}).change, 0.01);
+}
+
+/// Starts of `pairs` each, whose truths lie `between` apart, until it is decided.
+Ended run_starts(unsigned seed, double change, double between, std::size_t starts, std::size_t pairs) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> own(0, between);
+  Looks looks(0.05, {}, {0.025, 10});
+  Ended last;
+  for (std::size_t start = 0; start < starts; ++start) {
+    Stream stream(seed * 100 + static_cast<unsigned>(start), std::exp(std::log1p(change) + own(random)) - 1, 0.15, 0.1);
+    for (std::size_t pair = 1; pair <= pairs; ++pair) {
+      const double share = static_cast<double>(start * pairs + pair) / static_cast<double>(starts * pairs);
+      if (share < 1 && !looks.is_due(share, pair)) continue;
+      Differences d = stream.until(pair);
+      last = {looks.look(d, share), d.change};
+      if (last.outcome != Outcome::inconclusive) return last;
+    }
+    const std::vector<Differences> all = {stream.until(pairs)};
+    looks.end_start(all);
+  }
+  return last;
+}
+
+TEST(Looks, StartsOfTheSameAreSeldomCalledDifferent) {
+  constexpr unsigned kRuns = 400;
+  for (const std::size_t starts : {1U, 2U, 4U}) {
+    unsigned different = 0;
+    for (unsigned seed = 0; seed < kRuns; ++seed) {
+      const Outcome outcome = run_starts(seed, 0, 0.025, starts, 100).outcome;
+      if (outcome == Outcome::regression || outcome == Outcome::improvement) ++different;
+    }
+    EXPECT_LE(different, kRuns / 50) << starts;
+  }
+}
+
+TEST(Looks, AChangeBeyondWhatStartsDifferByIsFoundInOneAndASmallerOneInSeveral) {
+  constexpr unsigned kRuns = 200;
+  unsigned large = 0;
+  unsigned small = 0;
+  unsigned inside = 0;
+  for (unsigned seed = 0; seed < kRuns; ++seed) {
+    if (run_starts(seed, 0.15, 0.025, 1, 100).outcome == Outcome::regression) ++large;
+    const Ended ended = run_starts(seed, 0.08, 0.025, 4, 100);
+    if (ended.outcome == Outcome::regression) ++small;
+    if (ended.change.low <= 0.08 && ended.change.high >= 0.08) ++inside;
+  }
+  EXPECT_GE(large, kRuns * 9 / 10);
+  EXPECT_GE(small, kRuns * 9 / 10);
+  EXPECT_GE(inside, kRuns * 93 / 100);
+}
+
+TEST(Looks, ThePhaseOfTheFirstStartDecides) {
+  Looks looks(0.05, {}, {0.025, 10});
+  Differences decode = Stream(1, 0, 0.1, 0).until(20);
+  Differences prefill = decode;
+  prefill.change.phase = Phase::prefill;
+  std::vector<Differences> first = {decode, prefill};
+  looks.end_start(first);
+  std::vector<Differences> second = {prefill, decode};
+  looks.put_first(second);
+  EXPECT_EQ(second.front().change.phase, Phase::decode);
+}
+
+TEST(Looks, WithoutAFurtherStartTheEarlierOnesAnswer) {
+  Looks looks(0.05, {}, {0.025, 10});
+  const std::vector<Differences> all = {Stream(1, 0.5, 0.1, 0).until(60)};
+  looks.end_start(all);
+  Differences nothing;
+  nothing.change.phase = Phase::decode;
+  EXPECT_EQ(looks.look(nothing, 1), Outcome::regression);
+  EXPECT_NEAR(nothing.change.change, 0.5, 0.1);
+}
+
 }  // namespace
 }  // namespace culprit::ab

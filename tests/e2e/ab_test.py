@@ -279,6 +279,16 @@ class Turns(Ab):
         answer = self.answer("--budget", "40s", "--ready", "http://127.0.0.1:{port}/", "--load", f"{sys.executable} {client} {{port}}", "--",
                              sys.executable, script, "{port}", "20000", "--vs", "--", sys.executable, script, "{port}", "200000")
         self.assertEqual(answer["outcome"], "regression", answer["alternation"])
+        self.assertGreater(answer["alternation"]["between_starts"], 0)
+        # A fixed number of pairs, from two starts; what each printed is kept.
+        kept = self.path("kept")
+        answer = self.answer("--starts", "2", "-n", "12", "--turns", "200ms", "--keep", kept, "--ready", "http://127.0.0.1:{port}/", "--load",
+                             f"{sys.executable} {client} {{port}}", "--", sys.executable, script, "{port}", "20000", "--vs", "--",
+                             sys.executable, script, "{port}", "20000")
+        found = answer["alternation"]
+        self.assertEqual((found["starts"], found["turns"]["turns"], found["end"]), (2, 24, "pairs"))
+        self.assertIn(answer["outcome"], ("inconclusive", "no_change"))
+        self.assertEqual(sorted(os.listdir(kept)), ["start-1", "start-2"])
         left = subprocess.run(["pgrep", "-f", script], capture_output=True, text=True, check=False).stdout
         self.assertEqual(left, "")
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "record/collector/elf_exports.h"
 #include "record/collector/target_memory.h"
@@ -98,7 +100,16 @@ SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid) {
 }
 
 Status may_inject(std::int64_t pid) {
-  const auto status = status_of(fmt::format("/proc/{}/status", pid));
+  // One that is stopped and continued again and again (by a supervisor, by `culprit inject pause`) runs soon.
+  constexpr int kLooks = 50;
+  constexpr std::chrono::milliseconds kBetween{20};
+  std::map<std::string, std::string> status;
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) std::this_thread::sleep_for(kBetween);
+    status = status_of(fmt::format("/proc/{}/status", pid));
+    const auto state = status.find("State");
+    if (state == status.end() || !state->second.starts_with('T')) break;
+  }
   const auto value = [&](const char* key) {
     const auto found = status.find(key);
     return found == status.end() ? std::string() : found->second;

@@ -1,0 +1,190 @@
+// Who kept the program from its CPUs, or made them slower.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Verdict;
+
+constexpr double kLeastOthers = 0.3;     // CPUs that others took more
+constexpr double kLeastThrottled = 2e7;  // ns per second
+constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
+constexpr double kLeastFrequency = 0.1;  // by so much the clock fell
+constexpr double kSlowerBeside = 1.05;   // on its CPUs
+constexpr double kSecond = 1e9;
+
+/// What the run queue took more of a step; 0: not known.
+double queue_rise(const Evidence& evidence) {
+  const auto step = evidence.step();
+  return step ? std::max(0.0, step->runnable.rise()) : 0;
+}
+
+/// The run queue took so much more that the program felt it.
+bool felt_queue(const Evidence& evidence) {
+  const auto step = evidence.step();
+  return step && step->runnable.rise() > kLeastImpact * step->all().without;
+}
+
+std::string queue_text(const Evidence& evidence) {
+  return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
+}
+
+/// CPUs that programs beside took more, clients that serve more requests left out: those took some before.
+double more_others(const Evidence& evidence) {
+  constexpr double kNew = 2;
+  double sum = 0;
+  for (const Beside& beside : evidence.more_beside())
+    if (beside.cpus.ratio() >= kNew) sum += beside.cpus.rise();
+  return sum;
+}
+
+Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
+  Verdict verdict;
+  verdict.cause = std::move(cause);
+  verdict.detail = std::move(detail);
+  verdict.side = evidence.side();
+  verdict.confidence = confidence;
+  return verdict;
+}
+
+void throttled(const Evidence& evidence, Verdicts& verdicts) {
+  const auto time = evidence.counter("cgroup.cpu.throttled_time");
+  if (!time || time->rise() < kLeastThrottled || !felt_queue(evidence)) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "throttled", 0.95);
+  const double others = more_others(evidence) * kSecond;
+  verdict.impact_ns = queue_rise(evidence) * time->rise() / (time->rise() + others);
+  verdict.evidence = {
+      fmt::format("A CPU quota held the group of the program back for {} of every second, summed over CPUs",
+                  instead(*time)),
+      queue_text(evidence)};
+  if (const auto quota = evidence.fact("env.target.cgroup.cpu.quota"))
+    verdict.evidence.push_back(fmt::format("The quota is {} instead of {} CPUs", (*quota)[1], (*quota)[0]));
+  if (others > kLeastOthers * kSecond)
+    verdict.against.push_back(fmt::format("Programs beside it took {:.2g} CPUs more, too", others / kSecond));
+  verdict.next_step = "raise the quota of its control group (cpu.max, cpu.cfs_quota_us), or give it less to do";
+  verdicts.push_back(std::move(verdict));
+}
+
+void other_processes(const Evidence& evidence, Verdicts& verdicts) {
+  const double others = more_others(evidence);
+  if (others < kLeastOthers || !felt_queue(evidence)) return;
+  const auto beside = evidence.more_beside();
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", 0.9);
+  const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
+  verdict.impact_ns = queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
+  verdict.scope = model::VerdictScope::host;
+  for (const Beside& one : beside) {
+    if (verdict.evidence.size() == 3) break;
+    verdict.evidence.push_back(took(one));
+  }
+  verdict.evidence.push_back(queue_text(evidence));
+  // What shares a core, a cache or the limit of a clock with others is slower while it runs.
+  if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
+    verdict.impact_ns += on_cpu.rise();
+    verdict.work_ratio = on_cpu.ratio();
+    verdict.evidence.push_back(fmt::format("Beside them a step takes {} on its CPUs, too", instead(on_cpu)));
+    if (const auto clock = evidence.counters("host.cpu", "frequency"); clock && clock->ratio() < 1)
+      verdict.evidence.push_back(fmt::format("Their clock is {:.0f} % of what it was", clock->ratio() * 100));
+  }
+  if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");
+  verdict.next_step = beside.front().is_share
+                          ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
+                          : fmt::format("end {} or give it other CPUs (taskset, cpuset)", beside.front().name);
+  verdicts.push_back(std::move(verdict));
+}
+
+void steal(const Evidence& evidence, Verdicts& verdicts) {
+  const auto stolen = evidence.counter("host.cpu.steal");
+  if (!stolen || stolen->rise() < kLeastSteal || evidence.slowdown() < kLeastImpact) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "steal", 0.8);
+  verdict.evidence = {
+      fmt::format("The hypervisor ran others on the machine's CPUs for {} of the time", instead_percent(*stolen))};
+  const auto step = evidence.step();
+  if (step) verdict.impact_ns = std::min(stolen->rise(), 1.0) * step->all().with;
+  verdict.next_step = "a virtual machine with CPUs of its own, or one that others leave alone";
+  verdicts.push_back(std::move(verdict));
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// CPUs of a list like "0-3,8".
+double cpus_of(std::string_view list) {
+  double sum = 0;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), part.size() + 1));
+    const std::size_t dash = part.find('-');
+    const auto first = number_of(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
+    if (!first || !last) return 0;
+    sum += *last - *first + 1;
+  }
+  return sum;
+}
+
+void affinity(const Evidence& evidence, Verdicts& verdicts) {
+  const auto allowed = evidence.fact("env.target.cpus_allowed");
+  if (!allowed || !felt_queue(evidence)) return;
+  const Sides cpus{cpus_of((*allowed)[0]), cpus_of((*allowed)[1])};
+  if (cpus.without <= 0 || cpus.with <= 0 || cpus.rise() >= 0) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "affinity", 0.9);
+  verdict.impact_ns = queue_rise(evidence);
+  verdict.evidence = {fmt::format("It may use CPUs {} instead of {}", (*allowed)[1], (*allowed)[0]),
+                      queue_text(evidence)};
+  verdict.next_step = "see who set its affinity or cpuset (taskset -p, cpuset.cpus)";
+  verdicts.push_back(std::move(verdict));
+}
+
+/// A full load of vector code lowers the clock, too: then others took CPUs, and are the cause.
+void frequency(const Evidence& evidence, Verdicts& verdicts) {
+  const auto clock = evidence.counters("host.cpu", ".frequency");
+  if (!clock || clock->without <= 0 || clock->ratio() > 1 - kLeastFrequency) return;
+  if (more_others(evidence) >= kLeastOthers || evidence.rise("host.cpu.others") >= kLeastOthers) return;
+  if (evidence.slowdown() < kLeastImpact) return;
+  Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", "", 0.8);
+  if (const auto step = evidence.step()) verdict.impact_ns = std::max(0.0, step->on_cpu.rise());
+  verdict.work_ratio = 1 / clock->ratio();
+  verdict.evidence = {
+      fmt::format("The CPUs ran at {:.0f} MHz instead of {:.0f} MHz", clock->with / 1e6, clock->without / 1e6)};
+  for (const std::string_view key : {"env.cpu.governor", "env.cpu.frequency.max", "env.cpu.boost"})
+    if (const auto fact = evidence.fact(key))
+      verdict.evidence.push_back(fmt::format("{}: {} instead of {}", key.substr(4), (*fact)[1], (*fact)[0]));
+  verdict.next_step = "see governor, power limit and temperature (cpupower frequency-info, sensors)";
+  verdicts.push_back(std::move(verdict));
+}
+
+void stopped(const Evidence& evidence, Verdicts& verdicts) {
+  const Sides time =
+      evidence.states([](std::string_view state) { return state == "stopped" || state == "blocked in stopped"; });
+  if (time.rise() < kLeastImpact * evidence.states_of()) return;
+  Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
+  verdict.scope = model::VerdictScope::process;
+  if (const auto step = evidence.step()) verdict.impact_ns = std::min(time.rise(), std::max(0.0, step->blocked.rise()));
+  verdict.evidence = {fmt::format(
+      "Its threads stood still by a signal (SIGSTOP, SIGTSTP) or a debugger, summed over threads {} per step",
+      instead(time))};
+  verdict.next_step = "see who sends it signals, and whether a debugger is attached (TracerPid in /proc/PID/status)";
+  verdicts.push_back(std::move(verdict));
+}
+
+constexpr std::array kRules = {Rule{"cpu.throttled", throttled}, Rule{"cpu.other_processes", other_processes},
+                               Rule{"cpu.steal", steal},         Rule{"cpu.affinity", affinity},
+                               Rule{"cpu.frequency", frequency}, Rule{"process.stopped", stopped}};
+
+}  // namespace
+
+std::span<const Rule> cpu_rules() { return kRules; }
+
+}  // namespace culprit::diagnose

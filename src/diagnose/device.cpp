@@ -1,0 +1,171 @@
+// A GPU whose clock fell, that others use too, or whose links are crowded.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Verdict;
+
+constexpr double kLeastClock = 0.1;      // by so much it fell
+constexpr double kLeastOthersUse = 0.1;  // of the device, by other processes
+constexpr double kLeastSlower = 1.1;     // a kernel's time
+constexpr double kHot = 85;              // degrees
+
+Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, const std::string& device,
+                   double confidence) {
+  Verdict verdict;
+  verdict.cause = std::move(cause);
+  verdict.detail = std::move(detail);
+  verdict.scope = model::VerdictScope::device;
+  verdict.where = device;
+  verdict.side = evidence.side();
+  verdict.confidence = confidence;
+  return verdict;
+}
+
+std::optional<Sides> resource_of(const Evidence& evidence, std::string_view metric, std::string_view device) {
+  for (const Evidence::DeviceResource& found : evidence.resource(metric))
+    if (found.device == device) return found.value;
+  return std::nullopt;
+}
+
+/// What its kernels that compute took more of a step, ns; with `of` instead of "gpu_compute" others.
+double rise_of_kernels(const Evidence& evidence, std::string_view device, std::string_view of = "gpu_compute") {
+  double sum = 0;
+  const model::RunComparison& all = evidence.comparison();
+  for (const model::FunctionFinding& f : all.functions)
+    if (all.texts[f.device] == device && all.texts[f.kind].starts_with(of)) sum += evidence.turned(f.time_ns).rise();
+  return sum;
+}
+
+/// Active where the steps are called slower and these kernels took a part of it that matters.
+model::VerdictState state_of(const Evidence& evidence, double impact) {
+  double step = 0;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times)
+    step = std::max(step, outcome.time_ns[1 - evidence.side()]);
+  const bool matters = !(step > 0) || impact >= kLeastImpact * step;
+  return evidence.is_slower() && matters ? model::VerdictState::active : model::VerdictState::latent;
+}
+
+/// Why the clock is low, as far as it is recorded.
+std::string reason_of(const Evidence& evidence, const std::string& device, Verdict& verdict) {
+  for (const model::EnvironmentChange& fact : evidence.comparison().environment)
+    if (fact.key.starts_with("env.gpu") && fact.key.ends_with(".power_limit_mw")) {
+      verdict.evidence.push_back(fmt::format("{} is {} instead of {}", fact.key.substr(4), fact.value[evidence.side()],
+                                             fact.value[1 - evidence.side()]));
+      return "throttle_power";
+    }
+  if (const auto heat = resource_of(evidence, "gpu_temp", device); heat && heat->with >= kHot) {
+    verdict.evidence.push_back(fmt::format("It is {:.0f} degrees hot instead of {:.0f}", heat->with, heat->without));
+    return "throttle_thermal";
+  }
+  return "unknown";
+}
+
+void clock(const Evidence& evidence, Verdicts& verdicts) {
+  for (const std::string_view metric : {"gpu_sm_frequency", "gpu_frequency"}) {
+    bool any = false;
+    for (const auto& [device, clock] : evidence.resource(metric)) {
+      if (clock.without <= 0 || clock.ratio() > 1 - kLeastClock) continue;
+      // An idle device lowers its clock, too, and nobody's work takes longer by that.
+      const double slower = evidence.kernels_ratio(device);
+      if (slower < kLeastSlower) continue;
+      any = true;
+      Verdict verdict = verdict_of(evidence, "gpu_clock_drop", "", device, 0.9);
+      verdict.detail = reason_of(evidence, device, verdict);
+      verdict.work_ratio = slower;
+      verdict.impact_ns = rise_of_kernels(evidence, device);
+      verdict.state = state_of(evidence, verdict.impact_ns);
+      verdict.evidence.insert(
+          verdict.evidence.begin(),
+          {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", device, clock.ratio() * 100),
+           fmt::format("The same kernels took x{:.2f} there", slower)});
+      if (verdict.state == model::VerdictState::latent)
+        verdict.against.emplace_back("The steps are not shown to be longer: something else hides it");
+      verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE says what limits the clock";
+      verdicts.push_back(std::move(verdict));
+    }
+    if (any) return;
+  }
+}
+
+void other_process(const Evidence& evidence, Verdicts& verdicts) {
+  for (const auto& [device, used] : evidence.resource("gpu_usage")) {
+    const auto own = resource_of(evidence, "process_gpu_usage", device);
+    if (!own) continue;
+    // Percent in the reference's tables.
+    const double unit = std::max({used.with, used.without, own->with, own->without}) > 1.5 ? 100 : 1;
+    const Sides others{(used.without - own->without) / unit, (used.with - own->with) / unit};
+    const double slower = evidence.kernels_ratio(device);
+    if (others.rise() < kLeastOthersUse || slower < kLeastSlower) continue;
+    Verdict verdict = verdict_of(evidence, "gpu_contention", "other_process", device, 0.8);
+    verdict.work_ratio = slower;
+    verdict.impact_ns = rise_of_kernels(evidence, device);
+    verdict.state = state_of(evidence, verdict.impact_ns);
+    verdict.evidence = {fmt::format("Other processes used {} {} of the time", device, instead_percent(others)),
+                        fmt::format("The same kernels took x{:.2f} there", slower)};
+    verdict.next_step = "nvidia-smi names the processes on it";
+    verdicts.push_back(std::move(verdict));
+  }
+}
+
+/// Transfers that take longer while kernels that compute do not: not the clock, and not the device.
+void links(const Evidence& evidence, Verdicts& verdicts) {
+  struct Link {
+    std::string_view kind;
+    std::string_view detail;
+    std::string_view words;
+    std::string_view next;
+  };
+  constexpr std::array kLinks = {
+      Link{"gpu_comm", "nvlink", "Collectives",
+           "nvidia-smi nvlink -s, and whether another rank came late (all ranks are needed to see that)"},
+      Link{"gpu_memcpy", "pcie", "Copies between host and device", "nvidia-smi -q -d PCIE, and who else copies"}};
+  const model::RunComparison& all = evidence.comparison();
+  for (const Link& link : kLinks) {
+    std::map<std::string, std::array<double, 3>> devices;  // weight, weighted log, rise
+    for (const model::FunctionFinding& f : all.functions) {
+      if (!all.texts[f.kind].starts_with(link.kind) || !(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
+      if (!model::has_changed(f)) continue;
+      const Sides time = evidence.turned(f.time_ns);
+      auto& [weight, log, rise] = devices[std::string(all.texts[f.device])];
+      weight += time.without;
+      log += time.without * (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
+      rise += time.rise();
+    }
+    for (const auto& [device, sums] : devices) {
+      const auto& [weight, log, rise] = sums;
+      if (!(weight > 0)) continue;
+      const double slower = std::exp(log / weight);
+      const double kernels = evidence.kernels_ratio(device);
+      if (slower < kLeastSlower * kLeastSlower || slower < kLeastSlower * kernels) continue;
+      Verdict verdict = verdict_of(evidence, "interconnect_contention", std::string(link.detail), device,
+                                   link.kind == "gpu_comm" ? 0.5 : 0.7);
+      verdict.work_ratio = slower;
+      verdict.impact_ns = rise;
+      verdict.state = state_of(evidence, rise);
+      verdict.evidence = {
+          fmt::format("{} of {} took x{:.2f}, its other kernels x{:.2f}", link.words, device, slower, kernels)};
+      if (link.kind == "gpu_comm")
+        verdict.against.emplace_back("Who waits in a collective for a late rank takes as long");
+      verdict.next_step = link.next;
+      verdicts.push_back(std::move(verdict));
+    }
+  }
+}
+
+constexpr std::array kRules = {Rule{"gpu.clock", clock}, Rule{"gpu.other_process", other_process},
+                               Rule{"gpu.links", links}};
+
+}  // namespace
+
+std::span<const Rule> device_rules() { return kRules; }
+
+}  // namespace culprit::diagnose

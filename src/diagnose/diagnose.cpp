@@ -1,0 +1,135 @@
+#include "diagnose/diagnose.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Verdict;
+using model::VerdictState;
+
+bool has(const Verdicts& verdicts, std::string_view cause, std::string_view detail) {
+  return std::ranges::any_of(
+      verdicts, [&](const Verdict& v) { return v.cause == cause && (detail.empty() || v.detail == detail); });
+}
+
+/// A verdict that another one explains goes; what it saw stays as evidence.
+void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, std::string_view cause,
+            std::string_view detail) {
+  const auto by = std::ranges::find_if(
+      verdicts, [&](const Verdict& v) { return v.cause == by_cause && (by_detail.empty() || v.detail == by_detail); });
+  if (by == verdicts.end()) return;
+  Verdict& stays = *by;
+  for (Verdict& v : verdicts)
+    if (&v != &stays && v.cause == cause && v.detail == detail) {
+      if (std::isfinite(v.impact_ns))
+        stays.impact_ns = (std::isfinite(stays.impact_ns) ? stays.impact_ns : 0) + v.impact_ns;
+      for (std::string& sentence : v.evidence)
+        if (std::ranges::find(stays.evidence, sentence) == stays.evidence.end())
+          stays.evidence.push_back(std::move(sentence));
+      v.cause.clear();
+    }
+  std::erase_if(verdicts, [](const Verdict& v) { return v.cause.empty(); });
+}
+
+void sort_out(Verdicts& verdicts) {
+  // Who streams through memory takes CPUs as well.
+  absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes");
+  // A disk's waits are page faults and uninterruptible sleep, too.
+  if (has(verdicts, "host_memory_pressure", "swap")) absorb(verdicts, "host_memory_pressure", "swap", "disk_io", "");
+  // Who cannot have a CPU seems to hold a lock.
+  for (const std::string_view by : {"throttled", "other_processes"})
+    absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
+  // What the machine did to all functions is none of one.
+  if (has(verdicts, "cpu_frequency_drop", "")) absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
+}
+
+/// What a step took more in all; 0: not known.
+double growth_of(const Evidence& evidence) {
+  if (const auto step = evidence.step()) return std::max(0.0, step->all().rise());
+  double growth = 0;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
+    const double rise = outcome.time_ns[evidence.side()] - outcome.time_ns[1 - evidence.side()];
+    if (std::isfinite(rise)) growth = std::max(growth, rise);
+  }
+  return growth;
+}
+
+void add_shares(const Evidence& evidence, Verdicts& verdicts) {
+  const double growth = growth_of(evidence);
+  double sum = 0;
+  for (const Verdict& v : verdicts)
+    if (std::isfinite(v.impact_ns) && v.state == VerdictState::active) sum += v.impact_ns;
+  const double all = std::max(growth, sum);
+  if (!(all > 0)) return;
+  for (Verdict& v : verdicts)
+    if (std::isfinite(v.impact_ns) && v.state == VerdictState::active)
+      v.share = std::clamp(v.impact_ns / all, 0.0, 1.0);
+}
+
+void rank(Verdicts& verdicts) {
+  const auto impact = [](const Verdict& v) { return std::isfinite(v.impact_ns) ? v.impact_ns : 0.0; };
+  std::ranges::stable_sort(verdicts, [&](const Verdict& a, const Verdict& b) {
+    if (a.state != b.state) return a.state == VerdictState::active;
+    if (impact(a) != impact(b)) return impact(a) > impact(b);
+    return a.confidence > b.confidence;
+  });
+}
+
+/// Where the time went, of a slowdown that no rule explains.
+Verdict unknown(const Evidence& evidence) {
+  Verdict verdict;
+  verdict.cause = "unknown";
+  verdict.side = evidence.side();
+  verdict.confidence = 0;
+  verdict.impact_ns = growth_of(evidence);
+  if (const auto step = evidence.step()) {
+    std::array parts = {std::pair("on a CPU", step->on_cpu), std::pair("waiting for a CPU", step->runnable),
+                        std::pair("blocked", step->blocked)};
+    const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second.rise(); });
+    verdict.evidence.push_back(
+        fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
+  }
+  const auto& host = evidence.comparison().host;
+  if (host && host->machine && (host->machine->change > 0) == (evidence.side() == 1))
+    verdict.evidence.push_back(
+        fmt::format("Fixed work of the recorder took {:+.0f} %: the machine itself was slower",
+                    (evidence.side() == 1 ? host->machine->change : 1 / (1 + host->machine->change) - 1) * 100));
+  verdict.next_step = "culprit ab tells whether it comes again; culprit record --preset deep sees more";
+  return verdict;
+}
+
+Verdicts of_side(const Evidence& evidence) {
+  Verdicts verdicts;
+  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), device_rules(), program_rules()})
+    for (const Rule& rule : rules) rule.judge(evidence, verdicts);
+  sort_out(verdicts);
+  if (evidence.is_slower() &&
+      std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))
+    verdicts.push_back(unknown(evidence));
+  add_shares(evidence, verdicts);
+  rank(verdicts);
+  return verdicts;
+}
+
+}  // namespace
+
+std::vector<Verdict> diagnose(const model::RunComparison& comparison) {
+  if (comparison.same_recording || comparison.outcome == model::Outcome::not_comparable ||
+      comparison.comparability.level == model::Comparable::no)
+    return {};
+  const std::size_t slower = comparison.outcome == model::Outcome::improvement ? 0 : 1;
+  Verdicts verdicts = of_side(Evidence(comparison, slower));
+  for (Verdict& v : of_side(Evidence(comparison, 1 - slower))) verdicts.push_back(std::move(v));
+  return verdicts;
+}
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,70 @@
+// Disks that answer late, and who keeps them busy.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+constexpr double kLeastLatency = 1.5;    // times longer
+constexpr double kLeastPressure = 0.05;  // of the time
+
+bool waits_for_disk(std::string_view state) {
+  constexpr std::array kCalls = {"fsync",  "fdatasync", "sync",      "syncfs",    "msync",     "sync_file_range",
+                                 "pread",  "pwrite",    "write",     "writev",    "read",      "openat",
+                                 "rename", "unlink",    "ftruncate", "fallocate", "block I/O", "io"};
+  if (state == "blocked, uninterruptible") return true;
+  constexpr std::string_view kBlocked = "blocked in ";
+  if (!state.starts_with(kBlocked)) return false;
+  state.remove_prefix(kBlocked.size());
+  return std::ranges::any_of(kCalls, [&](const char* call) {
+    return state == call || (state.ends_with("64") && state.substr(0, state.size() - 2) == call);
+  });
+}
+
+void disk(const Evidence& evidence, Verdicts& verdicts) {
+  const Sides time = evidence.states(waits_for_disk);
+  if (time.rise() < kLeastImpact * evidence.states_of()) return;
+  model::Verdict verdict;
+  for (const model::DiskChange& disk : evidence.comparison().disks) {
+    const Sides mean = evidence.turned(disk.mean_ns);
+    const Sides bytes = evidence.turned(disk.bytes_per_second);
+    if (mean.without > 0 && mean.ratio() >= kLeastLatency && verdict.evidence.size() < 2)
+      verdict.evidence.push_back(fmt::format("A request of {} took {}", disk.name, instead(mean)));
+    if (bytes.with > 1e6 && bytes.ratio() >= 2 && verdict.evidence.size() < 3)
+      verdict.evidence.push_back(
+          fmt::format("{}: {}/s instead of {}/s", disk.name, format_bytes(bytes.with), format_bytes(bytes.without)));
+  }
+  const auto pressure = evidence.counter("host.pressure.io.some");
+  if (pressure && pressure->rise() >= kLeastPressure)
+    verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
+  if (verdict.evidence.empty()) return;
+  verdict.cause = "disk_io";
+  verdict.side = evidence.side();
+  verdict.confidence = verdict.evidence.size() > 1 ? 0.9 : 0.75;
+  verdict.evidence.insert(
+      verdict.evidence.begin(),
+      fmt::format("Its threads waited {} per step in calls that read, write or sync files", instead(time)));
+  if (const auto step = evidence.step())
+    verdict.impact_ns =
+        evidence.comparison().work ? time.rise() : std::min(time.rise(), std::max(0.0, step->blocked.rise()));
+  for (const Beside& beside : evidence.more_beside()) {
+    if (beside.cpus.ratio() < 2) continue;
+    verdict.evidence.push_back(took(beside));
+    break;
+  }
+  verdict.next_step = "see who writes (iotop, pidstat -d), and whether what it waits for must be on this disk";
+  verdicts.push_back(std::move(verdict));
+}
+
+constexpr std::array kRules = {Rule{"disk.io", disk}};
+
+}  // namespace
+
+std::span<const Rule> disk_rules() { return kRules; }
+
+}  // namespace culprit::diagnose

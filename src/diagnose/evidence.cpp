@@ -1,0 +1,157 @@
+#include "diagnose/evidence.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Outcome;
+
+constexpr std::string_view kOnCpu = "on CPU";
+constexpr std::string_view kRunQueue = "runnable, in the run queue";
+
+}  // namespace
+
+double Sides::ratio() const {
+  if (without > 0) return with / without;
+  return with > 0 ? std::numeric_limits<double>::infinity() : 1;
+}
+
+Sides StepParts::all() const {
+  return {on_cpu.without + runnable.without + blocked.without, on_cpu.with + runnable.with + blocked.with};
+}
+
+std::optional<Sides> Evidence::counter(std::string_view name) const {
+  if (!comparison_.host) return std::nullopt;
+  const auto& counters = comparison_.host->counters;
+  const auto found = std::ranges::find(counters, name, &model::HostChange::what);
+  if (found == counters.end()) return std::nullopt;
+  return turned(found->value);
+}
+
+double Evidence::rise(std::string_view name) const {
+  const auto found = counter(name);
+  return found ? found->rise() : 0;
+}
+
+std::optional<Sides> Evidence::counters(std::string_view begin, std::string_view end) const {
+  if (!comparison_.host) return std::nullopt;
+  Sides sum;
+  double n = 0;
+  for (const model::HostChange& change : comparison_.host->counters) {
+    if (!change.what.starts_with(begin) || !change.what.ends_with(end) || !change.value[0] || !change.value[1])
+      continue;
+    const Sides sides = turned(change.value);
+    sum.without += sides.without;
+    sum.with += sides.with;
+    ++n;
+  }
+  if (n == 0) return std::nullopt;
+  return Sides{sum.without / n, sum.with / n};
+}
+
+std::optional<StepParts> Evidence::step() const {
+  StepParts parts;
+  if (comparison_.work) {
+    bool any = false;
+    for (const model::WorkChange& part : comparison_.work->parts) {
+      const Sides sides = turned(part.value);
+      Sides& sum = part.what == kOnCpu ? parts.on_cpu : part.what == kRunQueue ? parts.runnable : parts.blocked;
+      sum.without += sides.without;
+      sum.with += sides.with;
+      any = true;
+    }
+    return any ? std::optional(parts) : std::nullopt;
+  }
+  if (!comparison_.host || comparison_.host->step.empty()) return std::nullopt;
+  for (const model::HostChange& part : comparison_.host->step)
+    (part.what == kOnCpu ? parts.on_cpu : part.what == kRunQueue ? parts.runnable : parts.blocked) = turned(part.value);
+  return parts;
+}
+
+std::vector<std::pair<std::string, Sides>> Evidence::all_states() const {
+  std::vector<std::pair<std::string, Sides>> states;
+  if (comparison_.work)
+    for (const model::WorkChange& part : comparison_.work->parts) states.emplace_back(part.what, turned(part.value));
+  else if (comparison_.host)
+    for (const model::HostChange& state : comparison_.host->states)
+      states.emplace_back(state.what, turned(state.value));
+  return states;
+}
+
+double Evidence::states_of() const {
+  if (comparison_.work) return std::max(1.0, turned(comparison_.work->worked.value).without);
+  if (!comparison_.host) return 1;
+  for (const model::HostChange& state : comparison_.host->states)
+    if (state.what == "period") return std::max(1.0, turned(state.value).without);
+  return 1e9;
+}
+
+std::vector<Beside> Evidence::more_beside() const {
+  std::vector<Beside> more;
+  if (!comparison_.host) return more;
+  for (const model::HostChange& change : comparison_.host->beside) {
+    const Sides cpus = turned(change.value);
+    if (cpus.rise() > 0) more.push_back({change.what, cpus, change.unit == "fraction"});
+  }
+  std::ranges::stable_sort(more, std::ranges::greater(), [](const Beside& b) { return b.cpus.rise(); });
+  return more;
+}
+
+std::vector<Evidence::DeviceResource> Evidence::resource(std::string_view metric) const {
+  std::vector<DeviceResource> devices;
+  for (const model::ResourceChange& change : comparison_.resources)
+    if (change.metric == metric && change.value[0] && change.value[1])
+      devices.push_back({change.device, turned(change.value)});
+  return devices;
+}
+
+std::optional<std::array<std::string, 2>> Evidence::fact(std::string_view key) const {
+  const auto& facts = comparison_.environment;
+  const auto found = std::ranges::find(facts, key, &model::EnvironmentChange::key);
+  if (found == facts.end()) return std::nullopt;
+  return std::array{found->value[1 - side_], found->value[side_]};
+}
+
+bool Evidence::is_slower() const {
+  return comparison_.outcome == (side_ == 1 ? Outcome::regression : Outcome::improvement);
+}
+
+double Evidence::kernels_ratio(std::string_view device) const {
+  double sum = 0;
+  double weights = 0;
+  for (const model::FunctionFinding& f : comparison_.functions) {
+    if (comparison_.texts[f.device] != device || comparison_.texts[f.kind] != "gpu_compute") continue;
+    if (!(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
+    const double weight = turned(f.time_ns).without;
+    sum += weight * std::log(f.work_ratio);
+    weights += weight;
+  }
+  if (!(weights > 0)) return 1;
+  return std::exp((side_ == 1 ? 1 : -1) * sum / weights);
+}
+
+double Evidence::slowdown() const {
+  const auto turn = [&](double change) { return side_ == 1 ? change : 1 / (1 + change) - 1; };
+  if (comparison_.alternation && !comparison_.alternation->changes.empty())
+    return turn(comparison_.alternation->changes.front().change);
+  if (comparison_.work && std::isfinite(comparison_.work->throughput.change))
+    return turn(1 / (1 + comparison_.work->throughput.change) - 1);
+  double largest = 0;
+  double most = 0;
+  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
+    if (!model::is_judged(outcome) || !std::isfinite(outcome.change)) continue;
+    const double time = outcome.time_ns[0] * static_cast<double>(outcome.cycles[0]);
+    if (time <= most) continue;
+    most = time;
+    largest = turn(outcome.change);
+  }
+  return largest;
+}
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,103 @@
+// What rules ask of a comparison, from the point of view of one side: did this number rise on the side that may have
+// the cause, and by how much?
+//
+// A comparison tells some things per step, others per unit of work or per second. A rule should not have to know which:
+// here a step is whatever the program repeats, and its own time is what it was at work for one.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/comparison.h"
+
+namespace culprit::diagnose {
+
+/// A number on both sides.
+struct Sides {
+  double without = 0;  ///< on the side that is asked against
+  double with = 0;     ///< on the side that may have the cause
+  [[nodiscard]] double rise() const { return with - without; }
+  /// 1 where both are nothing; infinity where it was nothing.
+  [[nodiscard]] double ratio() const;
+};
+
+/// Parts of the time of a step.
+struct StepParts {
+  Sides on_cpu;
+  Sides runnable;
+  Sides blocked;
+  /// What it was at work for, or waited: of units of work without waits for the next one.
+  [[nodiscard]] Sides all() const;
+};
+
+/// A program that was not recorded, and the CPUs it took.
+struct Beside {
+  std::string name;
+  Sides cpus;
+  bool is_share = false;  ///< of all CPUs of the machine, instead of a number of CPUs
+};
+
+class Evidence {
+ public:
+  /// `side`: that may have the cause.
+  Evidence(const model::RunComparison& comparison, std::size_t side) : comparison_(comparison), side_(side) {}
+
+  [[nodiscard]] const model::RunComparison& comparison() const { return comparison_; }
+  [[nodiscard]] std::size_t side() const { return side_; }
+
+  /// A counter of the host that moved. nullopt: it did not, or is not known.
+  [[nodiscard]] std::optional<Sides> counter(std::string_view name) const;
+  /// By how much it rose; 0: it did not, or is not known.
+  [[nodiscard]] double rise(std::string_view name) const;
+  /// Of counters whose name begins and ends so, "host.cpu" and ".frequency": the mean of those that moved.
+  [[nodiscard]] std::optional<Sides> counters(std::string_view begin, std::string_view end) const;
+  /// Of the thread that runs the steps, or of the recorded threads per unit of work, ns. nullopt: scheduling was not
+  /// recorded.
+  [[nodiscard]] std::optional<StepParts> step() const;
+  /// Time of all recorded threads per step, unit or second in states for which `is` holds ("blocked in fsync"), ns.
+  template <class Is>
+  [[nodiscard]] Sides states(const Is& is) const {
+    Sides sum;
+    for (const auto& [name, sides] : all_states())
+      if (is(std::string_view(name))) {
+        sum.without += sides.without;
+        sum.with += sides.with;
+      }
+    return sum;
+  }
+  /// What such states are a share of, ns: the period, the second or the work of a unit.
+  [[nodiscard]] double states_of() const;
+  /// Programs that took more, most first.
+  [[nodiscard]] std::vector<Beside> more_beside() const;
+  /// A resource of each device that has it, by the reference's names ("gpu_sm_frequency").
+  struct DeviceResource {
+    std::string device;
+    Sides value;
+  };
+  [[nodiscard]] std::vector<DeviceResource> resource(std::string_view metric) const;
+  /// A fact of the environment that differs.
+  [[nodiscard]] std::optional<std::array<std::string, 2>> fact(std::string_view key) const;
+  /// Whether the side is called slower than the other.
+  [[nodiscard]] bool is_slower() const;
+  /// Geometric means of the time per call, with over without, of the GPU kernels of a device that compute and that both
+  /// sides have, weighed by their time; 1: none.
+  [[nodiscard]] double kernels_ratio(std::string_view device) const;
+  /// Relative change of the time of a step, or unit of work, as the outcome judges it; 0: not known.
+  [[nodiscard]] double slowdown() const;
+
+  [[nodiscard]] Sides turned(const std::array<double, 2>& values) const { return {values[1 - side_], values[side_]}; }
+
+ private:
+  [[nodiscard]] std::vector<std::pair<std::string, Sides>> all_states() const;
+  [[nodiscard]] Sides turned(const std::array<std::optional<double>, 2>& values) const {
+    return {values[1 - side_].value_or(0), values[side_].value_or(0)};
+  }
+
+  const model::RunComparison& comparison_;
+  std::size_t side_;
+};
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,192 @@
+// What the program itself does differently: a function that takes longer, a lock that is held, other kernels.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::FunctionFinding;
+using model::FunctionStatus;
+using model::Verdict;
+
+constexpr double kLeastShareRise = 0.15;  // of the samples
+constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
+constexpr double kAlike = 1.05;           // other functions, per call
+
+double step_time(const Evidence& evidence) {
+  double time = 0;
+  double most = 0;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
+    const double here = outcome.time_ns[1 - evidence.side()];
+    const double all = here * static_cast<double>(outcome.cycles[0]);
+    if (!(all > most)) continue;
+    most = all;
+    time = here;
+  }
+  return time;
+}
+
+bool is_on_device(const Evidence& evidence, const FunctionFinding& f) {
+  return evidence.comparison().texts[f.device] != "Host";
+}
+
+/// Per call, of the middle one of all functions of the host that both sides have: what they share is no function's.
+double usual_ratio(const Evidence& evidence, bool device) {
+  std::vector<double> ratios;
+  for (const FunctionFinding& f : evidence.comparison().functions)
+    if (is_on_device(evidence, f) == device && f.work_ratio > 0 && std::isfinite(f.work_ratio))
+      ratios.push_back(evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio);
+  if (ratios.size() < 3) return 1;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::ranges::nth_element(ratios, middle);
+  return *middle;
+}
+
+Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::string cause, std::string detail,
+                   double confidence) {
+  const model::RunComparison& all = evidence.comparison();
+  Verdict verdict;
+  verdict.cause = std::move(cause);
+  verdict.detail = std::move(detail);
+  verdict.scope = model::VerdictScope::function;
+  verdict.where = all.texts[f.short_name != 0 ? f.short_name : f.function];
+  verdict.side = evidence.side();
+  verdict.confidence = confidence;
+  verdict.impact_ns = evidence.turned(f.time_ns).rise();
+  if (f.work_ratio > 0 && std::isfinite(f.work_ratio))
+    verdict.work_ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
+  return verdict;
+}
+
+/// New on the side, or gone from it.
+bool is_new(const Evidence& evidence, const FunctionFinding& f) {
+  return f.status == (evidence.side() == 1 ? FunctionStatus::added : FunctionStatus::gone);
+}
+
+/// Of a function that changed: it takes longer on this side, by a part of the step that matters, and not because
+/// everything does.
+bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
+  const model::RunComparison& all = evidence.comparison();
+  if (!model::has_changed(f) || f.moved_inside != 0 || model::is_wait(all.texts[f.kind])) return false;
+  const double rise = evidence.turned(f.time_ns).rise();
+  if (rise <= 0 || rise < kLeastImpact * step_time(evidence)) return false;
+  if (is_new(evidence, f)) return true;
+  const Sides calls = evidence.turned(f.calls);
+  if (calls.ratio() > kAlike) return true;  // more of them
+  const double ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
+  return std::isfinite(ratio) && ratio > kAlike * std::max(1.0, usual);
+}
+
+/// Its thread was on a CPU for what it took longer, as far as that is known: a function in which a thread waits for
+/// something is not slow itself.
+bool ran(const Evidence& evidence, double rise) {
+  const auto step = evidence.step();
+  return !step || step->on_cpu.rise() > kLeastOfGrowth * rise;
+}
+
+/// The one that took most more; the others of a program follow from it as often as not.
+void functions(const Evidence& evidence, Verdicts& verdicts) {
+  const model::RunComparison& all = evidence.comparison();
+  for (const bool device : {true, false}) {
+    const double usual = usual_ratio(evidence, device);
+    const FunctionFinding* worst = nullptr;
+    for (const FunctionFinding& f : all.functions) {
+      if (is_on_device(evidence, f) != device || !is_slower_alone(evidence, f, usual)) continue;
+      if (device ? all.texts[f.kind] != "gpu_compute" : !ran(evidence, evidence.turned(f.time_ns).rise())) continue;
+      if (worst == nullptr || evidence.turned(f.time_ns).rise() > evidence.turned(worst->time_ns).rise()) worst = &f;
+    }
+    if (worst == nullptr) continue;
+    const Sides calls = evidence.turned(worst->calls);
+    const bool fresh = is_new(evidence, *worst);
+    const bool collector = !device && all.texts[worst->function].starts_with("gc generation");
+    Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
+                             : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
+    verdict.state = evidence.is_slower() ? model::VerdictState::active : model::VerdictState::latent;
+    verdict.evidence = {fmt::format("It takes {} per step, the step took {}", instead(evidence.turned(worst->time_ns)),
+                                    format_duration(step_time(evidence)))};
+    if (fresh)
+      verdict.evidence.emplace_back("The other side does not have it");
+    else if (calls.ratio() > kAlike)
+      verdict.evidence.push_back(fmt::format("It is called {} times per step", instead_number(calls)));
+    else
+      verdict.evidence.push_back(fmt::format("A call takes x{:.2f}, the middle one of all functions there x{:.2f}",
+                                             verdict.work_ratio, usual));
+    verdict.next_step =
+        device ? "culprit kernels of both sides, launch by launch" : "culprit top --stacks of both sides";
+    verdicts.push_back(std::move(verdict));
+  }
+}
+
+/// Samples tell which code runs while the thread of the steps waits for a lock: without functions traced, what a thread
+/// of the program does instead.
+void lock(const Evidence& evidence, Verdicts& verdicts) {
+  const auto step = evidence.step();
+  if (!step) return;
+  const Sides time = evidence.states([](std::string_view state) { return state.starts_with("blocked in futex"); });
+  const Sides waits = evidence.comparison().work ? time : step->blocked;
+  if (waits.rise() < kLeastImpact * step->all().without) return;
+  const model::RunComparison& all = evidence.comparison();
+  for (const auto& [shares, detail] : {std::pair(&all.python, "gil"), std::pair(&all.on_cpu, "lock")})
+    for (const model::ShareChange& change : *shares) {
+      const Sides share = evidence.turned(change.share);
+      if (share.rise() < kLeastShareRise || share.ratio() < 2) continue;
+      Verdict verdict;
+      verdict.cause = "host_bound";
+      verdict.detail = detail;
+      verdict.scope = model::VerdictScope::function;
+      verdict.where = change.function;
+      verdict.side = evidence.side();
+      verdict.confidence = 0.7;
+      verdict.impact_ns = waits.rise();
+      verdict.evidence = {
+          fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
+          fmt::format("Meanwhile its threads waited {} per step for others of the program", instead(waits))};
+      verdict.next_step = std::string(detail) == "gil"
+                              ? "move it out of the process, or let it give up the interpreter's lock"
+                              : "culprit top --stacks shows who waits behind it";
+      verdicts.push_back(std::move(verdict));
+      return;
+    }
+}
+
+/// Code that takes more of the CPU than before, seen by samples alone: of programs whose functions are not traced.
+void hot_code(const Evidence& evidence, Verdicts& verdicts) {
+  const auto step = evidence.step();
+  if (!evidence.is_slower() || !step || step->on_cpu.rise() < kLeastImpact * step->all().without) return;
+  const model::RunComparison& all = evidence.comparison();
+  if (all.host && all.host->machine && (all.host->machine->change > 0) == (evidence.side() == 1)) return;
+  for (const model::ShareChange& change : all.on_cpu) {
+    const Sides share = evidence.turned(change.share);
+    // Its time per step: of a share of what ran.
+    const double rise = share.with * step->on_cpu.with - share.without * step->on_cpu.without;
+    if (share.rise() < kLeastShareRise / 2 || rise < kLeastOfGrowth * step->on_cpu.rise()) continue;
+    Verdict verdict;
+    verdict.cause = "host_bound";
+    verdict.detail = "function";
+    verdict.scope = model::VerdictScope::function;
+    verdict.where = change.function;
+    verdict.side = evidence.side();
+    verdict.confidence = 0.6;
+    verdict.impact_ns = rise;
+    verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
+                        fmt::format("A step takes {} on CPUs", instead(step->on_cpu))};
+    verdict.next_step = "culprit top --stacks of both sides";
+    verdicts.push_back(std::move(verdict));
+    return;
+  }
+}
+
+constexpr std::array kRules = {Rule{"program.functions", functions}, Rule{"program.lock", lock},
+                               Rule{"program.hot_code", hot_code}};
+
+}  // namespace
+
+std::span<const Rule> program_rules() { return kRules; }
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,34 @@
+// The rules. To add one: write a function that looks at the evidence and adds a verdict when it is sure, put it into
+// the table of its family (one file each), and say in docs/verdicts.md what it asks for. A rule for something is no
+// rule against something else: what explains the same time twice is sorted out behind all of them (diagnose.cpp).
+//
+// Every rule asks for two things: that something in the world changed (others took CPUs, a clock fell), and that the
+// program felt it (its threads waited longer for a CPU, its kernels took longer). Either alone is no verdict.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/evidence.h"
+#include "model/verdict.h"
+
+namespace culprit::diagnose {
+
+using Verdicts = std::vector<model::Verdict>;
+
+struct Rule {
+  std::string_view name;  ///< "cpu.throttled"
+  void (*judge)(const Evidence& evidence, Verdicts& verdicts);
+};
+
+std::span<const Rule> cpu_rules();
+std::span<const Rule> memory_rules();
+std::span<const Rule> disk_rules();
+std::span<const Rule> device_rules();
+std::span<const Rule> program_rules();
+
+/// A step must have become longer by this share by a cause that is called active.
+inline constexpr double kLeastImpact = 0.05;
+
+}  // namespace culprit::diagnose

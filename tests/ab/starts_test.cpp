@@ -1,0 +1,22 @@
+#include "ab/starts.h"
+
+#include <gtest/gtest.h>
+
+namespace culprit::ab {
+namespace {
+
+constexpr Ns kSecond = 1'000'000'000;
+
+TEST(LengthOfStart, IsAsLongAsStartingTookWhereAFurtherOneFits) {
+  EXPECT_EQ(length_of_start(100 * kSecond, 600 * kSecond), 100 * kSecond);
+  EXPECT_EQ(length_of_start(2 * kSecond, 600 * kSecond), 20 * kSecond);
+}
+
+TEST(LengthOfStart, IsAllThatIsLeftOtherwise) {
+  EXPECT_EQ(length_of_start(100 * kSecond, 200 * kSecond), 200 * kSecond);
+  EXPECT_EQ(length_of_start(2 * kSecond, 40 * kSecond), 40 * kSecond);
+  EXPECT_EQ(length_of_start(2 * kSecond, 0), 0);
+}
+
+}  // namespace
+}  // namespace culprit::ab

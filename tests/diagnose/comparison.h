@@ -1,0 +1,109 @@
+// Comparisons made by hand, for rules.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "model/comparison.h"
+
+namespace culprit::diagnose {
+
+inline model::RunComparison comparison(model::Outcome outcome = model::Outcome::regression) {
+  model::RunComparison result;
+  result.outcome = outcome;
+  result.host.emplace();
+  result.texts.intern("");
+  return result;
+}
+
+/// Time of a step on CPUs, in the run queue and blocked, on both sides, ms.
+inline void set_step(model::RunComparison& c, std::array<double, 2> on_cpu, std::array<double, 2> runnable,
+                     std::array<double, 2> blocked) {
+  const auto ms = [](std::array<double, 2> v) { return std::array<std::optional<double>, 2>{v[0] * 1e6, v[1] * 1e6}; };
+  c.host->step = {{"on CPU", "ns per step", ms(on_cpu)},
+                  {"runnable, in the run queue", "ns per step", ms(runnable)},
+                  {"blocked", "ns per step", ms(blocked)}};
+  model::HostChange period{"period", "ns per step", {}};
+  for (std::size_t s = 0; s < 2; ++s) period.value[s] = (on_cpu[s] + runnable[s] + blocked[s]) * 1e6;
+  c.host->states.insert(c.host->states.begin(), period);
+  model::CycleTimeOutcome time;
+  time.outcome = c.outcome;
+  for (std::size_t s = 0; s < 2; ++s) time.time_ns[s] = *period.value[s];
+  time.change = time.time_ns[1] / time.time_ns[0] - 1;
+  time.cycles = {100, 100};
+  c.cycle_times = {time};
+}
+
+inline void add_state(model::RunComparison& c, const std::string& what, std::array<double, 2> ms) {
+  c.host->states.push_back({what, "ns per step", {ms[0] * 1e6, ms[1] * 1e6}});
+}
+
+inline void add_counter(model::RunComparison& c, const std::string& name, std::array<double, 2> value) {
+  c.host->counters.push_back({name, "", {value[0], value[1]}});
+}
+
+inline void add_beside(model::RunComparison& c, const std::string& name, std::array<double, 2> cpus) {
+  c.host->beside.push_back({name, "count", {cpus[0], cpus[1]}});
+}
+
+inline void add_function(model::RunComparison& c, const std::string& name, const std::string& kind,
+                         const std::string& device, std::array<double, 2> ms, std::array<double, 2> calls,
+                         model::FunctionStatus status = model::FunctionStatus::unknown) {
+  model::FunctionFinding f;
+  f.function = f.short_name = c.texts.intern(name);
+  f.kind = c.texts.intern(kind);
+  f.device = c.texts.intern(device);
+  f.status = status;
+  f.time_ns = {ms[0] * 1e6, ms[1] * 1e6};
+  f.impact_ns = f.time_ns[1] - f.time_ns[0];
+  f.calls = calls;
+  for (std::size_t s = 0; s < 2; ++s)
+    if (calls[s] > 0) f.per_call_ns[s] = f.time_ns[s] / calls[s];
+  if (calls[0] > 0 && calls[1] > 0) f.work_ratio = f.per_call_ns[1] / f.per_call_ns[0];
+  c.functions.push_back(f);
+}
+
+inline void add_resource(model::RunComparison& c, const std::string& metric, const std::string& device,
+                         std::array<double, 2> value) {
+  c.resources.push_back({metric, device, -1, model::Unit::plain, {value[0], value[1]}});
+}
+
+/// Baseline and candidate the other way round, as far as the rules look at it.
+inline model::RunComparison swapped(model::RunComparison c) {
+  using model::Outcome;
+  const auto turn = [](auto& pair) { std::swap(pair[0], pair[1]); };
+  if (c.outcome == Outcome::regression)
+    c.outcome = Outcome::improvement;
+  else if (c.outcome == Outcome::improvement)
+    c.outcome = Outcome::regression;
+  for (auto* list : {&c.host->step, &c.host->states, &c.host->counters, &c.host->beside})
+    for (model::HostChange& change : *list) turn(change.value);
+  for (model::FunctionFinding& f : c.functions) {
+    turn(f.time_ns);
+    turn(f.calls);
+    turn(f.per_call_ns);
+    f.work_ratio = 1 / f.work_ratio;
+    f.impact_ns = -f.impact_ns;
+    if (f.status == model::FunctionStatus::added)
+      f.status = model::FunctionStatus::gone;
+    else if (f.status == model::FunctionStatus::gone)
+      f.status = model::FunctionStatus::added;
+  }
+  for (model::ResourceChange& r : c.resources) turn(r.value);
+  for (model::EnvironmentChange& e : c.environment) turn(e.value);
+  for (model::DiskChange& d : c.disks) {
+    turn(d.mean_ns);
+    turn(d.bytes_per_second);
+  }
+  for (auto* shares : {&c.on_cpu, &c.python})
+    for (model::ShareChange& share : *shares) turn(share.share);
+  for (model::CycleTimeOutcome& t : c.cycle_times) {
+    turn(t.time_ns);
+    turn(t.cycles);
+    t.change = 1 / (1 + t.change) - 1;
+  }
+  return c;
+}
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,332 @@
+#include "diagnose/diagnose.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comparison.h"
+
+namespace culprit::diagnose {
+namespace {
+
+using model::FunctionStatus;
+using model::Outcome;
+using model::RunComparison;
+using model::VerdictState;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// "cause/detail in where" of all, in their order; of the side without the slowdown with a minus.
+std::vector<std::string> causes(const RunComparison& c) {
+  std::vector<std::string> names;
+  for (const model::Verdict& v : diagnose(c))
+    names.push_back(std::string(v.side == 1 ? "" : "-") + v.cause + (v.detail.empty() ? "" : "/" + v.detail) +
+                    (v.where.empty() ? "" : " in " + v.where));
+  return names;
+}
+
+RunComparison contended() {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 8}, {1, 1});
+  add_beside(c, "stress-ng-cpu", {0, 1.2});
+  return c;
+}
+
+TEST(CpuRules, OthersThatTookCpusAreNamed) {
+  const auto verdicts = diagnose(contended());
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "cpu_contention");
+  EXPECT_EQ(verdicts[0].detail, "other_processes");
+  EXPECT_EQ(verdicts[0].state, VerdictState::active);
+  EXPECT_NEAR(verdicts[0].impact_ns, 7.9e6, 1);
+  EXPECT_NEAR(verdicts[0].share, 1, 1e-9);
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("stress-ng-cpu took 1.2 instead of 0 CPUs")));
+  EXPECT_THAT(verdicts[0].next_step, HasSubstr("stress-ng-cpu"));
+}
+
+TEST(CpuRules, OthersWhomTheProgramDidNotFeelAreNone) {
+  RunComparison c = comparison(Outcome::no_change);
+  set_step(c, {10, 10}, {0.1, 0.2}, {1, 1});
+  add_beside(c, "stress-ng-cpu", {0, 1.2});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, ARunQueueWithoutOthersIsNotTheirs) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0.1, 8}, {1, 1});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, AClientThatWasThereBeforeIsNoCompetitor) {
+  RunComparison c = contended();
+  c.outcome = Outcome::inconclusive;
+  c.host->beside = {{"client", "count", {0.8, 1.2}}};
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, AQuotaIsThrottling) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 30}, {1, 1});
+  add_counter(c, "cgroup.cpu.throttled_time", {0, 6e8});
+  c.environment.push_back({"env.target.cgroup.cpu.quota", {"none", "0.300"}});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].detail, "throttled");
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("0.300 instead of none")));
+}
+
+TEST(CpuRules, QuotaAndOthersShareWhatTheQueueTook) {
+  RunComparison c = contended();
+  add_counter(c, "cgroup.cpu.throttled_time", {0, 4e8});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 2U);
+  EXPECT_EQ(verdicts[0].detail, "other_processes");
+  EXPECT_EQ(verdicts[1].detail, "throttled");
+  EXPECT_NEAR(verdicts[0].share + verdicts[1].share, 1, 1e-9);
+  EXPECT_NEAR(verdicts[0].share, 0.75, 0.01);
+  EXPECT_THAT(verdicts[1].against, testing::Not(IsEmpty()));
+}
+
+TEST(CpuRules, AQuotaThatLeavesEnoughIsNone) {
+  RunComparison c = comparison(Outcome::no_change);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
+  add_counter(c, "cgroup.cpu.throttled_time", {0, 6e8});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, ALowerClockIsTheCauseUnlessOthersLoadTheCpus) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  add_counter(c, "host.cpu0.frequency", {3e9, 2e9});
+  add_counter(c, "host.cpu1.frequency", {3e9, 2.2e9});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_frequency_drop"));
+  set_step(c, {10, 14}, {0.1, 5}, {1, 1});
+  add_beside(c, "avx", {0, 1});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+}
+
+TEST(CpuRules, StolenTime) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  add_counter(c, "host.cpu.steal", {0, 0.2});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/steal"));
+}
+
+TEST(CpuRules, FewerCpusThanBefore) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 9}, {1, 1});
+  c.environment.push_back({"env.target.cpus_allowed", {"0-7", "0,2"}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/affinity"));
+  c.environment = {{"env.target.cpus_allowed", {"0-1", "2-3"}}};
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(CpuRules, AStoppedProcess) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 20});
+  add_state(c, "stopped", {0, 38});
+  EXPECT_THAT(causes(c), testing::ElementsAre("process_stopped"));
+}
+
+TEST(MemoryRules, SwappingThatIsFelt) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 9});
+  add_state(c, "blocked in page_fault", {0, 8});
+  add_counter(c, "host.swap.in", {0, 5e7});
+  add_counter(c, "target.faults.major", {0, 400});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_memory_pressure/swap"));
+  c.host->counters.erase(c.host->counters.begin());
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_memory_pressure/major_faults"));
+}
+
+TEST(MemoryRules, BandwidthTakesTheCpusOfWhoUsesItUp) {
+  RunComparison c = comparison();
+  set_step(c, {10, 16}, {0.1, 3}, {1, 1});
+  add_beside(c, "stream", {0, 1});
+  add_counter(c, "host.speed.memory", {1000, 1500});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_memory_pressure/bandwidth"));
+  add_counter(c, "host.speed.arithmetic", {1000, 1480});  // everything is slower: a clock, or a shared core
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+}
+
+TEST(DiskRules, SyncsThatTakeLongerOnABusyDisk) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 9});
+  add_state(c, "blocked in fsync", {0.5, 8.5});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));  // the disk is as it was: it syncs more
+  c.disks.push_back({"vda write", {10, 10}, {1e5, 9e8}, {3e5, 1.5e7}, {}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("disk_io"));
+}
+
+TEST(DiskRules, ABusyDiskThatNobodyWaitedForIsNone) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
+  c.disks.push_back({"vda write", {10, 10}, {1e5, 9e8}, {3e5, 1.5e7}, {}});
+  add_counter(c, "host.pressure.io.some", {0, 0.6});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+RunComparison slow_clock(Outcome outcome) {
+  RunComparison c = comparison(outcome);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, outcome == Outcome::regression ? 7 : 1});
+  for (const char* name : {"gemm", "softmax", "norm"})
+    add_function(c, name, "gpu_compute", "GPU 7", {0.8, 2.9}, {10, 10});
+  add_resource(c, "gpu_sm_frequency", "GPU 7", {1187, 210});
+  add_resource(c, "gpu_sm_frequency", "GPU 0", {1187, 210});  // idle: nothing ran there
+  return c;
+}
+
+TEST(DeviceRules, AClockThatMakesItsKernelsSlowIsTheCauseThere) {
+  EXPECT_THAT(causes(slow_clock(Outcome::regression)), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));
+  const auto hidden = diagnose(slow_clock(Outcome::no_change));
+  ASSERT_EQ(hidden.size(), 1U);
+  EXPECT_EQ(hidden[0].state, VerdictState::latent);
+  EXPECT_NEAR(hidden[0].work_ratio, 3.625, 0.001);
+}
+
+TEST(DeviceRules, AClockThatFollowsLessWorkIsNone) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  add_function(c, "gemm", "gpu_compute", "GPU 7", {0.8, 0.8}, {10, 10});
+  add_resource(c, "gpu_sm_frequency", "GPU 7", {1187, 210});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(DeviceRules, WhyTheClockIsLow) {
+  RunComparison c = slow_clock(Outcome::regression);
+  add_resource(c, "gpu_temp", "GPU 7", {60, 92});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
+  c.environment.push_back({"env.gpu0.power_limit_mw", {"400000", "150000"}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_power in GPU 7"));
+}
+
+TEST(DeviceRules, OthersOnTheDevice) {
+  RunComparison c = comparison();
+  add_function(c, "gemm", "gpu_compute", "GPU 3", {2, 4}, {10, 10});
+  add_resource(c, "gpu_usage", "GPU 3", {42, 98});
+  add_resource(c, "process_gpu_usage", "GPU 3", {41, 45});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  c.resources[1].value = {41, 97};  // it is its own
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(DeviceRules, SlowCopiesBesideKernelsAsFastAsBefore) {
+  RunComparison c = comparison();
+  add_function(c, "gemm", "gpu_compute", "GPU", {2, 2}, {10, 10});
+  add_function(c, "Memcpy HtoD", "gpu_memcpy_h2d", "GPU", {2, 6}, {10, 10}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("interconnect_contention/pcie in GPU"));
+  c.functions[0].work_ratio = 3;  // everything there is slower
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+RunComparison with_functions() {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 2}, {1, 1});
+  return c;
+}
+
+TEST(ProgramRules, AFunctionThatAloneTakesLonger) {
+  RunComparison c = with_functions();
+  add_function(c, "tokenize", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
+}
+
+TEST(ProgramRules, WhatAllFunctionsShareIsNoneOfOne) {
+  RunComparison c = with_functions();
+  for (auto& f : c.functions) {
+    f.work_ratio = 1.4;
+    f.status = FunctionStatus::changed;
+    f.time_ns[1] = 1.4 * f.time_ns[0];
+  }
+  add_function(c, "tokenize", "python", "Host", {5, 7}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, AFunctionInWhichItsThreadWaitsIsNotSlow) {
+  RunComparison c = with_functions();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 5});
+  add_function(c, "forward", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, WorkThatMovedInsideOfAFunctionIsNone) {
+  RunComparison c = with_functions();
+  add_function(c, "fused", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  c.functions.back().moved_inside = c.texts.intern("forward");
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+  add_function(c, "gemm", "gpu_compute", "GPU", {2, 5}, {8, 8}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in gemm"));
+  c.functions.pop_back();
+  add_function(c, "slow_gemm", "gpu_compute", "GPU", {0, 5}, {0, 8}, FunctionStatus::added);
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in slow_gemm"));
+}
+
+TEST(ProgramRules, AThreadThatHoldsTheLock) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.2}, {0.2, 8});
+  c.python.push_back({"_hold (gil_fault.py)", {0, 0.47}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/gil in _hold (gil_fault.py)"));
+  set_step(c, {10, 10}, {0.1, 0.2}, {0.2, 0.2});  // it runs beside, and nobody waits
+  c.outcome = Outcome::no_change;
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.on_cpu.push_back({"parse", {0.1, 0.4}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in parse"));
+  c.outcome = Outcome::inconclusive;  // another mix of work moves shares, too
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(Diagnose, ASlowdownWithoutACauseSaysWhereTheTimeWent) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("on a CPU: 14.000ms instead of 10.000ms")));
+}
+
+TEST(Diagnose, NothingThatDiffersIsSilent) {
+  for (const Outcome outcome : {Outcome::no_change, Outcome::inconclusive}) {
+    RunComparison c = comparison(outcome);
+    set_step(c, {10, 10.1}, {0.1, 0.1}, {1, 1});
+    EXPECT_THAT(causes(c), IsEmpty());
+  }
+  EXPECT_THAT(causes(RunComparison()), IsEmpty());
+}
+
+TEST(Diagnose, RunsThatAreNotComparedGetNone) {
+  RunComparison c = contended();
+  c.outcome = Outcome::not_comparable;
+  EXPECT_THAT(causes(c), IsEmpty());
+  c = contended();
+  c.same_recording = true;
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(Diagnose, TheBaselineMayHaveTheCause) {
+  const auto verdicts = diagnose(swapped(contended()));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].side, 0U);
+  EXPECT_EQ(verdicts[0].cause, "cpu_contention");
+  EXPECT_EQ(diagnose(contended())[0].evidence, verdicts[0].evidence);
+}
+
+TEST(Diagnose, EachSideMayHaveItsOwn) {
+  RunComparison c = contended();
+  c.outcome = Outcome::inconclusive;
+  add_state(c, "stopped", {40, 0});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "-process_stopped"));
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
