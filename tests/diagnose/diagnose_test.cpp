@@ -168,7 +168,7 @@ TEST(DiskRules, ABusyDiskThatNobodyWaitedForIsNone) {
 
 RunComparison slow_clock(Outcome outcome) {
   RunComparison c = comparison(outcome);
-  set_step(c, {10, 10}, {0.1, 0.1}, {1, outcome == Outcome::regression ? 7 : 1});
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, outcome == Outcome::regression ? 7.0 : 1.0});
   for (const char* name : {"gemm", "softmax", "norm"})
     add_function(c, name, "gpu_compute", "GPU 7", {0.8, 2.9}, {10, 10});
   add_resource(c, "gpu_sm_frequency", "GPU 7", {1187, 210});
