@@ -30,8 +30,8 @@ inline constexpr double kLeastConfidence = 0.8;
 /// it is doubtful that they are; then `units`, where one thread does the work, are the begins of its units. Error: the
 /// file cannot be read. One that still grows is read as far as it goes.
 struct StepsOf {
-  std::vector<Step> steps;
-  std::vector<Ns> units;
+  std::vector<Step> steps{};
+  std::vector<Ns> units{};
   std::string unit{};  ///< what they are
   std::string how{};   ///< they were found, or why not: a sentence
 };
