@@ -209,7 +209,7 @@ TEST(Together, StartsTellTheirSpreadBeyondTheirErrors) {
 
 TEST(Together, AShortStartCountsLess) {
   const std::vector<Start> starts = {{0.0, 0.01}, {0.3, 0.2}};
-  EXPECT_LT(together(starts, {0.02, 10}).change, 0.01);
+  EXPECT_LT(together(starts, {0.02, 10}).change, 0.05);  // of equal weight they would make 0.15
 }
 
 /// Starts of `pairs` each, whose truths lie `between` apart, until it is decided.
