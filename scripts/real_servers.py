@@ -55,9 +55,12 @@ class LanguageModel:
                 time.sleep(1)
         self.client(8).wait()  # warm
 
-    def client(self, seconds):
+    def client(self, seconds, kind=""):
+        """`kind`: "clients" are three times as many, "prompts" longer ones."""
         load = os.path.join(os.path.dirname(self.serve), "load.py")
-        return subprocess.Popen([os.path.join(self.folder, self.name, "bin", "python"), load, str(self.port), str(seconds), str(self.clients), "7"],
+        clients = self.clients * (3 if kind == "clients" else 1)
+        longer = ["--prompt", "200,250,300"] if kind == "prompts" else []
+        return subprocess.Popen([os.path.join(self.folder, self.name, "bin", "python"), load, str(self.port), str(seconds), str(clients), "7", *longer],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def done(self):

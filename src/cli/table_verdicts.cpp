@@ -7,10 +7,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "compare/compare_runs.h"
 #include "compare/cycle_time.h"
+#include "compare/series.h"
 #include "diagnose/diagnose.h"
 
 namespace culprit::cli {
@@ -19,6 +21,7 @@ namespace {
 
 constexpr double kNsPerUs = 1e3;
 constexpr double kPercent = 100;
+constexpr std::string_view kFiles = "disk_read_and_write";  // of functions
 
 struct Mean {
   double sum = 0;
@@ -36,6 +39,7 @@ struct Side {
   struct Function {
     double ns = 0;
     double calls = 0;
+    std::map<std::uint32_t, double> by_cycle;  // ns
     std::string kind;
     std::string short_name;
   };
@@ -58,6 +62,7 @@ Side side_of(const deepdive::Profile& profile, std::int64_t pid) {
     if (!(use.duration_us >= 0)) continue;
     Side::Function& function = side.functions[{std::string(texts[use.function]), std::string(texts[use.device])}];
     function.ns += use.duration_us * kNsPerUs;
+    function.by_cycle[use.cycle] += use.duration_us * kNsPerUs;
     function.calls += static_cast<double>(use.count);
     function.kind = texts[use.kind];
     function.short_name = texts[use.short_name];
@@ -77,6 +82,26 @@ std::optional<double> host_share(const Side& side, const std::string& metric) {
   const auto found = side.resources.find({metric, "Host"});
   if (found == side.resources.end()) return std::nullopt;
   return found->second.value() / kPercent;
+}
+
+/// Of a function's time per cycle, absent cycles as 0.
+compare::Series series_of(const Side& side, const Side::Function* function) {
+  std::vector<compare::CycleValue> values;
+  if (function != nullptr)
+    for (const auto& [cycle, ns] : function->by_cycle) values.push_back({cycle, ns});
+  return compare::summarise(values, side.cycles_ns.size());
+}
+
+/// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance counts as changed.
+model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::array<const Side::Function*, 2>& both) {
+  constexpr double kFarBeyond = 2;  // of half of a 95 % interval
+  const compare::Series a = series_of(sides[0], both[0]);
+  const compare::Series b = series_of(sides[1], both[1]);
+  if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return model::FunctionStatus::unknown;
+  const compare::MeanDifference d = compare::difference_of(a, b, 0);
+  if (!(std::abs(d.difference) > kFarBeyond * d.half)) return model::FunctionStatus::unknown;
+  if (both[0] == nullptr) return model::FunctionStatus::added;
+  return both[1] == nullptr ? model::FunctionStatus::gone : model::FunctionStatus::changed;
 }
 
 void add_functions(const std::array<Side, 2>& sides, model::RunComparison& result) {
@@ -99,9 +124,17 @@ void add_functions(const std::array<Side, 2>& sides, model::RunComparison& resul
     finding.short_name = result.texts.intern(any.short_name);
     finding.kind = result.texts.intern(any.kind);
     finding.device = result.texts.intern(key.second);
+    // On the host the tables know threads and calls, not functions of the program.
+    if (key.second != "Host") finding.status = status_of(sides, both);
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];
     if (finding.per_call_ns[0] > 0 && finding.per_call_ns[1] > 0)
       finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
+    if (any.kind == kFiles && both[0] != nullptr && both[1] != nullptr) {
+      const std::string name = key.first + "()";
+      result.host->states.push_back(
+          {"blocked in " + key.first, "ns per step", {finding.time_ns[0], finding.time_ns[1]}});
+      result.disks.push_back({name, {}, {}, finding.per_call_ns, {}});
+    }
     result.functions.push_back(finding);
   }
 }
@@ -116,7 +149,7 @@ void add_resources(const std::array<Side, 2>& sides, model::RunComparison& resul
 
 /// Threads on CPUs and in run queues, and the CPUs that others took.
 void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
-  model::HostChanges host;
+  model::HostChanges& host = *result.host;
   for (const auto& [name, what] : {std::pair("oncpu", "on CPU"), std::pair("runq", "runnable, in the run queue")}) {
     model::HostChange change{what, "ns per step", {}};
     for (std::size_t s = 0; s < 2; ++s) {
@@ -136,7 +169,6 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
     }
   }
   if (others.value[0] && others.value[1]) host.beside.push_back(std::move(others));
-  result.host = std::move(host);
 }
 
 }  // namespace
@@ -151,8 +183,12 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
     if (!on_gpu) options.between = compare::CompareOptions().between_on_host;
     model::CycleTimeOutcome outcome = compare::judge_cycle_time(sides[0].cycles_ns, sides[1].cycles_ns, options);
     result.outcome = outcome.outcome;
+    model::HostChange period{"period", "ns per step", {outcome.time_ns[0], outcome.time_ns[1]}};
+    result.host.emplace();
+    result.host->states.push_back(std::move(period));
     result.cycle_times.push_back(std::move(outcome));
   }
+  if (!result.host) result.host.emplace();
   add_functions(sides, result);
   add_resources(sides, result);
   add_host(sides, result);

@@ -12,6 +12,7 @@ namespace culprit::deepdive {
 namespace {
 
 constexpr std::size_t kNameWidth = 64;
+constexpr std::size_t kCauseWidth = 80;
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::size_t used = display_width(text);
@@ -73,7 +74,12 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
     out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());
     out += fmt::format("  Average cycle time: {} us -> {} us ({})\n", with_thousands(a.mean_cycle_us, 2),
                        with_thousands(b.mean_cycle_us, 2), change_percent(a.mean_cycle_us, b.mean_cycle_us));
-    for (const std::string& cause : comparison.causes) out += "  " + safe(cause) + "\n";
+    for (const std::string& cause : comparison.causes) {
+      const std::string indent = cause.starts_with(' ') ? "    " : "  ";
+      const std::vector<std::string> lines = wrap(safe(cause), kCauseWidth - indent.size() - 2);
+      for (std::size_t i = 0; i < lines.size(); ++i)
+        out += fmt::format("{}{}{}\n", indent, i == 0 ? "" : "  ", lines[i]);
+    }
     out += findings_text(comparison, style);
     for (const std::string& note : comparison_notes(comparison, set, style)) out += "  Note: " + note + "\n";
     if (most_rows > 0) out += rows_text(comparison, most_rows, style);

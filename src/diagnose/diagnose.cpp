@@ -48,6 +48,9 @@ void sort_out(Verdicts& verdicts) {
   // Who cannot have a CPU seems to hold a lock.
   for (const std::string_view by : {"throttled", "other_processes"})
     absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
+  // A device that is slower makes some kernels slower than others.
+  if (has(verdicts, "gpu_clock_drop", "") || has(verdicts, "gpu_contention", ""))
+    std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
   // What the machine did to all functions is none of one.
   if (has(verdicts, "cpu_frequency_drop", "")) absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
 }

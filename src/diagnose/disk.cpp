@@ -11,6 +11,7 @@ namespace culprit::diagnose {
 namespace {
 
 constexpr double kLeastLatency = 1.5;    // times longer
+constexpr double kLeastSlower = 5e4;     // ns: what takes less longer was in memory
 constexpr double kLeastPressure = 0.05;  // of the time
 
 bool waits_for_disk(std::string_view state) {
@@ -33,7 +34,7 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   for (const model::DiskChange& disk : evidence.comparison().disks) {
     const Sides mean = evidence.turned(disk.mean_ns);
     const Sides bytes = evidence.turned(disk.bytes_per_second);
-    if (mean.without > 0 && mean.ratio() >= kLeastLatency && verdict.evidence.size() < 2)
+    if (mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower && verdict.evidence.size() < 2)
       verdict.evidence.push_back(fmt::format("A request of {} took {}", disk.name, instead(mean)));
     if (bytes.with > 1e6 && bytes.ratio() >= 2 && verdict.evidence.size() < 3)
       verdict.evidence.push_back(

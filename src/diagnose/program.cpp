@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "stats/quantile.h"
 
 namespace culprit::diagnose {
 
@@ -42,10 +44,7 @@ double usual_ratio(const Evidence& evidence, bool device) {
   for (const FunctionFinding& f : evidence.comparison().functions)
     if (is_on_device(evidence, f) == device && f.work_ratio > 0 && std::isfinite(f.work_ratio))
       ratios.push_back(evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio);
-  if (ratios.size() < 3) return 1;
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::ranges::nth_element(ratios, middle);
-  return *middle;
+  return ratios.size() < 3 ? 1 : stats::median(std::move(ratios));
 }
 
 Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::string cause, std::string detail,

@@ -1,4 +1,5 @@
 // The program against counts and sums that plain Python computed from the same files.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -125,6 +126,32 @@ TEST_F(GoldenTraces, ExportedTracesLoadAsTheSame) {
     EXPECT_EQ(run_program(top + file.string()).output, run_program(top + out.string()).output);
   }
   fs::remove(out);
+}
+
+TEST_F(GoldenTraces, CausesOfPublishedPairs) {
+  const auto verdicts = [&](const std::string& folder) {
+    const auto result = run_program("diff --json " + (shared / "corpus/latencyprism" / folder).string());
+    EXPECT_EQ(result.code, 0);
+    return json::parse(result.output)["comparisons"][0]["verdicts"];
+  };
+  const json clock = verdicts("SGLang/gpu_instability");
+  ASSERT_EQ(clock.size(), 1u);
+  EXPECT_EQ(clock[0]["cause"], "gpu_clock_drop");
+  EXPECT_EQ(clock[0]["where"], "GPU 7");
+  EXPECT_EQ(clock[0]["state"], "latent");
+  EXPECT_NEAR(clock[0]["work_ratio"].get<double>(), 3.6, 0.1);
+  const json cpu = verdicts("vLLM/cpu_compute_squeeze_out");
+  ASSERT_EQ(cpu.size(), 1u);
+  EXPECT_EQ(cpu[0]["cause"], "cpu_contention");
+  EXPECT_EQ(cpu[0]["detail"], "other_processes");
+  EXPECT_EQ(cpu[0]["state"], "active");
+}
+
+TEST_F(GoldenTraces, RunsOfTheSameHaveNoCause) {
+  const std::string folder = (shared / "corpus/kineto/xdit_flux_null").string();
+  const auto result = run_program(fmt::format("diff --json {0}/iteration_0.json.gz {0}/iteration_1.json.gz", folder));
+  ASSERT_EQ(result.code, 0);
+  EXPECT_TRUE(json::parse(result.output)["verdicts"].empty());
 }
 
 }  // namespace

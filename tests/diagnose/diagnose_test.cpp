@@ -158,6 +158,14 @@ TEST(DiskRules, SyncsThatTakeLongerOnABusyDisk) {
   EXPECT_THAT(causes(c), testing::ElementsAre("disk_io"));
 }
 
+TEST(DiskRules, CallsThatOnlyBecameAsSlowAsTheCpuAreNone) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 9});
+  add_state(c, "blocked in write", {0.5, 8.5});
+  c.disks.push_back({"write()", {}, {}, {1184, 2318}, {}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
 TEST(DiskRules, ABusyDiskThatNobodyWaitedForIsNone) {
   RunComparison c = comparison(Outcome::inconclusive);
   set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
