@@ -112,6 +112,33 @@ void steal(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Traces that know run queues but not who was in them.
+void queue(const Evidence& evidence, Verdicts& verdicts) {
+  if (evidence.step()) return;
+  const model::RunComparison& all = evidence.comparison();
+  Sides time;
+  bool changed = false;
+  for (const model::FunctionFinding& f : all.functions) {
+    if (all.texts[f.kind] != "runq") continue;
+    const Sides sides = evidence.turned(f.time_ns);
+    time.without += sides.without;
+    time.with += sides.with;
+    changed = changed || model::has_changed(f);
+  }
+  double step = 0;
+  for (const model::CycleTimeOutcome& outcome : all.cycle_times)
+    step = std::max(step, outcome.time_ns[1 - evidence.side()]);
+  constexpr double kLatent = 0.01;
+  if (!changed || time.rise() < kLatent * step || time.ratio() < 2) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "", 0.6);
+  verdict.impact_ns = time.rise();
+  verdict.state = evidence.is_slower() && time.rise() >= kLeastImpact * step ? model::VerdictState::active
+                                                                             : model::VerdictState::latent;
+  verdict.evidence = {fmt::format("Its threads waited {} per step for a CPU", instead(time))};
+  verdict.next_step = "culprit record beside it tells who had the CPUs";
+  verdicts.push_back(std::move(verdict));
+}
+
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -181,7 +208,8 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
 
 constexpr std::array kRules = {Rule{"cpu.throttled", throttled}, Rule{"cpu.other_processes", other_processes},
                                Rule{"cpu.steal", steal},         Rule{"cpu.affinity", affinity},
-                               Rule{"cpu.frequency", frequency}, Rule{"process.stopped", stopped}};
+                               Rule{"cpu.frequency", frequency}, Rule{"process.stopped", stopped},
+                               Rule{"cpu.queue", queue}};
 
 }  // namespace
 

@@ -2,7 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
@@ -70,29 +74,101 @@ std::string reason_of(const Evidence& evidence, const std::string& device, Verdi
 }
 
 void clock(const Evidence& evidence, Verdicts& verdicts) {
-  for (const std::string_view metric : {"gpu_sm_frequency", "gpu_frequency"}) {
-    bool any = false;
-    for (const auto& [device, clock] : evidence.resource(metric)) {
-      if (clock.without <= 0 || clock.ratio() > 1 - kLeastClock) continue;
-      // An idle device lowers its clock, too, and nobody's work takes longer by that.
-      const double slower = evidence.kernels_ratio(device);
-      if (slower < kLeastSlower) continue;
-      any = true;
-      Verdict verdict = verdict_of(evidence, "gpu_clock_drop", "", device, 0.9);
-      verdict.detail = reason_of(evidence, device, verdict);
-      verdict.work_ratio = slower;
-      verdict.impact_ns = rise_of_kernels(evidence, device);
-      verdict.state = state_of(evidence, verdict.impact_ns);
-      verdict.evidence.insert(
-          verdict.evidence.begin(),
-          {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", device, clock.ratio() * 100),
-           fmt::format("The same kernels took x{:.2f} there", slower)});
-      if (verdict.state == model::VerdictState::latent)
-        verdict.against.emplace_back("The steps are not shown to be longer: something else hides it");
-      verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE says what limits the clock";
-      verdicts.push_back(std::move(verdict));
+  for (const auto& [device, clock] : evidence.clocks()) {
+    if (clock.without <= 0 || clock.ratio() > 1 - kLeastClock) continue;
+    // An idle device lowers its clock, too, and nobody's work takes longer by that.
+    const double slower = evidence.kernels_ratio(device);
+    if (slower < kLeastSlower) continue;
+    Verdict verdict = verdict_of(evidence, "gpu_clock_drop", "", device, 0.9);
+    verdict.detail = reason_of(evidence, device, verdict);
+    verdict.work_ratio = slower;
+    verdict.impact_ns = rise_of_kernels(evidence, device);
+    verdict.state = state_of(evidence, verdict.impact_ns);
+    verdict.evidence.insert(
+        verdict.evidence.begin(),
+        {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", device, clock.ratio() * 100),
+         fmt::format("The same kernels took x{:.2f} there", slower)});
+    if (verdict.state == model::VerdictState::latent)
+      verdict.against.emplace_back("The steps are not shown to be longer: something else hides it");
+    verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE says what limits the clock";
+    verdicts.push_back(std::move(verdict));
+  }
+}
+
+/// Kernels that are bound by arithmetic, or by memory, by their names.
+enum class Bound : std::uint8_t { arithmetic, memory, unknown };
+Bound bound_of(std::string_view name) {
+  constexpr std::array kArithmetic = {"gemm", "cutlass", "xmma", "conv", "wgrad", "dgrad"};
+  constexpr std::array kMemory = {"elementwise", "vectorized", "layer_norm", "layernorm",
+                                  "rmsnorm",     "softmax",    "copy",       "reduce"};
+  const auto holds = [&](const char* word) { return name.find(word) != std::string_view::npos; };
+  if (std::ranges::any_of(kArithmetic, holds)) return Bound::arithmetic;
+  return std::ranges::any_of(kMemory, holds) ? Bound::memory : Bound::unknown;
+}
+
+/// Time of the kernels of one kind, ns per step, and of those of them that are slower.
+struct Slow {
+  double all = 0;
+  double slower = 0;
+  [[nodiscard]] double share() const { return all > 0 ? slower / all : 0; }
+};
+
+/// Kernels that became slower alike share what they share: the device, not their code. Of a clock that was not recorded
+/// that is all there is: arithmetic is slower by it, and memory is not; where others use the memory it is the other way
+/// round.
+void alike(const Evidence& evidence, Verdicts& verdicts) {
+  constexpr std::size_t kFewest = 3;
+  constexpr double kNearlyAll = 0.9;
+  constexpr double kFew = 0.5;
+  constexpr double kSpread = 0.1;  // of logarithms
+  const model::RunComparison& all = evidence.comparison();
+  struct Device {
+    std::array<Slow, 3> of;
+    std::vector<std::pair<double, double>> logs;  // with their time
+    double rise = 0;
+  };
+  std::map<std::string, Device> devices;
+  for (const model::FunctionFinding& f : all.functions) {
+    if (all.texts[f.kind] != "gpu_compute" || !(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
+    Device& device = devices[std::string(all.texts[f.device])];
+    Slow& slow = device.of[static_cast<std::size_t>(bound_of(all.texts[f.function]))];
+    const Sides time = evidence.turned(f.time_ns);
+    slow.all += time.without;
+    const double log = (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
+    if (!model::has_changed(f) || log < std::log(kLeastSlower)) continue;
+    slow.slower += time.without;
+    device.logs.emplace_back(log, time.without);
+    device.rise += time.rise();
+  }
+  for (const auto& [name, device] : devices) {
+    const auto seen = [&](const Verdict& v) { return v.where == name && v.cause == "gpu_clock_drop"; };
+    if (device.logs.size() < kFewest || std::ranges::any_of(verdicts, seen)) continue;
+    double weights = 0;
+    double mean = 0;
+    double square = 0;
+    for (const auto& [log, weight] : device.logs) {
+      weights += weight;
+      mean += weight * log;
+      square += weight * log * log;
     }
-    if (any) return;
+    mean /= weights;
+    if (std::sqrt(std::max(0.0, square / weights - mean * mean)) > kSpread) continue;
+    const double arithmetic = device.of[static_cast<std::size_t>(Bound::arithmetic)].share();
+    const double memory = device.of[static_cast<std::size_t>(Bound::memory)].share();
+    const bool clock = arithmetic >= kNearlyAll && memory < kFew;
+    if (!clock && !(memory >= kNearlyAll && arithmetic < kFew)) continue;
+    Verdict verdict = clock ? verdict_of(evidence, "gpu_clock_drop", "unknown", name, 0.6)
+                            : verdict_of(evidence, "gpu_contention", "memory_pressure", name, 0.6);
+    verdict.work_ratio = std::exp(mean);
+    verdict.impact_ns = device.rise;
+    verdict.state = state_of(evidence, device.rise);
+    verdict.evidence = {fmt::format(
+        "{} kernels took x{:.2f} alike: {:.0f} % of the time of those that are bound by arithmetic, {:.0f} % of "
+        "those that are bound by memory",
+        device.logs.size(), verdict.work_ratio, arithmetic * 100, memory * 100)};
+    verdict.against.emplace_back("No counter of the device says so; a library built anew could do that, too");
+    verdict.next_step = "record the device's clocks and use (nvidia-smi dmon), and compare the versions of libraries";
+    verdicts.push_back(std::move(verdict));
   }
 }
 
@@ -161,8 +237,8 @@ void links(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
-constexpr std::array kRules = {Rule{"gpu.clock", clock}, Rule{"gpu.other_process", other_process},
-                               Rule{"gpu.links", links}};
+constexpr std::array kRules = {Rule{"gpu.clock", clock}, Rule{"gpu.alike", alike},
+                               Rule{"gpu.other_process", other_process}, Rule{"gpu.links", links}};
 
 }  // namespace
 

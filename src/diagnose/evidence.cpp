@@ -111,6 +111,15 @@ std::vector<Evidence::DeviceResource> Evidence::resource(std::string_view metric
   return devices;
 }
 
+std::vector<Evidence::DeviceResource> Evidence::clocks() const {
+  std::vector<DeviceResource> devices;
+  for (const std::string_view name : {"gpu_sm_frequency", "GPU clock", "gpu_frequency"})
+    for (DeviceResource& clock : resource(name))
+      if (std::ranges::find(devices, clock.device, &DeviceResource::device) == devices.end())
+        devices.push_back(std::move(clock));
+  return devices;
+}
+
 std::optional<std::array<std::string, 2>> Evidence::fact(std::string_view key) const {
   const auto& facts = comparison_.environment;
   const auto found = std::ranges::find(facts, key, &model::EnvironmentChange::key);

@@ -78,6 +78,8 @@ class Evidence {
     Sides value;
   };
   [[nodiscard]] std::vector<DeviceResource> resource(std::string_view metric) const;
+  /// The clock of what computes on each device, whatever the recorder calls it.
+  [[nodiscard]] std::vector<DeviceResource> clocks() const;
   /// A fact of the environment that differs.
   [[nodiscard]] std::optional<std::array<std::string, 2>> fact(std::string_view key) const;
   /// Whether the side is called slower than the other.

@@ -19,6 +19,7 @@ using model::Verdict;
 
 constexpr double kLeastShareRise = 0.15;  // of the samples
 constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
+constexpr double kLeastOfKernel = 0.01;   // of the step
 constexpr double kAlike = 1.05;           // other functions, per call
 
 double step_time(const Evidence& evidence) {
@@ -74,7 +75,9 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   const model::RunComparison& all = evidence.comparison();
   if (!model::has_changed(f) || f.moved_inside != 0 || model::is_wait(all.texts[f.kind])) return false;
   const double rise = evidence.turned(f.time_ns).rise();
-  if (rise <= 0 || rise < kLeastImpact * step_time(evidence)) return false;
+  // Kernels are steadier than what shares its CPUs with others.
+  const double least = is_on_device(evidence, f) ? kLeastOfKernel : kLeastImpact;
+  if (rise <= 0 || rise < least * step_time(evidence)) return false;
   if (is_new(evidence, f)) return true;
   const Sides calls = evidence.turned(f.calls);
   if (calls.ratio() > kAlike) return true;  // more of them
@@ -87,6 +90,11 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
 bool ran(const Evidence& evidence, double rise) {
   const auto step = evidence.step();
   return !step || step->on_cpu.rise() > kLeastOfGrowth * rise;
+}
+
+bool is_collector(std::string_view name) {
+  return name.starts_with("gc generation") || name.find("function collect>") != std::string_view::npos ||
+         name.find("gc.collect") != std::string_view::npos;
 }
 
 /// The one that took most more; the others of a program follow from it as often as not.
@@ -103,10 +111,12 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     if (worst == nullptr) continue;
     const Sides calls = evidence.turned(worst->calls);
     const bool fresh = is_new(evidence, *worst);
-    const bool collector = !device && all.texts[worst->function].starts_with("gc generation");
+    const bool collector = !device && is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
-    verdict.state = evidence.is_slower() ? model::VerdictState::active : model::VerdictState::latent;
+    verdict.state = evidence.is_slower() && verdict.impact_ns >= kLeastImpact * step_time(evidence)
+                        ? model::VerdictState::active
+                        : model::VerdictState::latent;
     verdict.evidence = {fmt::format("It takes {} per step, the step took {}", instead(evidence.turned(worst->time_ns)),
                                     format_duration(step_time(evidence)))};
     if (fresh)

@@ -121,6 +121,16 @@ TEST(CpuRules, FewerCpusThanBefore) {
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
+TEST(CpuRules, RunQueuesOfATraceThatDoesNotKnowWhoHadTheCpus) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {1, 1});
+  c.host->step.clear();
+  add_function(c, "runq", "runq", "Host", {0.1, 4}, {3, 9}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention"));
+  c.functions[0].status = FunctionStatus::unknown;
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
 TEST(CpuRules, AStoppedProcess) {
   RunComparison c = comparison();
   set_step(c, {10, 10}, {0.1, 0.1}, {1, 20});
@@ -207,6 +217,45 @@ TEST(DeviceRules, WhyTheClockIsLow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_power in GPU 7"));
 }
 
+/// Kernels bound by arithmetic and by memory that take so many times longer; `counter`: the clock was recorded.
+RunComparison kernels(double arithmetic, double memory) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.host->step.clear();  // a profiler's trace
+  const auto add = [&](const char* name, double times) {
+    add_function(c, name, "gpu_compute", "GPU", {1, times}, {4, 4},
+                 times > 1.1 ? FunctionStatus::changed : FunctionStatus::same);
+  };
+  for (const char* name : {"sgemm_a", "sgemm_b", "cutlass_c"}) add(name, arithmetic);
+  for (const char* name : {"elementwise_a", "softmax_b", "layer_norm_c"}) add(name, memory);
+  return c;
+}
+
+TEST(DeviceRules, KernelsThatAreSlowerAlikeShareTheDevice) {
+  EXPECT_THAT(causes(kernels(2, 1)), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+  EXPECT_THAT(causes(kernels(1, 2)), testing::ElementsAre("gpu_contention/memory_pressure in GPU"));
+  EXPECT_EQ(diagnose(kernels(2, 1))[0].state, VerdictState::active);
+  EXPECT_THAT(diagnose(kernels(2, 1))[0].against, Contains(HasSubstr("No counter")));
+}
+
+TEST(DeviceRules, AClockThatWasRecordedSaysItBetter) {
+  RunComparison c = kernels(2, 1);
+  add_resource(c, "GPU clock", "GPU", {1.41e9, 0.7e9});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "gpu_clock_drop");
+  EXPECT_NEAR(verdicts[0].confidence, 0.9, 1e-9);
+}
+
+TEST(DeviceRules, KernelsThatAreSlowerEachInItsWayAreTheirOwn) {
+  RunComparison c = kernels(2, 1);
+  c.functions[1].work_ratio = 1;
+  c.functions[1].status = FunctionStatus::same;
+  c.functions[2].work_ratio = 1;
+  c.functions[2].status = FunctionStatus::same;
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in sgemm_a"));
+}
+
 TEST(DeviceRules, OthersOnTheDevice) {
   RunComparison c = comparison();
   add_function(c, "gemm", "gpu_compute", "GPU 3", {2, 4}, {10, 10});
@@ -273,6 +322,23 @@ TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
   c.functions.pop_back();
   add_function(c, "slow_gemm", "gpu_compute", "GPU", {0, 5}, {0, 8}, FunctionStatus::added);
   EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in slow_gemm"));
+}
+
+TEST(ProgramRules, CollectionsOfGarbage) {
+  RunComparison c = with_functions();
+  add_function(c, "gc generation 2", "python", "Host", {0, 4}, {0, 1}, FunctionStatus::added);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/gc in gc generation 2"));
+}
+
+TEST(ProgramRules, AKernelWhoseTimeHardlyMattersIsLatent) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10.2}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+  add_function(c, "flash", "gpu_compute", "GPU", {0.2, 0.4}, {8, 8}, FunctionStatus::changed);
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "kernel_regression");
+  EXPECT_EQ(verdicts[0].state, VerdictState::latent);
 }
 
 TEST(ProgramRules, AThreadThatHoldsTheLock) {

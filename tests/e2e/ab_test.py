@@ -260,16 +260,16 @@ class Turns(Ab):
         script = self.path("server.py")
         with open(script, "w", encoding="utf-8") as file:
             file.write(
-                "import http.server, sys\n"
+                "import http.server, sys, work\n"
                 "class Handler(http.server.BaseHTTPRequestHandler):\n"
                 "    protocol_version = 'HTTP/1.1'\n"
                 "    def do_GET(self):\n"
-                "        answer(int(sys.argv[2]))\n"
+                "        work.answer(int(sys.argv[2]))\n"
                 "        self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'ok')\n"
                 "    def log_message(self, *ignored): pass\n"
-                "def answer(n):\n"
-                "    return sum(range(n))\n"
                 "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n")
+        with open(self.path("work.py"), "w", encoding="utf-8") as file:
+            file.write("def answer(n):\n    return sum(range(n))\n")
         client = self.path("client.py")
         with open(client, "w", encoding="utf-8") as file:
             file.write("import http.client, sys\n"
@@ -282,7 +282,7 @@ class Turns(Ab):
         self.assertGreater(answer["alternation"]["between_starts"], 0)
         # A fixed number of pairs, from two starts; what each printed is kept.
         kept = self.path("kept")
-        answer = self.answer("--starts", "2", "-n", "12", "--turns", "200ms", "--keep", kept, "--ready", "http://127.0.0.1:{port}/", "--load",
+        answer = self.answer("--starts", "2", "-n", "12", "--turns", "300ms", "--python", "work:answer(n) as answer", "--keep", kept, "--ready", "http://127.0.0.1:{port}/", "--load",
                              f"{sys.executable} {client} {{port}}", "--", sys.executable, script, "{port}", "20000", "--vs", "--",
                              sys.executable, script, "{port}", "20000")
         found = answer["alternation"]
