@@ -92,7 +92,8 @@ Result<std::string> folder_of(const std::string& folder, std::size_t start) {
 }  // namespace
 
 Ns length_of_start(Ns starting, Ns left) {
-  const Ns turns = std::max(starting, kShortest);
+  // What starts differ by costs more than short turns do: rather more starts than longer turns.
+  const Ns turns = std::max(starting / 2, kShortest);
   return left < 2 * turns + starting ? left : turns;
 }
 

@@ -7,13 +7,13 @@ namespace {
 
 constexpr Ns kSecond = 1'000'000'000;
 
-TEST(LengthOfStart, IsAsLongAsStartingTookWhereAFurtherOneFits) {
-  EXPECT_EQ(length_of_start(100 * kSecond, 600 * kSecond), 100 * kSecond);
+TEST(LengthOfStart, IsHalfOfWhatStartingTookWhereAFurtherOneFits) {
+  EXPECT_EQ(length_of_start(100 * kSecond, 600 * kSecond), 50 * kSecond);
   EXPECT_EQ(length_of_start(2 * kSecond, 600 * kSecond), 20 * kSecond);
 }
 
 TEST(LengthOfStart, IsAllThatIsLeftOtherwise) {
-  EXPECT_EQ(length_of_start(100 * kSecond, 200 * kSecond), 200 * kSecond);
+  EXPECT_EQ(length_of_start(100 * kSecond, 190 * kSecond), 190 * kSecond);
   EXPECT_EQ(length_of_start(2 * kSecond, 40 * kSecond), 40 * kSecond);
   EXPECT_EQ(length_of_start(2 * kSecond, 0), 0);
 }
