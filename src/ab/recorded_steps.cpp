@@ -80,6 +80,7 @@ void add_units(const Trace& trace, const cycles::Found& found, StepsOf& result) 
     result.how += fmt::format("; {:.2g} of them in each wake-up", each);
     return;
   }
+  result.wait = unit.receive;
   result.unit = fmt::format("{} ({} to {})", model::plural(unit), unit.receive, unit.send);
   for (const Ns start : found.work->starts) result.units.push_back(start + trace.base_ns);
 }

@@ -33,6 +33,7 @@ struct StepsOf {
   std::vector<Step> steps{};
   std::vector<Ns> units{};
   std::string unit{};  ///< what they are
+  std::string wait{};  ///< the call from which each wakes its thread
   std::string how{};   ///< they were found, or why not: a sentence
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});

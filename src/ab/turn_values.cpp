@@ -123,7 +123,8 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
   if (!steps && quantity.kind != Quantity::Kind::automatic && quantity.kind != Quantity::Kind::throughput)
     return environment_error(fmt::format("no {} is known: there are no steps ({})", name_of(quantity), sides[0].how),
                              "", "compare units of work: leave out --on");
-  if (!steps && sides[0].unit != sides[1].unit)
+  // One wake-up is one unit on both sides, whatever else is seen of it.
+  if (!steps && sides[0].wait != sides[1].wait)
     return environment_error(
         fmt::format("the baseline is seen to do {}, the candidate {}", sides[0].unit, sides[1].unit), "",
         "nothing alike is counted: mark steps (docs/annotate.md), or watch a function (--python)");

@@ -148,6 +148,21 @@ void spread_workloads(Recording& recording) {
     if (const auto step = steps.find(cycle.number); step != steps.end()) cycle.workload = step->second;
 }
 
+/// Only where every recording tells what decode steps looked back at they are told apart by it.
+void align_cached_tokens(std::vector<Recording>& base, std::vector<Recording>& candidate) {
+  const auto knows = [](const Recording& recording) {
+    const auto& cycles = recording.cycles.cycles;
+    return std::ranges::none_of(cycles, [](const auto& c) { return c.phase == model::Phase::decode; }) ||
+           std::ranges::any_of(cycles, [](const auto& c) { return c.workload.cached_tokens >= 0; });
+  };
+  if (std::ranges::all_of(base, knows) && std::ranges::all_of(candidate, knows)) return;
+  for (auto* side : {&base, &candidate})
+    for (Recording& recording : *side) {
+      for (model::Cycle& cycle : recording.cycles.cycles) cycle.workload.cached_tokens = -1;
+      for (model::ProfileCycle& cycle : recording.profile.cycles) cycle.workload.cached_tokens = -1;
+    }
+}
+
 Side pool(std::vector<Recording> recordings) {
   Side side;
   side.cycles = cycles_of(recordings);
@@ -382,6 +397,8 @@ void keep_moved(RunComparison& result, std::vector<model::HostChange> counters) 
   if (!result.host) return;
   result.host->counters = std::move(counters);
   result.host->counters_alike = 0;
+  constexpr std::size_t kMostShown = 10;
+  result.host->most_counters = kMostShown;
 }
 
 }  // namespace
@@ -428,6 +445,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
     return same_recording(base);
   if (const Status status = check(base, candidate); !status) return status.error();
+  align_cached_tokens(base, candidate);
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};

@@ -469,8 +469,7 @@ bool is_in_force(std::string_view name, std::span<const CycleValue> values) {
 
 }  // namespace
 
-std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate,
-                                              std::size_t most) {
+std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate) {
   struct Values {
     std::string unit;
     std::array<std::vector<CycleValue>, 2> of;
@@ -501,8 +500,8 @@ std::vector<model::HostChange> moved_counters(std::span<const Recording> base, s
   }
   std::ranges::stable_sort(moved, [](const auto& x, const auto& y) { return x.first > y.first; });
   std::vector<model::HostChange> list;
-  for (auto& [certainty, change] : moved)
-    if (list.size() < most) list.push_back(std::move(change));
+  list.reserve(moved.size());
+  for (auto& [certainty, change] : moved) list.push_back(std::move(change));
   return list;
 }
 

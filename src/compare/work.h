@@ -47,8 +47,8 @@ inline constexpr double kWorkAlone = 0.25;
 inline constexpr double kSameThroughput = 0.1;
 
 /// Counters that only one side has, or limits of groups that only one side feels, then those that moved by more than
-/// their windows spread, most certain first; at most `most`.
+/// their windows spread, most certain first.
 std::vector<model::HostChange> moved_counters(std::span<const model::Recording> base,
-                                              std::span<const model::Recording> candidate, std::size_t most = 10);
+                                              std::span<const model::Recording> candidate);
 
 }  // namespace culprit::compare

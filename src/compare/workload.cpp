@@ -53,6 +53,7 @@ WorkClass work_class(const model::Workload& workload, model::Phase phase) {
     case model::Phase::mixed:
       return {requests, tokens_class(workload.context_tokens)};
     case model::Phase::decode:
+      return {requests, -1, tokens_class(workload.cached_tokens)};
     case model::Phase::train_step:
     case model::Phase::other:
       return {requests, -1};
@@ -75,6 +76,8 @@ std::string work_text(const WorkClass& work) {
     text = fmt::format("{} request{}", work.requests, work.requests == 1 ? "" : "s");
   if (work.tokens >= 0)
     text += fmt::format("{}{}", text.empty() ? "" : " with ", span(1, work.tokens, kTokenSteps, "prompt token"));
+  if (work.cached >= 0)
+    text += fmt::format("{}{}", text.empty() ? "behind " : " behind ", span(1, work.cached, kTokenSteps, "token"));
   return text;
 }
 

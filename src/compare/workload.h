@@ -16,15 +16,17 @@
 namespace culprit::compare {
 
 /// What a step worked on, as coarse as its time is: requests exactly up to 8, then in quarters of a doubling; tokens of
-/// prompts in halves of a doubling. -1: not known, or of no matter in its phase.
+/// prompts, and those that a decode step looks back at, in halves of a doubling. -1: not known, or of no matter in its
+/// phase.
 struct WorkClass {
   std::int32_t requests = -1;
   std::int32_t tokens = -1;
+  std::int32_t cached = -1;
   auto operator<=>(const WorkClass&) const = default;
 };
 
-/// By tokens where prompts are computed (else by requests), by requests where tokens are generated, by both where a
-/// step does both.
+/// By tokens where prompts are computed (else by requests), by requests and what they look back at where tokens are
+/// generated, by requests and tokens where a step does both.
 WorkClass work_class(const model::Workload& workload, model::Phase phase);
 
 /// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens". Empty for the class of which nothing is known.

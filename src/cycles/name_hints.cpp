@@ -216,6 +216,7 @@ MarkerText read_marker(std::string_view name) {
   w.tokens = number_after(text, {"toks=", "tokens=", "num_tokens=", "tokens: "});
   if (w.tokens >= 0 && out.phase == model::Phase::prefill) w.context_tokens = w.tokens;
   if (w.tokens >= 0 && out.phase == model::Phase::decode) w.decode_tokens = w.tokens;
+  if (out.phase == model::Phase::decode) w.cached_tokens = number_after(text, {"ctx="});
   return out;
 }
 

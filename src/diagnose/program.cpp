@@ -85,11 +85,20 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   return std::isfinite(ratio) && ratio > kAlike * std::max(1.0, usual);
 }
 
-/// Its thread was on a CPU for what it took longer, as far as that is known: a function in which a thread waits for
-/// something is not slow itself.
-bool ran(const Evidence& evidence, double rise) {
+/// Its thread was on a CPU for what it took longer, as far as that is known: a function in which a thread waits, for a
+/// CPU or for anything else, is not slow itself. The waterfall of the thread of the steps says it exactly; of other
+/// threads nothing is believed while the run queue grows.
+bool ran(const Evidence& evidence, const FunctionFinding& f) {
   const auto step = evidence.step();
-  return !step || step->on_cpu.rise() > kLeastOfGrowth * rise;
+  if (!step) return true;
+  for (const model::Waterfall& waterfall : evidence.comparison().waterfalls) {
+    if (waterfall.phase != f.phase || waterfall.device >= 0) continue;
+    for (const model::WaterfallLine& line : waterfall.lines)
+      if (line.function == f.function && line.state == model::LedgerState::function)
+        return evidence.turned(line.time_ns).rise() >= kLeastImpact * step_time(evidence);
+  }
+  const double rise = evidence.turned(f.time_ns).rise();
+  return step->on_cpu.rise() > kLeastOfGrowth * rise && step->runnable.rise() < kLeastOfGrowth * rise;
 }
 
 bool is_collector(std::string_view name) {
@@ -105,7 +114,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const FunctionFinding* worst = nullptr;
     for (const FunctionFinding& f : all.functions) {
       if (is_on_device(evidence, f) != device || !is_slower_alone(evidence, f, usual)) continue;
-      if (device ? all.texts[f.kind] != "gpu_compute" : !ran(evidence, evidence.turned(f.time_ns).rise())) continue;
+      if (device ? all.texts[f.kind] != "gpu_compute" : !ran(evidence, f)) continue;
       if (worst == nullptr || evidence.turned(f.time_ns).rise() > evidence.turned(worst->time_ns).rise()) worst = &f;
     }
     if (worst == nullptr) continue;

@@ -41,6 +41,7 @@ struct Workload {
   std::int64_t tokens = -1;          ///< tokens computed in this cycle
   std::int64_t context_tokens = -1;  ///< of these in prefill
   std::int64_t decode_tokens = -1;   ///< of these in decode
+  std::int64_t cached_tokens = -1;   ///< of all requests, that a decode step looks back at; about so many
 };
 
 /// The part of a cycle that one device saw: from the begin of the first GPU operation launched inside the cycle to that

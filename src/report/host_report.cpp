@@ -98,7 +98,10 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
       return for_people ? text(counter.value[i], counter.unit) : model::cell_of(counter.value[i]);
     };
   };
-  const auto is_shown = [&](const HostChange& counter) { return !for_people || !is_of_one_part(counter.what); };
+  const std::size_t most = changes.most_counters > 0 && for_people ? changes.most_counters : changes.counters.size();
+  std::vector<HostChange> listed;
+  for (const HostChange& counter : changes.counters)
+    if (listed.size() < most && (!for_people || !is_of_one_part(counter.what))) listed.push_back(counter);
   model::Table table =
       model::make_table<HostChange>("Counters that moved", "host_counters",
                                     {{{"Counter", "counter", ColumnType::name}, &HostChange::what},
@@ -106,12 +109,13 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
                                      {{"Candidate", "candidate", type}, side(1)},
                                      {{"Unit", "unit"}, &HostChange::unit, model::present_if(!for_people)},
                                      {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
-                                    changes.counters | std::views::filter(is_shown));
-  const std::size_t hidden = changes.counters.size() - table.rows.size();
+                                    listed);
+  const std::size_t hidden = changes.counters.size() - listed.size();
   if (changes.counters_alike > 0)
     table.notes.push_back(
         fmt::format("Means while the steps ran. {} more differ by less than 10 %.", changes.counters_alike));
-  if (hidden > 0) table.notes.push_back(fmt::format("{} of single CPUs and memory nodes: --json shows them.", hidden));
+  if (hidden > 0)
+    table.notes.push_back(fmt::format("{} more, or of single CPUs and memory nodes: --json shows them.", hidden));
   return table;
 }
 

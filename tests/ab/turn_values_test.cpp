@@ -124,6 +124,8 @@ TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->quantity, "time per unit of work");
   candidate.unit = "messages";
+  EXPECT_TRUE(values_of({base, candidate}, turns));
+  candidate.wait = "recvmsg";
   EXPECT_FALSE(values_of({base, candidate}, turns));
   EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 0.01);
 }
@@ -143,7 +145,7 @@ TEST(TurnValues, ThroughputIsTheTimeOfATurnByItsSteps) {
 
 TEST(TurnValues, NothingThatRepeatsIsAnError) {
   const auto turns = turns_of(2);
-  const auto found = values_of({StepsOf{steps_in(turns, 0, 7)}, StepsOf{{}, {}, "", "nothing repeats"}}, turns);
+  const auto found = values_of({StepsOf{steps_in(turns, 0, 7)}, StepsOf{{}, {}, "", "", "nothing repeats"}}, turns);
   ASSERT_FALSE(found);
   EXPECT_NE(found.error().what.find("candidate (nothing repeats)"), std::string::npos) << found.error().what;
 }

@@ -166,6 +166,25 @@ TEST(CompareRuns, OneThatIsMostOfTheStepMakesNoOtherGuilty) {
   }
 }
 
+TEST(CompareRuns, LongerPromptsBehindDecodeStepsAreNoRegression) {
+  const auto behind = [](double factor, std::int64_t tokens) {
+    Recording r = steps_of(std::vector<std::int64_t>(40, 4), factor);
+    for (auto& cycle : r.cycles.cycles) {
+      cycle.phase = model::Phase::decode;
+      cycle.workload.cached_tokens = tokens;
+    }
+    for (auto& cycle : r.profile.cycles) {
+      cycle.phase = model::Phase::decode;
+      cycle.workload.cached_tokens = tokens;
+    }
+    return r;
+  };
+  EXPECT_EQ(compared(behind(1, 400), behind(1.5, 1000)).outcome, Outcome::inconclusive);
+  EXPECT_EQ(compared(behind(1, 400), behind(1.5, 400)).outcome, Outcome::regression);
+  // An older recording does not tell: then nobody's do.
+  EXPECT_EQ(compared(behind(1, -1), behind(1.5, 1000)).outcome, Outcome::regression);
+}
+
 TEST(CompareRuns, RanksOfOneStepMayHaveOtherBatches) {
   const auto two_ranks = [](double factor) {
     Recording r = steps_of(std::vector<std::int64_t>(40, 4));

@@ -36,6 +36,19 @@ TEST(WorkClass, EachPhaseHasItsMeasure) {
   EXPECT_EQ(of(-1, -1, Phase::decode), WorkClass());
 }
 
+TEST(WorkClass, DecodeLooksBackAtTokens) {
+  const auto behind = [](std::int64_t cached) {
+    Workload w;
+    w.batch = 4;
+    w.cached_tokens = cached;
+    return work_class(w, Phase::decode);
+  };
+  EXPECT_NE(behind(400), behind(1000));
+  EXPECT_EQ(behind(400), behind(410));
+  EXPECT_NE(behind(400), behind(-1));
+  EXPECT_EQ(work_text(behind(400)), "4 requests behind 305 to 430 tokens");
+}
+
 TEST(WorkClass, SaysWhatItStandsFor) {
   EXPECT_EQ(work_text(of(1, -1, Phase::decode)), "1 request");
   EXPECT_EQ(work_text(of(8, -1, Phase::decode)), "8 requests");

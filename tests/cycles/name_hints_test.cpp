@@ -44,6 +44,9 @@ TEST(ReadMarker, Sglang) {
   EXPECT_EQ(text.workload.decode_tokens, -1);
   EXPECT_EQ(read_marker("step[DECODE bs=3 toks=3]").phase, Phase::decode);
   EXPECT_EQ(read_marker("step[MIXED bs=3 toks=300]").phase, Phase::mixed);
+  EXPECT_EQ(read_marker("step[DECODE bs=3 ctx=609]").workload.cached_tokens, 609);
+  EXPECT_EQ(read_marker("step[DECODE bs=3 ctx=609]").workload.batch, 3);
+  EXPECT_EQ(read_marker("step[DECODE bs=3 ctx=?]").workload.cached_tokens, -1);
 }
 
 TEST(ReadMarker, Vllm) {

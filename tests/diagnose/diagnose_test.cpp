@@ -306,6 +306,27 @@ TEST(ProgramRules, AFunctionInWhichItsThreadWaitsIsNotSlow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
+TEST(ProgramRules, AFunctionWhoseThreadWaitedForACpuIsNotSlow) {
+  RunComparison c = with_functions();
+  set_step(c, {10, 13}, {0.1, 6}, {1, 1});
+  add_beside(c, "stress-ng-cpu", {0, 1.2});
+  add_function(c, "forward", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  set_step(c, {10, 16}, {0.1, 1}, {1, 1});
+  const auto line = [&](model::LedgerState state, double without, double with) {
+    model::WaterfallLine l;
+    l.state = state;
+    l.function = c.functions.back().function;
+    l.time_ns = {without * 1e6, with * 1e6};
+    return l;
+  };
+  c.waterfalls.emplace_back();
+  c.waterfalls[0].lines = {line(model::LedgerState::run_queue, 0, 3.9), line(model::LedgerState::function, 1, 1.1)};
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  c.waterfalls[0].lines[1].time_ns[1] = 4.5e6;
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "host_bound/function in forward"));
+}
+
 TEST(ProgramRules, WorkThatMovedInsideOfAFunctionIsNone) {
   RunComparison c = with_functions();
   add_function(c, "fused", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace culprit::record::python {
 
@@ -135,7 +136,8 @@ Status check_step(std::string_view whole, const FunctionSpec& spec) {
       texts.remove_prefix(texts.find('<') + 1);
       const std::size_t end = texts.find('>');
       if (end == std::string_view::npos) return wrong(whole, "a '>' is missing behind 'as'");
-      if (Status status = check(texts.substr(0, end)); !status) return status;
+      const std::size_t begin = texts.starts_with('~') ? 1 : 0;
+      if (Status status = check(texts.substr(begin, end - begin)); !status) return status;
     }
   }
   return {};
@@ -246,7 +248,14 @@ std::string text_for(std::int64_t number, std::string_view texts) {
   return std::to_string(number);
 }
 
-/// "bs=<batch>" with the numbers in their places.
+/// Rounded to quarters of a doubling, so that few names come of it.
+std::optional<std::int64_t> roughly(std::optional<std::int64_t> number) {
+  constexpr double kSteps = 4;
+  if (!number || *number < 1) return number;
+  return std::llround(std::exp2(std::round(kSteps * std::log2(static_cast<double>(*number))) / kSteps));
+}
+
+/// "bs=<batch> ctx=<~context>" with the numbers in their places, behind ~ roughly.
 std::string with_numbers(std::string_view text, std::span<const std::string_view> names,
                          std::span<const std::optional<std::int64_t>> numbers) {
   std::string out;
@@ -255,7 +264,10 @@ std::string with_numbers(std::string_view text, std::span<const std::string_view
     const std::size_t close = text.find('>', open);
     out += text.substr(0, open);
     if (close == std::string_view::npos) break;
-    out += shown(number_named(text.substr(open + 1, close - open - 1), names, numbers));
+    const bool rough = text.substr(open + 1).starts_with('~');
+    const std::size_t begin = open + (rough ? 2 : 1);
+    const auto number = number_named(text.substr(begin, close - begin), names, numbers);
+    out += shown(rough ? roughly(number) : number);
     text.remove_prefix(close + 1);
   }
   return out;

@@ -55,6 +55,12 @@ TEST(FunctionSpec, AStepIsNamedByItsNumbers) {
   EXPECT_EQ(step_name(format, names, std::array<std::optional<std::int64_t>, 3>{7, 4, 199}), "step[7]");
   EXPECT_EQ(step_name(format, names, std::array<std::optional<std::int64_t>, 3>{}), "step[?]");
   EXPECT_EQ(step_name("{tokens-batch}/{batch} {other}", names, numbers), "195/4 ?");
+  const std::string_view rough = "step[{mode:1=DECODE bs=<batch> ctx=<~tokens>}]";
+  EXPECT_EQ(step_name(rough, names, numbers), "step[DECODE bs=4 ctx=215]");
+  EXPECT_EQ(step_name(rough, names, std::array<std::optional<std::int64_t>, 3>{1, 4, 220}),
+            "step[DECODE bs=4 ctx=215]");
+  EXPECT_EQ(step_name(rough, names, std::array<std::optional<std::int64_t>, 3>{1, 4, 0}), "step[DECODE bs=4 ctx=0]");
+  EXPECT_EQ(step_name(rough, names, std::array<std::optional<std::int64_t>, 3>{1, 4, {}}), "step[DECODE bs=4 ctx=?]");
   EXPECT_EQ(step_name("{open", names, numbers), "");
   EXPECT_EQ(step_name("", names, numbers), "");
 }
