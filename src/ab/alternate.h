@@ -75,6 +75,7 @@ struct Alternated {
   model::Alternation found;
   std::array<std::vector<std::string>, 2> recordings;
   std::array<std::vector<Span>, 2> turns;  ///< in which the steps count; empty: everywhere
+  std::array<double, 2> cut{};  ///< share of the turns that steps took which a switch cut; of several starts the most
 };
 
 }  // namespace culprit::ab

@@ -16,6 +16,8 @@ namespace culprit::ab {
 
 namespace {
 
+constexpr double kLeastError = 1e-6;  // of a start
+
 /// Logarithms of one side's values of one kind of work in one pair.
 struct Sum {
   double sum = 0;
@@ -114,23 +116,36 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
 }
 
 Together together(std::span<const Start> starts, const StartSpread& assumed) {
-  const auto n = static_cast<double>(starts.size());
-  double mean = 0;
-  double square = 0;
-  for (const Start& start : starts) {
-    mean += start.change / n;
-    square += start.error * start.error / n;
-  }
-  double apart = 0;
-  for (const Start& start : starts) apart += (start.change - mean) * (start.change - mean);
-  // Of what starts differ by, their own errors explain a part.
-  const double seen = std::max(0.0, apart - (n - 1) * square);
-  Together result;
-  result.freedom = assumed.starts + n - 1;
-  result.spread = result.freedom > 0
-                      ? std::sqrt((assumed.starts * assumed.spread * assumed.spread + seen) / result.freedom)
-                      : assumed.spread;
+  // What they spread beyond their own errors (DerSimonian and Laird); a start tells of that as far as its error is
+  // small against what is assumed.
   double weights = 0;
+  double squares = 0;
+  double mean = 0;
+  double told = 0;
+  double most = 0;
+  for (const Start& start : starts) {
+    const double variance = std::max(start.error * start.error, kLeastError * kLeastError);
+    weights += 1 / variance;
+    squares += 1 / (variance * variance);
+    mean += start.change / variance;
+    const double share = assumed.spread * assumed.spread / (assumed.spread * assumed.spread + variance);
+    told += share * share;
+    most = std::max(most, share * share);
+  }
+  mean /= weights;
+  double apart = 0;
+  for (const Start& start : starts)
+    apart +=
+        (start.change - mean) * (start.change - mean) / std::max(start.error * start.error, kLeastError * kLeastError);
+  const double scale = weights - squares / weights;
+  const double seen = scale > 0 ? std::max(0.0, (apart - static_cast<double>(starts.size() - 1)) / scale) : 0;
+  told -= most;  // one goes into their mean
+  Together result;
+  result.freedom = assumed.starts + told;
+  result.spread = result.freedom > 0
+                      ? std::sqrt((assumed.starts * assumed.spread * assumed.spread + told * seen) / result.freedom)
+                      : assumed.spread;
+  weights = 0;
   for (const Start& start : starts) {
     const double weight = 1 / (result.spread * result.spread + start.error * start.error);
     weights += weight;
@@ -163,12 +178,20 @@ double Looks::fill_interval(Differences& of, double error) const {
 }
 
 void Looks::put_first(std::vector<Differences>& all) const {
-  const auto found = std::ranges::find_if(all, [&](const Differences& one) { return one.change.phase == first_; });
-  if (found != all.end()) std::rotate(all.begin(), found, std::next(found));
+  if (!first_) return;
+  const auto found = std::ranges::find_if(all, [&](const Differences& one) { return one.change.phase == *first_; });
+  if (found != all.end()) {
+    std::rotate(all.begin(), found, std::next(found));
+    return;
+  }
+  // Earlier starts had it: they decide.
+  Differences none;
+  none.change.phase = *first_;
+  all.insert(all.begin(), std::move(none));
 }
 
 void Looks::end_start(std::span<const Differences> all) {
-  if (!first_ && !all.empty()) first_ = all.front().change.phase;
+  if (!first_ && !all.empty() && start_of(all.front())) first_ = all.front().change.phase;
   for (const Differences& one : all)
     if (const auto start = start_of(one)) before_[one.change.phase].push_back(*start);
 }

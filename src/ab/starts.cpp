@@ -42,6 +42,7 @@ model::PairedChange added(const model::PairedChange& before, const model::Paired
 }
 
 void add(Alternated& all, Alternated&& now) {
+  all.cut = now.cut;  // the worst so far
   for (std::size_t side = 0; side < 2; ++side) {
     std::ranges::move(now.recordings[side], std::back_inserter(all.recordings[side]));
     std::ranges::move(now.turns[side], std::back_inserter(all.turns[side]));
@@ -70,11 +71,12 @@ bool is_over(const model::Alternation& found) {
 }
 
 /// No further start came about: what the earlier ones say is all.
-void conclude_early(Alternated& all, Looks& looks) {
+void conclude_early(Alternated& all, Looks& looks, double detect) {
+  all.found.end = model::AlternationEnd::side_ended;
   if (all.found.changes.empty()) return;
   Differences first;
   first.change = all.found.changes.front();
-  all.found.outcome = looks.look(first, 1);
+  all.found.outcome = limited(looks.look(first, 1), all.cut, detect);
   all.found.changes.front() = first.change;
   all.found.between_starts = looks.spread();
   all.found.looks = looks.looks();
@@ -101,18 +103,22 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
                              const ProgressSink& progress) {
   std::optional<Alternated> all;
   Looks looks(question.detect, question.allowed, plan.assumed);
+  constexpr std::size_t kFewest = 6;  // pairs of a start, for an error of their own
+  if (plan.most > 0 && question.pairs > 0 && question.pairs < kFewest * plan.most)
+    return usage_error(fmt::format("{} pairs are too few for {} starts", question.pairs, plan.most),
+                       fmt::format("ask for {} pairs or more (-n)", kFewest * plan.most));
   const std::size_t most = plan.most > 0 ? plan.most : question.pairs > 0 ? 1 : 0;
   Stage stage;
   Ns ready = 0;  // when the first two were
   for (std::size_t start = 1;; ++start) {
     if (plan.starting) plan.starting(start);
     const Ns begin = record::monotonic_now();
-    auto folder = folder_of(question.folder, start);
-    if (!folder) return folder.error();
     Servers servers = plan.servers;
     Question of_start = question;
-    servers.folder = of_start.folder = *folder;
     auto now = [&]() -> Result<Alternated> {
+      auto folder = folder_of(question.folder, start);
+      if (!folder) return folder.error();
+      servers.folder = of_start.folder = *folder;
       const auto running = RunningServers::start(servers, stop_fd);
       if (!running) return running.error();
       const Ns up = record::monotonic_now();
@@ -120,13 +126,16 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
       stage.spent = up - ready;
       stage.last = start == most;
       stage.length = 0;
-      if (!stage.last && question.pairs == 0) {
-        const Ns left = std::max<Ns>(0, question.budget - stage.spent);
+      const Ns left = std::max<Ns>(0, question.budget - stage.spent);
+      if (question.pairs > 0) {
+        const std::size_t rest = question.pairs - std::min(stage.pairs, question.pairs);
+        if (!stage.last) of_start.pairs = stage.pairs + rest / (most - start + 1);
+      } else if (most > 0) {
+        // So many were asked for.
+        stage.length = std::max(left / static_cast<Ns>(most - start + 1), kShortest / 4);
+      } else {
         stage.length = length_of_start(up - begin, left);
-        if (most > 0) stage.length = std::max(stage.length, left / static_cast<Ns>(most - start + 1));
         stage.last = stage.length >= left;
-      } else if (!stage.last) {
-        of_start.pairs = stage.pairs + (question.pairs - stage.pairs) / (most - start + 1);
       }
       TurnsPlan turns = plan.turns;
       for (std::size_t side = 0; side < 2; ++side) {
@@ -137,7 +146,7 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
     }();
     if (!now) {
       if (!all) return now.error();
-      conclude_early(*all, looks);
+      conclude_early(*all, looks, question.detect);
       if (now.error().kind == ErrorKind::cancelled)
         all->found.end = model::AlternationEnd::interrupted;
       else
@@ -145,6 +154,7 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
       break;
     }
     stage.pairs += now->found.turns.turns / 2;
+    for (std::size_t side = 0; side < 2; ++side) stage.cut[side] = std::max(stage.cut[side], now->cut[side]);
     now->found.seconds = static_cast<double>(record::monotonic_now() - ready) / 1e9;
     if (!all)
       all = std::move(*now);

@@ -155,9 +155,9 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
   return result;
 }
 
-model::Outcome limited(model::Outcome outcome, const TurnValues& values, double detect) {
+model::Outcome limited(model::Outcome outcome, const std::array<double, 2>& cut, double detect) {
   constexpr double kMostCut = 1.0 / 3;
-  const auto& [a, b] = values.cut;
+  const auto& [a, b] = cut;
   if (std::max(a, b) > kMostCut) return model::Outcome::inconclusive;
   if (outcome == model::Outcome::no_change && std::abs(a - b) > detect) return model::Outcome::inconclusive;
   return outcome;

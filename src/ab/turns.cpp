@@ -110,6 +110,10 @@ class Match {
   Status play(const ProgressSink& progress);
   Status play_turn(std::uint8_t side, std::uint32_t pair);
   bool wait_for(Ns until);
+  /// Of this start and the earlier ones.
+  [[nodiscard]] std::array<double, 2> worst(const std::array<double, 2>& cut) const {
+    return {std::max(cut[0], stage_.cut[0]), std::max(cut[1], stage_.cut[1])};
+  }
   /// Nothing comes behind these two.
   [[nodiscard]] bool is_last() const {
     const model::AlternationEnd end = result_.found.end;
@@ -280,7 +284,7 @@ void Match::begin_look(double share) {
         auto differences = differences_of(found->values);
         looks_.put_first(differences);
         if (!differences.empty()) {
-          result.outcome = limited(looks_.look(differences.front(), share), *found, question_.detect);
+          result.outcome = limited(looks_.look(differences.front(), share), worst(found->cut), question_.detect);
           result.change = differences.front().change;
           result.spread = looks_.spread();
           result.any = true;
@@ -362,7 +366,7 @@ Status Match::play(const ProgressSink& progress) {
       return {};
     }
     const bool all_pairs = question_.pairs > 0 && state.pairs >= question_.pairs;
-    if (all_pairs || elapsed >= question_.budget || (stage_.length > 0 && own >= stage_.length)) {
+    if (all_pairs || (stage_.length > 0 ? own >= stage_.length : elapsed >= question_.budget)) {
       found.end = all_pairs ? model::AlternationEnd::pairs : model::AlternationEnd::budget;
       return {};
     }
@@ -387,7 +391,8 @@ Status Match::conclude() {
   if (!all) return all.error();
   model::Alternation& found = result_.found;
   auto differences = differences_of(all->values);
-  looks_.put_first(differences);
+  if (is_last()) looks_.put_first(differences);
+  result_.cut = worst(all->cut);
   std::size_t pairs = turns_.size() / 2;
   found.between_starts = decided_ ? decided_->spread : 0;
   if (decided_ && !differences.empty()) {
@@ -400,7 +405,7 @@ Status Match::conclude() {
   } else if (!differences.empty() && is_last()) {
     const model::Outcome last = looks_.look(differences.front(), 1);
     found.between_starts = looks_.spread();
-    found.outcome = limited(last, *all, question_.detect);
+    found.outcome = limited(last, worst(all->cut), question_.detect);
     if (found.outcome != last)
       found.notes.push_back(
           fmt::format("{} would follow, but steps that switches cut took {:.0f} and {:.0f} % of the "

@@ -23,9 +23,10 @@ struct TurnsPlan {
 
 /// Where these two stand in a comparison of several starts of both sides.
 struct Stage {
-  Ns spent = 0;           ///< of the budget
-  Ns length = 0;          ///< of the turns of these two; 0: until the budget is spent
-  std::size_t pairs = 0;  ///< of earlier starts
+  Ns spent = 0;                 ///< of the budget
+  Ns length = 0;                ///< of the turns of these two; 0: until the budget is spent
+  std::size_t pairs = 0;        ///< of earlier starts
+  std::array<double, 2> cut{};  ///< the most of theirs, TurnValues::cut
   bool last = true;
 };
 
@@ -61,10 +62,10 @@ struct TurnValues {
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity = {});
 
-/// What follows where steps were cut: long ones are cut most often, so that those that count are too short. Where they
-/// took more than a third of a side's turns nothing follows; where they took more of one side's than of the other's, by
-/// more than the effect asked for, that nothing changed does not.
-model::Outcome limited(model::Outcome outcome, const TurnValues& values, double detect);
+/// What follows where steps were cut, by TurnValues::cut: long ones are cut most often, so that those that count are
+/// too short. Where they took more than a third of a side's turns nothing follows; where they took more of one side's
+/// than of the other's, by more than the effect asked for, that nothing changed does not.
+model::Outcome limited(model::Outcome outcome, const std::array<double, 2>& cut, double detect);
 
 /// Records both, lets them run in turns until the effect that is asked for is found, excluded, or the budget is spent;
 /// a readable `stop_fd` ends it with what is known. However this process ends, a guard lets both go on. Call while it

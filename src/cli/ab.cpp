@@ -299,6 +299,10 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
     return usage_error(words.empty() ? "nothing to compare" : "both processes and commands are given",
                        "give two commands, -- A --vs -- B, or two processes, -p PID --vs -p PID");
   const bool of_commands = !words.empty() && !are_servers(options, words);
+  if (options.starts > 0 && (of_commands || words.empty()))
+    return usage_error(of_commands ? "--starts is of servers: each run of a command is a start already"
+                                   : "--starts is of servers that are given as commands",
+                       "leave it out");
   const ab::Quantity quantity = quantity_of(options.on).value_or(ab::Quantity());
   using enum ab::Quantity::Kind;
   if (quantity.kind == (of_commands ? throughput : run))

@@ -22,6 +22,7 @@
 #include "deepdive/suspicion.h"
 #include "library/run_data.h"
 #include "library/same_content.h"
+#include "report/run_comparison_tables.h"
 #include "report/verdict_report.h"
 
 namespace culprit::cli {
@@ -76,7 +77,7 @@ void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, dee
         deepdive::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
                                        distinct_name(deepdive::comparison_base_name(files, pair), names)));
     const model::RunComparison compared = comparison_of_tables(base, candidate, pair, comparison.anchors_differ);
-    if (!compared.cycle_times.empty()) comparison.outcome = compared.outcome;
+    if (!compared.cycle_times.empty()) comparison.outcome = report::to_string(compared.outcome);
     comparison.verdicts = compared.verdicts;
     for (const report::VerdictText& verdict : report::verdict_texts(compared)) {
       comparison.causes.push_back(verdict.head);

@@ -1,8 +1,6 @@
 // What the reference's comparison of two profiles found.
 #pragma once
 
-#include <culprit/outcome.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -79,7 +77,7 @@ struct Comparison {
   std::vector<UnscoredFunction> unscored;  ///< largest change of beta first
   bool anchors_differ = false;
   // What the reference does not say.
-  std::optional<Outcome> outcome;        ///< of the cycle durations; none: the anchors differ
+  std::string outcome;                   ///< of the cycle durations; empty: the anchors differ
   std::vector<model::Verdict> verdicts;  ///< causes
   std::vector<std::string> causes;       ///< the same as lines, indented
 };

@@ -55,6 +55,7 @@ void comparison_object(JsonWriter& json, const Comparison& comparison) {
   side(json, "baseline", comparison.sides[0], texts);
   side(json, "candidate", comparison.sides[1], texts);
   json.member("anchors_differ", comparison.anchors_differ);
+  json.member("outcome", comparison.outcome);
   model::write_verdicts(json, comparison.verdicts);
   json.begin_array("findings");
   for (const SuspicionFinding& finding : comparison.findings) {

@@ -74,6 +74,7 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
     out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());
     out += fmt::format("  Average cycle time: {} us -> {} us ({})\n", with_thousands(a.mean_cycle_us, 2),
                        with_thousands(b.mean_cycle_us, 2), change_percent(a.mean_cycle_us, b.mean_cycle_us));
+    if (!comparison.outcome.empty()) out += fmt::format("  Outcome by these durations: {}\n", comparison.outcome);
     for (const std::string& cause : comparison.causes) {
       const std::string indent = cause.starts_with(' ') ? "    " : "  ";
       const std::vector<std::string> lines = wrap(safe(cause), kCauseWidth - indent.size() - 2);

@@ -13,11 +13,14 @@ namespace {
 
 using model::Verdict;
 
+constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that others took more
 constexpr double kLeastOthers = 0.3;     // CPUs that others took more
 constexpr double kLeastThrottled = 2e7;  // ns per second
+constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
 constexpr double kLeastFrequency = 0.1;  // by so much the clock fell
 constexpr double kSlowerBeside = 1.05;   // on its CPUs
+constexpr double kMs = 1e6;
 constexpr double kSecond = 1e9;
 
 /// What the run queue took more of a step; 0: not known.
@@ -36,15 +39,6 @@ std::string queue_text(const Evidence& evidence) {
   return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
 }
 
-/// CPUs that programs beside took more, clients that serve more requests left out: those took some before.
-double more_others(const Evidence& evidence) {
-  constexpr double kNew = 2;
-  double sum = 0;
-  for (const Beside& beside : evidence.more_beside())
-    if (beside.cpus.ratio() >= kNew) sum += beside.cpus.rise();
-  return sum;
-}
-
 Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
   Verdict verdict;
   verdict.cause = std::move(cause);
@@ -58,12 +52,12 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
   const auto time = evidence.counter("cgroup.cpu.throttled_time");
   if (!time || time->rise() < kLeastThrottled || !felt_queue(evidence)) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "throttled", 0.95);
-  const double others = more_others(evidence) * kSecond;
+  const double others = evidence.more_others() * kSecond;
   verdict.impact_ns = queue_rise(evidence) * time->rise() / (time->rise() + others);
-  verdict.evidence = {
-      fmt::format("A CPU quota held the group of the program back for {} of every second, summed over CPUs",
-                  instead(*time)),
-      queue_text(evidence)};
+  verdict.evidence = {fmt::format("A CPU quota held the group of the program back for {:.0f} instead of {:.0f} ms of "
+                                  "every second, summed over CPUs",
+                                  time->with / kMs, time->without / kMs),
+                      queue_text(evidence)};
   if (const auto quota = evidence.fact("env.target.cgroup.cpu.quota"))
     verdict.evidence.push_back(fmt::format("The quota is {} instead of {} CPUs", (*quota)[1], (*quota)[0]));
   if (others > kLeastOthers * kSecond)
@@ -73,9 +67,10 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 void other_processes(const Evidence& evidence, Verdicts& verdicts) {
-  const double others = more_others(evidence);
-  if (others < kLeastOthers || !felt_queue(evidence)) return;
+  const double others = evidence.more_others();
   const auto beside = evidence.more_beside();
+  if (beside.empty() || !felt_queue(evidence)) return;
+  if (others < (beside.front().is_share ? kLeastShare : kLeastOthers)) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", 0.9);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
   verdict.impact_ns = queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
@@ -89,20 +84,22 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns += on_cpu.rise();
     verdict.work_ratio = on_cpu.ratio();
-    verdict.evidence.push_back(fmt::format("Beside them a step takes {} on its CPUs, too", instead(on_cpu)));
+    verdict.evidence.push_back(fmt::format("Beside them its threads took {} per step on CPUs, too", instead(on_cpu)));
     if (const auto clock = evidence.counters("host.cpu", "frequency"); clock && clock->ratio() < 1)
       verdict.evidence.push_back(fmt::format("Their clock is {:.0f} % of what it was", clock->ratio() * 100));
   }
+  if (const auto pressure = evidence.counter("host.pressure.io.some"); pressure && pressure->rise() > kLeastPressure)
+    verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
   if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");
-  verdict.next_step = beside.front().is_share
-                          ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
-                          : fmt::format("end {} or give it other CPUs (taskset, cpuset)", beside.front().name);
+  verdict.next_step = beside.front().is_share ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
+                                              : fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)",
+                                                            beside.front().name);
   verdicts.push_back(std::move(verdict));
 }
 
 void steal(const Evidence& evidence, Verdicts& verdicts) {
   const auto stolen = evidence.counter("host.cpu.steal");
-  if (!stolen || stolen->rise() < kLeastSteal || evidence.slowdown() < kLeastImpact) return;
+  if (!stolen || !(stolen->rise() >= kLeastSteal) || !(evidence.slowdown() >= kLeastImpact)) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "steal", 0.8);
   verdict.evidence = {
       fmt::format("The hypervisor ran others on the machine's CPUs for {} of the time", instead_percent(*stolen))};
@@ -178,14 +175,17 @@ void affinity(const Evidence& evidence, Verdicts& verdicts) {
 void frequency(const Evidence& evidence, Verdicts& verdicts) {
   const auto clock = evidence.counters("host.cpu", ".frequency");
   if (!clock || clock->without <= 0 || clock->ratio() > 1 - kLeastFrequency) return;
-  if (more_others(evidence) >= kLeastOthers || evidence.rise("host.cpu.others") >= kLeastOthers) return;
-  if (evidence.slowdown() < kLeastImpact) return;
+  if (evidence.more_others() >= kLeastOthers || evidence.rise("host.cpu.others") >= kLeastOthers) return;
+  const auto step = evidence.step();
+  if (!(evidence.slowdown() >= kLeastImpact) || (step && step->on_cpu.rise() < kLeastImpact * step->all().without))
+    return;
   Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", "", 0.8);
-  if (const auto step = evidence.step()) verdict.impact_ns = std::max(0.0, step->on_cpu.rise());
+  if (step) verdict.impact_ns = step->on_cpu.rise();
   verdict.work_ratio = 1 / clock->ratio();
   verdict.evidence = {
-      fmt::format("The CPUs ran at {:.0f} MHz instead of {:.0f} MHz", clock->with / 1e6, clock->without / 1e6)};
-  for (const std::string_view key : {"env.cpu.governor", "env.cpu.frequency.max", "env.cpu.boost"})
+      fmt::format("The clock of the CPUs where it moved is {:.0f} % of what it was", clock->ratio() * 100)};
+  for (const std::string_view key :
+       {"env.cpu.scaling_governor", "env.cpu.scaling_max_freq_khz", "env.cpu.no_turbo", "env.cpu.boost"})
     if (const auto fact = evidence.fact(key))
       verdict.evidence.push_back(fmt::format("{}: {} instead of {}", key.substr(4), (*fact)[1], (*fact)[0]));
   verdict.next_step = "see governor, power limit and temperature (cpupower frequency-info, sensors)";
@@ -198,7 +198,7 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   if (time.rise() < kLeastImpact * evidence.states_of()) return;
   Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
   verdict.scope = model::VerdictScope::process;
-  if (const auto step = evidence.step()) verdict.impact_ns = std::min(time.rise(), std::max(0.0, step->blocked.rise()));
+  verdict.impact_ns = evidence.felt(time.rise());
   verdict.evidence = {fmt::format(
       "Its threads stood still by a signal (SIGSTOP, SIGTSTP) or a debugger, summed over threads {} per step",
       instead(time))};

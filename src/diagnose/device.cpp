@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 
@@ -20,6 +21,7 @@ using model::Verdict;
 constexpr double kLeastClock = 0.1;      // by so much it fell
 constexpr double kLeastOthersUse = 0.1;  // of the device, by other processes
 constexpr double kLeastSlower = 1.1;     // a kernel's time
+constexpr double kHotter = 3;            // degrees more
 constexpr double kHot = 85;              // degrees
 
 Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, const std::string& device,
@@ -58,15 +60,32 @@ model::VerdictState state_of(const Evidence& evidence, double impact) {
   return evidence.is_slower() && matters ? model::VerdictState::active : model::VerdictState::latent;
 }
 
+/// "env.gpu7.power_limit_mw" is of "GPU 7", and of "GPU", the only one of a run.
+bool is_limit_of(std::string_view key, std::string_view device) {
+  constexpr std::string_view kBegin = "env.gpu";
+  constexpr std::string_view kEnd = ".power_limit_mw";
+  constexpr std::string_view kDevice = "GPU ";
+  if (!key.starts_with(kBegin) || !key.ends_with(kEnd) || key.size() <= kBegin.size() + kEnd.size()) return false;
+  const std::string_view index = key.substr(kBegin.size(), key.size() - kBegin.size() - kEnd.size());
+  return device == "GPU" || (device.starts_with(kDevice) && device.substr(kDevice.size()) == index);
+}
+
+bool lower(const std::string& with, const std::string& without) {
+  const auto a = parse_number<double>(with);
+  const auto b = parse_number<double>(without);
+  return a && b && *a < *b;
+}
+
 /// Why the clock is low, as far as it is recorded.
 std::string reason_of(const Evidence& evidence, const std::string& device, Verdict& verdict) {
   for (const model::EnvironmentChange& fact : evidence.comparison().environment)
-    if (fact.key.starts_with("env.gpu") && fact.key.ends_with(".power_limit_mw")) {
+    if (is_limit_of(fact.key, device) && lower(fact.value[evidence.side()], fact.value[1 - evidence.side()])) {
       verdict.evidence.push_back(fmt::format("{} is {} instead of {}", fact.key.substr(4), fact.value[evidence.side()],
                                              fact.value[1 - evidence.side()]));
       return "throttle_power";
     }
-  if (const auto heat = resource_of(evidence, "gpu_temp", device); heat && heat->with >= kHot) {
+  if (const auto heat = resource_of(evidence, "gpu_temp", device);
+      heat && heat->with >= kHot && heat->rise() >= kHotter) {
     verdict.evidence.push_back(fmt::format("It is {:.0f} degrees hot instead of {:.0f}", heat->with, heat->without));
     return "throttle_thermal";
   }
@@ -88,8 +107,6 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
         verdict.evidence.begin(),
         {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", device, clock.ratio() * 100),
          fmt::format("The same kernels took x{:.2f} there", slower)});
-    if (verdict.state == model::VerdictState::latent)
-      verdict.against.emplace_back("The steps are not shown to be longer: something else hides it");
     verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE says what limits the clock";
     verdicts.push_back(std::move(verdict));
   }
@@ -155,6 +172,10 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
     if (std::sqrt(std::max(0.0, square / weights - mean * mean)) > kSpread) continue;
     const double arithmetic = device.of[static_cast<std::size_t>(Bound::arithmetic)].share();
     const double memory = device.of[static_cast<std::size_t>(Bound::memory)].share();
+    // Without kernels of the other kind nothing tells the device from their code.
+    if (std::ranges::any_of(std::array{Bound::arithmetic, Bound::memory},
+                            [&](Bound bound) { return !(device.of[static_cast<std::size_t>(bound)].all > 0); }))
+      continue;
     const bool clock = arithmetic >= kNearlyAll && memory < kFew;
     if (!clock && !(memory >= kNearlyAll && arithmetic < kFew)) continue;
     Verdict verdict = clock ? verdict_of(evidence, "gpu_clock_drop", "unknown", name, 0.6)
@@ -175,17 +196,18 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
 void other_process(const Evidence& evidence, Verdicts& verdicts) {
   for (const auto& [device, used] : evidence.resource("gpu_usage")) {
     const auto own = resource_of(evidence, "process_gpu_usage", device);
-    if (!own) continue;
-    // Percent in the reference's tables.
-    const double unit = std::max({used.with, used.without, own->with, own->without}) > 1.5 ? 100 : 1;
-    const Sides others{(used.without - own->without) / unit, (used.with - own->with) / unit};
+    // What is not listed did not move. Percent in the reference's tables.
+    const double unit = std::max(used.with, used.without) > 1.5 ? 100 : 1;
+    const Sides others = own ? Sides{(used.without - own->without) / unit, (used.with - own->with) / unit}
+                             : Sides{used.without / unit, used.with / unit};
     const double slower = evidence.kernels_ratio(device);
     if (others.rise() < kLeastOthersUse || slower < kLeastSlower) continue;
     Verdict verdict = verdict_of(evidence, "gpu_contention", "other_process", device, 0.8);
     verdict.work_ratio = slower;
     verdict.impact_ns = rise_of_kernels(evidence, device);
     verdict.state = state_of(evidence, verdict.impact_ns);
-    verdict.evidence = {fmt::format("Other processes used {} {} of the time", device, instead_percent(others)),
+    verdict.evidence = {fmt::format("{} was used {} of the time{}", device, instead_percent(others),
+                                    own ? " by other processes" : ", by this process as before"),
                         fmt::format("The same kernels took x{:.2f} there", slower)};
     verdict.next_step = "nvidia-smi names the processes on it";
     verdicts.push_back(std::move(verdict));
@@ -201,14 +223,17 @@ void links(const Evidence& evidence, Verdicts& verdicts) {
     std::string_view next;
   };
   constexpr std::array kLinks = {
-      Link{"gpu_comm", "nvlink", "Collectives",
+      Link{"gpu_comm", "", "Collectives",
            "nvidia-smi nvlink -s, and whether another rank came late (all ranks are needed to see that)"},
       Link{"gpu_memcpy", "pcie", "Copies between host and device", "nvidia-smi -q -d PCIE, and who else copies"}};
   const model::RunComparison& all = evidence.comparison();
   for (const Link& link : kLinks) {
     std::map<std::string, std::array<double, 3>> devices;  // weight, weighted log, rise
     for (const model::FunctionFinding& f : all.functions) {
-      if (!all.texts[f.kind].starts_with(link.kind) || !(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
+      const std::string_view kind = all.texts[f.kind];
+      const bool is_of =
+          link.kind == "gpu_comm" ? kind == link.kind : kind == "gpu_memcpy_h2d" || kind == "gpu_memcpy_d2h";
+      if (!is_of || !(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
       if (!model::has_changed(f)) continue;
       const Sides time = evidence.turned(f.time_ns);
       auto& [weight, log, rise] = devices[std::string(all.texts[f.device])];

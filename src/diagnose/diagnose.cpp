@@ -13,6 +13,8 @@ namespace culprit::diagnose {
 
 namespace {
 
+constexpr const char* kUnknown = "unknown";
+
 using model::Verdict;
 using model::VerdictState;
 
@@ -55,27 +57,17 @@ void sort_out(Verdicts& verdicts) {
   if (has(verdicts, "cpu_frequency_drop", "")) absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
 }
 
-/// What a step took more in all; 0: not known.
-double growth_of(const Evidence& evidence) {
-  if (const auto step = evidence.step()) return std::max(0.0, step->all().rise());
-  double growth = 0;
-  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
-    const double rise = outcome.time_ns[evidence.side()] - outcome.time_ns[1 - evidence.side()];
-    if (std::isfinite(rise)) growth = std::max(growth, rise);
-  }
-  return growth;
-}
-
+/// Of causes that made steps longer, what each made of that; where steps did not become longer, none did.
 void add_shares(const Evidence& evidence, Verdicts& verdicts) {
-  const double growth = growth_of(evidence);
+  const double growth = evidence.growth();
   double sum = 0;
-  for (const Verdict& v : verdicts)
+  for (Verdict& v : verdicts) {
+    if (v.state == VerdictState::active && !(growth > 0)) v.state = VerdictState::latent;
     if (std::isfinite(v.impact_ns) && v.state == VerdictState::active) sum += v.impact_ns;
-  const double all = std::max(growth, sum);
-  if (!(all > 0)) return;
+  }
   for (Verdict& v : verdicts)
-    if (std::isfinite(v.impact_ns) && v.state == VerdictState::active)
-      v.share = std::clamp(v.impact_ns / all, 0.0, 1.0);
+    if (std::isfinite(v.impact_ns) && v.state == VerdictState::active && v.cause != kUnknown)
+      v.share = v.impact_ns / std::max(growth, sum);
 }
 
 void rank(Verdicts& verdicts) {
@@ -90,10 +82,10 @@ void rank(Verdicts& verdicts) {
 /// Where the time went, of a slowdown that no rule explains.
 Verdict unknown(const Evidence& evidence) {
   Verdict verdict;
-  verdict.cause = "unknown";
+  verdict.cause = kUnknown;
   verdict.side = evidence.side();
   verdict.confidence = 0;
-  verdict.impact_ns = growth_of(evidence);
+  if (evidence.growth() > 0) verdict.impact_ns = evidence.growth();
   if (const auto step = evidence.step()) {
     std::array parts = {std::pair("on a CPU", step->on_cpu), std::pair("waiting for a CPU", step->runnable),
                         std::pair("blocked", step->blocked)};
@@ -106,7 +98,9 @@ Verdict unknown(const Evidence& evidence) {
     verdict.evidence.push_back(
         fmt::format("Fixed work of the recorder took {:+.0f} %: the machine itself was slower",
                     (evidence.side() == 1 ? host->machine->change : 1 / (1 + host->machine->change) - 1) * 100));
-  verdict.next_step = "culprit ab tells whether it comes again; culprit record --preset deep sees more";
+  verdict.next_step = evidence.comparison().alternation
+                          ? "culprit record --preset deep of each side sees more"
+                          : "culprit ab tells whether it comes again; culprit record --preset deep sees more";
   return verdict;
 }
 
@@ -129,7 +123,11 @@ std::vector<Verdict> diagnose(const model::RunComparison& comparison) {
   if (comparison.same_recording || comparison.outcome == model::Outcome::not_comparable ||
       comparison.comparability.level == model::Comparable::no)
     return {};
-  const std::size_t slower = comparison.outcome == model::Outcome::improvement ? 0 : 1;
+  // Of what was only timed nothing is known.
+  if (!comparison.host && comparison.functions.empty() && comparison.resources.empty() && !comparison.work) return {};
+  const bool improved = comparison.outcome == model::Outcome::improvement;
+  const bool open = comparison.outcome == model::Outcome::inconclusive;
+  const std::size_t slower = improved || (open && Evidence(comparison, 1).growth() < 0) ? 0 : 1;
   Verdicts verdicts = of_side(Evidence(comparison, slower));
   for (Verdict& v : of_side(Evidence(comparison, 1 - slower))) verdicts.push_back(std::move(v));
   return verdicts;

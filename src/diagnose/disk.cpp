@@ -15,10 +15,12 @@ constexpr double kLeastSlower = 5e4;     // ns: what takes less longer was in me
 constexpr double kLeastPressure = 0.05;  // of the time
 
 bool waits_for_disk(std::string_view state) {
-  constexpr std::array kCalls = {"fsync",  "fdatasync", "sync",      "syncfs",    "msync",     "sync_file_range",
-                                 "pread",  "pwrite",    "write",     "writev",    "read",      "openat",
-                                 "rename", "unlink",    "ftruncate", "fallocate", "block I/O", "io"};
-  if (state == "blocked, uninterruptible") return true;
+  constexpr std::array kCalls = {"fsync",     "fdatasync", "sync",      "syncfs", "msync",    "sync_file_range",
+                                 "pread",     "preadv",    "preadv2",   "pwrite", "pwritev",  "pwritev2",
+                                 "write",     "writev",    "read",      "readv",  "open",     "openat",
+                                 "rename",    "renameat",  "renameat2", "unlink", "unlinkat", "truncate",
+                                 "ftruncate", "fallocate"};
+  if (state == "blocked, uninterruptible" || state == "blocked in disk or memory") return true;
   constexpr std::string_view kBlocked = "blocked in ";
   if (!state.starts_with(kBlocked)) return false;
   state.remove_prefix(kBlocked.size());
@@ -29,7 +31,7 @@ bool waits_for_disk(std::string_view state) {
 
 void disk(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time = evidence.states(waits_for_disk);
-  if (time.rise() < kLeastImpact * evidence.states_of()) return;
+  if (evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
   model::Verdict verdict;
   for (const model::DiskChange& disk : evidence.comparison().disks) {
     const Sides mean = evidence.turned(disk.mean_ns);
@@ -37,8 +39,8 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
     if (mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower && verdict.evidence.size() < 2)
       verdict.evidence.push_back(fmt::format("A request of {} took {}", disk.name, instead(mean)));
     if (bytes.with > 1e6 && bytes.ratio() >= 2 && verdict.evidence.size() < 3)
-      verdict.evidence.push_back(
-          fmt::format("{}: {}/s instead of {}/s", disk.name, format_bytes(bytes.with), format_bytes(bytes.without)));
+      verdict.evidence.push_back(fmt::format("{} by everybody: {}/s instead of {}/s", disk.name,
+                                             format_bytes(bytes.with), format_bytes(bytes.without)));
   }
   const auto pressure = evidence.counter("host.pressure.io.some");
   if (pressure && pressure->rise() >= kLeastPressure)
@@ -50,11 +52,8 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence.insert(
       verdict.evidence.begin(),
       fmt::format("Its threads waited {} per step in calls that read, write or sync files", instead(time)));
-  if (const auto step = evidence.step())
-    verdict.impact_ns =
-        evidence.comparison().work ? time.rise() : std::min(time.rise(), std::max(0.0, step->blocked.rise()));
+  verdict.impact_ns = evidence.felt(time.rise());
   for (const Beside& beside : evidence.more_beside()) {
-    if (beside.cpus.ratio() < 2) continue;
     verdict.evidence.push_back(took(beside));
     break;
   }

@@ -14,6 +14,8 @@ using model::Outcome;
 
 constexpr std::string_view kOnCpu = "on CPU";
 constexpr std::string_view kRunQueue = "runnable, in the run queue";
+constexpr double kNew = 2;      // times what it took
+constexpr double kGone = 0.02;  // CPUs
 
 }  // namespace
 
@@ -31,6 +33,8 @@ std::optional<Sides> Evidence::counter(std::string_view name) const {
   const auto& counters = comparison_.host->counters;
   const auto found = std::ranges::find(counters, name, &model::HostChange::what);
   if (found == counters.end()) return std::nullopt;
+  // Limits of groups are unknown where there are none; anything else that one side does not tell is not known.
+  if (!name.starts_with("cgroup.") && (!found->value[0] || !found->value[1])) return std::nullopt;
   return turned(found->value);
 }
 
@@ -97,10 +101,20 @@ std::vector<Beside> Evidence::more_beside() const {
   if (!comparison_.host) return more;
   for (const model::HostChange& change : comparison_.host->beside) {
     const Sides cpus = turned(change.value);
-    if (cpus.rise() > 0) more.push_back({change.what, cpus, change.unit == "fraction"});
+    if (cpus.rise() > 0 && cpus.ratio() >= kNew) more.push_back({change.what, cpus, change.unit == "fraction"});
   }
   std::ranges::stable_sort(more, std::ranges::greater(), [](const Beside& b) { return b.cpus.rise(); });
   return more;
+}
+
+double Evidence::more_others() const {
+  double sum = 0;
+  if (!comparison_.host) return sum;
+  for (const model::HostChange& change : comparison_.host->beside) {
+    const Sides cpus = turned(change.value);
+    if ((cpus.rise() > 0 && cpus.ratio() >= kNew) || cpus.with < kGone) sum += cpus.rise();
+  }
+  return sum;
 }
 
 std::vector<Evidence::DeviceResource> Evidence::resource(std::string_view metric) const {
@@ -146,11 +160,13 @@ double Evidence::kernels_ratio(std::string_view device) const {
 }
 
 double Evidence::slowdown() const {
-  const auto turn = [&](double change) { return side_ == 1 ? change : 1 / (1 + change) - 1; };
+  const auto turn = [&](double change) {
+    if (!std::isfinite(change) || change <= -1) return 0.0;
+    return side_ == 1 ? change : 1 / (1 + change) - 1;
+  };
   if (comparison_.alternation && !comparison_.alternation->changes.empty())
     return turn(comparison_.alternation->changes.front().change);
-  if (comparison_.work && std::isfinite(comparison_.work->throughput.change))
-    return turn(1 / (1 + comparison_.work->throughput.change) - 1);
+  if (comparison_.work) return turn(1 / (1 + comparison_.work->throughput.change) - 1);
   double largest = 0;
   double most = 0;
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
@@ -161,6 +177,33 @@ double Evidence::slowdown() const {
     largest = turn(outcome.change);
   }
   return largest;
+}
+
+double Evidence::felt(double all_threads_ns) const {
+  const auto parts = step();
+  if (comparison_.work || !parts || comparison_.host->step_thread.empty()) return all_threads_ns;
+  return std::min(all_threads_ns, std::max(0.0, parts->blocked.rise()));
+}
+
+double Evidence::growth() const {
+  // Of tables the parts are sums over threads.
+  const bool of_step = comparison_.work || (comparison_.host && !comparison_.host->step_thread.empty());
+  if (const auto parts = step(); parts && of_step) return parts->all().rise();
+  double growth = 0;
+  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
+    const double rise = turned(outcome.time_ns).rise();
+    if (std::isfinite(rise) && std::abs(rise) > std::abs(growth)) growth = rise;
+  }
+  return growth;
+}
+
+double Evidence::step_time(model::Phase phase) const {
+  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
+    if (outcome.phase == phase && outcome.time_ns[1 - side_] > 0) return outcome.time_ns[1 - side_];
+  double time = 0;
+  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
+    if (outcome.time_ns[1 - side_] > time) time = outcome.time_ns[1 - side_];
+  return time;
 }
 
 }  // namespace culprit::diagnose

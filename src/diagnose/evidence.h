@@ -70,8 +70,11 @@ class Evidence {
   }
   /// What such states are a share of, ns: the period, the second or the work of a unit.
   [[nodiscard]] double states_of() const;
-  /// Programs that took more, most first.
+  /// Programs that took at least twice the CPUs they took before, most more first: clients that have more to do took
+  /// some before.
   [[nodiscard]] std::vector<Beside> more_beside() const;
+  /// CPUs that these took more, less what programs took that are gone.
+  [[nodiscard]] double more_others() const;
   /// A resource of each device that has it, by the reference's names ("gpu_sm_frequency").
   struct DeviceResource {
     std::string device;
@@ -89,6 +92,13 @@ class Evidence {
   [[nodiscard]] double kernels_ratio(std::string_view device) const;
   /// Relative change of the time of a step, or unit of work, as the outcome judges it; 0: not known.
   [[nodiscard]] double slowdown() const;
+
+  /// Of what all threads waited more the part that the thread of the steps can have felt: no more than it was blocked.
+  [[nodiscard]] double felt(double all_threads_ns) const;
+  /// By how much a step took longer on this side, ns; below 0: it took less.
+  [[nodiscard]] double growth() const;
+  /// Of a step of the phase on the other side, else of the longest phase, ns; 0: not known.
+  [[nodiscard]] double step_time(model::Phase phase) const;
 
   [[nodiscard]] Sides turned(const std::array<double, 2>& values) const { return {values[1 - side_], values[side_]}; }
 

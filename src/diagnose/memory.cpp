@@ -28,8 +28,10 @@ Verdict verdict_of(const Evidence& evidence, std::string detail, double confiden
 }
 
 Sides faulting(const Evidence& evidence) {
-  return evidence.states(
-      [](std::string_view state) { return state == "blocked in page_fault" || state == "blocked, uninterruptible"; });
+  return evidence.states([](std::string_view state) {
+    return state == "blocked in page_fault" || state == "blocked, uninterruptible" ||
+           state == "blocked in disk or memory";
+  });
 }
 
 /// Swapping, reclaiming and reading pages back are stages of one thing: the one that went farthest is named.
@@ -59,7 +61,7 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("It had to read {:.3g} pages a second more from a disk", faults));
   if (time.rise() > 0) {
     verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages", instead(time)));
-    verdict.impact_ns = time.rise();
+    verdict.impact_ns = evidence.felt(time.rise());
   }
   verdict.next_step =
       "give the machine more memory, or find who took it (host.memory.available, process.memory.resident)";
@@ -75,14 +77,14 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
   const auto arithmetic = evidence.counter("host.speed.arithmetic");
   const double slower = memory->ratio() / (arithmetic ? arithmetic->ratio() : 1);
   const auto beside = evidence.more_beside();
-  if (slower < kSlowerMemory || beside.empty() || beside.front().cpus.rise() < kLeastOthers) return;
+  if (!(slower >= kSlowerMemory) || beside.empty() || beside.front().cpus.rise() < kLeastOthers) return;
   Verdict verdict = verdict_of(evidence, "bandwidth", 0.7);
   verdict.impact_ns = step->on_cpu.rise();
   verdict.work_ratio = step->on_cpu.ratio();
   verdict.evidence = {
       fmt::format("The same work took {} per step on its CPUs", instead(step->on_cpu)),
-      fmt::format("Fixed steps through memory took the recorder {}, arithmetic did not slow down as much",
-                  instead(*memory)),
+      fmt::format("Fixed steps through memory took the recorder {}, {:.0f} % longer than its arithmetic did",
+                  instead(*memory), (slower - 1) * 100),
       took(beside.front())};
   verdict.next_step =
       fmt::format("see what {} does with memory; other CPUs help only behind other caches", beside.front().name);

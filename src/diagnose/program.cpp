@@ -19,21 +19,9 @@ using model::Verdict;
 
 constexpr double kLeastShareRise = 0.15;  // of the samples
 constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
+constexpr double kNearlyAll = 0.8;        // of the step
 constexpr double kLeastOfKernel = 0.01;   // of the step
 constexpr double kAlike = 1.05;           // other functions, per call
-
-double step_time(const Evidence& evidence) {
-  double time = 0;
-  double most = 0;
-  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
-    const double here = outcome.time_ns[1 - evidence.side()];
-    const double all = here * static_cast<double>(outcome.cycles[0]);
-    if (!(all > most)) continue;
-    most = all;
-    time = here;
-  }
-  return time;
-}
 
 bool is_on_device(const Evidence& evidence, const FunctionFinding& f) {
   return evidence.comparison().texts[f.device] != "Host";
@@ -77,7 +65,9 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   const double rise = evidence.turned(f.time_ns).rise();
   // Kernels are steadier than what shares its CPUs with others.
   const double least = is_on_device(evidence, f) ? kLeastOfKernel : kLeastImpact;
-  if (rise <= 0 || rise < least * step_time(evidence)) return false;
+  if (rise <= 0 || rise < least * evidence.step_time(f.phase)) return false;
+  // What is nearly all of a step is no place in it.
+  if (evidence.turned(f.time_ns).without > kNearlyAll * evidence.step_time(f.phase)) return false;
   if (is_new(evidence, f)) return true;
   const Sides calls = evidence.turned(f.calls);
   if (calls.ratio() > kAlike) return true;  // more of them
@@ -95,7 +85,7 @@ bool ran(const Evidence& evidence, const FunctionFinding& f) {
     if (waterfall.phase != f.phase || waterfall.device >= 0) continue;
     for (const model::WaterfallLine& line : waterfall.lines)
       if (line.function == f.function && line.state == model::LedgerState::function)
-        return evidence.turned(line.time_ns).rise() >= kLeastImpact * step_time(evidence);
+        return evidence.turned(line.time_ns).rise() >= kLeastImpact * evidence.step_time(f.phase);
   }
   const double rise = evidence.turned(f.time_ns).rise();
   return step->on_cpu.rise() > kLeastOfGrowth * rise && step->runnable.rise() < kLeastOfGrowth * rise;
@@ -123,11 +113,12 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const bool collector = !device && is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
-    verdict.state = evidence.is_slower() && verdict.impact_ns >= kLeastImpact * step_time(evidence)
+    verdict.state = evidence.is_slower() && verdict.impact_ns >= kLeastImpact * evidence.step_time(worst->phase)
                         ? model::VerdictState::active
                         : model::VerdictState::latent;
-    verdict.evidence = {fmt::format("It takes {} per step, the step took {}", instead(evidence.turned(worst->time_ns)),
-                                    format_duration(step_time(evidence)))};
+    verdict.evidence = {fmt::format("It takes {} per step; a step of the other side takes {}",
+                                    instead(evidence.turned(worst->time_ns)),
+                                    format_duration(evidence.step_time(worst->phase)))};
     if (fresh)
       verdict.evidence.emplace_back("The other side does not have it");
     else if (calls.ratio() > kAlike)
@@ -147,8 +138,8 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!step) return;
   const Sides time = evidence.states([](std::string_view state) { return state.starts_with("blocked in futex"); });
-  const Sides waits = evidence.comparison().work ? time : step->blocked;
-  if (waits.rise() < kLeastImpact * step->all().without) return;
+  const double felt = evidence.felt(time.rise());
+  if (felt < kLeastImpact * step->all().without) return;
   const model::RunComparison& all = evidence.comparison();
   for (const auto& [shares, detail] : {std::pair(&all.python, "gil"), std::pair(&all.on_cpu, "lock")})
     for (const model::ShareChange& change : *shares) {
@@ -161,10 +152,9 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
       verdict.where = change.function;
       verdict.side = evidence.side();
       verdict.confidence = 0.7;
-      verdict.impact_ns = waits.rise();
-      verdict.evidence = {
-          fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
-          fmt::format("Meanwhile its threads waited {} per step for others of the program", instead(waits))};
+      verdict.impact_ns = felt;
+      verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
+                          fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
       verdict.next_step = std::string(detail) == "gil"
                               ? "move it out of the process, or let it give up the interpreter's lock"
                               : "culprit top --stacks shows who waits behind it";

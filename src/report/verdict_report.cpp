@@ -13,17 +13,19 @@ using model::Verdict;
 
 constexpr double kPercent = 100;
 
-std::string head_of(const Verdict& verdict, bool other_side) {
-  std::string text =
-      other_side ? fmt::format("Besides, in the {}: {}", verdict.side == 0 ? "baseline" : "candidate", verdict.cause)
-                 : fmt::format("Cause: {}", verdict.cause);
+std::string head_of(const Verdict& verdict, bool besides) {
+  const std::string side = verdict.side == 0 ? "baseline" : "candidate";
+  if (verdict.cause == "unknown") return "No cause was found";
+  std::string text = besides             ? fmt::format("Besides, in the {}: {}", side, verdict.cause)
+                     : verdict.side == 0 ? fmt::format("Cause, in the {}: {}", side, verdict.cause)
+                                         : fmt::format("Cause: {}", verdict.cause);
   if (!verdict.detail.empty()) text += fmt::format(" ({})", verdict.detail);
   if (!verdict.where.empty()) text += fmt::format(" in {}", verdict.where);
-  if (verdict.state == model::VerdictState::latent) text += ", latent: the steps are not shown to be longer by it";
+  if (verdict.state == model::VerdictState::latent)
+    text += ", latent: the steps are not longer by it, as far as is seen";
   if (std::isfinite(verdict.share))
     text += fmt::format(", {:.0f} % of what a step takes longer", verdict.share * kPercent);
-  if (verdict.confidence > 0) text += fmt::format(", confidence {:.0f} %", verdict.confidence * kPercent);
-  return text;
+  return text + fmt::format(", confidence {:.0f} %", verdict.confidence * kPercent);
 }
 
 }  // namespace
@@ -32,9 +34,7 @@ std::vector<VerdictText> verdict_texts(const model::RunComparison& comparison) {
   std::vector<VerdictText> texts;
   for (const Verdict& verdict : comparison.verdicts) {
     VerdictText& text = texts.emplace_back();
-    const bool other = verdict.side != comparison.verdicts.front().side ||
-                       verdict.side != (comparison.outcome == model::Outcome::improvement ? 0U : 1U);
-    text.head = head_of(verdict, other);
+    text.head = head_of(verdict, verdict.side != comparison.verdicts.front().side);
     text.lines = verdict.evidence;
     for (const std::string& against : verdict.against) text.lines.push_back("Against it: " + against);
     if (!verdict.next_step.empty()) text.lines.push_back("Next: " + verdict.next_step);

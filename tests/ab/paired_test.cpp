@@ -207,6 +207,18 @@ TEST(Together, StartsTellTheirSpreadBeyondTheirErrors) {
   EXPECT_NEAR(all.change, 0.05, 1e-9);
 }
 
+TEST(Together, AStartThatSaysNothingChangesNothing) {
+  const std::vector<Start> two = {{0.0, 0.01}, {0.1, 0.01}};
+  const std::vector<Start> three = {{0.0, 0.01}, {0.1, 0.01}, {0.05, 0.3}};
+  EXPECT_NEAR(together(three, {0.025, 10}).spread, together(two, {0.025, 10}).spread, 0.001);
+  EXPECT_NEAR(together(three, {0.025, 10}).error, together(two, {0.025, 10}).error, 0.001);
+  std::vector<Start> one = {{0.0, 0.01}};
+  const double alone = together(one, {0.025, 10}).spread;
+  one.resize(10, {0.05, 0.2});
+  EXPECT_NEAR(together(one, {0.025, 10}).spread, alone, 0.001);
+  EXPECT_NEAR(together(one, {0.025, 10}).freedom, 10, 0.1);
+}
+
 TEST(Together, AShortStartCountsLess) {
   const std::vector<Start> starts = {{0.0, 0.01}, {0.3, 0.2}};
   EXPECT_LT(together(starts, {0.02, 10}).change, 0.05);  // of equal weight they would make 0.15

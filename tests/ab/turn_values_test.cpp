@@ -93,15 +93,15 @@ TEST(TurnValues, WhatIsCutLimitsWhatFollows) {
   EXPECT_GT(short_steps.cut[0], 0.003);
   EXPECT_LT(short_steps.cut[1], 0.05);
   for (const model::Outcome outcome : {no_change, regression, improvement, inconclusive})
-    EXPECT_EQ(limited(outcome, short_steps, 0.05), outcome);
+    EXPECT_EQ(limited(outcome, short_steps.cut, 0.05), outcome);
   // Most of a turn belongs to a step that does not end in it.
   const TurnValues long_steps = values(190, 190);
   EXPECT_GT(long_steps.cut[0], 1.0 / 3);
-  EXPECT_EQ(limited(no_change, long_steps, 0.05), inconclusive);
-  EXPECT_EQ(limited(regression, long_steps, 0.05), inconclusive);
+  EXPECT_EQ(limited(no_change, long_steps.cut, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, long_steps.cut, 0.05), inconclusive);
   const TurnValues unlike = values(7, 80);
-  EXPECT_EQ(limited(no_change, unlike, 0.05), inconclusive);
-  EXPECT_EQ(limited(regression, unlike, 0.05), regression);
+  EXPECT_EQ(limited(no_change, unlike.cut, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, unlike.cut, 0.05), regression);
 }
 
 TEST(TurnValues, StepsOutsideOfEveryTurnDoNotCount) {

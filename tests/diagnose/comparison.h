@@ -21,6 +21,7 @@ inline model::RunComparison comparison(model::Outcome outcome = model::Outcome::
 inline void set_step(model::RunComparison& c, std::array<double, 2> on_cpu, std::array<double, 2> runnable,
                      std::array<double, 2> blocked) {
   const auto ms = [](std::array<double, 2> v) { return std::array<std::optional<double>, 2>{v[0] * 1e6, v[1] * 1e6}; };
+  c.host->step_thread = "worker";
   c.host->step = {{"on CPU", "ns per step", ms(on_cpu)},
                   {"runnable, in the run queue", "ns per step", ms(runnable)},
                   {"blocked", "ns per step", ms(blocked)}};

@@ -213,8 +213,14 @@ TEST(DeviceRules, WhyTheClockIsLow) {
   RunComparison c = slow_clock(Outcome::regression);
   add_resource(c, "gpu_temp", "GPU 7", {60, 92});
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
-  c.environment.push_back({"env.gpu0.power_limit_mw", {"400000", "150000"}});
+  c.environment = {{"env.gpu0.power_limit_mw", {"400000", "150000"}},   // another device's
+                   {"env.gpu7.power_limit_mw", {"150000", "400000"}}};  // it rose
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
+  c.environment = {{"env.gpu7.power_limit_mw", {"400000", "150000"}}};
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_power in GPU 7"));
+  c.environment.clear();
+  c.resources.back().value = {91, 92};  // as hot as before
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));
 }
 
 /// Kernels bound by arithmetic and by memory that take so many times longer; `counter`: the clock was recorded.
@@ -236,6 +242,12 @@ TEST(DeviceRules, KernelsThatAreSlowerAlikeShareTheDevice) {
   EXPECT_THAT(causes(kernels(1, 2)), testing::ElementsAre("gpu_contention/memory_pressure in GPU"));
   EXPECT_EQ(diagnose(kernels(2, 1))[0].state, VerdictState::active);
   EXPECT_THAT(diagnose(kernels(2, 1))[0].against, Contains(HasSubstr("No counter")));
+}
+
+TEST(DeviceRules, WithoutKernelsOfTheOtherKindTheirCodeIsBlamed) {
+  RunComparison c = kernels(2, 1);
+  c.functions.resize(3);  // three products: a new library is as likely as a clock
+  EXPECT_THAT(causes(c), testing::Not(Contains(HasSubstr("gpu_clock_drop"))));
 }
 
 TEST(DeviceRules, AClockThatWasRecordedSaysItBetter) {
@@ -262,7 +274,9 @@ TEST(DeviceRules, OthersOnTheDevice) {
   add_resource(c, "gpu_usage", "GPU 3", {42, 98});
   add_resource(c, "process_gpu_usage", "GPU 3", {41, 45});
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
-  c.resources[1].value = {41, 97};  // it is its own
+  c.resources.pop_back();  // its own use did not move, and is not listed
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  add_resource(c, "process_gpu_usage", "GPU 3", {41, 97});  // it is its own
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
@@ -365,6 +379,7 @@ TEST(ProgramRules, AKernelWhoseTimeHardlyMattersIsLatent) {
 TEST(ProgramRules, AThreadThatHoldsTheLock) {
   RunComparison c = comparison();
   set_step(c, {10, 10}, {0.1, 0.2}, {0.2, 8});
+  add_state(c, "blocked in futex", {0.2, 9});
   c.python.push_back({"_hold (gil_fault.py)", {0, 0.47}});
   EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/gil in _hold (gil_fault.py)"));
   set_step(c, {10, 10}, {0.1, 0.2}, {0.2, 0.2});  // it runs beside, and nobody waits
@@ -388,6 +403,54 @@ TEST(Diagnose, ASlowdownWithoutACauseSaysWhereTheTimeWent) {
   ASSERT_EQ(verdicts.size(), 1U);
   EXPECT_EQ(verdicts[0].cause, "unknown");
   EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("on a CPU: 14.000ms instead of 10.000ms")));
+}
+
+TEST(Diagnose, WhatDidNotMakeStepsLongerIsLatent) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {20, 12}, {0.1, 3}, {1, 1});  // less work, and less CPU
+  add_beside(c, "stress-ng-cpu", {0, 1.2});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].state, VerdictState::latent);
+  EXPECT_FALSE(verdicts[0].share >= 0);
+}
+
+TEST(Diagnose, SharesAreOfWhatAStepTakesLonger) {
+  RunComparison c = comparison();
+  set_step(c, {10, 20}, {0.1, 5.1}, {1, 1});
+  add_counter(c, "cgroup.cpu.throttled_time", {0, 6e8});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_NEAR(verdicts[0].share, 5.0 / 15, 1e-9);
+}
+
+TEST(Diagnose, WhatOneSideDoesNotTellIsNotKnown) {
+  RunComparison c = comparison();
+  set_step(c, {10, 16}, {0.1, 3}, {1, 1});
+  add_beside(c, "stream", {0, 1});
+  c.host->counters = {{"host.speed.memory", "ns", {std::nullopt, 60.0}}, {"host.cpu.steal", "", {std::nullopt, 0.5}}};
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+}
+
+TEST(Diagnose, WhatWasOnlyTimedHasNoCause) {
+  RunComparison c;
+  c.outcome = Outcome::regression;
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, OneCompetitorInsteadOfAnotherIsNoMore) {
+  RunComparison c = contended();
+  c.outcome = Outcome::inconclusive;
+  add_beside(c, "stress-ng-hdd", {1.2, 0});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(DiskRules, AThreadBesideTheStepsMayWait) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
+  add_state(c, "blocked in fsync", {0.5, 8.5});  // of a thread that writes a log
+  c.disks.push_back({"vda write", {10, 10}, {1e5, 9e8}, {3e5, 1.5e7}, {}});
+  EXPECT_THAT(causes(c), IsEmpty());
 }
 
 TEST(Diagnose, NothingThatDiffersIsSilent) {
