@@ -96,6 +96,9 @@ bool is_collector(std::string_view name) {
          name.find("gc.collect") != std::string_view::npos;
 }
 
+/// Not a function, but what a thread did.
+bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" || kind == "blocked"; }
+
 /// The one that took most more; the others of a program follow from it as often as not.
 void functions(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
@@ -104,7 +107,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const FunctionFinding* worst = nullptr;
     for (const FunctionFinding& f : all.functions) {
       if (is_on_device(evidence, f) != device || !is_slower_alone(evidence, f, usual)) continue;
-      if (device ? all.texts[f.kind] != "gpu_compute" : !ran(evidence, f)) continue;
+      if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       if (worst == nullptr || evidence.turned(f.time_ns).rise() > evidence.turned(worst->time_ns).rise()) worst = &f;
     }
     if (worst == nullptr) continue;
