@@ -110,12 +110,15 @@ model::Table counters_table(const model::HostChanges& changes, bool for_people) 
                                      {{"Unit", "unit"}, &HostChange::unit, model::present_if(!for_people)},
                                      {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
                                     listed);
-  const std::size_t hidden = changes.counters.size() - listed.size();
+  const auto parts =
+      for_people ? std::ranges::count_if(changes.counters, [](const HostChange& c) { return is_of_one_part(c.what); })
+                 : 0;
+  const std::size_t hidden = changes.counters.size() - listed.size() - static_cast<std::size_t>(parts);
   if (changes.counters_alike > 0)
     table.notes.push_back(
         fmt::format("Means while the steps ran. {} more differ by less than 10 %.", changes.counters_alike));
-  if (hidden > 0)
-    table.notes.push_back(fmt::format("{} more, or of single CPUs and memory nodes: --json shows them.", hidden));
+  if (parts > 0) table.notes.push_back(fmt::format("{} of single CPUs and memory nodes: --json shows them.", parts));
+  if (hidden > 0) table.notes.push_back(fmt::format("{} more moved, less surely: --json shows them.", hidden));
   return table;
 }
 
