@@ -1,9 +1,9 @@
 // Who kept the program from its CPUs, or made them slower.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "core/text.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 
@@ -74,7 +74,6 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", 0.9);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
   verdict.impact_ns = queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
-  verdict.scope = model::VerdictScope::host;
   for (const Beside& one : beside) {
     if (verdict.evidence.size() == 3) break;
     verdict.evidence.push_back(took(one));
@@ -122,9 +121,7 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
     time.with += sides.with;
     changed = changed || model::has_changed(f);
   }
-  double step = 0;
-  for (const model::CycleTimeOutcome& outcome : all.cycle_times)
-    step = std::max(step, outcome.time_ns[1 - evidence.side()]);
+  const double step = evidence.longest_step();
   constexpr double kLatent = 0.01;
   if (!changed || time.rise() < kLatent * step || time.ratio() < 2) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "", 0.6);
@@ -136,13 +133,6 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// CPUs of a list like "0-3,8".
 double cpus_of(std::string_view list) {
   double sum = 0;
@@ -150,8 +140,8 @@ double cpus_of(std::string_view list) {
     const std::string_view part = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), part.size() + 1));
     const std::size_t dash = part.find('-');
-    const auto first = number_of(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
+    const auto first = parse_number<double>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number<double>(part.substr(dash + 1));
     if (!first || !last) return 0;
     sum += *last - *first + 1;
   }

@@ -53,9 +53,7 @@ double rise_of_kernels(const Evidence& evidence, std::string_view device, std::s
 
 /// Active where the steps are called slower and these kernels took a part of it that matters.
 model::VerdictState state_of(const Evidence& evidence, double impact) {
-  double step = 0;
-  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times)
-    step = std::max(step, outcome.time_ns[1 - evidence.side()]);
+  const double step = evidence.longest_step();
   const bool matters = !(step > 0) || impact >= kLeastImpact * step;
   return evidence.is_slower() && matters ? model::VerdictState::active : model::VerdictState::latent;
 }

@@ -18,9 +18,8 @@ constexpr const char* kUnknown = "unknown";
 using model::Verdict;
 using model::VerdictState;
 
-bool has(const Verdicts& verdicts, std::string_view cause, std::string_view detail) {
-  return std::ranges::any_of(
-      verdicts, [&](const Verdict& v) { return v.cause == cause && (detail.empty() || v.detail == detail); });
+bool has(const Verdicts& verdicts, std::string_view cause) {
+  return std::ranges::any_of(verdicts, [&](const Verdict& v) { return v.cause == cause; });
 }
 
 /// A verdict that another one explains goes; what it saw stays as evidence.
@@ -46,15 +45,15 @@ void sort_out(Verdicts& verdicts) {
   // Who streams through memory takes CPUs as well.
   absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes");
   // A disk's waits are page faults and uninterruptible sleep, too.
-  if (has(verdicts, "host_memory_pressure", "swap")) absorb(verdicts, "host_memory_pressure", "swap", "disk_io", "");
+  absorb(verdicts, "host_memory_pressure", "swap", "disk_io", "");
   // Who cannot have a CPU seems to hold a lock.
   for (const std::string_view by : {"throttled", "other_processes"})
     absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
   // A device that is slower makes some kernels slower than others.
-  if (has(verdicts, "gpu_clock_drop", "") || has(verdicts, "gpu_contention", ""))
+  if (has(verdicts, "gpu_clock_drop") || has(verdicts, "gpu_contention"))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
   // What the machine did to all functions is none of one.
-  if (has(verdicts, "cpu_frequency_drop", "")) absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
+  absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
 }
 
 /// Of causes that made steps longer, what each made of that; where steps did not become longer, none did.

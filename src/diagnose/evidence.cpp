@@ -200,6 +200,10 @@ double Evidence::growth() const {
 double Evidence::step_time(model::Phase phase) const {
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
     if (outcome.phase == phase && outcome.time_ns[1 - side_] > 0) return outcome.time_ns[1 - side_];
+  return longest_step();
+}
+
+double Evidence::longest_step() const {
   double time = 0;
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
     if (outcome.time_ns[1 - side_] > time) time = outcome.time_ns[1 - side_];

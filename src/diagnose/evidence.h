@@ -97,6 +97,8 @@ class Evidence {
   [[nodiscard]] double felt(double all_threads_ns) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;
+  /// Of a step of the phase that takes longest, on the other side, ns; 0: not known.
+  [[nodiscard]] double longest_step() const;
   /// Of a step of the phase on the other side, else of the longest phase, ns; 0: not known.
   [[nodiscard]] double step_time(model::Phase phase) const;
 
