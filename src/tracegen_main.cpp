@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "core/escape.h"
 #include "tracegen/generate.h"
@@ -25,7 +26,7 @@ int fail(const culprit::Error& error) {
 int run(int argc, char** argv) {
   Options o;
   std::string workload = "serve";
-  std::string fault = "none";
+  std::vector<std::string> faults;
   std::string style = "kineto";
   double severity = 0.5;
   double jitter = 0.02;
@@ -55,11 +56,12 @@ int run(int argc, char** argv) {
   app.add_option("--layers", o.layers, "layers of the model")->capture_default_str();
   app.add_option("--batch", o.batch, "requests or samples in a batch")->capture_default_str();
   app.add_option("--seed", o.seed, "seed of all chance")->capture_default_str();
-  app.add_option("--fault", fault,
-                 "what disturbs the run: none, gpu_clock_drop, gpu_memory, cpu_contention, slow_link, pcie_contention, "
-                 "straggler, "
-                 "slow_input, kernel_regression, gc_pause")
-      ->capture_default_str();
+  app.add_option("--work-seed", o.work_seed, "seed of which requests come (default: that of all chance)");
+  app.add_option("--fault", faults,
+                 "what disturbs the run, also several times: none, gpu_clock_drop, gpu_memory, gpu_shared, "
+                 "cpu_contention, slow_link, pcie_contention, straggler, slow_input, slow_function, "
+                 "kernel_regression, kernel_changed, gc_pause (default: none)")
+      ->allow_extra_args(false);
   app.add_option("--severity", severity, "share of the disturbed resource that is lost, 0 to 0.99")
       ->capture_default_str();
   app.add_option("--fault-from", o.fault_from, "first disturbed step")->capture_default_str();
@@ -72,6 +74,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--inputs", o.inputs, "train: copies of input in a step; several are waited for one by one")
       ->capture_default_str();
+  app.add_option("--input-bytes", o.input_bytes, "train: bytes of each of these copies (default: what tokens need)");
   app.add_option("--accumulate", o.accumulate, "train: steps whose gradients are accumulated before the optimizer runs")
       ->capture_default_str();
   app.add_option("--sync-every", o.sync_every, "steps between waits for the device (default: serve 1, train 4)");
@@ -82,7 +85,7 @@ int run(int argc, char** argv) {
   app.add_flag("--no-markers", no_markers, "no step annotations");
   app.add_flag("--python", o.python, "record Python functions");
   app.add_flag("--sched", o.sched, "record time in the run queue");
-  app.add_flag("--counters", o.counters, "record the GPU clock as a counter");
+  app.add_flag("--counters", o.counters, "record clock and use of the GPU as counters");
   app.add_option("--style", style,
                  "kineto, kineto-old (capital categories, text ids, whole microseconds) or legacy-array (a bare list)")
       ->capture_default_str();
@@ -96,8 +99,11 @@ int run(int argc, char** argv) {
   }
   const auto chosen_workload = parse_workload(workload);
   if (!chosen_workload) return fail(chosen_workload.error());
-  const auto chosen_fault = parse_fault(fault);
-  if (!chosen_fault) return fail(chosen_fault.error());
+  for (const std::string& name : faults) {
+    const auto fault = parse_fault(name);
+    if (!fault) return fail(fault.error());
+    o.faults.push_back(*fault);
+  }
   const auto chosen_style = parse_style(style);
   if (!chosen_style) return fail(chosen_style.error());
   for (const double share : {severity, jitter, lost})
@@ -106,7 +112,6 @@ int run(int argc, char** argv) {
   if (!(clock_offset_us >= 0 && clock_offset_us <= 1e9))
     return fail(culprit::usage_error("--clock-offset must be 0 to 1e9 microseconds"));
   o.workload = *chosen_workload;
-  o.fault = *chosen_fault;
   o.style = *chosen_style;
   o.severity_ppm = to_ppm(severity);
   o.jitter_ppm = to_ppm(jitter);

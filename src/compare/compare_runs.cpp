@@ -13,12 +13,14 @@
 
 #include "compare/bystanders.h"
 #include "compare/collected.h"
+#include "compare/collectives.h"
 #include "compare/comparable.h"
 #include "compare/cycle_time.h"
 #include "compare/earlier.h"
 #include "compare/environment.h"
 #include "compare/functions.h"
 #include "compare/host_changes.h"
+#include "compare/kernel_sizes.h"
 #include "compare/machine.h"
 #include "compare/resources.h"
 #include "compare/roles.h"
@@ -50,6 +52,7 @@ struct Side {
   std::vector<Ns> begins;  ///< of the recordings, since the epoch; 0: not known
   Ns lasting = 0;          ///< of all recordings together, from the first cycle to the end of the last
   ResourceMeans resources;
+  std::vector<model::RankCollectives> collectives;
 };
 
 model::RunFacts facts_of(std::span<const Recording> recordings) {
@@ -185,6 +188,7 @@ Side pool(std::vector<Recording> recordings) {
     add_replicate(side.host, recording.host);
     for (const auto& [key, values] : recording.environment) side.environment[key].insert(values.begin(), values.end());
     add_resources(recording.profile, side.resources);
+    add_collectives(recording.collectives, side.collectives);
     if (&recording == &recordings.front())
       side.profile = std::move(recording.profile);
     else
@@ -297,6 +301,8 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;
+    outcome.other_share = work.other_share;
+    outcome.all_ns = work.all_ns;
     if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(outcome);
   }
   return outcomes;
@@ -545,8 +551,15 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);
+  if (const std::string other = other_kernel_sizes(result); !other.empty() && result.why.empty()) {
+    result.why = other;
+    for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+    result.outcome = Outcome::inconclusive;
+  }
   result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
-  result.resources = resource_changes(a.resources, b.resources, result.resources_alike);
+  result.collectives = collective_changes(a.collectives, b.collectives);
+  result.resources = resource_changes(a.resources, b.resources, result.steady);
+  result.resources_alike = result.steady.size();
   compare_hosts(a, b, result);
   if (windows) keep_moved(result, std::move(counters));
   if (machine) add_machine(*machine, result);

@@ -15,7 +15,9 @@
 
 #include "compare/cost_shift.h"
 #include "compare/cycle_time.h"
+#include "compare/like_work.h"
 #include "compare/series.h"
+#include "compare/workload.h"
 #include "core/hash.h"
 #include "stats/benjamini_hochberg.h"
 #include "stats/distributions.h"
@@ -53,8 +55,11 @@ struct KeyHash {
 /// One function on one side.
 struct Uses {
   std::vector<CycleValue> times;  ///< ns, by cycle
+  std::vector<CycleValue> lasts;  ///< the same of whole calls, also of what was hidden, on a device
+  std::vector<double> of_cycle;   ///< how many these are
   std::int64_t calls = 0;
   double called = 0;                             ///< ns of all calls
+  double size = 0;                               ///< of all calls
   std::map<std::uint32_t, double> of_recording;  ///< ns
   double lasted = 0;                             ///< ns of all calls with what they called
   std::map<StringId, double> inside;             ///< of it, by the function that it lay in or was launched by
@@ -98,6 +103,19 @@ class Cycles {
   [[nodiscard]] std::size_t total(Phase phase, std::uint32_t process) const {
     const auto it = total_.find({phase, process});
     return it == total_.end() ? 0 : it->second;
+  }
+  /// What each of them worked on, by position.
+  [[nodiscard]] std::vector<WorkClass> work(Phase phase, std::uint32_t process) const {
+    std::vector<WorkClass> all(total(phase, process));
+    const auto owners = owners_.find({phase, process});
+    if (owners == owners_.end()) return all;
+    for (std::size_t c = 0; c < place_.size(); ++c) {
+      const model::ProfileCycle& cycle = profile_.cycles[c];
+      if (cycle.phase != phase || place_[c] == kNowhere) continue;
+      const auto offset = owners->second.find(owner(cycle));
+      if (offset != owners->second.end()) all[offset->second + place_[c]] = work_class(cycle.workload, phase);
+    }
+    return all;
   }
   /// The same number by recording.
   [[nodiscard]] std::map<std::uint32_t, std::size_t> by_recording(Phase phase, std::uint32_t process) const {
@@ -164,13 +182,19 @@ class Comparer {
       else
         row.times.push_back({position, time});
       if (on_host) on_host_[side][{key.phase, process}][position] += time;
+      if (!on_host) add_calls(row, position, use);
       row.of_recording[profile.cycles[use.cycle].recording] += time;
       row.calls += use.count;
+      row.size += use.size;
       row.called += static_cast<double>(on_host ? own : use.duration);
       row.lasted += static_cast<double>(use.duration);
       if (!profile.texts[use.parent].empty()) row.inside[translate(use.parent)] += static_cast<double>(use.inside);
     }
-    for (auto& row : uses_) std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
+    for (auto& row : uses_) {
+      std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
+      for (std::size_t i = 0; i < row[side].lasts.size(); ++i) row[side].lasts[i].value /= row[side].of_cycle[i];
+      std::ranges::stable_sort(row[side].lasts, {}, &CycleValue::position);
+    }
     cycles_.push_back(std::move(cycles));
     for (const model::ProfileCycle& cycle : profile.cycles) {
       auto& [sum, count] = durations_[cycle.phase];
@@ -184,6 +208,8 @@ class Comparer {
     std::vector<double> p;
     if (options_.between_on_host > 0) find_common_changes();
     if (options_.between_on_host > 0) find_effects_of_recordings();
+    std::vector<double> p_of_calls;
+    compare_like_work();
     findings.reserve(keys_.size());
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];
@@ -197,7 +223,10 @@ class Comparer {
         if (matters_little(findings.back())) chance = 1;
       }
       p.push_back(chance);
+      p_of_calls.push_back(chance_of_calls(uses_[i], findings.back()));
     }
+    const std::vector<double> q_of_calls = stats::false_discovery_rates(p_of_calls);
+    for (std::size_t i = 0; i < findings.size(); ++i) findings[i].q_of_calls = q_of_calls[i];
     const std::vector<double> q = stats::false_discovery_rates(p);
     for (std::size_t i = 0; i < findings.size(); ++i) {
       findings[i].q = q[i];
@@ -220,6 +249,49 @@ class Comparer {
   }
 
  private:
+  static void add_calls(Uses& row, std::uint32_t position, const model::FunctionUse& use) {
+    if (row.lasts.empty() || row.lasts.back().position != position) {
+      row.lasts.push_back({position, 0});
+      row.of_cycle.push_back(0);
+    }
+    row.lasts.back().value += static_cast<double>(use.duration);
+    row.of_cycle.back() += static_cast<double>(use.count);
+  }
+
+  /// Frees what devices did of what the cycles worked on. A host's times are held against the others of their cycle.
+  void compare_like_work() {
+    std::map<std::pair<Phase, std::uint32_t>, LikeWork> known;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const Key& key = keys_[i];
+      if (texts_[key.device] == "Host" || uses_[i][0].times.empty() || uses_[i][1].times.empty()) continue;
+      const auto [work, fresh] = known.try_emplace({key.phase, key.process});
+      if (fresh) {
+        std::map<WorkClass, std::uint32_t> numbers;
+        for (std::size_t s = 0; s < 2; ++s)
+          for (const WorkClass& of : cycles_[s].work(key.phase, key.process))
+            work->second.class_of[s].push_back(
+                numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second);
+        work->second.classes = numbers.size();
+      }
+      auto& [base, candidate] = uses_[i];
+      auto times = at_like_work({base.times, candidate.times}, work->second, true);
+      auto lasts = at_like_work({base.lasts, candidate.lasts}, work->second, false);
+      base.times = std::move(times[0]);
+      candidate.times = std::move(times[1]);
+      base.lasts = std::move(lasts[0]);
+      candidate.lasts = std::move(lasts[1]);
+    }
+  }
+
+  /// p that calls on a device last as long as before, to the tolerance; fills what they do at like work. NaN: not asked.
+  double chance_of_calls(const std::array<Uses, 2>& uses, FunctionFinding& finding) const {
+    const std::array<Series, 2> side = {summarise(uses[0].lasts, uses[0].lasts.size()),
+                                        summarise(uses[1].lasts, uses[1].lasts.size())};
+    if (side[0].mean > 0 && side[1].mean > 0) finding.work_ratio = side[1].mean / side[0].mean;
+    if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return model::kNoNumber;
+    return chance_of_means(side, options_.between);
+  }
+
   [[nodiscard]] bool matters_little(const FunctionFinding& finding) const {
     const auto [sum, count] = durations_.at(finding.phase);
     return std::abs(finding.impact_ns) < kLeastImpact * sum / count;
@@ -227,7 +299,8 @@ class Comparer {
 
   [[nodiscard]] bool counts(const Profile& profile, std::size_t side, const model::FunctionUse& use) const {
     const std::string_view kind = profile.texts[use.kind];
-    if (use.count == 0 || kind == "annotation" || kind == "gpu_annotation") return false;
+    if (use.count == 0 || kind == "gpu_annotation") return false;
+    if (kind == "annotation" && !model::is_input(profile.texts[use.function])) return false;
     const model::ProfileCycle& cycle = profile.cycles[use.cycle];
     if (cycle.other_work || !phases_.contains(cycle.phase)) return false;
     const model::ProcessPair& pair = roles_.pairs[roles_.of_side[side][use.process]];
@@ -249,6 +322,7 @@ class Comparer {
       const Uses& uses = uses_[row][s];
       if (cycles[s] > 0) finding.calls[s] = static_cast<double>(uses.calls) / static_cast<double>(cycles[s]);
       if (uses.calls > 0) finding.per_call_ns[s] = uses.called / static_cast<double>(uses.calls);
+      if (uses.calls > 0) finding.size[s] = uses.size / static_cast<double>(uses.calls);
     }
     if (finding.per_call_ns[0] > 0) finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
     const std::array parents = {parent_of(uses_[row][0]), parent_of(uses_[row][1])};

@@ -64,7 +64,7 @@ void add_resources(const model::Profile& profile, ResourceMeans& means) {
 }
 
 std::vector<model::ResourceChange> resource_changes(const ResourceMeans& base, const ResourceMeans& candidate,
-                                                    std::size_t& alike) {
+                                                    std::vector<model::ResourceChange>& steady) {
   std::map<ResourceMeans::key_type, model::ResourceChange> changes;
   const std::array sides = {&base, &candidate};
   for (std::size_t s = 0; s < sides.size(); ++s)
@@ -76,10 +76,7 @@ std::vector<model::ResourceChange> resource_changes(const ResourceMeans& base, c
     }
   std::vector<model::ResourceChange> result;
   for (auto& [key, change] : changes) {
-    if (moved(change.value))
-      result.push_back(std::move(change));
-    else
-      ++alike;
+    (moved(change.value) ? result : steady).push_back(std::move(change));
   }
   return result;
 }

@@ -24,8 +24,8 @@ using ResourceMeans = std::map<std::tuple<std::string, std::int32_t, std::string
 void add_resources(const model::Profile& profile, ResourceMeans& means);
 
 /// Those whose means differ by at least kLeastCounterShare (host_changes.h) of the larger, or that one side lacks;
-/// `alike` counts the others.
+/// `steady` gets the others.
 std::vector<model::ResourceChange> resource_changes(const ResourceMeans& base, const ResourceMeans& candidate,
-                                                    std::size_t& alike);
+                                                    std::vector<model::ResourceChange>& steady);
 
 }  // namespace culprit::compare

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 
 namespace culprit::compare {
 
@@ -85,13 +86,16 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   const std::array<std::span<const WorkedTime>, 2> sides = {base, candidate};
   std::array<Classes, 2> classes;
   std::array<std::size_t, 2> all{};
+  MatchedWork result;
   for (std::size_t s = 0; s < 2; ++s)
     for (const WorkedTime& step : sides[s]) {
       if (!(step.time > 0) || !std::isfinite(step.time)) continue;
       classes[s][step.work].push_back(std::log(step.time));
+      result.all_ns[s] += step.time;
       ++all[s];
     }
-  MatchedWork result;
+  for (std::size_t s = 0; s < 2; ++s)
+    if (all[s] > 0) result.all_ns[s] /= static_cast<double>(all[s]);
   for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
   const auto knows = [](const Classes& side) {
     return std::ranges::any_of(side, [](const auto& c) { return is_known(c.first); });
@@ -140,12 +144,17 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
       const double theirs = other == classes[1 - s].end()
                                 ? 0
                                 : static_cast<double>(other->second.size()) / static_cast<double>(all[1 - s]);
+      // A class of both sides is seen from each of them.
+      result.other_share += std::abs(mine - theirs) / (other == classes[1 - s].end() ? 2 : 4);
       const double usual_share = (mine + theirs) / 2;
       const double error = std::sqrt(usual_share * (1 - usual_share) *
                                      (1 / static_cast<double>(all[0]) + 1 / static_cast<double>(all[1])));
+      // What chance makes of it is no other work.
+      result.other_share -= error * std::sqrt(2 / std::numbers::pi) / (other == classes[1 - s].end() ? 1 : 2);
       result.mix_differs = result.mix_differs || std::abs(mine - theirs) > std::max(kOtherMix, 2 * error);
     }
   }
+  result.other_share = std::max(0.0, result.other_share);
   return result;
 }
 

@@ -121,7 +121,7 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
     time.with += sides.with;
     changed = changed || model::has_changed(f);
   }
-  const double step = evidence.longest_step();
+  const double step = evidence.mean_step();
   constexpr double kLatent = 0.01;
   if (!changed || time.rise() < kLatent * step || time.ratio() < 2) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "", 0.6);

@@ -41,6 +41,27 @@ void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_d
   std::erase_if(verdicts, [](const Verdict& v) { return v.cause.empty(); });
 }
 
+/// The same of several ranks is one.
+void merge_ranks(Verdicts& verdicts) {
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    Verdict& first = verdicts[i];
+    if (first.rank < 0 || first.scope != model::VerdictScope::device) continue;
+    std::size_t others = 0;
+    for (std::size_t k = i + 1; k < verdicts.size(); ++k) {
+      Verdict& other = verdicts[k];
+      if (other.cause != first.cause || other.detail != first.detail || other.scope != first.scope) continue;
+      if (other.impact_ns > first.impact_ns) std::swap(first, other);
+      other.cause.clear();
+      ++others;
+    }
+    if (others == 0) continue;
+    first.evidence.push_back(fmt::format("The same on {} other rank{}", others, others == 1 ? "" : "s"));
+    first.where += fmt::format(" and {} more", others);
+    first.rank = -1;
+    std::erase_if(verdicts, [](const Verdict& v) { return v.cause.empty(); });
+  }
+}
+
 void sort_out(Verdicts& verdicts) {
   // Who streams through memory takes CPUs as well.
   absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes");
@@ -50,8 +71,15 @@ void sort_out(Verdicts& verdicts) {
   for (const std::string_view by : {"throttled", "other_processes"})
     absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
   // A device that is slower makes some kernels slower than others.
-  if (has(verdicts, "gpu_clock_drop") || has(verdicts, "gpu_contention"))
+  if (has(verdicts, "gpu_clock_drop") || has(verdicts, "gpu_contention") ||
+      std::ranges::any_of(verdicts, [](const Verdict& v) {
+        return v.detail == "gpu_clock_drop" || v.detail == "gpu_contention";
+      }))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
+  // Who does more takes longer.
+  if (has(verdicts, "workload_changed"))
+    std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
+  merge_ranks(verdicts);
   // What the machine did to all functions is none of one.
   absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
 }
@@ -105,7 +133,8 @@ Verdict unknown(const Evidence& evidence) {
 
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
-  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), device_rules(), program_rules()})
+  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(),
+                           rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(verdicts);
   if (evidence.is_slower() &&

@@ -1,5 +1,7 @@
 #include "diagnose/evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -119,9 +121,11 @@ double Evidence::more_others() const {
 
 std::vector<Evidence::DeviceResource> Evidence::resource(std::string_view metric) const {
   std::vector<DeviceResource> devices;
-  for (const model::ResourceChange& change : comparison_.resources)
-    if (change.metric == metric && change.value[0] && change.value[1])
-      devices.push_back({change.device, turned(change.value)});
+  for (const auto& [changes, moved] :
+       {std::pair(&comparison_.resources, true), std::pair(&comparison_.steady, false)})
+    for (const model::ResourceChange& change : *changes)
+      if (change.metric == metric && change.value[0] && change.value[1])
+        devices.push_back({{change.rank, change.device}, turned(change.value), moved});
   return devices;
 }
 
@@ -129,9 +133,34 @@ std::vector<Evidence::DeviceResource> Evidence::clocks() const {
   std::vector<DeviceResource> devices;
   for (const std::string_view name : {"gpu_sm_frequency", "GPU clock", "gpu_frequency"})
     for (DeviceResource& clock : resource(name))
-      if (std::ranges::find(devices, clock.device, &DeviceResource::device) == devices.end())
+      if (std::ranges::find(devices, clock.place, &DeviceResource::place) == devices.end())
         devices.push_back(std::move(clock));
   return devices;
+}
+
+std::optional<Evidence::DeviceResource> Evidence::resource_of(std::span<const std::string_view> metrics,
+                                                              const Place& place) const {
+  for (const std::string_view metric : metrics)
+    for (DeviceResource& found : resource(metric))
+      if (found.place.device == place.device && (found.place.rank == place.rank || found.place.rank < 0))
+        return std::move(found);
+  return std::nullopt;
+}
+
+Place Evidence::place_of(const model::FunctionFinding& finding) const {
+  const auto& processes = comparison_.processes;
+  return {finding.process < processes.size() ? processes[finding.process].rank : -1,
+          std::string(comparison_.texts[finding.device])};
+}
+
+bool Evidence::has_ranks() const {
+  return std::ranges::any_of(comparison_.processes, [&](const model::ProcessPair& process) {
+    return process.rank != comparison_.processes.front().rank;
+  });
+}
+
+std::string Evidence::name_of(const Place& place) const {
+  return place.rank >= 0 && has_ranks() ? fmt::format("{} of rank {}", place.device, place.rank) : place.device;
 }
 
 std::optional<std::array<std::string, 2>> Evidence::fact(std::string_view key) const {
@@ -143,20 +172,6 @@ std::optional<std::array<std::string, 2>> Evidence::fact(std::string_view key) c
 
 bool Evidence::is_slower() const {
   return comparison_.outcome == (side_ == 1 ? Outcome::regression : Outcome::improvement);
-}
-
-double Evidence::kernels_ratio(std::string_view device) const {
-  double sum = 0;
-  double weights = 0;
-  for (const model::FunctionFinding& f : comparison_.functions) {
-    if (comparison_.texts[f.device] != device || comparison_.texts[f.kind] != "gpu_compute") continue;
-    if (!(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
-    const double weight = turned(f.time_ns).without;
-    sum += weight * std::log(f.work_ratio);
-    weights += weight;
-  }
-  if (!(weights > 0)) return 1;
-  return std::exp((side_ == 1 ? 1 : -1) * sum / weights);
 }
 
 double Evidence::slowdown() const {
@@ -185,6 +200,18 @@ double Evidence::felt(double all_threads_ns) const {
   return std::min(all_threads_ns, std::max(0.0, parts->blocked.rise()));
 }
 
+double Evidence::weight_of(model::Phase phase) const {
+  double all = 0;
+  double of_phase = 0;
+  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
+    const auto cycles = static_cast<double>(outcome.cycles[0] + outcome.cycles[1] + outcome.other_work[0] +
+                                            outcome.other_work[1]);
+    all += cycles;
+    if (outcome.phase == phase) of_phase += cycles;
+  }
+  return all > 0 ? of_phase / all : 1;
+}
+
 double Evidence::growth() const {
   // Of tables the parts are sums over threads.
   const bool of_step = comparison_.work || (comparison_.host && !comparison_.host->step_thread.empty());
@@ -192,21 +219,30 @@ double Evidence::growth() const {
   double growth = 0;
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
     const double rise = turned(outcome.time_ns).rise();
-    if (std::isfinite(rise) && std::abs(rise) > std::abs(growth)) growth = rise;
+    if (std::isfinite(rise)) growth += weight_of(outcome.phase) * rise;
   }
   return growth;
+}
+
+model::VerdictState Evidence::state_of(double impact, double of_phase) const {
+  constexpr double kOfStep = 0.05;
+  constexpr double kOfGrowth = 0.4;
+  const double step = mean_step();
+  const bool matters = !(step > 0) || of_phase >= kOfStep || impact >= kOfStep * step ||
+                       (growth() > 0 && impact >= kOfGrowth * growth());
+  return is_slower() && matters ? model::VerdictState::active : model::VerdictState::latent;
 }
 
 double Evidence::step_time(model::Phase phase) const {
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
     if (outcome.phase == phase && outcome.time_ns[1 - side_] > 0) return outcome.time_ns[1 - side_];
-  return longest_step();
+  return mean_step();
 }
 
-double Evidence::longest_step() const {
+double Evidence::mean_step() const {
   double time = 0;
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
-    if (outcome.time_ns[1 - side_] > time) time = outcome.time_ns[1 - side_];
+    if (outcome.time_ns[1 - side_] > 0) time += weight_of(outcome.phase) * outcome.time_ns[1 - side_];
   return time;
 }
 

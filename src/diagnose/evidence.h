@@ -6,7 +6,10 @@
 #pragma once
 
 #include <cstddef>
+#include <compare>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +41,13 @@ struct Beside {
   std::string name;
   Sides cpus;
   bool is_share = false;  ///< of all CPUs of the machine, instead of a number of CPUs
+};
+
+/// A device of a rank, as functions and resources name both.
+struct Place {
+  std::int32_t rank = -1;
+  std::string device;  ///< "GPU", the only one of its process, or "GPU 3"
+  auto operator<=>(const Place&) const = default;
 };
 
 class Evidence {
@@ -77,19 +87,28 @@ class Evidence {
   [[nodiscard]] double more_others() const;
   /// A resource of each device that has it, by the reference's names ("gpu_sm_frequency").
   struct DeviceResource {
-    std::string device;
+    Place place;
     Sides value;
+    bool moved = true;
   };
   [[nodiscard]] std::vector<DeviceResource> resource(std::string_view metric) const;
-  /// The clock of what computes on each device, whatever the recorder calls it.
+  /// The clock of what computes on each device, whatever the recorder calls it; also where it did not move.
   [[nodiscard]] std::vector<DeviceResource> clocks() const;
+  /// The same of one device; nullopt: not known.
+  [[nodiscard]] std::optional<DeviceResource> resource_of(std::span<const std::string_view> metrics,
+                                                          const Place& place) const;
+  /// Where a function of a device ran.
+  [[nodiscard]] Place place_of(const model::FunctionFinding& finding) const;
+  /// "GPU 7", "GPU of rank 3" where there are several ranks.
+  [[nodiscard]] std::string name_of(const Place& place) const;
+  /// Whether the run has several ranks.
+  [[nodiscard]] bool has_ranks() const;
+  /// Share of the steps that are of this phase: by it, what a phase tells per step of its own becomes per step of all.
+  [[nodiscard]] double weight_of(model::Phase phase) const;
   /// A fact of the environment that differs.
   [[nodiscard]] std::optional<std::array<std::string, 2>> fact(std::string_view key) const;
   /// Whether the side is called slower than the other.
   [[nodiscard]] bool is_slower() const;
-  /// Geometric means of the time per call, with over without, of the GPU kernels of a device that compute and that both
-  /// sides have, weighed by their time; 1: none.
-  [[nodiscard]] double kernels_ratio(std::string_view device) const;
   /// Relative change of the time of a step, or unit of work, as the outcome judges it; 0: not known.
   [[nodiscard]] double slowdown() const;
 
@@ -97,9 +116,12 @@ class Evidence {
   [[nodiscard]] double felt(double all_threads_ns) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;
-  /// Of a step of the phase that takes longest, on the other side, ns; 0: not known.
-  [[nodiscard]] double longest_step() const;
-  /// Of a step of the phase on the other side, else of the longest phase, ns; 0: not known.
+  /// Active where the side is called slower and the impact, ns per step, is a part of the step or of its growth that
+  /// matters. `of_phase`: the largest that it is of a step of a phase.
+  [[nodiscard]] model::VerdictState state_of(double impact, double of_phase = 0) const;
+  /// Of a step of any phase, on the other side, ns; 0: not known.
+  [[nodiscard]] double mean_step() const;
+  /// Of a step of the phase on the other side, else of any, ns; 0: not known.
   [[nodiscard]] double step_time(model::Phase phase) const;
 
   [[nodiscard]] Sides turned(const std::array<double, 2>& values) const { return {values[1 - side_], values[side_]}; }

@@ -116,9 +116,8 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const bool collector = !device && is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
-    verdict.state = evidence.is_slower() && verdict.impact_ns >= kLeastImpact * evidence.step_time(worst->phase)
-                        ? model::VerdictState::active
-                        : model::VerdictState::latent;
+    verdict.state = evidence.state_of(evidence.weight_of(worst->phase) * verdict.impact_ns,
+                                      verdict.impact_ns / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("It takes {} per step; a step of the other side takes {}",
                                     instead(evidence.turned(worst->time_ns)),
                                     format_duration(evidence.step_time(worst->phase)))};
@@ -133,6 +132,27 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
         device ? "culprit kernels of both sides, launch by launch" : "culprit top --stacks of both sides";
     verdicts.push_back(std::move(verdict));
   }
+}
+
+/// A step that waits for what it works on: loading it is the cause, whoever of the program does it.
+void input(const Evidence& evidence, Verdicts& verdicts) {
+  const model::RunComparison& all = evidence.comparison();
+  const FunctionFinding* worst = nullptr;
+  for (const FunctionFinding& f : all.functions) {
+    if (is_on_device(evidence, f) || !model::has_changed(f) || !model::is_input(all.texts[f.function])) continue;
+    const double rise = evidence.turned(f.time_ns).rise();
+    if (rise < kLeastImpact * evidence.step_time(f.phase)) continue;
+    if (worst == nullptr || rise > evidence.turned(worst->time_ns).rise()) worst = &f;
+  }
+  if (worst == nullptr) return;
+  Verdict verdict = verdict_of(evidence, *worst, "host_bound", "data_input", 0.9);
+  verdict.state = evidence.is_slower() ? model::VerdictState::active : model::VerdictState::latent;
+  verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
+  verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
+  std::erase_if(verdicts, [&](const Verdict& v) {
+    return v.cause == "host_bound" && v.detail == "function" && v.where == verdict.where;
+  });
+  verdicts.push_back(std::move(verdict));
 }
 
 /// Samples tell which code runs while the thread of the steps waits for a lock: without functions traced, what a thread
@@ -193,7 +213,8 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
-constexpr std::array kRules = {Rule{"program.functions", functions}, Rule{"program.lock", lock},
+constexpr std::array kRules = {Rule{"program.functions", functions}, Rule{"program.input", input},
+                               Rule{"program.lock", lock},
                                Rule{"program.hot_code", hot_code}};
 
 }  // namespace

@@ -26,9 +26,13 @@ std::span<const Rule> cpu_rules();
 std::span<const Rule> memory_rules();
 std::span<const Rule> disk_rules();
 std::span<const Rule> device_rules();
+std::span<const Rule> load_rules();
 std::span<const Rule> program_rules();
+std::span<const Rule> rank_rules();  ///< asked last: they say of whom the others' verdicts are
 
 /// A step must have become longer by this share by a cause that is called active.
 inline constexpr double kLeastImpact = 0.05;
+/// What devices do is steadier: work that became slower by this share of a step is told though steps did not.
+inline constexpr double kLeastOfDevice = 0.01;
 
 }  // namespace culprit::diagnose

@@ -50,6 +50,8 @@ struct CycleTimeOutcome {
   std::size_t earlier = 0;                  ///< recordings beside the two sides that tell it
   std::array<std::size_t, 2> other_work{};  ///< whole cycles left out: the other side has none of such work
   std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
+  double other_share = 0;          ///< of the cycles of a side that would have to work on something else to be alike
+  std::array<double, 2> all_ns{};  ///< mean of all whole cycles, whatever they worked on
 };
 
 /// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.
@@ -82,7 +84,10 @@ struct FunctionFinding {
   double high_ns = kNoNumber;
   std::array<double, 2> calls{};                            ///< per cycle
   std::array<double, 2> per_call_ns{kNoNumber, kNoNumber};  ///< a call's duration on a device; on the host as above
-  double work_ratio = kNoNumber;                            ///< of these, candidate over baseline
+  double work_ratio = kNoNumber;  ///< of these, candidate over baseline
+  double q_of_calls = kNoNumber;  ///< the same at which calls on a device, hidden or not, last another time
+  /// Threads that a call launches, or bytes that it copies or sets; 0: not known.
+  std::array<double, 2> size{};
   double q = kNoNumber;  ///< rate of false discoveries at which it counts as changed, new or gone
   /// The function or range in which most of its time lay, or was launched, on every side that has it; 0: none, or not
   /// the same.
@@ -97,6 +102,9 @@ inline bool has_changed(const FunctionFinding& finding) {
 
 /// Whether functions of this kind wait: who waits longer waits for something else.
 inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "syscall_wait" || kind == "blocked"; }
+
+/// Whether a function of this name waits for, or makes, what a training step works on.
+bool is_input(std::string_view function);
 
 /// One line of the ledger on both sides, per cycle.
 struct WaterfallLine {
@@ -116,6 +124,15 @@ struct Waterfall {
   std::array<std::size_t, 2> windows{};
   std::array<double, 2> window_ns{};  ///< means
   std::vector<WaterfallLine> lines;   ///< largest change first
+};
+
+/// One rank in the collectives that it shared with others, ns per cycle.
+struct CollectiveChange {
+  std::int32_t rank = -1;
+  std::array<double, 2> wait_ns{};      ///< from its begin until the last rank had come
+  std::array<double, 2> transfer_ns{};  ///< from then to the end
+  std::array<double, 2> held_up_ns{};   ///< that all others waited for it alone: from the last but one's begin to its own
+  std::array<double, 2> calls{};
 };
 
 /// A process of both runs, or of one: then the other side has none.
@@ -236,8 +253,10 @@ struct RunComparison {
   std::vector<ProcessPair> processes;
   std::vector<Waterfall> waterfalls;       ///< by phase
   std::vector<FunctionFinding> functions;  ///< largest impact first, then work ratio, then names
-  std::vector<ResourceChange> resources;   ///< by metric, rank and device
+  std::vector<CollectiveChange> collectives;  ///< by rank; where several were recorded
+  std::vector<ResourceChange> resources;      ///< by metric, rank and device
   std::size_t resources_alike = 0;         ///< that did not move
+  std::vector<ResourceChange> steady;      ///< these
   std::optional<WorkComparison> work;      ///< instead of cycle times and functions
   std::vector<DiskChange> disks;           ///< largest difference of time per second first
   std::vector<ShareChange> on_cpu;         ///< that moved by more than their windows spread; largest difference first

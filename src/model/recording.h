@@ -32,11 +32,22 @@ struct RunFacts {
 /// Every value that the files of a run give a fact about machine, libraries and limits.
 using Environment = std::map<std::string, std::set<std::string>>;
 
+/// One rank in the collectives that it shared with others, over whole cycles, ns.
+struct RankCollectives {
+  std::int32_t rank = -1;  ///< in the order of the run's files
+  std::uint64_t cycles = 0;
+  std::uint64_t calls = 0;
+  double wait_ns = 0;      ///< from its begins until the last rank had come
+  double transfer_ns = 0;  ///< from then to the ends
+  double held_up_ns = 0;   ///< from the begin of the last but one to its own, where it was the last
+};
+
 struct Recording {
   std::vector<std::string> files;
   std::uint64_t digest = 0;  ///< of their content; 0: not known. Equal ones are the same recording
   Cycles cycles;
   Profile profile;  ///< over whole cycles
+  std::vector<RankCollectives> collectives{};  ///< by rank; where several were recorded
   RunFacts facts;
   HostEvidence host;
   std::optional<WorkUnits> work;  ///< of recordings without cycles

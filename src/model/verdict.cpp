@@ -1,6 +1,25 @@
 #include "model/verdict.h"
 
+#include <optional>
+#include <string>
+
 namespace culprit::model {
+
+namespace {
+
+void write_scope(JsonWriter& json, const Verdict& verdict) {
+  json.begin_object("scope", JsonForm::line);
+  json.member("kind", to_string(verdict.scope));
+  for (const VerdictScope scope :
+       {VerdictScope::host, VerdictScope::device, VerdictScope::process, VerdictScope::function}) {
+    const bool is_it = scope == verdict.scope && !verdict.where.empty();
+    json.member(to_string(scope), is_it ? std::optional(verdict.where) : std::nullopt);
+  }
+  json.member("rank", verdict.rank >= 0 ? std::optional(verdict.rank) : std::nullopt);
+  json.end_object();
+}
+
+}  // namespace
 
 void write_verdicts(JsonWriter& json, const std::vector<Verdict>& verdicts) {
   json.begin_array("verdicts");
@@ -8,8 +27,7 @@ void write_verdicts(JsonWriter& json, const std::vector<Verdict>& verdicts) {
     json.begin_object();
     json.member("cause", verdict.cause);
     json.member("detail", verdict.detail);
-    json.member("scope", to_string(verdict.scope));
-    json.member("where", verdict.where);
+    write_scope(json, verdict);
     json.member("side", verdict.side == 0 ? "baseline" : "candidate");
     json.member("state", to_string(verdict.state));
     json.member("impact_ns", verdict.impact_ns);

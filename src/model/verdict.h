@@ -17,13 +17,14 @@ namespace culprit::model {
 enum class VerdictState : std::uint8_t { active, latent };
 
 /// Where a cause sits.
-enum class VerdictScope : std::uint8_t { host, device, process, function };
+enum class VerdictScope : std::uint8_t { host, device, process, function, rank };
 
 struct Verdict {
   std::string cause;   ///< "cpu_contention", as docs/verdicts.md lists them
   std::string detail;  ///< "throttled"; empty: none, or not known
   VerdictScope scope = VerdictScope::host;
   std::string where;     ///< "GPU 7", the function; empty: all of the scope
+  std::int32_t rank = -1;  ///< where it sits on one of several
   std::size_t side = 1;  ///< that has the cause
   VerdictState state = VerdictState::active;
   double impact_ns = kNoNumber;       ///< that a step, or unit of work, of that side takes longer by it
@@ -49,6 +50,8 @@ inline const char* to_string(VerdictScope scope) {
       return "process";
     case VerdictScope::function:
       return "function";
+    case VerdictScope::rank:
+      return "rank";
   }
   return "host";
 }

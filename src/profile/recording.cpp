@@ -11,6 +11,7 @@
 #include "core/saturating.h"
 #include "cycles/work_units.h"
 #include "profile/collected.h"
+#include "profile/collectives.h"
 #include "profile/host_evidence.h"
 #include "profile/run_profile.h"
 #include "trace/loss.h"
@@ -165,6 +166,7 @@ Result<model::Recording> complete(const Trace& trace, Outline outline, const Tas
   options.resource_uses = false;
   options.task = task;
   outline.recording.profile = run_profile(trace, outline.found, options);
+  outline.recording.collectives = collectives_of(trace, outline.found);
   if (task.stop.stop_requested()) return cancelled_error();
   return std::move(outline.recording);
 }

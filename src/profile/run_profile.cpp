@@ -105,7 +105,16 @@ struct Sum {
   Ns majority = 0;
   bool mixed = false;  ///< it had several parents
   Ns inside = 0;       ///< of `duration`, in the parent that the vote found
+  double size = 0;
 };
+
+/// What one operation of a device works on.
+double size_of(const GpuSlice& gpu) {
+  if (gpu.bytes > 0) return static_cast<double>(gpu.bytes);
+  double threads = 1;
+  for (int i = 0; i < 3; ++i) threads *= static_cast<double>(gpu.grid[i]) * static_cast<double>(gpu.block[i]);
+  return threads;
+}
 
 /// What the executions of one use saw of one series.
 struct Link {
@@ -261,6 +270,7 @@ class Builder {
       Sum& sum = sums_[it->second];
       ++sum.count;
       sum.duration = add_saturating(sum.duration, slice.duration);
+      if (slice.gpu != kNone) sum.size += size_of(trace_.gpu[slice.gpu]);
       if (slice.gpu != kNone && sum.exposed >= 0) sum.exposed = add_saturating(sum.exposed, exposed[slice.gpu]);
       if (!self.empty() && trace_.tracks[slice.track].kind == TrackKind::thread)
         sum.own = add_saturating(std::max<Ns>(sum.own, 0), self[i]);
@@ -325,6 +335,7 @@ class Builder {
       use.own = sum.own;
       use.parent = sum.parent;
       use.inside = sum.inside;
+      use.size = sum.size;
       const Ns whole = window_of(sum.key);
       if (whole > 0) use.beta = static_cast<double>(sum.duration) / static_cast<double>(whole);
       profile_.functions.push_back(use);

@@ -45,7 +45,10 @@ void write_options(JsonWriter& json, const Options& o) {
   json.member("layers", o.layers);
   json.member("batch", o.batch);
   json.member("seed", o.seed);
-  json.member("fault", to_string(o.fault));
+  json.member("work_seed", o.work_seed);
+  json.begin_array("faults", JsonForm::line);
+  for (const Fault fault : o.faults) json.value(to_string(fault));
+  json.end_array();
   json.member("severity_ppm", o.severity_ppm);
   json.member("fault_from", o.fault_from);
   json.member("fault_rank", o.fault_rank);
@@ -55,6 +58,7 @@ void write_options(JsonWriter& json, const Options& o) {
   json.member("prefill_every", o.prefill_every);
   json.member("sync_every", o.sync_every);
   json.member("inputs", o.inputs);
+  json.member("input_bytes", o.input_bytes);
   json.member("accumulate", o.accumulate);
   json.member("cpu", o.cpu);
   json.member("graph", o.graph);

@@ -31,6 +31,12 @@ constexpr Ns kWakeUp = 4'000;
 constexpr std::int64_t kGpuMHz = 1410;
 constexpr std::int64_t kFirstProcess = 4000;
 constexpr std::uint64_t kInputAhead = 2;
+constexpr std::int64_t kKflopsOfBlock = 40'000;
+constexpr std::int64_t kBytesOfBlock = 65'536;
+constexpr std::int64_t kMostBlocks = 65'535;
+constexpr std::uint32_t kCollectiveBlocks = 24;
+constexpr std::uint64_t kKernelsOfSample = 32;
+constexpr std::int64_t kPercent = 100;
 
 constexpr std::array<std::int32_t, kStreams> kStreamNumbers = {7, 20, 24};
 
@@ -80,11 +86,12 @@ struct Machine::Rank {
   Ns pipeline_free = 0;
   StepTruth step;
   Ns last_end = 0;
+  std::int64_t used = 0;  ///< percent of the last step in which its kernels ran
   TraceWriter writer;
 };
 
 Machine::Machine(const Options& options) : options_(options), link_(options.seed * 0xa0761d6478bd642fU + 7) {
-  if (options_.fault == Fault::straggler && options_.fault_rank < 0)
+  if (has(Fault::straggler) && options_.fault_rank < 0)
     options_.fault_rank = static_cast<std::int32_t>(options_.ranks) - 1;
   for (std::uint32_t r = 0; r < options.ranks; ++r) ranks_.push_back(std::make_unique<Rank>(options, r));
 }
@@ -117,18 +124,29 @@ Status Machine::close() {
   return first;
 }
 
+bool Machine::has(Fault fault) const { return std::ranges::find(options_.faults, fault) != options_.faults.end(); }
+
 bool Machine::fault_active(std::uint32_t rank) const {
-  return options_.fault != Fault::none && step_ >= options_.fault_from &&
+  return std::ranges::any_of(options_.faults, [](Fault fault) { return fault != Fault::none; }) &&
+         step_ >= options_.fault_from &&
          (options_.fault_rank < 0 || static_cast<std::uint32_t>(options_.fault_rank) == rank);
 }
 
 std::int64_t Machine::lost_share(const Rank& r, Fault fault) const {
-  return options_.fault == fault && fault_active(r.id) ? options_.severity_ppm : 0;
+  return has(fault) && fault_active(r.id) ? options_.severity_ppm : 0;
 }
 
 namespace {
 /// A duration when `lost` parts per million of the resource it needs are gone.
 Ns slowed(Ns duration, std::int64_t lost) { return lost == 0 ? duration : duration * kMillion / (kMillion - lost); }
+}  // namespace
+
+namespace {
+
+bool is_attention(Fn kernel) {
+  return kernel == Fn::attention_decode || kernel == Fn::attention_prefill || kernel == Fn::attention_other;
+}
+
 }  // namespace
 
 Ns Machine::queue_wait(Rank& r, std::int64_t lost) {
@@ -189,6 +207,10 @@ bool Machine::profiler_keeps(Rank& r) {
 
 void Machine::host(Ns cost) {
   for (auto& r : ranks_) run(*r, cost);
+}
+
+void Machine::schedule(Ns cost) {
+  for (auto& r : ranks_) run(*r, slowed(cost, lost_share(*r, Fault::slow_function)));
 }
 
 void Machine::begin() {
@@ -266,8 +288,9 @@ Ns Machine::kernel_duration(Rank& r, Fn kernel, Work work) {
   const Ns computing = slowed(kKernelRamp + work.flops / kKflopsPerNs, clock);
   const Ns memory = slowed(work.bytes / kBytesPerNs, lost_share(r, Fault::gpu_memory));
   Ns duration = std::max(computing, memory);
-  if (kernel == Fn::attention_decode || kernel == Fn::attention_prefill)
-    duration = slowed(duration, lost_share(r, Fault::kernel_regression));
+  if (is_attention(kernel))
+    duration = slowed(duration, std::max(lost_share(r, Fault::kernel_regression), lost_share(r, Fault::kernel_changed)));
+  duration = slowed(duration, lost_share(r, Fault::gpu_shared));
   return r.random.spread(duration, options_.jitter_ppm);
 }
 
@@ -285,12 +308,13 @@ void Machine::write_gpu(Rank& r, Fn fn, StreamId stream, Ns begin, Ns duration, 
   e.external_id = r.open.empty() ? -1 : r.open.back().external_id;
   if (in_graph_) e.graph_node = ++r.graph_node;
   if (e.cat == Cat::kernel) {
-    const auto blocks = static_cast<std::uint32_t>(std::clamp<Ns>(duration / 20, 1, 65'535));
-    e.grid = {blocks, 1, 1};
+    if (e.grid[0] == 0) e.grid = {kCollectiveBlocks, 1, 1};
     e.block = {fn == Fn::attention_decode ? 128U : 256U, 1, 1};
     e.registers = 128;
     e.shared_memory = 49'152;
     ++r.step.kernels;
+    r.step.busy += duration;
+    if (options_.counters && r.step.kernels % kKernelsOfSample == 1) sample(r, begin + duration / 2);
   }
   const Ns end = begin + duration;
   r.stream_free[static_cast<std::size_t>(stream)] = end;
@@ -300,6 +324,15 @@ void Machine::write_gpu(Rank& r, Fn fn, StreamId stream, Ns begin, Ns duration, 
   r.step.device_end = std::max(r.step.device_end, end);
   if (profiler_keeps(r)) r.writer.slice(e, fn);
   r.writer.flow(false, "ac2g", e.correlation, e.pid, e.tid, begin);
+}
+
+/// What a sampler of the device sees while it works: its clock, and who used it in the step before.
+void Machine::sample(Rank& r, Ns at) {
+  const std::int64_t lost = std::max(lost_share(r, Fault::gpu_clock_drop), lost_share(r, Fault::straggler));
+  const std::int64_t others = lost_share(r, Fault::gpu_shared) * (kPercent - r.used) / kMillion;
+  r.writer.counter(fmt::format("GPU {} clock", r.id), "MHz", kGpuMHz - kGpuMHz * lost / kMillion, r.id, at);
+  r.writer.counter(fmt::format("GPU {} usage", r.id), "%", r.used + others, r.id, at);
+  r.writer.counter(fmt::format("GPU {} process usage", r.id), "%", r.used, r.id, at);
 }
 
 void Machine::launch(Fn kernel, Work work, StreamId stream) {
@@ -312,7 +345,12 @@ void Machine::launch(Fn kernel, Work work, StreamId stream) {
     const Ns begin = in_graph_
                          ? std::max(r.graph_ready, r.stream_free[static_cast<std::size_t>(stream)] + kGraphNodeGap)
                          : submit(r, Fn::api_launch, stream);
-    write_gpu(r, kernel, stream, begin, kernel_duration(r, kernel, work), {});
+    const bool other = is_attention(kernel) && lost_share(r, Fault::kernel_changed) != 0;
+    SliceEvent e;
+    e.grid = {static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+                  std::max(work.flops / kKflopsOfBlock, work.bytes / kBytesOfBlock), 1, kMostBlocks)),
+              1, 1};
+    write_gpu(r, other ? Fn::attention_other : kernel, stream, begin, kernel_duration(r, kernel, work), e);
   }
 }
 
@@ -448,10 +486,8 @@ void Machine::begin_step(std::uint64_t step) {
   step_ = step;
   for (auto& p : ranks_) {
     Rank& r = *p;
-    if (options_.counters && !options_.cpu) {
-      const std::int64_t lost = std::max(lost_share(r, Fault::gpu_clock_drop), lost_share(r, Fault::straggler));
-      r.writer.counter(fmt::format("GPU {} clock", r.id), "MHz", kGpuMHz - kGpuMHz * lost / kMillion, r.id, r.now);
-    }
+    if (const Ns period = r.now - r.step.begin; period > 0)
+      r.used = std::min<std::int64_t>(kPercent, r.step.busy * kPercent / period);
     r.step = {};
     r.step.begin = r.now;
     if (lost_share(r, Fault::gc_pause) != 0 && step % 4 == 3) {

@@ -36,6 +36,7 @@ struct StepTruth {
   Ns runq = 0;     ///< time the host thread waited for a CPU
   Ns blocked = 0;  ///< time the host waited for the device or for a free place in the launch queue
   Ns input = 0;    ///< time the host waited for input
+  Ns busy = 0;     ///< sum of its kernels
   std::uint64_t kernels = 0;
 };
 
@@ -53,6 +54,8 @@ class Machine {
 
   /// Host work of the current thread.
   void host(Ns cost);
+  /// The same of the scheduler between steps.
+  void schedule(Ns cost);
   /// Opens a range (operator, annotation, Python function); end() writes it.
   void begin();
   void end(Fn fn, std::int64_t sequence = -1, std::int64_t forward_thread = -1);
@@ -92,6 +95,7 @@ class Machine {
   struct Rank;
   struct Open;
 
+  [[nodiscard]] bool has(Fault fault) const;
   [[nodiscard]] std::int64_t lost_share(const Rank& r, Fault fault) const;
   void run(Rank& r, Ns cost);
   void block_until(Rank& r, Ns at, Ns StepTruth::*account);
@@ -103,6 +107,7 @@ class Machine {
   void api_call(Rank& r, Fn api, Ns cost);
   void write_gpu(Rank& r, Fn fn, StreamId stream, Ns begin, Ns duration, SliceEvent event);
   bool profiler_keeps(Rank& r);
+  void sample(Rank& r, Ns at);
   SliceEvent on_thread(const Rank& r, Cat cat, std::string_view name, Ns begin) const;
 
   Options options_;

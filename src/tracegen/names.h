@@ -37,6 +37,9 @@ inline constexpr std::size_t kCats = static_cast<std::size_t>(Cat::count_);
   X(attention_decode, kernel,                                                                                         \
     "void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, "                    \
     "cutlass::bfloat16_t>, true, false>(flash::Flash_fwd_params)")                                                    \
+  X(attention_other, kernel,                                                                                          \
+    "void flashinfer::BatchDecodeWithPagedKVCacheKernel<(flashinfer::PosEncodingMode)0, 2u, 4u, 8u, 16u, "            \
+    "__nv_bfloat16>(flashinfer::Params)")                                                                             \
   X(attention_backward, kernel,                                                                                       \
     "void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128, 64, "                      \
     "128, 8>, false, true>(flash::Flash_bwd_params)")                                                                 \

@@ -15,7 +15,7 @@ template <class T, std::size_t N>
 using Names = std::array<std::pair<T, std::string_view>, N>;
 
 constexpr Names<Workload, 2> kWorkloads = {{{Workload::serve, "serve"}, {Workload::train, "train"}}};
-constexpr Names<Fault, 10> kFaults = {{{Fault::none, "none"},
+constexpr Names<Fault, 13> kFaults = {{{Fault::none, "none"},
                                        {Fault::gpu_clock_drop, "gpu_clock_drop"},
                                        {Fault::gpu_memory, "gpu_memory"},
                                        {Fault::cpu_contention, "cpu_contention"},
@@ -24,7 +24,10 @@ constexpr Names<Fault, 10> kFaults = {{{Fault::none, "none"},
                                        {Fault::straggler, "straggler"},
                                        {Fault::slow_input, "slow_input"},
                                        {Fault::kernel_regression, "kernel_regression"},
-                                       {Fault::gc_pause, "gc_pause"}}};
+                                       {Fault::gc_pause, "gc_pause"},
+                                       {Fault::gpu_shared, "gpu_shared"},
+                                       {Fault::kernel_changed, "kernel_changed"},
+                                       {Fault::slow_function, "slow_function"}}};
 constexpr Names<Style, 3> kStyles = {
     {{Style::kineto, "kineto"}, {Style::kineto_old, "kineto-old"}, {Style::legacy_array, "legacy-array"}}};
 
@@ -64,11 +67,13 @@ Status check(const Options& o) {
   if (o.batch == 0 || o.batch > 4096) return usage_error("--batch must be 1 to 4096");
   if (o.steps == 0 && o.slices == 0) return usage_error("nothing to simulate", "give --steps or --slices");
   if (o.cpu && o.graph) return usage_error("--graph needs a GPU", "leave out --cpu or --graph");
-  if (o.cpu && o.fault != Fault::none && o.fault != Fault::cpu_contention && o.fault != Fault::slow_link &&
-      o.fault != Fault::slow_input && o.fault != Fault::gc_pause)
-    return usage_error(fmt::format("--fault {} needs a GPU", to_string(o.fault)),
-                       "with --cpu use cpu_contention, slow_link, slow_input or gc_pause");
+  for (const Fault fault : o.faults)
+    if (o.cpu && fault != Fault::none && fault != Fault::cpu_contention && fault != Fault::slow_link &&
+        fault != Fault::slow_input && fault != Fault::gc_pause && fault != Fault::slow_function)
+      return usage_error(fmt::format("--fault {} needs a GPU", to_string(fault)),
+                         "with --cpu use cpu_contention, slow_link, slow_input, gc_pause or slow_function");
   if (o.inputs == 0 || o.inputs > 64) return usage_error("--inputs must be 1 to 64");
+  if (o.input_bytes < 0 || o.input_bytes > 1'000'000'000'000) return usage_error("--input-bytes must be 0 to 10^12");
   if (o.accumulate == 0) return usage_error("--accumulate must be at least 1");
   if (o.queue_depth == 0 || o.queue_depth > 1'000'000) return usage_error("--queue-depth must be 1 to 1000000");
   if (o.severity_ppm < 0 || o.severity_ppm > 990'000) return usage_error("--severity must be 0 to 0.99");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -27,6 +28,9 @@ enum class Fault : std::uint8_t {
   slow_input,         ///< throughput of the input pipeline
   kernel_regression,  ///< speed of the attention kernels
   gc_pause,           ///< the host stops for a share of 20 ms in every fourth step
+  gpu_shared,         ///< time of the whole GPU, taken by another process
+  kernel_changed,     ///< speed of the attention kernels, which are others than before
+  slow_function,      ///< speed of the host's scheduler between steps
 };
 
 enum class Style : std::uint8_t {
@@ -46,7 +50,8 @@ struct Options {         // NOLINT(clang-analyzer-optin.performance.Padding): on
   std::uint32_t layers = 8;
   std::uint32_t batch = 16;
   std::uint64_t seed = 1;
-  Fault fault = Fault::none;
+  std::uint64_t work_seed = 0;  ///< of which requests come; 0: seed
+  std::vector<Fault> faults{};  ///< all of the same severity
   std::int64_t severity_ppm = 500'000;
   std::uint64_t fault_from = 0;      ///< first disturbed step
   std::int32_t fault_rank = -1;      ///< -1: every rank (straggler: the last one)
@@ -57,13 +62,14 @@ struct Options {         // NOLINT(clang-analyzer-optin.performance.Padding): on
   std::uint32_t sync_every = 0;      ///< steps between waits for the device; 0 = 1 for serve, 4 for train
   Ns clock_offset = 250'000;         ///< rank r's clock is r times this ahead
   std::uint32_t inputs = 1;      ///< train: copies of input; several are waited for one by one, as pageable memory is
+  std::int64_t input_bytes = 0;  ///< train: of each of these copies; 0: as many as the tokens need
   std::uint32_t accumulate = 1;  ///< train: steps whose gradients are accumulated before the optimizer runs
   bool cpu = false;              ///< no GPU: operators compute on the host, in the thread that calls them
   bool graph = false;            ///< decode steps, or the optimiser, run as one graph launch
   bool markers = true;           ///< step annotations
   bool python = false;
   bool sched = false;     ///< time in the run queue as slices
-  bool counters = false;  ///< GPU clock as a counter, once a step
+  bool counters = false;  ///< clock of the GPU, its use and that of this process as counters, every 32 kernels
   Style style = Style::kineto;
   bool compact = false;
 };

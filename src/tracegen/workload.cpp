@@ -78,7 +78,7 @@ void serve_step(Machine& m, const Options& o, const StepPlan& plan) {
   if (o.markers) m.begin();
   m.begin_python();
   m.begin_python();
-  m.host(60'000);
+  m.schedule(60'000);
   m.take_input(150'000);
   m.end_python(Fn::py_schedule);
   m.begin_python();
@@ -205,7 +205,7 @@ void train_step(Machine& m, const Options& o, const StepPlan& plan) {
   for (std::uint32_t i = 0; i < o.inputs; ++i) {
     m.begin();
     m.host(kOpCost);
-    m.copy(Fn::copy_in, t * 16, StreamId::copy);
+    m.copy(Fn::copy_in, o.input_bytes > 0 ? o.input_bytes : t * 16, StreamId::copy);
     if (o.inputs > 1) m.synchronize(StreamId::copy);
     m.end(Fn::op_to);
   }
@@ -260,7 +260,7 @@ void train_step(Machine& m, const Options& o, const StepPlan& plan) {
 }  // namespace
 
 Planner::Planner(const Options& options)
-    : options_(options), random_(options.seed * 0x94d049bb133111ebU + 3), batch_(options.batch) {}
+    : options_(options), random_((options.work_seed != 0 ? options.work_seed : options.seed) * 0x94d049bb133111ebU + 3), batch_(options.batch) {}
 
 StepPlan Planner::next() {
   StepPlan plan;

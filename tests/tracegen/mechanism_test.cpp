@@ -20,7 +20,7 @@ Options exact(Workload workload) {
 }
 
 Options disturbed(Options o, Fault fault, std::int64_t severity_ppm = 500'000) {
-  o.fault = fault;
+  o.faults = {fault};
   o.severity_ppm = severity_ppm;
   return o;
 }

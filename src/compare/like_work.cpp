@@ -1,0 +1,58 @@
+#include "compare/like_work.h"
+
+#include <utility>
+
+namespace culprit::compare {
+
+namespace {
+
+struct Class {
+  double sum = 0;
+  double count = 0;
+};
+
+}  // namespace
+
+std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector<CycleValue>, 2>& values,
+                                                    const LikeWork& work, bool absent_is_nothing) {
+  if (work.classes < 2) return values;
+  std::array<std::vector<Class>, 2> sides;
+  std::array<double, 2> all{};
+  for (std::size_t s = 0; s < 2; ++s) {
+    sides[s].resize(work.classes);
+    if (absent_is_nothing)
+      for (const std::uint32_t c : work.class_of[s]) ++sides[s][c].count;
+    for (const CycleValue& v : values[s]) {
+      if (v.position >= work.class_of[s].size()) continue;
+      Class& of = sides[s][work.class_of[s][v.position]];
+      of.sum += v.value;
+      if (!absent_is_nothing) ++of.count;
+    }
+    for (const Class& of : sides[s]) all[s] += of.count;
+  }
+  if (!(all[0] > 0) || !(all[1] > 0)) return values;
+  std::vector<double> usual(work.classes, 0);
+  double mean = 0;
+  double shares = 0;
+  for (std::size_t c = 0; c < work.classes; ++c) {
+    const Class& a = sides[0][c];
+    const Class& b = sides[1][c];
+    // A class that one side lacks cannot be held against it.
+    if (!(a.count > 0) || !(b.count > 0)) continue;
+    usual[c] = (a.sum / a.count + b.sum / b.count) / 2;
+    const double share = (a.count / all[0] + b.count / all[1]) / 2;
+    mean += share * usual[c];
+    shares += share;
+  }
+  if (!(shares > 0) || !(mean > 0)) return values;
+  mean /= shares;
+  auto scaled = values;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (CycleValue& v : scaled[s]) {
+      if (v.position >= work.class_of[s].size()) continue;
+      if (const double of_class = usual[work.class_of[s][v.position]]; of_class > 0) v.value *= mean / of_class;
+    }
+  return scaled;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,93 @@
+#include "diagnose/kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+namespace culprit::diagnose {
+
+namespace {
+
+constexpr double kSlower = 1.03;  // a kernel's time per call, of those that surely changed
+constexpr double kLarger = 1.02;  // threads
+
+enum class Bound : std::uint8_t { arithmetic, memory, unknown };
+
+Bound bound_of(std::string_view name, model::Phase phase) {
+  constexpr std::array kArithmetic = {"gemm", "cutlass", "xmma", "conv", "wgrad", "dgrad"};
+  constexpr std::array kMemory = {"elementwise", "vectorized", "layer_norm", "layernorm", "rmsnorm",
+                                  "rms_norm",    "softmax",    "copy",       "reduce",    "act_and_mul",
+                                  "rotary",      "embedding",  "adam",       "multi_tensor"};
+  const auto holds = [&](const char* word) { return name.find(word) != std::string_view::npos; };
+  // One token of each request: weights and caches are read, and hardly used.
+  if (phase == model::Phase::decode) return Bound::memory;
+  if (std::ranges::any_of(kArithmetic, holds)) return Bound::arithmetic;
+  return std::ranges::any_of(kMemory, holds) ? Bound::memory : Bound::unknown;
+}
+
+/// Sums that become the means of a device.
+struct Sums {
+  DeviceKernels kernels;
+  double log = 0;
+  double slower_log = 0;
+  double slower_square = 0;
+  double size_log = 0;
+  std::map<model::Phase, double> rises;
+};
+
+void add(KernelTime& time, double weight, bool slower, bool larger) {
+  time.all += weight;
+  if (slower) time.slower += weight;
+  if (larger) time.larger += weight;
+}
+
+}  // namespace
+
+std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
+  const model::RunComparison& comparison = evidence.comparison();
+  std::map<Place, Sums> devices;
+  for (const model::FunctionFinding& f : comparison.functions) {
+    if (comparison.texts[f.kind] != "gpu_compute") continue;
+    Sums& sums = devices[evidence.place_of(f)];
+    const Sides time = evidence.turned(f.time_ns);
+    sums.rises[f.phase] += time.rise();
+    sums.kernels.rise += evidence.weight_of(f.phase) * time.rise();
+    if (!(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
+    const double weight = evidence.weight_of(f.phase) * time.without;
+    const double log = (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
+    const bool slower = (model::has_changed(f) || last_another_time(f)) && log > std::log(kSlower);
+    const Sides size = evidence.turned(f.size);
+    const bool larger = size.without > 0 && size.with > kLarger * size.without;
+    add(sums.kernels.all, weight, slower, larger);
+    const Bound bound = bound_of(comparison.texts[f.function], f.phase);
+    if (bound == Bound::arithmetic) add(sums.kernels.arithmetic, weight, slower, larger);
+    if (bound == Bound::memory) add(sums.kernels.memory, weight, slower, larger);
+    sums.log += weight * log;
+    if (larger) sums.size_log += weight * std::log(size.with / size.without);
+    if (!slower) continue;
+    ++sums.kernels.kinds;
+    sums.slower_log += weight * log;
+    sums.slower_square += weight * log * log;
+  }
+  std::vector<DeviceKernels> result;
+  for (auto& [place, sums] : devices) {
+    DeviceKernels& kernels = result.emplace_back(std::move(sums.kernels));
+    kernels.place = place;
+    if (kernels.all.all > 0) kernels.ratio = std::exp(sums.log / kernels.all.all);
+    if (kernels.all.larger > 0) kernels.size_ratio = std::exp(sums.size_log / kernels.all.larger);
+    if (kernels.all.slower > 0) {
+      const double mean = sums.slower_log / kernels.all.slower;
+      kernels.slower_ratio = std::exp(mean);
+      kernels.spread = std::sqrt(std::max(0.0, sums.slower_square / kernels.all.slower - mean * mean));
+    }
+    for (const auto& [phase, rise] : sums.rises)
+      if (const double step = evidence.step_time(phase); step > 0)
+        kernels.largest_rise = std::max(kernels.largest_rise, rise / step);
+  }
+  return result;
+}
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,49 @@
+// What the kernels of one device did, all together: whether they became slower alike, which shares the device, and
+// whether those that are bound by arithmetic did and those bound by memory did not, which tells its clock from its
+// memory where nobody recorded either.
+//
+// A kernel's time per call does not depend on who waits for it, so it tells of hidden causes, too. Kernels are weighed
+// by their time; phases are told apart, since the same multiplication is bound by arithmetic for a prompt and by memory
+// for one token.
+#pragma once
+
+#include <vector>
+
+#include "diagnose/evidence.h"
+
+namespace culprit::diagnose {
+
+/// Time of the kernels of one kind per step of any phase, ns, on the other side; of those that surely take longer; of
+/// those that were launched with more threads, which do more work.
+struct KernelTime {
+  double all = 0;
+  double slower = 0;
+  double larger = 0;
+  [[nodiscard]] double share_slower() const { return all > 0 ? slower / all : 0; }
+  [[nodiscard]] double share_larger() const { return all > 0 ? larger / all : 0; }
+};
+
+struct DeviceKernels {
+  Place place;
+  KernelTime all;
+  KernelTime arithmetic;    ///< bound by it, by phase and name
+  KernelTime memory;        ///< the same
+  std::size_t kinds = 0;    ///< of functions that surely take longer
+  double ratio = 1;         ///< geometric mean of time per call, with over without, of all
+  double slower_ratio = 1;  ///< the same of those that surely take longer
+  double spread = 0;        ///< of the logarithms of these, standard deviation
+  double rise = 0;          ///< what all took more of a step of any phase, ns
+  double largest_rise = 0;  ///< of a step of a phase, as a share of it
+  double size_ratio = 1;    ///< geometric mean of threads per call, with over without, of those with more
+};
+
+/// Whether the calls of a function of a device surely last another time.
+inline bool last_another_time(const model::FunctionFinding& finding) {
+  constexpr double kDiscovery = 0.05;
+  return finding.q_of_calls <= kDiscovery;
+}
+
+/// Kernels that compute, that both sides have, by device.
+std::vector<DeviceKernels> kernels_of(const Evidence& evidence);
+
+}  // namespace culprit::diagnose

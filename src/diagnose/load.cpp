@@ -1,0 +1,82 @@
+// The program was given other work: more requests at once, longer prompts, larger batches. That is nobody's fault.
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "diagnose/kernels.h"
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Verdict;
+
+constexpr double kLeastOther = 0.5;    // of the steps
+constexpr double kMostKernels = 0.5;   // of the kernels' time
+constexpr double kLeastLarger = 1.05;  // threads
+
+Verdict verdict_of(const Evidence& evidence, double impact, double confidence) {
+  Verdict verdict;
+  verdict.cause = "workload_changed";
+  verdict.scope = model::VerdictScope::process;
+  verdict.side = evidence.side();
+  verdict.impact_ns = impact;
+  verdict.confidence = confidence;
+  verdict.next_step = "compare runs under the same load, or look at the steps of like work below";
+  return verdict;
+}
+
+/// Steps tell what they work on. Like ones are compared; that there are others is told here.
+void marked(const Evidence& evidence, Verdicts& verdicts) {
+  double impact = 0;
+  double share = 0;
+  std::string text;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
+    if (outcome.other_share < kLeastOther || outcome.usual_work[0].empty() || outcome.usual_work[1].empty()) continue;
+    const Sides all = evidence.turned(outcome.all_ns);
+    const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
+    const double rise = all.rise() - (std::isfinite(alike) ? alike : 0);
+    if (rise < kLeastImpact * all.without || evidence.weight_of(outcome.phase) * rise <= impact) continue;
+    impact = evidence.weight_of(outcome.phase) * rise;
+    share = outcome.other_share;
+    const auto& work = outcome.usual_work;
+    text = fmt::format("Steps ({}) are most often of {} instead of {}", model::phase_name(outcome.phase),
+                       work[evidence.side()], work[1 - evidence.side()]);
+  }
+  if (text.empty()) return;
+  Verdict verdict = verdict_of(evidence, impact, 0.9);
+  verdict.state = model::VerdictState::active;
+  verdict.evidence = {std::move(text),
+                      fmt::format("{:.0f} % of the steps work on something that the other side's do not", share * 100)};
+  verdicts.push_back(std::move(verdict));
+}
+
+/// Nothing tells what steps work on, but most kernels are launched with more threads.
+void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
+  for (const Verdict& v : verdicts)
+    if (v.cause == "workload_changed") return;
+  for (const DeviceKernels& kernels : kernels_of(evidence)) {
+    if (kernels.all.share_larger() < kMostKernels || kernels.size_ratio < kLeastLarger) continue;
+    Verdict verdict = verdict_of(evidence, kernels.rise, 0.7);
+    verdict.work_ratio = kernels.ratio;
+    verdict.state = kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;
+    verdict.evidence = {fmt::format("Kernels that take {:.0f} % of the time of {} are launched with x{:.2f} the threads",
+                                    kernels.all.share_larger() * 100, evidence.name_of(kernels.place),
+                                    kernels.size_ratio),
+                        fmt::format("They took x{:.2f}", kernels.ratio)};
+    verdict.against.emplace_back("A larger model would look alike");
+    verdicts.push_back(std::move(verdict));
+    return;
+  }
+}
+
+constexpr std::array kRules = {Rule{"load.marked", marked}, Rule{"load.larger_kernels", larger_kernels}};
+
+}  // namespace
+
+std::span<const Rule> load_rules() { return kRules; }
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,126 @@
+// Several ranks that wait for each other: which of them is late, and why; and the link between them, of which only what
+// is left when all have come says anything.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::CollectiveChange;
+using model::Verdict;
+
+constexpr double kLeastSlower = 1.1;   // of transfers
+constexpr double kLeastLate = 0.02;    // of a step
+constexpr double kTwiceAsLate = 2;     // as any other rank
+
+/// All ranks leave a collective together: what it takes when the last has come is the link's.
+void link(const Evidence& evidence, Verdicts& verdicts) {
+  std::vector<Sides> transfers;
+  for (const CollectiveChange& rank : evidence.comparison().collectives)
+    if (rank.calls[0] > 0 && rank.calls[1] > 0) transfers.push_back(evidence.turned(rank.transfer_ns));
+  if (transfers.size() < 2) return;
+  std::ranges::sort(transfers, {}, &Sides::with);
+  const Sides time = transfers[transfers.size() / 2];
+  const CollectiveChange& any = evidence.comparison().collectives.front();
+  const Sides calls = evidence.turned(any.calls);
+  const double slower = time.ratio() / calls.ratio();
+  if (!(slower >= kLeastSlower) || time.rise() < kLeastOfDevice * evidence.mean_step()) return;
+  Verdict verdict;
+  verdict.cause = "interconnect_contention";
+  verdict.side = evidence.side();
+  verdict.confidence = 0.8;
+  verdict.work_ratio = slower;
+  verdict.impact_ns = time.rise();
+  verdict.state = evidence.state_of(time.rise());
+  verdict.evidence = {fmt::format("Collectives took {} per step from when the last rank had come, on {} ranks",
+                                  instead(time), transfers.size())};
+  verdict.next_step = "nvidia-smi nvlink -s, the counters of the network, and who else uses them";
+  verdicts.push_back(std::move(verdict));
+}
+
+/// Why a rank is late: what the other rules say of it and of no other, else what its threads did.
+void explain(const Evidence& evidence, Verdict& straggler, Verdicts& verdicts) {
+  const auto is_of = [&](const Verdict& v) { return v.rank == straggler.rank; };
+  const auto own = std::ranges::find_if(verdicts, is_of);
+  if (own != verdicts.end() && std::ranges::none_of(verdicts, [&](const Verdict& v) {
+        return v.rank >= 0 && v.rank != straggler.rank && v.cause == own->cause;
+      })) {
+    straggler.detail = own->cause;
+    straggler.work_ratio = own->work_ratio;
+    straggler.confidence = std::max(straggler.confidence, own->confidence);
+    straggler.evidence.insert(straggler.evidence.end(), own->evidence.begin(), own->evidence.end());
+    straggler.against = own->against;
+    straggler.next_step = own->next_step;
+    std::erase_if(verdicts, is_of);
+    return;
+  }
+  const model::RunComparison& all = evidence.comparison();
+  Sides queue;
+  double others = 0;
+  for (const model::FunctionFinding& f : all.functions) {
+    if (all.texts[f.kind] != "runq") continue;
+    const Sides time = evidence.turned(f.time_ns);
+    const double weight = evidence.weight_of(f.phase);
+    if (evidence.place_of(f).rank != straggler.rank) {
+      others = std::max(others, weight * time.rise());
+      continue;
+    }
+    queue.without += weight * time.without;
+    queue.with += weight * time.with;
+  }
+  if (queue.rise() > kLeastOfDevice * evidence.mean_step() && queue.rise() > 2 * others) {
+    straggler.detail = "cpu_contention";
+    straggler.evidence.push_back(fmt::format("Its threads waited {} per step for a CPU", instead(queue)));
+    straggler.next_step = "culprit record on its host tells who had the CPUs";
+    std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention" && v.detail.empty(); });
+  }
+}
+
+void straggler(const Evidence& evidence, Verdicts& verdicts) {
+  const auto& ranks = evidence.comparison().collectives;
+  if (ranks.size() < 2) return;
+  const auto late = [&](const CollectiveChange& rank) { return evidence.turned(rank.held_up_ns); };
+  const auto worst =
+      std::ranges::max_element(ranks, {}, [&](const CollectiveChange& rank) { return late(rank).rise(); });
+  const Sides time = late(*worst);
+  if (time.rise() < kLeastLate * evidence.mean_step()) return;
+  double others = 0;
+  double waited = 0;
+  for (const CollectiveChange& rank : ranks) {
+    if (rank.rank == worst->rank) continue;
+    others = std::max(others, late(rank).rise());
+    waited = std::max(waited, evidence.turned(rank.wait_ns).rise());
+  }
+  if (time.rise() < kTwiceAsLate * others || waited < time.rise() / 2) return;
+  Verdict verdict;
+  verdict.cause = "straggler";
+  verdict.scope = model::VerdictScope::rank;
+  verdict.where = fmt::format("rank {}", worst->rank);
+  verdict.rank = worst->rank;
+  verdict.side = evidence.side();
+  verdict.confidence = 0.85;
+  verdict.impact_ns = time.rise();
+  verdict.state = evidence.state_of(time.rise());
+  verdict.evidence = {
+      fmt::format("It alone held all others up for {} per step: it came last to the collectives", instead(time)),
+      fmt::format("Another rank waited up to {} more per step in them", format_duration(waited))};
+  verdict.next_step = "culprit record on its host, and its device's clock and errors (nvidia-smi -q)";
+  explain(evidence, verdict, verdicts);
+  verdicts.push_back(std::move(verdict));
+}
+
+constexpr std::array kRules = {Rule{"ranks.link", link}, Rule{"ranks.straggler", straggler}};
+
+}  // namespace
+
+std::span<const Rule> rank_rules() { return kRules; }
+
+}  // namespace culprit::diagnose

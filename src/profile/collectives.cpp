@@ -1,0 +1,121 @@
+#include "profile/collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/saturating.h"
+#include "profile/function_kind.h"
+#include "stats/quantile.h"
+
+namespace culprit::profile {
+
+namespace {
+
+/// One call on one rank.
+struct Call {
+  Ns begin = 0;
+  Ns end = 0;
+};
+
+/// Communicator, or name, in the cycle of a number.
+using Key = std::tuple<std::uint32_t, StringId, StringId>;
+using Calls = std::map<Key, std::map<std::uint16_t, std::vector<Call>>>;  // by rank, by time
+
+Calls calls_of(const Trace& trace, const cycles::Found& found) {
+  Calls calls;
+  std::vector<std::int8_t> known(trace.strings.size(), -1);
+  const auto& cycles = found.cycles.cycles;
+  for (std::size_t g = 0; g < trace.gpu.size(); ++g) {
+    const GpuSlice& gpu = trace.gpu[g];
+    const Slice& slice = trace.slices[gpu.slice];
+    if (gpu.slice >= found.cycle_of_slice.size() || trace.slice_class(slice) != SliceClass::kernel) continue;
+    const std::uint32_t c = found.cycle_of_slice[gpu.slice];
+    if (c == kNone || cycles[c].partial || cycles[c].warm_up) continue;
+    if (known[slice.name] < 0)
+      known[slice.name] = kind_of(SliceClass::kernel, trace.name(slice)) == FunctionKind::gpu_comm ? 1 : 0;
+    if (known[slice.name] == 0) continue;
+    const StringId group = slice.extra == kNone ? 0 : trace.extras[slice.extra].group;
+    calls[{cycles[c].number, group, group == 0 ? slice.name : StringId{0}}][slice.rank].push_back(
+        {slice.begin, slice.end()});
+  }
+  for (auto& [key, ranks] : calls)
+    for (auto& [rank, all] : ranks) std::ranges::sort(all, {}, &Call::begin);
+  return calls;
+}
+
+/// Clock of each rank minus that of the first one it shares collectives with, which has 0.
+std::map<std::uint16_t, Ns> clocks_of(const Calls& calls) {
+  std::map<std::uint16_t, std::vector<Ns>> differences;
+  for (const auto& [key, ranks] : calls) {
+    const auto& [first, of_first] = *ranks.begin();
+    for (const auto& [rank, all] : ranks)
+      if (all.size() == of_first.size())
+        for (std::size_t i = 0; i < all.size(); ++i) differences[rank].push_back(subtract_saturating(all[i].end, of_first[i].end));
+  }
+  std::map<std::uint16_t, Ns> clocks;
+  for (auto& [rank, all] : differences) clocks[rank] = stats::median_of_times(all);
+  return clocks;
+}
+
+/// One call of all ranks that share it, on one clock.
+void count(const std::vector<std::pair<std::uint16_t, Call>>& ranks,
+           std::map<std::uint16_t, model::RankCollectives>& sums) {
+  Ns last = ranks.front().second.begin;
+  Ns before = ranks.front().second.begin;
+  Ns end = ranks.front().second.end;
+  Ns first_end = end;
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    const Call& call = ranks[i].second;
+    before = i == 1 ? std::min(last, call.begin) : std::max(before, std::min(last, call.begin));
+    last = std::max(last, call.begin);
+    end = std::max(end, call.end);
+    first_end = std::min(first_end, call.end);
+  }
+  constexpr Ns kTogether = 50'000;
+  if (subtract_saturating(end, first_end) > std::max<Ns>(kTogether, subtract_saturating(end, last) / 4)) return;
+  for (const auto& [rank, call] : ranks) {
+    model::RankCollectives& sum = sums[rank];
+    ++sum.calls;
+    sum.wait_ns += static_cast<double>(subtract_saturating(last, call.begin));
+    sum.transfer_ns += static_cast<double>(std::max<Ns>(0, subtract_saturating(call.end, last)));
+    if (call.begin == last) sum.held_up_ns += static_cast<double>(subtract_saturating(last, before));
+  }
+}
+
+}  // namespace
+
+std::vector<model::RankCollectives> collectives_of(const Trace& trace, const cycles::Found& found) {
+  if (trace.ranks.size() < 2) return {};
+  const Calls calls = calls_of(trace, found);
+  const std::map<std::uint16_t, Ns> clocks = clocks_of(calls);
+  std::map<std::uint16_t, model::RankCollectives> sums;
+  std::vector<std::pair<std::uint16_t, Call>> shared;
+  for (const auto& [key, ranks] : calls) {
+    std::map<std::size_t, std::size_t> numbers;  // how many ranks have so many calls
+    for (const auto& [rank, all] : ranks) ++numbers[all.size()];
+    const std::size_t usual = std::ranges::max_element(numbers, {}, [](const auto& n) { return n.second; })->first;
+    if (numbers[usual] < 2) continue;
+    for (std::size_t i = 0; i < usual; ++i) {
+      shared.clear();
+      for (const auto& [rank, all] : ranks)
+        if (all.size() == usual) {
+          const Ns clock = clocks.at(rank);
+          shared.emplace_back(rank, Call{subtract_saturating(all[i].begin, clock), subtract_saturating(all[i].end, clock)});
+        }
+      count(shared, sums);
+    }
+  }
+  for (const model::Cycle& cycle : found.cycles.cycles)
+    if (const auto sum = sums.find(cycle.rank); sum != sums.end() && !cycle.partial && !cycle.warm_up)
+      ++sum->second.cycles;
+  std::vector<model::RankCollectives> result;
+  for (auto& [rank, sum] : sums) {
+    sum.rank = rank;
+    result.push_back(sum);
+  }
+  return result;
+}
+
+}  // namespace culprit::profile
