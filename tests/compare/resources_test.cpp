@@ -24,17 +24,17 @@ model::Profile profile_of(const char* device, const std::vector<Ns>& times, cons
 }
 
 std::vector<model::ResourceChange> changes(const model::Profile& base, const model::Profile& candidate,
-                                           std::size_t& alike) {
+                                           std::vector<model::ResourceChange>& steady) {
   ResourceMeans a;
   ResourceMeans b;
   add_resources(base, a);
   add_resources(candidate, b);
-  return resource_changes(a, b, alike);
+  return resource_changes(a, b, steady);
 }
 
 TEST(Resources, ADeviceIsItsRoleNotItsNumber) {
-  std::size_t alike = 0;
-  const auto moved = changes(profile_of("GPU 0", {10, 20}, {1.4e9, 1.4e9}), profile_of("GPU 7", {10}, {2.1e8}), alike);
+  std::vector<model::ResourceChange> steady;
+  const auto moved = changes(profile_of("GPU 0", {10, 20}, {1.4e9, 1.4e9}), profile_of("GPU 7", {10}, {2.1e8}), steady);
   ASSERT_EQ(moved.size(), 1U);
   EXPECT_EQ(moved[0].device, "GPU");
   EXPECT_EQ(moved[0].value[0], 1.4e9);
@@ -43,9 +43,9 @@ TEST(Resources, ADeviceIsItsRoleNotItsNumber) {
 }
 
 TEST(Resources, OnlySamplesInsideCyclesCount) {
-  std::size_t alike = 0;
-  EXPECT_TRUE(changes(profile_of("GPU 0", {10, 5000}, {100, 9e9}), profile_of("GPU 0", {500}, {101}), alike).empty());
-  EXPECT_EQ(alike, 1U);
+  std::vector<model::ResourceChange> steady;
+  EXPECT_TRUE(changes(profile_of("GPU 0", {10, 5000}, {100, 9e9}), profile_of("GPU 0", {500}, {101}), steady).empty());
+  EXPECT_EQ(steady.size(), 1U);
 }
 
 TEST(Resources, ClocksAreJudgedWhileTheDeviceWasBusy) {
@@ -53,20 +53,20 @@ TEST(Resources, ClocksAreJudgedWhileTheDeviceWasBusy) {
   idle.series[0].only_while_busy = true;
   idle.series[0].busy_samples = 1;
   idle.series[0].busy_mean = 1.4e9;
-  std::size_t alike = 0;
-  EXPECT_TRUE(changes(idle, profile_of("GPU 0", {10}, {1.4e9}), alike).empty());
+  std::vector<model::ResourceChange> steady;
+  EXPECT_TRUE(changes(idle, profile_of("GPU 0", {10}, {1.4e9}), steady).empty());
 }
 
 TEST(Resources, WhatOneSideLacksMoved) {
-  std::size_t alike = 0;
-  const auto moved = changes(profile_of("GPU 0", {10}, {1}), model::Profile(), alike);
+  std::vector<model::ResourceChange> steady;
+  const auto moved = changes(profile_of("GPU 0", {10}, {1}), model::Profile(), steady);
   ASSERT_EQ(moved.size(), 1U);
   EXPECT_FALSE(moved[0].value[1]);
 }
 
 TEST(Resources, WhatIsOfNoDeviceIsToldElsewhere) {
-  std::size_t alike = 0;
-  EXPECT_TRUE(changes(profile_of("Host", {10}, {1}), profile_of("Host", {10}, {2}), alike).empty());
+  std::vector<model::ResourceChange> steady;
+  EXPECT_TRUE(changes(profile_of("Host", {10}, {1}), profile_of("Host", {10}, {2}), steady).empty());
 }
 
 }  // namespace

@@ -61,8 +61,16 @@ inline void add_function(model::RunComparison& c, const std::string& name, const
   f.calls = calls;
   for (std::size_t s = 0; s < 2; ++s)
     if (calls[s] > 0) f.per_call_ns[s] = f.time_ns[s] / calls[s];
+  if (status == model::FunctionStatus::changed) f.q_of_calls = 0;
   if (calls[0] > 0 && calls[1] > 0) f.work_ratio = f.per_call_ns[1] / f.per_call_ns[0];
   c.functions.push_back(f);
+}
+
+/// Of one rank, ms per step.
+inline void add_collectives(model::RunComparison& c, std::int32_t rank, std::array<double, 2> wait,
+                            std::array<double, 2> transfer, std::array<double, 2> held_up) {
+  const auto ns = [](std::array<double, 2> ms) { return std::array<double, 2>{ms[0] * 1e6, ms[1] * 1e6}; };
+  c.collectives.push_back({rank, ns(wait), ns(transfer), ns(held_up), {10, 10}});
 }
 
 inline void add_resource(model::RunComparison& c, const std::string& metric, const std::string& device,
@@ -84,6 +92,7 @@ inline model::RunComparison swapped(model::RunComparison c) {
     turn(f.time_ns);
     turn(f.calls);
     turn(f.per_call_ns);
+    turn(f.size);
     f.work_ratio = 1 / f.work_ratio;
     f.impact_ns = -f.impact_ns;
     if (f.status == model::FunctionStatus::added)
@@ -99,7 +108,15 @@ inline model::RunComparison swapped(model::RunComparison c) {
   }
   for (auto* shares : {&c.on_cpu, &c.python})
     for (model::ShareChange& share : *shares) turn(share.share);
+  for (model::CollectiveChange& rank : c.collectives) {
+    turn(rank.wait_ns);
+    turn(rank.transfer_ns);
+    turn(rank.held_up_ns);
+    turn(rank.calls);
+  }
   for (model::CycleTimeOutcome& t : c.cycle_times) {
+    turn(t.usual_work);
+    turn(t.all_ns);
     turn(t.time_ns);
     turn(t.cycles);
     t.change = 1 / (1 + t.change) - 1;

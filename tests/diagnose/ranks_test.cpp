@@ -1,0 +1,159 @@
+// Ranks that wait for each other, and loads that changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comparison.h"
+#include "diagnose/diagnose.h"
+
+namespace culprit::diagnose {
+namespace {
+
+using model::Outcome;
+using model::RunComparison;
+using model::Verdict;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> causes(const RunComparison& c) {
+  std::vector<std::string> names;
+  for (const Verdict& v : diagnose(c))
+    names.push_back(v.cause + (v.detail.empty() ? "" : "/" + v.detail) + (v.where.empty() ? "" : " of " + v.where));
+  return names;
+}
+
+/// Steps of 10 ms that became 14 ms long, of four ranks.
+RunComparison four_ranks() {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  return c;
+}
+
+RunComparison late_rank() {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 3}) add_collectives(c, rank, {0.1, 4}, {1, 1}, {0.1, 0});
+  add_collectives(c, 2, {0.1, 0}, {1, 1}, {0.1, 4});
+  return c;
+}
+
+TEST(RankRules, WhoHoldsAllOthersUpIsTheStraggler) {
+  const auto verdicts = diagnose(late_rank());
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "straggler");
+  EXPECT_EQ(verdicts[0].where, "rank 2");
+  EXPECT_EQ(verdicts[0].rank, 2);
+  EXPECT_EQ(verdicts[0].scope, model::VerdictScope::rank);
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_NEAR(verdicts[0].impact_ns, 3.9e6, 1);
+}
+
+TEST(RankRules, TheBaselineMayHaveTheStraggler) {
+  const auto verdicts = diagnose(swapped(late_rank()));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].side, 0U);
+  EXPECT_EQ(verdicts[0].where, "rank 2");
+}
+
+TEST(RankRules, RanksThatAreLateInTurnsAreNone) {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 2}, {1, 1}, {0.1, 1});
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+}
+
+TEST(RankRules, TransfersThatTakeLongerAreTheLinks) {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 0.1}, {1, 5}, {0.1, 0.1});
+  EXPECT_THAT(causes(c), ElementsAre("interconnect_contention"));
+  EXPECT_NEAR(diagnose(c)[0].work_ratio, 5, 1e-9);
+}
+
+TEST(RankRules, MoreCollectivesAreNoSlowerLink) {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 2, 3}) {
+    add_collectives(c, rank, {0.1, 0.1}, {1, 5}, {0.1, 0.1});
+    c.collectives.back().calls = {10, 50};
+  }
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+}
+
+TEST(RankRules, WaitingForOthersIsNoSlowLink) {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 4}, {1, 1}, {0.1, 0.1});
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains(HasSubstr("interconnect"))));
+}
+
+/// A clock that fell on the device of one rank alone.
+TEST(RankRules, ItsOwnCauseIsWhyItIsLate) {
+  RunComparison c = late_rank();
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    c.processes.push_back({rank, {100, 200}});
+    for (const char* name : {"gemm", "softmax", "norm"}) {
+      const double times = rank == 2 ? 2 : 1;
+      add_function(c, name, "gpu_compute", "GPU", {2, 2 * times}, {4, 4},
+                   rank == 2 ? model::FunctionStatus::changed : model::FunctionStatus::same);
+      c.functions.back().process = static_cast<std::uint32_t>(rank);
+    }
+    add_resource(c, "GPU clock", "GPU", {1.4e9, rank == 2 ? 0.7e9 : 1.4e9});
+    c.resources.back().rank = rank;
+  }
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "straggler");
+  EXPECT_EQ(verdicts[0].detail, "gpu_clock_drop");
+  EXPECT_NEAR(verdicts[0].work_ratio, 2, 1e-9);
+}
+
+RunComparison other_load(double other_share) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  model::CycleTimeOutcome& time = c.cycle_times[0];
+  time.usual_work = {"8 requests", "32 requests"};
+  time.all_ns = {10e6, 18e6};
+  time.other_share = other_share;
+  return c;
+}
+
+TEST(LoadRules, StepsOfOtherWorkAreAChangeOfLoad) {
+  const auto verdicts = diagnose(other_load(0.9));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "workload_changed");
+  EXPECT_NEAR(verdicts[0].impact_ns, 8e6, 1);
+  EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("32 requests instead of 8 requests"));
+}
+
+TEST(LoadRules, AFewStepsOfOtherWorkAreNone) { EXPECT_THAT(causes(other_load(0.2)), IsEmpty()); }
+
+TEST(LoadRules, OtherWorkThatTakesNoLongerIsNone) {
+  RunComparison c = other_load(0.9);
+  c.cycle_times[0].all_ns = {10e6, 10.1e6};
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(LoadRules, LargerKernelsAreMoreWork) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  for (const char* name : {"sgemm", "softmax", "norm"}) {
+    add_function(c, name, "gpu_compute", "GPU", {2, 3}, {4, 4}, model::FunctionStatus::changed);
+    c.functions.back().size = {1000, 1500};
+  }
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+  for (model::FunctionFinding& f : c.functions) f.size = {1000, 1000};
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
+}
+
+TEST(InputRules, WaitingForTheNextBatchIsTheInputs) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation", "Host", {0.5, 4.5},
+               {1, 1}, model::FunctionStatus::changed);
+  EXPECT_THAT(causes(c)[0], HasSubstr("host_bound/data_input"));
+  c.functions[0].function = c.functions[0].short_name = c.texts.intern("optimizer.step");
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains(HasSubstr("data_input"))));
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
