@@ -283,7 +283,8 @@ class Comparer {
     }
   }
 
-  /// p that calls on a device last as long as before, to the tolerance; fills what they do at like work. NaN: not asked.
+  /// p that calls on a device last as long as before, to the tolerance; fills what they do at like work. NaN: not
+  /// asked.
   double chance_of_calls(const std::array<Uses, 2>& uses, FunctionFinding& finding) const {
     const std::array<Series, 2> side = {summarise(uses[0].lasts, uses[0].lasts.size()),
                                         summarise(uses[1].lasts, uses[1].lasts.size())};

@@ -26,9 +26,10 @@ std::string other_kernel_sizes(const model::RunComparison& comparison) {
     log += time * std::log(f.size[1] / f.size[0]);
   }
   if (!(other >= kMost * all) || other == 0) return {};
-  return fmt::format("kernels that take {:.0f} % of the GPU's time are launched with x{:.2f} the threads: the steps do "
-                     "other work",
-                     other / all * 100, std::exp(log / other));
+  return fmt::format(
+      "kernels that take {:.0f} % of the GPU's time are launched with x{:.2f} the threads: the steps do "
+      "other work",
+      other / all * 100, std::exp(log / other));
 }
 
 }  // namespace culprit::compare

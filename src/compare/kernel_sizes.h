@@ -1,5 +1,5 @@
-// Whether the kernels of two runs do like work, where nothing else tells what steps work on: a batch that is larger by a
-// quarter takes longer, and that is nobody's regression.
+// Whether the kernels of two runs do like work, where nothing else tells what steps work on: a batch that is larger by
+// a quarter takes longer, and that is nobody's regression.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A number of each cycle, freed of what the cycle worked on: a prompt of two thousand tokens takes four times as long as
-// one of five hundred, and between cycles of both kinds a kernel that became slower by a quarter is not to be seen.
+// A number of each cycle, freed of what the cycle worked on: a prompt of two thousand tokens takes four times as long
+// as one of five hundred, and between cycles of both kinds a kernel that became slower by a quarter is not to be seen.
 #pragma once
 
 #include <array>

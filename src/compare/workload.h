@@ -49,7 +49,7 @@ struct MatchedWork {
   bool mix_differs = false;               ///< shares of a class differ by more than a tenth and two standard errors
   /// Of the steps of a side that would have to work on something else to be alike, less twice what chance makes of it.
   double other_share = 0;
-  std::array<double, 2> all_ns{};         ///< mean of all steps, also of those left out
+  std::array<double, 2> all_ns{};  ///< mean of all steps, also of those left out
 };
 
 /// Classes with kFewestAlike steps or more on both sides are matched. Times are then freed of what the class makes of

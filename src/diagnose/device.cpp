@@ -124,9 +124,9 @@ void other_process(const Evidence& evidence, Verdicts& verdicts) {
     const auto own = evidence.resource_of(kOwnUse, kernels.place);
     // Percent in the reference's tables.
     const double unit = std::max(used->value.with, used->value.without) > 1.5 ? 100 : 1;
-    const Sides others = own ? Sides{(used->value.without - own->value.without) / unit,
-                                     (used->value.with - own->value.with) / unit}
-                             : Sides{used->value.without / unit, used->value.with / unit};
+    const Sides others =
+        own ? Sides{(used->value.without - own->value.without) / unit, (used->value.with - own->value.with) / unit}
+            : Sides{used->value.without / unit, used->value.with / unit};
     if (others.rise() < kLeastOthersUse) continue;
     Verdict verdict = verdict_of(evidence, kernels, "gpu_contention", "other_process", 0.8);
     verdict.evidence = {fmt::format("{} was used {} of the time{}", verdict.where, instead_percent(others),

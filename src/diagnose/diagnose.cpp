@@ -72,9 +72,8 @@ void sort_out(Verdicts& verdicts) {
     absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
   // A device that is slower makes some kernels slower than others.
   if (has(verdicts, "gpu_clock_drop") || has(verdicts, "gpu_contention") ||
-      std::ranges::any_of(verdicts, [](const Verdict& v) {
-        return v.detail == "gpu_clock_drop" || v.detail == "gpu_contention";
-      }))
+      std::ranges::any_of(
+          verdicts, [](const Verdict& v) { return v.detail == "gpu_clock_drop" || v.detail == "gpu_contention"; }))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
   // Who does more takes longer.
   if (has(verdicts, "workload_changed"))
@@ -133,8 +132,8 @@ Verdict unknown(const Evidence& evidence) {
 
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
-  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(),
-                           rank_rules()})
+  for (const auto rules :
+       {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(verdicts);
   if (evidence.is_slower() &&

@@ -121,8 +121,7 @@ double Evidence::more_others() const {
 
 std::vector<Evidence::DeviceResource> Evidence::resource(std::string_view metric) const {
   std::vector<DeviceResource> devices;
-  for (const auto& [changes, moved] :
-       {std::pair(&comparison_.resources, true), std::pair(&comparison_.steady, false)})
+  for (const auto& [changes, moved] : {std::pair(&comparison_.resources, true), std::pair(&comparison_.steady, false)})
     for (const model::ResourceChange& change : *changes)
       if (change.metric == metric && change.value[0] && change.value[1])
         devices.push_back({{change.rank, change.device}, turned(change.value), moved});
@@ -204,8 +203,8 @@ double Evidence::weight_of(model::Phase phase) const {
   double all = 0;
   double of_phase = 0;
   for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
-    const auto cycles = static_cast<double>(outcome.cycles[0] + outcome.cycles[1] + outcome.other_work[0] +
-                                            outcome.other_work[1]);
+    const auto cycles =
+        static_cast<double>(outcome.cycles[0] + outcome.cycles[1] + outcome.other_work[0] + outcome.other_work[1]);
     all += cycles;
     if (outcome.phase == phase) of_phase += cycles;
   }

@@ -5,8 +5,8 @@
 // here a step is whatever the program repeats, and its own time is what it was at work for one.
 #pragma once
 
-#include <cstddef>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

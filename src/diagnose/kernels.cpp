@@ -18,8 +18,8 @@ enum class Bound : std::uint8_t { arithmetic, memory, unknown };
 
 Bound bound_of(std::string_view name, model::Phase phase) {
   constexpr std::array kArithmetic = {"gemm", "cutlass", "xmma", "conv", "wgrad", "dgrad"};
-  constexpr std::array kMemory = {"elementwise", "vectorized", "layer_norm", "layernorm", "rmsnorm",
-                                  "rms_norm",    "softmax",    "copy",       "reduce",    "act_and_mul",
+  constexpr std::array kMemory = {"elementwise", "vectorized", "layer_norm", "layernorm",   "rmsnorm",
+                                  "rms_norm",    "softmax",    "copy",       "reduce",      "act_and_mul",
                                   "rotary",      "embedding",  "adam",       "multi_tensor"};
   const auto holds = [&](const char* word) { return name.find(word) != std::string_view::npos; };
   // One token of each request: weights and caches are read, and hardly used.

@@ -63,10 +63,10 @@ void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
     Verdict verdict = verdict_of(evidence, kernels.rise, 0.7);
     verdict.work_ratio = kernels.ratio;
     verdict.state = kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;
-    verdict.evidence = {fmt::format("Kernels that take {:.0f} % of the time of {} are launched with x{:.2f} the threads",
-                                    kernels.all.share_larger() * 100, evidence.name_of(kernels.place),
-                                    kernels.size_ratio),
-                        fmt::format("They took x{:.2f}", kernels.ratio)};
+    verdict.evidence = {
+        fmt::format("Kernels that take {:.0f} % of the time of {} are launched with x{:.2f} the threads",
+                    kernels.all.share_larger() * 100, evidence.name_of(kernels.place), kernels.size_ratio),
+        fmt::format("They took x{:.2f}", kernels.ratio)};
     verdict.against.emplace_back("A larger model would look alike");
     verdicts.push_back(std::move(verdict));
     return;

@@ -214,8 +214,7 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 constexpr std::array kRules = {Rule{"program.functions", functions}, Rule{"program.input", input},
-                               Rule{"program.lock", lock},
-                               Rule{"program.hot_code", hot_code}};
+                               Rule{"program.lock", lock}, Rule{"program.hot_code", hot_code}};
 
 }  // namespace
 

@@ -17,9 +17,9 @@ namespace {
 using model::CollectiveChange;
 using model::Verdict;
 
-constexpr double kLeastSlower = 1.1;   // of transfers
-constexpr double kLeastLate = 0.02;    // of a step
-constexpr double kTwiceAsLate = 2;     // as any other rank
+constexpr double kLeastSlower = 1.1;  // of transfers
+constexpr double kLeastLate = 0.02;   // of a step
+constexpr double kTwiceAsLate = 2;    // as any other rank
 
 /// All ranks leave a collective together: what it takes when the last has come is the link's.
 void link(const Evidence& evidence, Verdicts& verdicts) {

@@ -84,7 +84,7 @@ struct FunctionFinding {
   double high_ns = kNoNumber;
   std::array<double, 2> calls{};                            ///< per cycle
   std::array<double, 2> per_call_ns{kNoNumber, kNoNumber};  ///< a call's duration on a device; on the host as above
-  double work_ratio = kNoNumber;  ///< of these, candidate over baseline
+  double work_ratio = kNoNumber;                            ///< of these, candidate over baseline
   double q_of_calls = kNoNumber;  ///< the same at which calls on a device, hidden or not, last another time
   /// Threads that a call launches, or bytes that it copies or sets; 0: not known.
   std::array<double, 2> size{};
@@ -131,7 +131,8 @@ struct CollectiveChange {
   std::int32_t rank = -1;
   std::array<double, 2> wait_ns{};      ///< from its begin until the last rank had come
   std::array<double, 2> transfer_ns{};  ///< from then to the end
-  std::array<double, 2> held_up_ns{};   ///< that all others waited for it alone: from the last but one's begin to its own
+  std::array<double, 2>
+      held_up_ns{};  ///< that all others waited for it alone: from the last but one's begin to its own
   std::array<double, 2> calls{};
 };
 
@@ -251,17 +252,17 @@ struct RunComparison {
   std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
   StringTable texts;
   std::vector<ProcessPair> processes;
-  std::vector<Waterfall> waterfalls;       ///< by phase
-  std::vector<FunctionFinding> functions;  ///< largest impact first, then work ratio, then names
+  std::vector<Waterfall> waterfalls;          ///< by phase
+  std::vector<FunctionFinding> functions;     ///< largest impact first, then work ratio, then names
   std::vector<CollectiveChange> collectives;  ///< by rank; where several were recorded
   std::vector<ResourceChange> resources;      ///< by metric, rank and device
-  std::size_t resources_alike = 0;         ///< that did not move
-  std::vector<ResourceChange> steady;      ///< these
-  std::optional<WorkComparison> work;      ///< instead of cycle times and functions
-  std::vector<DiskChange> disks;           ///< largest difference of time per second first
-  std::vector<ShareChange> on_cpu;         ///< that moved by more than their windows spread; largest difference first
-  std::vector<ShareChange> python;         ///< the same of functions of Python, with the native code that they called
-  std::optional<HostChanges> host;         ///< recordings with scheduling or counters of the host
+  std::size_t resources_alike = 0;            ///< that did not move
+  std::vector<ResourceChange> steady;         ///< these
+  std::optional<WorkComparison> work;         ///< instead of cycle times and functions
+  std::vector<DiskChange> disks;              ///< largest difference of time per second first
+  std::vector<ShareChange> on_cpu;  ///< that moved by more than their windows spread; largest difference first
+  std::vector<ShareChange> python;  ///< the same of functions of Python, with the native code that they called
+  std::optional<HostChanges> host;  ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
   std::vector<Verdict> verdicts;  ///< causes; the slower side's first, largest impact first
   std::vector<std::string> assumptions;

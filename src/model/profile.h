@@ -68,8 +68,8 @@ struct FunctionUse {
   /// The function or range (without its numbers), of another name, in which more than half of `duration` lay or was
   /// launched, if there is one; else any of those; 0: none is known.
   StringId parent = 0;
-  Ns inside = 0;       ///< of `duration`, in that parent
-  double size = 0;     ///< threads launched, or bytes copied or set, by all executions; 0: not known
+  Ns inside = 0;    ///< of `duration`, in that parent
+  double size = 0;  ///< threads launched, or bytes copied or set, by all executions; 0: not known
 };
 
 /// One resource while a function ran. A function without any resource has one entry whose metric is 0.

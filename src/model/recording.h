@@ -46,7 +46,7 @@ struct Recording {
   std::vector<std::string> files;
   std::uint64_t digest = 0;  ///< of their content; 0: not known. Equal ones are the same recording
   Cycles cycles;
-  Profile profile;  ///< over whole cycles
+  Profile profile;                             ///< over whole cycles
   std::vector<RankCollectives> collectives{};  ///< by rank; where several were recorded
   RunFacts facts;
   HostEvidence host;

@@ -23,9 +23,9 @@ struct Verdict {
   std::string cause;   ///< "cpu_contention", as docs/verdicts.md lists them
   std::string detail;  ///< "throttled"; empty: none, or not known
   VerdictScope scope = VerdictScope::host;
-  std::string where;     ///< "GPU 7", the function; empty: all of the scope
+  std::string where;       ///< "GPU 7", the function; empty: all of the scope
   std::int32_t rank = -1;  ///< where it sits on one of several
-  std::size_t side = 1;  ///< that has the cause
+  std::size_t side = 1;    ///< that has the cause
   VerdictState state = VerdictState::active;
   double impact_ns = kNoNumber;       ///< that a step, or unit of work, of that side takes longer by it
   double share = kNoNumber;           ///< of all that it takes longer

@@ -52,7 +52,8 @@ std::map<std::uint16_t, Ns> clocks_of(const Calls& calls) {
     const auto& [first, of_first] = *ranks.begin();
     for (const auto& [rank, all] : ranks)
       if (all.size() == of_first.size())
-        for (std::size_t i = 0; i < all.size(); ++i) differences[rank].push_back(subtract_saturating(all[i].end, of_first[i].end));
+        for (std::size_t i = 0; i < all.size(); ++i)
+          differences[rank].push_back(subtract_saturating(all[i].end, of_first[i].end));
   }
   std::map<std::uint16_t, Ns> clocks;
   for (auto& [rank, all] : differences) clocks[rank] = stats::median_of_times(all);
@@ -102,7 +103,8 @@ std::vector<model::RankCollectives> collectives_of(const Trace& trace, const cyc
       for (const auto& [rank, all] : ranks)
         if (all.size() == usual) {
           const Ns clock = clocks.at(rank);
-          shared.emplace_back(rank, Call{subtract_saturating(all[i].begin, clock), subtract_saturating(all[i].end, clock)});
+          shared.emplace_back(rank,
+                              Call{subtract_saturating(all[i].begin, clock), subtract_saturating(all[i].end, clock)});
         }
       count(shared, sums);
     }

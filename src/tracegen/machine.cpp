@@ -289,7 +289,8 @@ Ns Machine::kernel_duration(Rank& r, Fn kernel, Work work) {
   const Ns memory = slowed(work.bytes / kBytesPerNs, lost_share(r, Fault::gpu_memory));
   Ns duration = std::max(computing, memory);
   if (is_attention(kernel))
-    duration = slowed(duration, std::max(lost_share(r, Fault::kernel_regression), lost_share(r, Fault::kernel_changed)));
+    duration =
+        slowed(duration, std::max(lost_share(r, Fault::kernel_regression), lost_share(r, Fault::kernel_changed)));
   duration = slowed(duration, lost_share(r, Fault::gpu_shared));
   return r.random.spread(duration, options_.jitter_ppm);
 }

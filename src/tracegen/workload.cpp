@@ -260,7 +260,9 @@ void train_step(Machine& m, const Options& o, const StepPlan& plan) {
 }  // namespace
 
 Planner::Planner(const Options& options)
-    : options_(options), random_((options.work_seed != 0 ? options.work_seed : options.seed) * 0x94d049bb133111ebU + 3), batch_(options.batch) {}
+    : options_(options),
+      random_((options.work_seed != 0 ? options.work_seed : options.seed) * 0x94d049bb133111ebU + 3),
+      batch_(options.batch) {}
 
 StepPlan Planner::next() {
   StepPlan plan;

@@ -33,8 +33,9 @@ std::vector<Case> cases() {
   add("serve_graph_ranks", Workload::serve, [](Options& o) { o.graph = true, o.ranks = 3; });
   add("train_graph_ranks", Workload::train, [](Options& o) { o.graph = true, o.ranks = 2; });
   add("lost", Workload::serve, [](Options& o) { o.lost_ppm = 100'000, o.python = true; });
-  add("sched", Workload::serve,
-      [](Options& o) { o.sched = true, o.python = true, o.faults = {Fault::cpu_contention}, o.severity_ppm = 800'000; });
+  add("sched", Workload::serve, [](Options& o) {
+    o.sched = true, o.python = true, o.faults = {Fault::cpu_contention}, o.severity_ppm = 800'000;
+  });
   add("accumulated", Workload::train, [](Options& o) { o.accumulate = 4, o.inputs = 3; });
   add("cpu_serve_ranks", Workload::serve, [](Options& o) { o.cpu = true, o.ranks = 2; });
   add("cpu_train_ranks", Workload::train, [](Options& o) { o.cpu = true, o.ranks = 2; });
