@@ -133,6 +133,32 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Traces that know no scheduling: what makes all functions of the host slower is what they share, and that is the
+/// CPUs.
+void alike(const Evidence& evidence, Verdicts& verdicts) {
+  constexpr double kLeastUsual = 1.15;
+  constexpr std::size_t kFewest = 8;
+  const double usual = evidence.usual_ratio(false);
+  if (evidence.step() || !evidence.is_slower() || usual < kLeastUsual) return;
+  const model::RunComparison& all = evidence.comparison();
+  const auto tells = [&](const model::FunctionFinding& f) {
+    return !evidence.is_on_device(f) && std::isfinite(f.work_ratio) && !model::is_wait(all.texts[f.kind]);
+  };
+  if (static_cast<std::size_t>(std::ranges::count_if(all.functions, tells)) < kFewest) return;
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
+  double rise = 0;
+  for (const model::FunctionFinding& f : all.functions)
+    if (tells(f)) rise += evidence.weight_of(f.phase) * evidence.turned(f.time_ns).rise();
+  if (rise < kLeastImpact * evidence.mean_step()) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "unknown", 0.5);
+  verdict.work_ratio = usual;
+  verdict.impact_ns = std::min(rise, std::max(0.0, evidence.growth()));
+  verdict.evidence = {fmt::format("A call of the middle one of all functions of the host takes x{:.2f}", usual)};
+  verdict.against.emplace_back("Scheduling was not recorded: a lower clock of the CPUs would look alike");
+  verdict.next_step = "culprit record beside it tells who had the CPUs";
+  verdicts.push_back(std::move(verdict));
+}
+
 /// CPUs of a list like "0-3,8".
 double cpus_of(std::string_view list) {
   double sum = 0;
@@ -199,7 +225,7 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
 constexpr std::array kRules = {Rule{"cpu.throttled", throttled}, Rule{"cpu.other_processes", other_processes},
                                Rule{"cpu.steal", steal},         Rule{"cpu.affinity", affinity},
                                Rule{"cpu.frequency", frequency}, Rule{"process.stopped", stopped},
-                               Rule{"cpu.queue", queue}};
+                               Rule{"cpu.queue", queue},         Rule{"cpu.alike", alike}};
 
 }  // namespace
 

@@ -70,6 +70,13 @@ void sort_out(Verdicts& verdicts) {
   // Who cannot have a CPU seems to hold a lock.
   for (const std::string_view by : {"throttled", "other_processes"})
     absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
+  // Who has fewer CPUs loses most where threads wait for each other; all functions count already.
+  for (Verdict& v : verdicts)
+    if (v.cause == "host_bound" && std::ranges::any_of(verdicts, [](const Verdict& by) {
+          return by.cause == "cpu_contention" && by.detail == "unknown";
+        }))
+      v.impact_ns = model::kNoNumber;
+  absorb(verdicts, "cpu_contention", "unknown", "host_bound", "function");
   // A device that is slower makes some kernels slower than others.
   if (has(verdicts, "gpu_clock_drop") || has(verdicts, "gpu_contention") ||
       std::ranges::any_of(

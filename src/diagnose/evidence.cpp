@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "stats/quantile.h"
+
 namespace culprit::diagnose {
 
 namespace {
@@ -144,6 +146,19 @@ std::optional<Evidence::DeviceResource> Evidence::resource_of(std::span<const st
       if (found.place.device == place.device && (found.place.rank == place.rank || found.place.rank < 0))
         return std::move(found);
   return std::nullopt;
+}
+
+bool Evidence::is_on_device(const model::FunctionFinding& finding) const {
+  return comparison_.texts[finding.device] != "Host";
+}
+
+double Evidence::usual_ratio(bool device) const {
+  constexpr std::size_t kFewest = 3;
+  std::vector<double> ratios;
+  for (const model::FunctionFinding& f : comparison_.functions)
+    if (is_on_device(f) == device && f.work_ratio > 0 && std::isfinite(f.work_ratio))
+      ratios.push_back(side_ == 1 ? f.work_ratio : 1 / f.work_ratio);
+  return ratios.size() < kFewest ? 1 : stats::median(std::move(ratios));
 }
 
 Place Evidence::place_of(const model::FunctionFinding& finding) const {

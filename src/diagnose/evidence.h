@@ -107,6 +107,10 @@ class Evidence {
   [[nodiscard]] double weight_of(model::Phase phase) const;
   /// A fact of the environment that differs.
   [[nodiscard]] std::optional<std::array<std::string, 2>> fact(std::string_view key) const;
+  [[nodiscard]] bool is_on_device(const model::FunctionFinding& finding) const;
+  /// By how much a call of the middle one of all functions of the host, or of devices, that both sides have takes
+  /// longer: what they share is no function's. 1: there are too few.
+  [[nodiscard]] double usual_ratio(bool device) const;
   /// Whether the side is called slower than the other.
   [[nodiscard]] bool is_slower() const;
   /// Relative change of the time of a step, or unit of work, as the outcome judges it; 0: not known.

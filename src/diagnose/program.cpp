@@ -7,7 +7,6 @@
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
-#include "stats/quantile.h"
 
 namespace culprit::diagnose {
 
@@ -22,19 +21,6 @@ constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
 constexpr double kNearlyAll = 0.8;        // of the step
 constexpr double kLeastOfKernel = 0.01;   // of the step
 constexpr double kAlike = 1.05;           // other functions, per call
-
-bool is_on_device(const Evidence& evidence, const FunctionFinding& f) {
-  return evidence.comparison().texts[f.device] != "Host";
-}
-
-/// Per call, of the middle one of all functions of the host that both sides have: what they share is no function's.
-double usual_ratio(const Evidence& evidence, bool device) {
-  std::vector<double> ratios;
-  for (const FunctionFinding& f : evidence.comparison().functions)
-    if (is_on_device(evidence, f) == device && f.work_ratio > 0 && std::isfinite(f.work_ratio))
-      ratios.push_back(evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio);
-  return ratios.size() < 3 ? 1 : stats::median(std::move(ratios));
-}
 
 Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::string cause, std::string detail,
                    double confidence) {
@@ -64,7 +50,7 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   if (!model::has_changed(f) || f.moved_inside != 0 || model::is_wait(all.texts[f.kind])) return false;
   const double rise = evidence.turned(f.time_ns).rise();
   // Kernels are steadier than what shares its CPUs with others.
-  const double least = is_on_device(evidence, f) ? kLeastOfKernel : kLeastImpact;
+  const double least = evidence.is_on_device(f) ? kLeastOfKernel : kLeastImpact;
   if (rise <= 0 || rise < least * evidence.step_time(f.phase)) return false;
   // What is nearly all of a step is no place in it.
   if (evidence.turned(f.time_ns).without > kNearlyAll * evidence.step_time(f.phase)) return false;
@@ -103,10 +89,10 @@ bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" 
 void functions(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
   for (const bool device : {true, false}) {
-    const double usual = usual_ratio(evidence, device);
+    const double usual = evidence.usual_ratio(device);
     const FunctionFinding* worst = nullptr;
     for (const FunctionFinding& f : all.functions) {
-      if (is_on_device(evidence, f) != device || !is_slower_alone(evidence, f, usual)) continue;
+      if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       if (worst == nullptr || evidence.turned(f.time_ns).rise() > evidence.turned(worst->time_ns).rise()) worst = &f;
     }
@@ -118,7 +104,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
     verdict.state = evidence.state_of(evidence.weight_of(worst->phase) * verdict.impact_ns,
                                       verdict.impact_ns / evidence.step_time(worst->phase));
-    verdict.evidence = {fmt::format("It takes {} per step; a step of the other side takes {}",
+    verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
                                     instead(evidence.turned(worst->time_ns)),
                                     format_duration(evidence.step_time(worst->phase)))};
     if (fresh)
@@ -139,7 +125,7 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
   const FunctionFinding* worst = nullptr;
   for (const FunctionFinding& f : all.functions) {
-    if (is_on_device(evidence, f) || !model::has_changed(f) || !model::is_input(all.texts[f.function])) continue;
+    if (evidence.is_on_device(f) || !model::has_changed(f) || !model::is_input(all.texts[f.function])) continue;
     const double rise = evidence.turned(f.time_ns).rise();
     if (rise < kLeastImpact * evidence.step_time(f.phase)) continue;
     if (worst == nullptr || rise > evidence.turned(worst->time_ns).rise()) worst = &f;

@@ -131,6 +131,31 @@ TEST(CpuRules, RunQueuesOfATraceThatDoesNotKnowWhoHadTheCpus) {
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
+/// A profiler's trace: operators that all take so many times longer.
+RunComparison operators(double times) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10 * times}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g"})
+    add_function(c, name, "torch", "Host", {1, times}, {4, 4}, FunctionStatus::same);
+  return c;
+}
+
+TEST(CpuRules, AllFunctionsOfTheHostAlikeAreTheCpusWhereNothingElseTells) {
+  RunComparison c = operators(2);
+  add_function(c, "aten::mm", "torch", "Host", {2, 14}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/unknown"));
+  EXPECT_NEAR(diagnose(c)[0].work_ratio, 2, 1e-9);
+}
+
+TEST(CpuRules, OneFunctionBesideOthersAsFastAsBeforeIsNotTheCpus) {
+  RunComparison c = operators(1);
+  set_step(c, {10, 22}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "aten::mm", "torch", "Host", {2, 14}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in aten::mm"));
+}
+
 TEST(CpuRules, AStoppedProcess) {
   RunComparison c = comparison();
   set_step(c, {10, 10}, {0.1, 0.1}, {1, 20});
