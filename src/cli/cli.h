@@ -28,6 +28,7 @@ void add_cycles(CommandLine& app, Invocation& invocation);
 void add_export(CommandLine& app, Invocation& invocation);
 void add_kernels(CommandLine& app, Invocation& invocation);
 void add_diff(CommandLine& app, Invocation& invocation);
+void add_diagnose(CommandLine& app, Invocation& invocation);
 void add_profile(CommandLine& app, Invocation& invocation);
 void add_record(CommandLine& app, Invocation& invocation);
 void add_ab(CommandLine& app, Invocation& invocation);

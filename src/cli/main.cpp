@@ -92,6 +92,7 @@ ProgramText declare(CommandLine& command_line, Invocation& invocation) {
   add_kernels(command_line, invocation);
   add_export(command_line, invocation);
   add_diff(command_line, invocation);
+  add_diagnose(command_line, invocation);
   add_profile(command_line, invocation);
   add_record(command_line, invocation);
   add_ab(command_line, invocation);

@@ -13,8 +13,7 @@ using model::Verdict;
 
 constexpr double kPercent = 100;
 
-std::string head_of(const Verdict& verdict, bool besides) {
-  const std::string side = verdict.side == 0 ? "baseline" : "candidate";
+std::string head_of(const Verdict& verdict, bool besides, std::string_view side) {
   if (verdict.cause == "unknown") return "No cause was found";
   std::string text = besides             ? fmt::format("Besides, in the {}: {}", side, verdict.cause)
                      : verdict.side == 0 ? fmt::format("Cause, in the {}: {}", side, verdict.cause)
@@ -30,14 +29,19 @@ std::string head_of(const Verdict& verdict, bool besides) {
 
 }  // namespace
 
-std::vector<VerdictText> verdict_texts(const model::RunComparison& comparison) {
+VerdictText verdict_text(const Verdict& verdict) {
+  VerdictText text{verdict.cause, verdict.evidence};
+  for (const std::string& against : verdict.against) text.lines.push_back("Against it: " + against);
+  if (!verdict.next_step.empty()) text.lines.push_back("Next: " + verdict.next_step);
+  return text;
+}
+
+std::vector<VerdictText> verdict_texts(const model::RunComparison& comparison,
+                                       const std::array<std::string_view, 2>& sides) {
   std::vector<VerdictText> texts;
   for (const Verdict& verdict : comparison.verdicts) {
-    VerdictText& text = texts.emplace_back();
-    text.head = head_of(verdict, verdict.side != comparison.verdicts.front().side);
-    text.lines = verdict.evidence;
-    for (const std::string& against : verdict.against) text.lines.push_back("Against it: " + against);
-    if (!verdict.next_step.empty()) text.lines.push_back("Next: " + verdict.next_step);
+    VerdictText& text = texts.emplace_back(verdict_text(verdict));
+    text.head = head_of(verdict, verdict.side != comparison.verdicts.front().side, sides.at(verdict.side));
   }
   return texts;
 }

@@ -1,0 +1,20 @@
+// From which step on a run was another one: a clock that fell in the middle of a run, a neighbour that came. Found by
+// time alone; what is before and behind is compared then as two runs are, which decides whether anything changed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/cycles.h"
+
+namespace culprit::compare {
+
+/// The number of the first cycle of the part behind it: where the mean logarithms of step times on both sides, each
+/// freed of what its phase and work make of it, differ most by their own spread (maximum over all places of Welch's t
+/// of independent values, see series.h), when that is above kSureChange and the times differ by kLeastChange or more.
+/// nullopt: there is none, or there are too few steps. O(n).
+std::optional<std::uint32_t> change_point(const model::Cycles& cycles);
+inline constexpr double kSureChange = 5;      // of standard errors: the largest of some hundred places
+inline constexpr double kLeastChange = 0.05;  // relative
+
+}  // namespace culprit::compare

@@ -1,0 +1,441 @@
+#include "diagnose/one_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/units.h"
+#include "diagnose/rules.h"
+#include "model/comparison.h"
+#include "stats/quantile.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Recording;
+using model::StepPart;
+using model::Verdict;
+
+constexpr double kSecond = 1e9;
+constexpr double kMs = 1e6;
+constexpr double kLeastOthers = 0.3;     // CPUs
+constexpr double kLeastThrottled = 2e7;  // ns per second
+constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
+constexpr double kLeastSwap = 1e6;       // bytes per second
+constexpr double kLeastLate = 0.02;      // of a step
+constexpr double kTwiceAsLate = 2;       // as any other rank
+constexpr double kSlowerDevice = 1.04;   // kernels' time per call, of the others'
+constexpr double kLowerClock = 0.96;     // of the others'
+constexpr std::size_t kFewestKernels = 3;
+
+std::uint64_t cycles_of(const Recording& run) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t n : run.host.cycles) all += n;
+  return all;
+}
+
+template <class Times>
+double sum_of(const Times& times) {
+  double sum = 0;
+  for (const double t : times) sum += t;
+  return sum;
+}
+
+/// Of all threads per step, or second, in states for which `is` holds.
+template <class Is>
+double state_time(const Recording& run, const Is& is) {
+  const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
+  double sum = 0;
+  for (const model::HostState& state : run.host.states)
+    if (is(std::string_view(state.what))) sum += sum_of(state.total_ns) / cycles;
+  return sum;
+}
+
+double counter(const Recording& run, std::string_view name) {
+  const auto found = std::ranges::find(run.host.counters, name, &model::HostCounter::name);
+  return found == run.host.counters.end() ? 0 : found->mean;
+}
+
+/// Of a step that waited for a CPU: of the thread of the steps, else of all threads that ran or wanted to.
+struct Queue {
+  double time = 0;
+  double of = 0;
+  [[nodiscard]] bool matters() const { return of > 0 && time >= kLeastImpact * of; }
+};
+
+Queue queue_of(const Recording& run) {
+  if (run.host.step) {
+    const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
+    return {sum_of(run.host.step->runnable) / cycles, mean_step(run)};
+  }
+  const double waited = state_time(run, [](std::string_view s) { return s == "runnable"; });
+  return {waited, waited + state_time(run, [](std::string_view s) { return s == "running"; })};
+}
+
+std::string per(const Recording& run, double ns) {
+  return fmt::format("{} per {}", format_duration(ns), run.host.per_second ? "second" : "step");
+}
+
+Verdict verdict_of(std::string cause, std::string detail, double impact, double confidence) {
+  Verdict verdict;
+  verdict.cause = std::move(cause);
+  verdict.detail = std::move(detail);
+  verdict.impact_ns = impact;
+  verdict.confidence = confidence;
+  return verdict;
+}
+
+void cpus(const Recording& run, Verdicts& verdicts) {
+  const Queue queue = queue_of(run);
+  const double throttled = counter(run, "cgroup.cpu.throttled_time");
+  double others = 0;
+  const std::pair<const std::string, double>* most = nullptr;
+  for (const auto& beside : run.host.beside) {
+    others += beside.second;
+    if (most == nullptr || beside.second > most->second) most = &beside;
+  }
+  const std::string waited = fmt::format("Its threads waited {} for a CPU", per(run, queue.time));
+  const double share = throttled / std::max(1.0, throttled + others * kSecond);
+  if (throttled >= kLeastThrottled && queue.matters()) {
+    Verdict& verdict = verdicts.emplace_back(verdict_of("cpu_contention", "throttled", queue.time * share, 0.95));
+    verdict.evidence = {fmt::format("A CPU quota held the group of the program back for {:.0f} ms of every second, "
+                                    "summed over CPUs",
+                                    throttled / kMs),
+                        waited};
+    verdict.next_step = "raise the quota of its control group (cpu.max, cpu.cfs_quota_us), or give it less to do";
+  }
+  if (most != nullptr && others >= kLeastOthers && queue.matters()) {
+    Verdict& verdict =
+        verdicts.emplace_back(verdict_of("cpu_contention", "other_processes", queue.time * (1 - share), 0.8));
+    verdict.evidence = {
+        fmt::format("Programs beside it took {:.2g} CPUs, {} took {:.2g} of them", others, most->first, most->second),
+        waited};
+    verdict.against.emplace_back("They may always be there, as clients are");
+    verdict.next_step = fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", most->first);
+  }
+  if (const double steal = counter(run, "host.cpu.steal"); steal >= kLeastSteal) {
+    Verdict& verdict = verdicts.emplace_back(verdict_of("cpu_contention", "steal", steal * mean_step(run), 0.7));
+    verdict.evidence = {
+        fmt::format("The hypervisor ran others on the machine's CPUs for {:.3g} % of the time", steal * 100)};
+    verdict.next_step = "a virtual machine with CPUs of its own, or one that others leave alone";
+  }
+}
+
+void waits(const Recording& run, Verdicts& verdicts) {
+  const double step = mean_step(run);
+  const double stopped = state_time(run, [](std::string_view s) { return s == "stopped"; });
+  if (step > 0 && stopped >= kLeastImpact * step) {
+    Verdict& verdict = verdicts.emplace_back(verdict_of("process_stopped", "", std::min(stopped, step), 0.95));
+    verdict.evidence = {
+        fmt::format("Its threads stood still by a signal for {}, summed over threads", per(run, stopped))};
+    verdict.next_step = "see who sends SIGSTOP: a debugger, a freezer, another profiler";
+  }
+  // Of one thread's waits no more can have been felt than the thread of the steps was blocked.
+  double most = step;
+  if (run.host.step)
+    most = sum_of(run.host.step->blocked) / static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
+  const double faults =
+      std::min(most, state_time(run, [](std::string_view s) { return s == "blocked in page_fault"; }));
+  const double swap = counter(run, "host.swap.in");
+  if (swap >= kLeastSwap && faults >= kLeastImpact * step) {
+    Verdict& verdict = verdicts.emplace_back(verdict_of("host_memory_pressure", "swap", faults, 0.9));
+    verdict.evidence = {fmt::format("{}/s were read back from swap", format_bytes(swap)),
+                        fmt::format("Its threads waited {} for pages", per(run, faults))};
+    verdict.next_step = "more memory, or a smaller working set; /proc/vmstat says who reclaims";
+  }
+  const double syncs = std::min(most, state_time(run, [](std::string_view s) {
+                                  return s == "blocked in fsync" || s == "blocked in fdatasync" ||
+                                         s == "blocked in msync" || s == "blocked in sync_file_range";
+                                }));
+  if (step > 0 && syncs >= kLeastImpact * step) {
+    Verdict& verdict = verdicts.emplace_back(verdict_of("disk_io", "", syncs, 0.7));
+    verdict.evidence = {fmt::format("Its threads waited {} in calls that sync files", per(run, syncs))};
+    verdict.against.emplace_back("A program that must not lose data waits so on any disk");
+    verdict.next_step = "culprit top --by disk, and whether what it syncs must be on this disk";
+  }
+}
+
+using Place = std::pair<std::int32_t, std::string>;  // rank, device
+
+std::string place_text(const Place& place, bool ranks) {
+  return ranks && place.first >= 0 ? fmt::format("{} of rank {}", place.second, place.first) : place.second;
+}
+
+/// Whether ranks are to be named.
+bool has_ranks(const Recording& run) {
+  std::set<std::int32_t> ranks;
+  for (const model::ProfileProcess& process : run.profile.processes) ranks.insert(process.rank);
+  return ranks.size() > 1;
+}
+
+/// Per step, by kind, while nothing more important ran there.
+std::map<Place, std::map<std::string, double>> exposed_times(const Recording& run) {
+  std::map<Place, std::map<std::string, double>> times;
+  for (const model::FunctionUse& use : run.profile.functions)
+    if (use.exposed >= 0)
+      times[{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])}]
+           [std::string(run.profile.texts[use.kind])] += static_cast<double>(use.exposed);
+  for (auto& [place, kinds] : times) {
+    const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == place.first; };
+    const auto cycles =
+        static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(run.profile.cycles, of_rank)));
+    for (auto& [kind, time] : kinds) time /= cycles;
+  }
+  return times;
+}
+
+/// Of the device that idles least in a step; without devices the step.
+double least_idle(const Recording& run) {
+  double least = mean_step(run);
+  const double step = least;
+  for (const auto& [place, kinds] : exposed_times(run)) {
+    double busy = 0;
+    for (const auto& [kind, time] : kinds) busy += time;
+    least = std::min(least, std::max(0.0, step - busy));
+  }
+  return least;
+}
+
+bool is_collector(std::string_view name) {
+  return name.starts_with("gc generation") || name.find("function collect>") != std::string_view::npos ||
+         name.find("gc.collect") != std::string_view::npos;
+}
+
+/// Functions of the host, per step of one rank: collections of garbage, and what a step waits for to work on.
+void functions(const Recording& run, Verdicts& verdicts) {
+  const double step = mean_step(run);
+  if (!(step > 0) || run.host.per_second) return;
+  std::array<double, 2> time{};
+  std::array<std::string, 2> name;
+  for (const model::FunctionUse& use : run.profile.functions) {
+    if (run.profile.texts[use.device] != "Host") continue;
+    const std::string_view function = run.profile.texts[use.function];
+    const bool collector = is_collector(function);
+    if (!collector && !model::is_input(function)) continue;
+    time[collector ? 0 : 1] += static_cast<double>(collector && use.own >= 0 ? use.own : use.duration);
+    name[collector ? 0 : 1] = function;
+  }
+  const auto cycles = static_cast<double>(std::max<std::size_t>(1, run.profile.cycles.size()));
+  // While devices work nobody waits for the host.
+  const double idle = least_idle(run);
+  for (std::size_t i = 0; i < time.size(); ++i) {
+    const double mean = std::min(idle, time[i] / cycles);
+    if (mean < kLeastImpact * step) continue;
+    Verdict& verdict = verdicts.emplace_back(verdict_of("host_bound", i == 0 ? "gc" : "data_input", mean, 0.8));
+    verdict.scope = model::VerdictScope::function;
+    verdict.where = name[i];
+    verdict.evidence = {i == 0 ? fmt::format("Collections of garbage take {}", per(run, time[i] / cycles))
+                               : fmt::format("A step waits for its input: {}", per(run, time[i] / cycles))};
+    if (mean < time[i] / cycles)
+      verdict.evidence.push_back(fmt::format("A device works meanwhile, and is idle for {}", per(run, idle)));
+    verdict.next_step = i == 0
+                            ? "gc.freeze() behind the start, larger thresholds, or collections between steps"
+                            : "more workers that load, data nearer or smaller, or work on it moved out of the loader";
+  }
+}
+
+/// Time per call of the kernels of each device over that of the middle one of the others, geometric mean by time;
+/// kernels that do other work there (other numbers of threads) do not count.
+std::map<Place, double> device_ratios(const Recording& run) {
+  struct Use {
+    double time = 0;
+    double calls = 0;
+    double size = 0;
+  };
+  std::map<std::pair<model::Phase, StringId>, std::map<Place, Use>> kernels;
+  for (const model::FunctionUse& use : run.profile.functions) {
+    if (run.profile.texts[use.kind] != "gpu_compute") continue;
+    const Place place{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])};
+    Use& sum = kernels[{run.profile.cycles[use.cycle].phase, use.function}][place];
+    sum.time += static_cast<double>(use.duration);
+    sum.calls += static_cast<double>(use.count);
+    sum.size += use.size;
+  }
+  struct Mean {
+    double weight = 0;
+    double log = 0;
+    std::size_t kernels = 0;
+  };
+  std::map<Place, Mean> means;
+  for (const auto& [function, places] : kernels) {
+    for (const auto& [place, use] : places) {
+      std::vector<double> others;
+      for (const auto& [other, of_other] : places)
+        if (other != place && of_other.calls > 0 &&
+            std::abs(of_other.size / of_other.calls - use.size / use.calls) <= 0.02 * use.size / use.calls)
+          others.push_back(of_other.time / of_other.calls);
+      const double mine = use.calls > 0 ? use.time / use.calls : 0;
+      if (others.empty() || !(mine > 0)) continue;
+      const double usual = stats::median(std::move(others));
+      if (!(usual > 0)) continue;
+      Mean& mean = means[place];
+      mean.weight += use.time;
+      mean.log += use.time * std::log(mine / usual);
+      ++mean.kernels;
+    }
+  }
+  std::map<Place, double> ratios;
+  for (const auto& [place, mean] : means)
+    if (mean.kernels >= kFewestKernels && mean.weight > 0) ratios[place] = std::exp(mean.log / mean.weight);
+  return ratios;
+}
+
+/// Clock of a device while it worked over that of the middle one of the others.
+std::optional<double> clock_ratio(const Recording& run, const Place& place) {
+  std::optional<double> mine;
+  std::vector<double> others;
+  for (const model::ResourceSeries& series : run.profile.series) {
+    const std::string_view metric = run.profile.texts[series.metric];
+    if (metric != "gpu_sm_frequency" && metric != "GPU clock" && metric != "gpu_frequency") continue;
+    if (!(series.busy_mean > 0)) continue;
+    if (run.profile.texts[series.device] == place.second && series.rank == place.first)
+      mine = series.busy_mean;
+    else
+      others.push_back(series.busy_mean);
+  }
+  if (!mine || others.empty()) return std::nullopt;
+  const double usual = stats::median(std::move(others));
+  return usual > 0 ? std::optional(*mine / usual) : std::nullopt;
+}
+
+/// A device on which the same kernels take longer than on the others. Of two nobody knows which one is as it should be;
+/// the slower one is told.
+void devices(const Recording& run, Verdicts& verdicts) {
+  const auto ratios = device_ratios(run);
+  if (ratios.size() < 2) return;
+  const auto worst = std::ranges::max_element(ratios, {}, [](const auto& r) { return r.second; });
+  if (worst->second < kSlowerDevice) return;
+  double time = 0;
+  for (const model::FunctionUse& use : run.profile.functions)
+    if (run.profile.texts[use.kind] == "gpu_compute" && run.profile.texts[use.device] == worst->first.second &&
+        run.profile.processes[use.process].rank == worst->first.first)
+      time += static_cast<double>(use.exposed >= 0 ? use.exposed : use.duration);
+  const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == worst->first.first; };
+  const auto cycles =
+      static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(run.profile.cycles, of_rank)));
+  Verdict verdict = verdict_of("gpu_contention", "unknown", time / cycles * (1 - 1 / worst->second), 0.6);
+  verdict.scope = model::VerdictScope::device;
+  verdict.where = place_text(worst->first, has_ranks(run));
+  verdict.rank = worst->first.first;
+  verdict.work_ratio = worst->second;
+  verdict.evidence = {
+      fmt::format("The same kernels take x{:.2f} there of what they take on the other devices", worst->second)};
+  const auto clock = clock_ratio(run, worst->first);
+  if (clock && *clock <= kLowerClock) {
+    verdict.cause = "gpu_clock_drop";
+    verdict.confidence = 0.85;
+    verdict.evidence.push_back(
+        fmt::format("Its clock while it worked is {:.0f} % of that of the others", *clock * 100));
+  } else if (clock) {
+    verdict.against.push_back(fmt::format("Its clock is {:.0f} % of that of the others", *clock * 100));
+  } else {
+    verdict.against.emplace_back("No clock was recorded: a lower one, or another process on it, would look alike");
+  }
+  verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE of that device beside another one";
+  verdicts.push_back(std::move(verdict));
+}
+
+void ranks(const Recording& run, Verdicts& verdicts) {
+  if (run.collectives.size() < 2) return;
+  const auto late = [](const model::RankCollectives& rank) {
+    return rank.held_up_ns / static_cast<double>(std::max<std::uint64_t>(1, rank.cycles));
+  };
+  const auto worst = std::ranges::max_element(run.collectives, {}, late);
+  double others = 0;
+  for (const model::RankCollectives& rank : run.collectives)
+    if (rank.rank != worst->rank) others = std::max(others, late(rank));
+  if (late(*worst) < kLeastLate * mean_step(run) || late(*worst) < kTwiceAsLate * others) return;
+  Verdict verdict = verdict_of("straggler", "", late(*worst), 0.85);
+  verdict.scope = model::VerdictScope::rank;
+  verdict.where = fmt::format("rank {}", worst->rank);
+  verdict.rank = worst->rank;
+  verdict.evidence = {
+      fmt::format("It alone held all others up for {}: it came last to the collectives; no other did "
+                  "so for more than {}",
+                  per(run, late(*worst)), format_duration(others))};
+  verdict.next_step = "culprit record on its host, and its device's clock and errors (nvidia-smi -q)";
+  const auto own = std::ranges::find_if(verdicts, [&](const Verdict& v) { return v.rank == verdict.rank; });
+  if (own != verdicts.end()) {
+    verdict.detail = own->cause;
+    verdict.work_ratio = own->work_ratio;
+    verdict.against = own->against;
+    verdict.evidence.insert(verdict.evidence.end(), own->evidence.begin(), own->evidence.end());
+    verdict.next_step = own->next_step;
+    verdicts.erase(own);
+  }
+  verdicts.push_back(std::move(verdict));
+}
+
+void add_devices(const Recording& run, double step, std::vector<StepPart>& parts) {
+  const bool ranks = has_ranks(run);
+  std::size_t places = 0;
+  for (const auto& [place, kinds] : exposed_times(run)) {
+    if (++places > kMostPlaces) break;
+    double all = 0;
+    const std::size_t first = parts.size();
+    for (const auto& [kind, time] : kinds) {
+      parts.push_back({place_text(place, ranks), kind, time, time / step});
+      all += time;
+    }
+    std::ranges::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end(), std::ranges::greater(),
+                             &StepPart::time_ns);
+    const double idle = std::max(0.0, step - all);
+    parts.push_back({place_text(place, ranks), "idle", idle, idle / step});
+  }
+}
+
+}  // namespace
+
+double mean_step(const Recording& run) {
+  const std::uint64_t cycles = cycles_of(run);
+  return cycles > 0 ? sum_of(run.host.period_ns) / static_cast<double>(cycles) : 0;
+}
+
+std::vector<StepPart> step_parts(const Recording& run) {
+  std::vector<StepPart> parts;
+  const double step = mean_step(run);
+  if (!(step > 0)) return parts;
+  add_devices(run, step, parts);
+  if (run.host.step) {
+    const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
+    const std::string where = fmt::format("thread {}", run.host.step->name);
+    for (const auto& [what, times] :
+         {std::pair("on a CPU", &run.host.step->on_cpu), std::pair("waiting for a CPU", &run.host.step->runnable),
+          std::pair("blocked", &run.host.step->blocked)}) {
+      const double time = sum_of(*times) / cycles;
+      parts.push_back({where, what, time, time / step});
+    }
+  }
+  std::size_t places = 0;
+  for (const model::RankCollectives& rank : run.collectives) {
+    if (++places > kMostPlaces) break;
+    const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, rank.cycles));
+    const std::string where = fmt::format("collectives of rank {}", rank.rank);
+    for (const auto& [what, time] :
+         {std::pair("waiting for the last rank", rank.wait_ns), std::pair("transfer", rank.transfer_ns)})
+      parts.push_back({where, what, time / cycles, time / cycles / step});
+  }
+  return parts;
+}
+
+std::vector<Verdict> diagnose_run(const Recording& run) {
+  Verdicts verdicts;
+  for (const auto rule : {cpus, waits, functions, devices, ranks}) rule(run, verdicts);
+  const double step = mean_step(run);
+  for (Verdict& verdict : verdicts)
+    if (step > 0 && std::isfinite(verdict.impact_ns)) verdict.share = verdict.impact_ns / step;
+  std::ranges::stable_sort(verdicts, std::ranges::greater(),
+                           [](const Verdict& v) { return std::isfinite(v.impact_ns) ? v.impact_ns : 0; });
+  return verdicts;
+}
+
+}  // namespace culprit::diagnose

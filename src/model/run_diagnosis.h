@@ -1,0 +1,45 @@
+// What one run says of itself: where a step's time goes, what is wrong there without anything to hold it against, and
+// from which step on it was another run. `library` fills it, `report` shows it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "model/comparison.h"
+#include "model/cycles.h"
+#include "model/verdict.h"
+
+namespace culprit::model {
+
+/// A part of the mean step. Parts of one `where` sum to the step, but for what was not seen.
+struct StepPart {
+  std::string where;  ///< "rank 2 GPU", "thread python3", "collectives of rank 2"
+  std::string what;   ///< "gpu_compute", "idle", "waiting for a CPU"
+  double time_ns = 0;
+  double share = 0;  ///< of the step
+};
+
+/// Steps take another time from one of them on.
+struct ChangePoint {
+  std::uint32_t cycle = 0;   ///< number of the first one
+  Ns at = 0;                 ///< its begin, since the first step's
+  RunComparison comparison;  ///< the steps before it as baseline, those from it on as candidate, with their causes
+};
+
+struct RunDiagnosis {
+  std::vector<std::string> files;
+  CycleMethod method = CycleMethod::none;
+  std::string anchor;
+  std::size_t cycles = 0;  ///< of all ranks
+  std::size_t steps = 0;   ///< numbers of cycles: of several ranks one
+  double step_ns = 0;      ///< mean of whole steps; a second, where there are none
+  bool per_second = false;
+  std::vector<StepPart> parts;
+  std::vector<Verdict> verdicts;  ///< of the run as a whole, largest impact first; `share` is of a step
+  std::optional<ChangePoint> change;
+};
+
+}  // namespace culprit::model

@@ -1,0 +1,166 @@
+#include "diagnose/one_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace culprit::diagnose {
+namespace {
+
+using model::Recording;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr double kMs = 1e6;
+constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
+
+std::vector<std::string> causes(const Recording& run) {
+  std::vector<std::string> names;
+  for (const model::Verdict& v : diagnose_run(run))
+    names.push_back(v.cause + (v.detail.empty() ? "" : "/" + v.detail) + (v.where.empty() ? "" : " in " + v.where));
+  return names;
+}
+
+/// A hundred steps of 10 ms; its thread's time on CPUs, in the run queue and blocked, ms per step.
+Recording run(double on_cpu, double runnable, double blocked) {
+  Recording made;
+  made.profile.texts.intern("");
+  made.host.scheduling = true;
+  made.host.cycles[kDecode] = 100;
+  made.host.period_ns[kDecode] = 100 * 10 * kMs;
+  made.host.step.emplace();
+  made.host.step->name = "worker";
+  made.host.step->on_cpu[kDecode] = 100 * on_cpu * kMs;
+  made.host.step->runnable[kDecode] = 100 * runnable * kMs;
+  made.host.step->blocked[kDecode] = 100 * blocked * kMs;
+  return made;
+}
+
+void add_state(Recording& made, const std::string& what, double ms) {
+  made.host.states.push_back({what, {}});
+  made.host.states.back().total_ns[kDecode] = 100 * ms * kMs;
+}
+
+/// One rank: cycles, and a process.
+void add_rank(Recording& made, std::int32_t rank) {
+  made.profile.processes.push_back({100 + rank, 0, rank});
+  model::ProfileCycle cycle;
+  cycle.rank = rank;
+  cycle.phase = model::Phase::decode;
+  made.profile.cycles.push_back(cycle);
+}
+
+void add_use(Recording& made, std::int32_t rank, const char* name, const char* kind, const char* device, double ms,
+             double size = 100) {
+  model::FunctionUse use;
+  use.cycle = use.process = static_cast<std::uint32_t>(rank);
+  use.function = made.profile.texts.intern(name);
+  use.kind = made.profile.texts.intern(kind);
+  use.device = made.profile.texts.intern(device);
+  use.count = 1;
+  use.duration = static_cast<Ns>(ms * kMs);
+  if (std::string_view(device) != "Host") use.exposed = use.duration;
+  use.size = size;
+  made.profile.functions.push_back(use);
+}
+
+/// Kernels of four ranks; those of the last take so many times longer, with so many times the threads.
+Recording four_ranks(double times, double threads = 1) {
+  Recording made = run(10, 0, 0);
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    add_rank(made, rank);
+    for (const char* name : {"gemm", "softmax", "norm"})
+      add_use(made, rank, name, "gpu_compute", "GPU 0", rank == 3 ? times : 1, rank == 3 ? 100 * threads : 100);
+  }
+  return made;
+}
+
+TEST(OneRun, HealthyHasNone) {
+  EXPECT_THAT(causes(run(9, 0.1, 0.9)), IsEmpty());
+  EXPECT_THAT(causes(four_ranks(1)), IsEmpty());
+  EXPECT_THAT(causes(Recording()), IsEmpty());
+}
+
+TEST(OneRun, AQuotaThatIsFelt) {
+  Recording made = run(7, 3, 0);
+  made.host.counters.push_back({"cgroup.cpu.throttled_time", "ns/s", 6e8, 10});
+  EXPECT_THAT(causes(made), ElementsAre("cpu_contention/throttled"));
+  EXPECT_NEAR(diagnose_run(made)[0].share, 0.3, 1e-9);
+  made = run(10, 0.1, 0);
+  made.host.counters.push_back({"cgroup.cpu.throttled_time", "ns/s", 6e8, 10});
+  EXPECT_THAT(causes(made), IsEmpty());
+}
+
+TEST(OneRun, OthersOnItsCpus) {
+  Recording made = run(6, 4, 0);
+  made.host.beside["stress-ng-cpu"] = 1.6;
+  EXPECT_THAT(causes(made), ElementsAre("cpu_contention/other_processes"));
+  EXPECT_THAT(diagnose_run(made)[0].evidence[0], HasSubstr("stress-ng-cpu"));
+  made = run(10, 0.1, 0);
+  made.host.beside["client"] = 1.6;
+  EXPECT_THAT(causes(made), IsEmpty());
+}
+
+TEST(OneRun, StoppedAndSyncing) {
+  Recording made = run(5, 0, 5);
+  add_state(made, "stopped", 5);
+  EXPECT_THAT(causes(made), ElementsAre("process_stopped"));
+  made = run(5, 0, 5);
+  add_state(made, "blocked in fsync", 4);
+  EXPECT_THAT(causes(made), ElementsAre("disk_io"));
+  made = run(10, 0, 0);
+  add_state(made, "blocked in fsync", 4);  // a thread beside the steps
+  EXPECT_THAT(causes(made), IsEmpty());
+}
+
+TEST(OneRun, ADeviceSlowerThanTheOthers) {
+  EXPECT_THAT(causes(four_ranks(1.3)), ElementsAre("gpu_contention/unknown in GPU 0 of rank 3"));
+  EXPECT_THAT(causes(four_ranks(1.02)), IsEmpty());
+  EXPECT_THAT(causes(four_ranks(1.3, 1.3)), IsEmpty()) << "it does more";
+  Recording made = four_ranks(1.3);
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    model::ResourceSeries series;
+    series.metric = made.profile.texts.intern("GPU clock");
+    series.device = made.profile.texts.intern("GPU 0");
+    series.rank = rank;
+    series.busy_mean = rank == 3 ? 1e9 : 1.4e9;
+    made.profile.series.push_back(series);
+  }
+  EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop in GPU 0 of rank 3"));
+}
+
+TEST(OneRun, TheRankThatHoldsTheOthersUp) {
+  Recording made = four_ranks(1.3);
+  for (std::int32_t rank = 0; rank < 4; ++rank)
+    made.collectives.push_back({.rank = rank, .cycles = 1, .calls = 4, .held_up_ns = rank == 3 ? 2 * kMs : 1e4});
+  EXPECT_THAT(causes(made), ElementsAre("straggler/gpu_contention in rank 3"));
+  for (auto& rank : made.collectives) rank.held_up_ns = kMs;  // in turns
+  EXPECT_THAT(causes(made), testing::Not(testing::Contains(HasSubstr("straggler"))));
+}
+
+TEST(OneRun, InputAndGarbageAreNoneWhileTheDeviceWorks) {
+  const char* loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  for (const char* name : {loader, "gc generation 2"}) {
+    for (const double busy : {2.0, 9.9}) {
+      Recording made = run(10, 0, 0);
+      add_rank(made, 0);
+      add_use(made, 0, "gemm", "gpu_compute", "GPU 0", busy);
+      add_use(made, 0, name, "python", "Host", 5);
+      EXPECT_EQ(causes(made).size(), busy < 5 ? 1U : 0U) << name << ' ' << busy;
+    }
+  }
+}
+
+TEST(OneRun, PartsOfAPlaceSumToTheStep) {
+  Recording made = run(6, 3, 1);
+  add_rank(made, 0);
+  add_use(made, 0, "gemm", "gpu_compute", "GPU 0", 4);
+  double device = 0;
+  double thread = 0;
+  for (const model::StepPart& part : step_parts(made)) (part.where == "GPU 0" ? device : thread) += part.time_ns;
+  EXPECT_NEAR(device, 10 * kMs, 1);
+  EXPECT_NEAR(thread, 10 * kMs, 1);
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
