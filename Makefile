@@ -6,6 +6,7 @@
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve); see scripts/trial-attach
 #   make calibrate DIR=…  how often `culprit diff` is wrong about recordings of the same and finds known slowdowns: docs/accuracy.md; an hour or more
+#   make accuracy  how often the first cause is right: on generated traces, and with DIR=… on tinyserve and the servers in DIR; docs/accuracy.md
 #   make check    the optimised build, formatting, lint, clang-tidy, and the tests under ThreadSanitizer
 #   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)
 #   make bench    speed and memory against the machine's limits; BENCH_MAX=6 stops at 10^6 slices
@@ -23,7 +24,7 @@ BENCH_MAX ?= 7
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build deb demo test test-real calibrate check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb demo test test-real calibrate accuracy check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -58,6 +59,10 @@ calibrate: build
 	@scripts/calibrate record tinyserve redis --into $(or $(INTO),calibration) --build build
 	@scripts/calibrate record torch vllm sglang --into $(or $(INTO),calibration) --build build --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
 	@scripts/calibrate report $(or $(INTO),calibration) --build build
+
+accuracy: build
+	@scripts/trial-causes --build build
+	@if [ -n "$(DIR)" ]; then scripts/trial-verdicts --build build && scripts/trial-pairs vllm sglang --build build --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve); fi
 
 check: build lint format tidy tsan
 

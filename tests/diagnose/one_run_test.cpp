@@ -126,7 +126,7 @@ TEST(OneRun, ADeviceSlowerThanTheOthers) {
     series.busy_mean = rank == 3 ? 1e9 : 1.4e9;
     made.profile.series.push_back(series);
   }
-  EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop in GPU 0 of rank 3"));
+  EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop/unknown in GPU 0 of rank 3"));
 }
 
 TEST(OneRun, TheRankThatHoldsTheOthersUp) {
