@@ -28,10 +28,21 @@ Bound bound_of(std::string_view name, model::Phase phase) {
   return std::ranges::any_of(kMemory, holds) ? Bound::memory : Bound::unknown;
 }
 
+/// A kernel that both sides have.
+struct Kernel {
+  double weight = 0;
+  double log = 0;  ///< of the ratio of its calls' times
+  bool sure = false;
+  bool larger = false;
+  Bound bound = Bound::unknown;
+};
+
 /// Sums that become the means of a device.
 struct Sums {
+  std::vector<Kernel> all;
   DeviceKernels kernels;
   double log = 0;
+  double slower_weight = 0;
   double slower_log = 0;
   double slower_square = 0;
   double size_log = 0;
@@ -61,27 +72,33 @@ std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
     const bool slower = (model::has_changed(f) || last_another_time(f)) && log > std::log(kSlower);
     const Sides size = evidence.turned(f.size);
     const bool larger = size.without > 0 && size.with > kLarger * size.without;
-    add(sums.kernels.all, weight, slower, larger);
-    const Bound bound = bound_of(comparison.texts[f.function], f.phase);
-    if (bound == Bound::arithmetic) add(sums.kernels.arithmetic, weight, slower, larger);
-    if (bound == Bound::memory) add(sums.kernels.memory, weight, slower, larger);
+    sums.all.push_back({weight, log, slower, larger, bound_of(comparison.texts[f.function], f.phase)});
     sums.log += weight * log;
     if (larger) sums.size_log += weight * std::log(size.with / size.without);
     if (!slower) continue;
     ++sums.kernels.kinds;
+    sums.slower_weight += weight;
     sums.slower_log += weight * log;
     sums.slower_square += weight * log * log;
   }
   std::vector<DeviceKernels> result;
   for (auto& [place, sums] : devices) {
+    // One whose calls spread is slower as the others are when it lies nearer to them than to nothing.
+    const double half = sums.kernels.kinds > 0 ? sums.slower_log / sums.slower_weight / 2 : 0;
+    for (const Kernel& kernel : sums.all) {
+      const bool slower = kernel.sure || (half > 0 && kernel.log >= half);
+      add(sums.kernels.all, kernel.weight, slower, kernel.larger);
+      if (kernel.bound == Bound::arithmetic) add(sums.kernels.arithmetic, kernel.weight, slower, kernel.larger);
+      if (kernel.bound == Bound::memory) add(sums.kernels.memory, kernel.weight, slower, kernel.larger);
+    }
     DeviceKernels& kernels = result.emplace_back(std::move(sums.kernels));
     kernels.place = place;
     if (kernels.all.all > 0) kernels.ratio = std::exp(sums.log / kernels.all.all);
     if (kernels.all.larger > 0) kernels.size_ratio = std::exp(sums.size_log / kernels.all.larger);
-    if (kernels.all.slower > 0) {
-      const double mean = sums.slower_log / kernels.all.slower;
+    if (sums.slower_weight > 0) {
+      const double mean = sums.slower_log / sums.slower_weight;
       kernels.slower_ratio = std::exp(mean);
-      kernels.spread = std::sqrt(std::max(0.0, sums.slower_square / kernels.all.slower - mean * mean));
+      kernels.spread = std::sqrt(std::max(0.0, sums.slower_square / sums.slower_weight - mean * mean));
     }
     for (const auto& [phase, rise] : sums.rises)
       if (const double step = evidence.step_time(phase); step > 0)

@@ -17,6 +17,7 @@ using model::Verdict;
 constexpr double kLeastOther = 0.5;    // of the steps
 constexpr double kMostKernels = 0.5;   // of the kernels' time
 constexpr double kLeastLarger = 1.05;  // threads
+constexpr double kLeastLonger = 1.03;  // of the kernels' time
 
 Verdict verdict_of(const Evidence& evidence, double impact, double confidence) {
   Verdict verdict;
@@ -58,8 +59,11 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
 void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
   for (const Verdict& v : verdicts)
     if (v.cause == "workload_changed") return;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times)
+    if (!outcome.usual_work[0].empty() || !outcome.usual_work[1].empty()) return;
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
-    if (kernels.all.share_larger() < kMostKernels || kernels.size_ratio < kLeastLarger) continue;
+    if (kernels.all.share_larger() < kMostKernels || kernels.size_ratio < kLeastLarger || kernels.ratio < kLeastLonger)
+      continue;
     Verdict verdict = verdict_of(evidence, kernels.rise, 0.7);
     verdict.work_ratio = kernels.ratio;
     verdict.state = kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;

@@ -102,6 +102,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const bool collector = !device && is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
+    if (device && evidence.has_ranks()) verdict.rank = evidence.place_of(*worst).rank;
     verdict.state = evidence.state_of(evidence.weight_of(worst->phase) * verdict.impact_ns,
                                       verdict.impact_ns / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
