@@ -99,8 +99,9 @@ struct ComparedSide {
 struct Verdict {
   std::string cause;   ///< "cpu_contention"
   std::string detail;  ///< "throttled"; empty: none, or not known
-  std::string scope;   ///< "host", "device", "process", "function"
+  std::string scope;   ///< "host", "device", "process", "function", "rank"
   std::string where;   ///< "GPU 7", the function; empty: all of the scope
+  std::int32_t rank = -1;  ///< where it sits on one of several
   std::size_t side = 1;
   bool active = true;     ///< it made the steps longer; else work became slower while something hides it
   double impact_ns = 0;   ///< that a step, or unit of work, takes longer by it

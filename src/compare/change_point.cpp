@@ -1,10 +1,9 @@
 #include "compare/change_point.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,71 +14,88 @@ namespace culprit::compare {
 
 namespace {
 
-constexpr std::size_t kFewestSteps = 16;  // on each side: fewer are how a run begins or ends
-constexpr std::size_t kFewestOfClass = 6;
+constexpr double kFewest = 8;  // half of the harmonic mean of the steps on both sides, summed over classes: 16 on each
 constexpr double kMostSpreads = 4;  // of the middle: further ones count as so far
 constexpr double kOfNormal = 1.4826;
 constexpr double kMostAlike = 0.9;
 
 struct Step {
   std::uint32_t position = 0;  ///< in step_times()
-  double value = 0;
+  std::uint32_t of_class = 0;  ///< phase and what it worked on
+  double value = 0;            ///< logarithm, less the mean of its class
 };
 
-/// Logarithms, less the mean of their phase and class of work, without what lies far out.
-std::vector<Step> freed(const std::vector<StepTime>& times) {
+/// By time, without what lies far out. The number of classes.
+std::size_t freed(const std::vector<StepTime>& times, std::vector<Step>& steps) {
   std::map<std::pair<model::Phase, WorkClass>, std::vector<std::uint32_t>> classes;
   for (std::uint32_t i = 0; i < times.size(); ++i)
     if (times[i].time > 0 && std::isfinite(times[i].time)) classes[{times[i].phase, times[i].work}].push_back(i);
-  std::vector<Step> steps;
+  std::uint32_t number = 0;
+  std::vector<double> values;
   for (const auto& [key, positions] : classes) {
-    if (positions.size() < kFewestOfClass) continue;
     double sum = 0;
     for (const std::uint32_t i : positions) sum += std::log(times[i].time);
-    for (const std::uint32_t i : positions)
-      steps.push_back({i, std::log(times[i].time) - sum / static_cast<double>(positions.size())});
+    for (const std::uint32_t i : positions) {
+      steps.push_back({i, number, std::log(times[i].time) - sum / static_cast<double>(positions.size())});
+      values.push_back(std::abs(steps.back().value));
+    }
+    ++number;
   }
   std::ranges::sort(steps, {}, &Step::position);
-  return steps;
+  if (values.empty()) return 0;
+  if (const double far = kMostSpreads * kOfNormal * stats::median(std::move(values)); far > 0)
+    for (Step& s : steps) s.value = std::clamp(s.value, -far, far);
+  return classes.size();
 }
 
-void clamp_far(std::vector<Step>& steps) {
-  std::vector<double> values;
-  values.reserve(steps.size());
-  for (const Step& s : steps) values.push_back(s.value);
-  const double middle = stats::median(values);
-  for (double& v : values) v = std::abs(v - middle);
-  const double spread = kOfNormal * stats::median(std::move(values));
-  if (!(spread > 0)) return;
-  for (Step& s : steps) s.value = std::clamp(s.value, middle - kMostSpreads * spread, middle + kMostSpreads * spread);
-}
-
-/// Sums over the first n steps.
-struct Sums {
-  std::vector<double> value{0};
-  std::vector<double> square{0};
+/// One class, divided at a place.
+struct Class {
+  std::array<double, 2> count{};
+  std::array<double, 2> sum{};
+  [[nodiscard]] double weight() const {
+    return count[0] > 0 && count[1] > 0 ? count[0] * count[1] / (count[0] + count[1]) : 0;
+  }
+  [[nodiscard]] double difference() const { return sum[1] / count[1] - sum[0] / count[0]; }
 };
 
-double variance(const Sums& sums, std::size_t from, std::size_t to) {
-  const auto n = static_cast<double>(to - from);
-  const double mean = (sums.value[to] - sums.value[from]) / n;
-  return std::max(0.0, (sums.square[to] - sums.square[from]) / n - mean * mean) * n / (n - 1);
-}
+/// All classes, divided at a place: the common difference of their mean logarithms.
+struct Division {
+  std::vector<Class> classes;
+  double weight = 0;
+  double weighted = 0;
+  void count(const Class& c, double sign) {
+    if (const double w = c.weight(); w > 0) {
+      weight += sign * w;
+      weighted += sign * w * c.difference();
+    }
+  }
+  /// Moves a step from behind the place to before it.
+  void pass(const Step& step) {
+    Class& c = classes[step.of_class];
+    count(c, -1);
+    --c.count[1];
+    c.sum[1] -= step.value;
+    ++c.count[0];
+    c.sum[0] += step.value;
+    count(c, 1);
+  }
+  [[nodiscard]] double difference() const { return weighted / weight; }
+};
 
-double mean(const Sums& sums, std::size_t from, std::size_t to) {
-  return (sums.value[to] - sums.value[from]) / static_cast<double>(to - from);
-}
-
-/// By how much fewer the values of both parts are than they look like: neighbours resemble each other.
-double independent(const std::vector<Step>& steps, const Sums& sums, std::size_t at) {
+/// By how much fewer the steps are than they look like: neighbours resemble each other.
+double independent(const std::vector<Step>& steps, std::size_t at, const Division& division) {
+  std::vector<double> rest;
+  rest.reserve(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Class& c = division.classes[steps[i].of_class];
+    const double behind = c.count[1] / (c.count[0] + c.count[1]);
+    rest.push_back(steps[i].value - division.difference() * ((i >= at ? 1 : 0) - behind));
+  }
   double product = 0;
   double square = 0;
-  const double before = mean(sums, 0, at);
-  const double behind = mean(sums, at, steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const double v = steps[i].value - (i < at ? before : behind);
-    square += v * v;
-    if (i > 0 && i != at) product += v * (steps[i - 1].value - (i - 1 < at ? before : behind));
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    square += rest[i] * rest[i];
+    if (i > 0) product += rest[i] * rest[i - 1];
   }
   if (!(square > 0)) return 1;
   const double r = std::clamp(product / square + 1 / std::sqrt(static_cast<double>(steps.size())), 0.0, kMostAlike);
@@ -90,32 +106,36 @@ double independent(const std::vector<Step>& steps, const Sums& sums, std::size_t
 
 std::optional<std::uint32_t> change_point(const model::Cycles& cycles) {
   const std::vector<StepTime> times = step_times(cycles);
-  std::vector<Step> steps = freed(times);
-  if (steps.size() < 2 * kFewestSteps) return std::nullopt;
-  clamp_far(steps);
-  Sums sums;
+  std::vector<Step> steps;
+  const std::size_t classes = freed(times, steps);
+  if (steps.size() < classes + 2) return std::nullopt;
+  Division begin;
+  begin.classes.resize(classes);
+  double squares = 0;
   for (const Step& s : steps) {
-    sums.value.push_back(sums.value.back() + s.value);
-    sums.square.push_back(sums.square.back() + s.value * s.value);
+    ++begin.classes[s.of_class].count[1];
+    begin.classes[s.of_class].sum[1] += s.value;
+    squares += s.value * s.value;
   }
-  const std::size_t n = steps.size();
+  const auto freedom = static_cast<double>(steps.size() - classes - 1);
   std::size_t best = 0;
   double most = 0;
-  for (std::size_t k = kFewestSteps; k + kFewestSteps <= n; ++k) {
-    const double error =
-        std::sqrt(variance(sums, 0, k) / static_cast<double>(k) + variance(sums, k, n) / static_cast<double>(n - k));
-    const double difference = std::abs(mean(sums, k, n) - mean(sums, 0, k));
-    const double t = error > 0 ? difference / error : difference > 0 ? std::numeric_limits<double>::infinity() : 0;
-    if (t > most) {
-      most = t;
-      best = k;
-    }
+  Division division = begin;
+  for (std::size_t k = 1; k < steps.size(); ++k) {
+    division.pass(steps[k - 1]);
+    if (division.weight < kFewest) continue;
+    const double explained = division.weighted * division.weighted / division.weight;
+    const double rest = std::max(squares - explained, 1e-12 * squares) / freedom;
+    if (!(rest > 0) || explained / rest <= most) continue;
+    most = explained / rest;
+    best = k;
   }
-  if (best == 0) return std::nullopt;
-  if (most * std::sqrt(independent(steps, sums, best)) < kSureChange) return std::nullopt;
-  if (std::abs(mean(sums, best, n) - mean(sums, 0, best)) < std::log1p(kLeastChange)) return std::nullopt;
-  const Ns begin = times[steps[best].position].begin;
-  const auto first = std::ranges::find_if(cycles.cycles, [&](const model::Cycle& c) { return c.begin >= begin; });
+  Division& at_best = begin;
+  for (std::size_t k = 0; k < best; ++k) at_best.pass(steps[k]);
+  if (best == 0 || std::sqrt(most * independent(steps, best, at_best)) < kSureChange) return std::nullopt;
+  if (std::abs(at_best.difference()) < std::log1p(kLeastChange)) return std::nullopt;
+  const Ns from = times[steps[best].position].begin;
+  const auto first = std::ranges::find_if(cycles.cycles, [&](const model::Cycle& c) { return c.begin >= from; });
   return first == cycles.cycles.end() ? std::nullopt : std::optional(first->number);
 }
 

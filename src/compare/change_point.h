@@ -9,10 +9,11 @@
 
 namespace culprit::compare {
 
-/// The number of the first cycle of the part behind it: where the mean logarithms of step times on both sides, each
-/// freed of what its phase and work make of it, differ most by their own spread (maximum over all places of Welch's t
-/// of independent values, see series.h), when that is above kSureChange and the times differ by kLeastChange or more.
-/// nullopt: there is none, or there are too few steps. O(n).
+/// The number of the first cycle of the part behind it: the place at which the common difference of the mean logarithms
+/// of step times, inside the classes of like work that lie on both sides, is surest (largest |t|, with the steps of a
+/// class weighted by what they tell, and as many independent ones as their autocorrelation leaves, see series.h), when
+/// that is kSureChange or more and the times differ by kLeastChange or more. nullopt: there is none, or there are too
+/// few steps. O(n).
 std::optional<std::uint32_t> change_point(const model::Cycles& cycles);
 inline constexpr double kSureChange = 5;      // of standard errors: the largest of some hundred places
 inline constexpr double kLeastChange = 0.05;  // relative

@@ -1,7 +1,11 @@
 #include "compare/roles.h"
 
 #include <algorithm>
+#include <compare>
+#include <iterator>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +14,8 @@
 namespace culprit::compare {
 
 namespace {
+
+constexpr std::size_t kMostByFunctions = 32;  // processes of a rank
 
 /// Rows of the processes by rank and role.
 std::vector<std::size_t> in_order(const model::Profile& profile) {
@@ -28,18 +34,84 @@ std::vector<std::size_t> in_order(const model::Profile& profile) {
   return rows;
 }
 
+using Names = std::vector<std::string_view>;
+
+/// Of each process, what it ran, sorted.
+std::vector<Names> functions_of(const model::Profile& profile) {
+  std::vector<std::vector<StringId>> ids(profile.processes.size());
+  for (const model::FunctionUse& use : profile.functions) ids[use.process].push_back(use.function);
+  std::vector<Names> names(ids.size());
+  for (std::size_t p = 0; p < ids.size(); ++p) {
+    std::ranges::sort(ids[p]);
+    const auto again = std::ranges::unique(ids[p]);
+    ids[p].erase(again.begin(), again.end());
+    for (const StringId id : ids[p]) names[p].push_back(profile.texts[id]);
+    std::ranges::sort(names[p]);
+  }
+  return names;
+}
+
+/// Share of what two processes ran that both did.
+double likeness(const Names& a, const Names& b) {
+  Names both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  const std::size_t all = a.size() + b.size() - both.size();
+  return all > 0 ? static_cast<double>(both.size()) / static_cast<double>(all) : 0;
+}
+
+/// Rows of the candidate by those of the baseline, of one rank: the most alike first, of those that are as alike the
+/// same process, then the same place.
+void match(const std::vector<std::size_t>& base, const std::vector<std::size_t>& candidate,
+           const std::array<const model::Profile*, 2>& sides, const std::array<std::vector<Names>, 2>& names,
+           std::map<std::size_t, std::size_t>& partner) {
+  struct Choice {
+    double unlike = 0;
+    bool other_pid = false;
+    std::size_t apart = 0;
+    std::size_t from = 0;
+    std::size_t to = 0;
+    auto operator<=>(const Choice&) const = default;
+  };
+  std::vector<Choice> choices;
+  for (std::size_t i = 0; i < base.size(); ++i)
+    for (std::size_t k = 0; k < candidate.size(); ++k)
+      choices.push_back({-likeness(names[0][base[i]], names[1][candidate[k]]),
+                         sides[0]->processes[base[i]].pid != sides[1]->processes[candidate[k]].pid,
+                         i > k ? i - k : k - i, base[i], candidate[k]});
+  std::ranges::sort(choices, [](const Choice& a, const Choice& b) { return (a <=> b) < 0; });
+  std::set<std::size_t> taken;
+  for (const Choice& choice : choices)
+    if (!partner.contains(choice.from) && taken.insert(choice.to).second) partner[choice.from] = choice.to;
+}
+
 }  // namespace
 
 Roles match_roles(const model::Profile& base, const model::Profile& candidate) {
   using Place = std::pair<std::int32_t, std::size_t>;  // rank, and place inside it
   std::map<Place, std::array<std::optional<std::size_t>, 2>> places;
   const std::array<const model::Profile*, 2> sides = {&base, &candidate};
-  for (std::size_t s = 0; s < sides.size(); ++s) {
-    std::map<std::int32_t, std::size_t> next;
-    for (const std::size_t row : in_order(*sides[s])) {
-      const std::int32_t rank = sides[s]->processes[row].rank;
-      places[{rank, next[rank]++}][s] = row;
+  const std::array names = {functions_of(base), functions_of(candidate)};
+  std::map<std::int32_t, std::array<std::vector<std::size_t>, 2>> ranks;
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    for (const std::size_t row : in_order(*sides[s])) ranks[sides[s]->processes[row].rank][s].push_back(row);
+  for (const auto& [rank, rows] : ranks) {
+    std::map<std::size_t, std::size_t> partner;
+    if (std::max(rows[0].size(), rows[1].size()) <= kMostByFunctions)
+      match(rows[0], rows[1], sides, names, partner);
+    else
+      for (std::size_t i = 0; i < std::min(rows[0].size(), rows[1].size()); ++i) partner[rows[0][i]] = rows[1][i];
+    std::size_t next = 0;
+    std::set<std::size_t> taken;
+    for (const std::size_t row : rows[0]) {
+      auto& both = places[{rank, next++}];
+      both[0] = row;
+      if (const auto other = partner.find(row); other != partner.end()) {
+        both[1] = other->second;
+        taken.insert(other->second);
+      }
     }
+    for (const std::size_t row : rows[1])
+      if (!taken.contains(row)) places[{rank, next++}][1] = row;
   }
   Roles roles;
   for (std::size_t s = 0; s < sides.size(); ++s) roles.of_side[s].resize(sides[s]->processes.size());

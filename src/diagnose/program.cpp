@@ -38,16 +38,26 @@ Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::stri
   return verdict;
 }
 
-/// New on the side, or gone from it.
+/// The side has it and the other does not, in no process.
 bool is_new(const Evidence& evidence, const FunctionFinding& f) {
-  return f.status == (evidence.side() == 1 ? FunctionStatus::added : FunctionStatus::gone);
+  const bool added = evidence.side() == 1;
+  if (f.status != (added ? FunctionStatus::added : FunctionStatus::gone)) return false;
+  return std::ranges::none_of(evidence.comparison().functions, [&](const FunctionFinding& other) {
+    return other.function == f.function && other.status == (added ? FunctionStatus::gone : FunctionStatus::added);
+  });
+}
+
+/// It is there instead of in another process: nobody's time but theirs.
+bool has_moved(const Evidence& evidence, const FunctionFinding& f) {
+  return (f.status == FunctionStatus::added || f.status == FunctionStatus::gone) && !is_new(evidence, f);
 }
 
 /// Of a function that changed: it takes longer on this side, by a part of the step that matters, and not because
 /// everything does.
 bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
   const model::RunComparison& all = evidence.comparison();
-  if (!model::has_changed(f) || f.moved_inside != 0 || model::is_wait(all.texts[f.kind])) return false;
+  if (!model::has_changed(f) || f.moved_inside != 0 || has_moved(evidence, f)) return false;
+  if (model::is_wait(all.texts[f.kind])) return false;
   const double rise = evidence.turned(f.time_ns).rise();
   // Kernels are steadier than what shares its CPUs with others.
   const double least = evidence.is_on_device(f) ? kLeastOfKernel : kLeastImpact;

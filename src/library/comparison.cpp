@@ -63,7 +63,7 @@ Comparison comparison_of(model::RunComparison compared) {
     out.resources.push_back({r.metric, r.device, r.rank, unit_of(r.unit), r.value});
   for (const model::EnvironmentChange& e : whole.environment) out.environment.push_back({e.key, e.value, false});
   for (const model::Verdict& v : whole.verdicts)
-    out.verdicts.push_back({v.cause, v.detail, to_string(v.scope), v.where, v.side,
+    out.verdicts.push_back({v.cause, v.detail, to_string(v.scope), v.where, v.rank, v.side,
                             v.state == model::VerdictState::active, v.impact_ns, v.share, v.work_ratio, v.confidence,
                             v.evidence, v.against, v.next_step});
   out.assumptions = whole.assumptions;

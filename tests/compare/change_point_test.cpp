@@ -59,6 +59,17 @@ TEST(ChangePoint, SmallOnesAndThoseAtTheEndsDoNotCount) {
   EXPECT_FALSE(change_point(model::Cycles()));
 }
 
+TEST(ChangePoint, IsFoundInsideOfClassesThatComeAndGo) {
+  model::Cycles cycles = steps(300, 150, 1.3);
+  for (model::Cycle& cycle : cycles.cycles) {
+    cycle.workload.batch = 1 + cycle.number / 60;  // most classes lie on one side only
+    cycle.period *= cycle.workload.batch;
+  }
+  const auto found = change_point(cycles);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(static_cast<double>(*found), 151, 3);
+}
+
 TEST(ChangePoint, LargerBatchesAreNone) {
   model::Cycles cycles = steps(200, 100, 1.5);
   for (model::Cycle& cycle : cycles.cycles) cycle.workload.batch = cycle.number > 100 ? 8 : 4;

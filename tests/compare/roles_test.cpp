@@ -49,6 +49,33 @@ TEST(MatchRoles, RestartedProcessesKeepTheirPlace) {
   EXPECT_EQ(roles.of_side[1], (std::vector<std::uint32_t>{1, 0}));
 }
 
+/// A server and its worker, of which the server takes more time on one side only: time alone would exchange them.
+TEST(MatchRoles, WhatProcessesRunTellsThemApart) {
+  const auto made = [](std::int64_t pid, std::array<Ns, 2> times) {
+    Profile profile = profile_of({{pid, 0, 0}, {pid + 1, 0, 0}}, {times[0], times[1]}, "Host");
+    for (model::FunctionUse& use : profile.functions) use.exposed = -1;
+    profile.functions[0].function = profile.texts.intern("serve");
+    profile.functions[1].function = profile.texts.intern("work");
+    return profile;
+  };
+  for (const std::int64_t pid : {10, 20}) {
+    const Roles roles = match_roles(made(10, {500, 400}), made(pid, {400, 500}));
+    ASSERT_EQ(roles.pairs.size(), 2U);
+    EXPECT_EQ(roles.pairs[0].pid, (std::array<std::optional<std::int64_t>, 2>{10, pid}));
+    EXPECT_EQ(roles.pairs[1].pid, (std::array<std::optional<std::int64_t>, 2>{11, pid + 1}));
+  }
+}
+
+TEST(MatchRoles, WorkersThatRunTheSameAreToldApartByTheirNumber) {
+  const auto made = [](std::array<Ns, 2> times) {
+    Profile profile = profile_of({{10, 0, 0}, {11, 0, 0}}, {times[0], times[1]}, "Host");
+    for (model::FunctionUse& use : profile.functions) use.exposed = -1;
+    return profile;
+  };
+  const Roles roles = match_roles(made({500, 400}), made({400, 500}));
+  EXPECT_EQ(roles.of_side[0], roles.of_side[1]);
+}
+
 TEST(MatchRoles, OneNumberOnTwoHostsIsTwoProcesses) {
   const Profile base = profile_of({{1, 0, 0}, {1, 0, 1}}, {500, 500});
   const Roles roles = match_roles(base, base);

@@ -384,6 +384,14 @@ TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
   EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in slow_gemm"));
 }
 
+TEST(ProgramRules, AFunctionThatIsInAnotherProcessNowIsNotNew) {
+  RunComparison c = with_functions();
+  add_function(c, "serve", "python", "Host", {0, 5}, {0, 1}, FunctionStatus::added);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in serve"));
+  add_function(c, "serve", "python", "Host", {4, 0}, {1, 0}, FunctionStatus::gone);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
 TEST(ProgramRules, CollectionsOfGarbage) {
   RunComparison c = with_functions();
   add_function(c, "gc generation 2", "python", "Host", {0, 4}, {0, 1}, FunctionStatus::added);

@@ -144,6 +144,46 @@ TEST(LoadRules, LargerKernelsAreMoreWork) {
   EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
 }
 
+TEST(LoadRules, WhereMarkersTellTheWorkNothingElseDoes) {
+  RunComparison c = other_load(0.2);
+  for (const char* name : {"sgemm", "softmax", "norm"}) {
+    add_function(c, name, "gpu_compute", "GPU", {2, 3}, {4, 4}, model::FunctionStatus::same);
+    c.functions.back().size = {1000, 1500};
+  }
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
+}
+
+/// A large part of the kernels spreads, and is as much slower as the others.
+TEST(DeviceRules, KernelsThatAreNotSureCountAsWhatTheyAreNearerTo) {
+  RunComparison c = comparison();
+  set_step(c, {10, 12}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  for (const char* name : {"sgemm_a", "sgemm_b", "softmax_a", "norm_b"})
+    add_function(c, name, "gpu_compute", "GPU", {1, 1.2}, {4, 4}, model::FunctionStatus::changed);
+  add_function(c, "flash_copy", "gpu_compute", "GPU", {3, 3.5}, {4, 4}, model::FunctionStatus::unknown);
+  add_resource(c, "GPU clock", "GPU", {1.4e9, 1.4e9});
+  EXPECT_THAT(causes(c), ElementsAre("gpu_contention/other_process of GPU"));
+  c.functions.back().work_ratio = 1;
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains("gpu_contention/other_process of GPU")));
+}
+
+TEST(RankRules, AKernelThatIsSlowerOnTheLateRankAloneIsWhyItIsLate) {
+  RunComparison c = late_rank();
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    c.processes.push_back({rank, {100, 200}});
+    for (const char* name : {"a", "b", "c"}) {
+      add_function(c, name, "gpu_compute", "GPU", {2, 2}, {4, 4}, model::FunctionStatus::same);
+      c.functions.back().process = static_cast<std::uint32_t>(rank);
+    }
+  }
+  add_function(c, "attention", "gpu_compute", "GPU", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  c.functions.back().process = 2;
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "straggler");
+  EXPECT_EQ(verdicts[0].detail, "kernel_regression");
+}
+
 TEST(InputRules, WaitingForTheNextBatchIsTheInputs) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0, 0}, {0, 0});

@@ -355,5 +355,39 @@ TEST(WithoutGpu, WhatNeedsAGpuIsRefused) {
   EXPECT_FALSE(check(o).ok());
 }
 
+TEST(SharedGpu, SlowsAllKernelsAlike) {
+  const Json normal = make_run(exact(Workload::serve)).trace[0];
+  const Json shared = make_run(disturbed(exact(Workload::serve), Fault::gpu_shared)).trace[0];
+  EXPECT_NEAR(static_cast<double>(total(shared, "kernel")) / static_cast<double>(total(normal, "kernel")), 2, 0.01);
+}
+
+TEST(KernelChanged, OtherKernelsTakeTheirPlace) {
+  const Json normal = make_run(exact(Workload::serve)).trace[0];
+  const Json changed = make_run(disturbed(exact(Workload::serve), Fault::kernel_changed)).trace[0];
+  const auto named = [](const Json& trace, std::string_view part) {
+    const std::vector<Slice> kernels = of_category(trace, "kernel");
+    return std::ranges::count_if(kernels, [&](const Slice& s) { return s.name.find(part) != std::string::npos; });
+  };
+  EXPECT_GT(named(normal, "flash_fwd"), 0);
+  EXPECT_EQ(named(changed, "flash_fwd"), 0);
+  EXPECT_EQ(named(changed, "flashinfer"), named(normal, "flash_fwd"));
+}
+
+TEST(SlowFunction, LengthensTheTimeBetweenKernels) {
+  Options o = exact(Workload::serve);
+  o.python = true;
+  EXPECT_GT(gaps(make_run(disturbed(o, Fault::slow_function)).trace[0]), gaps(make_run(o).trace[0]));
+}
+
+TEST(TwoFaults, ActTogether) {
+  Options both = disturbed(exact(Workload::serve), Fault::gpu_shared);
+  both.faults.push_back(Fault::gc_pause);
+  const SimulatedRun one = make_run(disturbed(exact(Workload::serve), Fault::gpu_shared));
+  const SimulatedRun two = make_run(both);
+  EXPECT_EQ(total(one.trace[0], "kernel"), total(two.trace[0], "kernel"));
+  EXPECT_GT(run_time(two), run_time(one));
+  EXPECT_EQ(two.truth.at("faults").size(), 2U);
+}
+
 }  // namespace
 }  // namespace culprit::tracegen
