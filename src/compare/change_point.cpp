@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace culprit::compare {
 
 namespace {
 
-constexpr double kFewest = 8;  // half of the harmonic mean of the steps on both sides, summed over classes: 16 on each
+constexpr double kFewest = 5;  // half of the harmonic mean of the steps on both sides, summed over classes: 10 on each
 constexpr double kMostSpreads = 4;  // of the middle: further ones count as so far
 constexpr double kOfNormal = 1.4826;
 constexpr double kMostAlike = 0.9;
@@ -102,13 +103,16 @@ double independent(const std::vector<Step>& steps, std::size_t at, const Divisio
   return (1 - r) / (1 + r);
 }
 
-}  // namespace
+/// A place, and how sure it is.
+struct Found {
+  Ns begin = 0;  ///< of the first step behind it
+  double t = 0;  ///< 0: there is none
+};
 
-std::optional<std::uint32_t> change_point(const model::Cycles& cycles) {
-  const std::vector<StepTime> times = step_times(cycles);
+Found search(const std::vector<StepTime>& times) {
   std::vector<Step> steps;
   const std::size_t classes = freed(times, steps);
-  if (steps.size() < classes + 2) return std::nullopt;
+  if (steps.size() < classes + 2) return {};
   Division begin;
   begin.classes.resize(classes);
   double squares = 0;
@@ -130,12 +134,26 @@ std::optional<std::uint32_t> change_point(const model::Cycles& cycles) {
     most = explained / rest;
     best = k;
   }
+  if (best == 0) return {};
   Division& at_best = begin;
   for (std::size_t k = 0; k < best; ++k) at_best.pass(steps[k]);
-  if (best == 0 || std::sqrt(most * independent(steps, best, at_best)) < kSureChange) return std::nullopt;
-  if (std::abs(at_best.difference()) < std::log1p(kLeastChange)) return std::nullopt;
-  const Ns from = times[steps[best].position].begin;
-  const auto first = std::ranges::find_if(cycles.cycles, [&](const model::Cycle& c) { return c.begin >= from; });
+  if (std::abs(at_best.difference()) < std::log1p(kLeastChange)) return {};
+  return {times[steps[best].position].begin, std::sqrt(most * independent(steps, best, at_best))};
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> change_point(const model::Cycles& cycles) {
+  const std::vector<StepTime> times = step_times(cycles);
+  Found best = search(times);
+  for (const model::Phase phase : model::kPhases) {
+    std::vector<StepTime> of_phase;
+    std::ranges::copy_if(times, std::back_inserter(of_phase), [&](const StepTime& t) { return t.phase == phase; });
+    if (of_phase.size() == times.size()) continue;
+    if (const Found found = search(of_phase); found.t > best.t) best = found;
+  }
+  if (best.t < kSureChange) return std::nullopt;
+  const auto first = std::ranges::find_if(cycles.cycles, [&](const model::Cycle& c) { return c.begin >= best.begin; });
   return first == cycles.cycles.end() ? std::nullopt : std::optional(first->number);
 }
 

@@ -13,9 +13,9 @@ namespace culprit::compare {
 /// of step times, inside the classes of like work that lie on both sides, is surest (largest |t|, with the steps of a
 /// class weighted by what they tell, and as many independent ones as their autocorrelation leaves, see series.h), when
 /// that is kSureChange or more and the times differ by kLeastChange or more. nullopt: there is none, or there are too
-/// few steps. O(n).
+/// few steps. Asked of all steps together, and of those of each phase. O(n).
 std::optional<std::uint32_t> change_point(const model::Cycles& cycles);
-inline constexpr double kSureChange = 5;      // of standard errors: the largest of some hundred places
+inline constexpr double kSureChange = 6;      // of standard errors: the largest of some hundred places
 inline constexpr double kLeastChange = 0.05;  // relative
 
 }  // namespace culprit::compare

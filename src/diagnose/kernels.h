@@ -13,8 +13,8 @@
 
 namespace culprit::diagnose {
 
-/// Time of the kernels of one kind per step of any phase, ns, on the other side; of those that take longer, surely or as
-/// much as those that surely do; of those that were launched with more threads, which do more work.
+/// Time of the kernels of one kind per step of any phase, ns, on the other side; of those that take longer, surely or
+/// as much as those that surely do; of those that were launched with more threads, which do more work.
 struct KernelTime {
   double all = 0;
   double slower = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
@@ -39,14 +38,10 @@ Result<std::optional<model::ChangePoint>> compare_parts(const Run& run, const mo
   base.push_back(std::move(*before));
   std::vector<model::Recording> candidate;
   candidate.push_back(std::move(*behind));
-  auto compared = compare::compare_runs(std::move(base), std::move(candidate), {});
+  auto compared = compare::compare_runs(std::move(base), std::move(candidate), {.tolerance = compare::kLeastChange});
   if (!compared) return compared.error();
-  // Chosen among many places: what only separates fully, without an interval, is not believed.
-  const auto is_sure = [](const model::CycleTimeOutcome& o) {
-    return (o.outcome == model::Outcome::regression || o.outcome == model::Outcome::improvement) &&
-           std::isfinite(o.low);
-  };
-  if (std::ranges::none_of(compared->cycle_times, is_sure)) return std::optional<model::ChangePoint>();
+  if (compared->outcome != model::Outcome::regression && compared->outcome != model::Outcome::improvement)
+    return std::optional<model::ChangePoint>();
   compared->verdicts = diagnose::diagnose(*compared);
   return std::optional(model::ChangePoint{number, at - first, std::move(*compared)});
 }

@@ -40,9 +40,10 @@ std::string change_text(const model::ChangePoint& change) {
   bool first = true;
   for (const model::CycleTimeOutcome& outcome : change.comparison.cycle_times) {
     if (!model::is_judged(outcome)) continue;
-    text += fmt::format("{} {:+.1f} % (95 % interval {:+.1f} % to {:+.1f} %; {})", first ? "" : ",",
-                        outcome.change * kPercent, outcome.low * kPercent, outcome.high * kPercent,
-                        model::phase_name(outcome.phase));
+    text += fmt::format("{} {:+.1f} % (", first ? "" : ",", outcome.change * kPercent);
+    if (std::isfinite(outcome.low))
+      text += fmt::format("95 % interval {:+.1f} % to {:+.1f} %; ", outcome.low * kPercent, outcome.high * kPercent);
+    text += fmt::format("{})", model::phase_name(outcome.phase));
     first = false;
   }
   return text;
