@@ -62,6 +62,7 @@ calibrate: build
 
 accuracy: build
 	@scripts/trial-causes --build build
+	@scripts/trial-causes --inside --build build
 	@if [ -n "$(DIR)" ]; then scripts/trial-verdicts --build build && scripts/trial-pairs vllm sglang --build build --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve); fi
 
 check: build lint format tidy tsan

@@ -16,6 +16,10 @@ namespace culprit::compare {
 namespace {
 
 constexpr double kFewest = 5;  // half of the harmonic mean of the steps on both sides, summed over classes: 10 on each
+constexpr std::size_t kNext = 10;      // steps on each side are next to a place
+constexpr std::size_t kNextPart = 10;  // or so large a part of all
+constexpr double kFewestNear = 1.5;    // as kFewest, next to the place
+constexpr double kJump = 0.7;
 constexpr double kMostSpreads = 4;  // of the middle: further ones count as so far
 constexpr double kOfNormal = 1.4826;
 constexpr double kMostAlike = 0.9;
@@ -103,6 +107,21 @@ double independent(const std::vector<Step>& steps, std::size_t at, const Divisio
   return (1 - r) / (1 + r);
 }
 
+/// Whether most of the difference is there between the steps next to the place: contexts that grow and loads
+/// that drift make as large a difference, and no place is theirs.
+bool is_jump(const std::vector<Step>& steps, std::size_t at, const Division& division) {
+  const std::size_t next = std::max<std::size_t>(kNext, steps.size() / kNextPart);
+  Division near;
+  near.classes.resize(division.classes.size());
+  for (std::size_t i = at - std::min(at, next); i < std::min(steps.size(), at + next); ++i) {
+    Class& c = near.classes[steps[i].of_class];
+    ++c.count.at(i < at ? 0 : 1);
+    c.sum.at(i < at ? 0 : 1) += steps[i].value;
+  }
+  for (const Class& c : near.classes) near.count(c, 1);
+  return near.weight >= kFewestNear && near.difference() / division.difference() >= kJump;
+}
+
 /// A place, and how sure it is.
 struct Found {
   Ns begin = 0;  ///< of the first step behind it
@@ -138,6 +157,7 @@ Found search(const std::vector<StepTime>& times) {
   Division& at_best = begin;
   for (std::size_t k = 0; k < best; ++k) at_best.pass(steps[k]);
   if (std::abs(at_best.difference()) < std::log1p(kLeastChange)) return {};
+  if (!is_jump(steps, best, at_best)) return {};
   return {times[steps[best].position].begin, std::sqrt(most * independent(steps, best, at_best))};
 }
 

@@ -70,6 +70,13 @@ TEST(ChangePoint, IsFoundInsideOfClassesThatComeAndGo) {
   EXPECT_NEAR(static_cast<double>(*found), 151, 3);
 }
 
+TEST(ChangePoint, StepsThatBecomeLongerLittleByLittleHaveNone) {
+  model::Cycles cycles = steps(200, 200, 1);
+  for (model::Cycle& cycle : cycles.cycles)
+    cycle.period = std::llround(static_cast<double>(cycle.period) * (1 + 0.002 * static_cast<double>(cycle.number)));
+  EXPECT_FALSE(change_point(cycles));
+}
+
 TEST(ChangePoint, LargerBatchesAreNone) {
   model::Cycles cycles = steps(200, 100, 1.5);
   for (model::Cycle& cycle : cycles.cycles) cycle.workload.batch = cycle.number > 100 ? 8 : 4;
