@@ -63,7 +63,7 @@ class Bash(unittest.TestCase):
     def test_verbs(self):
         self.assertEqual(self.complete("culprit", ""), set(verbs()) | {"help"})
         self.assertEqual(self.complete("culprit", "to"), {"top"})
-        self.assertEqual(self.complete("culprit", "help", "di"), {"diff"})
+        self.assertEqual(self.complete("culprit", "help", "dif"), {"diff"})
         self.assertIn("--version", self.complete("culprit", "--"))
 
     def test_every_option_of_every_verb(self):

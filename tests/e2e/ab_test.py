@@ -263,6 +263,7 @@ class Turns(Ab):
                 "import http.server, sys, work\n"
                 "class Handler(http.server.BaseHTTPRequestHandler):\n"
                 "    protocol_version = 'HTTP/1.1'\n"
+                "    wbufsize = 8192\n"  # an answer in two packets waits 40 ms for the client's acknowledgement
                 "    def do_GET(self):\n"
                 "        work.answer(int(sys.argv[2]))\n"
                 "        self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'ok')\n"

@@ -370,7 +370,8 @@ TEST(KernelChanged, OtherKernelsTakeTheirPlace) {
   };
   EXPECT_GT(named(normal, "flash_fwd"), 0);
   EXPECT_EQ(named(changed, "flash_fwd"), 0);
-  EXPECT_EQ(named(changed, "flashinfer"), named(normal, "flash_fwd"));
+  EXPECT_EQ(named(normal, "flashinfer"), 0);
+  EXPECT_GE(named(changed, "flashinfer"), named(normal, "flash_fwd"));
 }
 
 TEST(SlowFunction, LengthensTheTimeBetweenKernels) {
@@ -386,7 +387,7 @@ TEST(TwoFaults, ActTogether) {
   const SimulatedRun two = make_run(both);
   EXPECT_EQ(total(one.trace[0], "kernel"), total(two.trace[0], "kernel"));
   EXPECT_GT(run_time(two), run_time(one));
-  EXPECT_EQ(two.truth.at("faults").size(), 2U);
+  EXPECT_EQ(two.truth.at("options").at("faults").size(), 2U);
 }
 
 }  // namespace
