@@ -263,7 +263,7 @@ class Turns(Ab):
                 "import http.server, sys, work\n"
                 "class Handler(http.server.BaseHTTPRequestHandler):\n"
                 "    protocol_version = 'HTTP/1.1'\n"
-                "    wbufsize = 8192\n"  # an answer in two packets waits 40 ms for the client's acknowledgement
+                "    wbufsize = 8192\n"  # an answer in two packets may wait 40 ms for the client's acknowledgement
                 "    def do_GET(self):\n"
                 "        work.answer(int(sys.argv[2]))\n"
                 "        self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'ok')\n"
@@ -273,10 +273,10 @@ class Turns(Ab):
             file.write("def answer(n):\n    return sum(range(n))\n")
         client = self.path("client.py")
         with open(client, "w", encoding="utf-8") as file:
-            file.write("import http.client, sys\n"
+            file.write("import http.client, sys, time\n"
                        "c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))\n"
                        "while True:\n"
-                       "    c.request('GET', '/'); c.getresponse().read()\n")
+                       "    c.request('GET', '/'); c.getresponse().read(); time.sleep(0.002)\n")
         answer = self.answer("--budget", "40s", "--ready", "http://127.0.0.1:{port}/", "--load", f"{sys.executable} {client} {{port}}", "--",
                              sys.executable, script, "{port}", "20000", "--vs", "--", sys.executable, script, "{port}", "200000")
         self.assertEqual(answer["outcome"], "regression", answer["alternation"])
