@@ -205,11 +205,6 @@ double least_idle(const Recording& run) {
   return least;
 }
 
-bool is_collector(std::string_view name) {
-  return name.starts_with("gc generation") || name.find("function collect>") != std::string_view::npos ||
-         name.find("gc.collect") != std::string_view::npos;
-}
-
 /// Functions of the host, per step of one rank: collections of garbage, and what a step waits for to work on.
 void functions(const Recording& run, Verdicts& verdicts) {
   const double step = mean_step(run);
@@ -219,7 +214,7 @@ void functions(const Recording& run, Verdicts& verdicts) {
   for (const model::FunctionUse& use : run.profile.functions) {
     if (run.profile.texts[use.device] != "Host") continue;
     const std::string_view function = run.profile.texts[use.function];
-    const bool collector = is_collector(function);
+    const bool collector = model::is_collector(function);
     if (!collector && !model::is_input(function)) continue;
     time[collector ? 0 : 1] += static_cast<double>(collector && use.own >= 0 ? use.own : use.duration);
     name[collector ? 0 : 1] = function;

@@ -87,11 +87,6 @@ bool ran(const Evidence& evidence, const FunctionFinding& f) {
   return step->on_cpu.rise() > kLeastOfGrowth * rise && step->runnable.rise() < kLeastOfGrowth * rise;
 }
 
-bool is_collector(std::string_view name) {
-  return name.starts_with("gc generation") || name.find("function collect>") != std::string_view::npos ||
-         name.find("gc.collect") != std::string_view::npos;
-}
-
 /// Not a function, but what a thread did.
 bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" || kind == "blocked"; }
 
@@ -109,7 +104,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     if (worst == nullptr) continue;
     const Sides calls = evidence.turned(worst->calls);
     const bool fresh = is_new(evidence, *worst);
-    const bool collector = !device && is_collector(all.texts[worst->function]);
+    const bool collector = !device && model::is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
     if (device && evidence.has_ranks()) verdict.rank = evidence.place_of(*worst).rank;

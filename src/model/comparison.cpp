@@ -11,4 +11,9 @@ bool is_input(std::string_view function) {
   return std::ranges::any_of(kWords, [&](std::string_view word) { return function.find(word) != function.npos; });
 }
 
+bool is_collector(std::string_view function) {
+  return function.starts_with("gc generation") || function.find("function collect>") != function.npos ||
+         function.find("gc.collect") != function.npos;
+}
+
 }  // namespace culprit::model

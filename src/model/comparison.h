@@ -105,6 +105,8 @@ inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "s
 
 /// Whether a function of this name waits for, or makes, what a training step works on.
 bool is_input(std::string_view function);
+/// Whether a function of this name collects garbage.
+bool is_collector(std::string_view function);
 
 /// One line of the ledger on both sides, per cycle.
 struct WaterfallLine {
