@@ -78,7 +78,7 @@ void match(const std::vector<std::size_t>& base, const std::vector<std::size_t>&
       choices.push_back({-likeness(names[0][base[i]], names[1][candidate[k]]),
                          sides[0]->processes[base[i]].pid != sides[1]->processes[candidate[k]].pid,
                          i > k ? i - k : k - i, base[i], candidate[k]});
-  std::ranges::sort(choices, [](const Choice& a, const Choice& b) { return (a <=> b) < 0; });
+  std::ranges::sort(choices);
   std::set<std::size_t> taken;
   for (const Choice& choice : choices)
     if (!partner.contains(choice.from) && taken.insert(choice.to).second) partner[choice.from] = choice.to;

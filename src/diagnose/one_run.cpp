@@ -180,10 +180,11 @@ bool has_ranks(const Recording& run) {
 /// Per step, by kind, while nothing more important ran there.
 std::map<Place, std::map<std::string, double>> exposed_times(const Recording& run) {
   std::map<Place, std::map<std::string, double>> times;
-  for (const model::FunctionUse& use : run.profile.functions)
-    if (use.exposed >= 0)
-      times[{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])}]
-           [std::string(run.profile.texts[use.kind])] += static_cast<double>(use.exposed);
+  for (const model::FunctionUse& use : run.profile.functions) {
+    if (use.exposed < 0) continue;
+    const Place place{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])};
+    times[place][std::string(run.profile.texts[use.kind])] += static_cast<double>(use.exposed);
+  }
   for (auto& [place, kinds] : times) {
     const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == place.first; };
     const auto cycles =

@@ -137,7 +137,7 @@ TEST_F(GoldenTraces, CausesOfPublishedPairs) {
   const json clock = verdicts("SGLang/gpu_instability");
   ASSERT_EQ(clock.size(), 1u);
   EXPECT_EQ(clock[0]["cause"], "gpu_clock_drop");
-  EXPECT_EQ(clock[0]["where"], "GPU 7");
+  EXPECT_EQ(clock[0]["scope"]["device"], "GPU 7");
   EXPECT_EQ(clock[0]["state"], "latent");
   EXPECT_NEAR(clock[0]["work_ratio"].get<double>(), 3.6, 0.1);
   const json cpu = verdicts("vLLM/cpu_compute_squeeze_out");
