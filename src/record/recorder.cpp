@@ -512,7 +512,11 @@ bool Recorder::poll(int stop_fd) {
     if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
   const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
   if (now < until && !readable(stop_fd)) wait_for(until - now, {stop_fd, wake, end});
-  if (readable(end)) state.command->note_end(monotonic_now());  // here, not when all was asked
+  if (readable(end)) {
+    state.command->note_end(monotonic_now());  // here, not when all was asked
+    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
+      if (state.collects[i]) state.set.collectors[i]->command_ended(state.command->pid(), monotonic_now());
+  }
 
   now = monotonic_now();
   state.last_round = now;

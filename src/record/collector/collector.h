@@ -68,6 +68,8 @@ class Collector {
   /// A process joined the recording (the first ones before start() returns them in Session::targets) or left it.
   virtual void target_joined(const Target& /*target*/) {}
   virtual void target_left(const Target& /*target*/) {}
+  /// The started command has ended; only during this call /proc still tells what it took.
+  virtual void command_ended(std::int64_t /*pid*/, Ns /*now*/) {}
   /// Writes what was seen up to about `now` (CLOCK_MONOTONIC). Called every 50 ms or less; must not block.
   virtual void poll(Session& session, Ns now) = 0;
   /// When poll() is wanted at the latest.

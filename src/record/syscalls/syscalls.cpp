@@ -82,6 +82,7 @@ class Syscalls final : public Collector, private bpf::Listener {
       for (const Target& target : session.targets) probes_->add_target(target.pid);
     }
     writer_ = &session.writer;  // page faults need no privilege
+    for (const Target& target : session.targets) write_faults(target.pid, monotonic_now());
     return {};
   }
 
@@ -101,6 +102,9 @@ class Syscalls final : public Collector, private bpf::Listener {
   }
 
   void target_joined(const Target& target) override { probes_->add_target(target.pid); }
+  void command_ended(std::int64_t pid, Ns now) override {
+    if (writer_ != nullptr) write_faults(pid, now);
+  }
   void target_left(const Target& target) override {
     probes_->target_ended(target.pid);
     faults_.erase(target.pid);
@@ -363,19 +367,21 @@ class Syscalls final : public Collector, private bpf::Listener {
           blocks_[{row.key.device, row.key.operation, row.key.tgid}], row.total,
           writer_->named_track(fmt::format("{}{} totals", perfetto::kDiskTrack, disk(row.key.device)), row.key.tgid),
           now, operation_name(row.key.operation), perfetto::kDiskTotals);
-    for (const Target& target : session.targets) {
-      const auto faults = read_page_faults(target.pid);
-      if (!faults) continue;
-      const auto [found, is_new] = faults_.try_emplace(target.pid);
-      if (is_new)
-        found->second = {writer_->counter_track("page_faults.minor", "count", target.pid),
-                         writer_->counter_track("page_faults.major", "count", target.pid)};
-      writer_->counter(found->second.minor, now, static_cast<double>(faults->minor));
-      writer_->counter(found->second.major, now, static_cast<double>(faults->major));
-      events_ += 2;
-    }
+    for (const Target& target : session.targets) write_faults(target.pid, now);
     write_answers(now);
     totals_at_ = now;
+  }
+
+  void write_faults(std::int64_t pid, Ns now) {
+    const auto faults = read_page_faults(pid);
+    if (!faults) return;
+    const auto [found, is_new] = faults_.try_emplace(pid);
+    if (is_new)
+      found->second = {writer_->counter_track("page_faults.minor", "count", pid),
+                       writer_->counter_track("page_faults.major", "count", pid)};
+    writer_->counter(found->second.minor, now, static_cast<double>(faults->minor));
+    writer_->counter(found->second.major, now, static_cast<double>(faults->major));
+    events_ += 2;
   }
 
   /// How many answers each process gave since the begin. They are counted always, system calls perhaps not.
