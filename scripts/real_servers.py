@@ -41,11 +41,11 @@ def end_all(process):
 
 
 class LanguageModel:
-    def __init__(self, name, options, clients=4, arguments=(), port=None):
+    def __init__(self, name, options, clients=4, arguments=(), port=None, environment=None):
         self.name, self.clients, self.folder, self.serve = name, clients, options.servers, options.serve
         self.port = port or PORTS[name]
         self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        start_new_session=True)
+                                        start_new_session=True, env={**os.environ, **(environment or {})})
         end = time.monotonic() + 300
         while time.monotonic() < end:
             try:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 
 namespace culprit::record {
 
@@ -33,14 +34,18 @@ constexpr std::array kForbidden = {"KEY",    "TOKEN", "SECRET",  "PASS",    "CRE
 constexpr std::array kSecretBegins = {"hf_", "sk-", "sk_",        "ghp_",   "gho_",  "glpat-",  "AKIA",  "ASIA",
                                       "eyJ", "xox", "-----BEGIN", "nvapi-", "ya29.", "Bearer ", "Basic "};
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
 bool is_switch(std::string_view value) {
   constexpr std::array kWords = {"true", "false", "yes", "no", "on", "off"};
   if (value.empty() || value.size() > 6) return false;
   if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) return true;
-  std::string lower(value);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return std::ranges::find(kWords, std::string_view(lower)) != kWords.end();
+  return std::ranges::find(kWords, lower_case(value)) != kWords.end();
 }
 
 bool has_forbidden_word(std::string_view name) {
@@ -97,9 +102,7 @@ bool looks_secret(std::string_view value) {
   for (const char* begin : kSecretBegins)
     for (std::size_t at = value.find(begin); at != std::string_view::npos; at = value.find(begin, at + 1))
       if (at == 0 || std::string_view(" ,;:=\"'").find(value[at - 1]) != std::string_view::npos) return true;
-  std::string lower(value);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string lower = lower_case(value);
   for (const char* word : {"password", "passwd", "secret", "token=", "api_key", "apikey", "authorization"})
     if (lower.find(word) != std::string::npos) return true;
   return has_secret_run(value);
@@ -112,7 +115,66 @@ std::uint64_t digest(std::string_view text) {
   return hash;
 }
 
+/// "0.9", "-1", "512m", "1e-3".
+bool is_number(std::string_view value) {
+  constexpr std::size_t kLongest = 12;
+  if (value.empty() || value.size() > kLongest) return false;
+  const std::size_t first = value.find_first_not_of("+-.");
+  if (first == std::string_view::npos || value[first] < '0' || value[first] > '9') return false;
+  if (std::string_view("kKmMgGtT").find(value.back()) != std::string_view::npos) value.remove_suffix(1);
+  return value.find_first_not_of("0123456789.+-e") == std::string_view::npos;
+}
+
+bool is_shown_option(std::string_view value) {
+  constexpr std::array kWords = {"auto",  "none",  "trace",    "debug", "info",    "warning",  "warn",
+                                 "error", "fatal", "critical", "half",  "float16", "bfloat16", "float32",
+                                 "float", "int8",  "int4",     "fp8",   "fp16",    "bf16",     "fp32"};
+  return is_switch(value) || is_number(value) || std::ranges::find(kWords, lower_case(value)) != kWords.end();
+}
+
+/// Takes the first of several that have NUL between them off `text`.
+std::string_view next_argument(std::string_view& text) {
+  const std::size_t end = text.find('\0');
+  const std::string_view argument = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return argument;
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> allowed_options(std::string_view cmdline) {
+  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kLongestName = 64;
+  std::map<std::string, std::string> options;
+  next_argument(cmdline);  // the program
+  while (!cmdline.empty() && options.size() < kMost) {
+    const std::string_view argument = next_argument(cmdline);
+    if (argument == "--") break;  // what follows is another program's, or no option
+    if (!argument.starts_with("--")) continue;
+    const std::size_t equals = argument.find('=');
+    std::string name = lower_case(argument.substr(2, equals == std::string_view::npos ? equals : equals - 2));
+    std::ranges::replace(name, '_', '-');
+    const bool plain = !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+    });
+    std::string variable = name;
+    std::ranges::replace(variable, '-', '_');
+    std::string_view value;
+    if (equals != std::string_view::npos) {
+      value = argument.substr(equals + 1);
+    } else {
+      std::string_view rest = cmdline;
+      const std::string_view next = next_argument(rest);
+      if (!next.empty() && (!next.starts_with("-") || is_number(next))) value = next;
+    }
+    if (!plain || has_forbidden_word(variable)) continue;
+    if (value.empty() && equals == std::string_view::npos)
+      options.insert_or_assign(std::move(name), "set");
+    else if (is_shown_option(value))
+      options.insert_or_assign(std::move(name), std::string(value));
+  }
+  return {options.begin(), options.end()};
+}
 
 bool is_allowed_variable(std::string_view name) {
   const auto is = [&](const char* other) { return name == other; };

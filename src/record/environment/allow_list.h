@@ -1,4 +1,5 @@
-// Which variables of a target's environment may stand in a recording. Everything else is never read into a fact.
+// Which variables of a target's environment, and which options of its command line, may stand in a recording.
+// Everything else is never read into a fact.
 #pragma once
 
 #include <string>
@@ -19,5 +20,11 @@ std::string shown_value(std::string_view value);
 
 /// The allowed variables of a text of NAME=value strings with NUL between them, sorted by name.
 std::vector<std::pair<std::string, std::string>> allowed_variables(std::string_view environ);
+
+/// The options of a command line (arguments with NUL between them) that hold a number, a truth value, a level of
+/// logging or a type of numbers, or nothing ("set"): "--max-num-seqs 16", "--dtype=bfloat16", "--enforce-eager". None
+/// whose name speaks of a key, a token or the like, and no other text. Sorted by name, the last one of a name; at most
+/// 100.
+std::vector<std::pair<std::string, std::string>> allowed_options(std::string_view cmdline);
 
 }  // namespace culprit::record

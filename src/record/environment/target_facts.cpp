@@ -188,6 +188,8 @@ std::vector<Fact> target_facts(const std::string& root, std::int64_t pid) {
   groups(facts, root, folder);
   const std::string environ = read_text(folder + "/environ", std::size_t{1} << 20).value_or("");
   for (const auto& [name, value] : allowed_variables(environ)) add_fact(facts, "variable." + name, value);
+  const std::string cmdline = read_text(folder + "/cmdline", std::size_t{1} << 20).value_or("");
+  for (const auto& [name, value] : allowed_options(cmdline)) add_fact(facts, "option." + name, value);
   const auto mapped = mapped_files(folder);
   libraries(facts, folder, mapped);
   add_fact(facts, "python.version", python_version(mapped, program));

@@ -73,5 +73,41 @@ TEST(AllowList, HostileTextIsLeftOut) {
               ElementsAre(Pair("NCCL_B", ""), Pair("NCCL_C", "1=2")));
 }
 
+std::vector<std::pair<std::string, std::string>> options_of(std::initializer_list<std::string> arguments) {
+  std::string cmdline;
+  for (const std::string& argument : arguments) cmdline += argument + '\0';
+  return allowed_options(cmdline);
+}
+
+TEST(Options, NumbersSwitchesLevelsAndTypesAreShown) {
+  EXPECT_THAT(
+      options_of({"/usr/bin/python3", "vllm", "serve", "m", "--max-num-seqs", "16", "--dtype=bfloat16",
+                  "--enforce-eager", "--gpu_memory_utilization", "0.9", "--log-level", "debug", "--seed", "-1",
+                  "--trust", "True"}),
+      ElementsAre(Pair("dtype", "bfloat16"), Pair("enforce-eager", "set"), Pair("gpu-memory-utilization", "0.9"),
+                  Pair("log-level", "debug"), Pair("max-num-seqs", "16"), Pair("seed", "-1"), Pair("trust", "True")));
+}
+
+TEST(Options, NoOtherTextIsShown) {
+  EXPECT_THAT(
+      options_of({"p", "--model", "/home/me/secret-model", "--prompt=tell me", "--api-key", "1234", "--password=5678",
+                  "--auth_token", "true", "-p", "3", "--url", "http://user:word@host/", "--number", "123456789012345"}),
+      ElementsAre());
+}
+
+TEST(Options, OfAProgramThatIsStartedByItAreNotIts) {
+  EXPECT_THAT(options_of({"culprit", "--rate", "5", "--", "other", "--seqs", "7"}), ElementsAre(Pair("rate", "5")));
+}
+
+TEST(Options, TheLastOfANameCounts) {
+  EXPECT_THAT(options_of({"p", "--n", "1", "--n=2"}), ElementsAre(Pair("n", "2")));
+}
+
+TEST(Options, NoArgumentsAreNone) {
+  EXPECT_THAT(allowed_options(""), ElementsAre());
+  EXPECT_THAT(allowed_options(std::string_view("p\0--", 4)), ElementsAre());
+  EXPECT_THAT(allowed_options("p"), ElementsAre());
+}
+
 }  // namespace
 }  // namespace culprit::record
