@@ -1,0 +1,34 @@
+import "./style.css";
+import { redrawAll } from "./charts";
+import { comparisonParts } from "./comparison";
+import { unpack, type Report } from "./data";
+import { h } from "./dom";
+import { tableParts } from "./tables";
+import { onTheme, themeButton } from "./theme";
+
+function show(page: HTMLElement, report: Report): void {
+  const parts = report.kind === "comparison" ? comparisonParts(report) : tableParts(report);
+  const what = report.kind === "comparison" ? `${report.comparison!.outcome.replace(/_/g, " ")}: ${report.files.join(" against ")}` : report.files.join(", ");
+  document.title = `Culprit ${report.verb}: ${what}`;
+  const theme = themeButton();
+  page.replaceChildren(
+    h("header", {}, h("h1", {}, `Culprit ${report.verb}`), h("span", { class: "note" }, `version ${report.version}`), h("span", { class: "spread" }), theme),
+    h("p", { class: "files" }, report.files.join(report.kind === "comparison" ? " against " : ", ")),
+    ...(report.heading ?? []).map((line) => h("p", {}, line)),
+    parts.length < 2 ? "" : h("nav", { "aria-label": "Contents" }, h("ul", {}, ...parts.map((part) => h("li", {}, h("a", { href: `#${part.id}` }, part.title))))),
+    ...parts.map((part) => part.body));
+  page.setAttribute("aria-busy", "false");
+  onTheme(redrawAll);
+}
+
+async function start(): Promise<void> {
+  const page = document.getElementById("page")!;
+  try {
+    show(page, await unpack(document.getElementById("report")!.textContent ?? ""));
+  } catch (error) {
+    page.replaceChildren(h("p", { class: "error", role: "alert" }, `The report cannot be shown: ${error instanceof Error ? error.message : String(error)}`));
+    page.setAttribute("aria-busy", "false");
+  }
+}
+
+void start();
