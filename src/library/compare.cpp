@@ -16,6 +16,7 @@
 #include "library/run_data.h"
 #include "library/same_content.h"
 #include "profile/recording.h"
+#include "summary/run_picture.h"
 #include "trace/recording_id.h"
 
 namespace culprit::library {
@@ -150,7 +151,8 @@ void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
 }  // namespace
 
 Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run> candidate,
-                                     const CompareOptions& options, const std::vector<Earlier>& earlier) {
+                                     const CompareOptions& options, const std::vector<Earlier>& earlier,
+                                     std::array<model::RunPicture, 2>* pictures) {
   for (const auto* side : {&baseline, &candidate})
     if (side->empty()) return usage_error("a side has no recording", "give at least one on each side");
   std::array<Side, 2> sides;
@@ -158,6 +160,10 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   sides[1].runs = std::move(candidate);
   compare::CompareOptions how;
   how.tolerance = options.tolerance;
+
+  std::array<std::optional<Run>, 2> drawn;
+  if (pictures != nullptr)
+    for (std::size_t s = 0; s < drawn.size(); ++s) drawn[s] = sides[s].runs.front();
 
   std::mutex reporting;
   Task task = options.task;
@@ -189,11 +195,21 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   const bool whole = compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
   side_by_side(sides, [&](Side& side) { take(side, whole, task); });
   if (const auto error = failed()) return *error;
+  if (pictures != nullptr) {
+    const auto phase = summary::usual_phase(sides[0].recordings[0].cycles, sides[1].recordings[0].cycles);
+    for (std::size_t s = 0; s < drawn.size(); ++s) {
+      (*pictures)[s] = summary::run_picture(drawn[s]->data().trace, sides[s].recordings[0], phase);
+      drawn[s].reset();
+    }
+  }
   std::vector<model::Recording> recordings;
   for (Before& one : *before) recordings.push_back(std::move(one.recording));
   auto compared =
       compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how, recordings);
-  if (compared) compared->verdicts = diagnose::diagnose(*compared);
+  if (!compared) return compared;
+  compared->verdicts = diagnose::diagnose(*compared);
+  if (pictures != nullptr)
+    for (std::size_t s = 0; s < pictures->size(); ++s) summary::keep_what_matters((*pictures)[s], *compared, s);
   return compared;
 }
 

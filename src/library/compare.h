@@ -3,10 +3,12 @@
 
 #include <culprit/compare.h>
 
+#include <array>
 #include <functional>
 #include <vector>
 
 #include "model/comparison.h"
+#include "model/run_picture.h"
 
 namespace culprit::library {
 
@@ -14,8 +16,10 @@ namespace culprit::library {
 using Earlier = std::function<Result<std::vector<Run>>()>;
 
 /// Errors: as compare_runs() of <culprit/compare.h>, and those of `earlier`. Runs that must not be compared are not
-/// measured; a run is given back to memory when it has been.
+/// measured; a run is given back to memory when it has been. `pictures`: filled with what a page draws of the first
+/// recording of each side, which then stay in memory until all are measured; not filled where nothing is measured.
 Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run> candidate,
-                                     const CompareOptions& options, const std::vector<Earlier>& earlier = {});
+                                     const CompareOptions& options, const std::vector<Earlier>& earlier = {},
+                                     std::array<model::RunPicture, 2>* pictures = nullptr);
 
 }  // namespace culprit::library

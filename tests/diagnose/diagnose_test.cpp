@@ -472,9 +472,8 @@ TEST(SettingsRules, WhatWasFeltComesFirst) {
 }
 
 TEST(SettingsRules, AFunctionThatTakesLongerHasItBesideIt) {
-  model::RunComparison c = comparison();
-  set_step(c, {10, 13}, {0, 0}, {0, 0});
-  add_function(c, "emit", "python", "", {1, 4}, {1, 1}, model::FunctionStatus::changed);
+  model::RunComparison c = with_functions();
+  add_function(c, "emit", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
   c.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"", "DEBUG"}}};
   const auto verdicts = diagnose(c);
   ASSERT_EQ(verdicts.size(), 1U);
