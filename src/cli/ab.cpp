@@ -126,7 +126,7 @@ std::string last_folder() {
   return home.empty() ? "" : home + "/.local/state/culprit";
 }
 
-constexpr std::array<const char*, 4> kLastFormats = {"terminal", "md", "csv", "json"};
+constexpr std::array<const char*, 5> kLastFormats = {"terminal", "md", "csv", "json", "html"};
 
 std::string last_file(const std::string& folder, std::string_view format) {
   return fmt::format("{}/last-ab.{}", folder, format == "terminal" ? "txt" : format);
@@ -144,12 +144,16 @@ void keep_last(const model::RunComparison& comparison) {
     if (!file) return;
     DiffOptions options;
     options.format = format;
-    if (file->write(comparison_text(options, comparison))) static_cast<void>(file->commit());
+    const std::string text = comparison_text(options, comparison, "ab");
+    if (!text.empty() && file->write(text)) static_cast<void>(file->commit());
   }
 }
 
 Result<int> show_last(const DiffOptions& report) {
-  const std::string format = report.json ? "json" : report.format.empty() ? "terminal" : report.format;
+  const std::string format = report.json             ? "json"
+                             : report.html           ? "html"
+                             : report.format.empty() ? "terminal"
+                                                     : report.format;
   const std::string file = last_file(last_folder(), format);
   const auto text = read_file(file);
   if (!text) return input_error("there is no last result", file, "run culprit ab");
@@ -341,7 +345,7 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   if (!alternated) return alternated.error();
   const model::RunComparison comparison = ab::conclude(*alternated, !options.keep.empty());
   keep_last(comparison);
-  return deliver_comparison(*report, comparison);
+  return deliver_comparison(*report, comparison, "ab");
 }
 
 }  // namespace
@@ -401,10 +405,11 @@ void add_ab(CommandLine& app, Invocation& invocation) {
       ->type_name("N");
   verb->add_option("--fail-on", options->report.fail_on, "as of 'culprit diff'")
       ->check(one_of({"regression", "any", "difference", "inconclusive", "not_comparable"}));
-  verb->add_option("--format", options->report.format, "terminal, markdown, csv or json")
-      ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
+  verb->add_option("--format", options->report.format, "terminal, markdown, csv, json or html")
+      ->check(one_of({"terminal", "markdown", "md", "csv", "json", "html"}));
   verb->add_flag("--wide", options->report.wide, "terminal: names up to 100 columns, however wide that gets");
   verb->add_flag("--json", options->report.json, "short for --format json, on standard output");
+  verb->add_flag("--html", options->report.html, kHtmlHelp);
   verb->add_option("-o,--output", options->report.output, "write to PATH, as 'culprit diff' does")->type_name("PATH");
   add_force_option(*verb, options->report.force);
   verb->add_flag("--last", options->last, "show the last result again, in any --format");

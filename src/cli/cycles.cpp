@@ -106,6 +106,11 @@ Result<int> run_cycles(const CyclesOptions& options) {
     case OutputFormat::json:
       text = json_of(options, trace, *found, table);
       break;
+    case OutputFormat::html:
+      tables.insert(tables.begin(), table);
+      text = rendered(*output, tables, look, {},
+                      {"cycles", CULPRIT_VERSION, options.files, {report::cycles_heading(cycles)}});
+      break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();
   // As everywhere that cycles are asked for; the answer says why there are none.
@@ -131,7 +136,7 @@ void add_cycles(CommandLine& app, Invocation& invocation) {
       ->check(in_range(0, 1e9))
       ->type_name("N");
   add_width_options(*verb, options->width);
-  add_output_options(*verb, options->output);
+  add_page_options(*verb, options->output);
   verb->footer(help_footer("culprit cycles rank0.json.gz rank1.json.gz --phase decode --skip 3"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_cycles(*options); }; });
 }

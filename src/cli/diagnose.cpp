@@ -68,6 +68,10 @@ Result<int> run_diagnose(const DiagnoseChoice& options) {
       json.finish();
       break;
     }
+    case OutputFormat::html:
+      text = rendered(*output, {&table, 1}, look, {},
+                      {"diagnose", CULPRIT_VERSION, options.files, report::diagnosis_lines(*diagnosis)});
+      break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();
   return kFine;
@@ -82,7 +86,7 @@ void add_diagnose(CommandLine& app, Invocation& invocation) {
   verb->add_option("--anchor", options->anchor, "marker or function that begins every cycle (default: found)")
       ->type_name("NAME");
   add_width_options(*verb, options->width);
-  add_output_options(*verb, options->output);
+  add_page_options(*verb, options->output);
   verb->footer(help_footer("culprit diagnose rank*.json.gz\n  culprit diagnose server.pftrace --json"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_diagnose(*options); }; });
 }

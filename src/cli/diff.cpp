@@ -54,6 +54,9 @@ Result<DiffOptions> settled(const DiffOptions& given) {
   DiffOptions options = given;
   if (options.json && !options.format.empty() && options.format != "json")
     return usage_error("--json and --format contradict each other", "give one of them");
+  if (options.html && (options.json || (!options.format.empty() && options.format != "html")))
+    return usage_error("--html and another format contradict each other", "give one of them");
+  if (options.html) options.format = "html";
   if (options.format == "markdown") options.format = "md";
   if (options.fail_on == "difference") options.fail_on = "any";
   if (is_file_target(options) && options.format.empty()) {
@@ -66,6 +69,12 @@ Result<DiffOptions> settled(const DiffOptions& given) {
     for (const auto* more : {&options.candidates, &options.history})
       inputs.insert(inputs.end(), more->begin(), more->end());
     if (Status status = refuse_overwriting(options.output, inputs, options.force); !status) return status.error();
+  }
+  if (options.format == "html") {
+    if (Status status = check_page_target(options.output); !status) return status.error();
+    std::error_code code;
+    if (fs::is_directory(options.output, code))
+      return usage_error(fmt::format("'{}' is a directory, and a page is one file", options.output), "-o report.html");
   }
   return options;
 }
@@ -143,18 +152,21 @@ void add_diff(CommandLine& app, Invocation& invocation) {
                    "reference tool's score (default for tables)")
       ->check(one_of({"impact", "suspicion"}))
       ->type_name("SCORE");
-  verb->add_option("--format", options->format,
-                   "terminal, markdown, csv or json (default: by the end of PATH); with a directory the only kind of "
-                   "file written")
-      ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
+  verb->add_option(
+          "--format", options->format,
+          "terminal, markdown, csv, json or html (default: by the end of PATH); with a directory the only kind "
+          "of file written")
+      ->check(one_of({"terminal", "markdown", "md", "csv", "json", "html"}));
   verb->add_flag("--wide", options->wide, "terminal: names up to 100 columns, however wide that gets");
   verb->add_flag("--json", options->json, "short for --format json, on standard output");
-  verb->add_option("-o,--output", options->output,
-                   "write to PATH: a file, when it ends in .md, .csv or .json, else a directory for the reports, "
-                   "created when missing")
+  verb->add_flag("--html", options->html, kHtmlHelp);
+  verb->add_option(
+          "-o,--output", options->output,
+          "write to PATH: a file, when it ends in .md, .csv, .json or .html, else a directory for the reports, "
+          "created when missing")
       ->type_name("PATH");
   add_force_option(*verb, options->force);
-  verb->footer(help_footer("culprit diff good.json.gz bad.json.gz -o report.md\n"
+  verb->footer(help_footer("culprit diff good.json.gz bad.json.gz -o report.html\n"
                            "  culprit diff good0.json good1.json --vs bad0.json bad1.json --json\n"
                            "  culprit diff last.json.gz now.json.gz --history runs/*.json.gz\n"
                            "  culprit diff last.json.gz now.json.gz --fail-on regression\n"

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cli/output.h"
 #include "core/error.h"
 #include "model/comparison.h"
+#include "model/run_picture.h"
 #include "report/comparison_files.h"
 
 namespace culprit::cli {
@@ -25,8 +27,9 @@ struct DiffOptions {
   std::string fail_on;
   std::string score;  ///< "impact" or "suspicion"
   std::string output;
-  std::string format;  ///< "", "terminal", "md", "csv" or "json"
+  std::string format;  ///< "", "terminal", "md", "csv", "json" or "html"
   bool json = false;
+  bool html = false;
   bool force = false;
   bool wide = false;
 };
@@ -44,6 +47,7 @@ struct DiffReport {
   std::string json_name;                                 ///< of the file in a directory
   std::function<std::string()> json;
   std::function<std::string(bool summary)> terminal;  ///< `summary`: beside the files of a directory
+  std::function<Result<std::string>()> html{};        ///< none: there is no page of these
 };
 
 /// The report in options.format: "json", "csv", "md", else as on a terminal.
@@ -75,11 +79,12 @@ Result<DiffSides> trace_sides(const DiffOptions& options);
 /// other, or a file would be overwritten.
 Result<DiffOptions> settled(const DiffOptions& given);
 
-/// The comparison in options.format.
-std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison);
+/// The comparison in options.format; "" where there can be no page.
+std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb);
 
 /// Delivers a comparison; gives the exit code that --fail-on asks for.
-Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison);
+Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison,
+                               std::string_view verb, std::span<const model::RunPicture> pictures = {});
 
 /// Compares traces by the impact of every function. Files of one side that carry different rank numbers are the ranks
 /// of one run, other files are recordings of the same run again. Gives the exit code.

@@ -46,6 +46,10 @@ Status write_directory(const DiffOptions& options, const DiffReport& report) {
 
 std::string report_text(const DiffOptions& options, const DiffReport& report) {
   if (options.json || options.format == "json") return report.json();
+  if (options.format == "html") {
+    auto page = report.html ? report.html() : Result<std::string>(std::string());
+    return page ? std::move(*page) : std::string();
+  }
   if (options.format.empty() || options.format == "terminal") return report.terminal(false);
   std::string text;
   for (const DiffPart& part : report.parts) text += options.format == "csv" ? part.csv() : part.markdown();
@@ -55,10 +59,18 @@ std::string report_text(const DiffOptions& options, const DiffReport& report) {
 bool is_file_target(const DiffOptions& options) {
   const std::string& path = options.output;
   std::error_code code;
-  return (path.ends_with(".md") || path.ends_with(".csv") || path.ends_with(".json")) && !fs::is_directory(path, code);
+  return (path.ends_with(".md") || path.ends_with(".csv") || path.ends_with(".json") || path.ends_with(".html")) &&
+         !fs::is_directory(path, code);
 }
 
 Status deliver(const DiffOptions& options, const DiffReport& report) {
+  if (options.format == "html") {
+    if (!report.html)
+      return usage_error("profile tables have no page", "give traces on both sides, or use --format md or json");
+    const auto page = report.html();
+    if (!page) return page.error();
+    return write_report(options.output.empty() ? "-" : options.output, *page, options.force);
+  }
   if (options.output.empty() || (!is_file_target(options) && OutputFile::is_stream(options.output)))
     return write_report(options.output.empty() ? "-" : options.output, report_text(options, report), options.force);
   if (options.format == "terminal") return usage_error("--format terminal writes no files", "leave out -o");

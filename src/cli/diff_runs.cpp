@@ -20,6 +20,7 @@
 #include "library/compare.h"
 #include "library/same_content.h"
 #include "report/comparison_files.h"
+#include "report/html.h"
 #include "report/run_comparison.h"
 
 namespace culprit::cli {
@@ -96,7 +97,9 @@ bool same_recordings(const DiffSides& sides) {
   return library::digest_of(numbers[0]) == library::digest_of(numbers[1]);
 }
 
-Result<model::RunComparison> compare(const DiffOptions& options) {
+using Pictures = std::array<model::RunPicture, 2>;
+
+Result<model::RunComparison> compare(const DiffOptions& options, Pictures* pictures) {
   const auto sides = trace_sides(options);
   if (!sides) return sides.error();
   CompareOptions how;
@@ -122,7 +125,7 @@ Result<model::RunComparison> compare(const DiffOptions& options) {
       if (!paths) return paths.error();
       return load_recordings(*paths, progress.options(i, options.load));
     });
-  return library::compare(std::move(**base), std::move(**candidate), how, earlier);
+  return library::compare(std::move(**base), std::move(**candidate), how, earlier, pictures);
 }
 
 int exit_of(const std::string& fail_on, model::Outcome outcome) {
@@ -163,7 +166,8 @@ Result<DiffSides> trace_sides(const DiffOptions& options) {
 
 namespace {
 
-DiffReport report_of(const DiffOptions& options, const model::RunComparison& comparison) {
+DiffReport report_of(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb = "diff",
+                     std::span<const model::RunPicture> pictures = {}) {
   return {{{"comparison", [&] { return report::comparison_markdown(comparison); },
             [&] { return report::comparison_csv(comparison); }}},
           [&] { return report::comparison_csv_files(comparison); },
@@ -174,24 +178,32 @@ DiffReport report_of(const DiffOptions& options, const model::RunComparison& com
                 comparison,
                 comparison.host && !comparison.host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
                 options.wide);
+          },
+          [&options, &comparison, verb, pictures] {
+            std::vector<std::string> sides;
+            for (const model::ComparedSide& side : comparison.sides)
+              sides.push_back(fmt::format("{}", fmt::join(side.files, ", ")));
+            return report::comparison_html({verb, CULPRIT_VERSION, std::move(sides)}, comparison, pictures);
           }};
 }
 
 }  // namespace
 
-std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison) {
-  return report_text(options, report_of(options, comparison));
+std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb) {
+  return report_text(options, report_of(options, comparison, verb));
 }
 
-Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison) {
-  if (Status status = deliver(options, report_of(options, comparison)); !status) return status.error();
+Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison,
+                               std::string_view verb, std::span<const model::RunPicture> pictures) {
+  if (Status status = deliver(options, report_of(options, comparison, verb, pictures)); !status) return status.error();
   return exit_of(options.fail_on, comparison.outcome);
 }
 
 Result<int> diff_runs(const DiffOptions& options) {
-  const auto compared = compare(options);
+  Pictures pictures;
+  const auto compared = compare(options, options.format == "html" ? &pictures : nullptr);
   if (!compared) return compared.error();
-  return deliver_comparison(options, *compared);
+  return deliver_comparison(options, *compared, "diff", pictures);
 }
 
 }  // namespace culprit::cli

@@ -31,6 +31,7 @@ const std::vector<std::string> kSections = {"names",    "classes",   "distributi
                                             "unstable", "positions", "fusion",       "launches"};
 constexpr std::size_t kRowsOnTerminal = 25;
 constexpr std::size_t kCandidatesOnTerminal = 10;
+constexpr std::size_t kLaunchesOnPage = 10'000;
 
 struct KernelsOptions {
   std::vector<std::string> files;
@@ -132,16 +133,18 @@ std::vector<model::Table> analyse(const KernelsOptions& options, const Output& o
 }
 
 std::string render(const KernelsOptions& options, const Output& output, std::span<const model::Table> tables) {
-  return rendered(output, tables, terminal_look(output, options.width), [&] {
-    std::string text;
-    JsonWriter json(text);
-    begin_answer(json, options.files);
-    json.member("against", options.against);
-    report::write_tables(json, tables);
-    json.end_object();
-    json.finish();
-    return text;
-  });
+  return rendered(output, tables, terminal_look(output, options.width),
+                  [&] {
+                    std::string text;
+                    JsonWriter json(text);
+                    begin_answer(json, options.files);
+                    json.member("against", options.against);
+                    report::write_tables(json, tables);
+                    json.end_object();
+                    json.finish();
+                    return text;
+                  },
+                  {"kernels", CULPRIT_VERSION, options.files});
 }
 
 model::Table summary_rows(const model::KernelSummary& summary) {
@@ -235,6 +238,10 @@ Result<int> run_kernels(const KernelsOptions& options) {
       std::vector<model::Table> tables = analyse(options, *output, *log, use);
       if (!tables.empty())
         for (std::string& note : input_notes(*log)) tables.front().notes.push_back(std::move(note));
+      if (output->format == OutputFormat::html) {  // the page draws a point for each launch
+        tables.push_back(kernels::launch_table(*log));
+        cut_rows(tables.back(), kLaunchesOnPage);
+      }
       text = render(options, *output, tables);
       const bool plot = options.show.empty() || std::ranges::find(options.show, "distribution") != options.show.end();
       if (plot && output->format == OutputFormat::terminal) text += "\n" + report::use_plot(use);
@@ -284,7 +291,7 @@ void add_kernels(CommandLine& app, Invocation& invocation) {
       ->type_name("US");
   verb->add_option("--svg", options->svg, "write the distribution of use as SVG")->type_name("PATH");
   add_width_options(*verb, options->width);
-  add_output_options(*verb, options->output);
+  add_page_options(*verb, options->output);
   verb->footer(help_footer("culprit kernels step.txt --show blocks,fusion"));
   verb->callback([options, &invocation] { invocation.run = [options] { return run_kernels(*options); }; });
 }

@@ -18,12 +18,35 @@
 
 namespace culprit::cli {
 
+namespace {
+
+void add_target_options(Verb& app, OutputOptions& options) {
+  app.add_option("-o,--output", options.path, "write to PATH instead of standard output ('-')")->type_name("PATH");
+  add_force_option(app, options.force);
+}
+
+}  // namespace
+
 void add_output_options(Verb& app, OutputOptions& options) {
   app.add_option("--format", options.format, "terminal, markdown, csv or json (default: by the end of PATH)")
       ->check(one_of({"terminal", "markdown", "md", "csv", "json"}));
   app.add_flag("--json", options.json, "short for --format json");
-  app.add_option("-o,--output", options.path, "write to PATH instead of standard output ('-')")->type_name("PATH");
-  add_force_option(app, options.force);
+  add_target_options(app, options);
+}
+
+void add_page_options(Verb& app, OutputOptions& options) {
+  options.has_html = true;
+  app.add_option("--format", options.format, "terminal, markdown, csv, json or html (default: by the end of PATH)")
+      ->check(one_of({"terminal", "markdown", "md", "csv", "json", "html"}));
+  app.add_flag("--json", options.json, "short for --format json");
+  app.add_flag("--html", options.html, kHtmlHelp);
+  add_target_options(app, options);
+}
+
+Status check_page_target(const std::string& path) {
+  if ((path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0)
+    return usage_error("a page of HTML is nothing for a terminal", "-o report.html");
+  return report::html_is_there();
 }
 
 void add_force_option(Verb& app, bool& force) { app.add_flag("--force", force, "overwrite a file that exists"); }
@@ -46,7 +69,7 @@ report::TerminalOptions terminal_look(const Output& output, const WidthOptions& 
 }
 
 std::string rendered(const Output& output, std::span<const model::Table> tables, const report::TerminalOptions& look,
-                     const std::function<std::string()>& json) {
+                     const std::function<std::string()>& json, const report::HtmlPage& page) {
   switch (output.format) {
     case OutputFormat::terminal:
       return report::render_terminal(tables, look);
@@ -54,6 +77,9 @@ std::string rendered(const Output& output, std::span<const model::Table> tables,
       return report::render_markdown(tables);
     case OutputFormat::csv:
       return report::render_csv(tables);
+    case OutputFormat::html:
+      if (auto text = report::tables_html(page, tables)) return std::move(*text);
+      break;
     case OutputFormat::json:
       break;
   }
@@ -120,12 +146,20 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
     if (!format.empty() && format != "json") return usage_error(fmt::format("--json contradicts --format {}", format));
     format = "json";
   }
+  if (options.html) {
+    if (!format.empty() && format != "html") return usage_error(fmt::format("--html contradicts --format {}", format));
+    format = "html";
+  }
   if (format == "markdown" || format == "md" || (format.empty() && options.path.ends_with(".md")))
     output.format = OutputFormat::markdown;
   else if (format == "csv" || (format.empty() && options.path.ends_with(".csv")))
     output.format = OutputFormat::csv;
   else if (format == "json" || (format.empty() && options.path.ends_with(".json")))
     output.format = OutputFormat::json;
+  else if (format == "html" || (format.empty() && options.has_html && options.path.ends_with(".html")))
+    output.format = OutputFormat::html;
+  if (output.format == OutputFormat::html)
+    if (Status status = check_page_target(output.path); !status) return status.error();
   if (Status status = refuse_overwriting(output.path, inputs, options.force); !status) return status.error();
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   output.color = output.format == OutputFormat::terminal && output.path == "-" && isatty(STDOUT_FILENO) != 0 &&

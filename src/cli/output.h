@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/progress.h"
 #include "model/table.h"
+#include "report/html.h"
 #include "report/render.h"
 #include "trace/trace.h"
 
@@ -24,12 +25,14 @@ class JsonWriter;
 
 namespace culprit::cli {
 
-enum class OutputFormat { terminal, markdown, csv, json };
+enum class OutputFormat { terminal, markdown, csv, json, html };
 
 /// As given on the command line.
 struct OutputOptions {
   std::string format;
   bool json = false;
+  bool html = false;
+  bool has_html = false;  ///< the verb can write it
   std::string path = "-";
   bool force = false;
 };
@@ -51,13 +54,19 @@ struct Output {
 
 /// Declares --format, --json, -o and --force on a verb.
 void add_output_options(Verb& app, OutputOptions& options);
+/// The same with --html.
+void add_page_options(Verb& app, OutputOptions& options);
+/// --html on a verb, and the words for its help.
+inline constexpr const char* kHtmlHelp = "short for --format html: one page, which opens from disk";
+/// A page on a terminal is of no use to anybody. Errors: so it is, or this program has no page.
+Status check_page_target(const std::string& path);
 /// Declares --wide and --name-width.
 void add_width_options(Verb& app, WidthOptions& options);
 /// Tables as wide as the terminal, or as they get with one of these options.
 report::TerminalOptions terminal_look(const Output& output, const WidthOptions& options);
-/// The tables in the chosen format; `json` writes the whole answer.
+/// The tables in the chosen format; `json` writes the whole answer, `page` heads the one of a verb that has pages.
 std::string rendered(const Output& output, std::span<const model::Table> tables, const report::TerminalOptions& look,
-                     const std::function<std::string()>& json);
+                     const std::function<std::string()>& json, const report::HtmlPage& page = {});
 /// Lines of `text` broken between words to at most `width` columns; what follows a break begins with `indent` spaces. A
 /// word that is wider is cut, as names in tables are.
 std::string broken_lines(std::string_view text, std::size_t width, std::size_t indent = 0);
@@ -76,8 +85,8 @@ LoadOptions load_options(const LoadChoice& choice, Progress& progress);
 /// The end of a verb's help: an example, and what the exit codes mean.
 std::string help_footer(std::string_view example);
 
-/// Without --format the end of PATH decides (.md, .csv, .json), else it is the terminal format. Error: the output is
-/// one of `inputs`, or the format is unknown.
+/// Without --format the end of PATH decides (.md, .csv, .json, .html), else it is the terminal format. Errors: the
+/// output is one of `inputs`, the options contradict each other, or there can be no page.
 Result<Output> resolve_output(const OutputOptions& options, std::span<const std::string> inputs);
 
 /// Declares --force, the same for every verb that writes a file.

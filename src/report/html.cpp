@@ -49,8 +49,7 @@ std::string base64(std::string_view bytes) {
     std::uint32_t word = 0;
     for (std::size_t k = 0; k < 3; ++k)
       word = (word << 8U) | (i + k < bytes.size() ? static_cast<std::uint8_t>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      out += i + k > bytes.size() ? '=' : kDigits[(word >> (18 - 6 * k)) & 63U];
+    for (std::size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : kDigits[(word >> (18 - 6 * k)) & 63U];
   }
   return out;
 }

@@ -241,7 +241,8 @@ model::Phase usual_phase(const model::Cycles& a, const model::Cycles& b) {
   for (std::size_t s = 0; s < counts.size(); ++s) {
     const model::Cycles& cycles = s == 0 ? a : b;
     const std::vector<bool> whole = model::whole_periods(cycles);
-    for (std::size_t i = 0; i < whole.size(); ++i) if (whole[i]) ++counts[s][cycles.cycles[i].phase];
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      if (whole[i]) ++counts[s][cycles.cycles[i].phase];
   }
   return *std::ranges::max_element(model::kPhases, {},
                                    [&](Phase phase) { return std::min(counts[0][phase], counts[1][phase]); });
