@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/json_writer.h"
+#include "core/text.h"
 #include "cycles/find.h"
 #include "library/measure.h"
 #include "library/run_data.h"
@@ -44,6 +45,12 @@ std::string json_of(const CyclesOptions& options, const Trace& trace, const cycl
   json.end_object();
   json.finish();
   return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::string_view rest = text; !rest.empty();) lines.emplace_back(take_line(rest));
+  return lines;
 }
 
 /// 0 is all.
@@ -109,7 +116,7 @@ Result<int> run_cycles(const CyclesOptions& options) {
     case OutputFormat::html:
       tables.insert(tables.begin(), table);
       text = rendered(*output, tables, look, {},
-                      {"cycles", CULPRIT_VERSION, options.files, {report::cycles_heading(cycles)}});
+                      {"cycles", CULPRIT_VERSION, options.files, lines_of(report::cycles_heading(cycles))});
       break;
   }
   if (Status status = write_output(*output, text); !status) return status.error();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -35,10 +36,20 @@ Ns first_of(const model::Profile& profile) {
   return first == std::numeric_limits<Ns>::max() ? 0 : first;
 }
 
-void draw_cycles(const model::Profile& profile, Ns first, RunPicture& picture) {
+/// Begins of whole cycles, on the clock of the trace.
+std::set<Ns> whole_begins(const model::Cycles& cycles) {
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  std::set<Ns> begins;
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if (whole[i]) begins.insert(cycles.cycles[i].begin);
+  return begins;
+}
+
+/// `whole`: the cycles of the profile that are.
+void draw_cycles(const model::Profile& profile, const std::vector<bool>& whole, Ns first, RunPicture& picture) {
   std::map<Phase, std::vector<const model::ProfileCycle*>> by_phase;
-  for (const model::ProfileCycle& cycle : profile.cycles)
-    if (cycle.duration > 0) by_phase[cycle.phase].push_back(&cycle);
+  for (std::size_t c = 0; c < profile.cycles.size(); ++c)
+    if (whole[c]) by_phase[profile.cycles[c].phase].push_back(&profile.cycles[c]);
   for (auto& [phase, cycles] : by_phase) {
     std::ranges::stable_sort(cycles, {}, &model::ProfileCycle::begin);
     model::PictureCycles& drawn = picture.cycles.emplace_back();
@@ -252,7 +263,11 @@ model::RunPicture run_picture(const Trace& trace, const model::Recording& record
   RunPicture picture;
   picture.file = fmt::format("{}", fmt::join(recording.files, ", "));
   const Ns first = first_of(recording.profile);
-  draw_cycles(recording.profile, first, picture);
+  const std::set<Ns> begins = whole_begins(recording.cycles);
+  std::vector<bool> whole;
+  for (const model::ProfileCycle& cycle : recording.profile.cycles)
+    whole.push_back(begins.contains(cycle.begin - trace.base_ns));
+  draw_cycles(recording.profile, whole, first, picture);
   draw_series(recording.profile, first, picture);
   draw_functions(recording.profile, picture);
   if (const model::Cycle* cycle = usual_cycle(recording.cycles, phase)) draw_stretch(trace, *cycle, picture);

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { color, h } from "./dom";
-import { duration } from "./format";
+import { tick } from "./format";
 
 export interface Line {
   label: string;
@@ -75,7 +75,7 @@ export function chart(lines: Line[], options: ChartOptions): HTMLElement {
       scales: { x: { time: false }, ...(options.fromZero ? { y: { range: (_: uPlot, __: number, high: number): uPlot.Range.MinMax => [0, high > 0 ? high * 1.05 : 1] } } : {}) },
       series: seriesOf(lines),
       axes: [
-        { ...axis, values: (_, values) => values.map(options.x) },
+        { ...axis, space: 90, values: (_, values) => values.map(options.x) },
         { ...axis, size: 80, values: (_, values) => values.map(options.y) },
       ],
       legend: { show: false },
@@ -109,7 +109,7 @@ export function chart(lines: Line[], options: ChartOptions): HTMLElement {
   return box;
 }
 
-export const ns = (value: number): string => duration(value);
+export const ns = tick;
 export const seconds = (value: number): string => `${Number(value.toPrecision(6))} s`;
 
 /// What colour is which side.

@@ -177,7 +177,7 @@ function waterfall(w: Waterfall): HTMLElement {
     { title: "Baseline", numeric: true, cell: (s) => (s.whole && s.name === "Candidate" ? "" : duration(s.pair[0])) },
     { title: "Candidate", numeric: true, cell: (s) => (s.whole && s.name === "Baseline" ? "" : duration(s.pair[1])) },
     { title: "Change", numeric: true, cell: (s) => (s.whole && s.name === "Baseline" ? "" : signed(s.change)) },
-    { title: "By calls", numeric: true, cell: (s) => (s.whole || s.byCalls === 0 ? "" : signed(s.byCalls)) },
+    { title: "By calls", numeric: true, cell: (s) => (s.whole || Math.abs(s.byCalls) < 1 ? "" : signed(s.byCalls)) },
     { title: "", cell: bar },
   ];
   const place_ = w.device < 0 ? "the thread of the cycles" : `device ${w.device}`;

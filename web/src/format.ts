@@ -10,6 +10,12 @@ export function duration(ns: number | null | undefined): string {
   return `${Math.round(ns)} ns`;
 }
 
+/// With as many digits as tell the ticks of an axis apart.
+export function tick(ns: number): string {
+  const [size, unit]: [number, string] = Math.abs(ns) >= 1e9 ? [1e9, "s"] : Math.abs(ns) >= 1e6 ? [1e6, "ms"] : Math.abs(ns) >= 1e3 ? [1e3, "us"] : [1, "ns"];
+  return `${Number((ns / size).toPrecision(5))} ${unit}`;
+}
+
 export function signed(ns: number | null | undefined): string {
   const text = duration(ns);
   return text !== "" && (ns ?? 0) > 0 ? `+${text}` : text;

@@ -1,8 +1,8 @@
 // The page of every other answer: its tables, with the charts that they make possible.
-import { chart, legend, seconds } from "./charts";
+import { chart, legend, ns, seconds } from "./charts";
 import { distribution, type Part } from "./comparison";
 import { h, section } from "./dom";
-import { cell, duration, percent } from "./format";
+import { cell, percent } from "./format";
 import { table } from "./table";
 import type { Report, TableData } from "./data";
 
@@ -22,24 +22,22 @@ function numbers(data: TableData, at: number): number[] {
 
 /// Cycles: how long they took, and when.
 function cycleCharts(data: TableData): HTMLElement | null {
-  const [begin, period, phase, partial] = [column(data, "begin_ns"), column(data, "period_ns"), column(data, "phase"), column(data, "partial", "note", "state")];
+  const [begin, period, phase, marks] = [column(data, "begin_ns"), column(data, "period_ns"), column(data, "phase"), column(data, "marks")];
   if (begin < 0 || period < 0) return null;
   const colors = ["--l0", "--l1", "--l2", "--l3", "--l4"];
-  const css = ["base", "cand"];
-  const kept = data.rows.filter((row) => typeof row[period] === "number" && (partial < 0 || row[partial] === null || row[partial] === "" || row[partial] === 0));
+  const kept = data.rows.filter((row) => typeof row[period] === "number" && (marks < 0 || row[marks] === null || row[marks] === ""));
   const phases = [...new Set(kept.map((row) => String(phase < 0 ? "" : row[phase])))].slice(0, colors.length);
   const first = Math.min(...kept.map((row) => Number(row[begin])));
   const of = (name: string) => kept.filter((row) => phase < 0 || String(row[phase]) === name).sort((a, b) => Number(a[begin]) - Number(b[begin]));
   return h("div", {},
     h("h3", {}, "Period over the run"),
-    phases.length < 2 ? null : h("p", { class: "note" }, `Phases: ${phases.join(", ")}`),
+    phases.length < 2 ? null : legend(phases.map((name, i) => [name, `l${i}`])),
     chart(phases.map((name, i) => ({ label: name, color: colors[i]!, x: of(name).map((row) => (Number(row[begin]) - first) / 1e9), y: of(name).map((row) => Number(row[period])), points: true })),
-      { label: "Periods of cycles over time", x: seconds, y: duration }),
+      { label: "Periods of cycles over time", x: seconds, y: ns }),
     ...phases.flatMap((name) => {
       const periods = of(name).map((row) => Number(row[period]));
       return periods.length < 3 ? [] : [h("h3", {}, `Distribution of ${name || "periods"}`), distribution(name, [{ name, css: "--base", periods }])];
-    }),
-    phases.length === 0 ? null : css.length === 0 ? legend([]) : null);
+    }));
 }
 
 /// Launches: use of tensor cores against use of DRAM, and the longest.

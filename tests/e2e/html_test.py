@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Pages of HTML, as files and in headless Chromium.
+
+    html_test.py --bin BUILD_DIR --source SOURCE_DIR [unittest options]
+"""
+
+import argparse
+import base64
+import gzip
+import html.parser
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ARGS = argparse.Namespace(bin="build", source=".")
+FINE, USAGE, INPUT, ENVIRONMENT = 0, 2, 3, 4
+LIMIT = 120
+MOST = 3_000_000  # bytes of a page
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&amp;\u2028\u202e"
+FOLDER = tempfile.TemporaryDirectory(prefix="culprit-html-")
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def run(program, *arguments):
+    return subprocess.run([os.path.join(ARGS.bin, program), *arguments], capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def answer_of(page):
+    """What the page holds, as the program packed it."""
+    packed = re.search(r'id="report">([^<]*)<', page).group(1)
+    return json.loads(gzip.decompress(base64.b64decode(packed, validate=True)))
+
+
+def steps(name, slowdown=1.0, functions=20, cycles=30, hostile=False):
+    """A trace of steps with as many functions; the first of them takes longer."""
+    events, at = [], 0.0
+    for cycle in range(cycles):
+        begin = at
+        for f in range(functions):
+            took = 20.0 + (cycle * 7 + f * 3) % 5
+            if f == 0:
+                took *= slowdown
+            label = HOSTILE if hostile and f == 0 else f"function_{f}"
+            events.append({"ph": "X", "cat": "cpu_op", "name": label, "pid": 1, "tid": 1, "ts": at, "dur": took})
+            at += took + 1
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{cycle}", "pid": 1, "tid": 1, "ts": begin, "dur": at - begin})
+        at += 5
+    with open(path(name), "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    return path(name)
+
+
+class Elements(html.parser.HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = run("culprit", "cycles", steps("probe.json"), "-o", path("probe.html"), "--force")
+        if done.returncode == ENVIRONMENT and "without the page" in done.stderr:
+            raise unittest.SkipTest("the program was built without the page of its reports: no npm, or no registry")
+        assert done.returncode == FINE, done.stderr
+
+    def page(self, *arguments, name="page.html"):
+        done = run("culprit", *arguments, "-o", path(name), "--force")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        with open(path(name), encoding="utf-8") as file:
+            return file.read()
+
+
+class Files(Case):
+    def test_the_answer_inside_is_that_of_json(self):
+        a, b = steps("a.json"), steps("b.json", 60)
+        page = answer_of(self.page("diff", a, b))
+        said = json.loads(run("culprit", "diff", a, b, "--json").stdout)
+        self.assertEqual(page["comparison"], said)
+        self.assertEqual(page["kind"], "comparison")
+        self.assertEqual(page["comparison"]["outcome"], "regression")
+
+    def test_pictures_are_those_of_the_runs(self):
+        page = answer_of(self.page("diff", steps("a.json"), steps("b.json", 60)))
+        base, candidate = page["pictures"]
+        self.assertEqual(len(base["cycles"]), 1)
+        whole = page["comparison"]["cycle_time"][0]["n"]
+        self.assertEqual([p["cycles"][0]["all"] for p in page["pictures"]], whole)
+        self.assertEqual(len(base["cycles"][0]["period_ns"]), whole[0])
+        slow = next(i for i, f in enumerate(page["comparison"]["findings"]) if f["short_name"] == "function_0")
+        means = [next(s["ns"] for s in p["sparks"] if s["finding"] == slow) for p in page["pictures"]]
+        for side, mean in enumerate(means):
+            self.assertAlmostEqual(sum(mean) / len(mean), page["comparison"]["findings"][slow]["ns_per_cycle"][side], delta=1)
+        stretch = candidate["stretch"]
+        lane = stretch["lanes"][0]["slices"]
+        self.assertEqual(len(lane), 3 * 21)  # the functions and the step
+        self.assertEqual(stretch["names"][lane[2]].split("#")[0], "ProfilerStep")
+        self.assertLessEqual(max(lane[0::3]), stretch["length_ns"])
+
+    def test_names_are_never_markup(self):
+        page = self.page("diff", steps("a.json", hostile=True), steps("b.json", 3, hostile=True))
+        self.assertNotIn("alert(1)", page)
+        self.assertIn(HOSTILE.split("\u2028")[0], json.dumps(answer_of(page), ensure_ascii=False))
+        scripts = [attributes for tag, attributes in Elements(page).found if tag == "script"]
+        self.assertEqual(len(scripts), 2)
+
+    def test_it_asks_nothing_of_the_network(self):
+        page = self.page("diff", steps("a.json"), steps("b.json", 60))
+        for tag, attributes in Elements(page).found:
+            self.assertNotIn("src", attributes, tag)
+            self.assertNotEqual(tag, "link")
+        policy = next(a["content"] for tag, a in Elements(page).found if a.get("http-equiv") == "Content-Security-Policy")
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        self.assertEqual(set(re.findall(r"https?://[a-z0-9.]+", page)), {"https://ui.perfetto.dev", "http://www.w3.org"})
+
+    def test_only_the_user_reads_it_and_nothing_is_overwritten(self):
+        a = steps("a.json")
+        target = path("mode.html")
+        self.assertEqual(run("culprit", "cycles", a, "-o", target).returncode, FINE)
+        done = run("culprit", "cycles", a, "-o", target)
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("--force", done.stderr)
+        self.assertTrue(stat.S_ISREG(os.stat(target).st_mode))
+
+    def test_forms_contradict(self):
+        a = steps("a.json")
+        self.assertEqual(run("culprit", "cycles", a, "--html", "--json").returncode, USAGE)
+        self.assertEqual(run("culprit", "diff", a, a, "--html", "--format", "csv").returncode, USAGE)
+
+    def test_standard_output_takes_it(self):
+        done = run("culprit", "cycles", steps("a.json"), "--html")
+        self.assertEqual(done.returncode, FINE)
+        self.assertTrue(done.stdout.startswith("<!doctype html>"))
+
+
+class Browser(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if cls.chromium is None:
+            raise unittest.SkipTest("no chromium")
+
+    def opened(self, name):
+        """The elements of the page when it has drawn itself; nothing may have been said on the console."""
+        with tempfile.TemporaryDirectory(prefix="culprit-chromium-") as profile:
+            done = subprocess.run([self.chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+                                   "--window-size=1240,9000", "--virtual-time-budget=15000", "--enable-logging=stderr", "--dump-dom", "file://" + path(name)],
+                                  capture_output=True, text=True, timeout=LIMIT, check=False)
+        if done.returncode != 0 and not done.stdout:
+            self.skipTest("chromium does not run here: " + (done.stderr.strip().splitlines() or ["?"])[-1])
+        self.assertEqual([line for line in done.stderr.splitlines() if "CONSOLE" in line], [])
+        elements = Elements(done.stdout)
+        self.assertIn("false", [a.get("aria-busy") for tag, a in elements.found if tag == "main"])
+        self.assertFalse([a for tag, a in elements.found if a.get("role") == "alert"], elements.text)
+        return elements
+
+    def test_a_comparison(self):
+        self.page("diff", steps("a.json", hostile=True), steps("b.json", 3, hostile=True), name="diff.html")
+        elements = self.opened("diff.html")
+        ids = {a.get("id") for _, a in elements.found}
+        for part in ("outcome", "causes", "cycles", "waterfall", "findings", "resources", "timeline", "evidence", "basis"):
+            self.assertIn(part, ids)
+        text = " ".join(elements.text)
+        self.assertIn("regression", text)
+        self.assertIn("<script>alert(1)</script>", text)  # as text
+        self.assertFalse([tag for tag, a in elements.found if tag == "img" or "onerror" in a])
+        self.assertGreaterEqual(sum(tag == "canvas" for tag, _ in elements.found), 4)
+        self.assertGreaterEqual(sum(a.get("class") == "spark" for _, a in elements.found), 20)
+
+    def test_ten_thousand_findings(self):
+        page = self.page("diff", steps("a.json", functions=10_000, cycles=12), steps("b.json", 3, functions=10_000, cycles=12), name="large.html")
+        self.assertGreaterEqual(len(answer_of(page)["comparison"]["findings"]), 10_000)
+        self.assertLess(len(page), MOST)
+        text = " ".join(self.opened("large.html").text)
+        self.assertRegex(text, r"50 of 10\d\d\d rows")
+
+    def test_cycles_kernels_and_one_run(self):
+        trace = path("generated.json")
+        self.assertEqual(run("culprit-tracegen", "-q", "--steps", "12", "--layers", "2", "--seed", "1", "-o", trace).returncode, FINE)
+        for verb in ("cycles", "kernels", "diagnose"):
+            page = self.page(verb, trace, name=f"{verb}.html")
+            self.assertEqual(answer_of(page)["verb"], verb)
+            elements = self.opened(f"{verb}.html")
+            self.assertTrue(any(tag == "table" for tag, _ in elements.found), verb)
+            if verb == "cycles":
+                self.assertTrue(any(tag == "canvas" for tag, _ in elements.found))
+
+    def test_one_that_was_damaged_says_so(self):
+        page = self.page("cycles", steps("a.json"), name="cut.html")
+        with open(path("cut.html"), "w", encoding="utf-8") as file:
+            file.write(re.sub(r'(id="report">[^<]{40})[^<]*', r"\1", page))
+        with self.assertRaises(AssertionError):
+            self.opened("cut.html")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--source")
+    known, rest = parser.parse_known_args()
+    ARGS.bin, ARGS.source = known.bin, known.source
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
