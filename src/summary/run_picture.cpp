@@ -147,9 +147,8 @@ const model::Cycle* usual_cycle(const model::Cycles& cycles, Phase phase) {
   if (chosen == by_phase.end())
     chosen = std::ranges::max_element(by_phase, {}, [](const auto& of) { return of.second.size(); });
   std::vector<const model::Cycle*>& all = chosen->second;
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::ranges::nth_element(all, middle, {}, [](const model::Cycle* c) { return std::pair(c->period, c->number); });
-  return *middle;
+  std::ranges::sort(all, {}, [](const model::Cycle* c) { return std::pair(c->period, c->number); });
+  return all[all.size() / 2];
 }
 
 std::string lane_name(const Trace& trace, const Track& track) {
@@ -195,8 +194,7 @@ void draw_stretch(const Trace& trace, const model::Cycle& cycle, RunPicture& pic
       inside.push_back(static_cast<SliceIndex>(i));
   }
   if (inside.size() > kMostSlices) {
-    std::ranges::nth_element(inside, inside.begin() + kMostSlices, std::ranges::greater(),
-                             [&](SliceIndex i) { return trace.slices[i].duration; });
+    std::ranges::stable_sort(inside, std::ranges::greater(), [&](SliceIndex i) { return trace.slices[i].duration; });
     stretch.left_out = inside.size() - kMostSlices;
     inside.resize(kMostSlices);
   }
