@@ -24,6 +24,11 @@ CULPRIT_API Result<Kernels> kernels_of(const Run& run);
 /// input, when they hold no launches.
 CULPRIT_API Result<Kernels> kernels_of(const std::vector<std::string>& paths, const LoadOptions& options = {});
 
+/// Stretches of launches that repeat (layers, micro-batches, steps). Error: as kernels_of().
+CULPRIT_API Result<Table> kernel_blocks(const Run& run);
+/// Neighbours that could be one kernel. Error: as kernels_of().
+CULPRIT_API Result<Table> fusion_candidates(const Run& run);
+
 /// Time of GPU work per function, longest first: calls, total, share, average, min, median, max.
 CULPRIT_API Table function_times(const Run& run);
 

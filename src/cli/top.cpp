@@ -19,13 +19,13 @@
 #include "report/render.h"
 #include "report/work_report.h"
 #include "summary/function_table.h"
+#include "summary/query_names.h"
 #include "summary/recorded_tables.h"
 
 namespace culprit::cli {
 
 namespace {
 
-using summary::class_bit;
 using summary::GroupBy;
 using summary::Pass;
 using summary::SortBy;
@@ -48,29 +48,13 @@ struct TopOptions {
   OutputOptions output;
 };
 
-const std::map<std::string, GroupBy> kGroups = {
-    {"name", GroupBy::name},  {"raw-name", GroupBy::raw_name}, {"short-name", GroupBy::short_name},
-    {"kind", GroupBy::kind},  {"device", GroupBy::device},     {"stream", GroupBy::stream},
-    {"rank", GroupBy::rank},  {"category", GroupBy::category}, {"cycle", GroupBy::cycle},
-    {"phase", GroupBy::phase}};
-const std::map<std::string, SortBy> kSorts = {
-    {"time", SortBy::time},     {"calls", SortBy::calls}, {"avg", SortBy::average}, {"min", SortBy::min},
-    {"median", SortBy::median}, {"max", SortBy::max},     {"name", SortBy::name},   {"total", SortBy::time}};
-const std::map<std::string, summary::ClassSet> kClasses = {
-    {"gpu", summary::kGpuWork},
-    {"kernels", class_bit(SliceClass::kernel)},
-    {"cpu_op", class_bit(SliceClass::cpu_op)},
-    {"runtime", class_bit(SliceClass::runtime) | class_bit(SliceClass::driver)},
-    {"python", class_bit(SliceClass::python)},
-    {"annotation", class_bit(SliceClass::annotation)},
-    {"functions", summary::kFunctions},
-    {"sched", class_bit(SliceClass::os_sched)},
-    {"syscall", class_bit(SliceClass::syscall)},
-    {"all", summary::kAllClasses}};
+using summary::kClassNames;
+using summary::kGroupNames;
+using summary::kSortNames;
 
 summary::ClassSet classes_of(const TopOptions& options) {
   summary::ClassSet classes = 0;
-  for (const std::string& name : options.classes) classes |= kClasses.at(name);
+  for (const std::string& name : options.classes) classes |= kClassNames.at(name);
   return classes;
 }
 
@@ -85,7 +69,7 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& map) {
 }
 
 std::vector<std::string> group_names() {
-  std::vector<std::string> names = names_of(kGroups);
+  std::vector<std::string> names = names_of(kGroupNames);
   names.insert(names.end(), summary::recorded_table_names().begin(), summary::recorded_table_names().end());
   return names;
 }
@@ -117,7 +101,7 @@ summary::FunctionTableOptions table_options(const TopOptions& options, const Out
   if (options.sort.empty())
     table.sort = options.by == "cycle" ? SortBy::name : SortBy::time;
   else
-    table.sort = kSorts.at(options.sort);
+    table.sort = kSortNames.at(options.sort);
   table.reverse = options.reverse;
   if (options.limit >= 0)
     table.limit = static_cast<std::size_t>(options.limit);
@@ -178,21 +162,6 @@ std::string json_of(const TopOptions& options, const Trace& trace, const std::op
   json.end_object();
   json.finish();
   return text;
-}
-
-/// Whether anything but scheduling, system calls and disks was recorded.
-bool marks_anything(const Trace& trace) {
-  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
-    const SliceClass what = trace.slice_class(trace.slices[i]);
-    if (what != SliceClass::os_sched && what != SliceClass::syscall &&
-        trace.categories[trace.slices[i].category].name != "block_io")
-      return true;
-  }
-  return false;
-}
-
-bool records_states(const Trace& trace) {
-  return std::ranges::any_of(trace.tracks, [](const Track& track) { return track.kind == TrackKind::sched; });
 }
 
 /// What the threads of a recording did: their states under several names would be counted several times.
@@ -293,20 +262,19 @@ Result<int> run_top(const TopOptions& given) {
   bool threads_only = false;
   if (options.classes.empty()) {
     const bool host_only = options.split.empty() && trace.gpu.empty();
-    const bool states = host_only && records_states(trace);
-    options.classes = {!host_only ? "gpu" : !states ? "all" : marks_anything(trace) ? "functions" : "sched"};
+    options.classes = {host_only ? summary::usual_classes(trace) : "gpu"};
     threads_only = host_only;
   }
   summary::FunctionQuery query;
   query.classes = classes_of(options);
-  query.by = kGroups.at(options.by);
+  query.by = kGroupNames.at(options.by);
   query.filter = options.filter;
   std::optional<ChosenCycles> cycles;
   std::optional<model::WorkUnits> work;
   if (threads_only && options.by == "name" && options.filter.empty() && !needs_cycles(options)) {
     work = cycles::find_work_units(trace);
     if (!work->recorded) work.reset();
-    if (work && !marks_anything(trace)) return show_work(options, *output, trace, *work);
+    if (work && !summary::marks_anything(trace)) return show_work(options, *output, trace, *work);
   }
   if (needs_cycles(options)) {
     auto chosen = choose_cycles(trace, options.cycles);
@@ -377,13 +345,13 @@ void add_top(CommandLine& app, Invocation& invocation) {
                    "annotation, functions (all but the next two), sched, syscall, all (default: gpu; without GPU work "
                    "functions, and apart from them what the threads did)")
       ->delimiter(',')
-      ->check(one_of(names_of(kClasses)));
+      ->check(one_of(names_of(kClassNames)));
   verb->add_option(
           "--sort", options->sort,
           "time, calls, avg, min, median, max, name; with --stacks: time (self), total, name (default: time; with --by "
           "cycle: name, which is the number)")
       ->type_name("COLUMN")
-      ->check(one_of(names_of(kSorts)));
+      ->check(one_of(names_of(kSortNames)));
   verb->add_flag("--reverse", options->reverse, "smallest first");
   verb->add_option("--filter", options->filter, "only names that contain TEXT, or match it when it has * or ?")
       ->type_name("TEXT");

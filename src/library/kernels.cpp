@@ -4,9 +4,13 @@
 
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "formats/load.h"
+#include "kernels/blocks.h"
 #include "kernels/classes.h"
+#include "kernels/fusion.h"
+#include "kernels/launch_identity.h"
 #include "kernels/launch_tables.h"
 #include "kernels/trace_log.h"
 #include "library/columns.h"
@@ -31,6 +35,14 @@ Result<model::KernelLog> launches_in(const Trace& trace, const std::string& path
 Kernels tables_of(const model::KernelLog& log) {
   return Kernels{columns_of(kernels::launch_table(log)), columns_of(kernels::name_table(log, {})),
                  columns_of(kernels::class_table(kernels::use_report(log, {})))};
+}
+
+std::vector<model::LaneBlocks> blocks_of(const model::KernelLog& log, std::vector<model::Lane> lanes) {
+  const kernels::LaunchIds ids = kernels::launch_ids(log);
+  std::vector<model::LaneBlocks> blocks;
+  blocks.reserve(lanes.size());
+  for (model::Lane& lane : lanes) blocks.push_back(kernels::find_blocks(log, std::move(lane), ids, {}));
+  return blocks;
 }
 
 }  // namespace
@@ -61,6 +73,20 @@ Result<Kernels> kernels_of(const std::vector<std::string>& paths, const LoadOpti
   const auto log = library::launches_of(std::move(*data), paths.front());
   if (!log) return log.error();
   return library::tables_of(*log);
+}
+
+Result<Table> kernel_blocks(const Run& run) {
+  const auto log = library::launches_in(run.data().trace, library::path_of(run));
+  if (!log) return log.error();
+  return library::columns_of(kernels::block_table(*log, library::blocks_of(*log, kernels::lanes_of(*log))));
+}
+
+Result<Table> fusion_candidates(const Run& run) {
+  const auto log = library::launches_in(run.data().trace, library::path_of(run));
+  if (!log) return log.error();
+  std::vector<model::Lane> lanes = kernels::lanes_of(*log);
+  const model::FusionReport report = kernels::fusion_report(*log, lanes, {});
+  return library::columns_of(kernels::fusion_table(*log, report, library::blocks_of(*log, std::move(lanes)), 0));
 }
 
 Table function_times(const Run& run) {

@@ -1,0 +1,172 @@
+#include <culprit/events.h>
+
+#include <string_view>
+#include <utility>
+
+#include "core/utf8.h"
+#include "library/run_data.h"
+
+namespace culprit {
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Codes of the texts that are used, in the order of their first use.
+class Codes {
+ public:
+  explicit Codes(const StringTable& strings) : strings_(strings), code_of_(strings.size(), -1) {}
+
+  void add(StringId text) {
+    std::int32_t& code = code_of_[text];
+    if (code < 0) {
+      code = static_cast<std::int32_t>(out_.texts.size());
+      out_.texts.push_back(repair_utf8(strings_[text]));
+    }
+    out_.codes.push_back(code);
+  }
+  /// Nothing where the text is empty.
+  void add_known(StringId text) { strings_[text].empty() ? out_.codes.push_back(-1) : add(text); }
+  Categories take() { return std::move(out_); }
+
+ private:
+  const StringTable& strings_;
+  std::vector<std::int32_t> code_of_;
+  Categories out_;
+};
+
+FrameColumn numbers(std::string key, Numbers values, bool negative_is_none = false) {
+  return {std::move(key), std::move(values), negative_is_none};
+}
+
+}  // namespace
+
+Frame slices(const Run& run) {
+  const Trace& trace = run.data().trace;
+  const std::size_t rows = trace.slices.size();
+  Numbers begin(rows), duration(rows), pid(rows), tid(rows), rank(rows), device(rows, -1), stream(rows, -1),
+      correlation(rows, -1), bytes(rows, -1);
+  Codes names(trace.strings);
+  Codes threads(trace.strings);
+  Categories classes;
+  Categories categories;
+  std::vector<std::int32_t> class_codes(kSliceClasses, -1);
+  for (const Category& category : trace.categories) categories.texts.push_back(repair_utf8(category.name));
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Slice& slice = trace.slices[i];
+    const Track& track = trace.tracks[slice.track];
+    begin[i] = slice.begin;
+    duration[i] = slice.duration;
+    names.add(slice.name);
+    threads.add_known(track.name);
+    std::int32_t& code = class_codes[static_cast<std::size_t>(trace.slice_class(slice))];
+    if (code < 0) {
+      code = static_cast<std::int32_t>(classes.texts.size());
+      classes.texts.emplace_back(to_string(trace.slice_class(slice)));
+    }
+    classes.codes.push_back(code);
+    categories.codes.push_back(slice.category);
+    pid[i] = trace.processes[track.process].pid;
+    tid[i] = track.tid;
+    rank[i] = slice.rank;
+    if (slice.correlation != 0) correlation[i] = slice.correlation;
+    if (slice.gpu == kNone) continue;
+    const GpuSlice& gpu = trace.gpu[slice.gpu];
+    device[i] = gpu.device;
+    stream[i] = gpu.stream;
+    if (gpu.bytes != 0) bytes[i] = static_cast<std::int64_t>(gpu.bytes);
+  }
+  Frame frame{"slices", {}, rows};
+  frame.columns.push_back(numbers("begin_ns", std::move(begin)));
+  frame.columns.push_back(numbers("duration_ns", std::move(duration)));
+  frame.columns.push_back({"name", names.take()});
+  frame.columns.push_back({"class", std::move(classes)});
+  frame.columns.push_back({"category", std::move(categories)});
+  frame.columns.push_back({"thread", threads.take()});
+  frame.columns.push_back(numbers("pid", std::move(pid), true));
+  frame.columns.push_back(numbers("tid", std::move(tid), true));
+  frame.columns.push_back(numbers("rank", std::move(rank)));
+  frame.columns.push_back(numbers("device", std::move(device), true));
+  frame.columns.push_back(numbers("stream", std::move(stream), true));
+  frame.columns.push_back(numbers("correlation", std::move(correlation), true));
+  frame.columns.push_back(numbers("bytes", std::move(bytes), true));
+  return frame;
+}
+
+Frame counters(const Run& run) {
+  const Trace& trace = run.data().trace;
+  Numbers at;
+  Numbers pid;
+  std::vector<double> value;
+  Codes names(trace.strings);
+  Codes units(trace.strings);
+  for (const CounterSeries& series : trace.counters)
+    for (const CounterSample& sample : series.samples) {
+      at.push_back(sample.at);
+      names.add(series.name);
+      units.add_known(series.unit);
+      pid.push_back(series.process < trace.processes.size() ? trace.processes[series.process].pid : -1);
+      value.push_back(sample.value);
+    }
+  Frame frame{"counters", {}, at.size()};
+  frame.columns.push_back(numbers("at_ns", std::move(at)));
+  frame.columns.push_back({"name", names.take()});
+  frame.columns.push_back({"unit", units.take()});
+  frame.columns.push_back(numbers("pid", std::move(pid), true));
+  frame.columns.push_back({"value", std::move(value)});
+  return frame;
+}
+
+Frame markers(const Run& run) {
+  const Trace& trace = run.data().trace;
+  Numbers at;
+  Numbers pid;
+  Numbers tid;
+  Codes names(trace.strings);
+  for (std::size_t i = 0; i < trace.instants.size(); ++i) {
+    const Instant& instant = trace.instants[i];
+    const Track& track = trace.tracks[instant.track];
+    at.push_back(instant.at);
+    names.add(instant.name);
+    pid.push_back(trace.processes[track.process].pid);
+    tid.push_back(track.tid);
+  }
+  Frame frame{"markers", {}, at.size()};
+  frame.columns.push_back(numbers("at_ns", std::move(at)));
+  frame.columns.push_back({"name", names.take()});
+  frame.columns.push_back(numbers("pid", std::move(pid), true));
+  frame.columns.push_back(numbers("tid", std::move(tid), true));
+  return frame;
+}
+
+Frame devices(const Run& run) {
+  const Trace& trace = run.data().trace;
+  Numbers rank;
+  Numbers id;
+  Numbers memory;
+  Numbers processors;
+  Categories names;
+  Categories capability;
+  const auto add = [](Categories& to, const std::string& text) {
+    to.codes.push_back(text.empty() ? -1 : static_cast<std::int32_t>(to.texts.size()));
+    if (!text.empty()) to.texts.push_back(repair_utf8(text));
+  };
+  for (const Device& device : trace.devices) {
+    rank.push_back(device.rank);
+    id.push_back(device.id);
+    add(names, device.name);
+    memory.push_back(device.memory_bytes != 0 ? static_cast<std::int64_t>(device.memory_bytes) : -1);
+    processors.push_back(device.multiprocessors != 0 ? std::int64_t{device.multiprocessors} : -1);
+    add(capability, device.compute_capability);
+  }
+  Frame frame{"devices", {}, id.size()};
+  frame.columns.push_back(numbers("rank", std::move(rank)));
+  frame.columns.push_back(numbers("device", std::move(id), true));
+  frame.columns.push_back({"name", std::move(names)});
+  frame.columns.push_back(numbers("memory_bytes", std::move(memory), true));
+  frame.columns.push_back(numbers("multiprocessors", std::move(processors), true));
+  frame.columns.push_back({"compute_capability", std::move(capability)});
+  return frame;
+}
+
+}  // namespace culprit
