@@ -249,7 +249,16 @@ ArrowTable arrow_of(Frame frame) {
       auto& categories = std::get<Categories>(from.values);
       Texts texts;
       texts.codes = std::move(categories.codes);
-      for (const std::string& text : categories.texts) append(texts, valid_utf8(text));
+      std::unordered_map<std::string_view, std::int32_t> known;
+      std::vector<std::int32_t> codes;  // texts that are the same have one
+      for (const std::string& text : categories.texts) {
+        const auto [code, fresh] = known.try_emplace(text, static_cast<std::int32_t>(texts.size()));
+        if (fresh) append(texts, valid_utf8(text));
+        codes.push_back(code->second);
+      }
+      if (texts.size() < codes.size())
+        for (std::int32_t& code : texts.codes)
+          if (code >= 0) code = codes[static_cast<std::size_t>(code)];
       column.values = std::move(texts);
       set_nulls(
           column, frame.rows,

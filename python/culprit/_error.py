@@ -1,0 +1,12 @@
+"""What every call raises for what its input causes."""
+
+
+class Error(Exception):
+    """The program's own message: where, what is wrong, and what to do about it.
+
+    ``kind`` is "usage", "input", "environment" or "cancelled"; ``what``, ``where`` and ``remedy`` are the parts of the message.
+    """
+
+    def __init__(self, message: str, kind: str = "input", what: str = "", where: str = "", remedy: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.what, self.where, self.remedy = kind, what, where, remedy

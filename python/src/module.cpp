@@ -1,0 +1,299 @@
+// The module culprit._culprit: the calls of the library, tables by the Arrow interface. What people use is the Python
+// package around it.
+#include <culprit/compare.h>
+#include <culprit/cycles.h>
+#include <culprit/events.h>
+#include <culprit/kernels.h>
+#include <culprit/load.h>
+#include <culprit/profile.h>
+#include <culprit/top.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "arrow.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using culprit::python::arrow_of;
+using culprit::python::ArrowColumn;
+using culprit::python::ArrowTable;
+using culprit::python::Texts;
+using TablePointer = std::shared_ptr<const ArrowTable>;
+
+/// Held by name in the module, so that nothing of Python outlives it.
+[[noreturn]] void raise(const culprit::Error& error) {
+  constexpr const char* kKinds[] = {"usage", "input", "environment", "cancelled"};
+  const char* kind = error.kind == culprit::ErrorKind::usage         ? kKinds[0]
+                     : error.kind == culprit::ErrorKind::input       ? kKinds[1]
+                     : error.kind == culprit::ErrorKind::environment ? kKinds[2]
+                                                                     : kKinds[3];
+  const nb::object type = nb::module_::import_("culprit._error").attr("Error");
+  const nb::object value = type(culprit::to_string(error), kind, error.what, error.where, error.remedy);
+  PyErr_SetObject(type.ptr(), value.ptr());
+  throw nb::python_error();
+}
+
+template <class T>
+T taken(culprit::Result<T> result) {
+  if (!result) raise(result.error());
+  return std::move(*result);
+}
+
+/// Does the work beside the interpreter, without its lock; Ctrl-C ends it.
+template <class Work>
+auto interruptible(Work work) {
+  std::stop_source stop;
+  culprit::Task task;
+  task.stop = stop.get_token();
+  auto future = std::async(std::launch::async, [&] { return work(task); });
+  const auto wait = [&](std::chrono::milliseconds time) {
+    const nb::gil_scoped_release release;
+    return future.wait_for(time) == std::future_status::ready;
+  };
+  while (!wait(std::chrono::milliseconds(50)))
+    if (PyErr_CheckSignals() != 0) {
+      stop.request_stop();
+      while (!wait(std::chrono::milliseconds(1000))) {
+      }
+      throw nb::python_error();
+    }
+  return taken(future.get());
+}
+
+TablePointer shared(ArrowTable table) { return std::make_shared<const ArrowTable>(std::move(table)); }
+TablePointer shared(culprit::Table table) { return shared(arrow_of(std::move(table))); }
+
+nb::object cell(const ArrowColumn& column, std::size_t row) {
+  if (!column.is_known(row)) return nb::none();
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&column.values)) return nb::int_((*whole)[row]);
+  if (const auto* numbers = std::get_if<std::vector<double>>(&column.values)) return nb::float_((*numbers)[row]);
+  const auto& texts = std::get<Texts>(column.values);
+  const std::string_view text = texts.at(static_cast<std::size_t>(texts.codes[row]));
+  return nb::str(text.data(), text.size());
+}
+
+nb::list values(const ArrowTable& table, std::size_t c) {
+  if (c >= table.columns.size()) throw nb::index_error("no such column");
+  nb::list list;
+  for (std::size_t r = 0; r < table.rows; ++r) list.append(cell(table.columns[c], r));
+  return list;
+}
+
+void end_stream(PyObject* capsule) noexcept {
+  auto* stream = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+  if (stream == nullptr) return;
+  if (stream->release != nullptr) stream->release(stream);
+  delete stream;
+}
+
+nb::object stream_of(const TablePointer& table) {
+  auto stream = std::make_unique<ArrowArrayStream>();
+  culprit::python::export_stream(table, stream.get());
+  PyObject* capsule = PyCapsule_New(stream.get(), "arrow_array_stream", end_stream);
+  if (capsule == nullptr) {
+    stream->release(stream.get());
+    throw nb::python_error();
+  }
+  static_cast<void>(stream.release());
+  return nb::steal(capsule);
+}
+
+/// From lists of Python: a column of texts where one is a text, of whole numbers where all are, else of numbers.
+TablePointer table_of_lists(std::string key, std::string title, const nb::list& columns) {
+  culprit::Table table;
+  table.key = std::move(key);
+  table.title = std::move(title);
+  for (const nb::handle item : columns) {
+    const auto pair = nb::cast<nb::tuple>(item);
+    const auto list = nb::cast<nb::list>(pair[1]);
+    culprit::Column& column = table.columns.emplace_back();
+    column.key = column.title = nb::cast<std::string>(pair[0]);
+    table.rows = list.size();
+    bool text = false;
+    bool whole = true;
+    for (const nb::handle value : list) {
+      column.known.push_back(!value.is_none());
+      if (value.is_none()) continue;
+      text = text || nb::isinstance<nb::str>(value);
+      whole = whole && PyLong_Check(value.ptr());
+    }
+    if (text) {
+      std::vector<std::string> texts;
+      for (const nb::handle value : list) texts.push_back(value.is_none() ? std::string() : nb::cast<std::string>(nb::str(value)));
+      column.values = std::move(texts);
+    } else if (whole) {
+      std::vector<std::int64_t> numbers;
+      for (const nb::handle value : list) numbers.push_back(value.is_none() ? 0 : nb::cast<std::int64_t>(value));
+      column.values = std::move(numbers);
+    } else {
+      std::vector<double> numbers;
+      for (const nb::handle value : list) numbers.push_back(value.is_none() ? 0 : nb::cast<double>(value));
+      column.values = std::move(numbers);
+    }
+  }
+  for (const culprit::Column& column : table.columns)
+    if (column.known.size() != table.rows) throw nb::value_error("the columns differ in length");
+  return shared(std::move(table));
+}
+
+TablePointer cycle_table(const culprit::Cycles& cycles) {
+  culprit::Frame frame{"cycles", {}, cycles.cycles.size()};
+  std::vector<std::int64_t> number, rank, begin, period, no_work, whole, partial, warm_up;
+  culprit::Categories phase;
+  for (const culprit::Cycle& cycle : cycles.cycles) {
+    number.push_back(cycle.number);
+    rank.push_back(cycle.rank);
+    begin.push_back(cycle.begin);
+    period.push_back(cycle.period);
+    no_work.push_back(cycle.no_work);
+    whole.push_back(cycle.whole ? 1 : 0);
+    partial.push_back(cycle.partial ? 1 : 0);
+    warm_up.push_back(cycle.warm_up ? 1 : 0);
+    phase.codes.push_back(static_cast<std::int32_t>(phase.texts.size()));
+    phase.texts.push_back(cycle.phase);
+  }
+  frame.columns = {{"cycle", std::move(number)},     {"rank", std::move(rank)},       {"phase", std::move(phase)},
+                   {"begin_ns", std::move(begin)},   {"period_ns", std::move(period)}, {"no_work_ns", std::move(no_work)},
+                   {"whole", std::move(whole)},      {"partial", std::move(partial)}, {"warm_up", std::move(warm_up)}};
+  ArrowTable table = arrow_of(std::move(frame));
+  table.notes = {cycles.reason};
+  table.notes.insert(table.notes.end(), cycles.notes.begin(), cycles.notes.end());
+  return shared(std::move(table));
+}
+
+culprit::CycleOptions cycle_options(const std::string& anchor, const std::string& phase, unsigned skip,
+                                    const culprit::Task& task) {
+  culprit::CycleOptions options;
+  options.anchor = anchor;
+  options.phase = phase;
+  options.skip = skip;
+  options.task = task;
+  return options;
+}
+
+}  // namespace
+
+NB_MODULE(_culprit, module) {
+  module.doc() = "Traces of GPU workloads: what the package culprit stands on.";
+
+  nb::class_<TablePointer>(module, "Table")
+      .def_prop_ro("key", [](const TablePointer& t) { return t->key; })
+      .def_prop_ro("title", [](const TablePointer& t) { return t->title; })
+      .def_prop_ro("notes", [](const TablePointer& t) { return t->notes; })
+      .def_prop_ro("columns",
+                   [](const TablePointer& t) {
+                     std::vector<std::string> keys;
+                     for (const ArrowColumn& column : t->columns) keys.push_back(column.key);
+                     return keys;
+                   })
+      .def("values", [](const TablePointer& t, std::size_t column) { return values(*t, column); })
+      .def("cell",
+           [](const TablePointer& t, std::size_t column, std::size_t row) {
+             if (column >= t->columns.size() || row >= t->rows) throw nb::index_error("no such cell");
+             return cell(t->columns[column], row);
+           })
+      .def("stream", &stream_of)
+      .def("__len__", [](const TablePointer& t) { return t->rows; });
+  module.def("table_of_lists", &table_of_lists);
+
+  nb::class_<culprit::Run>(module, "Run")
+      .def("slices", [](const culprit::Run& run) {
+        return shared(interruptible([&](const culprit::Task&) { return culprit::Result<ArrowTable>(arrow_of(culprit::slices(run))); }));
+      })
+      .def("counters", [](const culprit::Run& run) { return shared(arrow_of(culprit::counters(run))); })
+      .def("markers", [](const culprit::Run& run) { return shared(arrow_of(culprit::markers(run))); })
+      .def("devices", [](const culprit::Run& run) { return shared(arrow_of(culprit::devices(run))); })
+      .def("losses",
+           [](const culprit::Run& run) {
+             nb::list list;
+             for (const culprit::Loss& loss : culprit::losses(run)) {
+               nb::dict entry;
+               entry["reason"] = loss.reason;
+               entry["severity"] = loss.severity;
+               entry["meaning"] = loss.meaning;
+               entry["remedy"] = loss.remedy;
+               entry["first_seen"] = loss.first_seen;
+               entry["count"] = loss.count;
+               list.append(entry);
+             }
+             return list;
+           })
+      .def("cycles",
+           [](const culprit::Run& run, const std::string& anchor, const std::string& phase, unsigned skip) {
+             return cycle_table(interruptible([&](const culprit::Task& task) {
+               return culprit::find_cycles(run, cycle_options(anchor, phase, skip, task));
+             }));
+           })
+      .def("profile",
+           [](const culprit::Run& run, const std::string& anchor, const std::string& phase, unsigned skip) {
+             culprit::Profile profile = interruptible([&](const culprit::Task& task) {
+               return culprit::profile_run(run, cycle_options(anchor, phase, skip, task));
+             });
+             return nb::make_tuple(shared(std::move(profile.cycles)), shared(std::move(profile.functions)),
+                                   shared(std::move(profile.resources)), shared(std::move(profile.counters)));
+           })
+      .def("top",
+           [](const culprit::Run& run, const std::string& by, const std::vector<std::string>& classes,
+              const std::string& filter, const std::string& sort, bool reverse, std::size_t limit,
+              const std::string& anchor) {
+             return shared(interruptible([&](const culprit::Task&) {
+               return culprit::top(run, {by, classes, filter, sort, reverse, limit, anchor});
+             }));
+           })
+      .def("kernels",
+           [](const culprit::Run& run) {
+             culprit::Kernels kernels =
+                 interruptible([&](const culprit::Task&) { return culprit::kernels_of(run); });
+             return nb::make_tuple(shared(std::move(kernels.launches)), shared(std::move(kernels.names)),
+                                   shared(std::move(kernels.classes)));
+           })
+      .def("kernel_blocks",
+           [](const culprit::Run& run) {
+             return shared(interruptible([&](const culprit::Task&) { return culprit::kernel_blocks(run); }));
+           })
+      .def("fusion", [](const culprit::Run& run) {
+        return shared(interruptible([&](const culprit::Task&) { return culprit::fusion_candidates(run); }));
+      });
+
+  const auto load_options = [](unsigned threads, std::uint64_t max_expansion, const culprit::Task& task) {
+    culprit::LoadOptions options;
+    options.threads = threads;
+    options.max_expansion = max_expansion;
+    options.task = task;
+    return options;
+  };
+  module.def("load_run", [load_options](const std::vector<std::string>& paths, unsigned threads, std::uint64_t expansion) {
+    return interruptible(
+        [&](const culprit::Task& task) { return culprit::load_run(paths, load_options(threads, expansion, task)); });
+  });
+  module.def("load_recordings",
+             [load_options](const std::vector<std::string>& paths, unsigned threads, std::uint64_t expansion) {
+               return interruptible([&](const culprit::Task& task) {
+                 return culprit::load_recordings(paths, load_options(threads, expansion, task));
+               });
+             });
+  module.def("compare",
+             [](const std::vector<culprit::Run>& baseline, const std::vector<culprit::Run>& candidate,
+                const std::string& anchor, double tolerance, const std::vector<culprit::Run>& earlier) {
+               const culprit::Comparison comparison = interruptible([&](const culprit::Task& task) {
+                 culprit::CompareOptions options;
+                 options.anchor = anchor;
+                 options.tolerance = tolerance;
+                 options.task = task;
+                 return culprit::compare_runs(baseline, candidate, options, earlier);
+               });
+               return nb::make_tuple(culprit::to_json(comparison), culprit::to_text(comparison),
+                                     culprit::to_markdown(comparison));
+             });
+}
