@@ -2,6 +2,7 @@
 #
 #   make build    the program, optimised: build/culprit
 #   make deb      the program and the library as a Debian package: build/culprit_VERSION_ARCHITECTURE.deb
+#   make wheel    the Python package with the program: dist/*.whl (PYTHONS="python3.10 python3.12": one each)
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve); see scripts/trial-attach
@@ -24,7 +25,7 @@ BENCH_MAX ?= 7
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build deb demo test test-real calibrate accuracy check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb wheel demo test test-real calibrate accuracy check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -38,6 +39,10 @@ deb: build
 	$(call need,package)
 	@cd build && cpack -G DEB
 
+wheel:
+	$(call need,build)
+	@scripts/make-wheel $(PYTHONS)
+
 demo: build
 	@scripts/demo build
 
@@ -47,6 +52,7 @@ test:
 	@scripts/ready-set-sources
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
+	@scripts/python-env build-asan
 	@scripts/run-tests build-asan -j $(JOBS)
 
 test-real: build
@@ -104,4 +110,4 @@ bench:
 	@setsid -w build-bench/record_overhead --json bench-results/$$(date +%Y-%m-%dT%H%M%S)-record-overhead.json
 
 clean:
-	rm -rf build build-asan build-bench build-debug build-fuzz build-tsan
+	rm -rf build build-asan build-bench build-debug build-fuzz build-python build-tsan

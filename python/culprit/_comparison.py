@@ -11,8 +11,19 @@ from ._table import Table
 Side = Union[Paths, Run, Sequence[Run]]
 
 
+_COLUMNS = {
+    "effects": "phase outcome baseline_ns candidate_ns ratio ci_low ci_high tolerance detectable baseline_n candidate_n",
+    "findings": "phase rank baseline_pid candidate_pid function short_name kind device status impact_ns_per_cycle baseline_ns_per_cycle "
+    "candidate_ns_per_cycle baseline_calls candidate_calls baseline_per_call_ns candidate_per_call_ns work_ratio q parent moved_inside",
+    "waterfall": "phase device state function baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls change_ns by_calls_ns",
+    "causes": "cause detail scope where side state impact_ns share work_ratio confidence next_step",
+    "resources": "metric device rank unit baseline candidate",
+    "environment": "key baseline candidate",
+}
+
+
 def _rows(key: str, rows: List[Dict[str, Any]], pairs: Sequence[str] = ()) -> Table:
-    """Values of both sides become two columns."""
+    """Values of both sides become two columns. The columns of the list above come first, and are always there."""
     flat: List[Dict[str, Any]] = []
     for row in rows:
         out: Dict[str, Any] = {}
@@ -22,7 +33,7 @@ def _rows(key: str, rows: List[Dict[str, Any]], pairs: Sequence[str] = ()) -> Ta
             elif not isinstance(value, (list, dict)):
                 out[name] = value
         flat.append(out)
-    names = list(dict.fromkeys(name for row in flat for name in row))
+    names = list(dict.fromkeys([*_COLUMNS[key].split(), *(name for row in flat for name in row)]))
     return Table.from_columns(key, [(name, [_plain(row.get(name)) for row in flat]) for name in names])
 
 

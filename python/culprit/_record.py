@@ -25,9 +25,9 @@ class Recording:
     def __init__(self, arguments: List[str], path: str, kept: bool) -> None:
         self.path = path
         """Where the recording lies; a file of its own is removed with the object."""
+        self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
         self._arguments, self._kept = arguments, kept
         self._process: Optional["subprocess.Popen[str]"] = None
-        self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
         self._run: Optional[Run] = None
 
     def __enter__(self) -> "Recording":
@@ -53,9 +53,14 @@ class Recording:
         if self._process.stderr is not None:
             self._process.stderr.close()
 
+    def __del__(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
     def _fail(self) -> None:
         assert self._process is not None and self._process.stderr is not None
-        said = self._process.stderr.read().strip()
+        with self._process.stderr:
+            said = self._process.stderr.read().strip()
         kind = {2: "usage", 3: "input", 4: "environment"}.get(self._process.wait(), "environment")
         raise Error(said or "culprit record ended without a recording", kind, said)
 

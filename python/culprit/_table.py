@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import typing
+import importlib
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from . import _culprit
-
-if typing.TYPE_CHECKING:
-    import pandas
-
 
 class Table:
     """Rows with named columns; it does not change.
@@ -72,11 +68,9 @@ class Table:
         """Columns as lists."""
         return {name: self._native.values(c) for c, name in enumerate(self.columns)}
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """A pandas data frame; texts are categories. Needs pandas and pyarrow."""
-        import pyarrow
-
-        return pyarrow.table(self).to_pandas()
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``; texts are categories. Needs pandas and pyarrow."""
+        return importlib.import_module("pyarrow").table(self).to_pandas()
 
     def __repr__(self) -> str:
         return f"<culprit.Table {self.key!r}: {len(self)} rows of {', '.join(self.columns)}>"

@@ -39,6 +39,11 @@ FrameColumn numbers(std::string key, Numbers values, bool negative_is_none = fal
   return {std::move(key), std::move(values), negative_is_none};
 }
 
+void add(Frame& frame, FrameColumn column) {
+  std::vector<FrameColumn>& all = frame.columns;
+  all.push_back(std::move(column));
+}
+
 }  // namespace
 
 Frame slices(const Run& run) {
@@ -77,19 +82,19 @@ Frame slices(const Run& run) {
     if (gpu.bytes != 0) bytes[i] = static_cast<std::int64_t>(gpu.bytes);
   }
   Frame frame{"slices", {}, rows};
-  frame.columns.push_back(numbers("begin_ns", std::move(begin)));
-  frame.columns.push_back(numbers("duration_ns", std::move(duration)));
-  frame.columns.push_back({"name", names.take()});
-  frame.columns.push_back({"class", std::move(classes)});
-  frame.columns.push_back({"category", std::move(categories)});
-  frame.columns.push_back({"thread", threads.take()});
-  frame.columns.push_back(numbers("pid", std::move(pid), true));
-  frame.columns.push_back(numbers("tid", std::move(tid), true));
-  frame.columns.push_back(numbers("rank", std::move(rank)));
-  frame.columns.push_back(numbers("device", std::move(device), true));
-  frame.columns.push_back(numbers("stream", std::move(stream), true));
-  frame.columns.push_back(numbers("correlation", std::move(correlation), true));
-  frame.columns.push_back(numbers("bytes", std::move(bytes), true));
+  add(frame, numbers("begin_ns", std::move(begin)));
+  add(frame, numbers("duration_ns", std::move(duration)));
+  add(frame, FrameColumn{"name", names.take()});
+  add(frame, FrameColumn{"class", std::move(classes)});
+  add(frame, FrameColumn{"category", std::move(categories)});
+  add(frame, FrameColumn{"thread", threads.take()});
+  add(frame, numbers("pid", std::move(pid), true));
+  add(frame, numbers("tid", std::move(tid), true));
+  add(frame, numbers("rank", std::move(rank)));
+  add(frame, numbers("device", std::move(device), true));
+  add(frame, numbers("stream", std::move(stream), true));
+  add(frame, numbers("correlation", std::move(correlation), true));
+  add(frame, numbers("bytes", std::move(bytes), true));
   return frame;
 }
 
@@ -109,11 +114,11 @@ Frame counters(const Run& run) {
       value.push_back(sample.value);
     }
   Frame frame{"counters", {}, at.size()};
-  frame.columns.push_back(numbers("at_ns", std::move(at)));
-  frame.columns.push_back({"name", names.take()});
-  frame.columns.push_back({"unit", units.take()});
-  frame.columns.push_back(numbers("pid", std::move(pid), true));
-  frame.columns.push_back({"value", std::move(value)});
+  add(frame, numbers("at_ns", std::move(at)));
+  add(frame, FrameColumn{"name", names.take()});
+  add(frame, FrameColumn{"unit", units.take()});
+  add(frame, numbers("pid", std::move(pid), true));
+  add(frame, FrameColumn{"value", std::move(value)});
   return frame;
 }
 
@@ -132,10 +137,10 @@ Frame markers(const Run& run) {
     tid.push_back(track.tid);
   }
   Frame frame{"markers", {}, at.size()};
-  frame.columns.push_back(numbers("at_ns", std::move(at)));
-  frame.columns.push_back({"name", names.take()});
-  frame.columns.push_back(numbers("pid", std::move(pid), true));
-  frame.columns.push_back(numbers("tid", std::move(tid), true));
+  add(frame, numbers("at_ns", std::move(at)));
+  add(frame, FrameColumn{"name", names.take()});
+  add(frame, numbers("pid", std::move(pid), true));
+  add(frame, numbers("tid", std::move(tid), true));
   return frame;
 }
 
@@ -144,28 +149,28 @@ Frame devices(const Run& run) {
   Numbers rank;
   Numbers id;
   Numbers memory;
-  Numbers processors;
+  Numbers units;
   Categories names;
   Categories capability;
-  const auto add = [](Categories& to, const std::string& text) {
+  const auto add_text = [](Categories& to, const std::string& text) {
     to.codes.push_back(text.empty() ? -1 : static_cast<std::int32_t>(to.texts.size()));
     if (!text.empty()) to.texts.push_back(repair_utf8(text));
   };
   for (const Device& device : trace.devices) {
     rank.push_back(device.rank);
     id.push_back(device.id);
-    add(names, device.name);
+    add_text(names, device.name);
     memory.push_back(device.memory_bytes != 0 ? static_cast<std::int64_t>(device.memory_bytes) : -1);
-    processors.push_back(device.multiprocessors != 0 ? std::int64_t{device.multiprocessors} : -1);
-    add(capability, device.compute_capability);
+    units.push_back(device.multiprocessors != 0 ? std::int64_t{device.multiprocessors} : -1);
+    add_text(capability, device.compute_capability);
   }
   Frame frame{"devices", {}, id.size()};
-  frame.columns.push_back(numbers("rank", std::move(rank)));
-  frame.columns.push_back(numbers("device", std::move(id), true));
-  frame.columns.push_back({"name", std::move(names)});
-  frame.columns.push_back(numbers("memory_bytes", std::move(memory), true));
-  frame.columns.push_back(numbers("multiprocessors", std::move(processors), true));
-  frame.columns.push_back({"compute_capability", std::move(capability)});
+  add(frame, numbers("rank", std::move(rank)));
+  add(frame, numbers("device", std::move(id), true));
+  add(frame, FrameColumn{"name", std::move(names)});
+  add(frame, numbers("memory_bytes", std::move(memory), true));
+  add(frame, numbers("multiprocessors", std::move(units), true));
+  add(frame, FrameColumn{"compute_capability", std::move(capability)});
   return frame;
 }
 

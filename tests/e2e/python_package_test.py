@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+"""The Python package, in the environment that scripts/python-env makes.
+
+    python_package_test.py --env BUILD_DIR/python --bin BUILD_DIR [unittest options]
+"""
+
+import argparse
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ARGS = argparse.Namespace(env="build/python", bin="build")
+WHY = None
+try:
+    import culprit
+except ImportError as error:
+    WHY = str(error)
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, **options)
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="culprit-python-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.trace = cls.made("trace.json", "1")
+
+    def setUp(self):
+        if WHY is not None:
+            self.skipTest(WHY)
+
+    @classmethod
+    def at(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def made(cls, name, seed, *options, steps=30):
+        path = cls.at(name)
+        done = run(os.path.join(ARGS.bin, "culprit-tracegen"), "-q", "--steps", str(steps), "--layers", "2", "--seed", seed, *options, "-o", path)
+        assert done.returncode == 0, done.stderr
+        return path
+
+    def program(self, *arguments):
+        done = run(os.path.join(ARGS.bin, "culprit"), *arguments)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return json.loads(done.stdout)
+
+
+class Tables(Case):
+    def test_slices_are_those_of_the_file(self):
+        with open(self.trace, encoding="utf-8") as file:
+            events = [e for e in json.load(file)["traceEvents"] if e.get("ph") == "X"]
+        slices = culprit.load(self.trace).slices()
+        self.assertEqual(len(slices), len(events))
+        self.assertEqual(sorted(set(slices["name"])), sorted({e["name"] for e in events}))
+        self.assertAlmostEqual(sum(slices["duration_ns"]) / 1e3, sum(e["dur"] for e in events), delta=len(events) * 0.001)
+
+    def test_top_is_that_of_the_program(self):
+        for by in ("name", "short-name", "kind", "phase"):
+            ours = culprit.load(self.trace).top(by=by, classes="gpu")
+            theirs = self.program("top", self.trace, "--by", by, "--class", "gpu", "--json")["tables"][0]["rows"]
+            self.assertEqual([row["self_ns"] for row in ours], [row["self_ns"] for row in theirs])
+            self.assertEqual(ours["calls"], [row["calls"] for row in theirs])
+
+    def test_cycles_are_those_of_the_program(self):
+        ours = culprit.load(self.trace).cycles()
+        theirs = self.program("cycles", self.trace, "--json")["tables"][0]["rows"]
+        self.assertEqual(ours["period_ns"], [row["period_ns"] for row in theirs])
+        self.assertIn("whole", ours.columns)
+
+    def test_kernels_blocks_and_profile(self):
+        loaded = culprit.load(self.trace)
+        self.assertGreater(len(loaded.kernels().launches), 0)
+        self.assertGreater(len(loaded.kernel_blocks()), 0)
+        self.assertGreaterEqual(len(loaded.fusion()), 0)
+        self.assertGreater(len(loaded.profile().functions), 0)
+        self.assertIsInstance(loaded.losses, list)
+
+    def test_unknown_words_are_errors_with_the_remedy(self):
+        with self.assertRaises(culprit.Error) as caught:
+            culprit.load(self.trace).top(by="colour")
+        self.assertEqual(caught.exception.kind, "usage")
+        self.assertIn("short-name", str(caught.exception))
+        with self.assertRaises(KeyError):
+            culprit.load(self.trace).slices()["colour"]
+
+    def test_lists_make_tables(self):
+        table = culprit.Table.from_columns("k", [("a", [1, None]), ("b", [0.5, 2]), ("c", ["x", "x"])])
+        self.assertEqual(table.to_dict(), {"a": [1, None], "b": [0.5, 2.0], "c": ["x", "x"]})
+        with self.assertRaises(ValueError):
+            culprit.Table.from_columns("k", [("a", [1]), ("b", [1, 2])])
+
+
+class Arrow(Case):
+    def test_pyarrow(self):
+        import pyarrow
+
+        loaded = culprit.load(self.trace)
+        for table in (loaded.slices(), loaded.counters(), loaded.markers(), loaded.devices, loaded.cycles(), loaded.top(), *loaded.kernels(), *loaded.profile()):
+            read = pyarrow.table(table)
+            read.validate(full=True)
+            self.assertEqual(read.num_rows, len(table))
+            self.assertEqual(read.to_pydict(), table.to_dict())
+        self.assertTrue(pyarrow.types.is_dictionary(pyarrow.table(loaded.slices()).schema.field("name").type))
+
+    def test_columns_are_not_copied_and_outlive_the_run(self):
+        import pyarrow
+
+        slices = culprit.load(self.trace).slices()
+        first, second = (pyarrow.table(slices)["begin_ns"].chunk(0).buffers()[1].address for _ in range(2))
+        self.assertEqual(first, second)
+        read, sums = pyarrow.table(slices), sum(slices["duration_ns"])
+        del slices
+        gc.collect()
+        self.assertEqual(sum(read["duration_ns"].to_pylist()), sums)
+
+    def test_polars_pandas_and_duckdb(self):
+        import duckdb
+        import polars
+
+        slices = culprit.load(self.trace).slices()
+        total = sum(slices["duration_ns"])
+        self.assertEqual(polars.DataFrame(slices)["duration_ns"].sum(), total)
+        self.assertEqual(int(slices.to_pandas()["duration_ns"].sum()), total)
+        import pandas
+
+        if hasattr(pandas.DataFrame, "from_arrow"):
+            self.assertEqual(int(pandas.DataFrame.from_arrow(slices)["duration_ns"].sum()), total)
+        self.assertEqual(duckdb.sql("select sum(duration_ns) from slices").fetchall()[0][0], total)
+
+    def test_a_stream_that_nobody_reads_is_freed(self):
+        slices = culprit.load(self.trace).slices()
+        for _ in range(1000):
+            slices.__arrow_c_stream__()
+
+    def test_names_that_are_no_text_are_mended(self):
+        import pyarrow
+
+        path = self.at("bytes.json")
+        with open(path, "wb") as file:
+            file.write(b'{"traceEvents":[{"ph":"X","name":"a\xff\xfeb","cat":"cpu_op","pid":1,"tid":1,"ts":0,"dur":1}]}')
+        table = culprit.load(path).slices()
+        pyarrow.table(table).validate(full=True)
+        self.assertTrue(table["name"][0].startswith("a"))
+
+
+class Comparisons(Case):
+    def test_it_says_what_the_program_says(self):
+        slow = self.made("slow.json", "2", "--fault", "gpu_clock_drop", steps=200)
+        self.assertIn("gpu_clock_drop", culprit.diff(self.made("usual.json", "1", steps=200), slow).causes()["cause"])
+        ours = culprit.diff(self.trace, slow)
+        self.assertEqual(ours.data, self.program("diff", self.trace, slow, "--json"))
+        self.assertEqual(len(ours.findings()), len(ours.data["findings"]))
+        self.assertEqual(ours.effects()["phase"], [row["phase"] for row in ours.data["cycle_time"]])
+        self.assertEqual(len(ours.causes()), len(ours.verdicts))
+        changes = {}
+        for line in ours.waterfall():
+            changes.setdefault((line["phase"], line["device"]), 0)
+            changes[line["phase"], line["device"]] += line["change_ns"]
+        for fall in ours.data["waterfall"]:
+            self.assertAlmostEqual(changes[fall["phase"], fall["device"]], fall["ns_per_cycle"][1] - fall["ns_per_cycle"][0], delta=1)
+        for table in (ours.resources(), ours.environment()):
+            self.assertIsInstance(table.rows(), list)
+
+    def test_the_same_is_no_change(self):
+        loaded = culprit.load(self.trace)
+        self.assertTrue(culprit.diff(loaded, loaded).data["same_recording"])
+
+    def test_sides_of_several_and_history(self):
+        runs = [self.made(f"run{i}.json", str(10 + i)) for i in range(6)]
+        compared = culprit.diff(runs[:2], [culprit.load(path) for path in runs[2:3]], history=runs[3:])
+        self.assertEqual(compared.data["baseline"]["recordings"], 2)
+        self.assertNotEqual(compared.outcome, "not_comparable")
+
+    def test_notebooks_show_them(self):
+        compared = culprit.diff(self.trace, self.made("other.json", "3"))
+        self.assertIn(compared.outcome.replace("_", " "), compared._repr_html_())
+        hostile = culprit.Table.from_columns("k", [("a", ["<script>"])], title="<b>")._repr_html_()
+        self.assertNotIn("<script>", hostile)
+        self.assertNotIn("<b>", hostile)
+
+
+class Running(Case):
+    def test_errors_are_the_programs_own(self):
+        with self.assertRaises(culprit.Error) as caught:
+            culprit.load(self.at("nothing.json"))
+        self.assertEqual(caught.exception.kind, "input")
+        self.assertTrue(caught.exception.remedy)
+        with open(self.at("broken.json"), "w", encoding="ascii") as file:
+            file.write("this is no trace")
+        with self.assertRaises(culprit.Error):
+            culprit.load(self.at("broken.json"))
+
+    def test_threads_may_load_at_once(self):
+        sums, errors = [], []
+
+        def work():
+            try:
+                for _ in range(5):
+                    sums.append(sum(culprit.load(self.trace).slices()["duration_ns"]))
+            except BaseException as error:  # noqa: B902
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        self.assertEqual(len(set(sums)), 1)
+        self.assertEqual(len(sums), 40)
+
+    def test_nothing_leaks(self):
+        def resident():
+            gc.collect()
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        small = self.made("small.json", "1", steps=12)
+
+        def work(times):
+            for _ in range(times):
+                loaded = culprit.load(small)
+                loaded.slices()["name"]
+                culprit.diff(loaded, small)
+
+        work(100)
+        before = resident()
+        work(300)
+        self.assertLess(resident() - before, 20e6)
+
+    def test_control_c_ends_a_load(self):
+        large = self.made("large.json", "1", steps=20_000)
+        program = f"import culprit\nprint('go', flush=True)\nwhile True: culprit.load({large!r})"
+        started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.stdout.readline()
+        time.sleep(0.5)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=30)
+        self.assertIn("KeyboardInterrupt", said)
+
+    def test_a_command_is_recorded(self):
+        try:
+            with culprit.record([sys.executable, "-c", "import time; time.sleep(0.3)"]) as recording:
+                pass
+        except culprit.Error as error:
+            if error.kind == "environment":
+                self.skipTest(str(error))
+            raise
+        self.assertGreater(len(recording.run.top()), 0)
+
+    def test_a_process_is_recorded_while_the_block_runs(self):
+        target = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.01)"])
+        try:
+            with culprit.record(target.pid, output=self.at("kept.pftrace")) as recording:
+                time.sleep(1)
+        except culprit.Error as error:
+            if error.kind == "environment":
+                self.skipTest(str(error))
+            raise
+        finally:
+            target.kill()
+            target.wait()
+        self.assertTrue(os.path.exists(self.at("kept.pftrace")))
+        self.assertGreater(len(recording.run.slices()), 0)
+
+    def test_a_process_that_is_not_there_is_an_error(self):
+        with self.assertRaises(culprit.Error):
+            with culprit.record(2**22 - 1):
+                pass
+
+    def test_the_program_comes_along(self):
+        done = run(sys.executable, "-m", "culprit", "--version")
+        self.assertRegex(done.stdout, r"culprit \d")
+
+    def test_importing_takes_little(self):
+        program = "import time; t = time.perf_counter(); import culprit; print(time.perf_counter() - t)"
+        self.assertLess(min(float(run(sys.executable, "-c", program).stdout) for _ in range(5)), 0.5)
+
+    def test_types_are_checked(self):
+        checked = self.at("checked.py")
+        with open(checked, "w", encoding="utf-8") as file:
+            file.write('import culprit\nrun: culprit.Run = culprit.load("a")\nx: int = len(run.slices())\ny: str = culprit.diff("a", "b").outcome\n')
+        done = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.at("mypy"), checked, os.path.dirname(culprit.__file__))
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+def main():
+    global WHY
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--bin", required=True)
+    known, rest = parser.parse_known_args()
+    ARGS.env, ARGS.bin = os.path.abspath(known.env), os.path.abspath(known.bin)
+    python = os.path.join(ARGS.env, "venv", "bin", "python")
+    why = os.path.join(ARGS.env, "why")
+    if os.path.exists(why):
+        with open(why, encoding="utf-8") as file:
+            WHY = file.read().strip()
+    elif os.path.exists(python) and os.path.realpath(sys.prefix) != os.path.realpath(os.path.join(ARGS.env, "venv")):
+        # The module is built without sanitizers; the programs that it runs bring theirs.
+        environment = {**os.environ, "PYTHONPATH": os.path.join(ARGS.env, "site")}
+        os.execve(python, [python, *sys.argv], environment)
+    elif not os.path.exists(python):
+        WHY = "there is no environment for it: scripts/python-env"
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
