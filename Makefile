@@ -6,6 +6,7 @@
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve); see scripts/trial-attach
+#   make test-torch DIR=…  the Python package beside PyTorch, of the virtual environment DIR/torch
 #   make calibrate DIR=…  how often `culprit diff` is wrong about recordings of the same and finds known slowdowns: docs/accuracy.md; an hour or more
 #   make accuracy  how often the first cause is right: on generated traces, and with DIR=… on tinyserve and the servers in DIR; docs/accuracy.md
 #   make check    the optimised build, formatting, lint, clang-tidy, and the tests under ThreadSanitizer
@@ -25,7 +26,7 @@ BENCH_MAX ?= 7
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build deb wheel demo test test-real calibrate accuracy check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb wheel demo test test-real test-torch calibrate accuracy check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -60,6 +61,13 @@ test-real: build
 	@scripts/trial-python --build build --servers $(DIR)
 	@if [ -d $(DIR)/torch ]; then scripts/trial-torch --build build --servers $(DIR) --recordings 3; fi
 	@scripts/trial-pairs vllm sglang --build build --pairs 1 --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
+
+test-torch:
+	$(call need,build)
+	@scripts/make-wheel $(or $(DIR),$(error give DIR=, the folder with the virtual environment torch))/torch/bin/python
+	@rm -rf build-python/torch
+	@$(DIR)/torch/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target build-python/torch --no-index --find-links dist culprit
+	@PYTHONPATH=build-python/torch $(DIR)/torch/bin/python scripts/test-torch
 
 calibrate: build
 	@scripts/calibrate record tinyserve redis --into $(or $(INTO),calibration) --build build

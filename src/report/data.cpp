@@ -52,18 +52,21 @@ std::string render_csv(std::span<const model::Table> tables) {
   return out;
 }
 
+void write_cell(JsonWriter& json, const model::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell))
+    json.value(*text);
+  else if (const auto* integer = std::get_if<std::int64_t>(&cell))
+    json.value(*integer);
+  else if (const auto* number = std::get_if<double>(&cell))
+    json.value(*number);
+  else
+    json.null();
+}
+
 void write_row(JsonWriter& json, const model::Table& table, std::size_t row) {
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     json.key(table.columns[c].key);
-    const model::Cell& cell = c < table.rows[row].size() ? table.rows[row][c] : model::Cell();
-    if (const auto* text = std::get_if<std::string>(&cell))
-      json.value(*text);
-    else if (const auto* integer = std::get_if<std::int64_t>(&cell))
-      json.value(*integer);
-    else if (const auto* number = std::get_if<double>(&cell))
-      json.value(*number);
-    else
-      json.null();
+    write_cell(json, c < table.rows[row].size() ? table.rows[row][c] : model::Cell());
   }
 }
 

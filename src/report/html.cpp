@@ -7,10 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
-#include <variant>
 
 #include "core/json_writer.h"
 #include "report/page_template.h"
+#include "report/render.h"
 #include "report/run_comparison.h"
 
 namespace culprit::report {
@@ -81,16 +81,7 @@ void write_table(JsonWriter& json, const model::Table& table) {
   json.begin_array("rows");
   for (const auto& row : table.rows) {
     json.begin_array();
-    for (const model::Cell& cell : row) {
-      if (const auto* text = std::get_if<std::string>(&cell))
-        json.value(*text);
-      else if (const auto* integer = std::get_if<std::int64_t>(&cell))
-        json.value(*integer);
-      else if (const auto* number = std::get_if<double>(&cell))
-        json.value(*number);
-      else
-        json.null();
-    }
+    for (const model::Cell& cell : row) write_cell(json, cell);
     json.end_array();
   }
   json.end_array();

@@ -49,6 +49,8 @@ inline void write_tables(JsonWriter& json, std::span<const model::Table> tables)
 }
 /// A member with the rows of one table.
 void write_rows(JsonWriter& json, std::string_view name, const model::Table& table);
+/// One cell; null when nothing was measured.
+void write_cell(JsonWriter& json, const model::Cell& cell);
 /// The cells of one row, as members of the object that is open.
 void write_row(JsonWriter& json, const model::Table& table, std::size_t row);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package, in the environment that scripts/python-env makes.
 
-    python_package_test.py --env BUILD_DIR/python --bin BUILD_DIR [unittest options]
+    python_package_test.py --env BUILD_DIR/python --bin BUILD_DIR --source SOURCE_DIR [unittest options]
 """
 
 import argparse
@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-ARGS = argparse.Namespace(env="build/python", bin="build")
+ARGS = argparse.Namespace(env="build/python", bin="build", source=".")
 WHY = None
 try:
     import culprit
@@ -33,7 +33,7 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="culprit-python-")
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.trace = cls.made("trace.json", "1")
+        cls.trace = Case.trace = cls.made("trace.json", "1")
 
     def setUp(self):
         if WHY is not None:
@@ -190,6 +190,84 @@ class Comparisons(Case):
         self.assertNotIn("<b>", hostile)
 
 
+class Plugin(Case):
+    """The pytest plugin and the handler of torch.profiler."""
+
+    SLEEPS = "import pytest, time\n@pytest.mark.culprit(steps=40, warm_up=2)\ndef test_it(culprit_steps):\n    for _ in culprit_steps:\n        time.sleep({})\n"
+
+    def measured(self, folder, seconds, *options):
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "test_measured.py"), "w", encoding="ascii") as file:
+            file.write(self.SLEEPS.format(seconds))
+        return run(sys.executable, "-m", "pytest", "-q", "-p", "culprit.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", folder, *options, cwd=folder)
+
+    def test_a_slower_step_fails_and_the_same_passes(self):
+        folder = self.at("measured")
+        self.assertIn("no baseline", self.measured(folder, 0.002).stdout)
+        self.assertEqual(self.measured(folder, 0.002, "--culprit-store").returncode, 0)
+        self.assertEqual(self.measured(folder, 0.002).returncode, 0)
+        slower = self.measured(folder, 0.02)
+        self.assertEqual(slower.returncode, 1, slower.stdout)
+        self.assertIn("regression", slower.stdout)
+
+    def test_traces_of_a_profiler_are_kept_and_summed_up(self):
+        import io
+
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                import gzip
+                import shutil
+
+                with open(Case.trace, "rb") as source, gzip.open(path, "wb") as target:
+                    shutil.copyfileobj(source, target)
+
+        said = io.StringIO()
+        handler = culprit.torch.trace_handler(self.at("traces"), limit=3, name="mine", file=said)
+        handler(Profiler())
+        handler(Profiler())
+        again = culprit.torch.trace_handler(self.at("traces"), summary=False, name="mine")
+        again(Profiler())
+        self.assertEqual(len({*handler.paths, *again.paths}), 3)
+        self.assertEqual(len(handler.runs[1].slices()), len(culprit.load(self.trace).slices()))
+        self.assertIn("Self", said.getvalue())
+
+
+class Notebooks(Case):
+    """Each of examples/notebooks, from a clean kernel."""
+
+    def ran(self, name):
+        import nbformat
+        from nbclient import NotebookClient
+
+        made = os.path.join(self.folder.name, "notebooks")
+        if not os.path.exists(os.path.join(made, "slow.json")):
+            os.makedirs(made, exist_ok=True)
+            self.made("notebooks/trace.json", "1", "--work-seed", "1", steps=200)
+            self.made("notebooks/slow.json", "2", "--work-seed", "1", "--fault", "gpu_clock_drop", steps=200)
+        with open(os.path.join(ARGS.source, "examples", "notebooks", name + ".ipynb"), encoding="utf-8") as file:
+            notebook = nbformat.read(file, as_version=4)
+        os.environ["CULPRIT_TRACES"] = made
+        NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                self.assertTrue(cell.outputs, cell.source)
+        return json.dumps(notebook)
+
+    def test_read_a_trace(self):
+        self.assertIn("kernel", self.ran("read_a_trace"))
+
+    def test_steps_and_phases(self):
+        self.assertIn("decode", self.ran("steps_and_phases"))
+
+    def test_compare_two_runs(self):
+        self.assertTrue("gpu_clock_drop" in self.ran("compare_two_runs"))
+
+    def test_kernels(self):
+        self.assertIn("culprit", self.ran("kernels"))
+
+
 class Running(Case):
     def test_errors_are_the_programs_own(self):
         with self.assertRaises(culprit.Error) as caught:
@@ -300,7 +378,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--env", required=True)
     parser.add_argument("--bin", required=True)
+    parser.add_argument("--source", required=True)
     known, rest = parser.parse_known_args()
+    ARGS.source = os.path.abspath(known.source)
     ARGS.env, ARGS.bin = os.path.abspath(known.env), os.path.abspath(known.bin)
     python = os.path.join(ARGS.env, "venv", "bin", "python")
     why = os.path.join(ARGS.env, "why")
