@@ -21,6 +21,8 @@ constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
 constexpr double kNearlyAll = 0.8;        // of the step
 constexpr double kLeastOfKernel = 0.01;   // of the step
 constexpr double kAlike = 1.05;           // other functions, per call
+constexpr double kLeastLag = 1.2;         // requests, and what is from step to step
+constexpr double kHardly = 0.01;          // of the samples
 
 Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::string cause, std::string detail,
                    double confidence) {
@@ -147,27 +149,42 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Steps come more rarely, and every request takes longer by it: not for want of demand. What is between the steps, and
+/// perhaps in another process, is slower then. By how much a step comes later, ns; 0: it is not so.
+double lag_between_steps(const Evidence& evidence) {
+  const auto& host = evidence.comparison().host;
+  if (!host) return 0;
+  const bool longer = std::ranges::any_of(host->requests, [&](const model::RequestChange& request) {
+    return request.moved && request.what == "request" && evidence.turned(request.median).ratio() > kLeastLag;
+  });
+  const Sides period = evidence.states([](std::string_view state) { return state == "period"; });
+  return longer && period.ratio() > kLeastLag ? period.rise() : 0;
+}
+
 /// Samples tell which code runs while the thread of the steps waits for a lock: without functions traced, what a thread
-/// of the program does instead.
+/// of the program does instead. Where that thread is another process's, code that was not there before.
 void lock(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!step) return;
   const Sides time = evidence.states([](std::string_view state) { return state.starts_with("blocked in futex"); });
-  const double felt = evidence.felt(time.rise());
+  double felt = evidence.felt(time.rise());
+  const bool elsewhere = felt < kLeastImpact * step->all().without;
+  if (elsewhere) felt = std::min(time.rise(), lag_between_steps(evidence));
   if (felt < kLeastImpact * step->all().without) return;
   const model::RunComparison& all = evidence.comparison();
   for (const auto& [shares, detail] : {std::pair(&all.python, "gil"), std::pair(&all.on_cpu, "lock")})
     for (const model::ShareChange& change : *shares) {
       const Sides share = evidence.turned(change.share);
-      if (share.rise() < kLeastShareRise || share.ratio() < 2) continue;
+      if (share.rise() < kLeastShareRise || share.ratio() < 2 || (elsewhere && share.without > kHardly)) continue;
       Verdict verdict;
       verdict.cause = "host_bound";
       verdict.detail = detail;
       verdict.scope = model::VerdictScope::function;
       verdict.where = change.function;
       verdict.side = evidence.side();
-      verdict.confidence = 0.7;
+      verdict.confidence = elsewhere ? 0.6 : 0.7;
       verdict.impact_ns = felt;
+      if (elsewhere) verdict.state = model::VerdictState::latent;  // of the steps; what is between them is longer
       verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
                           fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
       verdict.next_step = std::string(detail) == "gil"

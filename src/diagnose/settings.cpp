@@ -1,6 +1,7 @@
 // What the two sides were told or given that differs, and may be why one is slower: options, variables, versions. Only
 // that it differs is seen, never what it does: it is a cause where nothing that was felt explains the slowdown, and
 // else stands beside what was.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -35,6 +36,11 @@ constexpr std::array kKnown = {Known{"env.target.option.", "The option --", "opt
                                Known{"env.gpu.driver", "The driver of the devices", "version"},
                                Known{"env.kernel.release", "The kernel", "version"}};
 
+/// Where it listens and what it draws its lots with make nothing slower.
+constexpr std::array<std::string_view, 4> kHarmless = {"env.target.option.port", "env.target.option.seed",
+                                                       "env.target.option.random-seed",
+                                                       "env.target.variable.VLLM_PORT"};
+
 struct Setting {
   std::string sentence;
   std::string_view detail;
@@ -45,7 +51,7 @@ std::vector<Setting> settings(const Evidence& evidence) {
   const auto shown = [](const std::string& value) { return value.empty() ? std::string("none") : value; };
   for (const Known& known : kKnown)
     for (const model::EnvironmentChange& fact : evidence.comparison().environment) {
-      if (!fact.key.starts_with(known.prefix)) continue;
+      if (!fact.key.starts_with(known.prefix) || std::ranges::find(kHarmless, fact.key) != kHarmless.end()) continue;
       all.push_back({fmt::format("{}{} is {} instead of {}", known.noun, fact.key.substr(known.prefix.size()),
                                  shown(fact.value[evidence.side()]), shown(fact.value[1 - evidence.side()])),
                      known.detail});

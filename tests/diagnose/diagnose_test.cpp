@@ -420,6 +420,24 @@ TEST(ProgramRules, AThreadThatHoldsTheLock) {
   EXPECT_THAT(causes(c), IsEmpty());
 }
 
+TEST(ProgramRules, ALockHeldInAnotherProcessThanThatOfTheSteps) {
+  const auto made = [](double request_ms, double share_before) {
+    RunComparison c = comparison(Outcome::inconclusive);
+    set_step(c, {2.4, 2.5}, {0.3, 0.3}, {0, 0});
+    c.host->states[0].value = {2.7e6, 6.8e6};  // from step to step
+    add_state(c, "blocked in futex", {3, 12});
+    c.host->requests.push_back({"request", {345, 137}, {88e6, request_ms * 1e6}, {154e6, 380e6}, true});
+    c.python.push_back({"_hold (gil_fault.py)", {share_before, 0.3}});
+    return c;
+  };
+  const auto verdicts = diagnose(made(215, 0));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].detail, "gil");
+  EXPECT_EQ(verdicts[0].state, VerdictState::latent);
+  EXPECT_TRUE(diagnose(made(88, 0)).empty());     // fewer requests come, and each takes as long
+  EXPECT_TRUE(diagnose(made(215, 0.1)).empty());  // it was there before
+}
+
 TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
@@ -458,6 +476,15 @@ TEST(SettingsRules, StepsThatAreNotLongerNeedNone) {
     c.environment = {{"env.target.package.vllm", {"0.32.0", "0.33.0"}}};
     EXPECT_TRUE(diagnose(c).empty());
   }
+}
+
+TEST(SettingsRules, AnotherPortIsNoCause) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.target.option.port", {"8000", "8001"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "unknown");
 }
 
 TEST(SettingsRules, WhatWasFeltComesFirst) {
