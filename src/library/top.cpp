@@ -21,6 +21,7 @@ template <class Value>
 Result<Value> named(const std::map<std::string, Value>& names, const std::string& name, std::string_view what) {
   if (const auto found = names.find(name); found != names.end()) return found->second;
   std::vector<std::string> all;
+  all.reserve(names.size());
   for (const auto& [key, value] : names) all.push_back(key);
   return usage_error(fmt::format("'{}' is no {}", name, what), fmt::format("one of {}", fmt::join(all, ", ")));
 }

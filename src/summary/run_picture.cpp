@@ -220,6 +220,7 @@ void draw_stretch(const Trace& trace, const model::Cycle& cycle, RunPicture& pic
     busy.resize(kMostLanes);
   }
   std::vector<TrackId> order;
+  order.reserve(busy.size());
   for (const auto& [sum, track] : busy) order.push_back(track);
   std::ranges::stable_sort(order, {}, [&](TrackId t) {
     const Track& track = trace.tracks[t];
@@ -263,6 +264,7 @@ model::RunPicture run_picture(const Trace& trace, const model::Recording& record
   const Ns first = first_of(recording.profile);
   const std::set<Ns> begins = whole_begins(recording.cycles);
   std::vector<bool> whole;
+  whole.reserve(recording.profile.cycles.size());
   for (const model::ProfileCycle& cycle : recording.profile.cycles)
     whole.push_back(begins.contains(cycle.begin - trace.base_ns));
   draw_cycles(recording.profile, whole, first, picture);
