@@ -41,7 +41,7 @@ deb: build
 	@cd build && cpack -G DEB
 
 wheel:
-	$(call need,build)
+	$(call need,build package)
 	@scripts/make-wheel $(PYTHONS)
 
 demo: build
