@@ -21,7 +21,10 @@ const style = String(files.find((file) => file.fileName.endsWith(".css")).source
 const digest = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 if (script.includes("</script") || style.includes("</style")) throw new Error("the bundle would end its own element");
 const policy = `default-src 'none'; script-src ${digest(script)}; style-src ${digest(style)}; base-uri 'none'; form-action 'none'`;
+const licence = readFileSync("node_modules/uplot/LICENSE", "utf-8").trim();
+if (licence.includes("--")) throw new Error("the licence cannot stand in a comment");
 const page = readFileSync("page.html", "utf-8")
+  .replace("@LICENCE@", () => `Holds uPlot.\n\n${licence}`)
   .replace("@POLICY@", () => policy)
   .replace("@STYLE@", () => style)
   .replace("@SCRIPT@", () => script);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List, Sequence, Union
 
 from . import _culprit
@@ -110,14 +111,14 @@ class Comparison:
 
 
 def _recordings(side: Side) -> List[_culprit.Run]:
-    if isinstance(side, Run):
-        return [side._native]
-    if not isinstance(side, (str,)) and hasattr(side, "__iter__"):
-        items = list(side)  # type: ignore[arg-type]
-        runs = [item for item in items if isinstance(item, Run)]
-        if runs and len(runs) == len(items):
-            return [run._native for run in runs]
-    return _culprit.load_recordings(paths_of(side), 0, 200)  # type: ignore[arg-type]
+    if isinstance(side, (str, os.PathLike)):
+        return _culprit.load_recordings(paths_of(side), 0, 200)
+    items = [side] if isinstance(side, Run) else list(side)
+    runs = [item._native for item in items if isinstance(item, Run)]
+    paths = [item for item in items if not isinstance(item, Run)]
+    if runs and paths:
+        raise TypeError("a side is paths or runs, not both")
+    return runs or _culprit.load_recordings(paths_of(paths), 0, 200)
 
 
 def diff(baseline: Side, candidate: Side, *, anchor: str = "", tolerance: float = 0.03, history: Sequence[Union[Path, Run]] = ()) -> Comparison:

@@ -20,32 +20,6 @@ void append(Texts& texts, std::string_view text) {
   texts.offsets.push_back(static_cast<std::int32_t>(texts.bytes.size()));
 }
 
-/// Bytes that are no UTF-8 become U+FFFD: readers refuse whole columns else.
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t k) {
-      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : static_cast<unsigned char>(0);
-    };
-    const unsigned first = byte(0);
-    const std::size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3
-                               : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-    bool good = length != 0 && i + length <= text.size();
-    for (std::size_t k = 1; good && k < length; ++k) good = (byte(k) & 0xc0U) == 0x80;
-    if (good && length == 3) good = !(first == 0xe0 && byte(1) < 0xa0) && !(first == 0xed && byte(1) >= 0xa0);
-    if (good && length == 4) good = !(first == 0xf0 && byte(1) < 0x90) && !(first == 0xf4 && byte(1) >= 0x90);
-    if (good) {
-      out += text.substr(i, length);
-      i += length;
-    } else {
-      out += "\xef\xbf\xbd";
-      ++i;
-    }
-  }
-  return out;
-}
-
 struct Exported {
   std::shared_ptr<const ArrowTable> table;
   std::vector<ArrowArray> arrays;  // of columns
@@ -185,13 +159,13 @@ void release_stream(ArrowArrayStream* stream) {
   stream->release = nullptr;
 }
 
-}  // namespace
-
-void set_nulls(ArrowColumn& column, std::size_t rows, bool (*known)(const void*, std::size_t), const void* context) {
+/// Marks the rows for which `known(row)` is false.
+template <class Known>
+void set_nulls(ArrowColumn& column, std::size_t rows, const Known& known) {
   std::vector<std::uint8_t> bits((rows + 7) / 8, 0);
   std::int64_t nulls = 0;
   for (std::size_t r = 0; r < rows; ++r) {
-    if (known(context, r))
+    if (known(r))
       bits[r / 8] = static_cast<std::uint8_t>(bits[r / 8] | (1U << (r % 8)));
     else
       ++nulls;
@@ -200,6 +174,8 @@ void set_nulls(ArrowColumn& column, std::size_t rows, bool (*known)(const void*,
   column.valid = std::move(bits);
   column.nulls = nulls;
 }
+
+}  // namespace
 
 ArrowTable arrow_of(Table table) {
   ArrowTable out{std::move(table.key), std::move(table.title), std::move(table.notes), {}, table.rows};
@@ -212,7 +188,7 @@ ArrowTable arrow_of(Table table) {
       std::unordered_map<std::string_view, std::int32_t> codes;
       for (const std::string& text : *strings) {
         const auto [code, fresh] = codes.try_emplace(text, static_cast<std::int32_t>(texts.size()));
-        if (fresh) append(texts, valid_utf8(text));
+        if (fresh) append(texts, text);
         texts.codes.push_back(code->second);
       }
       column.values = std::move(texts);
@@ -221,10 +197,7 @@ ArrowTable arrow_of(Table table) {
     } else {
       column.values = std::move(std::get<std::vector<double>>(from.values));
     }
-    set_nulls(
-        column, table.rows,
-        [](const void* known, std::size_t r) -> bool { return (*static_cast<const std::vector<bool>*>(known))[r]; },
-        &from.known);
+    set_nulls(column, table.rows, [&](std::size_t r) -> bool { return from.known[r]; });
   }
   return out;
 }
@@ -237,12 +210,8 @@ ArrowTable arrow_of(Frame frame) {
     if (auto* whole = std::get_if<std::vector<std::int64_t>>(&from.values)) {
       column.values = std::move(*whole);
       if (from.negative_is_none)
-        set_nulls(
-            column, frame.rows,
-            [](const void* values, std::size_t r) {
-              return (*static_cast<const std::vector<std::int64_t>*>(values))[r] >= 0;
-            },
-            &std::get<std::vector<std::int64_t>>(column.values));
+        set_nulls(column, frame.rows,
+                  [&](std::size_t r) { return std::get<std::vector<std::int64_t>>(column.values)[r] >= 0; });
     } else if (auto* numbers = std::get_if<std::vector<double>>(&from.values)) {
       column.values = std::move(*numbers);
     } else {
@@ -253,17 +222,14 @@ ArrowTable arrow_of(Frame frame) {
       std::vector<std::int32_t> codes;  // texts that are the same have one
       for (const std::string& text : categories.texts) {
         const auto [code, fresh] = known.try_emplace(text, static_cast<std::int32_t>(texts.size()));
-        if (fresh) append(texts, valid_utf8(text));
+        if (fresh) append(texts, text);
         codes.push_back(code->second);
       }
       if (texts.size() < codes.size())
         for (std::int32_t& code : texts.codes)
           if (code >= 0) code = codes[static_cast<std::size_t>(code)];
       column.values = std::move(texts);
-      set_nulls(
-          column, frame.rows,
-          [](const void* codes, std::size_t r) { return (*static_cast<const std::vector<std::int32_t>*>(codes))[r] >= 0; },
-          &std::get<Texts>(column.values).codes);
+      set_nulls(column, frame.rows, [&](std::size_t r) { return std::get<Texts>(column.values).codes[r] >= 0; });
     }
   }
   return out;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -80,11 +81,9 @@ struct ArrowTable {
   std::size_t rows = 0;
 };
 
+/// Texts of the library are valid UTF-8, which readers insist on.
 ArrowTable arrow_of(Table table);
 ArrowTable arrow_of(Frame frame);
-
-/// Marks the rows for which `known(row)` is false.
-void set_nulls(ArrowColumn& column, std::size_t rows, bool (*known)(const void*, std::size_t), const void* context);
 
 /// A stream of one batch; the caller releases it.
 void export_stream(std::shared_ptr<const ArrowTable> table, ArrowArrayStream* out);

@@ -31,13 +31,11 @@ using culprit::python::ArrowTable;
 using culprit::python::Texts;
 using TablePointer = std::shared_ptr<const ArrowTable>;
 
-/// Held by name in the module, so that nothing of Python outlives it.
 [[noreturn]] void raise(const culprit::Error& error) {
-  constexpr const char* kKinds[] = {"usage", "input", "environment", "cancelled"};
-  const char* kind = error.kind == culprit::ErrorKind::usage         ? kKinds[0]
-                     : error.kind == culprit::ErrorKind::input       ? kKinds[1]
-                     : error.kind == culprit::ErrorKind::environment ? kKinds[2]
-                                                                     : kKinds[3];
+  const char* kind = error.kind == culprit::ErrorKind::usage         ? "usage"
+                     : error.kind == culprit::ErrorKind::input       ? "input"
+                     : error.kind == culprit::ErrorKind::environment ? "environment"
+                                                                     : "cancelled";
   const nb::object type = nb::module_::import_("culprit._error").attr("Error");
   const nb::object value = type(culprit::to_string(error), kind, error.what, error.where, error.remedy);
   PyErr_SetObject(type.ptr(), value.ptr());

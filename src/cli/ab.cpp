@@ -154,6 +154,8 @@ Result<int> show_last(const DiffOptions& report) {
                              : report.html           ? "html"
                              : report.format.empty() ? "terminal"
                                                      : report.format;
+  if (format == "html")
+    if (Status status = check_page_target(report.output); !status) return status.error();
   const std::string file = last_file(last_folder(), format);
   const auto text = read_file(file);
   if (!text) return input_error("there is no last result", file, "run culprit ab");

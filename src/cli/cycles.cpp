@@ -47,12 +47,6 @@ std::string json_of(const CyclesOptions& options, const Trace& trace, const cycl
   return text;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::string_view rest = text; !rest.empty();) lines.emplace_back(take_line(rest));
-  return lines;
-}
-
 /// 0 is all.
 std::size_t rows_shown(const CyclesOptions& options, OutputFormat format) {
   constexpr std::size_t kOneScreen = 30;
@@ -113,11 +107,14 @@ Result<int> run_cycles(const CyclesOptions& options) {
     case OutputFormat::json:
       text = json_of(options, trace, *found, table);
       break;
-    case OutputFormat::html:
+    case OutputFormat::html: {
+      const std::string heading = report::cycles_heading(cycles);
+      const auto lines = split_lines(heading);
       tables.insert(tables.begin(), table);
-      text = rendered(*output, tables, look, {},
-                      {"cycles", CULPRIT_VERSION, options.files, lines_of(report::cycles_heading(cycles))});
+      text =
+          rendered(*output, tables, look, {}, {"cycles", CULPRIT_VERSION, options.files, {lines.begin(), lines.end()}});
       break;
+    }
   }
   if (Status status = write_output(*output, text); !status) return status.error();
   // As everywhere that cycles are asked for; the answer says why there are none.

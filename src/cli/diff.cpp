@@ -65,6 +65,8 @@ Result<DiffOptions> settled(const DiffOptions& given) {
       return usage_error(fmt::format("--json contradicts the name '{}'", options.output),
                          "give a name that ends in .json");
     options.format = end;
+  }
+  if (is_file_target(options) || (options.format == "html" && !options.output.empty())) {
     std::vector<std::string> inputs = options.inputs;
     for (const auto* more : {&options.candidates, &options.history})
       inputs.insert(inputs.end(), more->begin(), more->end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/utf8.h"
 #include "report/render.h"
 
 namespace culprit::library {
@@ -19,13 +20,13 @@ std::vector<std::int64_t> whole_numbers_of(const std::vector<std::vector<model::
   return values;
 }
 
-/// A number among texts stands there as people read it.
-std::vector<std::string> texts_of(model::Table& table, std::size_t column) {
+/// Valid UTF-8; a number among texts stands there as people read it.
+std::vector<std::string> texts_of(const model::Table& table, std::size_t column) {
   std::vector<std::string> values;
   values.reserve(table.rows.size());
-  for (auto& row : table.rows) {
-    auto* text = std::get_if<std::string>(&row[column]);
-    values.push_back(text != nullptr ? std::move(*text) : report::cell_text(table.columns[column], row[column]));
+  for (const auto& row : table.rows) {
+    const auto* text = std::get_if<std::string>(&row[column]);
+    values.push_back(text != nullptr ? repair_utf8(*text) : report::cell_text(table.columns[column], row[column]));
   }
   return values;
 }

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 #include <isa-l.h>
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 
 #include "core/json_writer.h"
 #include "report/page_template.h"
@@ -19,24 +20,32 @@ namespace {
 
 constexpr std::string_view kPlace = "@REPORT@";
 
+/// In pieces: the library counts with 32 bits.
 std::string gzip(std::string text) {
-  constexpr std::size_t kHeads = 1024;  // of gzip and of blocks that cannot be made smaller
-  constexpr std::size_t kBlock = 65535;
-  std::string out(text.size() + kHeads + 8 * (text.size() / kBlock), '\0');
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  std::string out;
+  std::string piece(kPiece, '\0');
   std::vector<std::uint8_t> room(ISAL_DEF_LVL2_DEFAULT);
   isal_zstream stream;
-  isal_deflate_stateless_init(&stream);
+  isal_deflate_init(&stream);
   stream.level = 2;
   stream.level_buf = room.data();
   stream.level_buf_size = static_cast<std::uint32_t>(room.size());
   stream.gzip_flag = IGZIP_GZIP;
-  stream.end_of_stream = 1;
-  stream.next_in = reinterpret_cast<std::uint8_t*>(text.data());
-  stream.avail_in = static_cast<std::uint32_t>(text.size());
-  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
-  stream.avail_out = static_cast<std::uint32_t>(out.size());
-  if (isal_deflate_stateless(&stream) != COMP_OK) throw std::logic_error("the room for a page was too small");
-  out.resize(stream.total_out);
+  for (std::size_t at = 0; stream.internal_state.state != ZSTATE_END;) {
+    if (stream.avail_in == 0) {
+      const std::size_t size = std::min(kPiece, text.size() - at);
+      stream.next_in = reinterpret_cast<std::uint8_t*>(text.data()) + at;
+      stream.avail_in = static_cast<std::uint32_t>(size);
+      at += size;
+      stream.end_of_stream = at == text.size() ? 1 : 0;
+    }
+    stream.next_out = reinterpret_cast<std::uint8_t*>(piece.data());
+    stream.avail_out = static_cast<std::uint32_t>(piece.size());
+    [[maybe_unused]] const int code = isal_deflate(&stream);
+    assert(code == COMP_OK);
+    out.append(piece, 0, piece.size() - stream.avail_out);
+  }
   return out;
 }
 

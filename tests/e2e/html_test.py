@@ -139,6 +139,17 @@ class Files(Case):
         self.assertIn("--force", done.stderr)
         self.assertTrue(stat.S_ISREG(os.stat(target).st_mode))
 
+    def test_an_input_is_never_overwritten(self):
+        a, b = steps("input.json"), steps("b.json", 60)
+        with open(a, "rb") as file:
+            before = file.read()
+        for form in (["--html"], ["--format", "md"], []):
+            done = run("culprit", "diff", a, b, *form, "-o", a, "--force")
+            self.assertEqual(done.returncode, USAGE, form)
+            self.assertIn("is an input file", done.stderr)
+        with open(a, "rb") as file:
+            self.assertEqual(file.read(), before)
+
     def test_forms_contradict(self):
         a = steps("a.json")
         self.assertEqual(run("culprit", "cycles", a, "--html", "--json").returncode, USAGE)

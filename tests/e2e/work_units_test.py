@@ -202,7 +202,7 @@ class WorkUnits(unittest.TestCase):
             self.skipTest("eBPF cannot be used here")
         self.assertTrue(info["work_units"]["idle"], info["work_units"])
         self.assertEqual(info["work_units"]["units"][0]["unit"], "window")
-        self.assertAlmostEqual(info["duration_ns"] * 1e-9, summary["duration_ns"] * 1e-9, delta=0.05)
+        self.assertAlmostEqual(info["duration_ns"] * 1e-9, summary["duration_ns"] * 1e-9, delta=0.01)
 
     def test_every_verb_takes_units_for_cycles(self):
         self.recorded("busy", 0.002)

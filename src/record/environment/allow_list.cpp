@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 
+#include "core/text.h"
+
 namespace culprit::record {
 
 namespace {
@@ -34,18 +36,11 @@ constexpr std::array kForbidden = {"KEY",    "TOKEN", "SECRET",  "PASS",    "CRE
 constexpr std::array kSecretBegins = {"hf_", "sk-", "sk_",        "ghp_",   "gho_",  "glpat-",  "AKIA",  "ASIA",
                                       "eyJ", "xox", "-----BEGIN", "nvapi-", "ya29.", "Bearer ", "Basic "};
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
-
 bool is_switch(std::string_view value) {
   constexpr std::array kWords = {"true", "false", "yes", "no", "on", "off"};
   if (value.empty() || value.size() > 6) return false;
   if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) return true;
-  return std::ranges::find(kWords, lower_case(value)) != kWords.end();
+  return std::ranges::find(kWords, to_lower(value)) != kWords.end();
 }
 
 bool has_forbidden_word(std::string_view name) {
@@ -102,7 +97,7 @@ bool looks_secret(std::string_view value) {
   for (const char* begin : kSecretBegins)
     for (std::size_t at = value.find(begin); at != std::string_view::npos; at = value.find(begin, at + 1))
       if (at == 0 || std::string_view(" ,;:=\"'").find(value[at - 1]) != std::string_view::npos) return true;
-  const std::string lower = lower_case(value);
+  const std::string lower = to_lower(value);
   for (const char* word : {"password", "passwd", "secret", "token=", "api_key", "apikey", "authorization"})
     if (lower.find(word) != std::string::npos) return true;
   return has_secret_run(value);
@@ -129,7 +124,7 @@ bool is_shown_option(std::string_view value) {
   constexpr std::array kWords = {"auto",  "none",  "trace",    "debug", "info",    "warning",  "warn",
                                  "error", "fatal", "critical", "half",  "float16", "bfloat16", "float32",
                                  "float", "int8",  "int4",     "fp8",   "fp16",    "bf16",     "fp32"};
-  return is_switch(value) || is_number(value) || std::ranges::find(kWords, lower_case(value)) != kWords.end();
+  return is_switch(value) || is_number(value) || std::ranges::find(kWords, to_lower(value)) != kWords.end();
 }
 
 /// Takes the first of several that have NUL between them off `text`.
@@ -152,7 +147,7 @@ std::vector<std::pair<std::string, std::string>> allowed_options(std::string_vie
     if (argument == "--") break;  // what follows is another program's, or no option
     if (!argument.starts_with("--")) continue;
     const std::size_t equals = argument.find('=');
-    std::string name = lower_case(argument.substr(2, equals == std::string_view::npos ? equals : equals - 2));
+    std::string name = to_lower(argument.substr(2, equals == std::string_view::npos ? equals : equals - 2));
     std::ranges::replace(name, '_', '-');
     const bool plain = !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
