@@ -32,6 +32,7 @@ std::string gzip(std::string text) {
   stream.level_buf = room.data();
   stream.level_buf_size = static_cast<std::uint32_t>(room.size());
   stream.gzip_flag = IGZIP_GZIP;
+  stream.avail_in = 0;  // which the library leaves as it was
   for (std::size_t at = 0; stream.internal_state.state != ZSTATE_END;) {
     if (stream.avail_in == 0) {
       const std::size_t size = std::min(kPiece, text.size() - at);

@@ -523,6 +523,16 @@ class Counted(unittest.TestCase):
             self.assertGreaterEqual(row["longest_ns"], row["p50_ns"])
             self.assertGreater(row["p50_ns"], 0)
 
+    def test_page_faults_of_a_program_that_ends_at_once(self):
+        path = self.path("short.pftrace")
+        done = culprit("record", "--json", "--collect", "sched,syscalls", "-o", path, "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(culprit("top", path, "--by", "fault", "--json").stdout)["tables"][0]["rows"]
+        self.assertGreater(rows[0]["minor"], 10, rows)  # a program cannot be loaded with fewer
+        # What is counted before the recording begins makes it no longer.
+        info = json.loads(culprit("info", path, "--json").stdout)
+        self.assertLessEqual(info["duration_ns"], json.loads(done.stdout)["duration_ns"] + 1e6)
+
     def test_info_shows_them(self):
         done = culprit("info", self.recording, "--show", "calls,disks,faults")
         self.assertIn("clock_nanosleep", done.stdout)

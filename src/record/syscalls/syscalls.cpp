@@ -82,7 +82,9 @@ class Syscalls final : public Collector, private bpf::Listener {
       for (const Target& target : session.targets) probes_->add_target(target.pid);
     }
     writer_ = &session.writer;  // page faults need no privilege
-    for (const Target& target : session.targets) write_faults(target.pid, monotonic_now());
+    // From here on they count; they are written when the recording has begun.
+    for (const Target& target : session.targets)
+      if (const auto faults = read_page_faults(target.pid)) first_faults_.emplace_back(target.pid, *faults);
     return {};
   }
 
@@ -103,7 +105,9 @@ class Syscalls final : public Collector, private bpf::Listener {
 
   void target_joined(const Target& target) override { probes_->add_target(target.pid); }
   void command_ended(std::int64_t pid, Ns now) override {
-    if (writer_ != nullptr) write_faults(pid, now);
+    if (writer_ == nullptr) return;
+    write_first_faults(now - 1);  // of one moment only one value is kept
+    write_faults(pid, now);
   }
   void target_left(const Target& target) override {
     probes_->target_ended(target.pid);
@@ -113,6 +117,7 @@ class Syscalls final : public Collector, private bpf::Listener {
 
   void poll(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
+    write_first_faults(now);
     probes_->consume();
     if (windows_) turn_window(now);
     if (left_.size() >= kManyLeft) write_times(now);
@@ -373,15 +378,21 @@ class Syscalls final : public Collector, private bpf::Listener {
     totals_at_ = now;
   }
 
+  void write_first_faults(Ns now) {
+    for (const auto& [pid, faults] : std::exchange(first_faults_, {})) write_faults(pid, faults, now);
+  }
+
   void write_faults(std::int64_t pid, Ns now) {
-    const auto faults = read_page_faults(pid);
-    if (!faults) return;
+    if (const auto faults = read_page_faults(pid)) write_faults(pid, *faults, now);
+  }
+
+  void write_faults(std::int64_t pid, const PageFaults& faults, Ns now) {
     const auto [found, is_new] = faults_.try_emplace(pid);
     if (is_new)
       found->second = {writer_->counter_track("page_faults.minor", "count", pid),
                        writer_->counter_track("page_faults.major", "count", pid)};
-    writer_->counter(found->second.minor, now, static_cast<double>(faults->minor));
-    writer_->counter(found->second.major, now, static_cast<double>(faults->major));
+    writer_->counter(found->second.minor, now, static_cast<double>(faults.minor));
+    writer_->counter(found->second.major, now, static_cast<double>(faults.major));
     events_ += 2;
   }
 
@@ -488,6 +499,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::unordered_map<std::uint32_t, std::string> disks_;
   std::unordered_map<std::uint32_t, Lanes> lanes_;
   std::map<std::int64_t, FaultTracks> faults_;
+  std::vector<std::pair<std::int64_t, PageFaults>> first_faults_;  ///< of the first targets, until they are written
   std::map<std::int32_t, perfetto::TrackUuid> answer_tracks_;
 };
 
