@@ -124,6 +124,7 @@ struct Recorder::State final : private bpf::Listener {
   std::vector<std::int64_t> dying;                       // processes whose last thread exits
   bool finished = false;
   bool terminated_command = false;
+  bool command_gone = false;  ///< the collectors were told
   Ns begin = 0;
   Ns end = 0;
   Ns cpu_before = 0;
@@ -162,6 +163,8 @@ struct Recorder::State final : private bpf::Listener {
   void introduce(const Target& target);
   void rename(const Target& target);
   void follow(Ns now);
+  /// Tells the collectors of a command that has ended, once.
+  void look_at_command();
   void check_end(Ns now, int stop_fd);
   std::string path() const;
   void switch_file(Ns now);
@@ -319,8 +322,19 @@ void Recorder::State::follow(Ns now) {
   next_look = after + std::max(usual, 20 * (after - now));
 }
 
+void Recorder::State::look_at_command() {
+  if (!command || command_gone || !readable(command->descriptor())) return;
+  command_gone = true;
+  const Ns now = monotonic_now();
+  command->note_end(now);
+  for (std::size_t i = 0; i < set.collectors.size(); ++i)
+    if (collects[i]) set.collectors[i]->command_ended(command->pid(), now);
+}
+
 void Recorder::State::check_end(Ns now, int stop_fd) {
-  if (command) command_status = command->ended();
+  look_at_command();
+  // Its status is taken when its numbers have been read: afterwards there are none.
+  if (command && (command_gone || command->descriptor() < 0)) command_status = command->ended();
   if (ending != Ending::none) return;
   if (readable(stop_fd)) {
     const StopSignal signal = take_signal(stop_fd);
@@ -512,11 +526,7 @@ bool Recorder::poll(int stop_fd) {
     if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
   const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
   if (now < until && !readable(stop_fd)) wait_for(until - now, {stop_fd, wake, end});
-  if (readable(end)) {
-    state.command->note_end(monotonic_now());  // here, not when all was asked
-    for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
-      if (state.collects[i]) state.set.collectors[i]->command_ended(state.command->pid(), monotonic_now());
-  }
+  state.look_at_command();  // here, not when all was asked
 
   now = monotonic_now();
   state.last_round = now;
