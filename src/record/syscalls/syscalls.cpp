@@ -120,14 +120,13 @@ class Syscalls final : public Collector, private bpf::Listener {
     write_first_faults(now);
     probes_->consume();
     if (windows_) turn_window(now);
-    if (left_.size() >= kManyLeft) write_times(now);
     if (windows_ ? windows_->due(now) != CallWindows::Due::count : now < next_totals_) return;
     if (windows_) windows_->end_period(now);
     probes_->ask_for_calls();
     probes_->consume();
     write_totals(session, now);
     busy_.look(now);
-    if (now >= next_times_) write_times(now);
+    if (now >= next_times_ || left_.size() >= kManyLeft) write_times(now);
     next_totals_ = now + options_.totals_every;
     if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
     ++period_;
