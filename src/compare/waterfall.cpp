@@ -1,9 +1,12 @@
 #include "compare/waterfall.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -91,6 +94,52 @@ std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Pro
   return weights;
 }
 
+/// Shares of the samples in one range, by function; without those that are too few to tell from chance, which are
+/// "other code".
+constexpr std::int64_t kFewestSamples = 20;  ///< of a range, on each side
+constexpr std::int64_t kRare = 5;            ///< of a function, on both sides together
+
+using SampleCounts = std::map<StringId, std::array<std::int64_t, 2>>;  ///< by function, of both sides
+
+std::map<StringId, SampleCounts> sample_counts(const std::array<const Profile*, 2>& profiles, StringTable& texts) {
+  std::map<StringId, SampleCounts> counts;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const model::LedgerSamples& of : profiles[s]->ledger.samples)
+      counts[texts.intern(profiles[s]->texts[of.range])][texts.intern(profiles[s]->texts[of.function])][s] += of.count;
+  return counts;
+}
+
+/// Puts the lines `between` functions of which both sides have samples in parts by them: the same time, divided among
+/// the functions as the samples are.
+void divide_by_samples(const std::array<const Profile*, 2>& profiles, std::vector<model::WaterfallLine>& lines,
+                       StringTable& texts) {
+  std::vector<model::WaterfallLine> divided;
+  for (const auto& [range, counts] : sample_counts(profiles, texts)) {
+    const auto line = std::ranges::find_if(lines, [&, range = range](const model::WaterfallLine& l) {
+      return l.state == LedgerState::between && l.function == range;
+    });
+    std::array<std::int64_t, 2> all{};
+    for (const auto& [function, count] : counts)
+      for (std::size_t s = 0; s < 2; ++s) all[s] += count[s];
+    if (line == lines.end() || std::min(all[0], all[1]) < kFewestSamples) continue;
+    std::map<std::string, model::WaterfallLine> parts;
+    for (const auto& [function, count] : counts) {
+      std::string name = count[0] + count[1] < kRare ? "other code" : std::string(texts[function]);
+      if (!texts[range].empty()) name += fmt::format(", in {}", texts[range]);
+      model::WaterfallLine& part = parts[name];
+      for (std::size_t s = 0; s < 2; ++s)
+        part.time_ns[s] += line->time_ns[s] * static_cast<double>(count[s]) / static_cast<double>(all[s]);
+    }
+    for (auto& [name, part] : parts) {
+      part.state = LedgerState::sampled;
+      part.function = texts.intern(name);
+      divided.push_back(part);
+    }
+    lines.erase(line);
+  }
+  lines.insert(lines.end(), divided.begin(), divided.end());
+}
+
 Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std::array<Rows, 2>& rows,
                        StringTable& texts) {
   Waterfall result;
@@ -113,11 +162,13 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
         line.calls[s] += weight * static_cast<double>(from.count);
       }
     }
-  for (auto& [key, line] : lines) {
+  for (const auto& [key, line] : lines) result.lines.push_back(line);
+  if (result.device < 0) divide_by_samples(profiles, result.lines, texts);
+  for (model::WaterfallLine& line : result.lines) {
     line.change_ns = line.time_ns[1] - line.time_ns[0];
-    line.by_calls_ns =
-        line.calls[0] > 0 ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0] : line.change_ns;
-    result.lines.push_back(line);
+    line.by_calls_ns = line.calls[0] > 0 ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0]
+                       : line.state == LedgerState::sampled ? 0
+                                                            : line.change_ns;
   }
   std::ranges::sort(result.lines, {}, [&](const model::WaterfallLine& line) {
     return std::tuple(-std::abs(line.change_ns), line.state, texts[line.function]);

@@ -26,6 +26,7 @@ enum class LedgerState : std::uint8_t {
   idle_graph,    ///< between two operations of one graph
   idle_unknown,  ///< who launched the next operation is not known, or there is none
   no_work,       ///< there was nothing to do; taken from the time outside of functions, or idle
+  sampled,       ///< a part of `between`, in what samples of the thread's stack found there; in waterfalls alone
 };
 /// As written in output: "run queue".
 std::string_view ledger_state_name(LedgerState state);
@@ -47,10 +48,18 @@ struct LedgerLine {
   Ns time = 0;
 };
 
+/// How often samples of its stack, taken by a clock, found a thread in a function while its window was `between`.
+struct LedgerSamples {
+  StringId range = 0;     ///< the line's function
+  StringId function = 0;  ///< the innermost of Python, else the innermost code
+  std::int64_t count = 0;
+};
+
 /// The lines of a window sum to its length.
 struct Ledger {
   std::vector<LedgerWindow> windows;
-  std::vector<LedgerLine> lines;  ///< by window
+  std::vector<LedgerLine> lines;       ///< by window
+  std::vector<LedgerSamples> samples;  ///< of all windows on hosts together
 };
 
 std::span<const LedgerLine> lines_of(const Ledger& ledger, std::size_t window);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/saturating.h"
-#include "trace/code_name.h"
+#include "profile/stack_code.h"
 #include "trace/span.h"
 
 namespace culprit::profile {
@@ -32,28 +32,6 @@ std::string disk_name(const Trace& trace, StringId disk, StringId operation) {
 void add_buckets(CountedDurations& sum, const std::vector<std::uint64_t>& buckets) {
   sum.buckets.resize(std::max(sum.buckets.size(), buckets.size()));
   for (std::size_t i = 0; i < buckets.size(); ++i) sum.buckets[i] += buckets[i];
-}
-
-/// Code without a name is one function for each file: its addresses differ from run to run.
-std::string function_name(std::string_view name) {
-  if (const auto file = file_of_unnamed(name)) return fmt::format("[{}]", *file);
-  return python_function(name).value_or(std::string(name));
-}
-
-/// Of each frame the innermost function of Python, by its row among the frames; kNone: it is in none.
-std::vector<std::uint32_t> frames_of_python(const Trace& trace) {
-  std::vector<std::uint32_t> rows;
-  std::map<StringId, bool> known;
-  rows.reserve(trace.stack_frames.size());
-  for (std::size_t f = 0; f < trace.stack_frames.size(); ++f) {
-    const StackFrame& frame = trace.stack_frames[f];
-    const auto [is_python, fresh] = known.try_emplace(frame.function);
-    if (fresh) is_python->second = python_function(trace.strings[frame.function]).has_value();
-    rows.push_back(is_python->second       ? static_cast<std::uint32_t>(f)
-                   : frame.caller == kNone ? kNone
-                                           : rows[frame.caller]);
-  }
-  return rows;
 }
 
 void counts_to_shares(std::map<std::string, std::vector<double>>& functions, const std::vector<double>& all) {
@@ -78,7 +56,7 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
     const auto count = [&](std::map<std::string, std::vector<double>>& functions, std::uint32_t frame) {
       const StringId function = trace.stack_frames[frame].function;
       std::string& name = names[function];
-      if (name.empty()) name = function_name(trace.strings[function]);
+      if (name.empty()) name = code_name(trace.strings[function]);
       std::vector<double>& counts = functions[name];
       counts.resize(windows.size());
       counts[at] += 1;

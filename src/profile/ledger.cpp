@@ -14,6 +14,7 @@
 #include "cycles/name_hints.h"
 #include "profile/exposed.h"
 #include "profile/leaves.h"
+#include "profile/stack_code.h"
 
 namespace culprit::profile {
 
@@ -103,6 +104,7 @@ class Builder {
     for (const auto& [process, thread] : threads()) {
       const std::vector<Leaf>& leaves = leaves_on(thread);
       const std::vector<Off> off = off_cpu(thread);
+      std::vector<std::pair<Ns, Ns>> windows;
       for (std::size_t c = 0; c < cycles_.size(); ++c) {
         const model::Cycle& cycle = cycles_[c];
         if (!counts(c) || cycle.process != process || cycle.period <= 0) continue;
@@ -115,8 +117,37 @@ class Builder {
             cycle.begin, end);
         take_no_work(cycle, {LedgerState::between, LedgerState::blocked});
         write(row_of_cycle_[c], -1, cycle.period);
+        windows.emplace_back(cycle.begin, end);
       }
+      add_samples(thread, leaves, windows);
     }
+    for (const auto& [key, count] : samples_) profile_.ledger.samples.push_back({key.first, key.second, count});
+  }
+
+  /// What samples found where the thread was between functions. `windows` in the order of time.
+  void add_samples(TrackId thread, const std::vector<Leaf>& leaves, const std::vector<std::pair<Ns, Ns>>& windows) {
+    const Track& of = trace_.tracks[thread];
+    for (std::size_t i = 0; i < trace_.stack_samples.size(); ++i) {
+      const StackSample& sample = trace_.stack_samples[i];
+      const Track& track = trace_.tracks[sample.track];
+      if (sample.kind != StackSample::Kind::on_cpu || sample.frame == kNone) continue;
+      if (track.process != of.process || track.tid != of.tid) continue;
+      const auto window = std::ranges::upper_bound(windows, sample.at, {}, &std::pair<Ns, Ns>::second);
+      if (window == windows.end() || sample.at < window->first) continue;
+      for_each_leaf(leaves, sample.at, sample.at + 1, [&](const Leaf& leaf, Ns, Ns) {
+        const Key key = key_of(LedgerState::function, leaf.slice);
+        if (key.first == LedgerState::between) ++samples_[{key.second, function_of(sample.frame)}];
+      });
+    }
+  }
+
+  /// The innermost function of Python of a stack, else its innermost code.
+  StringId function_of(std::uint32_t frame) {
+    if (python_.empty()) python_ = frames_of_python(trace_);
+    const auto [known, is_new] = functions_.try_emplace(python_[frame] == kNone ? frame : python_[frame]);
+    if (is_new)
+      known->second = profile_.texts.intern(code_name(trace_.strings[trace_.stack_frames[known->first].function]));
+    return known->second;
   }
 
   void add_thread(const Leaf& leaf, Ns from, Ns to, const std::vector<Off>& off) {
@@ -259,6 +290,9 @@ class Builder {
   std::map<TrackId, std::vector<Leaf>> leaves_;
   std::map<std::pair<StringId, bool>, StringId> names_;
   std::map<Key, Sum> sums_;  ///< of the window at hand
+  std::vector<std::uint32_t> python_;            ///< by frame of stacks, frames_of_python()
+  std::map<std::uint32_t, StringId> functions_;  ///< by frame of stacks
+  std::map<std::pair<StringId, StringId>, std::int64_t> samples_;  ///< by range and function
 };
 
 }  // namespace

@@ -134,6 +134,30 @@ TEST_F(Waterfalls, SwappingTheSidesMirrorsEveryLine) {
   }
 }
 
+TEST_F(Waterfalls, WhatLiesBetweenFunctionsIsDividedBySamples) {
+  const auto sampled = [](Side& side, const std::string& function, std::int64_t count) {
+    side.profile.ledger.samples.push_back(
+        {side.profile.texts.intern("step"), side.profile.texts.intern(function), count});
+  };
+  base.cycle({{"mm", 60}, {"step", 40, 2, LedgerState::between}});
+  candidate.cycle({{"mm", 60}, {"step", 80, 2, LedgerState::between}});
+  for (Side* side : {&base, &candidate}) sampled(*side, "f (a.py)", side == &base ? 15 : 5);
+  sampled(base, "g (a.py)", 5);
+  EXPECT_EQ(all()[0].lines.front().state, LedgerState::between) << "five samples of the candidate are too few";
+  sampled(candidate, "g (a.py)", 34);
+  sampled(candidate, "rare", 1);
+  const auto found = all();
+  ASSERT_EQ(found[0].lines.size(), 4U);
+  EXPECT_EQ(texts[found[0].lines[0].function], "g (a.py), in step");
+  EXPECT_EQ(found[0].lines[0].state, LedgerState::sampled);
+  EXPECT_DOUBLE_EQ(found[0].lines[0].time_ns[0], 10);
+  EXPECT_DOUBLE_EQ(found[0].lines[0].time_ns[1], 68);
+  EXPECT_EQ(texts[found[0].lines[1].function], "f (a.py), in step");
+  EXPECT_DOUBLE_EQ(found[0].lines[1].change_ns, -20);
+  EXPECT_EQ(texts[found[0].lines[2].function], "other code, in step");
+  EXPECT_DOUBLE_EQ(sum(found[0]), 40);
+}
+
 TEST_F(Waterfalls, WithoutALedgerOnBothSidesThereIsNone) {
   base.cycle({{"mm", 60}});
   EXPECT_TRUE(all().empty());

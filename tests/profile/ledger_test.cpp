@@ -189,6 +189,44 @@ TEST(Ledger, GapsInsideOfAGraphAreTheGraphs) {
   EXPECT_EQ(steps.lines(1)[(std::pair{LedgerState::idle_graph, std::string()})], (std::pair<Ns, std::int64_t>{7, 1}));
 }
 
+TEST(Ledger, SamplesTellWhatRanBetweenFunctions) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Steps steps;
+  steps.add_two(maker, thread);  // 60 of mm, 40 of its own
+  maker.slice(thread, "user_annotation", "step 7", 180, 20);
+  steps.add(200, -1);
+  Trace& trace = maker.trace();
+  const auto frame = [&](std::string_view function, std::uint32_t caller) {
+    StackFrame frame;
+    frame.function = trace.strings.intern(function);
+    frame.caller = caller;
+    trace.stack_frames.push_back(frame);
+    return static_cast<std::uint32_t>(trace.stack_frames.size() - 1);
+  };
+  const std::uint32_t parse = frame("parse (app.py:12)", kNone);
+  const std::uint32_t inside = frame("memcpy", parse);
+  const std::uint32_t native = frame("libx.so+0x12", kNone);
+  const auto sample = [&](Ns at, std::uint32_t row, TrackId track, StackSample::Kind kind = StackSample::Kind::on_cpu) {
+    trace.stack_samples.push_back({at, 1, track, row, kind});
+  };
+  sample(30, parse, thread);  // in mm
+  sample(60, parse, thread);
+  sample(99, inside, thread);
+  sample(170, native, thread);
+  sample(190, native, thread);
+  sample(195, parse, thread, StackSample::Kind::off_cpu);
+  sample(230, parse, thread);  // in no cycle that counts
+  sample(70, parse, maker.thread(1, 2));
+  steps.measure(trace);
+  std::map<std::pair<std::string, std::string>, std::int64_t> found;
+  for (const model::LedgerSamples& samples : steps.profile.ledger.samples)
+    found[{std::string(steps.profile.texts[samples.range]), std::string(steps.profile.texts[samples.function])}] =
+        samples.count;
+  EXPECT_EQ(found, (decltype(found){
+                       {{"", "parse (app.py)"}, 2}, {{"", "[libx.so]"}, 1}, {{"step N", "[libx.so]"}, 1}}));
+}
+
 /// Nested and overlapping slices, streams, lost links, graphs, two devices, scheduling: every window sums to itself.
 TEST(Ledger, LinesSumToTheirWindow) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {

@@ -1,0 +1,31 @@
+#include "profile/stack_code.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "trace/code_name.h"
+
+namespace culprit::profile {
+
+std::string code_name(std::string_view function) {
+  if (const auto file = file_of_unnamed(function)) return fmt::format("[{}]", *file);
+  return python_function(function).value_or(std::string(function));
+}
+
+std::vector<std::uint32_t> frames_of_python(const Trace& trace) {
+  std::vector<std::uint32_t> rows;
+  std::map<StringId, bool> known;
+  rows.reserve(trace.stack_frames.size());
+  for (std::size_t f = 0; f < trace.stack_frames.size(); ++f) {
+    const StackFrame& frame = trace.stack_frames[f];
+    const auto [is_python, fresh] = known.try_emplace(frame.function);
+    if (fresh) is_python->second = python_function(trace.strings[frame.function]).has_value();
+    rows.push_back(is_python->second       ? static_cast<std::uint32_t>(f)
+                   : frame.caller == kNone ? kNone
+                                           : rows[frame.caller]);
+  }
+  return rows;
+}
+
+}  // namespace culprit::profile

@@ -1,0 +1,20 @@
+// What frames of call stacks count as when samples are added up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace culprit::profile {
+
+/// Code without a name is one function for each file, "[libfoo.so]": its addresses differ from run to run. Functions of
+/// Python have no lines.
+std::string code_name(std::string_view function);
+
+/// Of each frame the innermost function of Python, by its row among the frames; kNone: it is in none.
+std::vector<std::uint32_t> frames_of_python(const Trace& trace);
+
+}  // namespace culprit::profile
