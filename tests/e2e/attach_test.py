@@ -14,6 +14,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -397,17 +398,32 @@ input()
         self.assertIn("line 4", done.stderr)
 
 
+WAITING = """
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+  char line[16];
+  puts("ready");
+  fflush(stdout);
+  return fgets(line, sizeof line, stdin) == NULL;
+}
+"""
+
+
 class Attaching(Case):
-    def busy(self):
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler:
-            self.skipTest("no C compiler")
-        with open(self.path("busy.c"), "w", encoding="utf-8") as file:
-            file.write(BUSY)
-        subprocess.run([compiler, "-O1", "-pthread", "-w", self.path("busy.c"), "-o", self.path("python3-busy")], check=True)
-        child = self.start([self.path("python3-busy")])
+    def compiled(self, name, text, compiler, *options):
+        if not shutil.which(compiler):
+            self.skipTest(f"no {compiler}")
+        with open(self.path(name + ".c"), "w", encoding="utf-8") as file:
+            file.write(text)
+        program = self.path("python3-" + name)  # only what is called so is looked at
+        subprocess.run([compiler, "-O1", "-w", *options, self.path(name + ".c"), "-o", program], check=True)
+        child = self.start([program])
         self.assertEqual(child.stdout.readline(), "ready\n")
         return child
+
+    def busy(self):
+        return self.compiled("busy", BUSY, "cc", "-pthread")
 
     def count(self, pid, what):
         return len(os.listdir(f"/proc/{pid}/{what}"))
@@ -478,6 +494,57 @@ class Attaching(Case):
         os.kill(child.pid, signal.SIGSTOP)
         self.refused(child.pid, "stopped")
         os.kill(child.pid, signal.SIGCONT)
+
+    def goes_on(self, child):
+        child.stdin.write("end\n")
+        child.stdin.flush()
+        self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def test_a_static_program_is_refused_with_the_reason(self):
+        child = self.compiled("static", WAITING, "cc", "-static")
+        self.refused(child.pid, "a static program")
+        self.goes_on(child)
+
+    def test_a_program_of_another_c_library_is_refused_with_the_reason(self):
+        child = self.compiled("musl", WAITING, "musl-gcc")
+        self.refused(child.pid, "its C library is musl")
+        self.goes_on(child)
+
+    def test_a_program_with_another_users_privileges_is_refused_with_the_reason(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to become somebody else")
+        child = self.compiled("other-user", WAITING.replace("puts(", 'if (seteuid(65534)) return 1;\n  puts('), "cc")
+        self.refused(child.pid, "another user's privileges")
+        self.goes_on(child)
+
+    def test_a_traced_program_is_refused_with_the_reason(self):
+        child = self.program()
+        tracer = self.start([sys.executable, "-c", "import ctypes, sys; assert ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0; "
+                             "print('ready', flush=True); sys.stdin.readline()", str(child.pid)])  # PTRACE_SEIZE
+        if tracer.stdout.readline() != "ready\n":
+            self.skipTest("nobody may trace here")
+        self.refused(child.pid, f"traced by process {tracer.pid}")
+        tracer.stdin.write("end\n")
+        tracer.stdin.flush()
+        tracer.wait(timeout=LIMIT)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "a program for 32 bits")
+    def test_a_program_of_another_architecture_is_refused_with_the_reason(self):
+        base, headers = 0x8048000, 52 + 32
+        code = bytes([0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7])  # pause, again and again
+        program = self.path("python3-for-32-bits")
+        with open(program, "wb") as file:
+            file.write(struct.pack("<4sBBB9xHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 2, 3, 1, base + headers, 52, 0, 0, 52, 32, 1, 0, 0, 0))
+            file.write(struct.pack("<IIIIIIII", 1, 0, base, base, headers + len(code), headers + len(code), 5, 0x1000) + code)
+        os.chmod(program, 0o755)
+        try:
+            child = self.start([program])
+        except OSError:
+            self.skipTest("this kernel runs no programs of 32 bits")
+        time.sleep(0.2)
+        self.refused(child.pid, "another architecture")
+        self.assertIsNone(child.poll(), "it runs")
 
     @staticmethod
     def filtered(answers):
