@@ -1,8 +1,9 @@
-"""What scripts/trial-pairs, scripts/trial-attach and scripts/bench-served share: vLLM and SGLang servers that were installed elsewhere, and processes with
-their descendants."""
+"""What scripts/trial-pairs, scripts/trial-attach and scripts/bench-served share: vLLM and SGLang servers that were installed elsewhere, processes with
+their descendants, and a quota on them."""
 
 import contextlib
 import glob
+import json
 import os
 import signal
 import subprocess
@@ -40,6 +41,42 @@ def end_all(process):
     process.wait()
 
 
+class Quota:
+    """While it is entered, the processes have so many CPUs together. Needs root."""
+
+    def __init__(self, pids, cpus):
+        self.pids, self.cpus = pids, cpus
+        v1 = "/sys/fs/cgroup/cpu"
+        self.root = v1 if os.path.isdir(v1) else "/sys/fs/cgroup"
+        self.group = os.path.join(self.root, "culprit-trial")
+
+    @staticmethod
+    def put(folder, name, value):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(str(value))
+
+    def move_to(self, group):
+        for pid in self.pids():
+            with contextlib.suppress(OSError):  # it has ended
+                self.put(group, "cgroup.procs", pid)
+
+    def __enter__(self):
+        os.makedirs(self.group, exist_ok=True)
+        if self.root.endswith("/cpu"):
+            self.put(self.group, "cpu.cfs_quota_us", int(self.cpus * 100000))
+        else:
+            self.put(self.root, "cgroup.subtree_control", "+cpu")
+            self.put(self.group, "cpu.max", f"{int(self.cpus * 100000)} 100000")
+        self.move_to(self.group)
+        return self
+
+    def __exit__(self, *_):
+        self.move_to(self.root)
+        time.sleep(0.2)
+        with contextlib.suppress(OSError):
+            os.rmdir(self.group)
+
+
 class LanguageModel:
     def __init__(self, name, options, clients=4, arguments=(), port=None, environment=None):
         self.name, self.clients, self.folder, self.serve = name, clients, options.servers, options.serve
@@ -62,6 +99,11 @@ class LanguageModel:
         longer = ["--prompt", "200,250,300"] if kind == "prompts" else []
         return subprocess.Popen([os.path.join(self.folder, self.name, "bin", "python"), load, str(self.port), str(seconds), str(clients), "7", *longer],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def post(self, path, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.read().decode()
 
     def done(self):
         """Steps since it was started, as the server counts them."""
