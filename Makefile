@@ -114,6 +114,7 @@ bench:
 	@cmake --build --preset bench -j $(JOBS)
 	@scripts/bench --build build-bench --max $(BENCH_MAX)
 	@scripts/bench-record --build build-bench
+	@scripts/bench-attach --build build-bench
 	@build-bench/nvtx_cost
 	@setsid -w build-bench/record_overhead --json bench-results/$$(date +%Y-%m-%dT%H%M%S)-record-overhead.json
 
