@@ -32,7 +32,7 @@ struct Frame {
   std::size_t rows = 0;
 };
 
-/// In the order of the file: begin_ns (since the trace's begin), duration_ns, name, class ("kernel", "cpu_op", ...),
+/// In the order of the file: begin_ns (on the clock of the trace), duration_ns, name, class ("kernel", "cpu_op", ...),
 /// category (as in the file), thread, pid, tid, rank, device, stream, correlation, bytes.
 CULPRIT_API Frame slices(const Run& run);
 /// One row per sample: at_ns, name, unit, pid, value.

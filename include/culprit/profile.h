@@ -15,6 +15,9 @@ struct Profile {
   Table functions;  ///< one row per cycle, process, function and device
   Table resources;  ///< one row per row of `functions` and resource
   Table counters;   ///< one row per sample
+  /// Where every nanosecond went: cycle, rank, phase, pid, device (none: the thread that runs the cycles), state,
+  /// function, count, time_ns. The rows of a cycle and device sum to its window; only of cycles whose period is known.
+  Table ledger;
 };
 
 /// Errors: as find_cycles(); input, when the run has no cycles.

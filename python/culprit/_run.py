@@ -20,12 +20,13 @@ def paths_of(paths: Paths) -> List[str]:
 
 
 class Profile(NamedTuple):
-    """What every function did in every cycle, and how the resources behaved meanwhile."""
+    """What every function did in every cycle, how the resources behaved meanwhile, and where every nanosecond went (the ledger)."""
 
     cycles: Table
     functions: Table
     resources: Table
     counters: Table
+    ledger: Table
 
 
 class Kernels(NamedTuple):
@@ -53,7 +54,7 @@ class Run:
         return Table(self._native.devices())
 
     def slices(self) -> Table:
-        """Every span of time: begin_ns (from the trace's begin), duration_ns, name, class, category, thread, pid, tid, rank, device, stream, correlation, bytes."""
+        """Every span of time: begin_ns (on the clock of the trace), duration_ns, name, class, category, thread, pid, tid, rank, device, stream, correlation, bytes."""
         return Table(self._native.slices())
 
     def counters(self) -> Table:
@@ -72,7 +73,10 @@ class Run:
         return Table(self._native.cycles(anchor, phase, skip))
 
     def profile(self, anchor: str = "", phase: str = "", skip: int = 0) -> Profile:
-        """Tables as ``culprit profile`` writes them. Error: the run has no cycles."""
+        """Tables as ``culprit profile`` writes them, and ``ledger``: cycle, rank, phase, pid, device (None: the thread that runs the cycles), state, function, count, time_ns.
+
+        The rows of a cycle and device sum to its window. Error: the run has no cycles.
+        """
         return Profile(*(Table(table) for table in self._native.profile(anchor, phase, skip)))
 
     def top(self, by: str = "name", classes: Union[str, Sequence[str]] = (), filter: str = "", sort: str = "time", reverse: bool = False, limit: int = 0, anchor: str = "") -> Table:

@@ -239,7 +239,8 @@ NB_MODULE(_culprit, module) {
                return culprit::profile_run(run, cycle_options(anchor, phase, skip, task));
              });
              return nb::make_tuple(shared(std::move(profile.cycles)), shared(std::move(profile.functions)),
-                                   shared(std::move(profile.resources)), shared(std::move(profile.counters)));
+                                   shared(std::move(profile.resources)), shared(std::move(profile.counters)),
+                                   shared(std::move(profile.ledger)));
            })
       .def("top",
            [](const culprit::Run& run, const std::string& by, const std::vector<std::string>& classes,

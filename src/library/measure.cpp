@@ -31,7 +31,7 @@ Result<cycles::Found> find(const Run& run, const CycleOptions& options) {
   return cycles::find_cycles(trace, order_slices(trace), find);
 }
 
-Result<Measured> measure(const Run& run, const CycleOptions& options) {
+Result<Measured> measure(const Run& run, const CycleOptions& options, bool ledger) {
   auto found = find(run, options);
   if (!found) return found.error();
   if (found->cycles.cycles.empty())
@@ -39,6 +39,7 @@ Result<Measured> measure(const Run& run, const CycleOptions& options) {
                        "name what begins a cycle, or record more cycles");
   profile::RunProfileOptions how;
   how.task = options.task;
+  how.ledger = ledger;
   Measured measured{std::move(*found), {}};
   measured.profile = profile::run_profile(run.data().trace, measured.found, how);
   if (options.task.stop.stop_requested()) return cancelled_error();
@@ -62,12 +63,13 @@ Result<Cycles> find_cycles(const Run& run, const CycleOptions& options) {
 }
 
 Result<Profile> profile_run(const Run& run, const CycleOptions& options) {
-  const auto measured = library::measure(run, options);
+  const auto measured = library::measure(run, options, true);
   if (!measured) return measured.error();
   const model::Profile& profile = measured->profile;
   using library::columns_of;
   return Profile{columns_of(profile::cycles_table(profile)), columns_of(profile::functions_table(profile)),
-                 columns_of(profile::resources_table(profile)), columns_of(profile::counters_table(profile))};
+                 columns_of(profile::resources_table(profile)), columns_of(profile::counters_table(profile)),
+                 columns_of(profile::ledger_table(profile))};
 }
 
 }  // namespace culprit

@@ -17,6 +17,6 @@ struct Measured {
   model::Profile profile;
 };
 /// Errors: as profile_run().
-Result<Measured> measure(const Run& run, const CycleOptions& options);
+Result<Measured> measure(const Run& run, const CycleOptions& options, bool ledger = false);
 
 }  // namespace culprit::library

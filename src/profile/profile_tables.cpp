@@ -248,6 +248,33 @@ Table counters_table(const Profile& profile) {
       samples);
 }
 
+Table ledger_table(const Profile& profile) {
+  struct Row {
+    const model::LedgerWindow& window;
+    const model::LedgerLine& line;
+  };
+  std::vector<Row> rows;
+  for (std::size_t w = 0; w < profile.ledger.windows.size(); ++w)
+    for (const model::LedgerLine& line : lines_of(profile.ledger, w)) rows.push_back({profile.ledger.windows[w], line});
+  const auto cycle = [&](const Row& row) -> const model::ProfileCycle& { return profile.cycles[row.window.cycle]; };
+  return model::make_table<Row>(
+      "Ledger", "ledger",
+      {{{"Cycle", "cycle", ColumnType::count, 0}, [&](const Row& row) { return cycle(row).number; }},
+       {{"Rank", "rank", ColumnType::count, 0}, [&](const Row& row) { return known_cell(cycle(row).rank); }},
+       {{"Phase", "phase", ColumnType::text, 0}, [&](const Row& row) { return to_string(cycle(row).phase); }},
+       {{"Process", "pid", ColumnType::count, 0}, [&](const Row& row) { return known_cell(cycle(row).pid); }},
+       {{"Device", "device", ColumnType::count, 0}, [](const Row& row) { return known_cell(row.window.device); }},
+       {{"State", "state", ColumnType::text, 0}, [](const Row& row) { return ledger_state_name(row.line.state); }},
+       {{"Function", "function", ColumnType::name, 0},
+        [&](const Row& row) {
+          const std::string_view name = profile.texts[row.line.function];
+          return name.empty() ? Cell() : cell_of(name);
+        }},
+       {{"Count", "count", ColumnType::count, 0}, [](const Row& row) { return row.line.count; }},
+       {{"Time", "time_ns", ColumnType::time, 3}, [](const Row& row) { return row.line.time; }}},
+      rows);
+}
+
 std::vector<Table> summary_tables(const Profile& profile, const SummaryOptions& options) {
   std::vector<Table> tables;
   for (const Phase phase : kPhases)

@@ -20,6 +20,8 @@ model::Table cycles_table(const model::Profile& profile);
 model::Table functions_table(const model::Profile& profile);
 model::Table resources_table(const model::Profile& profile);
 model::Table counters_table(const model::Profile& profile);
+/// One row per line of the ledger. Key: ledger.
+model::Table ledger_table(const model::Profile& profile);
 
 struct SummaryOptions {
   std::size_t limit = 15;  ///< functions per phase; 0: all

@@ -163,6 +163,7 @@ Result<model::Recording> complete(const Trace& trace, Outline outline, const Tas
   options.whole_cycles_only = true;
   options.own_times = true;
   options.ledger = true;
+  options.between = true;
   options.resource_uses = false;
   options.task = task;
   outline.recording.profile = run_profile(trace, outline.found, options);

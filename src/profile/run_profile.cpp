@@ -140,7 +140,7 @@ class Builder {
     order_uses();
     if (options_.ledger) {
       add_ledger(trace_, found_, cycle_row_, profile_);
-      if (trace_.gpu.empty()) add_between();
+      if (options_.between && trace_.gpu.empty()) add_between();
     }
     series_ = read_series(trace_);
     if (options_.resource_uses) {

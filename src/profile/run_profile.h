@@ -16,7 +16,8 @@ struct RunProfileOptions {
   bool whole_cycles_only = false;  ///< leave out cycles that are cut off and warm-up
   bool own_times = false;          ///< fill FunctionUse::own and FunctionUse::parent
   bool resource_uses = true;       ///< fill Profile::resources
-  bool ledger = false;             ///< fill Profile::ledger; without GPU work what is between functions is one, too
+  bool ledger = false;             ///< fill Profile::ledger
+  bool between = false;            ///< with it: without GPU work what is between functions is one, too
   Task task{};                     ///< is asked every few thousand slices
 };
 

@@ -94,6 +94,28 @@ TEST_F(Library, ProfileHasOneRowPerCycleAndFunction) {
   EXPECT_EQ(fewer->cycles.rows, 3U);
 }
 
+TEST_F(Library, TheLedgerOfACycleSumsToItsWindow) {
+  const auto profile = profile_run(run());
+  ASSERT_TRUE(profile);
+  const Table& ledger = profile->ledger;
+  const auto numbers = [&](const char* key) {
+    return std::get<std::vector<std::int64_t>>(ledger.find(key)->values);
+  };
+  const auto cycle = numbers("cycle");
+  const auto time = numbers("time_ns");
+  const auto& state = std::get<std::vector<std::string>>(ledger.find("state")->values);
+  std::int64_t host = 0, device = 0, works = 0;
+  for (std::size_t r = 0; r < ledger.rows; ++r) {
+    if (cycle[r] != 2) continue;
+    const bool of_device = ledger.find("device")->known[r];
+    (of_device ? device : host) += time[r];
+    if (of_device && state[r] == "function") works += time[r];
+  }
+  EXPECT_EQ(host, 1'000'000);
+  EXPECT_EQ(device, 1'000'000);
+  EXPECT_EQ(works, 150'000);
+}
+
 TEST_F(Library, KernelsAreLaunchesNamesAndClasses) {
   const auto kernels = kernels_of(run());
   ASSERT_TRUE(kernels);
