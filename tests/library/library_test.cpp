@@ -98,9 +98,7 @@ TEST_F(Library, TheLedgerOfACycleSumsToItsWindow) {
   const auto profile = profile_run(run());
   ASSERT_TRUE(profile);
   const Table& ledger = profile->ledger;
-  const auto numbers = [&](const char* key) {
-    return std::get<std::vector<std::int64_t>>(ledger.find(key)->values);
-  };
+  const auto numbers = [&](const char* key) { return std::get<std::vector<std::int64_t>>(ledger.find(key)->values); };
   const auto cycle = numbers("cycle");
   const auto time = numbers("time_ns");
   const auto& state = std::get<std::vector<std::string>>(ledger.find("state")->values);
