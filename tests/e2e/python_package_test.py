@@ -85,6 +85,11 @@ class Tables(Case):
         self.assertGreaterEqual(len(loaded.fusion()), 0)
         self.assertGreater(len(loaded.profile().functions), 0)
         self.assertIsInstance(loaded.losses, list)
+        periods = {row["cycle"]: row["duration_ns"] for row in loaded.profile().cycles}
+        host = {cycle: 0 for cycle in periods}
+        for row in loaded.profile().ledger:
+            host[row["cycle"]] += row["time_ns"] if row["device"] is None else 0
+        self.assertEqual(host, {**periods, 30: 0})  # the end of the last is not known
 
     def test_unknown_words_are_errors_with_the_remedy(self):
         with self.assertRaises(culprit.Error) as caught:
