@@ -2,10 +2,11 @@
 #
 #   make build    the program, optimised: build/culprit
 #   make deb      the program and the library as a Debian package: build/culprit_VERSION_ARCHITECTURE.deb
-#   make wheel    the Python package with the program: dist/*.whl (PYTHONS="python3.10 python3.12": one each)
+#   make wheel    the Python package with the program: dist/*.whl (PYTHONS="python3.10 python3.12": one each), and dist/*.tar.gz, which pip builds
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve); see scripts/trial-attach
+#   make test-wheel  the wheels in clean environments of every Python that is there, built from the sdist, and on a bare Debian 12; needs root
 #   make test-torch DIR=…  the Python package beside PyTorch, of the virtual environment DIR/torch
 #   make calibrate DIR=…  how often `culprit diff` is wrong about recordings of the same and finds known slowdowns: docs/accuracy.md; an hour or more
 #   make accuracy  how often the first cause is right: on generated traces, and with DIR=… on tinyserve and the servers in DIR; docs/accuracy.md
@@ -26,7 +27,7 @@ BENCH_MAX ?= 7
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build deb wheel demo test test-real test-torch calibrate accuracy check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb wheel demo test test-real test-wheel test-torch calibrate accuracy check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -61,6 +62,10 @@ test-real: build
 	@scripts/trial-python --build build --servers $(DIR)
 	@if [ -d $(DIR)/torch ]; then scripts/trial-torch --build build --servers $(DIR) --recordings 3; fi
 	@scripts/trial-pairs vllm sglang --build build --pairs 1 --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
+
+test-wheel: build
+	$(call need,package trial)
+	@scripts/trial-wheel --all
 
 test-torch:
 	$(call need,build)
