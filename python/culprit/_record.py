@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import tempfile
 import time
-from types import TracebackType
-from typing import List, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, List, Optional, Sequence, Type, Union
 
 from ._error import Error
 from ._run import Path, Run, load
+
+if TYPE_CHECKING:
+    import subprocess
+    import tempfile
+    from types import TracebackType
 
 
 def program() -> str:
@@ -31,6 +33,9 @@ class Recording:
         self._run: Optional[Run] = None
 
     def __enter__(self) -> "Recording":
+        import subprocess  # a third of what importing the package would take
+        import tempfile
+
         if not self._kept:
             self._folder = tempfile.TemporaryDirectory(prefix="culprit-")
             self.path = os.path.join(self._folder.name, "recording.pftrace")
