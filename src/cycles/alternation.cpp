@@ -47,7 +47,7 @@ Content content_of(const std::vector<Operation>& list, std::uint32_t from, std::
     names.push_back(op.name);
     c.work = add_saturating(c.work, op.work);
     c.kernels = c.kernels || op.computes;
-    c.samples = c.samples || op.role == Role::sampling;
+    c.samples = c.samples || op.role == Role::sampling || op.role == Role::draw;
     c.optimizes = c.optimizes || update;
     c.serves = c.serves || (op.hint & (kHintPrefill | kHintDecode)) != 0;
     c.trains = c.trains || op.role == Role::loss || (op.hint & kHintTrain) != 0;

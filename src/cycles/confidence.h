@@ -102,7 +102,7 @@ inline constexpr double kPassesPhase = 0.3;
 /// breaks two intervals of every fifty.
 inline constexpr double kAlternates = 0.88;
 /// Weights of what a step does only once. An optimizer or sampling alone nearly tells a step; of the others it takes
-/// two.
+/// two, unless sampling draws lots (Role::draw).
 inline constexpr double kWeightDecisive = 3;
 inline constexpr double kWeightTelling = 2;
 inline constexpr double kTellsStep = 4;

@@ -134,7 +134,10 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
     }
   }
   if (!marker && sequence && !function) return sequence;
-  if (marker && (!function || marker->period_confidence >= function->period_confidence))
+  // A marker and the sequence that agree outweigh a function around them: a request of several steps.
+  const bool agree = marker && sequence && sequence->period_confidence >= confidence::kTrusted &&
+                     same_count(marker->most(), sequence->most());
+  if (marker && (!function || agree || marker->period_confidence >= function->period_confidence))
     return reconcile(std::move(*marker), std::move(sequence), what);
   if (function) return reconcile(std::move(*function), std::move(sequence), what);
   return sequence;

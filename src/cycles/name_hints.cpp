@@ -250,8 +250,8 @@ Role role_of_operator(std::string_view name) {
                      "aten::_foreach_addcdiv_", "aten::_foreach_addcmul_", "aten::_foreach_lerp_"}))
     return Role::optimizer;
   if (has_any(text, {"backward", "autograd::"})) return Role::none;
-  if (has_any(text, {"aten::multinomial", "argmax", "aten::exponential_", "top_k_top_p_sampling", "sampling_from"}))
-    return Role::sampling;
+  if (has_any(text, {"aten::multinomial", "top_k_top_p_sampling", "sampling_from"})) return Role::draw;
+  if (has_any(text, {"argmax", "aten::exponential_"})) return Role::sampling;
   if (has_any(text, {"_loss", "aten::cross_entropy", "aten::log_softmax", "aten::_log_softmax"})) return Role::loss;
   if (has_any(text, {"aten::embedding", "vocab_parallel_embedding"})) return Role::embedding;
   if (has_any(text, {"enumerate(dataloader)", "dataloaderiter.__next__"})) return Role::copy_in;

@@ -39,8 +39,9 @@ struct MarkerText {
 };
 MarkerText read_marker(std::string_view name);
 
-/// What a GPU operation or a host call tells about its place in a step.
-enum class Role : std::uint8_t { none, copy_in, embedding, loss, sampling, optimizer, copy_out, sync, count_ };
+/// What a GPU operation or a host call tells about its place in a step. `draw` is sampling that no layer does: the
+/// routing of experts takes the largest, too, but does not draw lots.
+enum class Role : std::uint8_t { none, copy_in, embedding, loss, sampling, draw, optimizer, copy_out, sync, count_ };
 Role role_of_kernel(std::string_view name);
 Role role_of_copy(std::string_view name);
 /// Of an operator of a framework ("aten::multinomial"), where there is no GPU work to look at.
@@ -49,7 +50,7 @@ bool is_synchronisation(std::string_view host_call);
 bool is_graph_launch(std::string_view host_call);
 inline bool begins_step(Role r) { return r == Role::copy_in || r == Role::embedding; }
 inline bool ends_step(Role r) {
-  return r == Role::sampling || r == Role::optimizer || r == Role::copy_out || r == Role::sync;
+  return r == Role::sampling || r == Role::draw || r == Role::optimizer || r == Role::copy_out || r == Role::sync;
 }
 
 /// Bits: what the presence of a name in a cycle says about its phase.

@@ -55,7 +55,7 @@ std::optional<Choice> find_step(const std::vector<Operation>& list) {
     choice.classes = find_classes(choice.tokens, n);
     const TokenClass* step = choose(choice.classes, choice.tokens);
     if (step != nullptr) choice.step = *step;
-    if (step != nullptr && (step->roles >= confidence::kTellsStep || n == list.size())) return choice;
+    if (step != nullptr && (step->tells_step() || n == list.size())) return choice;
     if (n == list.size()) return std::nullopt;
   }
 }
@@ -101,6 +101,7 @@ void merge_parts(const std::vector<Operation>& list, std::string_view what, Choi
     choice.step.roles = std::max(choice.step.roles, part.roles);
     choice.step.ends = choice.step.ends || part.ends;
     choice.step.embeds = choice.step.embeds || part.embeds;
+    choice.step.draws = choice.step.draws || part.draws;
     choice.step.backward = choice.step.backward || part.backward;
   }
 }
@@ -114,7 +115,7 @@ struct Judgement {
 Judgement judge(const Choice& choice) {
   using namespace confidence;
   const TokenClass& step = choice.step;
-  const bool once = step.roles >= kTellsStep && step.ends;
+  const bool once = step.tells_step() && step.ends;
   // Layers may copy to and from the host and look rows up; only what no layer does makes a step of it.
   const bool known = once && (step.firm || (step.embeds && !step.enclosed));
   const bool trains = step.backward && step.regular && step.extent > kFills && !step.enclosed;

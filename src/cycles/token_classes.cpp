@@ -55,12 +55,14 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
     sum += m.alternation;
     if (tokens[t].kind != TokenKind::pair) ++c.names;
     // A copy to the host and the wait for it are one thing: some layers do both.
-    const Role kind = tokens[t].role == Role::sync ? Role::copy_out : tokens[t].role;
+    const Role role = tokens[t].role;
+    const Role kind = role == Role::sync ? Role::copy_out : role == Role::draw ? Role::sampling : role;
     if (!seen[static_cast<std::size_t>(kind)]) c.roles += weight_of(kind);
     seen[static_cast<std::size_t>(kind)] = true;
     c.ends = c.ends || ends_step(kind) || kind == Role::loss;
     c.firm = c.firm || kind == Role::sampling || kind == Role::loss || kind == Role::optimizer;
     c.decisive = c.decisive || kind == Role::sampling || kind == Role::optimizer;
+    c.draws = c.draws || role == Role::draw;
     c.updates = c.updates || kind == Role::optimizer;
     c.embeds = c.embeds || kind == Role::embedding;
     c.backward = c.backward || tokens[t].backward;
@@ -75,6 +77,7 @@ TokenClass gather(const std::vector<Token>& tokens, std::size_t leader, std::vec
   const auto near = std::ranges::count_if(
       apart, [&](std::uint32_t a) { return std::abs(static_cast<double>(a) - usual) <= usual * 0.1 + 1; });
   c.regular = near * 3 >= static_cast<std::ptrdiff_t>(apart.size()) * 2;
+  c.draws = c.draws && c.regular && c.extent > confidence::kFills && c.extent < confidence::kSpansTooMuch;
   return c;
 }
 
@@ -119,6 +122,7 @@ double weight_of(Role role) {
   switch (role) {
     case Role::optimizer:
     case Role::sampling:
+    case Role::draw:
       return confidence::kWeightDecisive;
     case Role::copy_in:
     case Role::embedding:
@@ -158,7 +162,7 @@ std::vector<TokenClass> find_classes(const std::vector<Token>& tokens, std::size
 const TokenClass* choose(const std::vector<TokenClass>& classes, const std::vector<Token>& tokens) {
   const TokenClass* best = nullptr;
   for (const TokenClass& c : classes)
-    if (c.roles >= confidence::kTellsStep &&
+    if (c.tells_step() &&
         (best == nullptr || c.roles > best->roles || (c.roles == best->roles && c.count > best->count)))
       best = &c;
   if (best != nullptr) return pass_of(classes, tokens, *best);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "cycles/confidence.h"
 #include "cycles/tokens.h"
 
 namespace culprit::cycles {
@@ -28,6 +29,7 @@ struct TokenClass {
   bool ends = false;      // something that ends a step is among them
   bool firm = false;      // sampling, loss or an optimizer is: a layer may copy and look up, but does none of these
   bool decisive = false;  // sampling or an optimizer is
+  bool draws = false;     // sampling that no layer does is, regularly and over the whole recording
   bool updates = false;   // an optimizer is
   bool embeds = false;    // an embedding or a lookup that looks like one is
   bool backward = false;  // something of a backward pass is
@@ -35,6 +37,8 @@ struct TokenClass {
   bool nested = false;    // a finer class repeats inside it
   bool enclosed = false;  // a longer regular repetition holds it a fixed number of times
   std::size_t updates_every = 0;  // passes forward and backward in one that holds the optimizer, when several
+  /// What a step does once is among them.
+  [[nodiscard]] bool tells_step() const { return draws || roles >= confidence::kTellsStep; }
 };
 
 /// What the presence of such an operation tells about steps.

@@ -82,6 +82,8 @@ TEST(Roles, OfRealKernelNames) {
   EXPECT_EQ(role_of_kernel("void vllm::rotary_embedding_kernel<c10::BFloat16, true>"), Role::none);
   EXPECT_EQ(role_of_copy("Memcpy HtoD (Pinned -> Device)"), Role::copy_in);
   EXPECT_EQ(role_of_copy("Memcpy DtoD (Device -> Device)"), Role::none);
+  EXPECT_EQ(role_of_operator("aten::multinomial"), Role::draw);
+  EXPECT_EQ(role_of_operator("aten::argmax"), Role::sampling);
   EXPECT_TRUE(is_synchronisation("cudaStreamSynchronize"));
   EXPECT_TRUE(is_graph_launch("hipGraphLaunch"));
 }

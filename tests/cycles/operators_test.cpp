@@ -87,6 +87,52 @@ TEST(Operators, GenerationOnTheCpuIsCutAtItsTokens) {
   EXPECT_GE(cycles.period_confidence, 0.8);
 }
 
+/// A model compiled into one operator, called for the tokens of requests of equal length, which begin with operators of
+/// their own.
+Program compiled_generation(const char* sample) {
+  Program p;
+  for (int request = 0; request < 4; ++request) {
+    for (const char* name : {"aten::randint", "aten::arange", "aten::zeros", "aten::zeros"}) p.op(name);
+    for (int token = 0; token < 16; ++token) {
+      p.begins.push_back(p.at);
+      p.op("TorchDynamo Cache Lookup");
+      p.op(token == 0 ? "Torch-Compiled Region: 1/0" : "Torch-Compiled Region: 1/1");
+      p.op("aten::softmax");
+      p.op(sample);
+      p.at += 20'000;
+    }
+  }
+  return p;
+}
+
+TEST(Operators, DrawnTokensTellStepsFromRequests) {
+  Program p = compiled_generation("aten::multinomial");
+  const model::Cycles cycles = find(p.maker.trace()).cycles;
+  EXPECT_EQ(cycles.method, CycleMethod::operator_sequence);
+  EXPECT_EQ(cycles.cycles.size(), p.begins.size());
+  EXPECT_GE(cycles.period_confidence, 0.8);
+}
+
+TEST(Operators, AMarkerThatTheyConfirmOutweighsAFunctionAroundSeveral) {
+  Program p = compiled_generation("aten::multinomial");
+  for (std::size_t step = 0; step < p.begins.size(); ++step) {
+    const Ns begin = p.begins[step];
+    p.maker.slice(p.thread, "user_annotation", step % 16 == 0 ? "prefill" : "decode", begin - 500, 50'000);
+    if (step % 16 == 0)
+      p.maker.slice(p.thread, "python_function", "serve.py(7): generate", begin - 41'000,
+                    p.begins[step + 15] - begin + 100'000);
+  }
+  const model::Cycles cycles = find(p.maker.trace()).cycles;
+  EXPECT_EQ(cycles.method, CycleMethod::marker);
+  EXPECT_EQ(cycles.cycles.size(), p.begins.size());
+  EXPECT_GE(cycles.period_confidence, 0.9);
+}
+
+TEST(Operators, TheLargestAloneMayBeRoutingAndIsNoStepWithConfidence) {
+  Program p = compiled_generation("aten::argmax");
+  EXPECT_LT(find(p.maker.trace()).cycles.period_confidence, 0.5);
+}
+
 TEST(Operators, LayersAloneAreNoStepsWithConfidence) {
   Program p;
   p.layers(12);
