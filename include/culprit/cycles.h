@@ -24,6 +24,8 @@ struct Cycle {
   std::uint32_t number = 0;  ///< 1-based; the same number is the same step on every rank
   std::uint16_t rank = 0;    ///< in the order of the run's files
   std::string phase;
+  std::int64_t batch = -1;   ///< requests, as the step's marker tells; -1: it does not
+  std::int64_t tokens = -1;  ///< computed in this cycle; -1: not known
   std::int64_t begin = 0;
   std::int64_t period = 0;  ///< to the begin of the next cycle; of the last one: to the end of its work
   std::int64_t no_work = 0;

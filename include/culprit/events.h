@@ -32,8 +32,8 @@ struct Frame {
   std::size_t rows = 0;
 };
 
-/// In the order of the file: begin_ns (on the clock of the trace), duration_ns, name, class ("kernel", "cpu_op", ...),
-/// category (as in the file), thread, pid, tid, rank, device, stream, correlation, bytes.
+/// In the order of the file: begin_ns (on the clock of the trace, as cycles), duration_ns, name, class ("kernel",
+/// "cpu_op", ...), category (as in the file), thread, pid, tid, rank, device, stream, correlation, bytes.
 CULPRIT_API Frame slices(const Run& run);
 /// One row per sample: at_ns, name, unit, pid, value.
 CULPRIT_API Frame counters(const Run& run);

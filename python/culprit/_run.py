@@ -54,7 +54,7 @@ class Run:
         return Table(self._native.devices())
 
     def slices(self) -> Table:
-        """Every span of time: begin_ns (on the clock of the trace), duration_ns, name, class, category, thread, pid, tid, rank, device, stream, correlation, bytes."""
+        """Every span of time: begin_ns (on the clock of the trace, as cycles), duration_ns, name, class, category, thread, pid, tid, rank, device, stream, correlation, bytes."""
         return Table(self._native.slices())
 
     def counters(self) -> Table:
@@ -66,7 +66,8 @@ class Run:
         return Table(self._native.markers())
 
     def cycles(self, anchor: str = "", phase: str = "", skip: int = 0) -> Table:
-        """The steps: cycle, rank, phase, begin_ns, period_ns, no_work_ns, whole, partial, warm_up. The first note says how they were found.
+        """The steps: cycle, rank, phase, batch, tokens, begin_ns, period_ns, no_work_ns, whole, partial, warm_up. The first note says how they were found, the second how
+        sure that is.
 
         ``anchor`` names the marker or function that begins one (default: found); ``phase`` is prefill, decode, mixed, train_step or other.
         """

@@ -13,10 +13,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "arrow.h"
@@ -147,11 +149,13 @@ TablePointer table_of_lists(std::string key, std::string title, const nb::list& 
 
 TablePointer cycle_table(const culprit::Cycles& cycles) {
   culprit::Frame frame{"cycles", {}, cycles.cycles.size()};
-  std::vector<std::int64_t> number, rank, begin, period, no_work, whole, partial, warm_up;
+  std::vector<std::int64_t> number, rank, batch, tokens, begin, period, no_work, whole, partial, warm_up;
   culprit::Categories phase;
   for (const culprit::Cycle& cycle : cycles.cycles) {
     number.push_back(cycle.number);
     rank.push_back(cycle.rank);
+    batch.push_back(cycle.batch);
+    tokens.push_back(cycle.tokens);
     begin.push_back(cycle.begin);
     period.push_back(cycle.period);
     no_work.push_back(cycle.no_work);
@@ -161,11 +165,19 @@ TablePointer cycle_table(const culprit::Cycles& cycles) {
     phase.codes.push_back(static_cast<std::int32_t>(phase.texts.size()));
     phase.texts.push_back(cycle.phase);
   }
-  frame.columns = {{"cycle", std::move(number)},     {"rank", std::move(rank)},       {"phase", std::move(phase)},
-                   {"begin_ns", std::move(begin)},   {"period_ns", std::move(period)}, {"no_work_ns", std::move(no_work)},
-                   {"whole", std::move(whole)},      {"partial", std::move(partial)}, {"warm_up", std::move(warm_up)}};
+  frame.columns = {{"cycle", std::move(number)},       {"rank", std::move(rank)},
+                   {"phase", std::move(phase)},        {"batch", std::move(batch), true},
+                   {"tokens", std::move(tokens), true}, {"begin_ns", std::move(begin)},
+                   {"period_ns", std::move(period)},   {"no_work_ns", std::move(no_work)},
+                   {"whole", std::move(whole)},        {"partial", std::move(partial)},
+                   {"warm_up", std::move(warm_up)}};
   ArrowTable table = arrow_of(std::move(frame));
   table.notes = {cycles.reason};
+  if (!cycles.cycles.empty()) {
+    const auto percent = [](double share) { return std::to_string(std::lround(share * 100)) + "%"; };
+    table.notes.push_back(percent(cycles.period_confidence) + " that a cycle is one step, " +
+                          percent(cycles.phase_confidence) + " that a step begins where the cycle does");
+  }
   table.notes.insert(table.notes.end(), cycles.notes.begin(), cycles.notes.end());
   return shared(std::move(table));
 }

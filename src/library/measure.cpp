@@ -56,8 +56,8 @@ Result<Cycles> find_cycles(const Run& run, const CycleOptions& options) {
   const std::vector<bool> whole = model::whole_periods(cycles);
   for (std::size_t i = 0; i < cycles.cycles.size(); ++i) {
     const model::Cycle& c = cycles.cycles[i];
-    out.cycles.push_back({c.number, c.rank, std::string(model::phase_name(c.phase)), c.begin, c.period, c.no_work,
-                          c.partial, c.warm_up, whole[i]});
+    out.cycles.push_back({c.number, c.rank, std::string(model::phase_name(c.phase)), c.workload.batch,
+                          c.workload.tokens, c.begin, c.period, c.no_work, c.partial, c.warm_up, whole[i]});
   }
   return out;
 }

@@ -8,6 +8,7 @@ import argparse
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,7 +76,10 @@ class Tables(Case):
     def test_cycles_are_those_of_the_program(self):
         ours = culprit.load(self.trace).cycles()
         theirs = self.program("cycles", self.trace, "--json")["tables"][0]["rows"]
-        self.assertEqual(ours["period_ns"], [row["period_ns"] for row in theirs])
+        for column in ("period_ns", "batch", "tokens"):
+            self.assertEqual(ours[column], [row[column] for row in theirs])
+        self.assertGreater(len(set(ours["batch"])), 1)
+        self.assertRegex(ours.notes[1], r"^\d+% that a cycle is one step, \d+% that")
         self.assertIn("whole", ours.columns)
 
     def test_kernels_blocks_and_profile(self):
@@ -204,12 +208,12 @@ class Comparisons(Case):
 class Plugin(Case):
     """The pytest plugin and the handler of torch.profiler."""
 
-    SLEEPS = "import pytest, time\n@pytest.mark.culprit(steps=40, warm_up=2)\ndef test_it(culprit_steps):\n    for _ in culprit_steps:\n        time.sleep({})\n"
+    SLEEPS = "import pytest, time\n@pytest.mark.culprit(steps={}, warm_up=0)\ndef test_it(culprit_steps):\n    for _ in culprit_steps:\n        time.sleep({})\n"
 
-    def measured(self, folder, seconds, *options):
+    def measured(self, folder, seconds, *options, steps=40):
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "test_measured.py"), "w", encoding="ascii") as file:
-            file.write(self.SLEEPS.format(seconds))
+            file.write(self.SLEEPS.format(steps, seconds))
         return run(sys.executable, "-m", "pytest", "-q", "-p", "culprit.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", folder, *options, cwd=folder)
 
     def test_a_slower_step_fails_and_the_same_passes(self):
@@ -220,6 +224,20 @@ class Plugin(Case):
         slower = self.measured(folder, 0.02)
         self.assertEqual(slower.returncode, 1, slower.stdout)
         self.assertIn("regression", slower.stdout)
+
+    def test_what_cannot_be_decided_warns(self):
+        """A baseline whose steps take 1 to 40 ms, and few of them."""
+        folder = self.at("undecided")
+        self.measured(folder, "0.001 * [1, 3, 40, 2, 20][_ % 5]", "--culprit-store", steps=5)
+        done = self.measured(folder, "0.001 * [20, 2, 1, 40, 5][_ % 5]", steps=5)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"UserWarning: \S+test_it: inconclusive")
+        self.assertIn("1 passed, 1 warning", done.stdout)
+
+    def test_a_test_without_steps_fails(self):
+        done = self.measured(self.at("unmeasured"), "0", steps=0)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("the test made no steps", done.stdout)
 
     def test_traces_of_a_profiler_are_kept_and_summed_up(self):
         import io
@@ -248,7 +266,7 @@ class Plugin(Case):
 class Notebooks(Case):
     """Each of examples/notebooks, from a clean kernel."""
 
-    def ran(self, name):
+    def executed(self, name):
         import nbformat
         from nbclient import NotebookClient
 
@@ -264,7 +282,15 @@ class Notebooks(Case):
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 self.assertTrue(cell.outputs, cell.source)
-        return json.dumps(notebook)
+        return notebook
+
+    def tables(self, name):
+        """What its cells show, as text."""
+        outputs = [output for cell in self.executed(name).cells if cell.cell_type == "code" for output in cell.outputs]
+        return [output["data"]["text/plain"] for output in outputs]
+
+    def ran(self, name):
+        return json.dumps(self.executed(name))
 
     def test_read_a_trace(self):
         self.assertIn("kernel", self.ran("read_a_trace"))
@@ -277,6 +303,28 @@ class Notebooks(Case):
 
     def test_kernels(self):
         self.assertIn("culprit", self.ran("kernels"))
+
+    def test_serving_steps(self):
+        """As SGLang marks its steps, and as vLLM does."""
+        made = self.at("notebooks")
+        os.makedirs(made, exist_ok=True)
+        path = os.path.join(made, "serving.json")
+        self.made("notebooks/serving.json", "1", steps=60)
+        with open(path, encoding="utf-8") as file:
+            trace = json.load(file)
+        batches = {int(m[1]) for e in trace["traceEvents"] if (m := re.match(r"step\[DECODE bs=(\d+)", str(e.get("name"))))}
+        self.assertGreater(len(batches), 1)
+        sglang = self.tables("serving_steps")
+        for event in trace["traceEvents"]:
+            name = str(event.get("name"))
+            name = re.sub(r"^step\[DECODE bs=(\d+) .*", r"execute_context_0(0)_generation_\1(\1)", name)
+            event["name"] = re.sub(r"^step\[EXTEND bs=(\d+) toks=(\d+)\]", r"execute_context_\1(\2)_generation_0(0)", name)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace, file)
+        vllm = self.tables("serving_steps")
+        self.assertEqual(sglang[0], vllm[0])
+        for batch in batches:
+            self.assertRegex(sglang[0], rf"\b{batch} +\d")
 
 
 class Running(Case):

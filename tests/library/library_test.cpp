@@ -49,6 +49,7 @@ TEST_F(Library, CyclesComeWithConfidenceAndWithoutTheLastOneAsWhole) {
   ASSERT_EQ(found->cycles.size(), 5U);
   EXPECT_EQ(found->cycles[1].number, 2U);
   EXPECT_EQ(found->cycles[1].period, 1'000'000);
+  EXPECT_EQ(found->cycles[1].batch, -1);
   EXPECT_TRUE(found->cycles[1].whole);
   EXPECT_FALSE(found->cycles[4].whole);
 }
