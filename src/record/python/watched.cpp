@@ -45,9 +45,13 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
 
 bool Watched::read(perfetto::Writer& writer, Ns now) {
   ring_.is_alive(now);
-  const bool more = ring_.read([&](const AgentRecord& record) { take(writer, record, now); }) > 0;
-  const std::uint64_t dropped = ring_.dropped();
-  if (dropped != std::exchange(dropped_, dropped)) close_all(writer);
+  const bool more = ring_.read([&](const AgentRecord& record) {
+    // Whoever waited for a CPU since then looks at the clock again.
+    if (record.time > now) now = monotonic_now();
+    take(writer, record, now);
+  }) > 0;
+  const std::uint64_t lost = ring_.dropped() + malformed_;
+  if (lost != std::exchange(lost_, lost)) close_all(writer);
   return more;
 }
 

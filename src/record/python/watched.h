@@ -20,7 +20,7 @@ class Watched {
   /// `functions` are those of its configuration.
   Watched(std::int64_t pid, inject::Injected injected, const std::vector<FunctionSpec>& functions);
 
-  /// Writes what waits; true when there was something.
+  /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC.
   bool read(perfetto::Writer& writer, Ns now);
   AgentRing& ring() { return ring_; }
   [[nodiscard]] const AgentRing& ring() const { return ring_; }
@@ -74,7 +74,7 @@ class Watched {
   Ns stopped_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t steps_ = 0;
-  std::uint64_t dropped_ = 0;  // by the agent, when it was looked at last
+  std::uint64_t lost_ = 0;  // by the agent and here, when it was looked at last
   std::uint64_t malformed_ = 0;
   std::string trouble_;
   std::vector<std::string> found_;

@@ -1,0 +1,95 @@
+// What the agent tells becomes slices; what it tells of a time that cannot be does not.
+#include "record/python/watched.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/nvtx/recording.h"
+#include "support/temp_file.h"
+
+namespace culprit::record::python {
+namespace {
+
+using namespace std::string_view_literals;
+constexpr Ns kSecond = 1'000'000'000;
+
+/// A process whose agent is this test.
+struct Agent : ::testing::Test {
+  Agent() {
+    void* at = mmap(nullptr, CULPRIT_AGENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    header = static_cast<culprit_agent_header*>(at);
+    inject::Injected injected;
+    injected.shared = inject::Shared(at, CULPRIT_AGENT_BYTES);
+    watched = std::make_unique<Watched>(getpid(), std::move(injected), specs);
+    Result<perfetto::Writer> made = perfetto::Writer::create(folder.path("run.pftrace"));
+    writer = std::make_unique<perfetto::Writer>(std::move(*made));
+    put(CULPRIT_AGENT_FUNCTION, monotonic_now(), "f\0a.py\0001\0m:f"sv);
+  }
+
+  void put(culprit_agent_type type, Ns time, std::string_view text = {}) {
+    culprit_agent_record record{};
+    record.size = static_cast<std::uint16_t>((sizeof record + text.size() + 7) & ~std::size_t{7});
+    record.type = type;
+    record.tid = gettid();
+    record.time = static_cast<std::uint64_t>(time);
+    record.text_bytes = static_cast<std::uint16_t>(text.size());
+    char* to = reinterpret_cast<char*>(header) + CULPRIT_AGENT_HEADER_BYTES + CULPRIT_AGENT_CONFIG_BYTES + header->head;
+    std::memcpy(to, &record, sizeof record);
+    std::memcpy(to + sizeof record, text.data(), text.size());
+    header->head += record.size;
+  }
+
+  std::vector<Ns> durations() {
+    EXPECT_TRUE(writer->close().ok());
+    std::vector<Ns> all;
+    const test::Recording recording = test::read_recording(folder.path("run.pftrace"));
+    for (const test::RecordedSlice& slice : recording.named("f"))
+      all.push_back(static_cast<Ns>(slice.end - slice.begin));
+    return all;
+  }
+
+  test::TempDir folder;
+  std::vector<FunctionSpec> specs;
+  culprit_agent_header* header = nullptr;
+  std::unique_ptr<Watched> watched;
+  std::unique_ptr<perfetto::Writer> writer;
+};
+
+TEST_F(Agent, ARecorderThatWaitedForACpuTakesWhatHappenedMeanwhile) {
+  const Ns looked = monotonic_now() - 5 * kSecond;
+  const Ns at = monotonic_now() - kSecond;
+  put(CULPRIT_AGENT_BEGIN, at);
+  put(CULPRIT_AGENT_END, at + 1000);
+  watched->read(*writer, looked);
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(durations(), std::vector<Ns>{1000});
+}
+
+TEST_F(Agent, WhatIsToComeIsNotTaken) {
+  put(CULPRIT_AGENT_BEGIN, monotonic_now() + 3600 * kSecond);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 1U);
+  EXPECT_EQ(watched->calls(), 0U);
+}
+
+TEST_F(Agent, CallsThatAreOpenWhenARecordIsNotTakenEndThere) {
+  const Ns at = monotonic_now();
+  put(CULPRIT_AGENT_BEGIN, at);
+  put(CULPRIT_AGENT_END, at + 3600 * kSecond);
+  watched->read(*writer, monotonic_now());
+  put(CULPRIT_AGENT_BEGIN, at + 2000);
+  put(CULPRIT_AGENT_END, at + 2500);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 1U);
+  EXPECT_EQ(durations(), (std::vector<Ns>{0, 500}));
+}
+
+}  // namespace
+}  // namespace culprit::record::python
