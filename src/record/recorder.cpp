@@ -135,6 +135,7 @@ struct Recorder::State final : private bpf::Listener {
   Ns next_flush = 0;
   Ns next_clock = 0;
   Ns next_look = 0;
+  Ns look_every = kSecond / 5;  ///< where the kernel does not follow children
   Ns next_check = 0;
   Ns interrupted_at = 0;
   Ending ending = Ending::none;
@@ -315,9 +316,10 @@ void Recorder::State::follow(Ns now) {
     if (const auto target = std::ranges::find(current, pid, &Target::pid); target != current.end()) rename(*target);
   if (!look) return;
   for (const Target& target : current) rename(target);
-  // Nobody tells when a process is moved into a group. Where there are many processes, looks become rarer: they may
-  // take a twentieth of the time.
-  const Ns usual = !kernel_follows ? kSecond / 5 : options.group.empty() ? kFullLook : kSecond;
+  // Nobody tells when a process is moved into a group. Where the kernel does not follow children, looks become rarer
+  // while none come and go. Where there are many processes they do, too: they may take a twentieth of the time.
+  look_every = joined.empty() && left.empty() ? std::min(look_every + look_every / 2, kSecond) : kSecond / 5;
+  const Ns usual = !kernel_follows ? look_every : options.group.empty() ? kFullLook : kSecond;
   const Ns after = monotonic_now();
   next_look = after + std::max(usual, 20 * (after - now));
 }
