@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -94,45 +95,61 @@ std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Pro
   return weights;
 }
 
-/// Shares of the samples in one range, by function; without those that are too few to tell from chance, which are
-/// "other code".
 constexpr std::int64_t kFewestSamples = 20;  ///< of a range, on each side
 constexpr std::int64_t kRare = 5;            ///< of a function, on both sides together
 
-using SampleCounts = std::map<StringId, std::array<std::int64_t, 2>>;  ///< by function, of both sides
+/// Samples in one range, on both sides.
+struct Sampled {
+  std::array<std::int64_t, 2> count{};
+  std::array<double, 2> weight{};  ///< as much as their windows count
+  void add(const Sampled& other) {
+    for (std::size_t s = 0; s < 2; ++s) {
+      count[s] += other.count[s];
+      weight[s] += other.weight[s];
+    }
+  }
+};
+using WeightOfCycle = std::array<std::map<std::uint32_t, double>, 2>;  ///< of those that the waterfall is made of
 
-std::map<StringId, SampleCounts> sample_counts(const std::array<const Profile*, 2>& profiles, StringTable& texts) {
-  std::map<StringId, SampleCounts> counts;
+/// By range and function.
+std::map<StringId, std::map<StringId, Sampled>> samples_of(const std::array<const Profile*, 2>& profiles,
+                                                           const WeightOfCycle& weights, StringTable& texts) {
+  std::map<StringId, std::map<StringId, Sampled>> all;
   for (std::size_t s = 0; s < 2; ++s)
-    for (const model::LedgerSamples& of : profiles[s]->ledger.samples)
-      counts[texts.intern(profiles[s]->texts[of.range])][texts.intern(profiles[s]->texts[of.function])][s] += of.count;
-  return counts;
+    for (const model::LedgerSamples& of : profiles[s]->ledger.samples) {
+      const auto weight = weights[s].find(of.cycle);
+      if (weight == weights[s].end()) continue;
+      Sampled& to = all[texts.intern(profiles[s]->texts[of.range])][texts.intern(profiles[s]->texts[of.function])];
+      to.count[s] += of.count;
+      to.weight[s] += weight->second * static_cast<double>(of.count);
+    }
+  return all;
 }
 
 /// Puts the lines `between` functions of which both sides have samples in parts by them: the same time, divided among
-/// the functions as the samples are.
-void divide_by_samples(const std::array<const Profile*, 2>& profiles, std::vector<model::WaterfallLine>& lines,
-                       StringTable& texts) {
+/// the functions as the samples are. Functions that are too rare to be told from chance are "other code".
+void divide_by_samples(const std::map<StringId, std::map<StringId, Sampled>>& samples,
+                       std::vector<model::WaterfallLine>& lines, StringTable& texts) {
   std::vector<model::WaterfallLine> divided;
-  for (const auto& [range, counts] : sample_counts(profiles, texts)) {
+  for (const auto& [range, functions] : samples) {
     const auto line = std::ranges::find_if(lines, [&, range = range](const model::WaterfallLine& l) {
       return l.state == LedgerState::between && l.function == range;
     });
-    std::array<std::int64_t, 2> all{};
-    for (const auto& [function, count] : counts)
-      for (std::size_t s = 0; s < 2; ++s) all[s] += count[s];
-    if (line == lines.end() || std::min(all[0], all[1]) < kFewestSamples) continue;
-    std::map<std::string, model::WaterfallLine> parts;
-    for (const auto& [function, count] : counts) {
-      std::string name = count[0] + count[1] < kRare ? "other code" : std::string(texts[function]);
+    Sampled all;
+    for (const auto& [function, sampled] : functions) all.add(sampled);
+    if (line == lines.end() || std::min(all.count[0], all.count[1]) < kFewestSamples) continue;
+    std::map<std::string, Sampled> parts;
+    for (const auto& [function, sampled] : functions) {
+      std::string name = sampled.count[0] + sampled.count[1] < kRare ? "other code" : std::string(texts[function]);
       if (!texts[range].empty()) name += fmt::format(", in {}", texts[range]);
-      model::WaterfallLine& part = parts[name];
-      for (std::size_t s = 0; s < 2; ++s)
-        part.time_ns[s] += line->time_ns[s] * static_cast<double>(count[s]) / static_cast<double>(all[s]);
+      parts[name].add(sampled);
     }
-    for (auto& [name, part] : parts) {
+    for (const auto& [name, sampled] : parts) {
+      model::WaterfallLine part;
       part.state = LedgerState::sampled;
       part.function = texts.intern(name);
+      part.calls.fill(std::numeric_limits<double>::quiet_NaN());
+      for (std::size_t s = 0; s < 2; ++s) part.time_ns[s] = line->time_ns[s] * sampled.weight[s] / all.weight[s];
       divided.push_back(part);
     }
     lines.erase(line);
@@ -146,11 +163,13 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
   result.device = profiles[0]->ledger.windows[rows[0].front()].device;
   std::map<std::pair<LedgerState, StringId>, model::WaterfallLine> lines;
   const auto weights = weights_of(profiles, rows);
+  WeightOfCycle weight_of_cycle;
   for (std::size_t s = 0; s < 2; ++s)
     for (const std::size_t w : rows[s]) {
       const double weight = weights[s].at(class_of(*profiles[s], w));
       if (weight == 0) continue;
       ++result.windows[s];
+      weight_of_cycle[s][profiles[s]->ledger.windows[w].cycle] = weight;
       for (const LedgerLine& from : model::lines_of(profiles[s]->ledger, w)) {
         if (from.state == LedgerState::no_work) continue;
         result.window_ns[s] += weight * static_cast<double>(from.time);
@@ -163,12 +182,12 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
       }
     }
   for (const auto& [key, line] : lines) result.lines.push_back(line);
-  if (result.device < 0) divide_by_samples(profiles, result.lines, texts);
+  if (result.device < 0) divide_by_samples(samples_of(profiles, weight_of_cycle, texts), result.lines, texts);
   for (model::WaterfallLine& line : result.lines) {
     line.change_ns = line.time_ns[1] - line.time_ns[0];
-    line.by_calls_ns = line.calls[0] > 0 ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0]
-                       : line.state == LedgerState::sampled ? 0
-                                                            : line.change_ns;
+    line.by_calls_ns = line.calls[0] > 0           ? (line.calls[1] - line.calls[0]) * line.time_ns[0] / line.calls[0]
+                       : std::isnan(line.calls[0]) ? line.calls[0]
+                                                   : line.change_ns;
   }
   std::ranges::sort(result.lines, {}, [&](const model::WaterfallLine& line) {
     return std::tuple(-std::abs(line.change_ns), line.state, texts[line.function]);

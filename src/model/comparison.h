@@ -113,8 +113,8 @@ struct WaterfallLine {
   LedgerState state = LedgerState::function;
   StringId function = 0;            ///< texts of the RunComparison
   std::array<double, 2> time_ns{};  ///< 0: that side has none
-  std::array<double, 2> calls{};    ///< 0 of what samples tell
-  double change_ns = 0;  ///< time_ns[1] - time_ns[0]
+  std::array<double, 2> calls{};    ///< NaN of what samples tell, as is by_calls_ns
+  double change_ns = 0;             ///< time_ns[1] - time_ns[0]
   double by_calls_ns =
       0;  ///< of it what more or fewer calls of the baseline's mean time make; the rest is longer calls
 };

@@ -50,16 +50,18 @@ struct LedgerLine {
 
 /// How often samples of its stack, taken by a clock, found a thread in a function while its window was `between`.
 struct LedgerSamples {
-  StringId range = 0;     ///< the line's function
-  StringId function = 0;  ///< the innermost of Python, else the innermost code
+  std::uint32_t cycle = 0;  ///< row of Profile::cycles
+  StringId range = 0;       ///< the line's function
+  StringId function = 0;    ///< the innermost of Python, else the innermost code
   std::int64_t count = 0;
 };
 
 /// The lines of a window sum to its length.
 struct Ledger {
   std::vector<LedgerWindow> windows;
-  std::vector<LedgerLine> lines;       ///< by window
-  std::vector<LedgerSamples> samples;  ///< of all windows on hosts together
+  std::vector<LedgerLine> lines;  ///< by window
+  std::vector<LedgerSamples>
+      samples;  ///< of windows on hosts, by cycle; none of cycles that had nothing to do for a time
 };
 
 std::span<const LedgerLine> lines_of(const Ledger& ledger, std::size_t window);

@@ -104,7 +104,7 @@ class Builder {
     for (const auto& [process, thread] : threads()) {
       const std::vector<Leaf>& leaves = leaves_on(thread);
       const std::vector<Off> off = off_cpu(thread);
-      std::vector<std::pair<Ns, Ns>> windows;
+      std::vector<SampledWindow> windows;
       for (std::size_t c = 0; c < cycles_.size(); ++c) {
         const model::Cycle& cycle = cycles_[c];
         if (!counts(c) || cycle.process != process || cycle.period <= 0) continue;
@@ -117,26 +117,35 @@ class Builder {
             cycle.begin, end);
         take_no_work(cycle, {LedgerState::between, LedgerState::blocked});
         write(row_of_cycle_[c], -1, cycle.period);
-        windows.emplace_back(cycle.begin, end);
+        // What a thread does while it has nothing to do is no part of its work.
+        if (anchor_given_ || cycle.no_work == 0) windows.push_back({cycle.begin, end, row_of_cycle_[c]});
       }
       add_samples(thread, leaves, windows);
     }
-    for (const auto& [key, count] : samples_) profile_.ledger.samples.push_back({key.first, key.second, count});
+    for (const auto& [key, count] : samples_) {
+      const auto& [cycle, range, function] = key;
+      profile_.ledger.samples.push_back({cycle, range, function, count});
+    }
   }
 
+  struct SampledWindow {
+    Ns begin = 0;
+    Ns end = 0;
+    std::uint32_t row = 0;  ///< of the profile's cycles
+  };
   /// What samples found where the thread was between functions. `windows` in the order of time.
-  void add_samples(TrackId thread, const std::vector<Leaf>& leaves, const std::vector<std::pair<Ns, Ns>>& windows) {
+  void add_samples(TrackId thread, const std::vector<Leaf>& leaves, const std::vector<SampledWindow>& windows) {
     const Track& of = trace_.tracks[thread];
     for (std::size_t i = 0; i < trace_.stack_samples.size(); ++i) {
       const StackSample& sample = trace_.stack_samples[i];
       const Track& track = trace_.tracks[sample.track];
       if (sample.kind != StackSample::Kind::on_cpu || sample.frame == kNone) continue;
       if (track.process != of.process || track.tid != of.tid) continue;
-      const auto window = std::ranges::upper_bound(windows, sample.at, {}, &std::pair<Ns, Ns>::second);
-      if (window == windows.end() || sample.at < window->first) continue;
+      const auto window = std::ranges::upper_bound(windows, sample.at, {}, &SampledWindow::end);
+      if (window == windows.end() || sample.at < window->begin) continue;
       for_each_leaf(leaves, sample.at, sample.at + 1, [&](const Leaf& leaf, Ns, Ns) {
         const Key key = key_of(LedgerState::function, leaf.slice);
-        if (key.first == LedgerState::between) ++samples_[{key.second, function_of(sample.frame)}];
+        if (key.first == LedgerState::between) ++samples_[{window->row, key.second, function_of(sample.frame)}];
       });
     }
   }
@@ -289,10 +298,10 @@ class Builder {
   SliceOrder order_;
   std::map<TrackId, std::vector<Leaf>> leaves_;
   std::map<std::pair<StringId, bool>, StringId> names_;
-  std::map<Key, Sum> sums_;  ///< of the window at hand
+  std::map<Key, Sum> sums_;                      ///< of the window at hand
   std::vector<std::uint32_t> python_;            ///< by frame of stacks, frames_of_python()
   std::map<std::uint32_t, StringId> functions_;  ///< by frame of stacks
-  std::map<std::pair<StringId, StringId>, std::int64_t> samples_;  ///< by range and function
+  std::map<std::tuple<std::uint32_t, StringId, StringId>, std::int64_t> samples_;  ///< by cycle, range, function
 };
 
 }  // namespace

@@ -29,8 +29,8 @@ struct Row {
 };
 
 std::string calls_text(const model::WaterfallLine& line) {
-  if (line.state == model::LedgerState::sampled) return {};
   const auto& [before, after] = line.calls;
+  if (std::isnan(before)) return {};
   return std::abs(after - before) < 0.05 ? fmt::format("{:.1f}", before)
                                          : fmt::format("{:.1f} -> {:.1f}", before, after);
 }

@@ -136,8 +136,9 @@ TEST_F(Waterfalls, SwappingTheSidesMirrorsEveryLine) {
 
 TEST_F(Waterfalls, WhatLiesBetweenFunctionsIsDividedBySamples) {
   const auto sampled = [](Side& side, const std::string& function, std::int64_t count) {
+    const auto last = static_cast<std::uint32_t>(side.profile.cycles.size() - 1);
     side.profile.ledger.samples.push_back(
-        {side.profile.texts.intern("step"), side.profile.texts.intern(function), count});
+        {last, side.profile.texts.intern("step"), side.profile.texts.intern(function), count});
   };
   base.cycle({{"mm", 60}, {"step", 40, 2, LedgerState::between}});
   candidate.cycle({{"mm", 60}, {"step", 80, 2, LedgerState::between}});
@@ -156,6 +157,27 @@ TEST_F(Waterfalls, WhatLiesBetweenFunctionsIsDividedBySamples) {
   EXPECT_DOUBLE_EQ(found[0].lines[1].change_ns, -20);
   EXPECT_EQ(texts[found[0].lines[2].function], "other code, in step");
   EXPECT_DOUBLE_EQ(sum(found[0]), 40);
+}
+
+TEST_F(Waterfalls, SamplesOfOtherPhasesAndOfOtherWorkDivideNothing) {
+  const auto sampled = [](Side& side, const std::string& function) {
+    const auto last = static_cast<std::uint32_t>(side.profile.cycles.size() - 1);
+    side.profile.ledger.samples.push_back(
+        {last, side.profile.texts.intern(""), side.profile.texts.intern(function), 40});
+  };
+  for (Side* side : {&base, &candidate}) {
+    side->cycle({{"", 100, 2, LedgerState::between}}, -1, 4);
+    sampled(*side, "decode.py");
+  }
+  base.cycle({{"", 900, 2, LedgerState::between}}, -1, 64);
+  sampled(base, "of work that the candidate has none of");
+  candidate.cycle({{"", 900, 2, LedgerState::between}});
+  candidate.profile.cycles.back().phase = Phase::prefill;
+  sampled(candidate, "prefill.py");
+  const auto found = all();
+  ASSERT_EQ(found[0].lines.size(), 1U);
+  EXPECT_EQ(texts[found[0].lines[0].function], "decode.py");
+  EXPECT_DOUBLE_EQ(found[0].lines[0].change_ns, 0);
 }
 
 TEST_F(Waterfalls, WithoutALedgerOnBothSidesThereIsNone) {

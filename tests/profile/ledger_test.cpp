@@ -189,6 +189,19 @@ TEST(Ledger, GapsInsideOfAGraphAreTheGraphs) {
   EXPECT_EQ(steps.lines(1)[(std::pair{LedgerState::idle_graph, std::string()})], (std::pair<Ns, std::int64_t>{7, 1}));
 }
 
+TEST(Ledger, SamplesOfCyclesThatHadNothingToDoForATimeAreNotCounted) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Steps steps;
+  steps.add_two(maker, thread, 10);
+  StackFrame poll;
+  poll.function = maker.trace().strings.intern("poll (loop.py:3)");
+  maker.trace().stack_frames.push_back(poll);
+  maker.trace().stack_samples.push_back({95, 1, thread, 0, StackSample::Kind::on_cpu});
+  steps.measure(maker.trace());
+  EXPECT_TRUE(steps.profile.ledger.samples.empty());
+}
+
 TEST(Ledger, SamplesTellWhatRanBetweenFunctions) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
@@ -221,10 +234,10 @@ TEST(Ledger, SamplesTellWhatRanBetweenFunctions) {
   steps.measure(trace);
   std::map<std::pair<std::string, std::string>, std::int64_t> found;
   for (const model::LedgerSamples& samples : steps.profile.ledger.samples)
-    found[{std::string(steps.profile.texts[samples.range]), std::string(steps.profile.texts[samples.function])}] =
+    found[{std::string(steps.profile.texts[samples.range]), std::string(steps.profile.texts[samples.function])}] +=
         samples.count;
-  EXPECT_EQ(found, (decltype(found){
-                       {{"", "parse (app.py)"}, 2}, {{"", "[libx.so]"}, 1}, {{"step N", "[libx.so]"}, 1}}));
+  EXPECT_EQ(found,
+            (decltype(found){{{"", "parse (app.py)"}, 2}, {{"", "[libx.so]"}, 1}, {{"step N", "[libx.so]"}, 1}}));
 }
 
 /// Nested and overlapping slices, streams, lost links, graphs, two devices, scheduling: every window sums to itself.

@@ -150,11 +150,11 @@ function waterfall(w: Waterfall): HTMLElement {
   const steps: Step[] = [{ name: "Baseline", pair: [w.ns_per_cycle[0], w.ns_per_cycle[0]], change: 0, byCalls: 0, from: 0, whole: true }];
   let at = w.ns_per_cycle[0];
   for (const line of shown) {
-    steps.push({ name: lineName(line), pair: line.ns_per_cycle, change: line.change_ns, byCalls: line.by_calls_ns, from: at });
+    steps.push({ name: lineName(line), pair: line.ns_per_cycle, change: line.change_ns, byCalls: line.by_calls_ns ?? 0, from: at });
     at += line.change_ns;
   }
   if (rest.length > 0) {
-    steps.push({ name: `${rest.length} more`, pair: [sum((l) => l.ns_per_cycle[0]), sum((l) => l.ns_per_cycle[1])], change: sum((l) => l.change_ns), byCalls: sum((l) => l.by_calls_ns), from: at });
+    steps.push({ name: `${rest.length} more`, pair: [sum((l) => l.ns_per_cycle[0]), sum((l) => l.ns_per_cycle[1])], change: sum((l) => l.change_ns), byCalls: sum((l) => l.by_calls_ns ?? 0), from: at });
     at += sum((l) => l.change_ns);
   }
   steps.push({ name: "Candidate", pair: [w.ns_per_cycle[1], w.ns_per_cycle[1]], change: w.ns_per_cycle[1] - w.ns_per_cycle[0], byCalls: 0, from: 0, whole: true });

@@ -67,9 +67,9 @@ export interface WaterfallLine {
   state: string;
   function: string;
   ns_per_cycle: Pair<number>;
-  calls: Pair<number>;
+  calls: Pair<Num>;
   change_ns: number;
-  by_calls_ns: number;
+  by_calls_ns: Num;
 }
 
 export interface Waterfall {
