@@ -135,8 +135,8 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
   }
   if (!marker && sequence && !function) return sequence;
   // A marker and the sequence that agree outweigh a function around them: a request of several steps.
-  const bool agree = marker && sequence && sequence->period_confidence >= confidence::kTrusted &&
-                     same_count(marker->most(), sequence->most());
+  const bool agree = marker && sequence && function && sequence->period_confidence >= confidence::kTrusted &&
+                     same_count(marker->most(), sequence->most()) && !same_count(function->most(), sequence->most());
   if (marker && (!function || agree || marker->period_confidence >= function->period_confidence))
     return reconcile(std::move(*marker), std::move(sequence), what);
   if (function) return reconcile(std::move(*function), std::move(sequence), what);

@@ -128,6 +128,17 @@ TEST(Operators, AMarkerThatTheyConfirmOutweighsAFunctionAroundSeveral) {
   EXPECT_GE(cycles.period_confidence, 0.9);
 }
 
+TEST(Operators, AFunctionThatComesAsOftenStaysTheAnchor) {
+  Program p = compiled_generation("aten::multinomial");
+  for (const Ns begin : p.begins) {
+    p.maker.slice(p.thread, "user_annotation", "decode", begin - 200, 40'000);
+    p.maker.slice(p.thread, "python_function", "serve.py(7): step", begin - 500, 50'000);
+  }
+  const model::Cycles cycles = find(p.maker.trace()).cycles;
+  EXPECT_EQ(cycles.method, CycleMethod::host_function);
+  EXPECT_EQ(cycles.cycles.size(), p.begins.size());
+}
+
 TEST(Operators, TheLargestAloneMayBeRoutingAndIsNoStepWithConfidence) {
   Program p = compiled_generation("aten::argmax");
   EXPECT_LT(find(p.maker.trace()).cycles.period_confidence, 0.5);
