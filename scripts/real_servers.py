@@ -41,6 +41,11 @@ def end_all(process):
     process.wait()
 
 
+def answer_of(options, *arguments):
+    """What the program says, as JSON."""
+    return json.loads(subprocess.run([os.path.join(options.build, "culprit"), *arguments, "--json"], capture_output=True, text=True, check=True).stdout)
+
+
 class Quota:
     """While it is entered, the processes have so many CPUs together. Needs root."""
 

@@ -16,7 +16,7 @@ struct Profile {
   Table resources;  ///< one row per row of `functions` and resource
   Table counters;   ///< one row per sample
   /// Where every nanosecond went: cycle, rank, phase, pid, device (none: the thread that runs the cycles), state,
-  /// function, count, time_ns. The rows of a cycle and device sum to its window; only of cycles whose period is known.
+  /// function, count, time_ns. The rows of a cycle, rank, process and device sum to its window; only of cycles whose period is known.
   Table ledger;
 };
 

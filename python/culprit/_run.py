@@ -76,7 +76,7 @@ class Run:
     def profile(self, anchor: str = "", phase: str = "", skip: int = 0) -> Profile:
         """Tables as ``culprit profile`` writes them, and ``ledger``: cycle, rank, phase, pid, device (None: the thread that runs the cycles), state, function, count, time_ns.
 
-        The rows of a cycle and device sum to its window. Error: the run has no cycles.
+        The rows of a cycle, rank, process and device sum to its window. Error: the run has no cycles.
         """
         return Profile(*(Table(table) for table in self._native.profile(anchor, phase, skip)))
 

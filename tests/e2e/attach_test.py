@@ -458,9 +458,7 @@ class Attaching(Case):
         self.assertEqual(self.count(child.pid, "task"), 3)
         self.assertEqual(self.rings_of(child), 0)
         self.assertEqual(self.count(child.pid, "fd"), descriptors, "what killed recorders left is gone, too")
-        child.stdin.write("end\n")
-        child.stdin.flush()
-        self.assertEqual(child.wait(timeout=LIMIT), 0)
+        self.goes_on(child)
 
     def test_a_killed_recorder_is_noticed(self):
         child = self.program()
@@ -524,9 +522,7 @@ class Attaching(Case):
         if tracer.stdout.readline() != "ready\n":
             self.skipTest("nobody may trace here")
         self.refused(child.pid, f"traced by process {tracer.pid}")
-        tracer.stdin.write("end\n")
-        tracer.stdin.flush()
-        tracer.wait(timeout=LIMIT)
+        self.goes_on(tracer)
         self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "a program for 32 bits")

@@ -360,6 +360,8 @@ def main():
         os.execve(python, [python, *sys.argv], {**os.environ, "PYTHONPATH": os.path.join(ARGS.env, "site")})
     elif not os.path.exists(python):
         WHY = "there is no environment for it: scripts/python-env"
+    elif WHY is not None:
+        sys.exit(f"the environment that scripts/python-env made is broken: {WHY}")
     unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
 
 

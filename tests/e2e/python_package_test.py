@@ -423,10 +423,10 @@ class Running(Case):
             self.assertIn(f'\nversion = "{culprit.__version__}"\n', file.read())
 
     def test_importing_needs_nobody_else(self):
-        program = "import sys, culprit; print(*sys.modules)"
+        program = "import sys; before = set(sys.modules); import culprit; print(*set(sys.modules) - before)"
         loaded = set(run(sys.executable, "-c", program).stdout.split())
         self.assertIn("culprit._culprit", loaded)
-        self.assertFalse(loaded & {"pyarrow", "pandas", "polars", "duckdb", "numpy", "json"})
+        self.assertFalse(loaded & {"pyarrow", "pandas", "polars", "duckdb", "numpy", "json", "subprocess", "tempfile"})
 
     def test_types_are_checked(self):
         checked = self.at("checked.py")
@@ -456,6 +456,8 @@ def main():
         os.execve(python, [python, *sys.argv], environment)
     elif not os.path.exists(python):
         WHY = "there is no environment for it: scripts/python-env"
+    elif WHY is not None:
+        sys.exit(f"the environment that scripts/python-env made is broken: {WHY}")
     unittest.main(argv=[sys.argv[0], *rest])
 
 
