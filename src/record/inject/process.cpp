@@ -172,7 +172,10 @@ Result<Process> look_at(std::int64_t pid, const Agent& agent) {
       take("__libc_dlopen_mode", process.dlopen);
       process.dlopen_flags = kNow | kByLibc;
     }
-    if (!elf.address_of("gnu_get_libc_version")) continue;
+    if (!elf.address_of("gnu_get_libc_version")) {
+      has_musl = has_musl || name == "libc.so";  // Debian's; its loader is the same file
+      continue;
+    }
     has_libc = true;
     if (const auto at = find_code(file.path(), elf, kSystemCall)) process.system_call = *base + *at;
     if (const auto at = find_code(file.path(), elf, kSigreturn)) process.sigreturn = *base + *at;

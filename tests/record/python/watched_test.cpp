@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -42,7 +43,7 @@ struct Agent : ::testing::Test {
     record.text_bytes = static_cast<std::uint16_t>(text.size());
     char* to = reinterpret_cast<char*>(header) + CULPRIT_AGENT_HEADER_BYTES + CULPRIT_AGENT_CONFIG_BYTES + header->head;
     std::memcpy(to, &record, sizeof record);
-    std::memcpy(to + sizeof record, text.data(), text.size());
+    std::ranges::copy(text, to + sizeof record);
     header->head += record.size;
   }
 
