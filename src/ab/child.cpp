@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +25,6 @@ namespace culprit::ab {
 
 namespace {
 
-constexpr int kPriority = -10;  // as `culprit record`: what is not fetched in time is lost
 constexpr int kNoCode = -1;
 
 /// What the child tells, each in one write(2) that no pipe splits.
@@ -100,7 +98,6 @@ Status run_recorded(const Work& work, int pipe, int stop, Done& done) {
   if (!collectors) return collectors.error();
   record::Recorder recorder(work.record, std::move(*collectors));
   if (Status status = recorder.start(); !status) return status;
-  static_cast<void>(setpriority(PRIO_PROCESS, 0, kPriority));
   tell(pipe, {.kind = Message::Kind::begun});
   const record::RecordSummary summary = recorder.run(stop);
   if (summary.error) return *summary.error;

@@ -22,6 +22,7 @@
 #include "faults/guard.h"
 #include "faults/injector.h"
 #include "faults/text.h"
+#include "record/collector/prompt.h"
 
 namespace culprit::ab {
 
@@ -135,6 +136,7 @@ class Match {
   std::mt19937_64 random_;
   std::array<std::optional<Child>, 2> recorders_;
   std::array<Side, 2> sides_;
+  std::optional<record::Prompt> prompt_;
   std::optional<faults::Guard> guard_;  // ends before the recorders do, which leave nobody who is frozen
   std::vector<Turn> turns_;
   Ns length_ = 0;
@@ -247,6 +249,7 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   if (Status status = sides_[side].thaw(); !status) return status;
   turn.span.begin = faults::unix_now();
   const bool whole = wait_for(record::monotonic_now() + length_);
+  prompt_->again();
   turn.span.end = faults::unix_now();
   if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
   if (Status status = sides_[side].freeze(); !status) return status;
@@ -324,6 +327,7 @@ void Match::end_look() {
 }
 
 Status Match::play(const ProgressSink& progress) {
+  prompt_.emplace();  // a turn ends when it should
   model::Alternation& found = result_.found;
   for (Side& side : sides_)
     if (Status status = side.freeze(); !status) return status;
@@ -376,6 +380,7 @@ Status Match::play(const ProgressSink& progress) {
 
 /// Everybody runs on, the recordings are completed, and all of them counts.
 Status Match::conclude() {
+  prompt_.reset();
   end_look();
   result_.found.turns.freezer = sides_[0].freezers.front().how();
   for (Side& side : sides_) static_cast<void>(side.thaw());

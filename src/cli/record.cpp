@@ -1,7 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +39,6 @@ namespace culprit::cli {
 namespace {
 
 constexpr std::string_view kPython = "python";  // the collector
-constexpr int kPriority = -10;
 
 struct RecordVerbOptions {
   std::string preset = "deep";
@@ -51,6 +49,7 @@ struct RecordVerbOptions {
   unsigned sample_rate = 99;
   std::string call_graph = "dwarf";
   bool every_call = false;
+  bool no_realtime = false;
   std::vector<std::string> python;
   std::string output;
   std::string switch_output;
@@ -292,6 +291,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
       return usage_error(fmt::format("invalid duration '{}'", options.duration), "write it like 10s, 500ms or 2m");
     record.duration = *duration;
   }
+  record.prompt = !options.no_realtime;
   record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
 
@@ -314,9 +314,6 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   const std::vector<record::CollectorSummary> begun = recorder.collectors();
   if (!options.quiet) say(missing_lines(begun, options.verbose, !options.python.empty()));
   if (!started) return started.error();
-  // What is not fetched in time the kernel must drop: on a full machine the recorder comes first. The command runs
-  // already, at its own priority; without CAP_SYS_NICE nothing changes.
-  static_cast<void>(setpriority(PRIO_PROCESS, 0, kPriority));
 
   std::function<void(const record::RecordProgress&)> progress;
   record::RecordProgress before;
@@ -374,6 +371,9 @@ void add_record(CommandLine& app, Invocation& invocation) {
                  "count every system call, however many there are; without it 'deep' counts all while they are fewer "
                  "than 50,000 a second and a sample beyond, 'watch' always a sample (the file says how sure its "
                  "numbers are)");
+  verb->add_flag("--no-realtime", options->no_realtime,
+                 "leave the recorder at its priority; without it the recorder comes before ordinary programs where it "
+                 "may (SCHED_RR, which needs CAP_SYS_NICE), as what it does not fetch in time is lost");
   verb->add_option("--python", options->python,
                    "watch a function of Python programs, also of running ones: "
                    "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; @FILE: one a "

@@ -113,6 +113,10 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) 
     side.step = other.step;
   // Means of recordings of about one length.
   ++side.recordings;
+  const bool both_known = (side.recordings == 1 || side.steps_per_second > 0) && other.steps_per_second > 0;
+  side.steps_per_second = both_known ? side.steps_per_second + (other.steps_per_second - side.steps_per_second) /
+                                                                   static_cast<double>(side.recordings)
+                                     : 0;
   for (auto& [name, cpus] : side.beside)
     cpus *= static_cast<double>(side.recordings - 1) / static_cast<double>(side.recordings);
   for (const auto& [name, cpus] : other.beside) side.beside[name] += cpus / static_cast<double>(side.recordings);
@@ -149,6 +153,7 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
   model::HostChanges changes;
   changes.per_second = base.per_second && candidate.per_second;
   changes.scheduling = {base.scheduling, candidate.scheduling};
+  changes.steps_per_second = {base.steps_per_second, candidate.steps_per_second};
   PerPhase weights{};
   double all = 0;
   for (std::size_t p = 0; p < weights.size(); ++p)

@@ -47,6 +47,7 @@ struct HostEvidence {
   bool scheduling = false;                                ///< false: the recording has no scheduling, `states` is empty
   std::array<std::uint64_t, kPhases.size()> cycles{};     ///< whole ones, by phase
   std::array<double, kPhases.size()> period_ns{};         ///< sum of their periods
+  double steps_per_second = 0;                            ///< from the first one to the end; 0: not known
   std::vector<HostState> states;                          ///< by name
   std::vector<HostCounter> counters;                      ///< by name; series of several processes are added
   std::optional<StepThread> step;                         ///< where a thread of the steps is known
@@ -82,11 +83,12 @@ struct MachineChange {
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
   std::array<bool, 2> scheduling{};
-  std::vector<HostChange> step;          ///< ns per step of the thread that runs it: on CPU, runnable, blocked
-  std::string step_thread;               ///< its name
-  std::vector<HostChange> beside;        ///< CPUs that other processes took; largest difference first
-  std::vector<RequestChange> requests;   ///< of kinds of time that both have
-  std::optional<MachineChange> machine;  ///< it was slower or faster
+  std::array<double, 2> steps_per_second{};  ///< as they came, whatever they worked on; 0: not known
+  std::vector<HostChange> step;              ///< ns per step of the thread that runs it: on CPU, runnable, blocked
+  std::string step_thread;                   ///< its name
+  std::vector<HostChange> beside;            ///< CPUs that other processes took; largest difference first
+  std::vector<RequestChange> requests;       ///< of kinds of time that both have
+  std::optional<MachineChange> machine;      ///< it was slower or faster
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name, or the most certain first
   std::size_t most_counters = 0;     ///< of them are shown to people, as the first ones say most; 0: all

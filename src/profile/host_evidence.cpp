@@ -70,6 +70,38 @@ Work windows_of(const Trace& trace, const model::Cycles& cycles, model::HostEvid
   return work;
 }
 
+/// Of each process, on the average. What is recorded of a process goes on to the end of its scheduling: a server that
+/// stands still makes no steps. A trace that lies beside a recording may end before it does.
+double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
+  const auto [from, to] = covered(trace);
+  const bool joined = std::ranges::any_of(trace.ranks, [](const Rank& rank) { return !rank.recordings.empty(); });
+  struct Steps {
+    Ns first = 0;
+    Ns end = 0;
+    double count = 0;
+  };
+  std::map<std::uint32_t, Steps> of_process;
+  for (const model::Cycle& cycle : cycles.cycles) {
+    if (cycle.begin < from || cycle.begin >= to) continue;
+    Steps& steps = of_process.try_emplace(cycle.process, Steps{cycle.begin, cycle.begin, 0}).first->second;
+    steps.first = std::min(steps.first, cycle.begin);
+    steps.end = std::max(steps.end, std::min(cycle.begin + cycle.period, to));
+    steps.count += 1;
+  }
+  Ns last = std::numeric_limits<Ns>::min();
+  if (!joined)
+    for (std::size_t i = 0; i < trace.slices.size(); ++i)
+      if (trace.tracks[trace.slices[i].track].kind == TrackKind::sched) last = std::max(last, trace.slices[i].end());
+  constexpr double kSecond = 1e9;
+  double sum = 0;
+  for (const auto& [process, steps] : of_process) {
+    const Ns time = std::max(steps.end, last) - steps.first;
+    if (time <= 0) return 0;
+    sum += steps.count * kSecond / static_cast<double>(time);
+  }
+  return of_process.empty() ? 0 : sum / static_cast<double>(of_process.size());
+}
+
 /// Adds the part of [begin, end) inside each window to the window's phase. `partly`: whoever sleeps through a whole
 /// window waits for something else than the step, and does not count.
 void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
@@ -258,6 +290,7 @@ model::HostEvidence host_evidence_per_second(const Trace& trace) {
   cycles.cycles = {all, after};
   model::HostEvidence evidence = host_evidence(trace, cycles);
   evidence.per_second = true;
+  evidence.steps_per_second = 0;
   const double scale = kSecond / static_cast<double>(all.period);
   for (double& period : evidence.period_ns) period *= scale;
   for (model::HostState& state : evidence.states)
@@ -269,6 +302,7 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
   model::HostEvidence evidence;
   const Work work = windows_of(trace, cycles, evidence);
   if (work.most == nullptr) return evidence;
+  evidence.steps_per_second = steps_per_second(trace, cycles);
   add_counters(trace, work, evidence);
   add_step_thread(trace, work, evidence);
   for (const model::Bystander& other : bystanders(trace, work.begin, work.end))

@@ -10,11 +10,13 @@
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "formats/perfetto/writer.h"
 #include "record/collector/process_name.h"
+#include "record/collector/prompt.h"
 #include "record/command.h"
 #include "record/output_ring.h"
 #include "record/signals.h"
@@ -116,6 +118,7 @@ struct Recorder::State final : private bpf::Listener {
   std::vector<Target> current;  // what Session::targets refers to
   std::optional<Session> session;
   std::optional<Command> command;
+  std::optional<Prompt> prompt;
   std::vector<bool> collects;  // beside set.collectors
   std::vector<std::int64_t> forked;
   std::vector<std::int64_t> executed;
@@ -205,9 +208,14 @@ Status Recorder::State::start_collectors() {
   std::string reasons;
   std::string remedy;
   bool any = false;
-  for (auto& collector : set.collectors) {
+  std::vector<std::size_t> order(set.collectors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_partition(order, [&](std::size_t i) { return set.collectors[i]->starts_first(); });
+  collects.assign(set.collectors.size(), false);
+  for (const std::size_t i : order) {
+    const auto& collector = set.collectors[i];
     const Status status = collector->start(*session);
-    collects.push_back(status.ok());
+    collects[i] = status.ok();
     any |= status.ok();
     int number = 1;
     for (const Sight& sight : collector->sights()) {
@@ -256,15 +264,17 @@ Status Recorder::State::start() {
     if (Status status = targets.add(command->pid()); !status) return status;
   }
   open_as_many_files_as_allowed();
+  if (options.prompt) prompt.emplace();
   current = targets.list();
   session.emplace(Session{*writer, options.preset, current, getpid()});
   session->starts_command = command.has_value();
   writer->metadata("record.version", options.version);
   writer->metadata("record.preset", options.preset == Preset::deep ? "deep" : "watch");
+  writer->metadata("record.scheduling", to_string(prompt ? prompt->promptness() : Promptness::ordinary));
   for (const Target& target : targets.take_joined()) introduce(target);
   begin = told.begin = monotonic_now();
   if (Status status = start_collectors(); !status) return status;
-  begin = told.begin = monotonic_now();  // what was being put in place saw nothing yet
+  begin = told.begin = session->begin = monotonic_now();  // what was being put in place saw nothing yet
   const Ns started = own_cpu();
   writer->metadata("cost.own.start_cpu_ns", std::to_string(started - cpu_before));
   cpu_before = started;
@@ -457,6 +467,7 @@ RecordSummary Recorder::State::finish() {
     }
     if (set.probes) set.probes->detach();
   }
+  prompt.reset();
   // A command is there to be recorded: when the recording ends first it is asked to end, never forced.
   const bool over = ending == Ending::duration || ending == Ending::steps;
   if (command && over && !command->ended() && !std::exchange(terminated_command, true)) {
@@ -528,6 +539,7 @@ bool Recorder::poll(int stop_fd) {
     if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
   const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
   if (now < until && !readable(stop_fd)) wait_for(until - now, {stop_fd, wake, end});
+  if (state.prompt) state.prompt->again();
   state.look_at_command();  // here, not when all was asked
 
   now = monotonic_now();

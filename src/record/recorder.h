@@ -29,6 +29,7 @@ struct RecordOptions {
   Ns switch_every = 0;   ///< go on in another file (output_ring.h) after this time; 0: one file
   std::size_t keep = 0;  ///< of those files; 0: all
   bool replace = false;  ///< an existing output is an error unless set
+  bool prompt = true;    ///< as far as it may, the recorder comes before ordinary threads (collector/prompt.h)
   std::string version;   ///< of the program, for the file
 };
 

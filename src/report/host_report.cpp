@@ -161,8 +161,11 @@ std::string steps_text(const model::HostChanges& changes) {
   if (period == changes.states.end() || period->value[0].value_or(0) <= 0 || period->value[1].value_or(0) <= 0)
     return {};
   const auto [before, after] = std::array{*period->value[0], *period->value[1]};
-  return fmt::format("{:.3g}/s -> {:.3g}/s, {:+.1f} % ({} -> {} each)", 1e9 / before, 1e9 / after,
-                     (before / after - 1) * 100, format_duration(before), format_duration(after));
+  const auto [earlier, later] = changes.steps_per_second;
+  const bool counted = earlier > 0 && later > 0;
+  return fmt::format("{:.3g}/s -> {:.3g}/s, {:+.1f} % ({}{} -> {})", counted ? earlier : 1e9 / before,
+                     counted ? later : 1e9 / after, ((counted ? later / earlier : before / after) - 1) * 100,
+                     counted ? "like ones " : "", format_duration(before), format_duration(after));
 }
 
 std::string beside_text(const model::HostChanges& changes) {

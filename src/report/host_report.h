@@ -16,8 +16,8 @@ std::string readable(double value, std::string_view unit);
 /// "Throttled by a CPU quota: 0.0 ms/s -> 691.2 ms/s; quota none -> 0.30 CPUs", where that moved; else empty.
 std::string throttled_text(const model::HostChanges& changes);
 
-/// "144/s -> 49.8/s, -65.5 % (6.928ms -> 20.099ms each)", with the baseline's mix of phases on both sides; empty when
-/// the period of steps did not move.
+/// "144/s -> 49.8/s, -65.5 % (like ones 6.928ms -> 20.099ms)": as many as there were, and what one takes with the
+/// baseline's mix of phases on both sides; empty where no period is known.
 std::string steps_text(const model::HostChanges& changes);
 /// "Beside it stress-ng took 1.44 CPUs (baseline 0.00)"; empty without any.
 std::string beside_text(const model::HostChanges& changes);

@@ -100,6 +100,8 @@ void write_waterfall(JsonWriter& json, const RunComparison& comparison, const mo
 void write_host(JsonWriter& json, const model::HostChanges& host) {
   json.begin_object("host");
   json.member("per_second", host.per_second);
+  if (host.steps_per_second[0] > 0 && host.steps_per_second[1] > 0)
+    json.member("steps_per_second", host.steps_per_second);
   if (host.machine) {
     json.begin_object("machine", JsonForm::line);
     json.member("change", host.machine->change);

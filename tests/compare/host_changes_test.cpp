@@ -110,6 +110,18 @@ TEST(HostChanges, RequestsOfReplicatesAreOneSide) {
   EXPECT_EQ(side.requests["decode"].size(), 9U);
 }
 
+TEST(HostChanges, StepsPerSecondOfReplicatesAreTheirMean) {
+  model::HostEvidence side;
+  model::HostEvidence one = evidence(1, 2, 0);
+  for (const double rate : {10.0, 20.0, 60.0}) {
+    one.steps_per_second = rate;
+    add_replicate(side, one);
+  }
+  EXPECT_THAT(host_changes(side, one).steps_per_second, ElementsAre(30, 60));
+  add_replicate(side, evidence(1, 2, 0));
+  EXPECT_EQ(side.steps_per_second, 0) << "of one it is not known";
+}
+
 TEST(HostChanges, ReplicatesAddUp) {
   auto side = evidence(2, 10, 1e6);
   side.counters = {{"a", "count", 1.0, 10}};

@@ -294,6 +294,24 @@ class Contents(Case):
         for key in ("record.version", "record.preset", "record.end", "cost.own.cpu_ns", "cost.events", "cost.dropped", "sched.source"):
             self.assertIn(key, facts)
 
+    def test_the_recorder_comes_first_and_its_command_does_not(self):
+        program = "import os, resource; print(os.sched_getscheduler(0), os.nice(0), *resource.getrlimit(resource.RLIMIT_RTTIME))"
+        alone = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        told = []
+        for options in ([], ["--no-realtime"]):
+            done = self.culprit("--force", *options, "-o", self.path(), "--", sys.executable, "-c", program)
+            self.assertEqual((done.returncode, done.stdout), (FINE, alone), done.stderr)
+            told.append(pftrace.Recording(self.path()).facts["record.scheduling"])
+        self.assertIn(told[0], ["realtime", "niced", "ordinary"])
+        self.assertEqual(told[1], "ordinary")
+        try:
+            before = os.sched_getscheduler(0)
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+            os.sched_setscheduler(0, before, os.sched_param(0))
+        except OSError:
+            return  # nor may this test
+        self.assertEqual(told[0], "realtime")
+
     def test_what_it_was_exported_to_is_the_same_recording(self):
         other = self.path("other.pftrace")
         for path in (self.path(), other):

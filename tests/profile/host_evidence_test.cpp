@@ -76,6 +76,17 @@ double total(const model::HostEvidence& evidence, std::string_view what) {
   return -1;
 }
 
+TEST(HostEvidence, StepsPerSecondCountThoseThatCameUntilTheEnd) {
+  const auto rate = [](Ns end) {
+    Recording recording;
+    recording.state("oncpu", -50, end);
+    return host_evidence(recording.finish(), three_cycles()).steps_per_second;
+  };
+  EXPECT_DOUBLE_EQ(rate(300), 1e7);
+  EXPECT_DOUBLE_EQ(rate(600), 5e6) << "it stood still";
+  EXPECT_DOUBLE_EQ(rate(250), 1e7) << "the last step goes on";
+}
+
 TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
   Recording recording;
   recording.state("oncpu", -50, 30);

@@ -168,8 +168,13 @@ TEST(RunComparison, StepsPerSecondStandBesideTheOutcome) {
   c.host = host;
   EXPECT_THAT(
       comparison_terminal(c, 10),
-      testing::StartsWith("Outcome: regression; steps 100/s -> 50/s, -50.0 % (10.000ms -> 20.000ms each)\n"
+      testing::StartsWith("Outcome: regression; steps 100/s -> 50/s, -50.0 % (10.000ms -> 20.000ms)\n"
                           "Beside it stress-ng-cpu took 1.90 CPUs (baseline 0.00)\nOutcome (decode): regression"));
+  c.host->steps_per_second = {90, 60};
+  EXPECT_THAT(comparison_terminal(c, 10), testing::StartsWith("Outcome: regression; steps 90/s -> 60/s, -33.3 % (like "
+                                                              "ones 10.000ms ->"));
+  EXPECT_EQ(json::parse(comparison_json(c))["host"]["steps_per_second"], json::array({90, 60}));
+  c.host->steps_per_second = {};
   c.why = "events were lost";
   EXPECT_THAT(comparison_terminal(c, 10),
               testing::StartsWith("Outcome: inconclusive: events were lost\nSteps: 100/s -> 50/s, -50.0 %"));

@@ -44,6 +44,7 @@ struct Session {
   std::int64_t own_pid = 0;
   bool starts_command = true;  ///< false: the targets run already, Collector::environment() reaches nobody
   std::uint64_t steps = 0;  ///< steps of the targets that ended so far; counted up by collectors that see step markers
+  Ns begin = 0;  ///< of the recording, CLOCK_MONOTONIC; 0 while collectors start. What began before is not recorded
 };
 
 /// What a collector has cost and lost so far.
@@ -61,6 +62,8 @@ class Collector {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Begins to collect. An error means that nothing of this collector will be in the file; partial sight is no error.
   virtual Status start(Session& session) = 0;
+  /// It holds up the targets while it starts, which the others must not see.
+  [[nodiscard]] virtual bool starts_first() const { return false; }
   /// What it sees and what it misses; valid after start(), whether that failed or not.
   [[nodiscard]] virtual std::vector<Sight> sights() const = 0;
   /// Variables a started command needs in its environment ("NAME=value"); asked before start().

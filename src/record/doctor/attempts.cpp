@@ -105,6 +105,7 @@ Attempts make_attempts() {
   a.program = own_path();
   a.load_program = try_load_program();
   a.open_perf = try_perf();
+  a.promptness = Prompt().promptness();
   // The number of the first pid namespace is fixed by the kernel (PROC_PID_INIT_INO).
   struct stat space {};
   constexpr std::uint64_t kFirstPidNamespace = 0xEFFFFFFC;

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "record/collector/prompt.h"
+
 namespace culprit::record {
 
 enum class CheckState : std::uint8_t { ok, limited, missing };
@@ -32,6 +34,7 @@ struct Attempts {
   std::string program;             ///< path of this program, for setcap
   int load_program = 0;            ///< errno of loading a two-instruction raw tracepoint program
   int open_perf = 0;               ///< errno of counting this process's context switches by perf_event_open
+  Promptness promptness = Promptness::ordinary;  ///< what a recorder reached
   bool first_pid_namespace = true;
   std::uint64_t locked_memory = 0;  ///< soft limit in bytes; UINT64_MAX: none
   std::string folder;               ///< where a recording goes by default

@@ -151,6 +151,14 @@ void permission_checks(const Collecting& add, const std::string& root, const Att
                             paranoid.empty() ? "?" : paranoid),
                 "sudo sysctl kernel.perf_event_paranoid=2");
 
+  if (a.promptness == Promptness::realtime)
+    add.ok("permissions.realtime", "a CPU as soon as the recorder needs one (tried)", "real-time priority");
+  else
+    add.limited("permissions.realtime", "a CPU as soon as the recorder needs one (tried)",
+                fmt::format("no real-time priority ({}): on a full machine it comes late, and records may be lost",
+                            to_string(a.promptness)),
+                fmt::format("sudo setcap cap_bpf,cap_perfmon,cap_sys_nice+ep {}, or ulimit -r 1", a.program));
+
   const auto yama = read_number(root + "/proc/sys/kernel/yama/ptrace_scope");
   if (!yama)
     add.ok("permissions.ptrace", "attaching to running programs (ptrace)",

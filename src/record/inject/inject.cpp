@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "core/file.h"
 #include "record/agent/agent_ring.h"
 #include "record/collector/collector.h"
+#include "record/collector/prompt.h"
 #include "record/inject/borrowed.h"
 #include "record/inject/process.h"
 #include "record/inject/safe_point.h"
@@ -93,7 +93,6 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kWordsAt = 2048;  // on the own stack, from its end: the path
 constexpr Ns kTryFor = 2'000'000'000;
 constexpr useconds_t kBetweenTries = 1000;
-constexpr int kPriority = -20;
 constexpr int kMostCalls = 4000;  // that dlopen() may make
 
 Error trouble(std::int64_t pid, std::string what) {
@@ -413,8 +412,7 @@ Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view c
   // Whatever happens to this thread, the kernel lets go of what it traces when it ends.
   std::optional<Result<Injected> > result;
   std::thread([&] {
-    // While a thread of the process stands still this one should not wait for a CPU; without CAP_SYS_NICE it may.
-    static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kPriority));
+    const Prompt prompt;  // while a thread of the process stands still this one should not wait for a CPU
     result.emplace(try_threads(pid, *process, agent, config));
   }).join();
   return std::move(*result);

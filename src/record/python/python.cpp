@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <thread>
@@ -23,7 +24,9 @@ namespace {
 constexpr Ns kUntilStarted = 300'000'000;  // a new process: its interpreter must be there
 constexpr Ns kUntilNextTry = 1'000'000'000;
 constexpr int kMostTries = 5;
+constexpr Ns kReadyWithin = 1'000'000'000;
 constexpr Ns kStopsWithin = 2'000'000'000;
+constexpr std::chrono::milliseconds kAskAgain{2};
 constexpr std::size_t kMostWatched = 64;
 constexpr std::string_view kNotBegun = "Python has not begun yet";  // as the agent says it
 
@@ -33,6 +36,7 @@ class PythonCollector final : public Collector {
 
   [[nodiscard]] std::string_view name() const override { return "python"; }
   Status start(Session& session) override;
+  [[nodiscard]] bool starts_first() const override { return true; }
   [[nodiscard]] std::vector<Sight> sights() const override;
   void target_joined(const Target& target) override;
   void target_left(const Target& target) override;
@@ -103,6 +107,10 @@ Status PythonCollector::start(Session& session) {
   for (const Target& target : session.targets)
     if (!session.starts_command && is_wanted(target.pid)) put_into(target.pid, candidates_[target.pid], now);
   for (const Target& target : session.targets) target_joined(target);
+  // Steps that are not seen because the agents are not ready yet would look like a slower beginning.
+  const auto is_starting = [](const auto& entry) { return entry.second->ring().state() == CULPRIT_AGENT_STARTING; };
+  while (std::ranges::any_of(watched_, is_starting) && monotonic_now() < now + kReadyWithin)
+    std::this_thread::sleep_for(kAskAgain);
   return {};
 }
 
@@ -155,12 +163,12 @@ void PythonCollector::look_at_state(Watched& watched, Ns now) {
 void PythonCollector::poll(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   for (const auto& ended : std::exchange(ended_, {})) {
-    ended->read(session.writer, now);
+    ended->read(session.writer, now, session.begin);
     remember(*ended, session.writer);
   }
   std::vector<std::int64_t> failed;
   for (const auto& [pid, watched] : watched_) {
-    watched->read(session.writer, now);
+    watched->read(session.writer, now, session.begin);
     session.steps += watched->new_steps();
     if (watched->ring().state() == CULPRIT_AGENT_FAILED) failed.push_back(pid);
   }
@@ -188,10 +196,11 @@ void PythonCollector::stop(Session& session, Ns now) {
            ::access(fmt::format("/proc/{}/exe", entry.first).c_str(), F_OK) == 0;
   };
   while (std::ranges::any_of(watched_, is_working) && monotonic_now() < end) {
-    for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now());
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now(), session.begin);
+    std::this_thread::sleep_for(kAskAgain);
   }
-  for (const auto& [pid, watched] : watched_) watched->read(session.writer, std::max(now, monotonic_now()));
+  for (const auto& [pid, watched] : watched_)
+    watched->read(session.writer, std::max(now, monotonic_now()), session.begin);
   for (const auto& ended : ended_) remember(*ended, session.writer);
   write_facts(session.writer);
 }

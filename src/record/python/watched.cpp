@@ -43,7 +43,8 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
       begun_(monotonic_now()),
       stopped_(injected.stopped) {}
 
-bool Watched::read(perfetto::Writer& writer, Ns now) {
+bool Watched::read(perfetto::Writer& writer, Ns now, Ns since) {
+  since_ = since;
   ring_.is_alive(now);
   const bool more = ring_.read([&](const AgentRecord& record) {
     // Whoever waited for a CPU since then looks at the clock again.
@@ -57,10 +58,15 @@ bool Watched::read(perfetto::Writer& writer, Ns now) {
 
 void Watched::close_all(perfetto::Writer& writer) {
   for (auto& [tid, thread] : threads_)
-    for (; !thread.open.empty(); thread.open.pop_back()) {
-      writer.slice_end(thread.track, thread.last);
-      if (thread.open.back().step) writer.slice_end(thread.track, thread.last);
-    }
+    for (; !thread.open.empty(); thread.open.pop_back()) close(writer, thread, thread.last);
+}
+
+/// The innermost call ends.
+void Watched::close(perfetto::Writer& writer, const Thread& thread, Ns at) {
+  const Open& call = thread.open.back();
+  if (!call.written) return;
+  writer.slice_end(thread.track, at);
+  if (call.step) writer.slice_end(thread.track, at);
 }
 
 Watched::Thread* Watched::thread_of(perfetto::Writer& writer, std::int32_t tid) {
@@ -101,8 +107,9 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
       return end(writer, *thread, record.value, at);
     case CULPRIT_AGENT_GC_BEGIN: {
       if (thread->open.size() >= kMostOpen) return;
-      writer.slice_begin(thread->track, at, fmt::format("gc generation {}", record.value), "python");
-      thread->open.push_back({kCollection, false});
+      const bool written = at >= since_;
+      if (written) writer.slice_begin(thread->track, at, fmt::format("gc generation {}", record.value), "python");
+      thread->open.push_back({kCollection, false, written});
       return;
     }
     case CULPRIT_AGENT_GC_END:
@@ -115,6 +122,10 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
 void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record, Ns at) {
   if (record.value >= functions_.size() || thread.open.size() >= kMostOpen) {
     ++malformed_;
+    return;
+  }
+  if (at < since_) {
+    thread.open.push_back({record.value, false, false});
     return;
   }
   ++calls_;
@@ -140,7 +151,7 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
   if (function.spec != nullptr && !function.spec->request.empty() && is_set(function.spec->request_when))
     requests_.write(
         writer, request_times(function.spec->request, std::span(names).first(all), std::span(numbers).first(all), at),
-        begun_, std::span(arguments).first(count));
+        std::max(begun_, since_), std::span(arguments).first(count));
   // The rest of a call that gave its thread away comes without numbers, and is no step of its own.
   bool step = function.spec != nullptr && !function.spec->step.empty() && all == function.spec->captures.size();
   step = step && is_set(function.spec->step_when);
@@ -150,7 +161,7 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
     writer.slice_begin(thread.track, at, name, "step", std::span(arguments).first(count));
   }
   writer.slice_begin(thread.track, at, function.name, "python", std::span(arguments).first(count));
-  thread.open.push_back({record.value, step});
+  thread.open.push_back({record.value, step, true});
 }
 
 /// Of calls that began before it was watched only the end comes. One that ends takes with it what it called and of
@@ -159,13 +170,9 @@ void Watched::end(perfetto::Writer& writer, Thread& thread, std::uint32_t functi
   const auto last = std::ranges::find(thread.open.rbegin(), thread.open.rend(), function, &Open::function);
   if (last == thread.open.rend()) return;
   const auto keep = static_cast<std::size_t>(thread.open.rend() - last) - 1;
-  while (thread.open.size() > keep) {
-    writer.slice_end(thread.track, at);
-    if (thread.open.back().step) {
-      writer.slice_end(thread.track, at);
-      ++steps_;
-    }
-    thread.open.pop_back();
+  for (; thread.open.size() > keep; thread.open.pop_back()) {
+    close(writer, thread, at);
+    steps_ += thread.open.back().step ? 1U : 0U;
   }
 }
 

@@ -20,8 +20,9 @@ class Watched {
   /// `functions` are those of its configuration.
   Watched(std::int64_t pid, inject::Injected injected, const std::vector<FunctionSpec>& functions);
 
-  /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC.
-  bool read(perfetto::Writer& writer, Ns now);
+  /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC; of calls that
+  /// began before `since` nothing is written.
+  bool read(perfetto::Writer& writer, Ns now, Ns since = 0);
   AgentRing& ring() { return ring_; }
   [[nodiscard]] const AgentRing& ring() const { return ring_; }
   [[nodiscard]] std::int64_t pid() const { return pid_; }
@@ -46,6 +47,7 @@ class Watched {
   struct Open {
     std::uint32_t function = 0;  ///< kCollection: of garbage
     bool step = false;           ///< one lies around it
+    bool written = false;
   };
   struct Thread {
     perfetto::TrackUuid track = 0;
@@ -56,6 +58,7 @@ class Watched {
   void take(perfetto::Writer& writer, const AgentRecord& record, Ns now);
   void begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record, Ns at);
   void end(perfetto::Writer& writer, Thread& thread, std::uint32_t function, Ns at);
+  static void close(perfetto::Writer& writer, const Thread& thread, Ns at);
   /// Records were lost: nobody knows when what is open ended, but that it had begun.
   void close_all(perfetto::Writer& writer);
   void take_function(const AgentRecord& record);
@@ -71,6 +74,7 @@ class Watched {
   Requests requests_;
   bool own_namespace_ = false;
   Ns begun_ = 0;
+  Ns since_ = 0;
   Ns stopped_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t steps_ = 0;

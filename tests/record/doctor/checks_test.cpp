@@ -56,6 +56,13 @@ TEST_F(Doctor, EveryCheckThatIsNotOkSaysWhyAndWhatToDo) {
   }
 }
 
+TEST_F(Doctor, WhoMayNotComeFirstIsToldHow) {
+  EXPECT_EQ(state("permissions.realtime"), CheckState::limited);
+  EXPECT_THAT(check("permissions.realtime").remedy, HasSubstr("cap_sys_nice+ep /usr/bin/culprit"));
+  attempts.promptness = Promptness::realtime;
+  EXPECT_EQ(state("permissions.realtime"), CheckState::ok);
+}
+
 TEST_F(Doctor, OldKernelsAreLimited) {
   EXPECT_EQ(state("kernel.version"), CheckState::ok);
   for (const char* old : {"5.10.0-8", "4.18.0-372.el8", "5.14.21"}) {

@@ -73,6 +73,20 @@ TEST_F(Agent, ARecorderThatWaitedForACpuTakesWhatHappenedMeanwhile) {
   EXPECT_EQ(durations(), std::vector<Ns>{1000});
 }
 
+TEST_F(Agent, CallsThatBeganBeforeTheRecordingAreLeftOut) {
+  const Ns begin = monotonic_now();
+  put(CULPRIT_AGENT_BEGIN, begin - 3000);
+  put(CULPRIT_AGENT_BEGIN, begin - 2000);
+  put(CULPRIT_AGENT_END, begin - 1000);
+  put(CULPRIT_AGENT_BEGIN, begin + 1000);
+  put(CULPRIT_AGENT_END, begin + 1500);
+  put(CULPRIT_AGENT_END, begin + 2000);
+  watched->read(*writer, monotonic_now(), begin);
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(watched->calls(), 1U);
+  EXPECT_EQ(durations(), std::vector<Ns>{500});
+}
+
 TEST_F(Agent, WhatIsToComeIsNotTaken) {
   put(CULPRIT_AGENT_BEGIN, monotonic_now() + 3600 * kSecond);
   watched->read(*writer, monotonic_now());
