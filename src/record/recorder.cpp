@@ -18,6 +18,7 @@
 #include "record/collector/process_name.h"
 #include "record/collector/prompt.h"
 #include "record/command.h"
+#include "record/ends.h"
 #include "record/output_ring.h"
 #include "record/signals.h"
 #include "record/targets.h"
@@ -115,6 +116,7 @@ struct Recorder::State final : private bpf::Listener {
   CollectorSet set;
   std::optional<perfetto::Writer> writer;
   Targets targets;
+  Ends ends;  // of few
   std::vector<Target> current;  // what Session::targets refers to
   std::optional<Session> session;
   std::optional<Command> command;
@@ -295,11 +297,13 @@ void Recorder::State::follow(Ns now) {
   const bool kernel_follows = set.probes && set.probes->is_open();
   const bool look = now >= next_look;
   // The kernel tells who ends. What it could not tell is seen a little later.
-  const bool check = targets.list().size() <= kManyTargets && now >= next_check;
+  const bool few = targets.list().size() <= kManyTargets;
+  const bool check = few && (now >= next_check || ends.any());
   if (look || check) {
     targets.refresh(look);
     dying.clear();
-    next_check = now + (kernel_follows ? kSecond / 5 : kRound / 2);
+    if (few) ends.follow(targets.list());
+    next_check = now + (ends.follows_all() ? kSecond : kernel_follows ? kSecond / 5 : kRound / 2);
   } else {
     std::erase_if(dying, [&](std::int64_t pid) { return targets.drop_if_ended(pid); });
   }
