@@ -47,6 +47,7 @@ struct Question {
   std::uint64_t seed = 0;  ///< of the lots that are drawn
   record::Preset preset = record::Preset::watch;
   bool recorded = true;
+  bool prompt = true;  ///< recorders and turns come before ordinary threads (record/collector/prompt.h)
   std::vector<record::python::FunctionSpec> functions{};  ///< of Python that are watched
   std::string folder;                                     ///< gets recordings and what the sides print
   bool kept = false;                 ///< all of it stays; else what no longer matters is removed early

@@ -166,6 +166,7 @@ Status Match::record_side(std::size_t side) {
   Work work;
   work.record.pids = {plan_.sides[side]};
   work.record.preset = question_.preset;
+  work.record.prompt = question_.prompt;
   work.record.output = recording_of_side(side);
   work.record.version = question_.version;
   work.functions = question_.functions;
@@ -249,7 +250,7 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   if (Status status = sides_[side].thaw(); !status) return status;
   turn.span.begin = faults::unix_now();
   const bool whole = wait_for(record::monotonic_now() + length_);
-  prompt_->again();
+  if (prompt_) prompt_->again();
   turn.span.end = faults::unix_now();
   if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
   if (Status status = sides_[side].freeze(); !status) return status;
@@ -327,7 +328,7 @@ void Match::end_look() {
 }
 
 Status Match::play(const ProgressSink& progress) {
-  prompt_.emplace();  // a turn ends when it should
+  if (question_.prompt) prompt_.emplace();  // a turn ends when it should
   model::Alternation& found = result_.found;
   for (Side& side : sides_)
     if (Status status = side.freeze(); !status) return status;

@@ -56,6 +56,7 @@ struct AbVerbOptions {
   std::string on = "auto";
   std::string preset;
   bool no_record = false;
+  bool no_realtime = false;
   std::vector<std::string> python;
   bool fresh_directory = false;
   bool any_user = false;
@@ -221,6 +222,7 @@ Result<ab::Question> question_of(const AbVerbOptions& options, const std::string
   question.seed = options.seed != 0 ? options.seed : std::random_device()();
   // Runs of commands are short: of those 'watch' sees too little.
   const bool deep = options.preset.empty() ? of_commands : options.preset == "deep";
+  question.prompt = !options.no_realtime;
   question.preset = deep ? record::Preset::deep : record::Preset::watch;
   question.recorded = !options.no_record;
   question.kept = !options.keep.empty();
@@ -394,6 +396,8 @@ void add_ab(CommandLine& app, Invocation& invocation) {
                    "(default of "
                    "commands)")
       ->check(one_of({"watch", "deep"}));
+  verb->add_flag("--no-realtime", options->no_realtime,
+                 "leave recorders and turns at their priority, as of 'culprit record'");
   verb->add_option("--python", options->python,
                    "watch a function of Python programs, as of 'culprit record'; ' as NAME' behind it makes its calls "
                    "steps")

@@ -33,4 +33,13 @@ bool was_held_back(double more_cpus, double more_throttled_ns_per_s) {
   return more_cpus >= kCompetitor || more_throttled_ns_per_s > kThrottled;
 }
 
+double surely_longer(const Waited& held_back, const Waited& other) {
+  constexpr double kUsual = 3;
+  constexpr double kLeast = 0.05;
+  constexpr double kEnough = 0.1;
+  if (!(other.all > 0) || held_back.all <= other.all) return 0;
+  const double longer = (held_back.for_cpu - kUsual * other.for_cpu) / other.all - kLeast;
+  return longer >= kEnough ? longer : 0;
+}
+
 }  // namespace culprit::compare

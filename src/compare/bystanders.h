@@ -21,4 +21,15 @@ std::vector<std::pair<std::string, std::array<double, 2>>> bystanders_that_moved
 /// quota throttled it for a tenth of the time more.
 bool was_held_back(double more_cpus, double more_throttled_ns_per_s);
 
+/// Ns of a step, or of a unit of work.
+struct Waited {
+  double all = 0;
+  double for_cpu = 0;
+};
+
+/// By what share of the other side's step one of the side that others held back is surely longer, because it waited for
+/// a CPU: only what is beyond three times the other side's wait and a twentieth of its step, by which recordings of the
+/// same do not differ (docs/diff.md). Less than a tenth counts as 0.
+double surely_longer(const Waited& held_back, const Waited& other);
+
 }  // namespace culprit::compare

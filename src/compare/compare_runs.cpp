@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "compare/bystanders.h"
 #include "compare/collected.h"
 #include "compare/collectives.h"
 #include "compare/comparable.h"
@@ -19,6 +18,7 @@
 #include "compare/earlier.h"
 #include "compare/environment.h"
 #include "compare/functions.h"
+#include "compare/held_back.h"
 #include "compare/host_changes.h"
 #include "compare/kernel_sizes.h"
 #include "compare/machine.h"
@@ -337,19 +337,6 @@ std::vector<std::string> other_mix_of_work(const std::vector<model::CycleTimeOut
   return sentences;
 }
 
-/// Of one side against the other.
-bool was_held_back(const model::HostChanges& host, std::size_t side) {
-  const auto more = [&](const model::HostChange& c) {
-    return c.value[side].value_or(0) - c.value[1 - side].value_or(0);
-  };
-  double cpus = 0;
-  for (const model::HostChange& other : host.beside) cpus += more(other);
-  double throttled = 0;
-  for (const model::HostChange& counter : host.counters)
-    if (counter.what == kThrottledTime) throttled = more(counter);
-  return compare::was_held_back(cpus, throttled);
-}
-
 /// That so much was lost that no outcome may rest on it, or nothing.
 std::string losses(const std::array<model::ComparedSide, 2>& sides, const CompareOptions& options) {
   for (std::size_t s = 0; s < sides.size(); ++s) {
@@ -569,13 +556,16 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       if (!was_held_back(*result.host, side)) continue;
       const Outcome slower = side == 1 ? Outcome::regression : Outcome::improvement;
       if (overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, known,
-                                    {&StepTime::period, {side == 0, side == 1}})) != slower)
-        continue;
-      result.outcome = slower;
-      result.notes.push_back(
-          fmt::format("What a step itself took is not shown to differ; the time until the next one is, and others took "
-                      "the CPUs of the {}",
-                      kSideNames[side]));
+                                    {&StepTime::period, {side == 0, side == 1}})) == slower) {
+        result.outcome = slower;
+        result.notes.push_back(fmt::format(
+            "What a step itself took is not shown to differ; the time until the next one is, and others took "
+            "the CPUs of the {}",
+            kSideNames[side]));
+      } else if (std::string why = why_surely_slower(result, side); !why.empty()) {
+        result.outcome = slower;
+        result.notes.push_back(std::move(why));
+      }
     }
   return result;
 }

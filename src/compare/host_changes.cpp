@@ -34,9 +34,9 @@ void add_step(const model::HostEvidence& base, const model::HostEvidence& candid
               model::HostChanges& changes) {
   if (!base.step || !candidate.step) return;
   changes.step_thread = base.step->name;
-  for (const auto& [what, times] : {std::pair("on CPU", &model::StepThread::on_cpu),
-                                    std::pair("runnable, in the run queue", &model::StepThread::runnable),
-                                    std::pair("blocked", &model::StepThread::blocked)})
+  for (const auto& [what, times] :
+       {std::pair("on CPU", &model::StepThread::on_cpu), std::pair(kInRunQueue.data(), &model::StepThread::runnable),
+        std::pair("blocked", &model::StepThread::blocked)})
     changes.step.push_back(
         {what,
          "ns per step",

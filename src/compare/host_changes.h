@@ -1,6 +1,8 @@
 // What the operating system saw of two recordings, side by side.
 #pragma once
 
+#include <string_view>
+
 #include "model/host_evidence.h"
 
 namespace culprit::compare {
@@ -9,6 +11,9 @@ namespace culprit::compare {
 inline constexpr double kLeastStateShare = 0.005;
 /// A counter is listed when its mean moved by at least this share of the larger side.
 inline constexpr double kLeastCounterShare = 0.1;
+
+/// Of a step, or a unit of work.
+inline constexpr std::string_view kInRunQueue = "runnable, in the run queue";
 
 /// Adds another recording of the same run: totals and cycles add, means of counters weigh by samples.
 void add_replicate(model::HostEvidence& side, const model::HostEvidence& other);

@@ -13,7 +13,9 @@
 #include "compare/bystanders.h"
 #include "compare/cycle_time.h"
 #include "compare/earlier.h"
+#include "compare/host_changes.h"
 #include "compare/series.h"
+#include "core/units.h"
 #include "stats/distributions.h"
 #include "stats/log_buckets.h"
 
@@ -41,7 +43,6 @@ constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
 constexpr double kLongerQueue = 0.25;
 constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
-constexpr std::string_view kRunQueue = "runnable, in the run queue";
 
 const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
   const auto at = std::ranges::find_if(work.units, [&](const WorkUnit& unit) { return same_unit(unit, like); });
@@ -261,13 +262,27 @@ WorkChange plain(std::string what, std::string unit, double base, double candida
 bool competed(const model::WorkComparison& result, double busy) {
   double more = 0;
   for (const WorkChange& other : result.others) more += other.value[1] - other.value[0];
-  const auto queue = std::ranges::find(result.parts, kRunQueue, &WorkChange::what);
+  const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
   const bool longer = queue != result.parts.end() && queue->change > kLongerQueue;
   return was_held_back(more, 0) && (longer || busy > kNoneLeft);
 }
 
+/// Where the throughput spreads too much: the side that others held back is slower by what its units waited for a CPU.
+std::optional<Outcome> by_waits(model::WorkComparison& result, const std::array<bool, 2>& held_back) {
+  const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
+  if (queue == result.parts.end()) return std::nullopt;
+  const auto waited = [&](std::size_t s) { return Waited{result.worked.value[s], queue->value[s]}; };
+  for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+    if (!held_back[side] || surely_longer(waited(side), waited(1 - side)) == 0) continue;
+    result.reading = fmt::format("each unit waited {} instead of {} for a CPU, by which two of the same do not differ",
+                                 format_duration(queue->value[side]), format_duration(queue->value[1 - side]));
+    return side == 1 ? Outcome::regression : Outcome::improvement;
+  }
+  return std::nullopt;
+}
+
 void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
-            double busy, std::size_t fewest) {
+            double busy, std::size_t fewest, const std::array<bool, 2>& held_back) {
   const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
   const double worked_change = result.worked.change;
   const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
@@ -295,6 +310,8 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
           (work == Outcome::regression || work == Outcome::improvement)) {
         result.outcome = work;
         result.reading = "as much work was done, and each unit took another time";
+      } else if (const auto slower = time == Outcome::inconclusive ? by_waits(result, held_back) : std::nullopt) {
+        result.outcome = *slower;
       } else {
         result.outcome = time;
         if (!std::isfinite(result.throughput.low))
@@ -314,7 +331,7 @@ void add_parts(model::WorkComparison& result, const Side& base, const Side& cand
     result.parts.push_back(plain(std::move(what), "ns", a / base.units, b / candidate.units));
   };
   part("on CPU", base.sum.on_cpu, candidate.sum.on_cpu);
-  part(std::string(kRunQueue), base.sum.run_queue, candidate.sum.run_queue);
+  part(std::string(kInRunQueue), base.sum.run_queue, candidate.sum.run_queue);
   std::map<std::string, std::array<const CountedTime*, 2>> blocked;
   for (const auto& [name, sum] : base.blocked) blocked[name][0] = &sum;
   for (const auto& [name, sum] : candidate.blocked) blocked[name][1] = &sum;
@@ -447,7 +464,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   for (const auto& [name, cpus] : others) result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
   decide(result, time_outcome, work_outcome, time.change, options.tolerance, mean_of(candidate, "host.cpu.busy"),
-         std::min(a.time.size(), b.time.size()));
+         std::min(a.time.size(), b.time.size()), known);
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {

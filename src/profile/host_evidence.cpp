@@ -70,38 +70,6 @@ Work windows_of(const Trace& trace, const model::Cycles& cycles, model::HostEvid
   return work;
 }
 
-/// Of each process, on the average. What is recorded of a process goes on to the end of its scheduling: a server that
-/// stands still makes no steps. A trace that lies beside a recording may end before it does.
-double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
-  const auto [from, to] = covered(trace);
-  const bool joined = std::ranges::any_of(trace.ranks, [](const Rank& rank) { return !rank.recordings.empty(); });
-  struct Steps {
-    Ns first = 0;
-    Ns end = 0;
-    double count = 0;
-  };
-  std::map<std::uint32_t, Steps> of_process;
-  for (const model::Cycle& cycle : cycles.cycles) {
-    if (cycle.begin < from || cycle.begin >= to) continue;
-    Steps& steps = of_process.try_emplace(cycle.process, Steps{cycle.begin, cycle.begin, 0}).first->second;
-    steps.first = std::min(steps.first, cycle.begin);
-    steps.end = std::max(steps.end, std::min(cycle.begin + cycle.period, to));
-    steps.count += 1;
-  }
-  Ns last = std::numeric_limits<Ns>::min();
-  if (!joined)
-    for (std::size_t i = 0; i < trace.slices.size(); ++i)
-      if (trace.tracks[trace.slices[i].track].kind == TrackKind::sched) last = std::max(last, trace.slices[i].end());
-  constexpr double kSecond = 1e9;
-  double sum = 0;
-  for (const auto& [process, steps] : of_process) {
-    const Ns time = std::max(steps.end, last) - steps.first;
-    if (time <= 0) return 0;
-    sum += steps.count * kSecond / static_cast<double>(time);
-  }
-  return of_process.empty() ? 0 : sum / static_cast<double>(of_process.size());
-}
-
 /// Adds the part of [begin, end) inside each window to the window's phase. `partly`: whoever sleeps through a whole
 /// window waits for something else than the step, and does not count.
 void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
@@ -145,6 +113,8 @@ constexpr std::string_view kAnswers = "answers";
 /// Recordings hold these as totals since the process started, of which only the growth says something.
 bool is_total(std::string_view name) { return name.starts_with("page_faults."); }
 
+constexpr Ns kNoEnd = std::numeric_limits<Ns>::max();
+
 /// When each process was last seen to run or to wait; the end of time where its scheduling is not known.
 std::vector<Ns> ends_of(const Trace& trace) {
   constexpr Ns kNever = std::numeric_limits<Ns>::min();
@@ -153,8 +123,49 @@ std::vector<Ns> ends_of(const Trace& trace) {
     const Track& track = trace.tracks[trace.slices[i].track];
     if (track.kind == TrackKind::sched) ends[track.process] = std::max(ends[track.process], trace.slices[i].end());
   }
-  std::ranges::replace(ends, kNever, std::numeric_limits<Ns>::max());
+  std::ranges::replace(ends, kNever, kNoEnd);
   return ends;
+}
+
+/// Of each process, on the average. A process that stands still makes no steps, so the time goes on to the end of the
+/// recording; but not where the process ended, or where a trace that has the steps lies beside the recording.
+double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
+  const auto [from, to] = covered(trace);
+  struct Steps {
+    Ns first = 0;
+    Ns end = 0;
+    double count = 0;
+  };
+  std::map<std::pair<std::uint16_t, std::uint32_t>, Steps> of_process;
+  for (const model::Cycle& cycle : cycles.cycles) {
+    if (cycle.begin < from || cycle.begin >= to) continue;
+    Steps& steps =
+        of_process.try_emplace({cycle.rank, cycle.process}, Steps{cycle.begin, cycle.begin, 0}).first->second;
+    steps.first = std::min(steps.first, cycle.begin);
+    steps.end = std::max(steps.end, std::min(cycle.begin + cycle.period, to));
+    steps.count += 1;
+  }
+  const auto tells = [](const Rank& rank, std::string_view key, std::string_view value) {
+    return std::ranges::any_of(rank.metadata,
+                               [&](const auto& fact) { return fact.first == key && fact.second == value; });
+  };
+  const bool goes_on = std::ranges::none_of(trace.ranks, [&](const Rank& rank) {
+    return !rank.recordings.empty() || tells(rank, "record.end", "target_ended");
+  });
+  constexpr Ns kEnded = 100'000'000;  // so long before the others a process has ended
+  const std::vector<Ns> ends = ends_of(trace);
+  const Ns last =
+      ends.empty() ? 0 : *std::ranges::max_element(ends, {}, [](Ns end) { return end == kNoEnd ? 0 : end; });
+  constexpr double kSecond = 1e9;
+  double sum = 0;
+  for (const auto& [key, steps] : of_process) {
+    const bool known = key.second < ends.size() && ends[key.second] != kNoEnd;
+    const bool to_the_end = goes_on && known && ends[key.second] > last - kEnded;
+    const Ns time = (to_the_end ? std::max(steps.end, last) : steps.end) - steps.first;
+    if (time <= 0) return 0;
+    sum += steps.count * kSecond / static_cast<double>(time);
+  }
+  return of_process.empty() ? 0 : sum / static_cast<double>(of_process.size());
 }
 
 /// Of a process that has ended the last value says nothing of the time after: there it is 0.
@@ -302,7 +313,6 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
   model::HostEvidence evidence;
   const Work work = windows_of(trace, cycles, evidence);
   if (work.most == nullptr) return evidence;
-  evidence.steps_per_second = steps_per_second(trace, cycles);
   add_counters(trace, work, evidence);
   add_step_thread(trace, work, evidence);
   for (const model::Bystander& other : bystanders(trace, work.begin, work.end))
@@ -326,6 +336,7 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(), !scheduling,
                sums[{slice.name, !scheduling}]);
   }
+  if (evidence.scheduling) evidence.steps_per_second = steps_per_second(trace, cycles);
   // Where the reasons of blocking are known, that it could not be interrupted says nothing new.
   const bool named = std::ranges::any_of(sums, [](const auto& sum) { return sum.first.second; });
   std::map<std::string, model::HostState> states;

@@ -84,8 +84,8 @@ std::vector<model::WorkWindow> equal_windows(const Interval& span) {
 
 /// Numbers of a process (its pid, its start) and costs are no environment.
 bool is_environment(std::string_view key) {
-  constexpr std::array<std::string_view, 6> kPrefixes = {"env.",          "library.",     "missing.",
-                                                         "record.preset", "sched.source", "inject."};
+  constexpr std::array<std::string_view, 7> kPrefixes = {
+      "env.", "library.", "missing.", "record.preset", "record.scheduling", "sched.source", "inject."};
   return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
@@ -135,6 +135,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.environment = environment_of(trace);
   recording.host =
       recording.cycles.cycles.empty() ? host_evidence_per_second(trace) : host_evidence(trace, recording.cycles);
+  if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);

@@ -116,7 +116,7 @@ struct Recorder::State final : private bpf::Listener {
   CollectorSet set;
   std::optional<perfetto::Writer> writer;
   Targets targets;
-  Ends ends;  // of few
+  Ends ends;                    // of few
   std::vector<Target> current;  // what Session::targets refers to
   std::optional<Session> session;
   std::optional<Command> command;
@@ -218,6 +218,9 @@ Status Recorder::State::start_collectors() {
     const auto& collector = set.collectors[i];
     const Status status = collector->start(*session);
     collects[i] = status.ok();
+    for (const std::size_t early : order)
+      if (collects[early] && set.collectors[early]->starts_first())
+        set.collectors[early]->poll(*session, monotonic_now());
     any |= status.ok();
     int number = 1;
     for (const Sight& sight : collector->sights()) {

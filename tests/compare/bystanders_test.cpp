@@ -23,5 +23,14 @@ TEST(Bystanders, ABusyOneThatTookALittleMoreIsNothing) {
               ElementsAre(Pair("client", ElementsAre(1.0, 1.5))));
 }
 
+TEST(Bystanders, OnlyWhatIsBeyondUsualWaitsMakesAStepSurelyLonger) {
+  EXPECT_NEAR(surely_longer({35, 19}, {20, 2.5}), (19 - 7.5) / 20 - 0.05, 1e-12);
+  EXPECT_EQ(surely_longer({23, 3}, {20, 0.9}), 0) << "three times as long";
+  EXPECT_EQ(surely_longer({23, 2.9}, {20, 0}), 0) << "less than a tenth beyond the twentieth";
+  EXPECT_GT(surely_longer({23, 3.1}, {20, 0}), 0.1);
+  EXPECT_EQ(surely_longer({19, 15}, {20, 1}), 0) << "the step is no longer";
+  EXPECT_EQ(surely_longer({1, 1}, {}), 0) << "nothing is known of the other";
+}
+
 }  // namespace
 }  // namespace culprit::compare

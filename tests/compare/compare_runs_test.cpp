@@ -359,6 +359,32 @@ std::vector<Ns> wandering(Ns period) {
   return periods;
 }
 
+/// Steps that spread too much to decide, of which the second side's wait `for_cpu` ns for a CPU instead of 50,000.
+RunComparison of_waits_for_cpus(double for_cpu, const std::map<std::string, double>& beside) {
+  const auto side = [](Ns period, double waited, const std::map<std::string, double>& others) {
+    Recording r = make_recording(wandering(period));
+    constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
+    const auto steps = static_cast<double>(r.cycles.cycles.size());
+    r.host.scheduling = true;
+    r.host.cycles[kDecode] = r.cycles.cycles.size();
+    r.host.period_ns[kDecode] = static_cast<double>(period) * steps;
+    model::StepThread& thread = r.host.step.emplace();
+    thread.runnable[kDecode] = waited * steps;
+    thread.on_cpu[kDecode] = (static_cast<double>(period) - waited) * steps;
+    r.host.beside = others;
+    return r;
+  };
+  return compared(side(1'000'000, 50'000, {}), side(1'400'000, for_cpu, beside));
+}
+
+TEST(CompareRuns, WaitsForCpusThatOthersTookDecideWhereTheTimesSpreadTooMuch) {
+  EXPECT_EQ(of_waits_for_cpus(500'000, {}).outcome, Outcome::inconclusive) << "nobody took them";
+  EXPECT_EQ(of_waits_for_cpus(200'000, {{"stress", 1.9}}).outcome, Outcome::inconclusive) << "so may two of the same";
+  const RunComparison c = of_waits_for_cpus(500'000, {{"stress", 1.9}});
+  EXPECT_EQ(c.outcome, Outcome::regression);
+  EXPECT_THAT(c.notes, testing::Contains(HasSubstr("30 % longer at least")));
+}
+
 TEST(CompareRuns, WhatOthersMadeTheCandidateDriftIsNoDriftOfTheProgram) {
   const auto outcome = [](const std::map<std::string, double>& beside) {
     Recording a = make_recording(std::vector<Ns>(400, 10'000'000));

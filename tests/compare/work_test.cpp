@@ -187,6 +187,20 @@ TEST(CompareWork, WhatOthersMadeOneSideDriftIsNoDriftOfTheProgram) {
   EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the mirror of it";
 }
 
+TEST(CompareWork, WaitsForCpusThatOthersTookDecideWhereTheRateSpreadsTooMuch) {
+  model::Recording a = recorded({.rate = 4000});
+  model::Recording b = recorded({.rate = 2900, .run_queue = 150e3});
+  for (model::Recording* r : {&a, &b})
+    for (std::size_t w = 0; w < 12; ++w) r->work->units[0].per_window[w] *= w < 6 ? 1.3 : 0.7;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
+  b.work->others = {{"stress-ng-cpu", 1.5}};
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression) << c.why;
+  EXPECT_NE(c.reading.find("for a CPU"), std::string::npos) << c.reading;
+  EXPECT_TRUE(c.why.empty()) << c.why;
+  EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the mirror of it";
+}
+
 TEST(CompareWork, EarlierRecordingsTellHowMuchTwoOfTheSameDiffer) {
   const model::Recording a = recorded({.rate = 4000});
   const model::Recording b = recorded({.rate = 3700, .run_queue = 30e3});

@@ -87,6 +87,32 @@ TEST(HostEvidence, StepsPerSecondCountThoseThatCameUntilTheEnd) {
   EXPECT_DOUBLE_EQ(rate(250), 1e7) << "the last step goes on";
 }
 
+TEST(HostEvidence, StepsPerSecondOfProcessesThatEndGoToTheirLastStep) {
+  constexpr Ns kLong = 1'000'000'000;
+  Recording ended;
+  ended.state("oncpu", 0, 300);
+  ended.rival_state("oncpu", 0, kLong);
+  EXPECT_DOUBLE_EQ(host_evidence(ended.finish(), three_cycles()).steps_per_second, 1e7);
+  Recording whole;
+  whole.state("oncpu", 0, kLong);
+  Trace trace = whole.finish();
+  EXPECT_DOUBLE_EQ(host_evidence(trace, three_cycles()).steps_per_second, 3);
+  trace.ranks.front().metadata.emplace_back("record.end", "target_ended");
+  EXPECT_DOUBLE_EQ(host_evidence(trace, three_cycles()).steps_per_second, 1e7);
+}
+
+TEST(HostEvidence, StepsPerSecondOfSeveralProcessesAreTheirMean) {
+  Recording recording;
+  recording.state("oncpu", 0, 300);
+  recording.rival_state("oncpu", 0, 300);
+  model::Cycles cycles = three_cycles();
+  model::Cycle other = cycles.cycles.front();
+  other.process = 1;
+  other.period = 300;
+  cycles.cycles.push_back(other);
+  EXPECT_NEAR(host_evidence(recording.finish(), cycles).steps_per_second, (3 + 1) / 2.0 / 300e-9, 1);
+}
+
 TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
   Recording recording;
   recording.state("oncpu", -50, 30);

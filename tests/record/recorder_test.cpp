@@ -22,6 +22,8 @@ struct Log {
   int starts = 0;
   int polls = 0;
   int stops = 0;
+  std::vector<Ns> begins;               // of the session, at each poll
+  std::vector<const Log*>* order = {};  // in which they start
   std::set<std::int64_t> joined;
   std::set<std::int64_t> left;
 };
@@ -29,6 +31,7 @@ struct Log {
 struct FakeCollector final : Collector {
   explicit FakeCollector(Log& given) : log(given) {}
   Log& log;
+  bool first = false;
   bool can_start = true;
   std::uint64_t steps_per_poll = 0;
   int bytes_per_poll = 0;
@@ -37,16 +40,19 @@ struct FakeCollector final : Collector {
   [[nodiscard]] std::string_view name() const override { return "fake"; }
   Status start(Session& session) override {
     ++log.starts;
+    if (log.order != nullptr) log.order->push_back(&log);
     for (const Target& target : session.targets) log.joined.insert(target.pid);
     if (!can_start) return environment_error("no privilege", "fake", "get it");
     return {};
   }
+  [[nodiscard]] bool starts_first() const override { return first; }
   [[nodiscard]] std::vector<Sight> sights() const override { return {{"fakes", can_start, "no privilege", "get it"}}; }
   [[nodiscard]] std::vector<std::string> environment() const override { return variables; }
   void target_joined(const Target& target) override { log.joined.insert(target.pid); }
   void target_left(const Target& target) override { log.left.insert(target.pid); }
   void poll(Session& session, Ns now) override {
     ++log.polls;
+    log.begins.push_back(session.begin);
     session.steps += steps_per_poll;
     const auto track = session.writer.named_track("fake");
     // Names that deflate cannot shrink.
@@ -108,6 +114,30 @@ TEST_F(Fixture, EndsAfterItsDurationAndAsksTheCommandToEnd) {
   EXPECT_FALSE(summary.command_status);
   EXPECT_LT(monotonic_now() - before, 3'000'000'000);
   EXPECT_GE(summary.total.elapsed, 200'000'000);
+}
+
+TEST_F(Fixture, WhoHoldsUpTheTargetsStartsFirstAndIsAskedMeanwhile) {
+  Log other;
+  std::vector<const Log*> order;
+  log.order = other.order = &order;
+  CollectorSet collectors;
+  collectors.collectors.push_back(std::make_unique<FakeCollector>(other));
+  auto late = std::make_unique<FakeCollector>(log);
+  late->first = true;
+  collectors.collectors.push_back(std::move(late));
+  RecordOptions wanted = options();
+  wanted.command = {"sleep", "10"};
+  wanted.duration = 100'000'000;
+  Recorder recorder(wanted, std::move(collectors));
+  const Ns before = monotonic_now();
+  ASSERT_TRUE(recorder.start().ok());
+  EXPECT_EQ(order, (std::vector<const Log*>{&log, &other}));
+  EXPECT_EQ(log.begins, (std::vector<Ns>{kNotBegun, kNotBegun})) << "after each of the two";
+  EXPECT_TRUE(other.begins.empty());
+  static_cast<void>(recorder.run(-1, {}));
+  ASSERT_FALSE(other.begins.empty());
+  EXPECT_GE(other.begins.front(), before);
+  EXPECT_LE(other.begins.front(), monotonic_now());
 }
 
 TEST_F(Fixture, EndsAfterItsSteps) {

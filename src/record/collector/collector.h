@@ -36,6 +36,9 @@ struct Target {
   std::int64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: tells a reused pid
 };
 
+/// Later than everything: collectors still start.
+inline constexpr Ns kNotBegun = std::numeric_limits<Ns>::max();
+
 /// What a collector needs to know of the recording. Valid as long as the collector runs.
 struct Session {
   perfetto::Writer& writer;
@@ -44,7 +47,7 @@ struct Session {
   std::int64_t own_pid = 0;
   bool starts_command = true;  ///< false: the targets run already, Collector::environment() reaches nobody
   std::uint64_t steps = 0;  ///< steps of the targets that ended so far; counted up by collectors that see step markers
-  Ns begin = 0;  ///< of the recording, CLOCK_MONOTONIC; 0 while collectors start. What began before is not recorded
+  Ns begin = kNotBegun;     ///< of the recording, CLOCK_MONOTONIC; what began before is not recorded
 };
 
 /// What a collector has cost and lost so far.
@@ -62,7 +65,7 @@ class Collector {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Begins to collect. An error means that nothing of this collector will be in the file; partial sight is no error.
   virtual Status start(Session& session) = 0;
-  /// It holds up the targets while it starts, which the others must not see.
+  /// It holds up the targets while it starts, which the others must not see. It is polled while they start.
   [[nodiscard]] virtual bool starts_first() const { return false; }
   /// What it sees and what it misses; valid after start(), whether that failed or not.
   [[nodiscard]] virtual std::vector<Sight> sights() const = 0;

@@ -157,7 +157,9 @@ void permission_checks(const Collecting& add, const std::string& root, const Att
     add.limited("permissions.realtime", "a CPU as soon as the recorder needs one (tried)",
                 fmt::format("no real-time priority ({}): on a full machine it comes late, and records may be lost",
                             to_string(a.promptness)),
-                fmt::format("sudo setcap cap_bpf,cap_perfmon,cap_sys_nice+ep {}, or ulimit -r 1", a.program));
+                fmt::format("run as root; or sudo setcap cap_bpf,cap_perfmon,cap_sys_nice+ep {}; or start the "
+                            "container with --cap-add SYS_NICE",
+                            a.program));
 
   const auto yama = read_number(root + "/proc/sys/kernel/yama/ptrace_scope");
   if (!yama)

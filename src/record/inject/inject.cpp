@@ -411,8 +411,9 @@ Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view c
   if (!process) return process.error();
   // Whatever happens to this thread, the kernel lets go of what it traces when it ends.
   std::optional<Result<Injected> > result;
-  std::thread([&] {
-    const Prompt prompt;  // while a thread of the process stands still this one should not wait for a CPU
+  std::thread([&, is_prompt = Prompt::is_held()] {
+    std::optional<Prompt> prompt;  // while a thread of the process stands still this one should not wait for a CPU
+    if (is_prompt) prompt.emplace();
     result.emplace(try_threads(pid, *process, agent, config));
   }).join();
   return std::move(*result);

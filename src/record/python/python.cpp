@@ -28,7 +28,7 @@ constexpr Ns kReadyWithin = 1'000'000'000;
 constexpr Ns kStopsWithin = 2'000'000'000;
 constexpr std::chrono::milliseconds kAskAgain{2};
 constexpr std::size_t kMostWatched = 64;
-constexpr std::string_view kNotBegun = "Python has not begun yet";  // as the agent says it
+constexpr std::string_view kNoPythonYet = "Python has not begun yet";  // as the agent says it
 
 class PythonCollector final : public Collector {
  public:
@@ -50,6 +50,7 @@ class PythonCollector final : public Collector {
     int tries = 0;
   };
 
+  void wait_until_ready(Session& session);
   void put_into(std::int64_t pid, Candidate& candidate, Ns now);
   [[nodiscard]] bool is_wanted(std::int64_t pid) const;
   void look_at_state(Watched& watched, Ns now);
@@ -107,11 +108,22 @@ Status PythonCollector::start(Session& session) {
   for (const Target& target : session.targets)
     if (!session.starts_command && is_wanted(target.pid)) put_into(target.pid, candidates_[target.pid], now);
   for (const Target& target : session.targets) target_joined(target);
-  // Steps that are not seen because the agents are not ready yet would look like a slower beginning.
-  const auto is_starting = [](const auto& entry) { return entry.second->ring().state() == CULPRIT_AGENT_STARTING; };
-  while (std::ranges::any_of(watched_, is_starting) && monotonic_now() < now + kReadyWithin)
-    std::this_thread::sleep_for(kAskAgain);
+  wait_until_ready(session);
   return {};
+}
+
+/// Steps that are not seen because the agents are not ready yet would look like a slower beginning.
+void PythonCollector::wait_until_ready(Session& session) {
+  const Ns until = monotonic_now() + kReadyWithin;
+  const auto is_starting = [](const auto& entry) { return entry.second->ring().state() == CULPRIT_AGENT_STARTING; };
+  while (std::ranges::any_of(watched_, is_starting) && monotonic_now() < until) {
+    std::this_thread::sleep_for(kAskAgain);
+    for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now(), session.begin);
+  }
+  for (const auto& entry : watched_)
+    if (is_starting(entry))
+      session.writer.metadata(fmt::format("missing.python.{}", entry.first),
+                              "its functions were not watched yet when the recording began");
 }
 
 /// Without functions that were asked for only what a ready-made set is for.
@@ -154,7 +166,7 @@ void PythonCollector::target_left(const Target& target) {
 
 /// An agent that came before the interpreter was ready is put in again.
 void PythonCollector::look_at_state(Watched& watched, Ns now) {
-  if (watched.ring().state() != CULPRIT_AGENT_FAILED || watched.trouble() != kNotBegun) return;
+  if (watched.ring().state() != CULPRIT_AGENT_FAILED || watched.trouble() != kNoPythonYet) return;
   Candidate& candidate = candidates_[watched.pid()];
   if (candidate.tries >= kMostTries || now < candidate.due) return;
   put_into(watched.pid(), candidate, now);
@@ -208,7 +220,7 @@ void PythonCollector::stop(Session& session, Ns now) {
 /// What will be told of a process that is read no more.
 void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer) {
   past_.events += watched.calls();
-  past_.dropped += watched.ring().dropped() + watched.malformed() + (watched.ring().damaged() ? 1 : 0);
+  past_.dropped += watched.dropped() + watched.malformed() + (watched.ring().damaged() ? 1 : 0);
   past_.kernel_cpu_ns += watched.ring().agent_cpu();
   longest_stop_ = std::max(longest_stop_, watched.stopped());
   requests_begun_before_ += watched.requests_begun_before();
@@ -260,7 +272,7 @@ CollectorStats PythonCollector::stats() const {
   CollectorStats stats = past_;
   for (const auto& [pid, watched] : watched_) {
     stats.events += watched->calls();
-    stats.dropped += watched->ring().dropped() + watched->malformed();
+    stats.dropped += watched->dropped() + watched->malformed();
     stats.kernel_cpu_ns += watched->ring().agent_cpu();
   }
   return stats;

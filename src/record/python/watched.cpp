@@ -45,6 +45,7 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
 
 bool Watched::read(perfetto::Writer& writer, Ns now, Ns since) {
   since_ = since;
+  if (since == kNotBegun) dropped_before_ = ring_.dropped();
   ring_.is_alive(now);
   const bool more = ring_.read([&](const AgentRecord& record) {
     // Whoever waited for a CPU since then looks at the clock again.

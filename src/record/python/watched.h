@@ -33,6 +33,8 @@ class Watched {
   [[nodiscard]] std::uint64_t requests_begun_before() const { return requests_.begun_before(); }
   [[nodiscard]] std::uint64_t requests_unwritten() const { return requests_.unwritten(); }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  /// By the agent, since the recording began.
+  [[nodiscard]] std::uint64_t dropped() const { return ring_.dropped() - dropped_before_; }
   [[nodiscard]] Ns stopped() const { return stopped_; }
   /// What the agent said: of the whole process, of functions that are not there (yet).
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
@@ -75,6 +77,7 @@ class Watched {
   bool own_namespace_ = false;
   Ns begun_ = 0;
   Ns since_ = 0;
+  std::uint64_t dropped_before_ = 0;
   Ns stopped_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t steps_ = 0;

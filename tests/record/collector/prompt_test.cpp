@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 
 namespace culprit::record {
 namespace {
+
+constexpr rlim_t kLimit = Prompt::kLongest / 1000;
 
 int policy() { return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK; }
 
@@ -28,13 +31,13 @@ void compute(std::chrono::milliseconds time) {
   }
 }
 
-/// The exit code of a child that does this.
+/// The exit code of a child that does this; 1000 and the number of the signal that ended it.
 int in_child(const std::function<int()>& work) {
   const pid_t pid = fork();
   if (pid == 0) _exit(work());
   int status = -1;
   waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 bool may_be_realtime() { return Prompt().promptness() == Promptness::realtime; }
@@ -46,9 +49,11 @@ TEST(Prompt, ComesFirstWhileItLivesAndLeavesNothingBehind) {
   {
     const Prompt prompt;
     EXPECT_EQ(policy(), SCHED_RR);
-    EXPECT_EQ(limit(), rlim_t{Prompt::kLongest});
+    EXPECT_EQ(limit(), kLimit);
+    EXPECT_TRUE(Prompt::is_held());
   }
-  EXPECT_EQ(policy(), SCHED_OTHER);
+  EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+  EXPECT_FALSE(Prompt::is_held());
   EXPECT_EQ(limit(), before);
   EXPECT_EQ(getpriority(PRIO_PROCESS, 0), niceness);
 }
@@ -66,16 +71,58 @@ TEST(Prompt, OneInsideOfAnotherTakesNothingFromIt) {
   const Prompt outer;
   std::thread([] { EXPECT_EQ(Prompt().promptness(), Promptness::realtime); }).join();
   EXPECT_EQ(policy(), SCHED_RR);
-  EXPECT_EQ(limit(), rlim_t{Prompt::kLongest});
+  EXPECT_EQ(limit(), kLimit);
+}
+
+/// CPU time until the thread is ordinary.
+std::chrono::milliseconds computed_until_ordinary() {
+  std::chrono::milliseconds sum{0};
+  for (; sum < std::chrono::seconds(10) && policy() == SCHED_RR; sum += std::chrono::milliseconds(50))
+    compute(std::chrono::milliseconds(50));
+  return sum;
 }
 
 TEST(Prompt, WhoComputesForTooLongIsOrdinaryUntilHeAsksAgain) {
   if (!may_be_realtime()) GTEST_SKIP() << "needs CAP_SYS_NICE and a kernel that grants real-time priorities";
   Prompt prompt;
-  for (int i = 0; i < 100 && policy() == SCHED_RR; ++i) compute(std::chrono::milliseconds(100));
+  for (int i = 0; i < 3; ++i) {
+    // Nobody else takes the CPU meanwhile, but the kernel's own limit for real-time threads may.
+    EXPECT_LT(computed_until_ordinary(), std::chrono::milliseconds(900)) << i;
+    EXPECT_EQ(policy(), SCHED_OTHER);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));  // less than half of the time
+    prompt.again();
+    EXPECT_EQ(policy(), SCHED_RR) << i;
+  }
+}
+
+TEST(Prompt, WhoTakesMostOfACpuIsOrdinaryForASecond) {
+  if (!may_be_realtime()) GTEST_SKIP() << "needs CAP_SYS_NICE and a kernel that grants real-time priorities";
+  Prompt prompt;
+  const auto work = [&](std::chrono::milliseconds time) {
+    for (const auto until = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < until;) {
+      compute(std::chrono::milliseconds(20));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      prompt.again();
+    }
+  };
+  work(std::chrono::milliseconds(1100));
   EXPECT_EQ(policy(), SCHED_OTHER);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   prompt.again();
   EXPECT_EQ(policy(), SCHED_RR);
+}
+
+TEST(Prompt, WhoWasGivenAPolicyOnPurposeKeepsIt) {
+  EXPECT_EQ(in_child([] {
+              const sched_param none{0};
+              if (sched_setscheduler(0, SCHED_BATCH, &none) != 0) return 2;
+              {
+                const Prompt prompt;
+                if (prompt.promptness() != Promptness::ordinary || policy() != SCHED_BATCH) return 1;
+              }
+              return policy() == SCHED_BATCH ? 0 : 1;
+            }),
+            0);
 }
 
 TEST(Prompt, AnotherLimitOfTheCpuStillEndsTheProcess) {
@@ -83,8 +130,7 @@ TEST(Prompt, AnotherLimitOfTheCpuStillEndsTheProcess) {
     { const Prompt installs_its_handler; }
     const rlimit one_second{1, 3};
     setrlimit(RLIMIT_CPU, &one_second);
-    const rlimit no_core{0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
+    prctl(PR_SET_DUMPABLE, 0);
     compute(std::chrono::seconds(20));
     return 0;
   });
@@ -93,15 +139,13 @@ TEST(Prompt, AnotherLimitOfTheCpuStillEndsTheProcess) {
 
 TEST(Prompt, WhoMayNotIsLeftAsHeWas) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to give it up";
-  EXPECT_EQ(in_child([] {
-              const rlimit none{0, 0};
-              if (setrlimit(RLIMIT_RTPRIO, &none) != 0 || setrlimit(RLIMIT_NICE, &none) != 0 || setuid(65534) != 0)
-                return 2;
-              const rlim_t before = limit();
-              Prompt prompt;
-              prompt.again();
-              return prompt.promptness() == Promptness::ordinary && policy() == SCHED_OTHER && limit() == before ? 0
-                                                                                                                 : 1;
+  const int code = in_child([] {
+    const rlimit none{0, 0};
+    if (setrlimit(RLIMIT_RTPRIO, &none) != 0 || setrlimit(RLIMIT_NICE, &none) != 0 || setuid(65534) != 0) return 2;
+    const rlim_t before = limit();
+    Prompt prompt;
+    prompt.again();
+    return prompt.promptness() == Promptness::ordinary && policy() == SCHED_OTHER && limit() == before ? 0 : 1;
             }),
             0);
 }

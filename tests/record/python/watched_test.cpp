@@ -87,6 +87,15 @@ TEST_F(Agent, CallsThatBeganBeforeTheRecordingAreLeftOut) {
   EXPECT_EQ(durations(), std::vector<Ns>{500});
 }
 
+TEST_F(Agent, WhatItDroppedBeforeTheRecordingBeganIsNoLoss) {
+  header->dropped = 7;
+  watched->read(*writer, monotonic_now(), kNotBegun);
+  EXPECT_EQ(watched->dropped(), 0U);
+  header->dropped = 9;
+  watched->read(*writer, monotonic_now(), monotonic_now());
+  EXPECT_EQ(watched->dropped(), 2U);
+}
+
 TEST_F(Agent, WhatIsToComeIsNotTaken) {
   put(CULPRIT_AGENT_BEGIN, monotonic_now() + 3600 * kSecond);
   watched->read(*writer, monotonic_now());
