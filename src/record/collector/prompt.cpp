@@ -35,20 +35,22 @@ bool be_ordinary() { return set_policy(SCHED_OTHER | SCHED_RESET_ON_FORK, 0); }
 bool comes_first() { return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_RR; }
 // NOLINTEND(hicpp-signed-bitwise)
 
-bool is_over_limit_of_cpu() {
+constexpr auto kLimit = static_cast<rlim_t>(Prompt::kLongest / kMicrosecond);
+
+/// The kernel raises the limit by a second each time it sends the signal.
+bool was_exceeded() {
   rlimit limit{};
-  return getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-         static_cast<rlim_t>(time_of(CLOCK_PROCESS_CPUTIME_ID) / kSecond) >= limit.rlim_cur;
+  return getrlimit(RLIMIT_RTTIME, &limit) == 0 && limit.rlim_cur != kLimit;
 }
 
 /// The kernel sends it for RLIMIT_RTTIME, to the thread that computed where that does not block it, and for RLIMIT_CPU.
 void step_back(int) {
   const int code = errno;
-  if (is_over_limit_of_cpu()) {
+  if (comes_first() && was_exceeded()) {
+    be_ordinary();
+  } else {
     static_cast<void>(std::signal(SIGXCPU, SIG_DFL));
     static_cast<void>(std::raise(SIGXCPU));
-  } else if (comes_first()) {
-    be_ordinary();
   }
   errno = code;
 }
@@ -64,15 +66,12 @@ bool listen() {
   return sigaction(SIGXCPU, &action, nullptr) == 0 && pthread_sigmask(SIG_UNBLOCK, &wanted, nullptr) == 0;
 }
 
-/// The kernel raises it each time it sends the signal.
 void set_limit(rlim_t soft) {
   rlimit limit{};
   if (getrlimit(RLIMIT_RTTIME, &limit) != 0) return;
   limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
   static_cast<void>(setrlimit(RLIMIT_RTTIME, &limit));
 }
-
-constexpr auto kLimit = static_cast<rlim_t>(Prompt::kLongest / kMicrosecond);
 
 }  // namespace
 
