@@ -128,6 +128,7 @@ void Prompt::step_aside(Ns now) {
   const Ns cpu = time_of(CLOCK_THREAD_CPUTIME_ID);
   if (cpu - cpu_ > (now - looked_at_) / 2) {
     aside_until_ = now + kSecond;
+    set_limit(RLIM_INFINITY);  // or its signal may find an ordinary thread
     be_ordinary();
   }
   looked_at_ = now;
