@@ -1,6 +1,6 @@
 // What a recorder does not fetch in time is lost, and a thread that it holds waits as long as it does. Niceness is not
 // enough: beside programs that spin through sched_yield(2), as inference servers do, ordinary threads of any niceness
-// waited up to 3.5 s for one of two CPUs that others filled (Linux 6.18); real-time ones 0.2 ms.
+// were seen to wait for seconds (Linux 6.18; docs/record.md).
 #pragma once
 
 #include <string_view>
