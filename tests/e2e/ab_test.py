@@ -58,8 +58,9 @@ def goes_on(pid):
     return False
 
 
-def own_groups():
-    return [path for path in glob.glob("/sys/fs/cgroup/**/culprit-ab-*", recursive=True) if os.path.isdir(path)]
+def groups_of(pid):
+    """The control groups that this `culprit ab` made: other tests may run beside."""
+    return [path for path in glob.glob(f"/sys/fs/cgroup/**/culprit-ab-{pid}-*", recursive=True) if os.path.isdir(path)]
 
 
 class Ab(unittest.TestCase):
@@ -75,9 +76,13 @@ class Ab(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def run_ab(self, *arguments, code=0):
-        done = subprocess.run(culprit("ab", *arguments), capture_output=True, text=True, check=False, env=self.environment, timeout=120)
-        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
-        return done
+        started = subprocess.Popen(culprit("ab", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.addCleanup(started.wait)
+        self.addCleanup(started.kill)
+        out, err = started.communicate(timeout=120)
+        self.assertEqual(started.returncode, code, err + out)
+        self.assertEqual(groups_of(started.pid), [])
+        return subprocess.CompletedProcess(started.args, started.returncode, out, err)
 
     def answer(self, *arguments, code=0):
         answer = json.loads(self.run_ab("--json", *arguments, code=code).stdout)
@@ -208,7 +213,6 @@ class Turns(Ab):
         self.assertGreater(found["changes"][0]["ci_low"], 1)
         self.assertGreater(found["turns"]["turns"], 10)
         self.assertTrue(goes_on(a) and goes_on(b))
-        self.assertEqual(own_groups(), [])
 
     def test_whoever_kills_it_leaves_nobody_frozen(self):
         a = self.tinyserve()
@@ -217,16 +221,16 @@ class Turns(Ab):
             started = subprocess.Popen(culprit("ab", "-q", "--turns", "100ms", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
             limit = time.monotonic() + 40
-            while i > 0 and not own_groups() and time.monotonic() < limit:
+            while i > 0 and not groups_of(started.pid) and time.monotonic() < limit:
                 time.sleep(0.02)
             time.sleep(random.Random(i).uniform(0, 0.5))
             started.kill()
             started.wait()
             self.assertTrue(goes_on(a) and goes_on(b), i)
-        limit = time.monotonic() + 10
-        while own_groups() and time.monotonic() < limit:
-            time.sleep(0.05)
-        self.assertEqual(own_groups(), [])
+            limit = time.monotonic() + 10
+            while groups_of(started.pid) and time.monotonic() < limit:
+                time.sleep(0.05)
+            self.assertEqual(groups_of(started.pid), [])
 
     def test_one_side_that_ends_is_told(self):
         a = self.tinyserve()
@@ -234,7 +238,7 @@ class Turns(Ab):
         started = subprocess.Popen(culprit("ab", "--json", "--turns", "100ms", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
         limit = time.monotonic() + 40
-        while not own_groups() and time.monotonic() < limit:
+        while not groups_of(started.pid) and time.monotonic() < limit:
             time.sleep(0.05)
         time.sleep(1)
         os.kill(b, signal.SIGKILL)
