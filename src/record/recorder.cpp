@@ -459,12 +459,14 @@ RecordSummary Recorder::State::finish() {
   if (!std::exchange(finished, true) && writer) {
     end = begin != 0 ? now : 0;
     if (session) {
+      const Ns before = own_cpu();
       for (const Target& target : current) rename(target);
       for (std::size_t i = 0; i < collects.size(); ++i)
         if (collects[i]) set.collectors[i]->stop(*session, now);
       if (begin != 0) {
         // What is still in the writer counts among the bytes; its error comes again from close().
         static_cast<void>(writer->flush());
+        writer->metadata("cost.own.stop_cpu_ns", std::to_string(own_cpu() - before));
         write_facts(end, ending);
       }
     }

@@ -143,6 +143,10 @@ static void free_stack(struct culprit_agent_header* h, int surely) {
   h->stack = 0;
 }
 
+static void tell_cpu(struct culprit_agent_header* h) {
+  __atomic_store_n(&h->cpu_ns, (uint64_t)clock_ns(kThreadCpu), __ATOMIC_RELAXED);
+}
+
 static void* serve(void* shared) {
   struct culprit_agent_header* h = shared;
   raw(__NR_prctl, kSetName, (long)"culprit-agent", 0, 0, 0, 0);
@@ -156,15 +160,17 @@ static void* serve(void* shared) {
   }
   culprit_agent_shared = h;
   if (culprit_python_begin()) {
+    tell_cpu(h);
     __atomic_store_n(&h->state, CULPRIT_AGENT_RUNNING, __ATOMIC_RELEASE);
     while (is_wanted(h)) {
       const struct __kernel_timespec wait = {kLook / 1000000000, kLook % 1000000000};
       raw(__NR_futex, (long)&h->stop, FUTEX_WAIT, 0, (long)&wait, 0, 0);
       culprit_python_look();
       free_stack(h, 0);
-      __atomic_store_n(&h->cpu_ns, (uint64_t)clock_ns(kThreadCpu), __ATOMIC_RELAXED);
+      tell_cpu(h);
     }
     culprit_python_end();
+    tell_cpu(h);
     __atomic_store_n(&h->state, CULPRIT_AGENT_STOPPED, __ATOMIC_RELEASE);
   } else {
     __atomic_store_n(&h->state, CULPRIT_AGENT_FAILED, __ATOMIC_RELEASE);

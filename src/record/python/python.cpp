@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/saturating.h"
 #include "record/collector/installed_library.h"
 #include "record/inject/inject.h"
 #include "record/python/python_process.h"
@@ -56,6 +57,7 @@ class PythonCollector final : public Collector {
   void look_at_state(Watched& watched, Ns now);
   void remember(const Watched& watched, perfetto::Writer& writer);
   void write_facts(perfetto::Writer& writer);
+  [[nodiscard]] Ns agents_cpu() const;
 
   PythonOptions options_;
   std::vector<FunctionSpec> functions_;  ///< asked for, then those of ready-made sets
@@ -69,6 +71,8 @@ class PythonCollector final : public Collector {
   std::map<std::string, std::string> refused_;  ///< reason, remedy
   CollectorStats past_;                         ///< of processes that have ended
   Ns longest_stop_ = 0;
+  Ns agent_start_cpu_ = 0;  ///< until the recording began
+  Ns agent_stop_cpu_ = 0;   ///< since it ended
   std::uint64_t requests_begun_before_ = 0;
   std::set<std::string> found_;  ///< functions, anywhere
   std::size_t attached_ = 0;
@@ -109,7 +113,14 @@ Status PythonCollector::start(Session& session) {
     if (!session.starts_command && is_wanted(target.pid)) put_into(target.pid, candidates_[target.pid], now);
   for (const Target& target : session.targets) target_joined(target);
   wait_until_ready(session);
+  agent_start_cpu_ = agents_cpu();
   return {};
+}
+
+Ns PythonCollector::agents_cpu() const {
+  Ns sum = 0;
+  for (const auto& [pid, watched] : watched_) sum = add_saturating(sum, watched->ring().agent_cpu());
+  return sum;
 }
 
 /// Steps that are not seen because the agents are not ready yet would look like a slower beginning.
@@ -200,6 +211,7 @@ void PythonCollector::poll(Session& session, Ns now) {
 void PythonCollector::stop(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   stopped_ = true;
+  const Ns before = agents_cpu();
   for (const auto& [pid, watched] : watched_) watched->ring().ask_to_stop();
   const Ns end = monotonic_now() + kStopsWithin;
   const auto is_working = [](const auto& entry) {
@@ -213,6 +225,7 @@ void PythonCollector::stop(Session& session, Ns now) {
   }
   for (const auto& [pid, watched] : watched_)
     watched->read(session.writer, std::max(now, monotonic_now()), session.begin);
+  agent_stop_cpu_ = std::max(agents_cpu() - before, Ns{0});
   for (const auto& ended : ended_) remember(*ended, session.writer);
   write_facts(session.writer);
 }
@@ -221,7 +234,7 @@ void PythonCollector::stop(Session& session, Ns now) {
 void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer) {
   past_.events += watched.calls();
   past_.dropped += watched.dropped() + watched.malformed() + (watched.ring().damaged() ? 1 : 0);
-  past_.kernel_cpu_ns += watched.ring().agent_cpu();
+  past_.kernel_cpu_ns = add_saturating(past_.kernel_cpu_ns, watched.ring().agent_cpu());
   longest_stop_ = std::max(longest_stop_, watched.stopped());
   requests_begun_before_ += watched.requests_begun_before();
   past_.dropped += watched.requests_unwritten();
@@ -243,6 +256,8 @@ void PythonCollector::write_facts(perfetto::Writer& writer) {
       writer.metadata("missing.python." + function.text, "no such function was imported");
   writer.metadata("cost.python.calls", std::to_string(past_.events));
   writer.metadata("cost.python.agent_cpu_ns", std::to_string(past_.kernel_cpu_ns));
+  writer.metadata("cost.python.agent_start_cpu_ns", std::to_string(agent_start_cpu_));
+  writer.metadata("cost.python.agent_stop_cpu_ns", std::to_string(agent_stop_cpu_));
   writer.metadata("cost.python.stopped_ns", std::to_string(longest_stop_));
   if (requests_begun_before_ != 0)
     writer.metadata("python.requests_begun_before", std::to_string(requests_begun_before_));
@@ -273,8 +288,8 @@ CollectorStats PythonCollector::stats() const {
   for (const auto& [pid, watched] : watched_) {
     stats.events += watched->calls();
     stats.dropped += watched->dropped() + watched->malformed();
-    stats.kernel_cpu_ns += watched->ring().agent_cpu();
   }
+  stats.kernel_cpu_ns = add_saturating(stats.kernel_cpu_ns, agents_cpu());
   return stats;
 }
 
