@@ -21,6 +21,7 @@
 #include "record/ends.h"
 #include "record/output_ring.h"
 #include "record/signals.h"
+#include "record/spawned.h"
 #include "record/targets.h"
 
 namespace culprit::record {
@@ -117,6 +118,7 @@ struct Recorder::State final : private bpf::Listener {
   std::optional<perfetto::Writer> writer;
   Targets targets;
   Ends ends;                    // of few
+  Spawned spawned;
   std::vector<Target> current;  // what Session::targets refers to
   std::optional<Session> session;
   std::optional<Command> command;
@@ -298,9 +300,13 @@ void Recorder::State::follow(Ns now) {
     // The kernel follows children by itself.
     if (!targets.add_child(pid) && !targets.contains(pid) && targets.left_out() > 0) set.probes->remove_target(pid);
   const bool kernel_follows = set.probes && set.probes->is_open();
-  const bool look = now >= next_look;
   // The kernel tells who ends. What it could not tell is seen a little later.
   const bool few = targets.list().size() <= kManyTargets;
+  bool look = now >= next_look;
+  if (look && few && !kernel_follows && options.group.empty() && !spawned.any()) {
+    look = false;
+    next_look = now + kSecond / 5;
+  }
   const bool check = few && (now >= next_check || ends.any());
   if (look || check) {
     targets.refresh(look);

@@ -357,8 +357,14 @@ input()
         self.assertLessEqual(row["max_ns"] / 1e9, longest + 1e-3)
 
     def test_a_module_that_is_imported_later(self):
+        self.imported_later("")
+
+    def test_a_module_that_is_there_before_its_functions(self):
+        self.imported_later("import time\ntime.sleep(1.5)\n")
+
+    def imported_later(self, first):
         with open(self.path("late.py"), "w", encoding="utf-8") as file:
-            file.write("def work(n):\n    return n\n")
+            file.write(first + "def work(n):\n    return n\n")
         child = self.program()
         recorder = self.recorder(child.pid, "late:work")
         self.attached(recorder, child)

@@ -5,7 +5,7 @@ import sys
 
 CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MONITORING = getattr(sys, "monitoring", None)
-state = {"tool": None, "wanted": [], "missing": [], "modules": -1, "exchanged": [], "codes": [], "gc": False}
+state = {"tool": None, "wanted": [], "missing": [], "exchanged": [], "codes": [], "gc": False}
 
 
 def parse(text):
@@ -58,9 +58,6 @@ def take_tool():
 
 
 def look():
-    if not state["missing"] or state["modules"] == len(sys.modules):
-        return
-    state["modules"] = len(sys.modules)
     missing = []
     for wanted in state["missing"]:
         if not find(wanted):
@@ -277,4 +274,4 @@ def end():
 
         if on_gc in gc.callbacks:
             gc.callbacks.remove(on_gc)
-    state.update(wanted=[], missing=[], modules=-1, exchanged=[], codes=[], gc=False)
+    state.update(wanted=[], missing=[], exchanged=[], codes=[], gc=False)

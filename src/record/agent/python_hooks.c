@@ -1,7 +1,8 @@
 /* The half of the agent that knows Python: callbacks in C for the functions that are watched, and hooks.py, which finds
    them and puts the callbacks in place (sys.monitoring from 3.12, code objects exchanged before). Everything here but
    culprit_python_begin() runs with Python's lock held. Python's own functions are found by name in the process; nothing
-   of its structures is touched but the head of an object, whose type stands behind its count. */
+   of its structures is touched but the head of an object, whose type stands behind its count, and the size of a
+   dictionary, which stands behind that. */
 #include "agent.h"
 
 typedef struct object {
@@ -9,6 +10,10 @@ typedef struct object {
   struct object* type;
 } Object;
 typedef intptr_t Size;
+typedef struct {
+  Object head;
+  Size size;
+} Dictionary;
 typedef Object* (*Method)(Object* self, Object* const* arguments, Size count);
 struct method {
   const char* name;
@@ -23,7 +28,9 @@ enum {
   kSlots = 2048,
   kMostPath = 6,
   kMostSum = 4096,
-  kThreads = 256
+  kThreads = 256,
+  kSettles = 10, /* looks after a module came, which may not be complete before */
+  kSometimes = 25
 };
 
 /* What of the process's Python is used. */
@@ -36,6 +43,7 @@ enum {
   X(Object*, PyDict_GetItemString, (Object*, const char*))          \
   X(int, PyDict_Next, (Object*, Size*, Object**, Object**))         \
   X(Object*, PyEval_GetBuiltins, (void))                            \
+  X(Object*, PyImport_GetModuleDict, (void))                        \
   X(Object*, Py_CompileString, (const char*, const char*, int))     \
   X(Object*, PyEval_EvalCode, (Object*, Object*, Object*))          \
   X(Object*, PyObject_CallObject, (Object*, Object*))               \
@@ -65,6 +73,9 @@ FUNCTIONS(X)
 static Object* (*PyEval_GetFrame)(void) = NULL;            /* 3.12 */
 static Object* (*PyFrame_GetVar)(Object*, Object*) = NULL; /* 3.12 */
 static Object* none = NULL;
+static Dictionary* modules = NULL; /* sys.modules, where its size is where it should be */
+static Size modules_seen = 0;
+static uint32_t looks = 0; /* since modules came */
 static Object *list_type = NULL, *tuple_type = NULL, *dict_type = NULL, *long_type = NULL, *float_type = NULL;
 
 extern const char culprit_hooks_text[];
@@ -462,6 +473,12 @@ static int begin_with_lock(void) {
   if (!config || PyDict_SetItemString(hooks, "config", config) != 0) return 0;
   Py_DecRef(config);
   memset(threads, 0, sizeof threads);
+  Dictionary* imported = (Dictionary*)PyImport_GetModuleDict();
+  if (modules) Py_DecRef(&modules->head);
+  modules = imported && imported->size == PyObject_Size(&imported->head) ? imported : NULL;
+  if (modules) Py_IncRef(&modules->head);
+  modules_seen = modules ? modules->size : -1; /* hooks.py looks at these now */
+  looks = kSettles;
   watching = 1;
   return run("begin");
 }
@@ -485,8 +502,17 @@ int culprit_python_begin(void) {
 
 void culprit_python_in_child(void) { watching = 0; }
 
+/* Asking for Python's lock costs the program more than the look: how many modules there are is read without. */
+static int is_look_due(void) {
+  const Size size = modules ? __atomic_load_n(&modules->size, __ATOMIC_RELAXED) : -1;
+  if (!modules || size != modules_seen) looks = 0;
+  modules_seen = size;
+  ++looks;
+  return looks <= kSettles || looks % kSometimes == 0;
+}
+
 void culprit_python_look(void) {
-  if (!Py_IsInitialized()) return;
+  if (!Py_IsInitialized() || !is_look_due()) return;
   const int state = PyGILState_Ensure();
   run("look");
   PyGILState_Release(state);
@@ -501,6 +527,8 @@ void culprit_python_end(void) {
   watching = 0;
   run("end");
   forget_functions();
+  if (modules) Py_DecRef(&modules->head);
+  modules = NULL;
   culprit_agent_shared = NULL;
   PyGILState_Release(state);
 }
