@@ -84,6 +84,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   Work work;
   work.record.command = commands_.commands[side];
   work.record.preset = question_.preset;
+  work.record.prompt = question_.prompt;
   work.record.output = stem + ".pftrace";
   work.record.version = question_.version;
   work.functions = question_.functions;

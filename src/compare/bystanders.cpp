@@ -38,7 +38,8 @@ double surely_longer(const Waited& held_back, const Waited& other) {
   constexpr double kLeast = 0.05;
   constexpr double kEnough = 0.1;
   if (!(other.all > 0) || held_back.all <= other.all) return 0;
-  const double longer = (held_back.for_cpu - kUsual * other.for_cpu) / other.all - kLeast;
+  const double by_waiting = (held_back.for_cpu - kUsual * other.for_cpu) / other.all - kLeast;
+  const double longer = std::min(by_waiting, held_back.all / other.all - 1);
   return longer >= kEnough ? longer : 0;
 }
 

@@ -29,7 +29,8 @@ struct Waited {
 
 /// By what share of the other side's step one of the side that others held back is surely longer, because it waited for
 /// a CPU: only what is beyond three times the other side's wait and a twentieth of its step, by which recordings of the
-/// same were not seen to differ (docs/diff.md). Less than a tenth counts as 0.
+/// same were not seen to differ (docs/diff.md), and no more than it is longer in all: what it waited for before may
+/// have been ready by then. Less than a tenth counts as 0.
 double surely_longer(const Waited& held_back, const Waited& other);
 
 }  // namespace culprit::compare

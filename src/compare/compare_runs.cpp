@@ -551,22 +551,20 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (windows) keep_moved(result, std::move(counters));
   if (machine) add_machine(*machine, result);
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
-  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host)
-    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
-      if (!was_held_back(*result.host, side)) continue;
-      const Outcome slower = side == 1 ? Outcome::regression : Outcome::improvement;
-      if (overall(judge_cycle_times(a, b, phases, forget, on_host, options, matched, known,
-                                    {&StepTime::period, {side == 0, side == 1}})) == slower) {
-        result.outcome = slower;
-        result.notes.push_back(fmt::format(
-            "What a step itself took is not shown to differ; the time until the next one is, and others took "
-            "the CPUs of the {}",
-            kSideNames[side]));
-      } else if (std::string why = why_surely_slower(result, side); !why.empty()) {
-        result.outcome = slower;
-        result.notes.push_back(std::move(why));
-      }
+  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host) {
+    std::array<std::string, 2> slower;
+    for (std::size_t side = 0; side < 2; ++side)
+      if (was_held_back(*result.host, side))
+        slower[side] = why_slower(result,
+                                  judge_cycle_times(a, b, phases, forget, on_host, options, matched, known,
+                                                    {&StepTime::period, {side == 0, side == 1}}),
+                                  {&a.host, &b.host}, side);
+    if (slower[0].empty() != slower[1].empty()) {
+      const std::size_t side = slower[0].empty() ? 1 : 0;
+      result.outcome = side == 1 ? Outcome::regression : Outcome::improvement;
+      result.notes.push_back(std::move(slower[side]));
     }
+  }
   return result;
 }
 

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "compare/bystanders.h"
+#include "compare/cycle_time.h"
 #include "compare/host_changes.h"
 #include "core/units.h"
 
@@ -22,25 +25,74 @@ bool was_held_back(const model::HostChanges& host, std::size_t side) {
   return compare::was_held_back(cpus, throttled);
 }
 
-std::string why_surely_slower(const model::RunComparison& result, std::size_t side) {
+namespace {
+
+constexpr std::size_t kFewestSteps = 30;  // of a phase; one stall among fewer is a large part of their mean
+constexpr double kTypical = 0.05;
+
+std::string_view name_of(std::size_t side) { return side == 0 ? "baseline" : "candidate"; }
+
+using PerPhase = std::array<double, model::kPhases.size()>;
+
+/// Of phases with enough steps on both sides, both sides together, so that swapping them changes nothing; 0: of none.
+PerPhase weights_of(const std::array<const model::HostEvidence*, 2>& evidence) {
+  PerPhase weights{};
+  double all = 0;
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    const std::array n = {evidence[0]->cycles[p], evidence[1]->cycles[p]};
+    if (std::min(n[0], n[1]) >= kFewestSteps) all += weights[p] = static_cast<double>(n[0] + n[1]);
+  }
+  for (double& weight : weights) weight = all > 0 ? weight / all : 0;
+  return weights;
+}
+
+Waited waited(const model::HostEvidence& side, const PerPhase& weights) {
+  Waited times;
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    if (weights[p] == 0) continue;
+    const double per_step = weights[p] / static_cast<double>(side.cycles[p]);
+    times.for_cpu += per_step * side.step->runnable[p];
+    times.all += per_step * (side.step->on_cpu[p] + side.step->runnable[p] + side.step->blocked[p]);
+  }
+  return times;
+}
+
+/// How much longer the geometric mean of the side's periods is, over the same phases.
+double typically_longer(const std::vector<model::CycleTimeOutcome>& periods, const PerPhase& weights,
+                        std::size_t side) {
+  double log = 0;
+  for (const model::CycleTimeOutcome& period : periods)
+    if (const double weight = weights[static_cast<std::size_t>(period.phase)]; weight > 0 && is_judged(period))
+      log += weight * std::log1p(period.change);
+  return std::expm1(side == 1 ? log : -log);
+}
+
+}  // namespace
+
+std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
+                       const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side) {
   constexpr double kMostOther = 0.5;
+  const model::Outcome slower = side == 1 ? model::Outcome::regression : model::Outcome::improvement;
+  const model::Outcome faster = side == 0 ? model::Outcome::regression : model::Outcome::improvement;
+  if (overall(periods) == slower)
+    return fmt::format(
+        "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs of "
+        "the {}",
+        name_of(side));
+  for (const auto* outcomes : {&periods, &result.cycle_times})
+    if (std::ranges::find(*outcomes, faster, &model::CycleTimeOutcome::outcome) != outcomes->end()) return {};
   const auto works_on_other = [&](const model::CycleTimeOutcome& o) { return o.other_share > kMostOther; };
   if (std::ranges::any_of(result.cycle_times, works_on_other)) return {};
-  const auto waited = [&](std::size_t s) {
-    Waited times;
-    for (const model::HostChange& part : result.host->step) {
-      times.all += part.value[s].value_or(0);
-      if (part.what == kInRunQueue) times.for_cpu = part.value[s].value_or(0);
-    }
-    return times;
-  };
-  const double longer = surely_longer(waited(side), waited(1 - side));
-  if (longer == 0) return {};
+  if (!evidence[0]->step || !evidence[1]->step) return {};
+  const PerPhase weights = weights_of(evidence);
+  const Waited mine = waited(*evidence[side], weights);
+  const Waited others = waited(*evidence[1 - side], weights);
+  const double longer = surely_longer(mine, others);
+  if (longer == 0 || !(typically_longer(periods, weights, side) >= kTypical)) return {};
   return fmt::format(
-      "Each step of the {} waited {} instead of {} for a CPU, by which it is {:.0f} % longer at least; by how much "
-      "in all is not decided",
-      side == 0 ? "baseline" : "candidate", format_duration(waited(side).for_cpu),
-      format_duration(waited(1 - side).for_cpu), longer * 100);
+      "On the average a step of the {} waited {} instead of {} for a CPU, by which it is {:.0f} % longer at least; by "
+      "how much in all is not decided",
+      name_of(side), format_duration(mine.for_cpu), format_duration(others.for_cpu), longer * 100);
 }
 
 }  // namespace culprit::compare

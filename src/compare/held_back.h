@@ -1,19 +1,24 @@
 // Whether others held a side back, and what follows where its steps spread too much for their times to decide.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "model/comparison.h"
+#include "model/host_evidence.h"
 
 namespace culprit::compare {
 
 /// Of one side against the other: by programs beside it, or a quota.
 bool was_held_back(const model::HostChanges& host, std::size_t side);
 
-/// Of a side that was held back: a sentence, where its steps waited longer for a CPU than those of recordings of the
-/// same do (surely_longer). Empty where that is not so, or where half of the steps work on something else. Needs
-/// `result.host`.
-std::string why_surely_slower(const model::RunComparison& result, std::size_t side);
+/// Of a side that was held back, whose period (time until the next step) was judged with that known: a sentence where
+/// its steps take longer. Either their period is shown to, or they waited longer for a CPU than those of recordings of
+/// the same do (surely_longer), typical ones too, and not only a few that were held up. Empty where that is not so,
+/// where half of the steps work on something else, or where a phase is shown to be the other way round.
+std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
+                       const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side);
 
 }  // namespace culprit::compare

@@ -18,6 +18,7 @@
 #include "core/units.h"
 #include "stats/distributions.h"
 #include "stats/log_buckets.h"
+#include "stats/quantile.h"
 
 namespace culprit::compare {
 
@@ -267,14 +268,35 @@ bool competed(const model::WorkComparison& result, double busy) {
   return was_held_back(more, 0) && (longer || busy > kNoneLeft);
 }
 
-/// Where the throughput spreads too much: the side that others held back is slower by what its units waited for a CPU.
-std::optional<Outcome> by_waits(model::WorkComparison& result, const std::array<bool, 2>& held_back) {
+/// What is known of the stretches of both sides.
+struct Stretches {
+  std::size_t fewest = 0;         ///< of a side
+  double typical = 0;             ///< change of the median time per unit
+  std::array<bool, 2> held_back;  ///< the side by others, and it was the slower one
+};
+
+Stretches stretches_of(const Side& a, const Side& b, const std::array<bool, 2>& held_back) {
+  const auto median = [](std::vector<double> times) {
+    std::ranges::sort(times);
+    return times.empty() ? model::kNoNumber : stats::quantile_of_sorted(times, 0.5);
+  };
+  return {std::min(a.time.size(), b.time.size()), median(b.time) / median(a.time) - 1, held_back};
+}
+
+/// Where the throughput spreads too much: the side that others held back is slower by what its units waited for a CPU,
+/// if it was so most of the time.
+std::optional<Outcome> by_waits(model::WorkComparison& result, const Stretches& stretches, double time_change) {
+  constexpr double kEnough = 0.1;
   const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
-  if (queue == result.parts.end()) return std::nullopt;
-  const auto waited = [&](std::size_t s) { return Waited{result.worked.value[s], queue->value[s]}; };
+  if (queue == result.parts.end() || stretches.fewest < kFewestStretches) return std::nullopt;
+  const double count_error = std::sqrt(2.0) * result.unit.count_error.value_or(0);
   for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
-    if (!held_back[side] || surely_longer(waited(side), waited(1 - side)) == 0) continue;
-    result.reading = fmt::format("each unit waited {} instead of {} for a CPU, by which two of the same do not differ",
+    const auto longer = [&](double change) { return side == 1 ? change : 1 / (1 + change) - 1; };
+    if (!stretches.held_back[side] || !(longer(time_change) >= kEnough) || !(longer(stretches.typical) >= kEnough))
+      continue;
+    const Waited slower{result.worked.value[side] / (1 + count_error), queue->value[side] / (1 + count_error)};
+    if (surely_longer(slower, {result.worked.value[1 - side], queue->value[1 - side]}) == 0) continue;
+    result.reading = fmt::format("each unit waited {} instead of {} for a CPU, more than recordings of the same do",
                                  format_duration(queue->value[side]), format_duration(queue->value[1 - side]));
     return side == 1 ? Outcome::regression : Outcome::improvement;
   }
@@ -282,7 +304,7 @@ std::optional<Outcome> by_waits(model::WorkComparison& result, const std::array<
 }
 
 void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
-            double busy, std::size_t fewest, const std::array<bool, 2>& held_back) {
+            double busy, const Stretches& stretches) {
   const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
   const double worked_change = result.worked.change;
   const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
@@ -310,13 +332,14 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
           (work == Outcome::regression || work == Outcome::improvement)) {
         result.outcome = work;
         result.reading = "as much work was done, and each unit took another time";
-      } else if (const auto slower = time == Outcome::inconclusive ? by_waits(result, held_back) : std::nullopt) {
+      } else if (const auto slower =
+                     time == Outcome::inconclusive ? by_waits(result, stretches, time_change) : std::nullopt) {
         result.outcome = *slower;
       } else {
         result.outcome = time;
         if (!std::isfinite(result.throughput.low))
           result.why =
-              fewest < kFewestStretches
+              stretches.fewest < kFewestStretches
                   ? "too few units for an interval; record longer or repeat"
                   : "its rate drifts inside the recordings, so that they give no interval; record longer or repeat";
       }
@@ -464,7 +487,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   for (const auto& [name, cpus] : others) result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
   decide(result, time_outcome, work_outcome, time.change, options.tolerance, mean_of(candidate, "host.cpu.busy"),
-         std::min(a.time.size(), b.time.size()), known);
+         stretches_of(a, b, known));
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {

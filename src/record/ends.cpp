@@ -16,7 +16,7 @@ void Ends::clear() {
 
 void Ends::follow(const std::vector<Target>& targets) {
   const auto same = [](const Target& a, const Target& b) { return a.pid == b.pid && a.start_ticks == b.start_ticks; };
-  if (std::ranges::equal(followed_, targets, same)) return;
+  if (follows_all_ && std::ranges::equal(followed_, targets, same)) return;
   clear();
   followed_ = targets;
   follows_all_ = true;

@@ -117,7 +117,7 @@ struct Recorder::State final : private bpf::Listener {
   CollectorSet set;
   std::optional<perfetto::Writer> writer;
   Targets targets;
-  Ends ends;                    // of few
+  Ends ends;  // of few
   Spawned spawned;
   std::vector<Target> current;  // what Session::targets refers to
   std::optional<Session> session;

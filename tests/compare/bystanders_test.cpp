@@ -30,6 +30,8 @@ TEST(Bystanders, OnlyWhatIsBeyondUsualWaitsMakesAStepSurelyLonger) {
   EXPECT_GT(surely_longer({23, 3.1}, {20, 0}), 0.1);
   EXPECT_EQ(surely_longer({19, 15}, {20, 1}), 0) << "the step is no longer";
   EXPECT_EQ(surely_longer({1, 1}, {}), 0) << "nothing is known of the other";
+  EXPECT_EQ(surely_longer({20.2, 10}, {20, 0}), 0) << "what it waited for instead was ready by then";
+  EXPECT_NEAR(surely_longer({23, 10}, {20, 0}), 0.15, 1e-12) << "no more than in all";
 }
 
 }  // namespace

@@ -201,6 +201,26 @@ TEST(CompareWork, WaitsForCpusThatOthersTookDecideWhereTheRateSpreadsTooMuch) {
   EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the mirror of it";
 }
 
+TEST(CompareWork, AStallIsNoWaitOfEveryUnit) {
+  model::Recording a = recorded({.rate = 4000});
+  model::Recording b = recorded({.rate = 2900, .run_queue = 150e3});
+  for (std::size_t w = 0; w < 12; ++w) a.work->units[0].per_window[w] *= w < 6 ? 1.3 : 0.7;
+  for (std::size_t w = 0; w < 12; ++w) b.work->units[0].per_window[w] *= w < 4 ? 0.1 : 1.45;
+  b.work->others = {{"stress-ng-cpu", 1.5}};
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive) << "two of three windows are fine";
+}
+
+TEST(CompareWork, WaitsPerUnitAreNoSurerThanTheNumberOfUnits) {
+  model::Recording a = recorded({.rate = 4000});
+  model::Recording b = recorded({.rate = 2900, .run_queue = 80e3});
+  for (model::Recording* r : {&a, &b})
+    for (std::size_t w = 0; w < 12; ++w) r->work->units[0].per_window[w] *= w < 6 ? 1.3 : 0.7;
+  b.work->others = {{"stress-ng-cpu", 1.5}};
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
+  b.work->units[0].count_error = 0.3;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
+}
+
 TEST(CompareWork, EarlierRecordingsTellHowMuchTwoOfTheSameDiffer) {
   const model::Recording a = recorded({.rate = 4000});
   const model::Recording b = recorded({.rate = 3700, .run_queue = 30e3});

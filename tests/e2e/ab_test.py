@@ -18,6 +18,8 @@ import unittest
 
 import jsonschema
 
+import pftrace
+
 ARGS = argparse.Namespace(bin="build", source=".")
 
 # Waits, so that a busy machine changes little; $1 milliseconds.
@@ -192,6 +194,12 @@ class Commands(Ab):
         found = json.loads(out)["alternation"]
         self.assertEqual(found["end"], "interrupted")
         self.assertGreater(found["changes"][0]["pairs"], 2)
+
+    def test_its_recorders_are_ordinary_when_asked(self):
+        kept = self.path("kept")
+        self.run_ab("-q", "-n", "2", "--no-realtime", "--keep", kept, "--", "sleep", "0.1", "--vs", "--", "sleep", "0.1")
+        told = {pftrace.Recording(path).facts["record.scheduling"] for path in glob.glob(os.path.join(kept, "*.pftrace"))}
+        self.assertEqual(told, {"ordinary"})
 
     def test_bad_usage(self):
         for words in (["--", "true"], ["--", "--vs", "--", "true"], [], ["-p", "1"], ["-p", "1", "--", "true", "--vs", "--", "true"],

@@ -1,0 +1,108 @@
+#include "compare/held_back.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace culprit::compare {
+namespace {
+
+using model::Outcome;
+using model::Phase;
+
+constexpr std::size_t kDecode = static_cast<std::size_t>(Phase::decode);
+constexpr std::size_t kPrefill = static_cast<std::size_t>(Phase::prefill);
+
+/// `steps` of a phase that compute for so long and wait so long for a CPU, ns.
+void add(model::HostEvidence& side, std::size_t phase, std::uint64_t steps, double on_cpu, double waits) {
+  if (!side.step) side.step.emplace();
+  side.cycles[phase] = steps;
+  side.step->on_cpu[phase] = on_cpu * static_cast<double>(steps);
+  side.step->runnable[phase] = waits * static_cast<double>(steps);
+}
+
+model::CycleTimeOutcome period(Phase phase, double change, Outcome outcome = Outcome::inconclusive) {
+  model::CycleTimeOutcome judged;
+  judged.phase = phase;
+  judged.change = change;
+  judged.outcome = outcome;
+  judged.cycles = {100, 100};
+  return judged;
+}
+
+/// Two sides of 100 decode steps of 10 ms; the candidate's wait 4 ms for a CPU.
+struct Pair {
+  model::HostEvidence base, candidate;
+  std::vector<model::CycleTimeOutcome> periods = {period(Phase::decode, 0.35)};
+  model::RunComparison result;
+
+  Pair() {
+    add(base, kDecode, 100, 10e6, 0);
+    add(candidate, kDecode, 100, 10e6, 4e6);
+    result.cycle_times = {period(Phase::decode, 0.02)};
+  }
+  [[nodiscard]] std::string why() const { return why_slower(result, periods, {&base, &candidate}, 1); }
+};
+
+TEST(WhySlower, TheWaitForCpusSaysSo) {
+  const Pair pair;
+  EXPECT_EQ(pair.why(),
+            "On the average a step of the candidate waited 4.000ms instead of 0.000us for a CPU, by which it is 35 % "
+            "longer at least; by how much in all is not decided");
+}
+
+TEST(WhySlower, TheOtherSideIsJudgedAlike) {
+  Pair pair;
+  std::swap(pair.base, pair.candidate);
+  pair.periods.front().change = 1 / 1.35 - 1;
+  EXPECT_NE(why_slower(pair.result, pair.periods, {&pair.base, &pair.candidate}, 0).find("of the baseline waited"),
+            std::string::npos);
+  EXPECT_EQ(why_slower(pair.result, pair.periods, {&pair.base, &pair.candidate}, 1), "");
+}
+
+TEST(WhySlower, OneLongStallIsNoSlowerStep) {
+  Pair pair;
+  pair.periods.front().change = 0.013;  // one of 400 steps took 200 times as long
+  EXPECT_EQ(pair.why(), "");
+}
+
+TEST(WhySlower, FewStepsSayNothing) {
+  Pair pair;
+  pair.base.cycles[kDecode] = 29;
+  EXPECT_EQ(pair.why(), "");
+}
+
+TEST(WhySlower, APhaseThatIsShownToBeFasterContradicts) {
+  Pair pair;
+  pair.result.cycle_times.push_back(period(Phase::prefill, -0.2, Outcome::improvement));
+  EXPECT_EQ(pair.why(), "");
+}
+
+TEST(WhySlower, OtherWorkIsNoMeasure) {
+  Pair pair;
+  pair.result.cycle_times.front().other_share = 0.6;
+  EXPECT_EQ(pair.why(), "");
+}
+
+TEST(WhySlower, AnotherMixOfPhasesIsNoWait) {
+  // Prefill waits on both sides, and the candidate has more of it.
+  Pair pair;
+  pair.base = pair.candidate = {};
+  for (auto* side : {&pair.base, &pair.candidate}) {
+    const bool first = side == &pair.base;
+    add(*side, kDecode, first ? 900 : 100, 10e6, 0);
+    add(*side, kPrefill, first ? 100 : 900, 10e6, 8e6);
+  }
+  pair.periods = {period(Phase::decode, 0.2), period(Phase::prefill, 0.2)};
+  EXPECT_EQ(pair.why(), "");
+}
+
+TEST(WhySlower, APeriodThatIsShownToBeLongerIsEnough) {
+  Pair pair;
+  pair.candidate.step.reset();
+  pair.periods = {period(Phase::decode, 0.35, Outcome::regression)};
+  EXPECT_NE(pair.why().find("others took the CPUs of the candidate"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace culprit::compare
