@@ -382,6 +382,19 @@ input()
             self.assertEqual(self.calls(f"{number}.pftrace")["Server.run"], 200, number)
         self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
 
+    def test_a_recorder_that_comes_first_lets_the_borrowed_thread_run(self):
+        """Both on one CPU: a recorder that waits awake there holds up whom it waits for."""
+        child = self.program()
+        cpu = min(os.sched_getaffinity(0))
+        os.sched_setaffinity(child.pid, {cpu})
+        stops = []
+        for number in range(5):
+            done = subprocess.run(["taskset", "-c", str(cpu), os.path.join(ARGS.bin, "culprit"), "record", "-q", "--collect", "python", "--python", "__main__:Server.run", "-p", str(child.pid),
+                                   "--duration", "0.2s", "-o", self.path(f"{number}.pftrace")], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stops.append(int(json.loads(self.culprit("info", self.path(f"{number}.pftrace"), "--json").stdout)["metadata"][0]["cost.python.stopped_ns"]))
+        self.assertLess(min(stops), 15e6, stops)
+
     def test_numbers_alone_are_in_the_file(self):
         child = self.program(text=PROGRAM.replace("self.size = n", "self.size = 'SECRET-PROMPT'"))
         recorder = self.recorder(child.pid, "__main__:Server.run(size=batch.size, length=len(batch.size), sum(batch.size)) as call[{size} {length}]")
