@@ -117,6 +117,7 @@ Status Targets::add(std::int64_t pid) {
     return usage_error(fmt::format("process {} is a thread of the kernel", pid), "name a process of a user");
   if (!contains(pid) && !join(*found))
     return usage_error(fmt::format("more than {} processes", most_), "name fewer of them");
+  strangers_.clear();  // some may descend from it
   add_descendants();
   return {};
 }
@@ -142,8 +143,12 @@ bool Targets::add_child(std::int64_t pid) {
 
 void Targets::add_descendants() {
   std::vector<ProcessStat> all;
+  std::vector<std::int64_t> strangers;
   for (const std::int64_t pid : numbers_in(proc_))
-    if (auto found = stat(pid); found && !has_ended(*found)) all.push_back(std::move(*found));
+    if (std::ranges::binary_search(strangers_, pid))
+      strangers.push_back(pid);
+    else if (auto found = stat(pid); found && !has_ended(*found))
+      all.push_back(std::move(*found));
   std::uint64_t refused = 0;
   const auto wanted = [&](const ProcessStat& process) {
     if (process.pid == own_pid_ || process.kernel_thread || contains(process.pid)) return false;
@@ -162,6 +167,10 @@ void Targets::add_descendants() {
     }
   }
   left_out_ = std::max(left_out_, refused);
+  for (const ProcessStat& process : all)
+    if (!contains(process.pid) && !wanted(process)) strangers.push_back(process.pid);
+  std::ranges::sort(strangers);
+  strangers_ = std::move(strangers);
 }
 
 void Targets::look_around() {

@@ -84,6 +84,7 @@ class Targets {
   std::uint64_t left_out_ = 0;
   std::vector<Target> list_;
   std::unordered_set<std::int64_t> pids_;  ///< of list_
+  std::vector<std::int64_t> strangers_;    ///< ascending; looked at, and descending from nobody here: nor will they
   std::vector<Target> joined_;
   std::vector<Target> left_;
 };
