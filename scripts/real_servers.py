@@ -41,6 +41,20 @@ def end_all(process):
     process.wait()
 
 
+@contextlib.contextmanager
+def standing_still(pids):
+    """These and all that they started, while it is entered."""
+    stopped = [pid for root in pids for pid in descendants(root)]
+    try:
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in stopped:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGCONT)
+
+
 def answer_of(options, *arguments):
     """What the program says, as JSON."""
     return json.loads(subprocess.run([os.path.join(options.build, "culprit"), *arguments, "--json"], capture_output=True, text=True, check=True).stdout)
@@ -89,11 +103,14 @@ class LanguageModel:
         self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         start_new_session=True, env={**os.environ, **(environment or {})})
         end = time.monotonic() + 300
-        while time.monotonic() < end:
+        while True:
             try:
                 page_of(f"http://127.0.0.1:{self.port}/metrics")
                 break
             except OSError:
+                if self.started.poll() is not None or time.monotonic() > end:
+                    end_all(self.started)
+                    raise RuntimeError(f"{name} {' '.join(arguments)} does not serve") from None
                 time.sleep(1)
         self.client(8).wait()  # warm
 

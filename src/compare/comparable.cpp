@@ -65,8 +65,9 @@ std::vector<Phase> common_phases(const Cycles& base, const Cycles& candidate) {
 std::optional<Refusal> why_not_comparable(const Cycles& base, const Cycles& candidate) {
   for (const auto& [side, cycles] : {std::pair("baseline", &base), std::pair("candidate", &candidate)})
     if (cycles->method == CycleMethod::none || cycles->cycles.empty())
-      return Refusal{fmt::format("no cycles were found in the {}: {}", side, cycles->reason),
-                     "Name what begins a cycle of both runs with --anchor"};
+      return Refusal{
+          fmt::format("no cycles were found in the {}: {}", side, cycles->reason),
+          "See what it did instead ('culprit info'), or name what begins a cycle of both runs with --anchor"};
   if (base.method != candidate.method)
     return Refusal{fmt::format("cycles of the baseline were found by {} ('{}'), those of the candidate by {} ('{}')",
                                name_of(base.method), base.anchor, name_of(candidate.method), candidate.anchor),

@@ -477,6 +477,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.outcome = Outcome::not_comparable;
     result.why = result.comparability.reasons.front();
     if (a.host.per_second && b.host.per_second) compare_hosts(a, b, result);
+    if (a.host.per_second != b.host.per_second)
+      if (model::HostChanges around = surroundings_of(a.host, b.host);
+          !around.beside.empty() || !around.counters.empty())
+        result.host = std::move(around);
     return result;
   }
   if (work) {
@@ -553,12 +557,14 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host) {
     std::array<std::string, 2> slower;
+    const auto judge_periods = [&](std::array<bool, 2> disturbed) {
+      return judge_cycle_times(a, b, phases, forget, on_host, options, matched, known, {&StepTime::period, disturbed});
+    };
     for (std::size_t side = 0; side < 2; ++side)
       if (was_held_back(*result.host, side))
-        slower[side] = why_slower(result,
-                                  judge_cycle_times(a, b, phases, forget, on_host, options, matched, known,
-                                                    {&StepTime::period, {side == 0, side == 1}}),
-                                  {&a.host, &b.host}, side);
+        slower[side] = why_slower(result, judge_periods({side == 0, side == 1}), {&a.host, &b.host}, side);
+      else if (answered_later(*result.host, side))
+        slower[side] = why_later(result, judge_periods({}), side);
     if (slower[0].empty() != slower[1].empty()) {
       const std::size_t side = slower[0].empty() ? 1 : 0;
       result.outcome = side == 1 ? Outcome::regression : Outcome::improvement;

@@ -25,6 +25,12 @@ bool was_held_back(const model::HostChanges& host, std::size_t side) {
   return compare::was_held_back(cpus, throttled);
 }
 
+bool answered_later(const model::HostChanges& host, std::size_t side) {
+  return std::ranges::any_of(host.requests, [&](const model::RequestChange& change) {
+    return change.what == "time per output token" && change.moved && change.median[side] > change.median[1 - side];
+  });
+}
+
 namespace {
 
 constexpr std::size_t kFewestSteps = 30;  // of a phase; one stall among fewer is a large part of their mean
@@ -67,22 +73,38 @@ double typically_longer(const std::vector<model::CycleTimeOutcome>& periods, con
   return std::expm1(side == 1 ? log : -log);
 }
 
+bool mostly_works_on_other(const model::RunComparison& result) {
+  constexpr double kMostOther = 0.5;
+  return std::ranges::any_of(result.cycle_times,
+                             [](const model::CycleTimeOutcome& o) { return o.other_share > kMostOther; });
+}
+
+model::Outcome slower_by(std::size_t side) {
+  return side == 1 ? model::Outcome::regression : model::Outcome::improvement;
+}
+
 }  // namespace
+
+std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
+                      std::size_t side) {
+  if (overall(periods) != slower_by(side) || mostly_works_on_other(result)) return {};
+  return fmt::format(
+      "What a step itself took is not shown to differ; the time until the next one is, and requests to the {} waited "
+      "longer for each token",
+      name_of(side));
+}
 
 std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                        const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side) {
-  constexpr double kMostOther = 0.5;
-  const model::Outcome slower = side == 1 ? model::Outcome::regression : model::Outcome::improvement;
-  const model::Outcome faster = side == 0 ? model::Outcome::regression : model::Outcome::improvement;
-  if (overall(periods) == slower)
+  if (overall(periods) == slower_by(side))
     return fmt::format(
         "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs of "
         "the {}",
         name_of(side));
   for (const auto* outcomes : {&periods, &result.cycle_times})
-    if (std::ranges::find(*outcomes, faster, &model::CycleTimeOutcome::outcome) != outcomes->end()) return {};
-  const auto works_on_other = [&](const model::CycleTimeOutcome& o) { return o.other_share > kMostOther; };
-  if (std::ranges::any_of(result.cycle_times, works_on_other)) return {};
+    if (std::ranges::find(*outcomes, slower_by(1 - side), &model::CycleTimeOutcome::outcome) != outcomes->end())
+      return {};
+  if (mostly_works_on_other(result)) return {};
   if (!evidence[0]->step || !evidence[1]->step) return {};
   const PerPhase weights = weights_of(evidence);
   const Waited mine = waited(*evidence[side], weights);

@@ -1,4 +1,5 @@
-// Whether others held a side back, and what follows where its steps spread too much for their times to decide.
+// What decides where the times that steps themselves took do not: the time until the next one, where it is known to be
+// no matter of demand, and waits for CPUs that others took.
 #pragma once
 
 #include <array>
@@ -13,6 +14,15 @@ namespace culprit::compare {
 
 /// Of one side against the other: by programs beside it, or a quota.
 bool was_held_back(const model::HostChanges& host, std::size_t side);
+
+/// Whether requests waited longer for each of their tokens on that side: then a longer time until the next step is not
+/// for want of requests.
+bool answered_later(const model::HostChanges& host, std::size_t side);
+
+/// Of a side that was answered later, whose period was judged: a sentence where that is shown to be longer. Empty where
+/// half of the steps work on something else.
+std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
+                      std::size_t side);
 
 /// Of a side that was held back, whose period (time until the next step) was judged with that known: a sentence where
 /// its steps take longer. Either their period is shown to, or they waited longer for a CPU than those of recordings of

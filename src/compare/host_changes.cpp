@@ -149,6 +149,41 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) 
   }
 }
 
+namespace {
+
+std::vector<model::HostChange> beside(const model::HostEvidence& base, const model::HostEvidence& candidate) {
+  std::vector<model::HostChange> list;
+  for (const auto& [name, cpus] : bystanders_that_moved(base.beside, candidate.beside))
+    list.push_back({name, "count", {cpus[0], cpus[1]}});
+  return list;
+}
+
+/// By name.
+std::map<std::string, model::HostChange> counters_of(const model::HostEvidence& base,
+                                                     const model::HostEvidence& candidate) {
+  std::map<std::string, model::HostChange> counters;
+  const std::array sides = {&base, &candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s)
+    for (const model::HostCounter& counter : sides[s]->counters) {
+      model::HostChange& change = counters[counter.name];
+      change.what = counter.name;
+      change.unit = counter.unit;
+      change.value[s] = counter.mean;
+    }
+  return counters;
+}
+
+}  // namespace
+
+model::HostChanges surroundings_of(const model::HostEvidence& base, const model::HostEvidence& candidate) {
+  model::HostChanges changes;
+  changes.scheduling = {base.scheduling, candidate.scheduling};
+  if (base.scheduling && candidate.scheduling) changes.beside = beside(base, candidate);
+  for (auto& [name, change] : counters_of(base, candidate))
+    if (name.starts_with("cgroup.cpu.") && moved(change)) changes.counters.push_back(std::move(change));
+  return changes;
+}
+
 model::HostChanges host_changes(const model::HostEvidence& base, const model::HostEvidence& candidate) {
   model::HostChanges changes;
   changes.per_second = base.per_second && candidate.per_second;
@@ -162,20 +197,10 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
     for (double& weight : weights) weight /= all;
     add_states(base, candidate, weights, changes);
     add_step(base, candidate, weights, changes);
-    for (const auto& [name, cpus] : bystanders_that_moved(base.beside, candidate.beside))
-      changes.beside.push_back({name, "count", {cpus[0], cpus[1]}});
+    changes.beside = beside(base, candidate);
   }
   changes.requests = request_changes(base, candidate);
-  std::map<std::string, model::HostChange> counters;
-  const std::array sides = {&base, &candidate};
-  for (std::size_t s = 0; s < sides.size(); ++s)
-    for (const model::HostCounter& counter : sides[s]->counters) {
-      model::HostChange& change = counters[counter.name];
-      change.what = counter.name;
-      change.unit = counter.unit;
-      change.value[s] = counter.mean;
-    }
-  for (auto& [name, change] : counters) {
+  for (auto& [name, change] : counters_of(base, candidate)) {
     if (moved(change))
       changes.counters.push_back(std::move(change));
     else

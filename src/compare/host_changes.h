@@ -22,4 +22,8 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other);
 /// another mix of phases is no change. Without a common phase there are no states.
 model::HostChanges host_changes(const model::HostEvidence& base, const model::HostEvidence& candidate);
 
+/// Of two recordings of which one has no steps: who else took CPUs, and counters of the group's CPUs that moved.
+/// Whoever gets no CPU makes no steps.
+model::HostChanges surroundings_of(const model::HostEvidence& base, const model::HostEvidence& candidate);
+
 }  // namespace culprit::compare

@@ -184,7 +184,8 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
       verdict.side = evidence.side();
       verdict.confidence = elsewhere ? 0.6 : 0.7;
       verdict.impact_ns = felt;
-      if (elsewhere) verdict.state = model::VerdictState::latent;  // of the steps; what is between them is longer
+      // What is between the steps is longer; that may have decided.
+      if (elsewhere && !evidence.is_slower()) verdict.state = model::VerdictState::latent;
       verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
                           fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
       verdict.next_step = std::string(detail) == "gil"

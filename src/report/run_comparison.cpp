@@ -44,11 +44,13 @@ void append_wrapped(std::string& out, std::string_view sentence, std::string_vie
 
 std::string comparison_terminal(const RunComparison& comparison, std::size_t most_rows, bool summary, bool wide) {
   std::string out;
-  for (const std::string& line : outcome_lines(comparison)) append_wrapped(out, line);
+  const OutcomeText outcome = outcome_text(comparison);
+  for (const std::string& line : outcome.answer) append_wrapped(out, line);
   for (const VerdictText& verdict : verdict_texts(comparison)) {
     append_wrapped(out, verdict.head);
     for (const std::string& line : verdict.lines) append_wrapped(out, line, "  ");
   }
+  for (const std::string& line : outcome.details) append_wrapped(out, line);
   TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
   if (wide) look = {};
   if (const auto tables = waterfall_tables(comparison, kMostLines); !summary && !tables.empty())
@@ -66,11 +68,13 @@ std::string comparison_terminal(const RunComparison& comparison, std::size_t mos
 std::string comparison_markdown(const RunComparison& comparison) {
   std::string out = fmt::format("# {} against {}\n\n", escape_markdown(name_of(comparison, 0)),
                                 escape_markdown(name_of(comparison, 1)));
-  for (const std::string& line : outcome_lines(comparison)) out += "- " + escape_markdown(line) + "\n";
+  const OutcomeText outcome = outcome_text(comparison);
+  for (const std::string& line : outcome.answer) out += "- " + escape_markdown(line) + "\n";
   for (const VerdictText& verdict : verdict_texts(comparison)) {
     out += "- " + escape_markdown(verdict.head) + "\n";
     for (const std::string& line : verdict.lines) out += "  - " + escape_markdown(line) + "\n";
   }
+  for (const std::string& line : outcome.details) out += "- " + escape_markdown(line) + "\n";
   for (const auto& tables :
        {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})
     if (!tables.empty()) out += "\n" + render_markdown(tables);

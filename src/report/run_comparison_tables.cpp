@@ -267,12 +267,19 @@ std::vector<std::string> alternated_lines(const RunComparison& comparison) {
 
 }  // namespace
 
-std::vector<std::string> outcome_lines(const RunComparison& comparison) {
-  std::vector<std::string> lines;
-  if (comparison.alternation) return alternated_lines(comparison);
+OutcomeText outcome_text(const RunComparison& comparison) {
+  OutcomeText text;
+  std::vector<std::string>& lines = text.answer;
+  std::vector<std::string>& details = text.details;
+  if (comparison.alternation) {
+    details = alternated_lines(comparison);
+    lines.push_back(std::move(details.front()));
+    details.erase(details.begin());
+    return text;
+  }
   if (comparison.same_recording) {
     lines.emplace_back("Baseline and candidate are the same recording: there is nothing to compare.");
-    return lines;
+    return text;
   }
   if (comparison.outcome == Outcome::not_comparable) {
     lines.push_back(fmt::format("Not comparable: {}", comparison.why));
@@ -286,13 +293,17 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
           period(base.median_period), period(candidate.median_period)));
     }
     lines.push_back(comparison.comparability.remedy + ".");
-    return lines;
+    if (comparison.host)
+      for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host)})
+        if (!line.empty()) details.push_back(std::move(line));
+    return text;
   }
   for (const model::Difference& d : comparison.comparability.differences)
     if (d.first) lines.push_back(fmt::format("Not recorded alike: {} {} against {}", d.what, d.base, d.candidate));
   if (comparison.work) {
-    for (std::string& line : work_outcome_lines(comparison)) lines.push_back(std::move(line));
-    return lines;
+    for (std::string& line : work_answer_lines(comparison)) lines.push_back(std::move(line));
+    details = work_detail_lines(comparison);
+    return text;
   }
   const bool limited = !comparison.why.empty();
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
@@ -300,7 +311,7 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   const auto add_surroundings = [&] {
     for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host),
                              machine_text(*comparison.host), requests_text(*comparison.host)})
-      if (!line.empty()) lines.push_back(std::move(line));
+      if (!line.empty()) details.push_back(std::move(line));
   };
   if (!steps.empty()) {
     lines.push_back(limited ? fmt::format("Steps: {}", steps)
@@ -310,7 +321,7 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
   const bool none_judged = std::ranges::none_of(comparison.cycle_times, model::is_judged);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
     if (!model::is_judged(o)) {
-      if (none_judged) lines.push_back(other_work_text(o));
+      if (none_judged) details.push_back(other_work_text(o));
       continue;
     }
     std::string line = limited ? fmt::format("Cycle time ({}): {:+.1f} %", phase_name(o.phase), o.change * kPercent)
@@ -325,11 +336,11 @@ std::vector<std::string> outcome_lines(const RunComparison& comparison) {
                                 enough_text(o.enough))
                   : fmt::format("; too few independent ones to tell ({:.1f} and {:.1f}: neighbours are alike)",
                                 o.effective[0], o.effective[1]);
-    lines.push_back(std::move(line));
+    (lines.empty() ? lines : details).push_back(std::move(line));
   }
   if (comparison.host && steps.empty()) add_surroundings();
-  if (!limited) lines.push_back(basis_text(comparison));
-  return lines;
+  if (!limited) details.push_back(basis_text(comparison));
+  return text;
 }
 
 std::vector<std::string> note_lines(const RunComparison& comparison) {

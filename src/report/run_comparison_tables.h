@@ -15,8 +15,12 @@ std::string_view to_string(model::Outcome outcome);
 std::string_view to_string(model::FunctionStatus status);
 std::string_view to_string(model::Comparable level);
 
-/// What became of the cycle time, one sentence per phase; first what limits the outcome.
-std::vector<std::string> outcome_lines(const model::RunComparison& comparison);
+/// Sentences. Between the two stand the causes, so that they are among the first lines of a report.
+struct OutcomeText {
+  std::vector<std::string> answer;   ///< the outcome and by how much; first what limits it
+  std::vector<std::string> details;  ///< who else ran, each phase or unit with its interval, what that rests on
+};
+OutcomeText outcome_text(const model::RunComparison& comparison);
 
 /// " Measured: 8 earlier recordings of the same differ by 3.1 % (standard deviation)."
 std::string earlier_text(double between, std::size_t recordings);

@@ -72,38 +72,38 @@ void write_changes(JsonWriter& json, std::string_view name, const std::vector<Wo
 
 }  // namespace
 
-std::vector<std::string> work_outcome_lines(const model::RunComparison& comparison) {
+std::vector<std::string> work_answer_lines(const model::RunComparison& comparison) {
   const WorkComparison& work = *comparison.work;
-  const std::string_view unit = to_string(work.unit.kind);
+  if (work.unit.kind == model::UnitKind::window) return {fmt::format("Outcome: inconclusive: {}", comparison.why)};
+  std::vector<std::string> lines = {
+      fmt::format("Outcome: {}{}{}; throughput {}{}", to_string(comparison.outcome), comparison.why.empty() ? "" : ": ",
+                  comparison.why, percent(work.throughput.change), interval(work.throughput)),
+      fmt::format("{}/s -> {}/s, {}", rate(work.throughput.value[0]), rate(work.throughput.value[1]),
+                  unit_text(work.unit))};
+  if (!work.reading.empty()) lines.push_back(fmt::format("That is, {}.", work.reading));
+  return lines;
+}
+
+std::vector<std::string> work_detail_lines(const model::RunComparison& comparison) {
+  const WorkComparison& work = *comparison.work;
   std::vector<std::string> lines;
-  if (work.unit.kind == model::UnitKind::window) {
-    lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
-  } else {
-    lines.push_back(fmt::format("Outcome: {}{}{}; throughput {}{}", to_string(comparison.outcome),
-                                comparison.why.empty() ? "" : ": ", comparison.why, percent(work.throughput.change),
-                                interval(work.throughput)));
-    lines.push_back(fmt::format("{}/s -> {}/s, {}", rate(work.throughput.value[0]), rate(work.throughput.value[1]),
-                                unit_text(work.unit)));
-    if (!work.reading.empty()) lines.push_back(fmt::format("That is, {}.", work.reading));
+  if (comparison.host) lines.push_back(throttled_text(*comparison.host));
+  std::string beside;
+  for (std::size_t i = 0; i < std::min(work.others.size(), kMostOthers); ++i)
+    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ", work.others[i].what,
+                          work.others[i].value[1], work.others[i].value[0]);
+  lines.push_back(std::move(beside));
+  if (comparison.host) lines.push_back(machine_text(*comparison.host));
+  std::erase_if(lines, [](const std::string& line) { return line.empty(); });
+  if (work.unit.kind != model::UnitKind::window) {
     std::string text =
-        fmt::format("Worked per {}: {} -> {}, {}{}", unit, format_duration(work.worked.value[0]),
+        fmt::format("Worked per {}: {} -> {}, {}{}", to_string(work.unit.kind), format_duration(work.worked.value[0]),
                     format_duration(work.worked.value[1]), percent(work.worked.change), interval(work.worked));
     if (const WorkChange* part = largest(work))
       text += fmt::format(", most of the difference {}: {} -> {}", part->what, format_duration(part->value[0]),
                           format_duration(part->value[1]));
     lines.push_back(std::move(text));
   }
-  std::string beside;
-  for (std::size_t i = 0; i < std::min(work.others.size(), kMostOthers); ++i)
-    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ", work.others[i].what,
-                          work.others[i].value[1], work.others[i].value[0]);
-  if (comparison.host)
-    if (std::string machine = machine_text(*comparison.host); !machine.empty())
-      lines.insert(lines.begin() + 1, std::move(machine));
-  if (!beside.empty()) lines.insert(lines.begin() + 1, beside);
-  if (comparison.host)
-    if (std::string throttled = throttled_text(*comparison.host); !throttled.empty())
-      lines.insert(lines.begin() + 1, std::move(throttled));
   lines.push_back(
       fmt::format("{:.0f} % sure that these are units of its work: {}", work.unit.confidence * 100, work.unit.reason));
   if (work.unit.count_error)

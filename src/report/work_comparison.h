@@ -11,8 +11,11 @@
 
 namespace culprit::report {
 
-/// Outcome, throughput, what a unit took, and who ran beside, of a comparison that has `work`.
-std::vector<std::string> work_outcome_lines(const model::RunComparison& comparison);
+/// Of a comparison that has `work`: outcome and throughput.
+std::vector<std::string> work_answer_lines(const model::RunComparison& comparison);
+
+/// Who ran beside, what a unit took, and what that rests on.
+std::vector<std::string> work_detail_lines(const model::RunComparison& comparison);
 
 /// The same as numbers: throughput and time worked per unit with their intervals.
 model::Table work_outcome_table(const model::RunComparison& comparison);

@@ -104,5 +104,27 @@ TEST(WhySlower, APeriodThatIsShownToBeLongerIsEnough) {
   EXPECT_NE(pair.why().find("others took the CPUs of the candidate"), std::string::npos);
 }
 
+TEST(AnsweredLater, TokensThatComeLaterSaySo) {
+  model::HostChanges host;
+  EXPECT_FALSE(answered_later(host, 1));
+  host.requests = {{.what = "time per output token", .median = {5e6, 10e6}, .moved = true}};
+  EXPECT_TRUE(answered_later(host, 1));
+  EXPECT_FALSE(answered_later(host, 0));
+  host.requests.front().moved = false;
+  EXPECT_FALSE(answered_later(host, 1)) << "recordings of the same differ so";
+  host.requests = {{.what = "queue wait", .median = {5e6, 10e6}, .moved = true}};
+  EXPECT_FALSE(answered_later(host, 1)) << "that is more requests at once, too";
+}
+
+TEST(WhyLater, APeriodThatIsShownToBeLongerOfLikeWork) {
+  Pair pair;
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "") << "not shown";
+  pair.periods.front().outcome = Outcome::regression;
+  EXPECT_NE(why_later(pair.result, pair.periods, 1).find("requests to the candidate waited longer"), std::string::npos);
+  EXPECT_EQ(why_later(pair.result, pair.periods, 0), "");
+  pair.result.cycle_times.front().other_share = 0.6;
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "");
+}
+
 }  // namespace
 }  // namespace culprit::compare

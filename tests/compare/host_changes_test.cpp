@@ -122,6 +122,21 @@ TEST(HostChanges, StepsPerSecondOfReplicatesAreTheirMean) {
   EXPECT_EQ(side.steps_per_second, 0) << "of one it is not known";
 }
 
+TEST(SurroundingsOf, WhoRanBesideAndWhatLimitsTheGroup) {
+  auto base = evidence(2, 10, 1e6);
+  base.counters = {{"cgroup.cpu.quota", "count", 2.0, 10}, {"process.memory.rss", "byte", 1e9, 10}};
+  model::HostEvidence candidate;
+  candidate.per_second = candidate.scheduling = true;
+  candidate.counters = {{"cgroup.cpu.quota", "count", 0.3, 10}, {"process.memory.rss", "byte", 2e9, 10}};
+  candidate.beside = {{"stress-ng-cpu", 1.9}};
+  const model::HostChanges around = surroundings_of(base, candidate);
+  ASSERT_EQ(around.beside.size(), 1U);
+  EXPECT_EQ(around.beside[0].what, "stress-ng-cpu");
+  ASSERT_EQ(around.counters.size(), 1U);
+  EXPECT_EQ(around.counters[0].what, "cgroup.cpu.quota");
+  EXPECT_TRUE(around.states.empty() && around.step.empty());
+}
+
 TEST(HostChanges, ReplicatesAddUp) {
   auto side = evidence(2, 10, 1e6);
   side.counters = {{"a", "count", 1.0, 10}};

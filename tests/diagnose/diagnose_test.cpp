@@ -434,6 +434,11 @@ TEST(ProgramRules, ALockHeldInAnotherProcessThanThatOfTheSteps) {
   ASSERT_EQ(verdicts.size(), 1U);
   EXPECT_EQ(verdicts[0].detail, "gil");
   EXPECT_EQ(verdicts[0].state, VerdictState::latent);
+  RunComparison decided = made(215, 0);
+  decided.outcome = Outcome::regression;
+  ASSERT_EQ(diagnose(decided).size(), 1U);
+  EXPECT_EQ(diagnose(decided)[0].detail, "gil");
+  EXPECT_EQ(diagnose(decided)[0].state, VerdictState::active);
   EXPECT_TRUE(diagnose(made(88, 0)).empty());     // fewer requests come, and each takes as long
   EXPECT_TRUE(diagnose(made(215, 0.1)).empty());  // it was there before
 }
