@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+
 namespace culprit {
 
 CodePoint decode_utf8(std::string_view text, std::size_t at) {
@@ -40,6 +42,8 @@ CodePoint decode_utf8(std::string_view text, std::size_t at) {
 }
 
 std::string repair_utf8(std::string_view text) {
+  const auto is_ascii = [](char byte) { return static_cast<unsigned char>(byte) < 0x80; };
+  if (std::ranges::all_of(text, is_ascii)) return std::string(text);  // as nearly all names are
   std::string out;
   out.reserve(text.size());
   each_code_point(
