@@ -83,11 +83,22 @@ model::Outcome slower_by(std::size_t side) {
   return side == 1 ? model::Outcome::regression : model::Outcome::improvement;
 }
 
+bool is_shown(const std::vector<model::CycleTimeOutcome>& outcomes, model::Outcome outcome) {
+  return std::ranges::find(outcomes, outcome, &model::CycleTimeOutcome::outcome) != outcomes.end();
+}
+
+/// Whether a phase is shown to be the other way round, by its steps or their periods.
+bool is_contradicted(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
+                     std::size_t side) {
+  return is_shown(periods, slower_by(1 - side)) || is_shown(result.cycle_times, slower_by(1 - side));
+}
+
 }  // namespace
 
 std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                       std::size_t side) {
-  if (overall(periods) != slower_by(side) || mostly_works_on_other(result)) return {};
+  if (!is_shown(periods, slower_by(side)) || is_contradicted(result, periods, side) || mostly_works_on_other(result))
+    return {};
   return fmt::format(
       "What a step itself took is not shown to differ; the time until the next one is, and requests to the {} waited "
       "longer for each token",
@@ -96,14 +107,12 @@ std::string why_later(const model::RunComparison& result, const std::vector<mode
 
 std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                        const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side) {
-  if (overall(periods) == slower_by(side))
+  if (is_contradicted(result, periods, side)) return {};
+  if (is_shown(periods, slower_by(side)))
     return fmt::format(
         "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs of "
         "the {}",
         name_of(side));
-  for (const auto* outcomes : {&periods, &result.cycle_times})
-    if (std::ranges::find(*outcomes, slower_by(1 - side), &model::CycleTimeOutcome::outcome) != outcomes->end())
-      return {};
   if (mostly_works_on_other(result)) return {};
   if (!evidence[0]->step || !evidence[1]->step) return {};
   const PerPhase weights = weights_of(evidence);

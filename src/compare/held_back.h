@@ -20,7 +20,7 @@ bool was_held_back(const model::HostChanges& host, std::size_t side);
 bool answered_later(const model::HostChanges& host, std::size_t side);
 
 /// Of a side that was answered later, whose period was judged: a sentence where that is shown to be longer. Empty where
-/// half of the steps work on something else.
+/// half of the steps work on something else, or where a phase is shown to be the other way round.
 std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                       std::size_t side);
 

@@ -184,8 +184,10 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
       verdict.side = evidence.side();
       verdict.confidence = elsewhere ? 0.6 : 0.7;
       verdict.impact_ns = felt;
-      // What is between the steps is longer; that may have decided.
-      if (elsewhere && !evidence.is_slower()) verdict.state = model::VerdictState::latent;
+      // What is between the steps is longer; that may have decided, where nobody took the CPUs.
+      const auto of_cpus = [](const Verdict& v) { return v.cause == "cpu_contention"; };
+      if (elsewhere && (!evidence.is_slower() || std::ranges::any_of(verdicts, of_cpus)))
+        verdict.state = model::VerdictState::latent;
       verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
                           fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
       verdict.next_step = std::string(detail) == "gil"

@@ -44,6 +44,7 @@ constexpr Ns kFlush = kSecond;
 constexpr Ns kClock = 5 * kSecond;
 constexpr Ns kFullLook =
     10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
+constexpr Ns kUnasked = 5 * kSecond;  // without a sign that anybody came
 constexpr std::size_t kManyTargets = 8;
 
 Ns own_cpu() {
@@ -142,6 +143,7 @@ struct Recorder::State final : private bpf::Listener {
   Ns next_flush = 0;
   Ns next_clock = 0;
   Ns next_look = 0;
+  Ns looked_at = 0;
   Ns look_every = kSecond / 5;  ///< where the kernel does not follow children
   Ns next_check = 0;
   Ns interrupted_at = 0;
@@ -303,10 +305,12 @@ void Recorder::State::follow(Ns now) {
   // The kernel tells who ends. What it could not tell is seen a little later.
   const bool few = targets.list().size() <= kManyTargets;
   bool look = now >= next_look;
-  if (look && few && !kernel_follows && options.group.empty() && !spawned.any()) {
-    look = false;
-    next_look = now + kSecond / 5;
+  if (look && few && !kernel_follows && options.group.empty()) {
+    // A number that does not move is no proof: /proc may be another namespace's. Names change without anybody coming.
+    look = spawned.any() || now - looked_at >= kUnasked;
+    if (!look) next_look = now + kSecond / 5;
   }
+  if (look) looked_at = now;
   const bool check = few && (now >= next_check || ends.any());
   if (look || check) {
     targets.refresh(look);

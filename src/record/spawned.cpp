@@ -23,6 +23,7 @@ bool Spawned::any() {
   const std::size_t space = all.rfind(' ');
   if (space == std::string_view::npos) return true;
   const std::string_view last = all.substr(space + 1);
+  if (last.starts_with('0')) return true;
   const bool moved = last != last_;
   last_ = last;
   return std::exchange(again_, moved) || moved;

@@ -124,6 +124,7 @@ Status Targets::add(std::int64_t pid) {
 
 void Targets::add_all() {
   whole_machine_ = true;
+  strangers_.clear();
   look_around();
 }
 
@@ -142,6 +143,8 @@ bool Targets::add_child(std::int64_t pid) {
 }
 
 void Targets::add_descendants() {
+  constexpr unsigned kForgets = 16;
+  if (++looks_ % kForgets == 0) strangers_.clear();
   std::vector<ProcessStat> all;
   std::vector<std::int64_t> strangers;
   for (const std::int64_t pid : numbers_in(proc_))
@@ -167,6 +170,8 @@ void Targets::add_descendants() {
     }
   }
   left_out_ = std::max(left_out_, refused);
+  strangers_.clear();
+  if (refused > 0) return;  // who descends from those may come in with them
   for (const ProcessStat& process : all)
     if (!contains(process.pid) && !wanted(process)) strangers.push_back(process.pid);
   std::ranges::sort(strangers);

@@ -84,7 +84,10 @@ class Targets {
   std::uint64_t left_out_ = 0;
   std::vector<Target> list_;
   std::unordered_set<std::int64_t> pids_;  ///< of list_
-  std::vector<std::int64_t> strangers_;    ///< ascending; looked at, and descending from nobody here: nor will they
+  /// Ascending; looked at, and descending from nobody here: nor will they, but for orphans that a target takes in and
+  /// numbers that are given again, so that they are forgotten now and then.
+  std::vector<std::int64_t> strangers_;
+  unsigned looks_ = 0;
   std::vector<Target> joined_;
   std::vector<Target> left_;
 };

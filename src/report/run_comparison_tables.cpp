@@ -318,10 +318,12 @@ OutcomeText outcome_text(const RunComparison& comparison) {
                             : fmt::format("Outcome: {}; steps {}", to_string(comparison.outcome), steps));
     add_surroundings();
   }
+  // Where no line says it of all, those of the phases are the answer.
+  std::vector<std::string>& of_phases = steps.empty() && !limited ? lines : details;
   const bool none_judged = std::ranges::none_of(comparison.cycle_times, model::is_judged);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
     if (!model::is_judged(o)) {
-      if (none_judged) details.push_back(other_work_text(o));
+      if (none_judged) of_phases.push_back(other_work_text(o));
       continue;
     }
     std::string line = limited ? fmt::format("Cycle time ({}): {:+.1f} %", phase_name(o.phase), o.change * kPercent)
@@ -336,7 +338,7 @@ OutcomeText outcome_text(const RunComparison& comparison) {
                                 enough_text(o.enough))
                   : fmt::format("; too few independent ones to tell ({:.1f} and {:.1f}: neighbours are alike)",
                                 o.effective[0], o.effective[1]);
-    (lines.empty() ? lines : details).push_back(std::move(line));
+    of_phases.push_back(std::move(line));
   }
   if (comparison.host && steps.empty()) add_surroundings();
   if (!limited) details.push_back(basis_text(comparison));

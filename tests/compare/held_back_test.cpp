@@ -104,6 +104,24 @@ TEST(WhySlower, APeriodThatIsShownToBeLongerIsEnough) {
   EXPECT_NE(pair.why().find("others took the CPUs of the candidate"), std::string::npos);
 }
 
+TEST(WhySlower, APhaseThatIsNotDecidedStandsInNoSidesWay) {
+  Pair pair;
+  pair.periods = {period(Phase::decode, 0.5, Outcome::regression), period(Phase::prefill, 0.3)};
+  EXPECT_NE(pair.why(), "");
+  EXPECT_NE(why_later(pair.result, pair.periods, 1), "");
+  pair.periods = {period(Phase::decode, -0.33, Outcome::improvement), period(Phase::prefill, -0.2)};
+  EXPECT_NE(why_slower(pair.result, pair.periods, {&pair.base, &pair.candidate}, 0), "") << "the mirror of it";
+  EXPECT_NE(why_later(pair.result, pair.periods, 0), "");
+}
+
+TEST(WhySlower, APeriodIsContradictedByAnotherPhase) {
+  Pair pair;
+  pair.periods = {period(Phase::decode, 0.5, Outcome::regression)};
+  pair.result.cycle_times.push_back(period(Phase::prefill, -0.2, Outcome::improvement));
+  EXPECT_EQ(pair.why(), "");
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "");
+}
+
 TEST(AnsweredLater, TokensThatComeLaterSaySo) {
   model::HostChanges host;
   EXPECT_FALSE(answered_later(host, 1));

@@ -196,10 +196,13 @@ class Commands(Ab):
         self.assertGreater(found["changes"][0]["pairs"], 2)
 
     def test_its_recorders_are_ordinary_when_asked(self):
-        kept = self.path("kept")
-        self.run_ab("-q", "-n", "2", "--no-realtime", "--keep", kept, "--", "sleep", "0.1", "--vs", "--", "sleep", "0.1")
-        told = {pftrace.Recording(path).facts["record.scheduling"] for path in glob.glob(os.path.join(kept, "*.pftrace"))}
-        self.assertEqual(told, {"ordinary"})
+        def told(name, *options):
+            self.run_ab("-q", "-n", "2", *options, "--keep", self.path(name), "--", "sleep", "0.1", "--vs", "--", "sleep", "0.1")
+            return {pftrace.Recording(path).facts["record.scheduling"] for path in glob.glob(os.path.join(self.path(name), "*.pftrace"))}
+
+        self.assertEqual(told("asked", "--no-realtime"), {"ordinary"})
+        if told("usual") == {"ordinary"}:
+            self.skipTest("recorders may not come first here")
 
     def test_bad_usage(self):
         for words in (["--", "true"], ["--", "--vs", "--", "true"], [], ["-p", "1"], ["-p", "1", "--", "true", "--vs", "--", "true"],

@@ -35,10 +35,12 @@ TEST(Spawned, SomebodyMayHaveComeWhereTheKernelDoesNotTell) {
   const test::TempDir dir;
   Spawned nothing(dir.file("empty", "").c_str());
   Spawned other(dir.file("word", "loadavg").c_str());
+  Spawned zero(dir.file("zero", "0.00 0.00 0.00 0/0 0\n").c_str());
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(missing.any());
     EXPECT_TRUE(nothing.any());
     EXPECT_TRUE(other.any());
+    EXPECT_TRUE(zero.any());
   }
 }
 

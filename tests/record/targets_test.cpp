@@ -262,6 +262,26 @@ TEST(Targets, ANewChildIsFoundOnlyWhenLookedFor) {
   EXPECT_TRUE(targets.contains(50));
 }
 
+TEST(Targets, WhoDescendsFromNoTargetIsLookedAtAgainNowAndThen) {
+  Proc proc;
+  proc.put(10, 1);
+  proc.put(20, 1);
+  Targets targets(proc.dir.path(), 999);
+  ASSERT_TRUE(targets.add(10));
+  proc.put(20, 10);  // an orphan that the target took in
+  proc.put(30, 10);
+  targets.refresh(true);
+  EXPECT_EQ(pids(targets.list()), (std::vector<std::int64_t>{10, 30})) << "it is known, whoever is new is found";
+  for (int i = 0; i < 16; ++i) targets.refresh(true);
+  EXPECT_EQ(pids(targets.list()), (std::vector<std::int64_t>{10, 20, 30}));
+  ASSERT_TRUE(targets.add(10));
+  proc.put(40, 50);
+  targets.refresh(true);
+  proc.put(50, 1);
+  ASSERT_TRUE(targets.add(50)) << "asked for later, with who descends from it";
+  EXPECT_EQ(pids(targets.list()), (std::vector<std::int64_t>{10, 20, 30, 40, 50}));
+}
+
 TEST(Targets, AChildStaysWhenItsParentEnds) {
   Proc proc;
   proc.put(10, 1);

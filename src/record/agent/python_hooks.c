@@ -1,8 +1,8 @@
 /* The half of the agent that knows Python: callbacks in C for the functions that are watched, and hooks.py, which finds
    them and puts the callbacks in place (sys.monitoring from 3.12, code objects exchanged before). Everything here but
-   culprit_python_begin() runs with Python's lock held. Python's own functions are found by name in the process; nothing
-   of its structures is touched but the head of an object, whose type stands behind its count, and the size of a
-   dictionary, which stands behind that. */
+   culprit_python_begin() and is_look_due() runs with Python's lock held. Python's own functions are found by name in
+   the process; nothing of its structures is touched but the head of an object, whose type stands behind its count, and
+   the size of a dictionary, which stands behind that. */
 #include "agent.h"
 
 typedef struct object {
