@@ -20,6 +20,7 @@
 #include "record/command.h"
 #include "record/ends.h"
 #include "record/output_ring.h"
+#include "record/own_use.h"
 #include "record/signals.h"
 #include "record/spawned.h"
 #include "record/targets.h"
@@ -46,19 +47,6 @@ constexpr Ns kFullLook =
     10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
 constexpr Ns kUnasked = 5 * kSecond;  // without a sign that anybody came
 constexpr std::size_t kManyTargets = 8;
-
-Ns own_cpu() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * kSecond + Ns{t.tv_usec} * 1000; };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
-
-std::int64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * 1024;
-}
 
 Ns boottime_of(std::int64_t ticks) {
   const long per_second = sysconf(_SC_CLK_TCK);
