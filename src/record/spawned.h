@@ -1,5 +1,5 @@
 // Whether anybody was started since the last look, asked in one read: reading /proc of every process of the machine
-// once a second is a third of what a recorder of a few functions costs.
+// once a second is a good part of what a recorder of a few functions costs.
 #pragma once
 
 #include <string>

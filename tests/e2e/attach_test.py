@@ -89,7 +89,7 @@ def main():
         if line.startswith("import"):
             sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
             import late
-            time.sleep(1)
+            time.sleep(getattr(late, "UNTIL_CALLED", 1))
             for i in range(10):
                 late.work(i)
         for i in range(200):
@@ -360,7 +360,7 @@ input()
         self.imported_later("")
 
     def test_a_module_that_is_there_before_its_functions(self):
-        self.imported_later("import time\ntime.sleep(0.8)\n")
+        self.imported_later("import time\ntime.sleep(1.5)\nUNTIL_CALLED = 5\n")
 
     def imported_later(self, first):
         with open(self.path("late.py"), "w", encoding="utf-8") as file:
