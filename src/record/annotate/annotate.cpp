@@ -60,14 +60,13 @@ struct Process {
   }
 };
 
-/// Since when a process has been young: what it executes from may still change much. Of one that runs for long when it
-/// joins nothing is expected.
-Ns young_since(const Target& target) {
+/// What a young process executes from may still change much. Of one that runs for long when it joins nothing is
+/// expected.
+bool is_old(const Target& target) {
   timespec boot{};
   clock_gettime(CLOCK_BOOTTIME, &boot);
   const Ns start = target.start_ticks * (1'000'000'000 / std::max(sysconf(_SC_CLK_TCK), 1L));
-  const bool is_old = start > 0 && Ns{boot.tv_sec} * 1'000'000'000 + boot.tv_nsec - start > kLookLatest;
-  return is_old ? 0 : monotonic_now();
+  return start > 0 && Ns{boot.tv_sec} * 1'000'000'000 + boot.tv_nsec - start > kLookLatest;
 }
 
 class AnnotateCollector final : public Collector {
@@ -89,7 +88,7 @@ class AnnotateCollector final : public Collector {
  private:
   Status load();
   void look_around(Ns now);
-  void look_for_marks(std::int64_t pid);
+  void look_for_marks(std::int64_t pid, Ns now);
   void attach(const std::string& path, const std::vector<std::string>& marks, std::uint32_t file);
   void take(const culprit_annotation& record);
   void detach();
@@ -169,8 +168,10 @@ void AnnotateCollector::target_joined(const Target& target) {
   const auto pid = static_cast<std::int32_t>(target.pid);
   const std::uint8_t yes = 1;
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.annotate_targets), &pid, &yes, BPF_ANY);
-  processes_[target.pid].young_since = young_since(target);
-  look_for_marks(target.pid);
+  const Ns now = monotonic_now();
+  processes_[target.pid].young_since = is_old(target) ? 0 : now;
+  look_for_marks(target.pid,
+                 now);  // at the same moment: however long this thread is kept from running, the next look is due
 }
 
 void AnnotateCollector::target_left(const Target& target) {
@@ -181,20 +182,23 @@ void AnnotateCollector::target_left(const Target& target) {
 }
 
 /// Looks at what the process executes from, each file once.
-void AnnotateCollector::look_for_marks(std::int64_t pid) {
+void AnnotateCollector::look_for_marks(std::int64_t pid, Ns now) {
   Process& process = processes_[pid];
-  process.looked = monotonic_now();
+  process.looked = now;
+  const Ns begin = monotonic_now();
   const auto kib = executable_kib(pid);
   const bool is_same = kib && kib == process.executable_kib && process.looked - process.read_maps < kMapsAgain;
   if (!is_same) process.read_maps = process.looked;
   process.executable_kib = kib;
   const std::vector<Mapping> mappings = is_same ? std::vector<Mapping>() : executable_mappings(pid);
-  process.look_took = monotonic_now() - process.looked;
+  process.look_took = monotonic_now() - begin;
   for (const Mapping& file : mappings) {
     if (!file.path.starts_with('/') || file.path.ends_with(" (deleted)")) continue;
-    if (marked_files_ >= CULPRIT_ANNOTATE_FILES || !known_files_.emplace(file.identity).second) continue;
+    if (marked_files_ >= CULPRIT_ANNOTATE_FILES || known_files_.contains(file.identity)) continue;
     // It may live in a container.
     const TargetFile target = open_target_file(fmt::format("/proc/{}/root", pid), file.path);
+    if (!target) continue;  // the process is gone; another one may have the file
+    known_files_.insert(file.identity);
     const std::vector<std::string> marks = marks_in(target.path());
     if (marks.empty()) continue;
     attach(target.path(), marks, marked_files_++);
@@ -294,7 +298,7 @@ void AnnotateCollector::look_around(Ns now) {
     const auto& [pid, process] = *it;
     if (!process.is_due(now)) continue;
     last_looked_ = pid;
-    look_for_marks(pid);
+    look_for_marks(pid, now);
     if (monotonic_now() - begin > kMostLooking) return;
   }
 }
