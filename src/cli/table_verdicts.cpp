@@ -8,12 +8,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "compare/compare_runs.h"
 #include "compare/cycle_time.h"
 #include "compare/series.h"
 #include "diagnose/diagnose.h"
+#include "profile/function_kind.h"
 
 namespace culprit::cli {
 
@@ -22,6 +24,7 @@ namespace {
 constexpr double kNsPerUs = 1e3;
 constexpr double kPercent = 100;
 constexpr std::string_view kFiles = "disk_read_and_write";  // of functions
+constexpr std::string_view kHost = "Host";
 
 struct Mean {
   double sum = 0;
@@ -40,6 +43,7 @@ struct Side {
     double ns = 0;
     double calls = 0;
     std::map<std::uint32_t, double> by_cycle;  // ns
+    std::map<std::uint32_t, double> calls_by_cycle;
     std::string kind;
     std::string short_name;
   };
@@ -63,6 +67,7 @@ Side side_of(const deepdive::Profile& profile, std::int64_t pid) {
     Side::Function& function = side.functions[{std::string(texts[use.function]), std::string(texts[use.device])}];
     function.ns += use.duration_us * kNsPerUs;
     function.by_cycle[use.cycle] += use.duration_us * kNsPerUs;
+    function.calls_by_cycle[use.cycle] += static_cast<double>(use.count);
     function.calls += static_cast<double>(use.count);
     function.kind = texts[use.kind];
     function.short_name = texts[use.short_name];
@@ -75,6 +80,25 @@ Side side_of(const deepdive::Profile& profile, std::int64_t pid) {
                                                                                               use.duration_us);
   }
   return side;
+}
+
+/// The only device of each side is "its" device, whatever number that has on the machine.
+void name_only_devices(std::array<Side, 2>& sides) {
+  std::array<std::set<std::string>, 2> devices;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const auto& [key, function] : sides[s].functions)
+      if (key.second != kHost) devices[s].insert(key.second);
+  if (devices[0].size() != 1 || devices[1].size() != 1 || devices[0] == devices[1]) return;
+  for (std::size_t s = 0; s < 2; ++s) {
+    const auto rename = [&](auto& of) {
+      std::remove_reference_t<decltype(of)> renamed;
+      for (auto& [key, value] : of)
+        renamed.emplace(std::pair(key.first, key.second == *devices[s].begin() ? "GPU" : key.second), std::move(value));
+      of = std::move(renamed);
+    };
+    rename(sides[s].functions);
+    rename(sides[s].resources);
+  }
 }
 
 /// The mean of a metric of the host, as a fraction.
@@ -92,14 +116,24 @@ compare::Series series_of(const Side& side, const Side::Function* function) {
   return compare::summarise(values, side.cycles_ns.size());
 }
 
-/// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance counts as changed.
-model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::array<const Side::Function*, 2>& both) {
+/// Of a call of it in each cycle that has some.
+compare::Series series_of_calls(const Side::Function& function) {
+  std::vector<compare::CycleValue> values;
+  for (const auto& [cycle, ns] : function.by_cycle)
+    if (const double calls = function.calls_by_cycle.at(cycle); calls > 0) values.push_back({cycle, ns / calls});
+  return compare::summarise(values, values.size());
+}
+
+/// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance is another time.
+bool far_apart(const compare::Series& a, const compare::Series& b) {
   constexpr double kFarBeyond = 2;  // of half of a 95 % interval
-  const compare::Series a = series_of(sides[0], both[0]);
-  const compare::Series b = series_of(sides[1], both[1]);
-  if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return model::FunctionStatus::unknown;
+  if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return false;
   const compare::MeanDifference d = compare::difference_of(a, b, 0);
-  if (!(std::abs(d.difference) > kFarBeyond * d.half)) return model::FunctionStatus::unknown;
+  return std::abs(d.difference) > kFarBeyond * d.half;
+}
+
+model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::array<const Side::Function*, 2>& both) {
+  if (!far_apart(series_of(sides[0], both[0]), series_of(sides[1], both[1]))) return model::FunctionStatus::unknown;
   if (both[0] == nullptr) return model::FunctionStatus::added;
   return both[1] == nullptr ? model::FunctionStatus::gone : model::FunctionStatus::changed;
 }
@@ -122,10 +156,17 @@ void add_functions(const std::array<Side, 2>& sides, model::RunComparison& resul
     const Side::Function& any = both[0] != nullptr ? *both[0] : *both[1];
     finding.function = result.texts.intern(key.first);
     finding.short_name = result.texts.intern(any.short_name);
-    finding.kind = result.texts.intern(any.kind);
+    // The reference takes all but NCCL's for kernels that compute.
+    const bool communicates = any.kind == to_string(FunctionKind::gpu_compute) &&
+                              kind_of(SliceClass::kernel, key.first) == FunctionKind::gpu_comm;
+    finding.kind = result.texts.intern(communicates ? to_string(FunctionKind::gpu_comm) : std::string_view(any.kind));
     finding.device = result.texts.intern(key.second);
     // On the host the tables know threads and calls, not functions of the program.
-    if (key.second != "Host") finding.status = status_of(sides, both);
+    if (key.second != kHost) {
+      finding.status = status_of(sides, both);
+      if (both[0] != nullptr && both[1] != nullptr)
+        finding.q_of_calls = far_apart(series_of_calls(*both[0]), series_of_calls(*both[1])) ? 0 : 1;
+    }
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];
     if (finding.per_call_ns[0] > 0 && finding.per_call_ns[1] > 0)
       finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
@@ -142,7 +183,7 @@ void add_functions(const std::array<Side, 2>& sides, model::RunComparison& resul
 void add_resources(const std::array<Side, 2>& sides, model::RunComparison& result) {
   for (const auto& [key, mean] : sides[0].resources) {
     const auto other = sides[1].resources.find(key);
-    if (other == sides[1].resources.end() || key.second == "Host") continue;
+    if (other == sides[1].resources.end() || key.second == kHost) continue;
     result.resources.push_back({key.first, key.second, -1, model::Unit::plain, {mean.value(), other->second.value()}});
   }
 }
@@ -175,11 +216,12 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
 
 model::RunComparison comparison_of_tables(const deepdive::Profile& base, const deepdive::Profile& candidate,
                                           const deepdive::ProcessPair& processes, bool anchors_differ) {
-  const std::array sides = {side_of(base, processes.base_pid), side_of(candidate, processes.candidate_pid)};
+  std::array sides = {side_of(base, processes.base_pid), side_of(candidate, processes.candidate_pid)};
+  name_only_devices(sides);
   model::RunComparison result;
   if (!anchors_differ) {
     compare::CycleTimeOptions options;
-    const bool on_gpu = std::ranges::any_of(sides[0].functions, [](const auto& f) { return f.first.second != "Host"; });
+    const bool on_gpu = std::ranges::any_of(sides[0].functions, [](const auto& f) { return f.first.second != kHost; });
     if (!on_gpu) options.between = compare::CompareOptions().between_on_host;
     model::CycleTimeOutcome outcome = compare::judge_cycle_time(sides[0].cycles_ns, sides[1].cycles_ns, options);
     result.outcome = outcome.outcome;

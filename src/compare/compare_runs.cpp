@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "compare/assumed.h"
 #include "compare/collected.h"
 #include "compare/collectives.h"
 #include "compare/comparable.h"
@@ -25,6 +26,7 @@
 #include "compare/resources.h"
 #include "compare/roles.h"
 #include "compare/run_facts.h"
+#include "compare/series.h"
 #include "compare/waterfall.h"
 #include "compare/work.h"
 #include "compare/workload.h"
@@ -53,6 +55,7 @@ struct Side {
   Ns lasting = 0;          ///< of all recordings together, from the first cycle to the end of the last
   ResourceMeans resources;
   std::vector<model::RankCollectives> collectives;
+  [[nodiscard]] Taken taken() const { return {begins, lasting}; }
 };
 
 model::RunFacts facts_of(std::span<const Recording> recordings) {
@@ -200,44 +203,6 @@ Side pool(std::vector<Recording> recordings) {
 /// Steps of like work, by phase; filled where there are any.
 using WorkOfPhase = std::map<model::Phase, MatchedWork>;
 
-constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
-
-/// The recordings of the two sides were taken in turns: whatever drifted meanwhile hit both.
-bool in_turns(const Side& base, const Side& candidate) {
-  constexpr int kFewestTurns = 3;
-  std::vector<std::pair<Ns, int>> all;
-  all.reserve(base.begins.size() + candidate.begins.size());
-  for (const Ns begin : base.begins) all.emplace_back(begin, 0);
-  for (const Ns begin : candidate.begins) all.emplace_back(begin, 1);
-  std::ranges::sort(all);
-  int turns = 0;
-  for (std::size_t i = 1; i < all.size(); ++i) turns += all[i].second != all[i - 1].second ? 1 : 0;
-  return turns >= kFewestTurns && all.front().first > kSomeDay;
-}
-
-/// Minutes lie between the sides: the machine may be another one by then. Not known is near.
-bool far_apart(const Side& base, const Side& candidate) {
-  constexpr Ns kNear = 300'000'000'000;
-  Ns nearest = std::numeric_limits<Ns>::max();
-  for (const Ns a : base.begins)
-    for (const Ns b : candidate.begins)
-      if (a > kSomeDay && b > kSomeDay) nearest = std::min(nearest, std::abs(a - b));
-  return nearest != std::numeric_limits<Ns>::max() && nearest > kNear;
-}
-
-/// By how much two recordings of the same on a host are assumed to differ: short ones more (windows of half a second of
-/// vLLM's load differ by 12 to 18 %, of four by 5 to 6; traces of 80 ms of a training loop by 12), and those that lie
-/// apart more (recordings of vLLM and SGLang by 4 to 6 % within minutes, by 13 to 15 within an hour: docs/accuracy.md),
-/// as do those between which the machine is seen to have moved.
-double spread_on_host(double of_long_ones, const Side& base, const Side& candidate, bool machine_moved) {
-  constexpr double kLong = 4e9;
-  constexpr double kMost = 2.4;
-  constexpr double kApart = 3;
-  const auto lasting = static_cast<double>(std::max<Ns>(1, std::min(base.lasting, candidate.lasting)));
-  return of_long_ones * std::max(std::clamp(std::pow(kLong / lasting, 0.4), 1.0, kMost),
-                                 machine_moved || far_apart(base, candidate) ? kApart : 1);
-}
-
 /// Steps of recordings.
 using StepsOf = std::vector<std::vector<StepTime>>;
 
@@ -271,14 +236,21 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     if (steps[0].empty() || steps[1].empty()) continue;
     const MatchedWork& work = matched[phase] = match_work(steps[0], steps[1]);
     const auto& values = work.times;
-    // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound.
+    // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound. A device
+    // shares in that for as long as it waits for the host.
+    const double waits = std::max(waits_for_host(base.profile, phase), waits_for_host(candidate.profile, phase));
+    const bool apart = far_apart(base.taken(), candidate.taken());
     const double between =
         on_host
-            ? std::max({options.between, spread_on_host(options.between_on_host, base, candidate, known.machine_moved),
+            ? std::max({options.between,
+                        spread_on_host(options.between_on_host, base.taken(), candidate.taken(), known.machine_moved),
                         judged.disturbed[0] ? 0 : drift_inside(values[0]),
                         judged.disturbed[1] ? 0 : drift_inside(values[1])})
-            : options.between;
-    const double session = in_turns(base, candidate) ? 0 : on_host ? options.between_on_host : options.between;
+            : std::max({spread_on_device(options.between, options.between_on_host, waits, apart, known.machine_moved),
+                        drift_beyond_chance(logs_of(values[0])), drift_beyond_chance(logs_of(values[1]))});
+    const double session = in_turns(base.taken(), candidate.taken()) ? 0
+                           : on_host                                 ? options.between_on_host
+                                                                     : options.between;
     // Both sides together, so that swapping them changes nothing.
     std::vector<WorkedTime> both = steps[0];
     both.insert(both.end(), steps[1].begin(), steps[1].end());
@@ -524,7 +496,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.assumptions.push_back(fmt::format("two recordings of the same differ by {:.2g} % (standard deviation){}",
                                              assumed * 100, on_host ? ", at least what each drifts inside" : ""));
   else if (std::ranges::any_of(result.cycle_times, [](const auto& o) { return o.recordings[0] > 0; }) &&
-           !in_turns(a, b))
+           !in_turns(a.taken(), b.taken()))
     result.assumptions.push_back(
         fmt::format("sides that were not recorded in turns differ by {:g} % more (standard deviation)",
                     (on_host ? options.between_on_host : options.between) * 100));
@@ -537,8 +509,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.cycle_tolerance = options.tolerance;
   of_functions.between = options.between;
   if (on_host) of_functions.between_on_host = std::max(options.between_on_host, between);
-  of_functions.in_turns = in_turns(a, b);
-  if (far_apart(a, b)) of_functions.own_drift = kLooseOwnDrift;
+  of_functions.in_turns = in_turns(a.taken(), b.taken());
+  if (far_apart(a.taken(), b.taken())) of_functions.own_drift = kLooseOwnDrift;
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);

@@ -259,12 +259,13 @@ WorkChange plain(std::string what, std::string unit, double base, double candida
   return change;
 }
 
-/// Whether others took CPUs that the program, or who asks it, wanted: its run queue got longer, or no CPU was left.
-bool competed(const model::WorkComparison& result, double busy) {
+/// Whether others took CPUs of the side that the program, or who asks it, wanted: its run queue got longer, or no CPU
+/// was left.
+bool competed(const model::WorkComparison& result, std::size_t side, double busy) {
   double more = 0;
-  for (const WorkChange& other : result.others) more += other.value[1] - other.value[0];
+  for (const WorkChange& other : result.others) more += other.value[side] - other.value[1 - side];
   const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
-  const bool longer = queue != result.parts.end() && queue->change > kLongerQueue;
+  const bool longer = queue != result.parts.end() && queue->value[side] > (1 + kLongerQueue) * queue->value[1 - side];
   return was_held_back(more, 0) && (longer || busy > kNoneLeft);
 }
 
@@ -304,7 +305,7 @@ std::optional<Outcome> by_waits(model::WorkComparison& result, const Stretches& 
 }
 
 void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
-            double busy, const Stretches& stretches) {
+            const std::array<double, 2>& busy, const Stretches& stretches) {
   const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
   const double worked_change = result.worked.change;
   const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
@@ -313,7 +314,8 @@ void decide(model::WorkComparison& result, Outcome time, Outcome work, double ti
     case Outcome::regression:
     case Outcome::improvement: {
       const bool slower = time == Outcome::regression;
-      if (explains >= kExplains || (slower && competed(result, busy))) {
+      const std::size_t side = slower ? 1 : 0;
+      if (explains >= kExplains || competed(result, side, busy[side])) {
         result.outcome = time;
         if (explains < kExplains) result.reading = "others took CPUs that the program, or who asks it, wanted";
       } else if (explains < kDoesNotExplain) {
@@ -486,8 +488,8 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   add_calls(result, a, b);
   for (const auto& [name, cpus] : others) result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
-  decide(result, time_outcome, work_outcome, time.change, options.tolerance, mean_of(candidate, "host.cpu.busy"),
-         stretches_of(a, b, known));
+  decide(result, time_outcome, work_outcome, time.change, options.tolerance,
+         {mean_of(base, "host.cpu.busy"), mean_of(candidate, "host.cpu.busy")}, stretches_of(a, b, known));
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "core/text.h"
 #include "diagnose/rules.h"
@@ -52,7 +53,7 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
   const auto time = evidence.counter("cgroup.cpu.throttled_time");
   if (!time || time->rise() < kLeastThrottled || !felt_queue(evidence)) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "throttled", 0.95);
-  const double others = evidence.more_others() * kSecond;
+  const double others = std::max(0.0, evidence.more_others()) * kSecond;
   verdict.impact_ns = queue_rise(evidence) * time->rise() / (time->rise() + others);
   verdict.evidence = {fmt::format("A CPU quota held the group of the program back for {:.0f} instead of {:.0f} ms of "
                                   "every second, summed over CPUs",
@@ -146,9 +147,12 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
   };
   if (static_cast<std::size_t>(std::ranges::count_if(all.functions, tells)) < kFewest) return;
   if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
-  double rise = 0;
+  std::map<model::Phase, double> rises;
   for (const model::FunctionFinding& f : all.functions)
-    if (tells(f)) rise += evidence.weight_of(f.phase) * evidence.turned(f.time_ns).rise();
+    if (tells(f)) rises[f.phase] += evidence.turned(f.time_ns).rise();
+  double rise = 0;
+  for (const auto& [phase, time] : rises)
+    rise += evidence.weight_of(phase) * std::min(time, evidence.idle_rise(phase).value_or(time));
   if (rise < kLeastImpact * evidence.mean_step()) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "unknown", 0.5);
   verdict.work_ratio = usual;
@@ -191,7 +195,11 @@ void affinity(const Evidence& evidence, Verdicts& verdicts) {
 void frequency(const Evidence& evidence, Verdicts& verdicts) {
   const auto clock = evidence.counters("host.cpu", ".frequency");
   if (!clock || clock->without <= 0 || clock->ratio() > 1 - kLeastFrequency) return;
-  if (evidence.more_others() >= kLeastOthers || evidence.rise("host.cpu.others") >= kLeastOthers) return;
+  const auto beside = evidence.more_beside();
+  const double most = !beside.empty() && beside.front().is_share ? kLeastShare : kLeastOthers;
+  if (evidence.more_others() >= most || evidence.rise("host.cpu.others") >= kLeastOthers) return;
+  // Who has less to do lowers the clock, and takes longer for each piece of it.
+  if (evidence.comparison().work && !evidence.is_slower()) return;
   const auto step = evidence.step();
   if (!(evidence.slowdown() >= kLeastImpact) || (step && step->on_cpu.rise() < kLeastImpact * step->all().without))
     return;

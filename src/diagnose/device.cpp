@@ -41,7 +41,7 @@ Verdict verdict_of(const Evidence& evidence, const DeviceKernels& kernels, std::
   verdict.side = evidence.side();
   verdict.confidence = confidence;
   verdict.work_ratio = std::max(kernels.ratio, kernels.slower_ratio);
-  verdict.impact_ns = kernels.rise;
+  if (evidence.mean_step() > 0) verdict.impact_ns = kernels.rise;
   verdict.state = evidence.state_of(kernels.rise, kernels.largest_rise);
   return verdict;
 }
@@ -107,6 +107,7 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
     // An idle device lowers its clock, too, and nobody's work takes longer by that.
     if (!clock || !fell(clock->value) || !are_slower(kernels)) continue;
     Verdict verdict = verdict_of(evidence, kernels, "gpu_clock_drop", "", 0.9);
+    verdict.impact_ns = std::min(verdict.impact_ns, kernels.all.all * (1 / clock->value.ratio() - 1));
     verdict.detail = reason_of(evidence, kernels.place, verdict);
     verdict.evidence.insert(verdict.evidence.begin(),
                             {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", verdict.where,
@@ -122,6 +123,9 @@ void other_process(const Evidence& evidence, Verdicts& verdicts) {
     const auto used = evidence.resource_of(kUse, kernels.place);
     if (!used || !are_slower(kernels)) continue;
     const auto own = evidence.resource_of(kOwnUse, kernels.place);
+    // Whoever has more to do, or a slower clock, uses a device for longer, too.
+    const auto clock = clock_of(evidence, kernels.place);
+    if (!own && (!clock || fell(clock->value) || kernels.all.share_larger() > kLeastPart)) continue;
     // Percent in the reference's tables.
     const double unit = std::max(used->value.with, used->value.without) > 1.5 ? 100 : 1;
     const Sides others =

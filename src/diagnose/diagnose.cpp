@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -62,7 +63,23 @@ void merge_ranks(Verdicts& verdicts) {
   }
 }
 
-void sort_out(Verdicts& verdicts) {
+/// By how much a lower clock makes a kernel slower at most, where that clock is what was found; infinity where the
+/// device is slower by something that no number tells.
+double explained_by_devices(const Evidence& evidence, const Verdicts& verdicts) {
+  constexpr double kMargin = 1.1;
+  double most = 1;
+  for (const Verdict& v : verdicts) {
+    const bool clock = v.cause == "gpu_clock_drop" || v.detail == "gpu_clock_drop";
+    if (!clock && v.cause != "gpu_contention" && v.detail != "gpu_contention") continue;
+    double lowest = 1;
+    for (const Evidence::DeviceResource& device : evidence.clocks())
+      if (clock && device.moved) lowest = std::min(lowest, device.value.ratio());
+    most = std::max(most, lowest < 1 && lowest > 0 ? kMargin / lowest : std::numeric_limits<double>::infinity());
+  }
+  return most;
+}
+
+void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   // Who streams through memory takes CPUs as well.
   absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes");
   // A disk's waits are page faults and uninterruptible sleep, too.
@@ -78,10 +95,10 @@ void sort_out(Verdicts& verdicts) {
       v.impact_ns = model::kNoNumber;
   absorb(verdicts, "cpu_contention", "unknown", "host_bound", "function");
   // A device that is slower makes some kernels slower than others.
-  if (has(verdicts, "gpu_clock_drop") || has(verdicts, "gpu_contention") ||
-      std::ranges::any_of(
-          verdicts, [](const Verdict& v) { return v.detail == "gpu_clock_drop" || v.detail == "gpu_contention"; }))
-    std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
+  const double explained = explained_by_devices(evidence, verdicts);
+  if (explained > 1)
+    std::erase_if(verdicts,
+                  [&](const Verdict& v) { return v.cause == "kernel_regression" && !(v.work_ratio > explained); });
   // Who does more takes longer.
   if (has(verdicts, "workload_changed"))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
@@ -93,9 +110,11 @@ void sort_out(Verdicts& verdicts) {
 /// Of causes that made steps longer, what each made of that; where steps did not become longer, none did.
 void add_shares(const Evidence& evidence, Verdicts& verdicts) {
   const double growth = evidence.growth();
+  // Where steps take as long as before nothing made them longer, whatever a part of them did.
+  const bool longer = growth > 0 && evidence.comparison().outcome != model::Outcome::no_change;
   double sum = 0;
   for (Verdict& v : verdicts) {
-    if (v.state == VerdictState::active && !(growth > 0)) v.state = VerdictState::latent;
+    if (v.state == VerdictState::active && !longer) v.state = VerdictState::latent;
     if (std::isfinite(v.impact_ns) && v.state == VerdictState::active) sum += v.impact_ns;
   }
   for (Verdict& v : verdicts)
@@ -142,7 +161,7 @@ Verdicts of_side(const Evidence& evidence) {
   for (const auto rules :
        {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
-  sort_out(verdicts);
+  sort_out(evidence, verdicts);
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);
   if (evidence.is_slower() &&
       std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))

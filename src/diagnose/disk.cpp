@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <string_view>
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
@@ -14,30 +16,46 @@ constexpr double kLeastLatency = 1.5;    // times longer
 constexpr double kLeastSlower = 5e4;     // ns: what takes less longer was in memory
 constexpr double kLeastPressure = 0.05;  // of the time
 
-bool waits_for_disk(std::string_view state) {
-  constexpr std::array kCalls = {"fsync",     "fdatasync", "sync",      "syncfs", "msync",    "sync_file_range",
-                                 "pread",     "preadv",    "preadv2",   "pwrite", "pwritev",  "pwritev2",
-                                 "write",     "writev",    "read",      "readv",  "open",     "openat",
-                                 "rename",    "renameat",  "renameat2", "unlink", "unlinkat", "truncate",
-                                 "ftruncate", "fallocate"};
-  if (state == "blocked, uninterruptible" || state == "blocked in disk or memory") return true;
+/// Whether a state is a wait in one of these calls.
+bool is_in(std::string_view state, std::span<const char* const> calls) {
   constexpr std::string_view kBlocked = "blocked in ";
   if (!state.starts_with(kBlocked)) return false;
   state.remove_prefix(kBlocked.size());
-  return std::ranges::any_of(kCalls, [&](const char* call) {
+  return std::ranges::any_of(calls, [&](const char* call) {
     return state == call || (state.ends_with("64") && state.substr(0, state.size() - 2) == call);
   });
 }
 
+/// Only files and the memory that is read from them make a thread wait so.
+bool surely_waits_for_disk(std::string_view state) {
+  constexpr std::array kCalls = {"fsync",    "fdatasync", "sync",      "syncfs",   "msync",     "sync_file_range",
+                                 "pread",    "preadv",    "preadv2",   "pwrite",   "pwritev",   "pwritev2",
+                                 "open",     "openat",    "rename",    "renameat", "renameat2", "unlink",
+                                 "unlinkat", "truncate",  "ftruncate", "fallocate"};
+  return state == "blocked, uninterruptible" || state == "blocked in disk or memory" || is_in(state, kCalls);
+}
+
+bool waits_for_disk(std::string_view state) {
+  constexpr std::array kOfSocketsToo = {"read", "readv", "write", "writev"};
+  return surely_waits_for_disk(state) || is_in(state, kOfSocketsToo);
+}
+
 void disk(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time = evidence.states(waits_for_disk);
-  if (evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
+  const double least = kLeastImpact * evidence.states_of();
+  if (evidence.felt(time.rise()) < least) return;
+  // Sockets and pipes are read and written, too: then only a disk that answers later tells.
+  const bool sure = evidence.felt(evidence.states(surely_waits_for_disk).rise()) >= least;
+  bool late = false;
   model::Verdict verdict;
   for (const model::DiskChange& disk : evidence.comparison().disks) {
     const Sides mean = evidence.turned(disk.mean_ns);
     const Sides bytes = evidence.turned(disk.bytes_per_second);
-    if (mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower && verdict.evidence.size() < 2)
-      verdict.evidence.push_back(fmt::format("A request of {} took {}", disk.name, instead(mean)));
+    if (mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower) {
+      late = true;
+      if (verdict.evidence.size() < 2)
+        verdict.evidence.push_back(fmt::format("A request of {} took {}", disk.name, instead(mean)));
+    }
     if (bytes.with > 1e6 && bytes.ratio() >= 2 && verdict.evidence.size() < 3)
       verdict.evidence.push_back(fmt::format("{} by everybody: {}/s instead of {}/s", disk.name,
                                              format_bytes(bytes.with), format_bytes(bytes.without)));
@@ -45,7 +63,7 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   const auto pressure = evidence.counter("host.pressure.io.some");
   if (pressure && pressure->rise() >= kLeastPressure)
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
-  if (verdict.evidence.empty()) return;
+  if (verdict.evidence.empty() || !(sure || late)) return;
   verdict.cause = "disk_io";
   verdict.side = evidence.side();
   verdict.confidence = verdict.evidence.size() > 1 ? 0.9 : 0.75;

@@ -214,6 +214,18 @@ double Evidence::felt(double all_threads_ns) const {
   return std::min(all_threads_ns, std::max(0.0, parts->blocked.rise()));
 }
 
+std::optional<double> Evidence::idle_rise(model::Phase phase) const {
+  for (const model::Waterfall& waterfall : comparison_.waterfalls) {
+    if (waterfall.phase != phase || waterfall.device < 0) continue;
+    double rise = 0;
+    for (const model::WaterfallLine& line : waterfall.lines)
+      if (line.state != model::LedgerState::function && line.state != model::LedgerState::no_work)
+        rise += turned(line.time_ns).rise();
+    return rise;
+  }
+  return std::nullopt;
+}
+
 double Evidence::weight_of(model::Phase phase) const {
   double all = 0;
   double of_phase = 0;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 
 namespace culprit::diagnose {
@@ -17,11 +19,13 @@ constexpr double kLarger = 1.02;  // threads
 enum class Bound : std::uint8_t { arithmetic, memory, unknown };
 
 Bound bound_of(std::string_view name, model::Phase phase) {
-  constexpr std::array kArithmetic = {"gemm", "cutlass", "xmma", "conv", "wgrad", "dgrad"};
+  constexpr std::array kArithmetic = {"gemm", "cutlass", "xmma", "conv", "wgrad", "dgrad", "nvjet", "cijk"};
   constexpr std::array kMemory = {"elementwise", "vectorized", "layer_norm", "layernorm",   "rmsnorm",
                                   "rms_norm",    "softmax",    "copy",       "reduce",      "act_and_mul",
                                   "rotary",      "embedding",  "adam",       "multi_tensor"};
-  const auto holds = [&](const char* word) { return name.find(word) != std::string_view::npos; };
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto holds = [&](const char* word) { return lower.find(word) != std::string::npos; };
   // One token of each request: weights and caches are read, and hardly used.
   if (phase == model::Phase::decode) return Bound::memory;
   if (std::ranges::any_of(kArithmetic, holds)) return Bound::arithmetic;

@@ -49,8 +49,10 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
   else
     return;
   const Sides time = faulting(evidence);
-  const bool felt = time.rise() >= kLeastImpact * evidence.states_of() ||
-                    evidence.rise("host.pressure.memory.some") >= kLeastPressure;
+  // The machine's pressure may be that of others alone.
+  const bool felt =
+      time.rise() >= kLeastImpact * evidence.states_of() ||
+      (evidence.rise("host.pressure.memory.some") >= kLeastPressure && evidence.slowdown() >= kLeastImpact);
   if (!felt) return;
   Verdict verdict = verdict_of(evidence, detail, 0.85);
   if (swapped >= kLeastSwap) verdict.evidence.push_back(fmt::format("{}/s more were swapped", format_bytes(swapped)));

@@ -24,6 +24,13 @@ constexpr double kAlike = 1.05;           // other functions, per call
 constexpr double kLeastLag = 1.2;         // requests, and what is from step to step
 constexpr double kHardly = 0.01;          // of the samples
 
+/// What a step of its phase takes longer by it, ns.
+double felt(const Evidence& evidence, const FunctionFinding& f) {
+  const double rise = evidence.turned(f.time_ns).rise();
+  const auto idle = evidence.is_on_device(f) ? std::nullopt : evidence.idle_rise(f.phase);
+  return idle ? std::min(rise, *idle) : rise;
+}
+
 Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::string cause, std::string detail,
                    double confidence) {
   const model::RunComparison& all = evidence.comparison();
@@ -34,7 +41,7 @@ Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::stri
   verdict.where = all.texts[f.short_name != 0 ? f.short_name : f.function];
   verdict.side = evidence.side();
   verdict.confidence = confidence;
-  verdict.impact_ns = evidence.turned(f.time_ns).rise();
+  verdict.impact_ns = evidence.weight_of(f.phase) * felt(evidence, f);
   if (f.work_ratio > 0 && std::isfinite(f.work_ratio))
     verdict.work_ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
   return verdict;
@@ -60,7 +67,9 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   const model::RunComparison& all = evidence.comparison();
   if (!model::has_changed(f) || f.moved_inside != 0 || has_moved(evidence, f)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
-  const double rise = evidence.turned(f.time_ns).rise();
+  // Where a step is another thing on each side nothing is a part of it.
+  if (!(evidence.step_time(f.phase) > 0)) return false;
+  const double rise = felt(evidence, f);
   // Kernels are steadier than what shares its CPUs with others.
   const double least = evidence.is_on_device(f) ? kLeastOfKernel : kLeastImpact;
   if (rise <= 0 || rise < least * evidence.step_time(f.phase)) return false;
@@ -98,10 +107,13 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
   for (const bool device : {true, false}) {
     const double usual = evidence.usual_ratio(device);
     const FunctionFinding* worst = nullptr;
+    double most = 0;
     for (const FunctionFinding& f : all.functions) {
       if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
-      if (worst == nullptr || evidence.turned(f.time_ns).rise() > evidence.turned(worst->time_ns).rise()) worst = &f;
+      const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
+      if (worst == nullptr || impact > most) worst = &f;
+      most = std::max(most, impact);
     }
     if (worst == nullptr) continue;
     const Sides calls = evidence.turned(worst->calls);
@@ -110,8 +122,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
     if (device && evidence.has_ranks()) verdict.rank = evidence.place_of(*worst).rank;
-    verdict.state = evidence.state_of(evidence.weight_of(worst->phase) * verdict.impact_ns,
-                                      verdict.impact_ns / evidence.step_time(worst->phase));
+    verdict.state = evidence.state_of(verdict.impact_ns, felt(evidence, *worst) / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
                                     instead(evidence.turned(worst->time_ns)),
                                     format_duration(evidence.step_time(worst->phase)))};

@@ -14,7 +14,10 @@ std::vector<model::Bystander> bystanders(const Trace& trace, Ns begin, Ns end) {
   for (const CounterSeries& series : trace.counters)
     if (series.name == other)
       if (const auto mean = mean_within(series.samples, begin, end))
-        by_name[std::string(trace.strings[trace.processes[series.process].name])] += *mean;
+        // Until its first sample it took none.
+        by_name[std::string(trace.strings[trace.processes[series.process].name])] +=
+            *mean * static_cast<double>(end - std::max(begin, series.samples.front().at)) /
+            static_cast<double>(end - begin);
   std::vector<model::Bystander> list;
   list.reserve(by_name.size());
   for (const auto& [name, cpus] : by_name) list.push_back({name, cpus});

@@ -87,6 +87,17 @@ TEST(CpuRules, QuotaAndOthersShareWhatTheQueueTook) {
   EXPECT_THAT(verdicts[1].against, testing::Not(IsEmpty()));
 }
 
+TEST(CpuRules, AQuotaBesideOthersThatAreGoneTookNoLessThanTheQueue) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 30}, {1, 1});
+  add_counter(c, "cgroup.cpu.throttled_time", {0, 3e8});
+  add_beside(c, "stress", {0.5, 0});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].detail, "throttled");
+  EXPECT_NEAR(verdicts[0].impact_ns, 29.9e6, 1);
+}
+
 TEST(CpuRules, AQuotaThatLeavesEnoughIsNone) {
   RunComparison c = comparison(Outcome::no_change);
   set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
@@ -103,6 +114,16 @@ TEST(CpuRules, ALowerClockIsTheCauseUnlessOthersLoadTheCpus) {
   set_step(c, {10, 14}, {0.1, 5}, {1, 1});
   add_beside(c, "avx", {0, 1});
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+}
+
+TEST(CpuRules, NeighboursOfALargeMachineThatLowerTheClockAreItsCause) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  add_counter(c, "host.cpu.frequency", {3e9, 2.6e9});
+  c.host->beside.push_back({"other processes", "fraction", {0.1, 0.3}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.host->beside.back().value = {0.1, 0.12};
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_frequency_drop"));
 }
 
 TEST(CpuRules, StolenTime) {
@@ -174,6 +195,17 @@ TEST(MemoryRules, SwappingThatIsFelt) {
   EXPECT_THAT(causes(c), testing::ElementsAre("host_memory_pressure/major_faults"));
 }
 
+TEST(MemoryRules, OthersThatSwapWhileTheProgramRunsOnAreNone) {
+  RunComparison c = comparison(Outcome::no_change);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
+  add_counter(c, "host.swap.out", {0, 5e6});
+  add_counter(c, "host.pressure.memory.some", {0, 0.03});
+  EXPECT_THAT(causes(c), IsEmpty());
+  c.outcome = Outcome::regression;
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_memory_pressure/swap"));
+}
+
 TEST(MemoryRules, BandwidthTakesTheCpusOfWhoUsesItUp) {
   RunComparison c = comparison();
   set_step(c, {10, 16}, {0.1, 3}, {1, 1});
@@ -199,6 +231,16 @@ TEST(DiskRules, CallsThatOnlyBecameAsSlowAsTheCpuAreNone) {
   add_state(c, "blocked in write", {0.5, 8.5});
   c.disks.push_back({"write()", {}, {}, {1184, 2318}, {}});
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(DiskRules, ReadingFromAClientBesideABackupIsNone) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 9});
+  add_state(c, "blocked in read", {0.5, 8.5});
+  c.disks.push_back({"vda write", {10, 1000}, {1e5, 9e8}, {3e5, 3.1e5}, {}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.disks.back().mean_ns = {3e5, 1.5e7};
+  EXPECT_THAT(causes(c), testing::ElementsAre("disk_io"));
 }
 
 TEST(DiskRules, ABusyDiskThatNobodyWaitedForIsNone) {
@@ -275,6 +317,19 @@ TEST(DeviceRules, WithoutKernelsOfTheOtherKindTheirCodeIsBlamed) {
   EXPECT_THAT(causes(c), testing::Not(Contains(HasSubstr("gpu_clock_drop"))));
 }
 
+TEST(DeviceRules, AKernelThatIsSlowerThanTheClockMakesItIsItsOwn) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"sgemm", "softmax", "norm"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {4, 4});
+  add_function(c, "attention", "gpu_compute", "GPU", {3, 6}, {4, 4}, FunctionStatus::changed);
+  add_resource(c, "gpu_sm_frequency", "GPU", {1980, 1870});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 2U);
+  EXPECT_EQ(verdicts[0].cause, "kernel_regression");
+  EXPECT_EQ(verdicts[1].cause, "gpu_clock_drop");
+  EXPECT_LT(verdicts[1].share, 0.3);  // 6 % of nine milliseconds
+}
+
 TEST(DeviceRules, AClockThatWasRecordedSaysItBetter) {
   RunComparison c = kernels(2, 1);
   add_resource(c, "GPU clock", "GPU", {1.41e9, 0.7e9});
@@ -299,8 +354,14 @@ TEST(DeviceRules, OthersOnTheDevice) {
   add_resource(c, "gpu_usage", "GPU 3", {42, 98});
   add_resource(c, "process_gpu_usage", "GPU 3", {41, 45});
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
-  c.resources.pop_back();  // its own use did not move, and is not listed
+  c.steady.push_back(c.resources.back());
+  c.resources.pop_back();  // its own use did not move
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  c.steady.clear();  // and now it is not known: a slower clock or more work would look alike
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  add_resource(c, "gpu_sm_frequency", "GPU 3", {1980, 1970});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  c.resources.pop_back();
   add_resource(c, "process_gpu_usage", "GPU 3", {41, 97});  // it is its own
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
@@ -364,6 +425,59 @@ TEST(ProgramRules, AFunctionWhoseThreadWaitedForACpuIsNotSlow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
   c.waterfalls[0].lines[1].time_ns[1] = 4.5e6;
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "host_bound/function in forward"));
+}
+
+/// A device that works and waits for its host, ms per step.
+void add_device(RunComparison& c, std::array<double, 2> works, std::array<double, 2> waits) {
+  model::Waterfall waterfall;
+  waterfall.device = 0;
+  for (const auto& [state, ms] :
+       {std::pair(model::LedgerState::function, works), std::pair(model::LedgerState::idle_host, waits)}) {
+    model::WaterfallLine line;
+    line.state = state;
+    line.time_ns = {ms[0] * 1e6, ms[1] * 1e6};
+    waterfall.lines.push_back(line);
+  }
+  c.waterfalls.push_back(waterfall);
+}
+
+TEST(ProgramRules, ACallThatWaitsForTheDeviceIsNotSlow) {
+  RunComparison c = kernels(2, 2);
+  set_step(c, {10, 16}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  for (const char* name : {"aten::mm", "aten::add", "aten::view"})
+    add_function(c, name, "torch", "Host", {1, 1}, {4, 4});
+  add_function(c, "cudaMemcpyAsync", "cuda_api", "Host", {2, 8}, {4, 4}, FunctionStatus::changed);
+  add_device(c, {6, 12}, {3, 3.1});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+}
+
+TEST(ProgramRules, AFunctionThatTheDeviceWaitsForCostsNoMoreThanItWaits) {
+  RunComparison c = with_functions();
+  c.host->step.clear();
+  add_function(c, "tokenize", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  add_device(c, {6, 6}, {3, 5.5});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].where, "tokenize");
+  EXPECT_NEAR(verdicts[0].impact_ns, 2.5e6, 1);
+}
+
+TEST(ProgramRules, AFunctionOfRareStepsIsWeighedByThem) {
+  RunComparison c = with_functions();
+  c.cycle_times[0].phase = model::Phase::decode;
+  c.cycle_times[0].cycles = {990, 990};
+  c.cycle_times.push_back(c.cycle_times[0]);
+  c.cycle_times[1].phase = model::Phase::prefill;
+  c.cycle_times[1].cycles = {10, 10};
+  add_function(c, "rare", "python", "Host", {1, 6}, {1, 1}, FunctionStatus::changed);
+  c.functions.back().phase = model::Phase::prefill;
+  add_function(c, "often", "python", "Host", {1, 2}, {1, 1}, FunctionStatus::changed);
+  c.functions.back().phase = model::Phase::decode;
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].where, "often");
+  EXPECT_NEAR(verdicts[0].impact_ns, 0.99e6, 1);
 }
 
 TEST(ProgramRules, WorkThatMovedInsideOfAFunctionIsNone) {
@@ -450,6 +564,16 @@ TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
   EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in parse"));
   c.outcome = Outcome::inconclusive;  // another mix of work moves shares, too
   EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(Diagnose, NothingMadeStepsLongerThatTakeAsLongAsBefore) {
+  RunComparison c = comparison(Outcome::no_change);
+  set_step(c, {10, 10}, {0.1, 0.9}, {1, 1});
+  add_beside(c, "stress", {0, 0.4});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].state, VerdictState::latent);
+  EXPECT_FALSE(std::isfinite(verdicts[0].share));
 }
 
 TEST(Diagnose, ASlowdownWithoutACauseSaysWhereTheTimeWent) {
