@@ -4,7 +4,9 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "diagnose/diagnose.h"
 #include "model/comparison.h"
 
 namespace culprit::diagnose {
@@ -121,6 +123,23 @@ inline model::RunComparison swapped(model::RunComparison c) {
     turn(t.cycles);
     t.change = 1 / (1 + t.change) - 1;
   }
+  return c;
+}
+
+/// "cause/detail in where" of all, in their order; of the side without the slowdown with a minus.
+inline std::vector<std::string> causes(const model::RunComparison& c) {
+  std::vector<std::string> names;
+  for (const model::Verdict& v : diagnose(c))
+    names.push_back(std::string(v.side == 1 ? "" : "-") + v.cause + (v.detail.empty() ? "" : "/" + v.detail) +
+                    (v.where.empty() ? "" : " in " + v.where));
+  return names;
+}
+
+/// Three functions of a host that take as long as before.
+inline model::RunComparison with_functions() {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 2}, {1, 1});
   return c;
 }
 

@@ -1,0 +1,327 @@
+// Rules about what devices and the program itself do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comparison.h"
+
+namespace culprit::diagnose {
+namespace {
+
+using model::FunctionStatus;
+using model::Outcome;
+using model::RunComparison;
+using model::VerdictState;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunComparison slow_clock(Outcome outcome) {
+  RunComparison c = comparison(outcome);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, outcome == Outcome::regression ? 7.0 : 1.0});
+  for (const char* name : {"gemm", "softmax", "norm"})
+    add_function(c, name, "gpu_compute", "GPU 7", {0.8, 2.9}, {10, 10});
+  add_resource(c, "gpu_sm_frequency", "GPU 7", {1187, 210});
+  add_resource(c, "gpu_sm_frequency", "GPU 0", {1187, 210});  // idle: nothing ran there
+  return c;
+}
+
+TEST(DeviceRules, AClockThatMakesItsKernelsSlowIsTheCauseThere) {
+  EXPECT_THAT(causes(slow_clock(Outcome::regression)), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));
+  const auto hidden = diagnose(slow_clock(Outcome::no_change));
+  ASSERT_EQ(hidden.size(), 1U);
+  EXPECT_EQ(hidden[0].state, VerdictState::latent);
+  EXPECT_NEAR(hidden[0].work_ratio, 3.625, 0.001);
+}
+
+TEST(DeviceRules, AClockThatFollowsLessWorkIsNone) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  add_function(c, "gemm", "gpu_compute", "GPU 7", {0.8, 0.8}, {10, 10});
+  add_resource(c, "gpu_sm_frequency", "GPU 7", {1187, 210});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(DeviceRules, WhyTheClockIsLow) {
+  RunComparison c = slow_clock(Outcome::regression);
+  add_resource(c, "gpu_temp", "GPU 7", {60, 92});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
+  c.environment = {{"env.gpu0.power_limit_mw", {"400000", "150000"}},   // another device's
+                   {"env.gpu7.power_limit_mw", {"150000", "400000"}}};  // it rose
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
+  c.environment = {{"env.gpu7.power_limit_mw", {"400000", "150000"}}};
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_power in GPU 7"));
+  c.environment.clear();
+  c.resources.back().value = {91, 92};  // as hot as before
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));
+}
+
+/// Kernels bound by arithmetic and by memory that take so many times longer; `counter`: the clock was recorded.
+RunComparison kernels(double arithmetic, double memory) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.host->step.clear();  // a profiler's trace
+  const auto add = [&](const char* name, double times) {
+    add_function(c, name, "gpu_compute", "GPU", {1, times}, {4, 4},
+                 times > 1.1 ? FunctionStatus::changed : FunctionStatus::same);
+  };
+  for (const char* name : {"sgemm_a", "sgemm_b", "cutlass_c"}) add(name, arithmetic);
+  for (const char* name : {"elementwise_a", "softmax_b", "layer_norm_c"}) add(name, memory);
+  return c;
+}
+
+TEST(DeviceRules, KernelsThatAreSlowerAlikeShareTheDevice) {
+  EXPECT_THAT(causes(kernels(2, 1)), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+  EXPECT_THAT(causes(kernels(1, 2)), testing::ElementsAre("gpu_contention/memory_pressure in GPU"));
+  EXPECT_EQ(diagnose(kernels(2, 1))[0].state, VerdictState::active);
+  EXPECT_THAT(diagnose(kernels(2, 1))[0].against, Contains(HasSubstr("No counter")));
+}
+
+TEST(DeviceRules, WithoutKernelsOfTheOtherKindTheirCodeIsBlamed) {
+  RunComparison c = kernels(2, 1);
+  c.functions.resize(3);  // three products: a new library is as likely as a clock
+  EXPECT_THAT(causes(c), testing::Not(Contains(HasSubstr("gpu_clock_drop"))));
+}
+
+TEST(DeviceRules, AKernelThatIsSlowerThanTheClockMakesItIsItsOwn) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"sgemm", "softmax", "norm"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {4, 4});
+  add_function(c, "attention", "gpu_compute", "GPU", {3, 6}, {4, 4}, FunctionStatus::changed);
+  add_resource(c, "gpu_sm_frequency", "GPU", {1980, 1870});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 2U);
+  EXPECT_EQ(verdicts[0].cause, "kernel_regression");
+  EXPECT_EQ(verdicts[1].cause, "gpu_clock_drop");
+  EXPECT_LT(verdicts[1].share, 0.3);  // 6 % of nine milliseconds
+}
+
+TEST(DeviceRules, AClockThatWasRecordedSaysItBetter) {
+  RunComparison c = kernels(2, 1);
+  add_resource(c, "GPU clock", "GPU", {1.41e9, 0.7e9});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "gpu_clock_drop");
+  EXPECT_NEAR(verdicts[0].confidence, 0.9, 1e-9);
+}
+
+TEST(DeviceRules, KernelsThatAreSlowerEachInItsWayAreTheirOwn) {
+  RunComparison c = kernels(2, 1);
+  c.functions[1].work_ratio = 1;
+  c.functions[1].status = FunctionStatus::same;
+  c.functions[2].work_ratio = 1;
+  c.functions[2].status = FunctionStatus::same;
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in sgemm_a"));
+}
+
+TEST(DeviceRules, OthersOnTheDevice) {
+  RunComparison c = comparison();
+  add_function(c, "gemm", "gpu_compute", "GPU 3", {2, 4}, {10, 10});
+  add_resource(c, "gpu_usage", "GPU 3", {42, 98});
+  add_resource(c, "process_gpu_usage", "GPU 3", {41, 45});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  c.steady.push_back(c.resources.back());
+  c.resources.pop_back();  // its own use did not move
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  c.steady.clear();  // and now it is not known: a slower clock or more work would look alike
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  add_resource(c, "gpu_sm_frequency", "GPU 3", {1980, 1970});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
+  c.resources.pop_back();
+  add_resource(c, "process_gpu_usage", "GPU 3", {41, 97});  // it is its own
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(DeviceRules, SlowCopiesBesideKernelsAsFastAsBefore) {
+  RunComparison c = comparison();
+  add_function(c, "gemm", "gpu_compute", "GPU", {2, 2}, {10, 10});
+  add_function(c, "Memcpy HtoD", "gpu_memcpy_h2d", "GPU", {2, 6}, {10, 10}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("interconnect_contention/pcie in GPU"));
+  c.functions[0].work_ratio = 3;  // everything there is slower
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, AFunctionThatAloneTakesLonger) {
+  RunComparison c = with_functions();
+  add_function(c, "tokenize", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
+}
+
+TEST(ProgramRules, WhatAllFunctionsShareIsNoneOfOne) {
+  RunComparison c = with_functions();
+  for (auto& f : c.functions) {
+    f.work_ratio = 1.4;
+    f.status = FunctionStatus::changed;
+    f.time_ns[1] = 1.4 * f.time_ns[0];
+  }
+  add_function(c, "tokenize", "python", "Host", {5, 7}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, AFunctionInWhichItsThreadWaitsIsNotSlow) {
+  RunComparison c = with_functions();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 5});
+  add_function(c, "forward", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, AFunctionWhoseThreadWaitedForACpuIsNotSlow) {
+  RunComparison c = with_functions();
+  set_step(c, {10, 13}, {0.1, 6}, {1, 1});
+  add_beside(c, "stress-ng-cpu", {0, 1.2});
+  add_function(c, "forward", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  set_step(c, {10, 16}, {0.1, 1}, {1, 1});
+  const auto line = [&](model::LedgerState state, double without, double with) {
+    model::WaterfallLine l;
+    l.state = state;
+    l.function = c.functions.back().function;
+    l.time_ns = {without * 1e6, with * 1e6};
+    return l;
+  };
+  c.waterfalls.emplace_back();
+  c.waterfalls[0].lines = {line(model::LedgerState::run_queue, 0, 3.9), line(model::LedgerState::function, 1, 1.1)};
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  c.waterfalls[0].lines[1].time_ns[1] = 4.5e6;
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "host_bound/function in forward"));
+}
+
+/// A device that works and waits for its host, ms per step.
+void add_device(RunComparison& c, std::array<double, 2> works, std::array<double, 2> waits) {
+  model::Waterfall waterfall;
+  waterfall.device = 0;
+  for (const auto& [state, ms] :
+       {std::pair(model::LedgerState::function, works), std::pair(model::LedgerState::idle_host, waits)}) {
+    model::WaterfallLine line;
+    line.state = state;
+    line.time_ns = {ms[0] * 1e6, ms[1] * 1e6};
+    waterfall.lines.push_back(line);
+  }
+  c.waterfalls.push_back(waterfall);
+}
+
+TEST(ProgramRules, ACallThatWaitsForTheDeviceIsNotSlow) {
+  RunComparison c = kernels(2, 2);
+  set_step(c, {10, 16}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  for (const char* name : {"aten::mm", "aten::add", "aten::view"})
+    add_function(c, name, "torch", "Host", {1, 1}, {4, 4});
+  add_function(c, "cudaMemcpyAsync", "cuda_api", "Host", {2, 8}, {4, 4}, FunctionStatus::changed);
+  add_device(c, {6, 12}, {3, 3.1});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+}
+
+TEST(ProgramRules, AFunctionThatTheDeviceWaitsForCostsNoMoreThanItWaits) {
+  RunComparison c = with_functions();
+  c.host->step.clear();
+  add_function(c, "tokenize", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  add_device(c, {6, 6}, {3, 5.5});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].where, "tokenize");
+  EXPECT_NEAR(verdicts[0].impact_ns, 2.5e6, 1);
+}
+
+TEST(ProgramRules, AFunctionOfRareStepsIsWeighedByThem) {
+  RunComparison c = with_functions();
+  c.cycle_times[0].phase = model::Phase::decode;
+  c.cycle_times[0].cycles = {990, 990};
+  c.cycle_times.push_back(c.cycle_times[0]);
+  c.cycle_times[1].phase = model::Phase::prefill;
+  c.cycle_times[1].cycles = {10, 10};
+  add_function(c, "rare", "python", "Host", {1, 6}, {1, 1}, FunctionStatus::changed);
+  c.functions.back().phase = model::Phase::prefill;
+  add_function(c, "often", "python", "Host", {1, 2}, {1, 1}, FunctionStatus::changed);
+  c.functions.back().phase = model::Phase::decode;
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].where, "often");
+  EXPECT_NEAR(verdicts[0].impact_ns, 0.99e6, 1);
+}
+
+TEST(ProgramRules, WorkThatMovedInsideOfAFunctionIsNone) {
+  RunComparison c = with_functions();
+  add_function(c, "fused", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  c.functions.back().moved_inside = c.texts.intern("forward");
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+  add_function(c, "gemm", "gpu_compute", "GPU", {2, 5}, {8, 8}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in gemm"));
+  c.functions.pop_back();
+  add_function(c, "slow_gemm", "gpu_compute", "GPU", {0, 5}, {0, 8}, FunctionStatus::added);
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in slow_gemm"));
+}
+
+TEST(ProgramRules, AFunctionThatIsInAnotherProcessNowIsNotNew) {
+  RunComparison c = with_functions();
+  add_function(c, "serve", "python", "Host", {0, 5}, {0, 1}, FunctionStatus::added);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in serve"));
+  add_function(c, "serve", "python", "Host", {4, 0}, {1, 0}, FunctionStatus::gone);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, CollectionsOfGarbage) {
+  RunComparison c = with_functions();
+  add_function(c, "gc generation 2", "python", "Host", {0, 4}, {0, 1}, FunctionStatus::added);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/gc in gc generation 2"));
+}
+
+TEST(ProgramRules, AKernelWhoseTimeHardlyMattersIsLatent) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10.2}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+  add_function(c, "flash", "gpu_compute", "GPU", {0.2, 0.4}, {8, 8}, FunctionStatus::changed);
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "kernel_regression");
+  EXPECT_EQ(verdicts[0].state, VerdictState::latent);
+}
+
+TEST(ProgramRules, AThreadThatHoldsTheLock) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.2}, {0.2, 8});
+  add_state(c, "blocked in futex", {0.2, 9});
+  c.python.push_back({"_hold (gil_fault.py)", {0, 0.47}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/gil in _hold (gil_fault.py)"));
+  set_step(c, {10, 10}, {0.1, 0.2}, {0.2, 0.2});  // it runs beside, and nobody waits
+  c.outcome = Outcome::no_change;
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(ProgramRules, ALockHeldInAnotherProcessThanThatOfTheSteps) {
+  const auto made = [](double request_ms, double share_before) {
+    RunComparison c = comparison(Outcome::inconclusive);
+    set_step(c, {2.4, 2.5}, {0.3, 0.3}, {0, 0});
+    c.host->states[0].value = {2.7e6, 6.8e6};  // from step to step
+    add_state(c, "blocked in futex", {3, 12});
+    c.host->requests.push_back({"request", {345, 137}, {88e6, request_ms * 1e6}, {154e6, 380e6}, true});
+    c.python.push_back({"_hold (gil_fault.py)", {share_before, 0.3}});
+    return c;
+  };
+  const auto verdicts = diagnose(made(215, 0));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].detail, "gil");
+  EXPECT_EQ(verdicts[0].state, VerdictState::latent);
+  RunComparison decided = made(215, 0);
+  decided.outcome = Outcome::regression;
+  ASSERT_EQ(diagnose(decided).size(), 1U);
+  EXPECT_EQ(diagnose(decided)[0].detail, "gil");
+  EXPECT_EQ(diagnose(decided)[0].state, VerdictState::active);
+  EXPECT_TRUE(diagnose(made(88, 0)).empty());     // fewer requests come, and each takes as long
+  EXPECT_TRUE(diagnose(made(215, 0.1)).empty());  // it was there before
+}
+
+TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.on_cpu.push_back({"parse", {0.1, 0.4}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in parse"));
+  c.outcome = Outcome::inconclusive;  // another mix of work moves shares, too
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
