@@ -151,6 +151,7 @@ TEST(CompareWork, CompetitorsForCpusMakeARegressionThoughTheClientIsStarvedAsWel
   EXPECT_NE(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
   b.work->others = {{"stress-ng-cpu", 1.9}};
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression);
+  EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the other way round";
 }
 
 TEST(CompareWork, ACompetitorOnAFullMachineMakesARegression) {

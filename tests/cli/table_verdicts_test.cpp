@@ -1,0 +1,85 @@
+// What profile tables are taken for.
+#include "cli/table_verdicts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace culprit::cli {
+namespace {
+
+struct Row {
+  std::string function;
+  std::string device;
+  std::string kind;
+  double us = 0;
+};
+
+/// Twelve cycles of 10 ms of one process, which differ a little, in which these ran, ten calls each.
+deepdive::Profile table(const std::vector<Row>& rows, double cycle_us = 10000) {
+  deepdive::Profile profile;
+  profile.texts.intern("");
+  profile.processes.push_back({1, profile.texts.intern("host")});
+  for (std::uint32_t c = 0; c < 12; ++c) {
+    const double near = 1 + 0.002 * (c % 3);
+    profile.cycles.push_back({c, profile.texts.intern("step"), c * cycle_us, cycle_us * near});
+    for (const Row& row : rows) {
+      deepdive::FunctionUse use;
+      use.cycle = c;
+      use.function = use.short_name = profile.texts.intern(row.function);
+      use.device = profile.texts.intern(row.device);
+      use.kind = profile.texts.intern(row.kind);
+      use.count = 10;
+      use.duration_us = row.us * near;
+      profile.functions.push_back(use);
+    }
+  }
+  return profile;
+}
+
+std::vector<std::string> causes(const deepdive::Profile& base, const deepdive::Profile& candidate,
+                                bool anchors_differ = false) {
+  deepdive::ProcessPair pair;
+  pair.base_pid = pair.candidate_pid = 1;
+  std::vector<std::string> names;
+  for (const auto& v : comparison_of_tables(base, candidate, pair, anchors_differ).verdicts)
+    names.push_back(v.cause + (v.detail.empty() ? "" : "/" + v.detail) + (v.where.empty() ? "" : " in " + v.where));
+  return names;
+}
+
+TEST(TableVerdicts, TheOnlyDeviceOfEachSideIsTheSame) {
+  const std::vector<Row> on_7 = {{"gemm", "GPU 7", "gpu_compute", 2000}, {"norm", "GPU 7", "gpu_compute", 1000}};
+  const std::vector<Row> on_0 = {{"gemm", "GPU 0", "gpu_compute", 6000}, {"norm", "GPU 0", "gpu_compute", 1000}};
+  EXPECT_THAT(causes(table(on_7), table(on_0, 14000)), testing::ElementsAre("kernel_regression in gemm"));
+  EXPECT_THAT(
+      causes(table(on_7), table({{"gemm", "GPU 0", "gpu_compute", 2000}, {"norm", "GPU 0", "gpu_compute", 1000}})),
+      testing::IsEmpty());
+}
+
+TEST(TableVerdicts, AWaitingRankIsNoSlowKernel) {
+  const std::string reduce = "void sglang::cross_device_reduce_2stage<half, 4>(sglang::RankData*, int)";
+  const std::vector<Row> before = {{"gemm", "GPU 0", "gpu_compute", 2000}, {reduce, "GPU 0", "gpu_compute", 1000}};
+  const std::vector<Row> after = {{"gemm", "GPU 0", "gpu_compute", 2000}, {reduce, "GPU 0", "gpu_compute", 5000}};
+  EXPECT_THAT(causes(table(before), table(after, 14000)), testing::ElementsAre("unknown"));
+}
+
+TEST(TableVerdicts, CopiesThatTakeLongerAreTheLink) {
+  const std::vector<Row> before = {{"gemm", "GPU 0", "gpu_compute", 2000},
+                                   {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 1000}};
+  const std::vector<Row> after = {{"gemm", "GPU 0", "gpu_compute", 2000},
+                                  {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 5000}};
+  EXPECT_THAT(causes(table(before), table(after, 14000)),
+              testing::ElementsAre("interconnect_contention/pcie in GPU 0"));
+}
+
+TEST(TableVerdicts, WhereACycleIsAnotherThingNoKernelIsNew) {
+  const std::vector<Row> steps = {{"gemm", "GPU 0", "gpu_compute", 2000}, {"sample", "GPU 0", "gpu_compute", 1000}};
+  const std::vector<Row> layers = {{"gemm", "GPU 0", "gpu_compute", 60}};
+  EXPECT_THAT(causes(table(steps), table(layers, 300), true), testing::IsEmpty());
+  EXPECT_THAT(causes(table(layers, 300), table(steps), true), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace culprit::cli
