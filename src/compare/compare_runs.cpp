@@ -357,10 +357,17 @@ bool have_windows(std::span<const Recording> side) {
   });
 }
 
+/// What the windows of both sides tell of their counters.
+struct Counters {
+  std::vector<model::HostChange> moved;
+  std::vector<model::HostChange> speeds;
+};
+
 /// Instead of all that differ, those that moved by more than they spread.
-void keep_moved(RunComparison& result, std::vector<model::HostChange> counters) {
+void keep_moved(RunComparison& result, Counters counters) {
   if (!result.host) return;
-  result.host->counters = std::move(counters);
+  result.host->counters = std::move(counters.moved);
+  result.host->speeds = std::move(counters.speeds);
   result.host->counters_alike = 0;
   constexpr std::size_t kMostShown = 10;
   result.host->most_counters = kMostShown;
@@ -419,7 +426,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   Known known;
   for (const Recording* recording : chosen.of_the_same) known.earlier.push_back(step_times(recording->cycles));
   std::optional<model::WorkComparison> work;
-  std::vector<model::HostChange> counters;
+  Counters counters;
   if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {
     WorkOptions of_work;
     of_work.tolerance = options.tolerance;
@@ -433,7 +440,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
   }
   const bool windows = have_windows(base) && have_windows(candidate);
-  if (windows) counters = moved_counters(base, candidate);
+  if (windows) counters = {moved_counters(base, candidate), speeds_of_machine(base, candidate)};
   const auto machine = machine_change(base, candidate);
   known.machine_moved = machine.has_value();
   if (result.comparability.level != Comparable::no) {

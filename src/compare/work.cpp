@@ -509,13 +509,13 @@ bool is_in_force(std::string_view name, std::span<const CycleValue> values) {
   return std::ranges::any_of(values, [&](const CycleValue& v) { return !limits || v.value != 0; });
 }
 
-}  // namespace
+/// The windows of a counter on both sides.
+struct Values {
+  std::string unit;
+  std::array<std::vector<CycleValue>, 2> of;
+};
 
-std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate) {
-  struct Values {
-    std::string unit;
-    std::array<std::vector<CycleValue>, 2> of;
-  };
+std::map<std::string, Values> windows_of(std::span<const Recording> base, std::span<const Recording> candidate) {
   std::map<std::string, Values> counters;
   const std::array sides = {base, candidate};
   for (std::size_t s = 0; s < 2; ++s)
@@ -526,8 +526,32 @@ std::vector<model::HostChange> moved_counters(std::span<const Recording> base, s
         for (const double value : counter.windows)
           values.of[s].push_back({static_cast<std::uint32_t>(values.of[s].size()), value});
       }
+  return counters;
+}
+
+}  // namespace
+
+std::vector<model::HostChange> speeds_of_machine(std::span<const Recording> base,
+                                                 std::span<const Recording> candidate) {
+  constexpr double kLeast = 0.05;
+  std::vector<model::HostChange> speeds;
+  for (const auto& [name, values] : windows_of(base, candidate)) {
+    const bool is_speed = name.starts_with("host.speed.");
+    const bool is_clock = name.starts_with("host.cpu") && name.ends_with(".frequency");
+    if (!is_speed && !is_clock) continue;
+    const Series a = summarise(values.of[0], values.of[0].size());
+    const Series b = summarise(values.of[1], values.of[1].size());
+    if (a.effective < kFewCycles || b.effective < kFewCycles) continue;
+    const MeanDifference d = difference_of(a, b, 0);
+    if (std::abs(d.difference) > d.half && std::abs(d.difference) >= kLeast * std::max(a.mean, b.mean))
+      speeds.push_back({name, values.unit, {a.mean, b.mean}});
+  }
+  return speeds;
+}
+
+std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate) {
   std::vector<std::pair<double, model::HostChange>> moved;
-  for (const auto& [name, values] : counters) {
+  for (const auto& [name, values] : windows_of(base, candidate)) {
     const Series a = summarise(values.of[0], values.of[0].size());
     const Series b = summarise(values.of[1], values.of[1].size());
     const std::array in_force = {is_in_force(name, values.of[0]), is_in_force(name, values.of[1])};

@@ -50,5 +50,9 @@ inline constexpr double kSameThroughput = 0.1;
 /// their windows spread, most certain first.
 std::vector<model::HostChange> moved_counters(std::span<const model::Recording> base,
                                               std::span<const model::Recording> candidate);
+/// Clocks of CPUs, and what fixed work of the recorder took, that differ by a twentieth or more and surely do in their
+/// windows: for rules, which ask for more than one sign.
+std::vector<model::HostChange> speeds_of_machine(std::span<const model::Recording> base,
+                                                 std::span<const model::Recording> candidate);
 
 }  // namespace culprit::compare

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "stats/quantile.h"
@@ -34,9 +35,13 @@ Sides StepParts::all() const {
 
 std::optional<Sides> Evidence::counter(std::string_view name) const {
   if (!comparison_.host) return std::nullopt;
-  const auto& counters = comparison_.host->counters;
-  const auto found = std::ranges::find(counters, name, &model::HostChange::what);
-  if (found == counters.end()) return std::nullopt;
+  const auto in = [&](const std::vector<model::HostChange>& list) {
+    const auto at = std::ranges::find(list, name, &model::HostChange::what);
+    return at == list.end() ? nullptr : &*at;
+  };
+  const model::HostChange* found = in(comparison_.host->counters);
+  if (found == nullptr) found = in(comparison_.host->speeds);
+  if (found == nullptr) return std::nullopt;
   // Limits of groups are unknown where there are none; anything else that one side does not tell is not known.
   if (!name.starts_with("cgroup.") && (!found->value[0] || !found->value[1])) return std::nullopt;
   return turned(found->value);
@@ -51,14 +56,17 @@ std::optional<Sides> Evidence::counters(std::string_view begin, std::string_view
   if (!comparison_.host) return std::nullopt;
   Sides sum;
   double n = 0;
-  for (const model::HostChange& change : comparison_.host->counters) {
-    if (!change.what.starts_with(begin) || !change.what.ends_with(end) || !change.value[0] || !change.value[1])
-      continue;
-    const Sides sides = turned(change.value);
-    sum.without += sides.without;
-    sum.with += sides.with;
-    ++n;
-  }
+  std::set<std::string_view> seen;
+  for (const auto* list : {&comparison_.host->counters, &comparison_.host->speeds})
+    for (const model::HostChange& change : *list) {
+      if (!change.what.starts_with(begin) || !change.what.ends_with(end) || !change.value[0] || !change.value[1])
+        continue;
+      if (!seen.insert(change.what).second) continue;
+      const Sides sides = turned(change.value);
+      sum.without += sides.without;
+      sum.with += sides.with;
+      ++n;
+    }
   if (n == 0) return std::nullopt;
   return Sides{sum.without / n, sum.with / n};
 }

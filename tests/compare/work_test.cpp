@@ -403,6 +403,18 @@ TEST(MovedCounters, BeyondTheirSpreadAreListed) {
   EXPECT_NEAR(*moved[0].value[1], 300, 1);
 }
 
+TEST(MovedCounters, ALowerClockIsASpeedThoughItMovedByLess) {
+  model::Recording a = with_counter(3.0e9, 0.002);
+  model::Recording b = with_counter(2.5e9, 0.002);
+  EXPECT_TRUE(speeds_of_machine({&a, 1}, {&b, 1}).empty()) << "what was written is none";
+  a.host.counters.back().name = b.host.counters.back().name = "host.cpu0.frequency";
+  EXPECT_TRUE(moved_counters({&a, 1}, {&b, 1}).empty());
+  ASSERT_EQ(speeds_of_machine({&a, 1}, {&b, 1}).size(), 1U);
+  EXPECT_NEAR(*speeds_of_machine({&a, 1}, {&b, 1})[0].value[1], 2.5e9, 1e7);
+  for (double& window : b.host.counters.back().windows) window *= 2.96 / 2.5;
+  EXPECT_TRUE(speeds_of_machine({&a, 1}, {&b, 1}).empty()) << "a hundredth is none";
+}
+
 TEST(CompareWork, AnOutcomeIsBorneByTheIntervalThatIsShown) {
   const model::Recording base = recorded({.seconds = 120});
   model::Recording candidate = recorded({.seconds = 120});

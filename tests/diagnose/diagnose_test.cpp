@@ -107,6 +107,13 @@ TEST(CpuRules, ALowerClockIsTheCauseUnlessOthersLoadTheCpus) {
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
 }
 
+TEST(CpuRules, AClockThatFellByLessThanCountersMustMove) {
+  RunComparison c = comparison();
+  set_step(c, {10, 12}, {0.1, 0.1}, {1, 1});
+  c.host->speeds.push_back({"host.cpu0.frequency", "", {3e9, 2.6e9}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_frequency_drop"));
+}
+
 TEST(CpuRules, NeighboursOfALargeMachineThatLowerTheClockAreItsCause) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
