@@ -67,6 +67,7 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   const model::RunComparison& all = evidence.comparison();
   if (!model::has_changed(f) || f.moved_inside != 0 || has_moved(evidence, f)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
+  if (all.texts[f.kind] == "python" && model::is_python_wait(all.texts[f.function])) return false;
   // Where a step is another thing on each side nothing is a part of it.
   if (!(evidence.step_time(f.phase) > 0)) return false;
   const double rise = felt(evidence, f);

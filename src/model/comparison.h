@@ -105,6 +105,10 @@ inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "s
 
 /// Whether a function of this name waits for, or makes, what a training step works on.
 bool is_input(std::string_view function);
+/// Whether a function of Python of this name waits for something else: a lock, a socket, time ("threading.py(320):
+/// wait",
+/// "<built-in method poll of select.epoll object>").
+bool is_python_wait(std::string_view function);
 /// Whether a function of this name collects garbage.
 bool is_collector(std::string_view function);
 

@@ -35,7 +35,7 @@ void write_verdicts(JsonWriter& json, const std::vector<Verdict>& verdicts) {
     json.member("work_ratio", verdict.work_ratio);
     json.member("confidence", verdict.confidence);
     json.member("evidence", verdict.evidence);
-    json.member("against", verdict.against);
+    json.member("counter_evidence", verdict.against);
     json.member("next_step", verdict.next_step);
     json.end_object();
   }

@@ -145,6 +145,22 @@ TEST(ProgramRules, AFunctionThatAloneTakesLonger) {
   EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
 }
 
+TEST(ProgramRules, WhoWaitsForALockOrASocketIsNotSlow) {
+  for (const char* name : {"<built-in method acquire of _thread.lock object>", "threading.py(320): wait",
+                           "zmq.sugar.socket.recv", "<built-in function sleep>"}) {
+    RunComparison c = with_functions();
+    c.host->step.clear();  // a profiler's trace
+    add_function(c, name, "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+    EXPECT_THAT(causes(c), testing::ElementsAre("unknown")) << name;
+  }
+  for (const char* name : {"parse.py(3): wait_list", "<built-in method join of str object>"}) {
+    RunComparison c = with_functions();
+    c.host->step.clear();
+    add_function(c, name, "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+    EXPECT_THAT(causes(c), testing::ElementsAre(std::string("host_bound/function in ") + name));
+  }
+}
+
 TEST(ProgramRules, WhatAllFunctionsShareIsNoneOfOne) {
   RunComparison c = with_functions();
   for (auto& f : c.functions) {

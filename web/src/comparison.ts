@@ -85,7 +85,7 @@ function card(v: Verdict): HTMLElement {
     v.cause === "unknown" ? null : `confidence ${percent(v.confidence, 0)}`,
   ].filter((fact) => fact !== null);
   return h("article", { class: `card ${v.state}` }, h("h3", {}, head), h("p", { class: "note" }, facts.join("; ")),
-    list("Evidence", v.evidence), list("Against it", v.against), v.next_step ? h("p", {}, h("strong", {}, "Next: "), v.next_step) : null);
+    list("Evidence", v.evidence), list("Against it", v.counter_evidence), v.next_step ? h("p", {}, h("strong", {}, "Next: "), v.next_step) : null);
 }
 
 function causes(c: Comparison): Part {

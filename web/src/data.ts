@@ -41,7 +41,7 @@ export interface Verdict {
   share: Num;
   confidence: number;
   evidence: string[];
-  against: string[];
+  counter_evidence: string[];
   next_step: string;
 }
 
