@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import stat
 import time
-from typing import TYPE_CHECKING, List, Optional, Sequence, Type, Union
+from typing import IO, TYPE_CHECKING, List, Optional, Sequence, Tuple, Type, Union
 
 from ._error import Error
+from ._program import program
 from ._run import Path, Run, load
 
 if TYPE_CHECKING:
@@ -15,59 +18,136 @@ if TYPE_CHECKING:
     import tempfile
     from types import TracebackType
 
-
-def program() -> str:
-    """Path of the program ``culprit`` of this package."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "program", "bin", "culprit")
+_START_S = 30.0  # until there is a file
+_END_S = 15.0  # until the recorder has ended that was asked to
+_KINDS = {2: "usage", 3: "input", 4: "environment"}  # by the program's exit code
 
 
 class Recording:
     """``with culprit.record(pid) as recording: ...``; afterwards ``recording.run`` is what was recorded."""
 
-    def __init__(self, arguments: List[str], path: str, kept: bool) -> None:
+    def __init__(self, options: Sequence[str], process: str, command: Sequence[str], path: str) -> None:
         self.path = path
         """Where the recording lies; a file of its own is removed with the object."""
         self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
-        self._arguments, self._kept = arguments, kept
-        self._process: Optional["subprocess.Popen[str]"] = None
+        self._options, self._target, self._command = list(options), process, list(command)
+        self._process: Optional["subprocess.Popen[bytes]"] = None
+        self._messages: Optional[IO[bytes]] = None
+        self._before: Optional[Tuple[int, int, int]] = None
         self._run: Optional[Run] = None
 
     def __enter__(self) -> "Recording":
-        import subprocess  # a third of what importing the package would take
         import tempfile
 
-        if not self._kept:
+        if not self.path:
             self._folder = tempfile.TemporaryDirectory(prefix="culprit-")
             self.path = os.path.join(self._folder.name, "recording.pftrace")
-        command = [program(), "record", "--quiet", "-o", self.path, *self._arguments]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        end = time.monotonic() + 30
-        while self._process.poll() is None and not os.path.exists(self.path) and time.monotonic() < end:
-            time.sleep(0.01)  # it records when there is a file
-        if self._process.poll() not in (None, 0):
-            self._fail()
+        self._check()
+        self._messages = tempfile.TemporaryFile()
+        self._before = self._state()
+        try:
+            self._start()
+            self._wait_for_the_file()
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         assert self._process is not None
-        if self._process.poll() is None and "--" not in self._arguments:
-            self._process.send_signal(signal.SIGINT)
-        self._process.wait()
-        if kind is None and not os.path.exists(self.path):
-            self._fail()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        try:
+            if kind is not None and self._command:
+                return
+            if not self._command and self._process.poll() is None:
+                self._process.send_signal(signal.SIGINT)
+            self._process.wait()
+            if kind is None:
+                self._raise_what_failed()
+        finally:
+            self._end()
 
     def __del__(self) -> None:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def _fail(self) -> None:
-        assert self._process is not None and self._process.stderr is not None
-        with self._process.stderr:
-            said = self._process.stderr.read().strip()
-        kind = {2: "usage", 3: "input", 4: "environment"}.get(self._process.wait(), "environment")
-        raise Error(said or "culprit record ended without a recording", kind, said)
+    def _check(self) -> None:
+        """Before anything is started."""
+        if any(option.startswith("--switch-output") for option in self._options):
+            raise Error("a recording that goes on in other files is no single run (leave --switch-output out)", "usage", "--switch-output")
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise Error(f"'{self.path}' is no file (name a file)", "usage", f"'{self.path}' is no file", "", "name a file")
+        if os.path.lexists(self.path) and "--force" not in self._options:
+            what, remedy = f"'{self.path}' already exists", "give --force to overwrite it, or choose another name"
+            raise Error(f"{what} ({remedy})", "usage", what, "", remedy)
+
+    def _state(self) -> Optional[Tuple[int, int, int]]:
+        """Of the recording; None: there is none."""
+        try:
+            status = os.lstat(self.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_mtime_ns
+
+    def _is_there(self) -> bool:
+        """Whether the file is that of this recording."""
+        state = self._state()
+        return state is not None and state != self._before
+
+    def _start(self) -> None:
+        """The recorder's messages go into a file of their own; the command has this process's standard error."""
+        import subprocess  # a third of what importing the package would take
+
+        arguments = [program(), "record", "--quiet", "-o", self.path, *self._options]
+        try:
+            passed = os.dup(2)
+        except OSError:  # this process has none
+            passed = os.open(os.devnull, os.O_WRONLY)
+        try:
+            arguments += ["--command-stderr", str(passed), "--", *self._command] if self._command else ["-p", self._target]
+            # Ctrl-C of the terminal is for this process, which passes the end on.
+            self._process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=self._messages, pass_fds=[passed] if self._command else [],
+                                             start_new_session=True)
+        finally:
+            os.close(passed)
+
+    def _wait_for_the_file(self) -> None:
+        """It records when there is a new one."""
+        assert self._process is not None
+        end = time.monotonic() + _START_S
+        while not self._is_there() and self._process.poll() is None:
+            if time.monotonic() > end:
+                raise Error(f"culprit record did not begin within {_START_S:g} s", "environment", f"culprit record did not begin within {_START_S:g} s")
+            time.sleep(0.01)
+        if self._process.poll() is not None:
+            self._raise_what_failed()
+
+    def _raise_what_failed(self) -> None:
+        """Of a recorder that has ended. The exit code may be the command's own: the recorder failed if it said something, or left no file."""
+        assert self._process is not None and self._messages is not None
+        self._messages.seek(0)
+        said = self._messages.read().decode("utf-8", "surrogateescape").strip()
+        code = self._process.wait()
+        if self._is_there() and not (said and code in _KINDS):
+            return
+        raise Error(said or "culprit record ended without a recording", _KINDS.get(code, "environment"), said)
+
+    def _end(self) -> None:
+        """Whatever still runs, ends: the recorder, and the command that it started."""
+        process = self._process
+        try:
+            if process is not None and process.returncode is None:
+                process.send_signal(signal.SIGTERM)  # which it passes on to the command
+                end = time.monotonic() + _END_S
+                # It is not waited for yet, so that its number stays that of its group.
+                while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
+                    time.sleep(0.01)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        finally:
+            if self._messages is not None:
+                self._messages.close()
 
     @property
     def run(self) -> Run:
@@ -80,12 +160,9 @@ class Recording:
 def record(target: Union[int, str, Sequence[str]], *, output: Optional[Path] = None, options: Sequence[str] = ()) -> Recording:
     """Records a process (its number or name), or a command (a list), while the ``with`` block runs.
 
-    ``output``: where the recording stays; default: it goes with the object. ``options``: further options of ``culprit record``, such as ``["--preset", "deep"]``.
-    Of a command the block waits for the end. Raises ``culprit.Error`` with the program's own message.
+    ``output``: where the recording stays; default: it goes with the object. ``options``: further options of ``culprit record``, such as ``["--preset", "deep"]``;
+    ``"--force"`` overwrites ``output``. Of a command the block waits for the end; when the block ends with an exception the command is ended, too.
+    Raises ``culprit.Error`` with the program's own message.
     """
-    arguments = list(options)
-    if isinstance(target, (int, str)):
-        arguments += ["-p", str(target)]
-    else:
-        arguments += ["--", *target]
-    return Recording(arguments, "" if output is None else os.fspath(output), output is not None)
+    process, command = (str(target), []) if isinstance(target, (int, str)) else ("", list(target))
+    return Recording(options, process, command, "" if output is None else os.fspath(output))

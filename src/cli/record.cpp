@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,6 +51,7 @@ struct RecordVerbOptions {
   std::string call_graph = "dwarf";
   bool every_call = false;
   bool no_realtime = false;
+  int command_stderr = -1;
   std::vector<std::string> python;
   std::string output;
   std::string switch_output;
@@ -292,6 +294,10 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
     record.duration = *duration;
   }
   record.prompt = !options.no_realtime;
+  record.command_stderr = options.command_stderr;
+  if (record.command_stderr >= 0 && fcntl(record.command_stderr, F_GETFD) < 0)
+    return usage_error(fmt::format("--command-stderr {} is not an open file", record.command_stderr),
+                       "give the number of a descriptor that the recorder inherits");
   record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
 
@@ -374,6 +380,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
   verb->add_flag("--no-realtime", options->no_realtime,
                  "leave the recorder at its priority; without it the recorder comes before ordinary programs where it "
                  "may (SCHED_RR, which needs CAP_SYS_NICE), as what it does not fetch in time is lost");
+  verb->add_option("--command-stderr", options->command_stderr,
+                   "the COMMAND's standard error is this open file, so that messages of the recorder stand apart")
+      ->check(in_range(0, 1e6))
+      ->type_name("FD");
   verb->add_option("--python", options->python,
                    "watch a function of Python programs, also of running ones: "
                    "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; @FILE: one a "

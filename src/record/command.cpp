@@ -54,8 +54,8 @@ void restore_signals() {
 
 }  // namespace
 
-Result<Command> Command::prepare(const std::vector<std::string>& arguments,
-                                 const std::vector<std::string>& environment) {
+Result<Command> Command::prepare(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                                 int error_output) {
   if (arguments.empty()) return usage_error("no command is given");
   std::array<int, 2> go{-1, -1};
   std::array<int, 2> failed{-1, -1};
@@ -86,6 +86,10 @@ Result<Command> Command::prepare(const std::vector<std::string>& arguments,
     do got = read(go[0], &word, 1);
     while (got < 0 && errno == EINTR);
     if (got != 1) _exit(127);
+    if (error_output >= 0 && error_output != STDERR_FILENO) {
+      dup2(error_output, STDERR_FILENO);
+      close(error_output);
+    }
     execvpe(argv.front(), argv.data(), envp.data());
     const int code = errno;
     [[maybe_unused]] const auto written = write(failed[1], &code, sizeof code);

@@ -20,10 +20,11 @@ struct CommandUse {
 
 class Command {
  public:
-  /// Starts a process that waits. It keeps this process's standard files; `environment` ("NAME=value") is added to or
-  /// replaces what it inherits. Errors: no process can be made.
-  static Result<Command> prepare(const std::vector<std::string>& arguments,
-                                 const std::vector<std::string>& environment);
+  /// Starts a process that waits. It keeps this process's standard files, but that `error_output`, an open descriptor,
+  /// is its standard error where it is not -1; `environment` ("NAME=value") is added to or replaces what it inherits.
+  /// Errors: no process can be made.
+  static Result<Command> prepare(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                                 int error_output = -1);
   Command(Command&& other) noexcept;
   Command& operator=(Command&&) = delete;
   /// A process that still waits ends; one that runs is left alone.

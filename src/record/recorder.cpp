@@ -255,7 +255,7 @@ Status Recorder::State::start() {
     std::vector<std::string> environment;
     for (const auto& collector : set.collectors)
       for (std::string& variable : collector->environment()) environment.push_back(std::move(variable));
-    auto prepared = Command::prepare(options.command, environment);
+    auto prepared = Command::prepare(options.command, environment, options.command_stderr);
     if (!prepared) return prepared.error();
     command.emplace(std::move(*prepared));
     if (Status status = targets.add(command->pid()); !status) return status;

@@ -22,6 +22,7 @@ struct RecordOptions {
   bool whole_machine = false;        ///< all of them, or
   std::string group;                 ///< those of the control group in this folder (process_group.h), or
   std::vector<std::string> command;  ///< a program to start
+  int command_stderr = -1;           ///< the descriptor that is its standard error; -1: the recorder's own
   Preset preset = Preset::deep;
   std::uint64_t steps = 0;  ///< end after so many steps; 0: no limit
   Ns duration = 0;          ///< 0: no limit

@@ -386,36 +386,6 @@ class Running(Case):
         _, said = started.communicate(timeout=30)
         self.assertIn("KeyboardInterrupt", said)
 
-    def test_a_command_is_recorded(self):
-        try:
-            with culprit.record([sys.executable, "-c", "import time; time.sleep(0.3)"]) as recording:
-                pass
-        except culprit.Error as error:
-            if error.kind == "environment":
-                self.skipTest(str(error))
-            raise
-        self.assertGreater(len(recording.run.top()), 0)
-
-    def test_a_process_is_recorded_while_the_block_runs(self):
-        target = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.01)"])
-        try:
-            with culprit.record(target.pid, output=self.at("kept.pftrace")) as recording:
-                time.sleep(1)
-        except culprit.Error as error:
-            if error.kind == "environment":
-                self.skipTest(str(error))
-            raise
-        finally:
-            target.kill()
-            target.wait()
-        self.assertTrue(os.path.exists(self.at("kept.pftrace")))
-        self.assertGreater(len(recording.run.slices()), 0)
-
-    def test_a_process_that_is_not_there_is_an_error(self):
-        with self.assertRaises(culprit.Error):
-            with culprit.record(2**22 - 1):
-                pass
-
     def test_the_program_comes_along(self):
         done = run(sys.executable, "-m", "culprit", "--version")
         self.assertEqual(done.stdout.strip(), f"culprit {culprit.__version__}")

@@ -1,5 +1,6 @@
 #include "record/command.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,18 @@ TEST(Command, WaitsUntilItIsTold) {
   ASSERT_TRUE(command->go());
   EXPECT_EQ(wait_for(*command), 5);
   EXPECT_EQ(text_of(dir.path("out")), "ran\n");
+}
+
+TEST(Command, ItsStandardErrorMayBeAnotherFile) {
+  const test::TempDir dir;
+  const int file = open(dir.path("said").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  auto command = Command::prepare({"sh", "-c", "echo said >&2"}, {}, file);
+  close(file);
+  ASSERT_TRUE(command);
+  ASSERT_TRUE(command->go());
+  EXPECT_EQ(wait_for(*command), 0);
+  EXPECT_EQ(text_of(dir.path("said")), "said\n");
 }
 
 TEST(Command, NohupHolds) {

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Recordings by the Python package, in the environment that scripts/python-env makes.
+
+    python_record_test.py --env BUILD_DIR/python --bin BUILD_DIR --source SOURCE_DIR [unittest options]
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest.mock
+
+from python_package_test import WHY, Case, main, run
+
+if WHY is None:
+    import culprit
+    import culprit._record
+
+
+class Recordings(Case):
+    """By the program itself."""
+
+    @contextlib.contextmanager
+    def privileged(self):
+        """A machine on which nothing can be recorded is a skip."""
+        try:
+            yield
+        except culprit.Error as error:
+            if error.kind == "environment":
+                self.skipTest(str(error))
+            raise
+
+    def test_a_command_is_recorded(self):
+        with self.privileged():
+            with culprit.record([sys.executable, "-c", "import time; time.sleep(0.3)"]) as recording:
+                pass
+        self.assertGreater(len(recording.run.top()), 0)
+
+    def test_a_process_is_recorded_while_the_block_runs(self):
+        target = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.01)"])
+        try:
+            with self.privileged():
+                with culprit.record(target.pid, output=self.at("kept.pftrace")) as recording:
+                    time.sleep(1)
+        finally:
+            target.kill()
+            target.wait()
+        self.assertTrue(os.path.exists(self.at("kept.pftrace")))
+        self.assertGreater(len(recording.run.slices()), 0)
+
+    def test_a_process_that_is_not_there_is_an_error(self):
+        with self.assertRaises(culprit.Error) as caught:
+            with culprit.record(2**22 - 1):
+                pass
+        self.assertIn(str(2**22 - 1), str(caught.exception))
+
+    def test_a_command_that_is_not_there_is_an_error(self):
+        with self.privileged(), self.assertRaises(culprit.Error) as caught:
+            with culprit.record([self.at("nothing")]):
+                pass
+        self.assertEqual(caught.exception.kind, "usage")
+        self.assertIn("cannot execute", str(caught.exception))
+
+    def test_a_command_may_say_much(self):
+        program = "import culprit, sys\nwith culprit.record([sys.executable, '-c', 'import sys; sys.stderr.write(1_000_000 * chr(120))']): pass"
+        done = run(sys.executable, "-c", program)
+        if "culprit._error.Error" in done.stderr:
+            self.skipTest(done.stderr[-300:])
+        self.assertEqual(done.stderr, 1_000_000 * "x")
+
+    def test_a_command_that_fails_is_recorded(self):
+        for code in (1, 2, 4):
+            with self.subTest(code), self.privileged():
+                with culprit.record([sys.executable, "-c", f"import sys; sys.exit({code})"]) as recording:
+                    time.sleep(1)
+            self.assertTrue(os.path.exists(recording.path))
+
+    def test_a_file_that_exists_is_overwritten_when_asked(self):
+        path = self.at("there.pftrace")
+        with open(path, "wb") as file:
+            file.write(b"there")
+        with self.assertRaises(culprit.Error) as caught:
+            with culprit.record(os.getpid(), output=path):
+                pass
+        self.assertEqual(caught.exception.kind, "usage")
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"there")
+        with self.privileged():
+            with culprit.record(["sleep", "0.3"], output=path, options=["--force"]) as recording:
+                self.assertGreater(os.path.getsize(path), 0)
+                with open(path, "rb") as file:
+                    self.assertNotEqual(file.read(5), b"there")
+        self.assertGreater(len(recording.run.top()), 0)
+
+    def test_a_block_that_fails_ends_the_command(self):
+        class Failed(Exception):
+            pass
+
+        held = self.at("held")
+        with self.privileged(), self.assertRaises(Failed):
+            with culprit.record([sys.executable, "-c", f"import os, time\nopen({held!r}, 'w').write(str(os.getpid()))\ntime.sleep(100)"]):
+                begin = time.monotonic()
+                while not (os.path.exists(held) and os.path.getsize(held)) and time.monotonic() - begin < 20:
+                    time.sleep(0.01)
+                begin = time.monotonic()
+                raise Failed
+        self.assertLess(time.monotonic() - begin, 30)
+        with open(held, encoding="ascii") as file:
+            self.assertFalse(os.path.exists(f"/proc/{file.read()}"))
+
+
+class Recorders(Case):
+    """A script in place of the program: what is made of what a recorder does."""
+
+    def setUp(self):
+        super().setUp()
+        self.script = self.at("recorder")
+        self.marked = self.at("marked")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.marked)
+        patched = unittest.mock.patch.object(culprit._record, "program", lambda: self.script)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def write(self, body):
+        """`$4` is the recording."""
+        with open(self.script, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\necho $$ > {self.marked}\n{body}\n")
+        os.chmod(self.script, 0o755)
+
+    def assert_ended(self):
+        with open(self.marked, encoding="ascii") as file:
+            self.assertFalse(os.path.exists(f"/proc/{file.read().strip()}"))
+
+    def test_nothing_is_started_where_the_file_exists(self):
+        self.write("exit 0")
+        with self.assertRaises(culprit.Error):
+            with culprit.record(1, output=self.trace):
+                pass
+        with self.assertRaises(culprit.Error):
+            with culprit.record(1, output=self.folder.name):
+                pass
+        self.assertFalse(os.path.exists(self.marked))
+
+    def test_the_block_waits_for_the_new_file(self):
+        path = self.at("old.pftrace")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("old")
+        self.write("trap 'exit 0' INT; sleep 0.5; echo new > $4.part; mv $4.part $4; while :; do sleep 0.05; done")
+        with culprit.record(1, output=path, options=["--force"]):
+            with open(path, encoding="ascii") as file:
+                self.assertEqual(file.read(), "new\n")
+        self.assert_ended()
+
+    def test_what_fails_when_it_has_begun_is_an_error(self):
+        for code, kind in ((2, "usage"), (3, "input"), (4, "environment")):
+            self.write(f"touch $4; sleep 0.3; echo 'culprit: no space left' >&2; exit {code}")
+            with self.subTest(code), self.assertRaises(culprit.Error) as caught:
+                with culprit.record(1):
+                    time.sleep(0.6)
+            self.assertEqual((caught.exception.kind, caught.exception.what), (kind, "culprit: no space left"))
+
+    def test_a_recorder_that_does_not_begin_is_an_error_and_ends(self):
+        self.write("while :; do sleep 0.05; done")
+        with unittest.mock.patch.object(culprit._record, "_START_S", 0.5), self.assertRaises(culprit.Error) as caught:
+            with culprit.record(1):
+                self.fail("the block ran")
+        self.assertEqual(caught.exception.kind, "environment")
+        self.assertIn("did not begin", str(caught.exception))
+        self.assert_ended()
+
+    def test_a_command_that_fails_at_once_is_recorded(self):
+        self.write("touch $4; exit 7")
+        with culprit.record(["a command"]) as recording:
+            pass
+        self.assertTrue(os.path.exists(recording.path))
+
+    def test_no_file_is_an_error(self):
+        self.write("exit 0")
+        with self.assertRaisesRegex(culprit.Error, "without a recording"):
+            with culprit.record(1):
+                pass
+
+    def test_control_c_before_it_begins_ends_it(self):
+        self.write("while :; do sleep 0.05; done")
+        program = f"import culprit, culprit._record\nculprit._record.program = lambda: {self.script!r}\nwith culprit.record(1): pass"
+        started = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+        begin = time.monotonic()
+        while not (os.path.exists(self.marked) and os.path.getsize(self.marked)) and time.monotonic() - begin < 20:
+            time.sleep(0.01)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=60)
+        self.assertIn("KeyboardInterrupt", said)
+        self.assert_ended()
+
+
+if __name__ == "__main__":
+    main()
