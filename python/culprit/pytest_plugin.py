@@ -5,22 +5,31 @@
         for _ in culprit_steps:
             train_step()
 
-The baseline is made with ``--culprit-store`` and lies in the folder of ``--culprit-baselines`` (default: .culprit beside the tests). A test fails on ``regression``
-and warns on ``inconclusive``.
+The baseline is made with ``--culprit-store``, when the test passes, and lies in the folder of ``--culprit-baselines`` (default: .culprit in pytest's root folder).
+A test fails on ``regression`` and warns on ``inconclusive``. A baseline of another machine is not compared; that tells a warning, too.
+Where PyTorch uses a GPU, each step begins and ends when the current device has nothing left to do.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
 import re
+import sys
+import tempfile
 import time
 import warnings
-from typing import Any, Iterator, List
+from typing import Any, Dict, Iterator, List
 
 import pytest
 
 from ._comparison import diff
+
+_DEFAULTS = {"steps": 30, "warm_up": 3, "tolerance": None}
+# What makes another machine of it; the rest is told beside the comparison.
+_MACHINE = ("cpu", "cpus", "gpu")
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -31,7 +40,32 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    config.addinivalue_line("markers", "culprit(steps=30, warm_up=3): measures the steps of the test and compares them with the stored baseline")
+    config.addinivalue_line("markers", "culprit(steps=30, warm_up=3, tolerance=…): measures the steps of the test and compares them with the stored baseline")
+
+
+def _synchronize() -> None:
+    """Waits for what was launched on the current GPU, where PyTorch uses one."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        cuda.synchronize()
+
+
+def facts() -> Dict[str, str]:
+    """What a measurement depends on: host, CPU, versions, and the GPU that PyTorch uses."""
+    found = {"host": platform.node(), "cpu": platform.processor() or platform.machine(), "cpus": str(os.cpu_count()), "python": platform.python_version()}
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            model = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.M)
+        found["cpu"] = model.group(1).strip() if model else found["cpu"]
+    except OSError:
+        pass
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        found["torch"] = str(getattr(torch, "__version__", ""))
+        cuda = getattr(torch, "cuda", None)
+        if cuda is not None and cuda.is_initialized():
+            found["gpu"] = str(cuda.get_device_name())
+    return found
 
 
 class Steps:
@@ -44,8 +78,10 @@ class Steps:
 
     def __iter__(self) -> Iterator[int]:
         for step in range(self.steps + self.warm_up):
+            _synchronize()
             begin = time.perf_counter_ns()
             yield step
+            _synchronize()
             if step >= self.warm_up:
                 self.begins.append(begin)
                 self.ends.append(time.perf_counter_ns())
@@ -58,33 +94,97 @@ class Steps:
             for i, (begin, end) in enumerate(zip(self.begins, self.ends))
         ]
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
-        os.replace(path + ".new", path)
+        made = f"{path}.{os.getpid()}.new"
+        with open(made, "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "culpritFacts": facts(), "traceEvents": events}, file)
+        os.replace(made, path)
+
+
+def _options_of(item: Any) -> Dict[str, Any]:
+    """Of the mark of a test. Fails for what is none."""
+    marker = item.get_closest_marker("culprit")
+    if marker is None:
+        return dict(_DEFAULTS)
+    unknown = sorted(set(marker.kwargs) - set(_DEFAULTS))
+    if marker.args or unknown:
+        pytest.fail(f"pytest.mark.culprit takes {', '.join(_DEFAULTS)} by name, and not {', '.join([*map(repr, marker.args), *unknown])}", pytrace=False)
+    options = {**_DEFAULTS, **marker.kwargs}
+    for name, least in (("steps", 2), ("warm_up", 0)):
+        value = options[name]
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            pytest.fail(f"pytest.mark.culprit: {name} is a whole number from {least} on, not {value!r}", pytrace=False)
+    tolerance = options["tolerance"]
+    if tolerance is not None and (not isinstance(tolerance, (int, float)) or isinstance(tolerance, bool) or not 0 < tolerance < 1):
+        pytest.fail(f"pytest.mark.culprit: tolerance is a share between 0 and 1, not {tolerance!r}", pytrace=False)
+    return options
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """A marked test that would not be measured does not run."""
+    if item.get_closest_marker("culprit") is None:
+        return
+    _options_of(item)
+    if "culprit_steps" not in getattr(item, "fixturenames", ()):
+        pytest.fail("a test that is marked culprit takes the fixture culprit_steps, and iterates over it", pytrace=False)
 
 
 @pytest.fixture
-def culprit_steps(request: Any, tmp_path: Any) -> Iterator[Steps]:
+def culprit_steps(request: Any) -> Steps:
     """The steps of a measured test: iterate over it."""
-    marker = request.node.get_closest_marker("culprit")
-    options = marker.kwargs if marker is not None else {}
-    steps = Steps(int(options.get("steps", 30)), int(options.get("warm_up", 3)))
-    yield steps
+    options = _options_of(request.node)
+    steps = Steps(options["steps"], options["warm_up"])
+    request.node.culprit_steps = steps
+    return steps
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_call(item: Any) -> None:
+    """Comes when the test has passed: what this raises is the test's."""
+    steps = getattr(item, "culprit_steps", None)
+    if steps is not None:
+        del item.culprit_steps
+        _judge(item, steps)
+
+
+def _baseline_of(item: Any) -> str:
+    """The readable part of the name may be cut, or that of another test."""
+    folder = item.config.getoption("--culprit-baselines") or os.path.join(str(item.config.rootpath), ".culprit")
+    known = hashlib.sha256(item.nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return os.path.join(folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', item.nodeid)[-150:]}-{known}.json")
+
+
+def _differences(baseline: str) -> List[str]:
+    """Names of facts in which the baseline is another than what runs here, each with both values."""
+    with open(baseline, encoding="utf-8") as file:
+        then = json.load(file).get("culpritFacts") or {}
+    now = facts()
+    return [f"{name}: {then.get(name, 'none')}, now {now.get(name, 'none')}" for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
+
+
+def _judge(item: Any, steps: Steps) -> None:
+    """Stores the steps, or holds them against those stored."""
     if len(steps.ends) < 2:
-        pytest.fail("the test made no steps: iterate over culprit_steps")
-    config = request.config
-    folder = config.getoption("--culprit-baselines") or os.path.join(str(config.rootpath), ".culprit")
-    baseline = os.path.join(folder, re.sub(r"[^A-Za-z0-9_.-]+", "_", request.node.nodeid) + ".json")
-    if config.getoption("--culprit-store"):
+        pytest.fail("the test made no steps: iterate over culprit_steps", pytrace=False)
+    baseline = _baseline_of(item)
+    if item.config.getoption("--culprit-store"):
         steps.write(baseline)
         return
     if not os.path.exists(baseline):
-        warnings.warn(f"no baseline of {request.node.nodeid}: make it with --culprit-store", stacklevel=1)
+        warnings.warn(f"no baseline of {item.nodeid}: make it with --culprit-store", stacklevel=1)
         return
-    now = str(tmp_path / "steps.json")
-    steps.write(now)
-    compared = diff(baseline, now, tolerance=config.getoption("--culprit-tolerance"))
+    differences = _differences(baseline)
+    if any(line.startswith(tuple(f"{name}: " for name in _MACHINE)) for line in differences):
+        warnings.warn(f"{item.nodeid}: not_comparable: the baseline is of another machine ({'; '.join(differences)}): make it anew with --culprit-store", stacklevel=1)
+        return
+    tolerance = _options_of(item)["tolerance"] or item.config.getoption("--culprit-tolerance")
+    with tempfile.TemporaryDirectory(prefix="culprit-") as folder:
+        now = os.path.join(folder, "steps.json")
+        steps.write(now)
+        compared = diff(baseline, now, tolerance=tolerance)
+    other = f"what differs from the baseline: {'; '.join(differences)}\n" if differences else ""
     if compared.outcome == "regression":
-        pytest.fail(str(compared), pytrace=False)
+        pytest.fail(f"{other}{compared}", pytrace=False)
     if compared.outcome in ("inconclusive", "not_comparable"):
-        warnings.warn(f"{request.node.nodeid}: {compared.outcome}\n{compared}", stacklevel=1)
+        warnings.warn(f"{item.nodeid}: {compared.outcome}\n{other}{compared}", stacklevel=1)
+    elif differences:
+        warnings.warn(f"{item.nodeid}: {compared.outcome}, {other}", stacklevel=1)

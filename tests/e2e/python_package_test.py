@@ -205,39 +205,8 @@ class Comparisons(Case):
         self.assertNotIn("<b>", hostile)
 
 
-class Plugin(Case):
-    """The pytest plugin and the handler of torch.profiler."""
-
-    SLEEPS = "import pytest, time\n@pytest.mark.culprit(steps={}, warm_up=0)\ndef test_it(culprit_steps):\n    for _ in culprit_steps:\n        time.sleep({})\n"
-
-    def measured(self, folder, seconds, *options, steps=40):
-        os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, "test_measured.py"), "w", encoding="ascii") as file:
-            file.write(self.SLEEPS.format(steps, seconds))
-        return run(sys.executable, "-m", "pytest", "-q", "-p", "culprit.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", folder, *options, cwd=folder)
-
-    def test_a_slower_step_fails_and_the_same_passes(self):
-        folder = self.at("measured")
-        self.assertIn("no baseline", self.measured(folder, 0.002).stdout)
-        self.assertEqual(self.measured(folder, 0.002, "--culprit-store").returncode, 0)
-        self.assertEqual(self.measured(folder, 0.002).returncode, 0)
-        slower = self.measured(folder, 0.02)
-        self.assertEqual(slower.returncode, 1, slower.stdout)
-        self.assertIn("regression", slower.stdout)
-
-    def test_what_cannot_be_decided_warns(self):
-        """A baseline whose steps take 1 to 40 ms, and few of them."""
-        folder = self.at("undecided")
-        self.measured(folder, "0.001 * [1, 3, 40, 2, 20][_ % 5]", "--culprit-store", steps=5)
-        done = self.measured(folder, "0.001 * [20, 2, 1, 40, 5][_ % 5]", steps=5)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, r"UserWarning: \S+test_it: inconclusive")
-        self.assertIn("1 passed, 1 warning", done.stdout)
-
-    def test_a_test_without_steps_fails(self):
-        done = self.measured(self.at("unmeasured"), "0", steps=0)
-        self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("the test made no steps", done.stdout)
+class Profiler(Case):
+    """The handler of torch.profiler."""
 
     def test_traces_of_a_profiler_are_kept_and_summed_up(self):
         import io

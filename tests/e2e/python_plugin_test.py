@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The pytest plugin of the Python package, in the environment that scripts/python-env makes.
+
+    python_plugin_test.py --env BUILD_DIR/python --bin BUILD_DIR --source SOURCE_DIR [unittest options]
+"""
+
+import json
+import os
+import sys
+
+from python_package_test import Case, main, run
+
+
+class Plugin(Case):
+    TEST = "import pytest, sys, time\n@pytest.mark.culprit(steps={}, warm_up=0)\ndef test_it(culprit_steps):\n    for _ in culprit_steps:\n        time.sleep({})\n"
+
+    def pytest(self, name, text, *options):
+        """Runs `text` as the tests of the folder `name`."""
+        folder = self.at(name)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "test_measured.py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        return run(sys.executable, "-m", "pytest", "-q", "-p", "culprit.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", folder, *options, cwd=folder)
+
+    def measured(self, name, seconds, *options, steps=40):
+        return self.pytest(name, self.TEST.format(steps, seconds), *options)
+
+    def baselines(self, name):
+        folder = os.path.join(self.at(name), ".culprit")
+        return [os.path.join(folder, file) for file in sorted(os.listdir(folder))] if os.path.exists(folder) else []
+
+    def test_a_slower_step_fails_and_the_same_passes(self):
+        self.assertIn("no baseline", self.measured("measured", 0.002).stdout)
+        self.assertEqual(self.measured("measured", 0.002, "--culprit-store").returncode, 0)
+        self.assertEqual(self.measured("measured", 0.002).returncode, 0)
+        slower = self.measured("measured", 0.02)
+        self.assertEqual(slower.returncode, 1, slower.stdout)
+        self.assertIn("regression", slower.stdout)
+        self.assertRegex(slower.stdout, r"(?m)^1 failed in")
+
+    def test_what_cannot_be_decided_warns(self):
+        """A baseline whose steps take 1 to 40 ms, and few of them."""
+        self.measured("undecided", "0.001 * [1, 3, 40, 2, 20][_ % 5]", "--culprit-store", steps=5)
+        done = self.measured("undecided", "0.001 * [20, 2, 1, 40, 5][_ % 5]", steps=5)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"UserWarning: \S+test_it: inconclusive")
+        self.assertIn("1 passed, 1 warning", done.stdout)
+
+    def test_a_test_without_steps_fails(self):
+        done = self.pytest("unmeasured", "import pytest\n@pytest.mark.culprit\ndef test_it(culprit_steps):\n    pass\n")
+        self.assertIn("the test made no steps", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^1 failed in")
+
+    def test_only_what_passed_is_judged_and_stored(self):
+        text = self.TEST.format(5, 0.001)
+        for end, outcome in (("pytest.skip('no')", "1 skipped"), ("assert False", "1 failed"), ("pytest.xfail('known')", "1 xfailed")):
+            done = self.pytest("ended", f"{text}        if _ == 3:\n            {end}\n", "--culprit-store")
+            self.assertRegex(done.stdout, rf"(?m)^{outcome} in")
+        self.assertEqual(self.baselines("ended"), [])
+
+    def test_a_marked_test_that_is_not_measured_is_an_error(self):
+        done = self.pytest("forgotten", "import pytest\n@pytest.mark.culprit\ndef test_it():\n    pass\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("takes the fixture culprit_steps", done.stdout)
+
+    def test_what_the_mark_does_not_know_is_an_error(self):
+        for options in ("50", "step=50", "steps=1", "steps='many'", "warm_up=-1", "tolerance=0", "tolerance='x'"):
+            done = self.pytest("mistaken", f"import pytest\n@pytest.mark.culprit({options})\ndef test_it(culprit_steps):\n    list(culprit_steps)\n")
+            self.assertIn("pytest.mark.culprit", done.stdout, options)
+            self.assertRegex(done.stdout, r"(?m)^1 error in", options)
+
+    def test_the_mark_says_what_does_not_matter(self):
+        self.measured("tolerant", 0.010, "--culprit-store")
+        text = self.TEST.format(40, 0.019)
+        self.assertEqual(self.pytest("tolerant", text).returncode, 1)
+        done = self.pytest("tolerant", text.replace("warm_up=0", "warm_up=0, tolerance=0.98"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_every_test_has_a_baseline_of_its_own(self):
+        several = "@pytest.mark.parametrize('x', ['a+b', 'a b', 'c' * 300])\n@pytest.mark.culprit"
+        text = self.TEST.format(3, 0.001).replace("@pytest.mark.culprit", several).replace("(culprit_steps)", "(culprit_steps, x)")
+        done = self.pytest("names", text, "--culprit-store")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(len(self.baselines("names")), 3)
+
+    def test_a_baseline_of_another_machine_is_not_compared(self):
+        self.measured("elsewhere", 0.002, "--culprit-store")
+        baseline, = self.baselines("elsewhere")
+        with open(baseline, encoding="utf-8") as file:
+            stored = json.load(file)
+        self.assertEqual(stored["culpritFacts"]["python"], "%d.%d.%d" % sys.version_info[:3])
+        self.assertTrue(stored["culpritFacts"]["cpu"])
+        for name, value, outcome in (("cpu", "another", "1 passed, 1 warning"), ("python", "3.0.1", "1 failed")):
+            changed = {**stored, "culpritFacts": {**stored["culpritFacts"], name: value}}
+            with open(baseline, "w", encoding="utf-8") as file:
+                json.dump(changed, file)
+            done = self.measured("elsewhere", 0.02)
+            self.assertIn(outcome, done.stdout)
+            self.assertIn(f"{name}: {value}, now ", done.stdout)
+
+    def test_work_of_a_gpu_is_part_of_its_step(self):
+        """A module in PyTorch's place, whose launches take no time and whose device 20 ms each."""
+        torch = """
+import sys, time, types
+class Cuda:
+    busy = 0
+    def is_initialized(self): return True
+    def get_device_name(self): return 'a device'
+    def synchronize(self):
+        time.sleep(self.busy)
+        self.busy = 0
+sys.modules['torch'] = types.SimpleNamespace(cuda=Cuda(), __version__='1.2.3')
+"""
+        text = torch + self.TEST.format(5, 0).replace("time.sleep(0)", "sys.modules['torch'].cuda.busy += 0.02")
+        done = self.pytest("device", text, "--culprit-store")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        baseline, = self.baselines("device")
+        with open(baseline, encoding="utf-8") as file:
+            stored = json.load(file)
+        self.assertEqual((stored["culpritFacts"]["gpu"], stored["culpritFacts"]["torch"]), ("a device", "1.2.3"))
+        self.assertEqual([event["dur"] >= 20_000 for event in stored["traceEvents"]], 5 * [True])
+
+
+if __name__ == "__main__":
+    main()
