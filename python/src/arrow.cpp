@@ -20,109 +20,133 @@ void append(Texts& texts, std::string_view text) {
   texts.offsets.push_back(static_cast<std::int32_t>(texts.bytes.size()));
 }
 
-struct Exported {
+/// What an exported array or schema needs while it lives. A reader may move a child out of its parent, so each of them
+/// owns its own: the table, and what its pointers point at.
+template <class Struct>
+struct Owned {
   std::shared_ptr<const ArrowTable> table;
-  std::vector<ArrowArray> arrays;  // of columns
-  std::vector<ArrowArray*> pointers;
-  std::vector<ArrowArray> dictionaries;
-  std::vector<std::vector<const void*>> buffers;
-  const void* nothing[1] = {nullptr};
+  std::vector<const void*> buffers;  // of an array
+  std::vector<std::unique_ptr<Struct>> parts;
+  std::vector<Struct*> children;
+  std::unique_ptr<Struct> dictionary;
 };
 
-void release_child(ArrowArray* array) { array->release = nullptr; }
-
-void release_array(ArrowArray* array) {
-  delete static_cast<Exported*>(array->private_data);
-  array->release = nullptr;
+/// Releases what was not moved away.
+template <class Struct>
+void release(Struct* exported) {
+  const std::unique_ptr<Owned<Struct>> owned(static_cast<Owned<Struct>*>(exported->private_data));
+  for (Struct* child : owned->children)
+    if (child->release != nullptr) child->release(child);
+  if (owned->dictionary && owned->dictionary->release != nullptr) owned->dictionary->release(owned->dictionary.get());
+  exported->release = nullptr;
 }
 
-void export_array(std::shared_ptr<const ArrowTable> table, ArrowArray* out) {
-  auto exported = std::make_unique<Exported>();
-  const std::size_t count = table->columns.size();
-  exported->arrays.resize(count);
-  exported->dictionaries.resize(count);
-  exported->buffers.resize(2 * count);
-  const auto rows = static_cast<std::int64_t>(table->rows);
-  for (std::size_t c = 0; c < count; ++c) {
-    const ArrowColumn& column = table->columns[c];
-    std::vector<const void*>& buffers = exported->buffers[2 * c];
-    const void* data = std::visit(
-        [](const auto& values) -> const void* {
-          if constexpr (std::is_same_v<std::decay_t<decltype(values)>, Texts>)
-            return values.codes.data();
-          else
-            return values.data();
-        },
-        column.values);
-    buffers = {column.valid.empty() ? nullptr : column.valid.data(), data};
-    ArrowArray& array = exported->arrays[c];
-    array = {rows, column.nulls, 0, 2, 0, buffers.data(), nullptr, nullptr, release_child, nullptr};
-    if (const auto* texts = std::get_if<Texts>(&column.values)) {
-      std::vector<const void*>& words = exported->buffers[2 * c + 1];
-      words = {nullptr, texts->offsets.data(), texts->bytes.data()};
-      exported->dictionaries[c] = {static_cast<std::int64_t>(texts->size()), 0, 0, 3, 0, words.data(), nullptr, nullptr,
-                                   release_child, nullptr};
-      array.dictionary = &exported->dictionaries[c];
-    }
+/// A part that is not handed on, because something failed, is released.
+template <class Struct>
+struct Releasing {
+  void operator()(Struct* exported) const {
+    if (exported->release != nullptr) exported->release(exported);
+    delete exported;
   }
-  for (ArrowArray& array : exported->arrays) exported->pointers.push_back(&array);
-  exported->table = std::move(table);
-  *out = {rows,
-          0,
-          0,
-          1,
-          static_cast<std::int64_t>(count),
-          exported->nothing,
-          exported->pointers.data(),
-          nullptr,
-          release_array,
-          exported.get()};
-  static_cast<void>(exported.release());
-}
-
-struct ExportedSchema {
-  std::shared_ptr<const ArrowTable> table;
-  std::vector<ArrowSchema> columns;
-  std::vector<ArrowSchema*> pointers;
-  std::vector<ArrowSchema> dictionaries;
 };
+template <class Struct>
+using Part = std::unique_ptr<Struct, Releasing<Struct>>;
 
-void release_child_schema(ArrowSchema* schema) { schema->release = nullptr; }
-
-void release_schema(ArrowSchema* schema) {
-  delete static_cast<ExportedSchema*>(schema->private_data);
-  schema->release = nullptr;
+Part<ArrowArray> array_of(std::unique_ptr<Owned<ArrowArray>> owned, std::int64_t rows, std::int64_t nulls) {
+  Part<ArrowArray> array(new ArrowArray{});
+  *array = {rows,
+            nulls,
+            0,
+            static_cast<std::int64_t>(owned->buffers.size()),
+            static_cast<std::int64_t>(owned->children.size()),
+            owned->buffers.data(),
+            owned->children.empty() ? nullptr : owned->children.data(),
+            owned->dictionary.get(),
+            release<ArrowArray>,
+            nullptr};
+  array->private_data = owned.release();
+  return array;
 }
 
-void export_schema(std::shared_ptr<const ArrowTable> table, ArrowSchema* out) {
-  auto exported = std::make_unique<ExportedSchema>();
-  const std::size_t count = table->columns.size();
-  exported->columns.resize(count);
-  exported->dictionaries.resize(count);
-  for (std::size_t c = 0; c < count; ++c) {
-    const ArrowColumn& column = table->columns[c];
-    const char* format = std::holds_alternative<std::vector<std::int64_t>>(column.values) ? "l"
-                         : std::holds_alternative<std::vector<double>>(column.values)     ? "g"
-                                                                                          : "i";
-    exported->columns[c] = {format,  column.key.c_str(),   nullptr, kNullable, 0, nullptr,
-                            nullptr, release_child_schema, nullptr};
-    if (std::holds_alternative<Texts>(column.values)) {
-      exported->dictionaries[c] = {"u", "", nullptr, 0, 0, nullptr, nullptr, release_child_schema, nullptr};
-      exported->columns[c].dictionary = &exported->dictionaries[c];
-    }
+Part<ArrowArray> column_array(const std::shared_ptr<const ArrowTable>& table, const ArrowColumn& column) {
+  auto owned = std::make_unique<Owned<ArrowArray>>();
+  owned->table = table;
+  const void* data = std::visit(
+      [](const auto& values) -> const void* {
+        if constexpr (std::is_same_v<std::decay_t<decltype(values)>, Texts>)
+          return values.codes.data();
+        else
+          return values.data();
+      },
+      column.values);
+  owned->buffers = {column.valid.empty() ? nullptr : column.valid.data(), data};
+  if (const auto* texts = std::get_if<Texts>(&column.values)) {
+    auto words = std::make_unique<Owned<ArrowArray>>();
+    words->table = table;
+    words->buffers = {nullptr, texts->offsets.data(), texts->bytes.data()};
+    owned->dictionary.reset(array_of(std::move(words), static_cast<std::int64_t>(texts->size()), 0).release());
   }
-  for (ArrowSchema& column : exported->columns) exported->pointers.push_back(&column);
-  exported->table = std::move(table);
-  *out = {"+s",
-          "",
-          nullptr,
-          0,
-          static_cast<std::int64_t>(count),
-          exported->pointers.data(),
-          nullptr,
-          release_schema,
-          exported.get()};
-  static_cast<void>(exported.release());
+  return array_of(std::move(owned), static_cast<std::int64_t>(table->rows), column.nulls);
+}
+
+void export_array(const std::shared_ptr<const ArrowTable>& table, ArrowArray* out) {
+  std::vector<Part<ArrowArray>> columns;
+  for (const ArrowColumn& column : table->columns) columns.push_back(column_array(table, column));
+  auto owned = std::make_unique<Owned<ArrowArray>>();
+  owned->table = table;
+  owned->buffers = {nullptr};
+  owned->parts.reserve(columns.size());
+  owned->children.reserve(columns.size());
+  for (Part<ArrowArray>& column : columns) {
+    owned->children.push_back(column.get());
+    owned->parts.emplace_back(column.release());
+  }
+  const Part<ArrowArray> whole = array_of(std::move(owned), static_cast<std::int64_t>(table->rows), 0);
+  *out = *whole;
+  whole->release = nullptr;  // moved
+}
+
+Part<ArrowSchema> schema_of(std::unique_ptr<Owned<ArrowSchema>> owned, const char* format, const char* name,
+                            std::int64_t flags) {
+  Part<ArrowSchema> schema(new ArrowSchema{});
+  *schema = {format,
+             name,
+             nullptr,
+             flags,
+             static_cast<std::int64_t>(owned->children.size()),
+             owned->children.empty() ? nullptr : owned->children.data(),
+             owned->dictionary.get(),
+             release<ArrowSchema>,
+             nullptr};
+  schema->private_data = owned.release();
+  return schema;
+}
+
+Part<ArrowSchema> column_schema(const std::shared_ptr<const ArrowTable>& table, const ArrowColumn& column) {
+  auto owned = std::make_unique<Owned<ArrowSchema>>();
+  owned->table = table;
+  const char* format = std::holds_alternative<std::vector<std::int64_t>>(column.values) ? "l"
+                       : std::holds_alternative<std::vector<double>>(column.values)     ? "g"
+                                                                                        : "i";
+  if (std::holds_alternative<Texts>(column.values))
+    owned->dictionary.reset(schema_of(std::make_unique<Owned<ArrowSchema>>(), "u", "", 0).release());
+  return schema_of(std::move(owned), format, column.key.c_str(), kNullable);
+}
+
+void export_schema(const std::shared_ptr<const ArrowTable>& table, ArrowSchema* out) {
+  std::vector<Part<ArrowSchema>> columns;
+  for (const ArrowColumn& column : table->columns) columns.push_back(column_schema(table, column));
+  auto owned = std::make_unique<Owned<ArrowSchema>>();
+  owned->table = table;
+  owned->parts.reserve(columns.size());
+  owned->children.reserve(columns.size());
+  for (Part<ArrowSchema>& column : columns) {
+    owned->children.push_back(column.get());
+    owned->parts.emplace_back(column.release());
+  }
+  const Part<ArrowSchema> whole = schema_of(std::move(owned), "+s", "", 0);
+  *out = *whole;
+  whole->release = nullptr;  // moved
 }
 
 struct Stream {
