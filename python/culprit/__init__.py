@@ -5,14 +5,46 @@
 >>> culprit.diff("good.json.gz", "bad.json.gz").outcome
 
 Times are whole nanoseconds (``_ns``), sizes bytes (``_bytes``), shares fractions. Every table speaks the Arrow PyCapsule interface: ``pyarrow.table(t)``,
-``polars.DataFrame(t)``, ``pandas.DataFrame.from_arrow(t)`` and duckdb read it in one call.
+``polars.DataFrame(t)``, ``pandas.DataFrame.from_arrow(t)`` and duckdb (which reads it by pyarrow) take it in one call.
 """
 
-from ._comparison import Comparison, diff
-from ._error import Error
-from ._record import Recording, record
-from ._run import Run, load
-from ._table import Table
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from . import torch as torch
+    from ._comparison import Comparison, diff
+    from ._error import Error
+    from ._record import Recording, record
+    from ._run import Run, load
+    from ._table import Table
 
 __version__ = "0.1.0"
 __all__ = ["Comparison", "Error", "Recording", "Run", "Table", "diff", "load", "record"]
+
+# The program of this package is started by way of this file: nothing is loaded before it is asked for.
+_PLACES = {
+    "Comparison": "_comparison",
+    "diff": "_comparison",
+    "Error": "_error",
+    "Recording": "_record",
+    "record": "_record",
+    "Run": "_run",
+    "load": "_run",
+    "Table": "_table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "torch":
+        return importlib.import_module(".torch", __name__)
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module("." + _PLACES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__, "torch"})

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ._record import program
+from ._program import program
 
 
 def main() -> None:

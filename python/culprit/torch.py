@@ -13,8 +13,10 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import warnings
 from typing import IO, Any, List, Optional
 
+from ._error import Error
 from ._run import Path, Run, load
 from ._table import Table
 
@@ -28,20 +30,31 @@ class TraceHandler:
         self.paths: List[str] = []
         """The traces that were written, in order."""
         self.runs: List[Run] = []
-        """What they hold."""
+        """What they hold; of a trace that could not be read there is none, but a warning."""
 
     def __call__(self, profiler: Any) -> None:
+        """Warns of what cannot be written or read: a training run does not end for it."""
+        try:
+            path = self._free_path()
+            profiler.export_chrome_trace(path)
+            self.paths.append(path)
+            run = load(path)
+            self.runs.append(run)
+            said = summary_of(run.top(limit=self._limit)) if self._summary else ""
+        except (Error, OSError) as error:
+            warnings.warn(f"culprit.torch: {error}", stacklevel=2)
+            return
+        if self._summary:
+            print(said, file=self._file or sys.stdout)
+
+    def _free_path(self) -> str:
+        """In the folder, which is made, for the next trace."""
         os.makedirs(self._folder, exist_ok=True)
         path = os.path.join(self._folder, f"{self._name}.{len(self.paths)}.pt.trace.json.gz")
         while os.path.exists(path):  # of an earlier program
             self._name += "_"
             path = os.path.join(self._folder, f"{self._name}.{len(self.paths)}.pt.trace.json.gz")
-        profiler.export_chrome_trace(path)
-        run = load(path)
-        self.paths.append(path)
-        self.runs.append(run)
-        if self._summary:
-            print(summary_of(run.top(limit=self._limit)), file=self._file or sys.stdout)
+        return path
 
 
 def summary_of(table: Table) -> str:
@@ -50,12 +63,14 @@ def summary_of(table: Table) -> str:
 
     lines = [f"{'Self':>12}  {'Share':>7}  {'Calls':>8}  Name"]
     for row in table.rows():
-        lines.append(f"{duration(row['self_ns']):>12}  {100 * row['share']:6.2f}%  {row['calls']:8}  {row['name']}")
+        share = "" if row["share"] is None else f"{100 * row['share']:.2f}%"
+        lines.append(f"{duration(row['self_ns']):>12}  {share:>7}  {row['calls']:8}  {row['name']}")
     return "\n".join([*lines, *table.notes])
 
 
 def trace_handler(folder: Path, *, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None) -> TraceHandler:
     """For ``torch.profiler.profile(on_trace_ready=...)``: each trace goes into ``folder`` as NAME.N.pt.trace.json.gz, which nothing overwrites.
+    What cannot be written or read is a warning.
 
     ``summary``: prints the ``limit`` functions that took most. The handler keeps the runs in ``runs`` and their files in ``paths``.
     """

@@ -9,18 +9,16 @@ import gc
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
 
 ARGS = argparse.Namespace(env="build/python", bin="build", source=".")
 WHY = None
 try:
     import culprit
+    import culprit._culprit
 except ImportError as error:
     WHY = str(error)
 
@@ -109,6 +107,26 @@ class Tables(Case):
         with self.assertRaises(ValueError):
             culprit.Table.from_columns("k", [("a", [1]), ("b", [1, 2])])
 
+    def test_types_of_columns_do_not_depend_on_what_is_in_them(self):
+        import pyarrow
+
+        def types(table):
+            return {field.name: str(field.type) for field in pyarrow.table(table).schema}
+
+        loaded = culprit.load(self.trace)
+        empty = types(loaded.top(filter="no function of this name"))
+        self.assertEqual(types(loaded.top()), empty)
+        self.assertEqual((empty["self_ns"], empty["average_ns"], empty["share"]), ("int64", "double", "double"))
+        self.assertRegex(empty["name"], "^dictionary<values=string")
+        same, other = culprit.diff(self.trace, self.trace), culprit.diff(self.trace, self.made("of_types.json", "7"))
+        for name in ("effects", "findings", "waterfall", "causes", "resources", "environment"):
+            with self.subTest(name):
+                self.assertEqual(types(getattr(same, name)()), types(getattr(other, name)()))
+        self.assertEqual(len(same.effects()), 0)
+        self.assertEqual((types(same.effects())["ratio"], types(same.effects())["baseline_n"]), ("double", "int64"))
+        table = culprit.Table.from_columns("k", [("a", [None]), ("b", [1]), ("c", [None])], types={"a": str, "b": float, "c": int})
+        self.assertEqual([t[:10] for t in types(table).values()], ["dictionary", "double", "int64"])
+
     def test_a_side_is_paths_or_runs(self):
         with self.assertRaises(TypeError):
             culprit.diff([self.trace, culprit.load(self.trace)], self.trace)
@@ -186,6 +204,9 @@ class Comparisons(Case):
             self.assertAlmostEqual(changes[fall["phase"], fall["device"]], fall["ns_per_cycle"][1] - fall["ns_per_cycle"][0], delta=1)
         for table in (ours.resources(), ours.environment()):
             self.assertIsInstance(table.rows(), list)
+        self.assertEqual([[row["ci_low_ns"], row["ci_high_ns"]] for row in ours.findings()], [row["ci"] for row in ours.data["findings"]])
+        for table, key in ((ours.effects(), "cycle_time"), (ours.findings(), "findings"), (ours.causes(), "verdicts"), (ours.resources(), "resources")):
+            self.assertEqual({name for row in ours.data[key] for name, value in row.items() if not isinstance(value, (list, dict))} - set(table.columns), set())
 
     def test_the_same_is_no_change(self):
         loaded = culprit.load(self.trace)
@@ -196,6 +217,9 @@ class Comparisons(Case):
         compared = culprit.diff(runs[:2], [culprit.load(path) for path in runs[2:3]], history=runs[3:])
         self.assertEqual(compared.data["baseline"]["recordings"], 2)
         self.assertNotEqual(compared.outcome, "not_comparable")
+        for one in (runs[3], culprit.load(runs[3])):
+            with self.assertRaises(TypeError):
+                culprit.diff(runs[0], runs[1], history=one)
 
     def test_notebooks_show_them(self):
         compared = culprit.diff(self.trace, self.made("other.json", "3"))
@@ -230,6 +254,34 @@ class Profiler(Case):
         self.assertEqual(len({*handler.paths, *again.paths}), 3)
         self.assertEqual(len(handler.runs[1].slices()), len(culprit.load(self.trace).slices()))
         self.assertIn("Self", said.getvalue())
+
+    def test_a_trace_that_is_none_does_not_end_the_run(self):
+        import culprit.torch
+
+        class Profiler:
+            def __init__(self, content):
+                self.content = content
+
+            def export_chrome_trace(self, path):
+                import gzip
+
+                with gzip.open(path, "wt", encoding="ascii") as file:
+                    file.write(self.content)
+
+        handler = culprit.torch.trace_handler(self.at("broken"))
+        with self.assertWarnsRegex(UserWarning, "culprit.torch: .*broken"):
+            handler(Profiler("this is no trace"))
+        self.assertEqual((len(handler.paths), len(handler.runs)), (1, 0))
+        with self.assertWarns(UserWarning):
+            culprit.torch.trace_handler(os.path.join(self.trace, "below"))(Profiler(""))
+
+    def test_what_took_no_time_has_no_share(self):
+        import culprit.torch
+
+        path = self.at("instants.json")
+        with open(path, "w", encoding="ascii") as file:
+            file.write('{"traceEvents":[{"ph":"X","name":"quick","cat":"cpu_op","pid":1,"tid":1,"ts":0,"dur":0}]}')
+        self.assertRegex(culprit.torch.summary_of(culprit.load(path).top(classes="all")), r"0 ns +1  quick")
 
 
 class Notebooks(Case):
@@ -307,54 +359,6 @@ class Running(Case):
         with self.assertRaises(culprit.Error):
             culprit.load(self.at("broken.json"))
 
-    def test_threads_may_load_at_once(self):
-        sums, errors = [], []
-
-        def work():
-            try:
-                for _ in range(5):
-                    sums.append(sum(culprit.load(self.trace).slices()["duration_ns"]))
-            except BaseException as error:  # noqa: B902
-                errors.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(errors, [])
-        self.assertEqual(len(set(sums)), 1)
-        self.assertEqual(len(sums), 40)
-
-    def test_nothing_leaks(self):
-        def resident():
-            gc.collect()
-            with open("/proc/self/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-        small = self.made("small.json", "1", steps=12)
-
-        def work(times):
-            for _ in range(times):
-                loaded = culprit.load(small)
-                loaded.slices()["name"]
-                culprit.diff(loaded, small)
-
-        work(100)
-        before = resident()
-        work(300)
-        self.assertLess(resident() - before, 20e6)
-
-    def test_control_c_ends_a_load(self):
-        large = self.made("large.json", "1", steps=20_000)
-        program = f"import culprit\nprint('go', flush=True)\nwhile True: culprit.load({large!r})"
-        started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        started.stdout.readline()
-        time.sleep(0.5)
-        started.send_signal(signal.SIGINT)
-        _, said = started.communicate(timeout=30)
-        self.assertIn("KeyboardInterrupt", said)
-
     def test_the_program_comes_along(self):
         done = run(sys.executable, "-m", "culprit", "--version")
         self.assertEqual(done.stdout.strip(), f"culprit {culprit.__version__}")
@@ -362,10 +366,19 @@ class Running(Case):
             self.assertIn(f'\nversion = "{culprit.__version__}"\n', file.read())
 
     def test_importing_needs_nobody_else(self):
-        program = "import sys; before = set(sys.modules); import culprit; print(*set(sys.modules) - before)"
-        loaded = set(run(sys.executable, "-c", program).stdout.split())
-        self.assertIn("culprit._culprit", loaded)
-        self.assertFalse(loaded & {"pyarrow", "pandas", "polars", "duckdb", "numpy", "json", "subprocess", "tempfile"})
+        program = "import sys; before = set(sys.modules); import culprit; {}; print(*set(sys.modules) - before)"
+        for use, native in (("pass", False), ("import culprit.__main__", False), ("culprit.load", True)):
+            loaded = set(run(sys.executable, "-c", program.format(use)).stdout.split())
+            self.assertIn("culprit", loaded)
+            self.assertEqual("culprit._culprit" in loaded, native, use)
+            self.assertFalse(loaded & {"pyarrow", "pandas", "polars", "duckdb", "numpy", "json", "subprocess", "tempfile"})
+
+    def test_what_the_package_has_is_there_when_asked_for(self):
+        program = "import culprit; print(culprit.torch.trace_handler.__name__, *(name for name in culprit.__all__ if getattr(culprit, name).__name__ != name))"
+        self.assertEqual(run(sys.executable, "-c", program).stdout, "trace_handler\n")
+        self.assertLess({*culprit.__all__, "torch"}, set(dir(culprit)))
+        with self.assertRaisesRegex(AttributeError, "colour"):
+            culprit.colour
 
     def test_types_are_checked(self):
         checked = self.at("checked.py")
