@@ -135,6 +135,21 @@ class Wheel(unittest.TestCase):
         more = "culprit.libs/libnovel-0.11-1a2b3c4d.so.1"
         self.assertEqual(checks.missing([*names, more]), [(more, "libnovel-dev")])
         self.assertEqual(checks.missing(names[1:]), [("culprit", "culprit")])
+        texts = {"culprit/licences/libelf-dev.txt": "see /usr/share/common-licenses/GPL-3 and\n`/usr/share/common-licenses/LGPL-2.1'.", "culprit/licences/common/GPL-3.txt": "text"}
+        self.assertEqual(checks.referred(texts), [("culprit/licences/libelf-dev.txt", "LGPL-2.1")])
+        self.assertEqual(checks.referred({**texts, "culprit/licences/common/LGPL-2.1.txt": "text"}), [])
+
+    def test_texts_that_licences_refer_to_are_installed(self):
+        """As the build that the tests run in would install them."""
+        script = os.path.join(ARGS.env, "build", "python", "cmake_install.cmake")
+        if not os.path.exists(script):
+            self.skipTest("the module was not built")
+        with open(script, encoding="utf-8") as file:
+            installed = file.read()
+        if "libelf-dev.txt" not in installed or not os.path.exists("/usr/share/doc/libelf-dev/copyright"):
+            self.skipTest("not a Debian")
+        for name in ("GPL-2", "GPL-3", "LGPL-2.1", "LGPL-3", "Apache-2.0"):
+            self.assertIn(f'RENAME "{name}.txt"', installed)
 
 
 def main():
