@@ -5,6 +5,7 @@
 #include <culprit/error.h>
 #include <culprit/load.h>
 #include <culprit/table.h>
+#include <culprit/task.h>
 
 #include <cstddef>
 #include <string>
@@ -22,9 +23,10 @@ struct TopOptions {
   bool reverse = false;
   std::size_t limit = 0;  ///< rows; 0: all
   std::string anchor{};   ///< of cycles, as CycleOptions::anchor
+  Task task{};
 };
 
-/// Error: usage, for a word that is none of these.
+/// Errors: usage, for a word that is none of these; cancelled.
 CULPRIT_API Result<Table> top(const Run& run, const TopOptions& options = {});
 
 }  // namespace culprit

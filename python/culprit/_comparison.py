@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Sequence, Union
+from typing import Any, Dict, List, Sequence, Tuple, Union
 
 from . import _culprit
 from ._run import Path, Paths, Run, paths_of
@@ -12,30 +12,45 @@ from ._table import Table
 Side = Union[Paths, Run, Sequence[Run]]
 
 
-_COLUMNS = {
-    "effects": "phase outcome baseline_ns candidate_ns ratio ci_low ci_high tolerance detectable baseline_n candidate_n",
-    "findings": "phase rank baseline_pid candidate_pid function short_name kind device status impact_ns_per_cycle baseline_ns_per_cycle "
-    "candidate_ns_per_cycle baseline_calls candidate_calls baseline_per_call_ns candidate_per_call_ns work_ratio q parent moved_inside",
-    "waterfall": "phase device state function baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls change_ns by_calls_ns",
-    "causes": "cause detail scope where side state impact_ns share work_ratio confidence next_step",
-    "resources": "metric device rank unit baseline candidate",
-    "environment": "key baseline candidate",
+# Of each table the columns, by what they hold. A value of both sides is two columns.
+_COLUMNS: Dict[str, Tuple[Tuple[type, str], ...]] = {
+    "effects": (
+        (str, "phase outcome"),
+        (float, "baseline_ns candidate_ns ratio ci_low ci_high tolerance detectable"),
+        (int, "baseline_n candidate_n"),
+        (float, "baseline_n_eff candidate_n_eff between"),
+        (int, "earlier recordings_to_decide"),
+    ),
+    "findings": (
+        (str, "phase"),
+        (int, "rank baseline_pid candidate_pid"),
+        (str, "function short_name kind device status"),
+        (float, "impact_ns_per_cycle ci_low_ns ci_high_ns baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls"),
+        (float, "baseline_per_call_ns candidate_per_call_ns work_ratio q"),
+        (str, "parent moved_inside"),
+    ),
+    "waterfall": (
+        (str, "phase"),
+        (int, "device"),
+        (str, "state function"),
+        (float, "baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls change_ns by_calls_ns"),
+    ),
+    "causes": ((str, "cause detail scope where side state"), (float, "impact_ns share work_ratio confidence"), (str, "next_step")),
+    "resources": ((str, "metric device"), (int, "rank"), (str, "unit"), (float, "baseline candidate")),
+    "environment": ((str, "key baseline candidate"),),
 }
 
 
 def _rows(key: str, rows: List[Dict[str, Any]], pairs: Sequence[str] = ()) -> Table:
-    """Values of both sides become two columns. The columns of the list above come first, and are always there."""
+    """Of the rows the columns of the list above, which are always there and of these types."""
     flat: List[Dict[str, Any]] = []
     for row in rows:
-        out: Dict[str, Any] = {}
-        for name, value in row.items():
-            if name in pairs and isinstance(value, list):
-                out[f"baseline_{name}"], out[f"candidate_{name}"] = value
-            elif not isinstance(value, (list, dict)):
-                out[name] = value
+        out = dict(row)
+        for name in pairs:
+            out[f"baseline_{name}"], out[f"candidate_{name}"] = row[name]
         flat.append(out)
-    names = list(dict.fromkeys([*_COLUMNS[key].split(), *(name for row in flat for name in row)]))
-    return Table.from_columns(key, [(name, [_plain(row.get(name)) for row in flat]) for name in names])
+    types = {name: kind for kind, names in _COLUMNS[key] for name in names.split()}
+    return Table.from_columns(key, [(name, [_plain(row.get(name)) for row in flat]) for name in types], types=types)
 
 
 def _plain(value: Any) -> Any:
@@ -72,8 +87,9 @@ class Comparison:
         return _rows("effects", self.data["cycle_time"], ("n", "n_eff"))
 
     def findings(self) -> Table:
-        """One row per function: impact_ns_per_cycle, time and calls of both sides, status, q."""
-        return _rows("findings", self.data["findings"], ("ns_per_cycle", "calls", "per_call_ns", "pid"))
+        """One row per function: impact_ns_per_cycle with its interval (ci_low_ns, ci_high_ns), time and calls of both sides, status, q."""
+        rows = [{**row, "ci_low_ns": row["ci"][0], "ci_high_ns": row["ci"][1]} for row in self.data["findings"]]
+        return _rows("findings", rows, ("ns_per_cycle", "calls", "per_call_ns", "pid"))
 
     def waterfall(self) -> Table:
         """Where the difference comes from, line by line: the changes of one phase and device sum to that of its cycles."""
@@ -125,7 +141,9 @@ def diff(baseline: Side, candidate: Side, *, anchor: str = "", tolerance: float 
     """Compares two runs: did the steps become slower, which functions changed, and what caused it.
 
     A side is a path, several (ranks of one run, or recordings of the same again), a ``Run`` or several. ``tolerance``: relative change of the cycle time that does
-    not matter. ``history``: three or more earlier recordings of the same workload. Raises ``culprit.Error``.
+    not matter. ``history``: three or more earlier recordings of the same workload, in a list. Raises ``culprit.Error``.
     """
+    if isinstance(history, (str, bytes, os.PathLike, Run)):
+        raise TypeError("history is a list of paths or runs")
     earlier = [native for item in history for native in _recordings(item)]
     return Comparison(*_culprit.compare(_recordings(baseline), _recordings(candidate), anchor, tolerance, earlier))

@@ -12,11 +12,20 @@ Path = Union[str, "os.PathLike[str]"]
 Paths = Union[Path, Sequence[Path]]
 
 
-def paths_of(paths: Paths) -> List[str]:
-    """One path or several, as a list of texts."""
+def paths_of(paths: Paths) -> List[bytes]:
+    """One path or several, as the system has them."""
     if isinstance(paths, (str, os.PathLike)):
-        return [os.fspath(paths)]
-    return [os.fspath(path) for path in paths]
+        return [_bytes_of(paths)]
+    return [_bytes_of(path) for path in paths]
+
+
+def _bytes_of(path: Path) -> bytes:
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"a path is a text, not {type(text).__name__}")
+    if "\0" in text:
+        raise ValueError(f"no path holds a null character: {text!r}")
+    return os.fsencode(text)
 
 
 class Profile(NamedTuple):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _culprit
+
+_KINDS = {str: "text", int: "whole", float: "number"}
+
 
 class Table:
     """Rows with named columns; it does not change.
@@ -17,9 +20,10 @@ class Table:
         self._native = native
 
     @classmethod
-    def from_columns(cls, key: str, columns: Sequence[Tuple[str, List[Any]]], title: str = "") -> "Table":
-        """A table of lists of equal length."""
-        return cls(_culprit.table_of_lists(key, title, list(columns)))
+    def from_columns(cls, key: str, columns: Sequence[Tuple[str, List[Any]]], title: str = "", types: Optional[Mapping[str, type]] = None) -> "Table":
+        """A table of lists of equal length. ``types``: ``str``, ``int`` or ``float`` by name; of columns that it lacks the values tell."""
+        known = {name: _KINDS[kind] for name, kind in (types or {}).items()}
+        return cls(_culprit.table_of_lists(key, title, [(name, values, known.get(name, "")) for name, values in columns]))
 
     @property
     def key(self) -> str:

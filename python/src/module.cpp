@@ -12,6 +12,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <future>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "arrow.h"
@@ -33,13 +35,27 @@ using culprit::python::ArrowTable;
 using culprit::python::Texts;
 using TablePointer = std::shared_ptr<const ArrowTable>;
 
+/// As Python has paths: bytes that are not UTF-8 come back as os.fsencode() gave them.
+nb::object text(std::string_view bytes) {
+  PyObject* made = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal(made);
+}
+
+std::vector<std::string> paths_of(const std::vector<nb::bytes>& paths) {
+  std::vector<std::string> all;
+  for (const nb::bytes& path : paths) all.emplace_back(path.c_str(), path.size());
+  return all;
+}
+
 [[noreturn]] void raise(const culprit::Error& error) {
   const char* kind = error.kind == culprit::ErrorKind::usage         ? "usage"
                      : error.kind == culprit::ErrorKind::input       ? "input"
                      : error.kind == culprit::ErrorKind::environment ? "environment"
                                                                      : "cancelled";
   const nb::object type = nb::module_::import_("culprit._error").attr("Error");
-  const nb::object value = type(culprit::to_string(error), kind, error.what, error.where, error.remedy);
+  const nb::object value =
+      type(text(culprit::to_string(error)), kind, text(error.what), text(error.where), text(error.remedy));
   PyErr_SetObject(type.ptr(), value.ptr());
   throw nb::python_error();
 }
@@ -73,6 +89,35 @@ auto interruptible(Work work) {
 
 TablePointer shared(ArrowTable table) { return std::make_shared<const ArrowTable>(std::move(table)); }
 TablePointer shared(culprit::Table table) { return shared(arrow_of(std::move(table))); }
+TablePointer shared(culprit::Frame frame) { return shared(arrow_of(std::move(frame))); }
+
+/// Tables as readers take them, made beside the interpreter, too; a stop that is requested meanwhile ends it.
+template <class... Made>
+culprit::Result<std::array<TablePointer, sizeof...(Made)>> shared_all(const culprit::Task& task, Made... made) {
+  std::array<TablePointer, sizeof...(Made)> tables;
+  std::size_t next = 0;
+  const auto add = [&](auto table) {
+    if (!task.stop.stop_requested()) tables[next++] = shared(std::move(table));
+  };
+  (add(std::move(made)), ...);
+  if (next < tables.size()) return culprit::Error{culprit::ErrorKind::cancelled, "cancelled", {}, {}};
+  return tables;
+}
+
+template <class Made>
+culprit::Result<TablePointer> shared_one(const culprit::Task& task, culprit::Result<Made> made) {
+  if (!made) return made.error();
+  auto tables = shared_all(task, std::move(*made));
+  if (!tables) return tables.error();
+  return std::move((*tables)[0]);
+}
+
+template <std::size_t N>
+nb::list list_of(std::array<TablePointer, N> tables) {
+  nb::list list;
+  for (TablePointer& table : tables) list.append(std::move(table));
+  return list;
+}
 
 nb::object cell(const ArrowColumn& column, std::size_t row) {
   if (!column.is_known(row)) return nb::none();
@@ -109,30 +154,34 @@ nb::object stream_of(const TablePointer& table) {
   return nb::steal(capsule);
 }
 
-/// From lists of Python: a column of texts where one is a text, of whole numbers where all are, else of numbers.
+/// From lists of Python: (key, values, "text", "whole" or "number"). Where that is empty, a column of texts where one
+/// is a text, of whole numbers where all are, else of numbers.
 TablePointer table_of_lists(std::string key, std::string title, const nb::list& columns) {
   culprit::Table table;
   table.key = std::move(key);
   table.title = std::move(title);
   for (const nb::handle item : columns) {
-    const auto pair = nb::cast<nb::tuple>(item);
-    const auto list = nb::cast<nb::list>(pair[1]);
+    const auto triple = nb::cast<nb::tuple>(item);
+    const auto list = nb::cast<nb::list>(triple[1]);
+    auto kind = nb::cast<std::string>(triple[2]);
     culprit::Column& column = table.columns.emplace_back();
-    column.key = column.title = nb::cast<std::string>(pair[0]);
+    column.key = column.title = nb::cast<std::string>(triple[0]);
     table.rows = list.size();
-    bool text = false;
+    bool is_text = false;
     bool whole = true;
     for (const nb::handle value : list) {
       column.known.push_back(!value.is_none());
       if (value.is_none()) continue;
-      text = text || nb::isinstance<nb::str>(value);
+      is_text = is_text || nb::isinstance<nb::str>(value);
       whole = whole && PyLong_Check(value.ptr());
     }
-    if (text) {
+    if (kind.empty()) kind = is_text ? "text" : whole ? "whole" : "number";
+    if (kind == "text") {
       std::vector<std::string> texts;
-      for (const nb::handle value : list) texts.push_back(value.is_none() ? std::string() : nb::cast<std::string>(nb::str(value)));
+      for (const nb::handle value : list)
+        texts.push_back(value.is_none() ? std::string() : nb::cast<std::string>(nb::str(value)));
       column.values = std::move(texts);
-    } else if (whole) {
+    } else if (kind == "whole") {
       std::vector<std::int64_t> numbers;
       for (const nb::handle value : list) numbers.push_back(value.is_none() ? 0 : nb::cast<std::int64_t>(value));
       column.values = std::move(numbers);
@@ -147,7 +196,7 @@ TablePointer table_of_lists(std::string key, std::string title, const nb::list& 
   return shared(std::move(table));
 }
 
-TablePointer cycle_table(const culprit::Cycles& cycles) {
+ArrowTable cycle_table(const culprit::Cycles& cycles) {
   culprit::Frame frame{"cycles", {}, cycles.cycles.size()};
   std::vector<std::int64_t> number, rank, batch, tokens, begin, period, no_work, whole, partial, warm_up;
   culprit::Categories phase;
@@ -165,12 +214,11 @@ TablePointer cycle_table(const culprit::Cycles& cycles) {
     phase.codes.push_back(static_cast<std::int32_t>(phase.texts.size()));
     phase.texts.push_back(cycle.phase);
   }
-  frame.columns = {{"cycle", std::move(number)},       {"rank", std::move(rank)},
-                   {"phase", std::move(phase)},        {"batch", std::move(batch), true},
-                   {"tokens", std::move(tokens), true}, {"begin_ns", std::move(begin)},
-                   {"period_ns", std::move(period)},   {"no_work_ns", std::move(no_work)},
-                   {"whole", std::move(whole)},        {"partial", std::move(partial)},
-                   {"warm_up", std::move(warm_up)}};
+  frame.columns = {
+      {"cycle", std::move(number)},      {"rank", std::move(rank)},           {"phase", std::move(phase)},
+      {"batch", std::move(batch), true}, {"tokens", std::move(tokens), true}, {"begin_ns", std::move(begin)},
+      {"period_ns", std::move(period)},  {"no_work_ns", std::move(no_work)},  {"whole", std::move(whole)},
+      {"partial", std::move(partial)},   {"warm_up", std::move(warm_up)}};
   ArrowTable table = arrow_of(std::move(frame));
   table.notes = {cycles.reason};
   if (!cycles.cycles.empty()) {
@@ -179,7 +227,7 @@ TablePointer cycle_table(const culprit::Cycles& cycles) {
                           percent(cycles.phase_confidence) + " that a step begins where the cycle does");
   }
   table.notes.insert(table.notes.end(), cycles.notes.begin(), cycles.notes.end());
-  return shared(std::move(table));
+  return table;
 }
 
 culprit::CycleOptions cycle_options(const std::string& anchor, const std::string& phase, unsigned skip,
@@ -198,9 +246,14 @@ NB_MODULE(_culprit, module) {
   module.doc() = "Traces of GPU workloads: what the package culprit stands on.";
 
   nb::class_<TablePointer>(module, "Table")
-      .def_prop_ro("key", [](const TablePointer& t) { return t->key; })
-      .def_prop_ro("title", [](const TablePointer& t) { return t->title; })
-      .def_prop_ro("notes", [](const TablePointer& t) { return t->notes; })
+      .def_prop_ro("key", [](const TablePointer& t) { return text(t->key); })
+      .def_prop_ro("title", [](const TablePointer& t) { return text(t->title); })
+      .def_prop_ro("notes",
+                   [](const TablePointer& t) {
+                     nb::list notes;
+                     for (const std::string& note : t->notes) notes.append(text(note));
+                     return notes;
+                   })
       .def_prop_ro("columns",
                    [](const TablePointer& t) {
                      std::vector<std::string> keys;
@@ -218,12 +271,30 @@ NB_MODULE(_culprit, module) {
   module.def("table_of_lists", &table_of_lists);
 
   nb::class_<culprit::Run>(module, "Run")
-      .def("slices", [](const culprit::Run& run) {
-        return shared(interruptible([&](const culprit::Task&) { return culprit::Result<ArrowTable>(arrow_of(culprit::slices(run))); }));
-      })
-      .def("counters", [](const culprit::Run& run) { return shared(arrow_of(culprit::counters(run))); })
-      .def("markers", [](const culprit::Run& run) { return shared(arrow_of(culprit::markers(run))); })
-      .def("devices", [](const culprit::Run& run) { return shared(arrow_of(culprit::devices(run))); })
+      .def("slices",
+           [](const culprit::Run& run) {
+             return interruptible([&](const culprit::Task& task) {
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::slices(run)));
+             });
+           })
+      .def("counters",
+           [](const culprit::Run& run) {
+             return interruptible([&](const culprit::Task& task) {
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::counters(run)));
+             });
+           })
+      .def("markers",
+           [](const culprit::Run& run) {
+             return interruptible([&](const culprit::Task& task) {
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::markers(run)));
+             });
+           })
+      .def("devices",
+           [](const culprit::Run& run) {
+             return interruptible([&](const culprit::Task& task) {
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::devices(run)));
+             });
+           })
       .def("losses",
            [](const culprit::Run& run) {
              nb::list list;
@@ -233,7 +304,7 @@ NB_MODULE(_culprit, module) {
                entry["severity"] = loss.severity;
                entry["meaning"] = loss.meaning;
                entry["remedy"] = loss.remedy;
-               entry["first_seen"] = loss.first_seen;
+               entry["first_seen"] = text(loss.first_seen);
                entry["count"] = loss.count;
                list.append(entry);
              }
@@ -241,40 +312,49 @@ NB_MODULE(_culprit, module) {
            })
       .def("cycles",
            [](const culprit::Run& run, const std::string& anchor, const std::string& phase, unsigned skip) {
-             return cycle_table(interruptible([&](const culprit::Task& task) {
-               return culprit::find_cycles(run, cycle_options(anchor, phase, skip, task));
-             }));
+             return interruptible([&](const culprit::Task& task) -> culprit::Result<TablePointer> {
+               const auto cycles = culprit::find_cycles(run, cycle_options(anchor, phase, skip, task));
+               if (!cycles) return cycles.error();
+               return shared(cycle_table(*cycles));
+             });
            })
       .def("profile",
            [](const culprit::Run& run, const std::string& anchor, const std::string& phase, unsigned skip) {
-             culprit::Profile profile = interruptible([&](const culprit::Task& task) {
-               return culprit::profile_run(run, cycle_options(anchor, phase, skip, task));
-             });
-             return nb::make_tuple(shared(std::move(profile.cycles)), shared(std::move(profile.functions)),
-                                   shared(std::move(profile.resources)), shared(std::move(profile.counters)),
-                                   shared(std::move(profile.ledger)));
+             return list_of(
+                 interruptible([&](const culprit::Task& task) -> culprit::Result<std::array<TablePointer, 5>> {
+                   auto profile = culprit::profile_run(run, cycle_options(anchor, phase, skip, task));
+                   if (!profile) return profile.error();
+                   return shared_all(task, std::move(profile->cycles), std::move(profile->functions),
+                                     std::move(profile->resources), std::move(profile->counters),
+                                     std::move(profile->ledger));
+                 }));
            })
       .def("top",
            [](const culprit::Run& run, const std::string& by, const std::vector<std::string>& classes,
               const std::string& filter, const std::string& sort, bool reverse, std::size_t limit,
               const std::string& anchor) {
-             return shared(interruptible([&](const culprit::Task&) {
-               return culprit::top(run, {by, classes, filter, sort, reverse, limit, anchor});
-             }));
+             return interruptible([&](const culprit::Task& task) {
+               return shared_one(task, culprit::top(run, {by, classes, filter, sort, reverse, limit, anchor, task}));
+             });
            })
       .def("kernels",
            [](const culprit::Run& run) {
-             culprit::Kernels kernels =
-                 interruptible([&](const culprit::Task&) { return culprit::kernels_of(run); });
-             return nb::make_tuple(shared(std::move(kernels.launches)), shared(std::move(kernels.names)),
-                                   shared(std::move(kernels.classes)));
+             return list_of(
+                 interruptible([&](const culprit::Task& task) -> culprit::Result<std::array<TablePointer, 3>> {
+                   auto kernels = culprit::kernels_of(run, task);
+                   if (!kernels) return kernels.error();
+                   return shared_all(task, std::move(kernels->launches), std::move(kernels->names),
+                                     std::move(kernels->classes));
+                 }));
            })
       .def("kernel_blocks",
            [](const culprit::Run& run) {
-             return shared(interruptible([&](const culprit::Task&) { return culprit::kernel_blocks(run); }));
+             return interruptible(
+                 [&](const culprit::Task& task) { return shared_one(task, culprit::kernel_blocks(run, task)); });
            })
       .def("fusion", [](const culprit::Run& run) {
-        return shared(interruptible([&](const culprit::Task&) { return culprit::fusion_candidates(run); }));
+        return interruptible(
+            [&](const culprit::Task& task) { return shared_one(task, culprit::fusion_candidates(run, task)); });
       });
 
   const auto load_options = [](unsigned threads, std::uint64_t max_expansion, const culprit::Task& task) {
@@ -284,27 +364,32 @@ NB_MODULE(_culprit, module) {
     options.task = task;
     return options;
   };
-  module.def("load_run", [load_options](const std::vector<std::string>& paths, unsigned threads, std::uint64_t expansion) {
-    return interruptible(
-        [&](const culprit::Task& task) { return culprit::load_run(paths, load_options(threads, expansion, task)); });
-  });
+  module.def("load_run",
+             [load_options](const std::vector<nb::bytes>& given, unsigned threads, std::uint64_t expansion) {
+               const std::vector<std::string> paths = paths_of(given);
+               return interruptible([&](const culprit::Task& task) {
+                 return culprit::load_run(paths, load_options(threads, expansion, task));
+               });
+             });
   module.def("load_recordings",
-             [load_options](const std::vector<std::string>& paths, unsigned threads, std::uint64_t expansion) {
+             [load_options](const std::vector<nb::bytes>& given, unsigned threads, std::uint64_t expansion) {
+               const std::vector<std::string> paths = paths_of(given);
                return interruptible([&](const culprit::Task& task) {
                  return culprit::load_recordings(paths, load_options(threads, expansion, task));
                });
              });
-  module.def("compare",
-             [](const std::vector<culprit::Run>& baseline, const std::vector<culprit::Run>& candidate,
-                const std::string& anchor, double tolerance, const std::vector<culprit::Run>& earlier) {
-               const culprit::Comparison comparison = interruptible([&](const culprit::Task& task) {
-                 culprit::CompareOptions options;
-                 options.anchor = anchor;
-                 options.tolerance = tolerance;
-                 options.task = task;
-                 return culprit::compare_runs(baseline, candidate, options, earlier);
-               });
-               return nb::make_tuple(culprit::to_json(comparison), culprit::to_text(comparison),
-                                     culprit::to_markdown(comparison));
-             });
+  module.def("compare", [](const std::vector<culprit::Run>& baseline, const std::vector<culprit::Run>& candidate,
+                           const std::string& anchor, double tolerance, const std::vector<culprit::Run>& earlier) {
+    using Forms = std::array<std::string, 3>;
+    const Forms forms = interruptible([&](const culprit::Task& task) -> culprit::Result<Forms> {
+      culprit::CompareOptions options;
+      options.anchor = anchor;
+      options.tolerance = tolerance;
+      options.task = task;
+      const auto comparison = culprit::compare_runs(baseline, candidate, options, earlier);
+      if (!comparison) return comparison.error();
+      return Forms{culprit::to_json(*comparison), culprit::to_text(*comparison), culprit::to_markdown(*comparison)};
+    });
+    return nb::make_tuple(text(forms[0]), text(forms[1]), text(forms[2]));
+  });
 }

@@ -76,6 +76,7 @@ class Finder {
   /// Replaces repeating stretches by blocks until nothing repeats.
   void collapse(std::vector<Item>& items, std::uint32_t shortest_copies, double least_launches, int depth) {
     for (int round = 0; round < kRounds; ++round) {
+      if (options_.stop.stop_requested()) return;
       std::vector<Choice> chosen = choose(items, shortest_copies, least_launches);
       if (chosen.empty()) return;
       std::vector<Item> next;
@@ -132,7 +133,7 @@ class Finder {
     std::vector<std::uint32_t> before;
     for (std::size_t l = 0; l < kLikenesses.size(); ++l) {
       std::vector<std::uint32_t> ids = sequence(items, l);
-      if (ids == before) continue;
+      if (ids == before || options_.stop.stop_requested()) continue;
       for (RepeatRegion& region : repeat_regions(ids)) {
         keep_even_copies(items, region);
         if (region.starts.size() < 3) continue;

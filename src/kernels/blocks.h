@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace culprit::kernels {
 
 struct BlockOptions {
   double unstable = 0.10;  ///< coefficient of variation above which a position is unstable
+  std::stop_token stop{};  ///< when it is requested some blocks are missing
 };
 
 /// The blocks of one lane. Near-linear in launches.

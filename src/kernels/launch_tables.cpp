@@ -159,7 +159,7 @@ Table name_table(const KernelLog& log, const NameTableOptions& options) {
   return table;
 }
 
-Table launch_table(const KernelLog& log) {
+Table launch_table(const KernelLog& log, const std::stop_token& stop) {
   const auto fraction = [](float KernelLaunch::*use) {
     // Two decimals in, two decimals out: the shortest float is what the source wrote.
     return [use](const KernelLaunch& k) { return number_cell(std::round(static_cast<double>(k.*use) * 1e6) / 1e6); };
@@ -192,7 +192,7 @@ Table launch_table(const KernelLog& log) {
        {{"Stream", "stream", ColumnType::count, 3, true},
         [](const KernelLaunch& k) { return known_cell(k.stream); },
         if_known}},
-      log.launches);
+      log.launches | std::views::take_while([&](const KernelLaunch&) { return !stop.stop_requested(); }));
 }
 
 Table class_table(const model::UseReport& report) {

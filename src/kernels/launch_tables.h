@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <stop_token>
 
 #include "kernels/classes.h"
 #include "model/kernel_log.h"
@@ -21,7 +22,7 @@ struct NameTableOptions {
 model::Table name_table(const model::KernelLog& log, const NameTableOptions& options);
 
 /// Every launch in order.
-model::Table launch_table(const model::KernelLog& log);
+model::Table launch_table(const model::KernelLog& log, const std::stop_token& stop = {});
 
 /// Time per class; the shares sum to 1.
 model::Table class_table(const model::UseReport& report);

@@ -1,6 +1,9 @@
 #include "library/columns.h"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
+#include <string_view>
 #include <utility>
 
 #include "core/utf8.h"
@@ -10,11 +13,38 @@ namespace culprit::library {
 
 namespace {
 
+enum class Kind { text, whole, number };
+
+/// Of times those that are not one call's or a sum, but fall between.
+bool is_mean(std::string_view key) {
+  constexpr std::array<std::string_view, 4> kMeans = {"average_ns", "mean_ns", "median_ns", "stddev_ns"};
+  return std::ranges::find(kMeans, key) != kMeans.end();
+}
+
+/// Whatever the cells hold: two tables of the same columns have the same kinds.
+Kind kind_of(const model::Column& column) {
+  switch (column.type) {
+    case ColumnType::text:
+    case ColumnType::name:
+      return Kind::text;
+    case ColumnType::count:
+    case ColumnType::bytes:
+      return Kind::whole;
+    case ColumnType::time:
+      return is_mean(column.key) ? Kind::number : Kind::whole;
+    case ColumnType::percent:
+    case ColumnType::number:
+      break;
+  }
+  return Kind::number;
+}
+
 std::vector<std::int64_t> whole_numbers_of(const std::vector<std::vector<model::Cell>>& rows, std::size_t column) {
   std::vector<std::int64_t> values;
   values.reserve(rows.size());
   for (const auto& row : rows) {
     const auto* value = std::get_if<std::int64_t>(&row[column]);
+    assert(value != nullptr || std::holds_alternative<std::monostate>(row[column]));
     values.push_back(value != nullptr ? *value : 0);
   }
   return values;
@@ -37,6 +67,7 @@ std::vector<double> numbers_of(const std::vector<std::vector<model::Cell>>& rows
   for (const auto& row : rows) {
     const auto* whole = std::get_if<std::int64_t>(&row[column]);
     const auto* number = std::get_if<double>(&row[column]);
+    assert(whole != nullptr || number != nullptr || std::holds_alternative<std::monostate>(row[column]));
     values.push_back(whole != nullptr ? static_cast<double>(*whole) : number != nullptr ? *number : 0);
   }
   return values;
@@ -44,25 +75,28 @@ std::vector<double> numbers_of(const std::vector<std::vector<model::Cell>>& rows
 
 }  // namespace
 
-Table columns_of(model::Table table) {
+Table columns_of(model::Table table, const std::stop_token& stop) {
   Table out;
   out.key = std::move(table.key);
   out.title = std::move(table.title);
   out.notes = std::move(table.notes);
   out.rows = table.rows.size();
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    const auto any = [&]<class T>(const T*) {
-      return std::ranges::any_of(table.rows, [&](const auto& row) { return std::holds_alternative<T>(row[c]); });
-    };
+    if (stop.stop_requested()) return {};
     const model::Column& from = table.columns[c];
     Column column{from.key, from.title, {}, {}, from.type, from.precision, from.detail};
     for (const auto& row : table.rows) column.known.push_back(!std::holds_alternative<std::monostate>(row[c]));
-    if (any(static_cast<const std::string*>(nullptr)))
-      column.values = texts_of(table, c);
-    else if (any(static_cast<const double*>(nullptr)))
-      column.values = numbers_of(table.rows, c);
-    else
-      column.values = whole_numbers_of(table.rows, c);
+    switch (kind_of(from)) {
+      case Kind::text:
+        column.values = texts_of(table, c);
+        break;
+      case Kind::whole:
+        column.values = whole_numbers_of(table.rows, c);
+        break;
+      case Kind::number:
+        column.values = numbers_of(table.rows, c);
+        break;
+    }
     out.columns.push_back(std::move(column));
   }
   return out;

@@ -3,12 +3,15 @@
 
 #include <culprit/table.h>
 
+#include <stop_token>
+
 #include "model/table.h"
 
 namespace culprit::library {
 
-/// A column is text or whole numbers where its cells are, else numbers.
-Table columns_of(model::Table table);
+/// A column is text, whole numbers or numbers by what it is of, whatever its cells hold. When a stop is requested the
+/// table is empty.
+Table columns_of(model::Table table, const std::stop_token& stop = {});
 
 model::Table rows_of(const Table& table);
 

@@ -32,16 +32,38 @@ Result<model::KernelLog> launches_in(const Trace& trace, const std::string& path
   return log;
 }
 
-Kernels tables_of(const model::KernelLog& log) {
-  return Kernels{columns_of(kernels::launch_table(log)), columns_of(kernels::name_table(log, {})),
-                 columns_of(kernels::class_table(kernels::use_report(log, {})))};
+/// Errors: as launches_in(); cancelled.
+Result<model::KernelLog> launches_in(const Run& run, const Task& task) {
+  if (task.stop.stop_requested()) return cancelled_error();
+  auto log = launches_in(run.data().trace, path_of(run));
+  if (task.stop.stop_requested()) return cancelled_error();
+  return log;
 }
 
-std::vector<model::LaneBlocks> blocks_of(const model::KernelLog& log, std::vector<model::Lane> lanes) {
+/// The table, unless a stop was requested while it was made.
+Result<Table> whole(Table table, const Task& task) {
+  if (task.stop.stop_requested()) return cancelled_error();
+  return table;
+}
+
+Result<Kernels> tables_of(const model::KernelLog& log, const Task& task) {
+  Kernels tables;
+  tables.launches = columns_of(kernels::launch_table(log, task.stop), task.stop);
+  if (!task.stop.stop_requested()) tables.names = columns_of(kernels::name_table(log, {}));
+  if (!task.stop.stop_requested()) tables.classes = columns_of(kernels::class_table(kernels::use_report(log, {})));
+  if (task.stop.stop_requested()) return cancelled_error();
+  return tables;
+}
+
+std::vector<model::LaneBlocks> blocks_of(const model::KernelLog& log, std::vector<model::Lane> lanes,
+                                         const Task& task) {
   const kernels::LaunchIds ids = kernels::launch_ids(log);
   std::vector<model::LaneBlocks> blocks;
   blocks.reserve(lanes.size());
-  for (model::Lane& lane : lanes) blocks.push_back(kernels::find_blocks(log, std::move(lane), ids, {}));
+  for (model::Lane& lane : lanes) {
+    if (task.stop.stop_requested()) break;
+    blocks.push_back(kernels::find_blocks(log, std::move(lane), ids, {.stop = task.stop}));
+  }
   return blocks;
 }
 
@@ -61,10 +83,10 @@ Result<model::KernelLog> launches_of(formats::KernelData data, const std::string
 
 }  // namespace library
 
-Result<Kernels> kernels_of(const Run& run) {
-  const auto log = library::launches_in(run.data().trace, library::path_of(run));
+Result<Kernels> kernels_of(const Run& run, const Task& task) {
+  const auto log = library::launches_in(run, task);
   if (!log) return log.error();
-  return library::tables_of(*log);
+  return library::tables_of(*log, task);
 }
 
 Result<Kernels> kernels_of(const std::vector<std::string>& paths, const LoadOptions& options) {
@@ -72,21 +94,26 @@ Result<Kernels> kernels_of(const std::vector<std::string>& paths, const LoadOpti
   if (!data) return data.error();
   const auto log = library::launches_of(std::move(*data), paths.front());
   if (!log) return log.error();
-  return library::tables_of(*log);
+  return library::tables_of(*log, options.task);
 }
 
-Result<Table> kernel_blocks(const Run& run) {
-  const auto log = library::launches_in(run.data().trace, library::path_of(run));
+Result<Table> kernel_blocks(const Run& run, const Task& task) {
+  const auto log = library::launches_in(run, task);
   if (!log) return log.error();
-  return library::columns_of(kernels::block_table(*log, library::blocks_of(*log, kernels::lanes_of(*log))));
+  const auto blocks = library::blocks_of(*log, kernels::lanes_of(*log), task);
+  if (task.stop.stop_requested()) return cancelled_error();
+  return library::whole(library::columns_of(kernels::block_table(*log, blocks), task.stop), task);
 }
 
-Result<Table> fusion_candidates(const Run& run) {
-  const auto log = library::launches_in(run.data().trace, library::path_of(run));
+Result<Table> fusion_candidates(const Run& run, const Task& task) {
+  const auto log = library::launches_in(run, task);
   if (!log) return log.error();
   std::vector<model::Lane> lanes = kernels::lanes_of(*log);
   const model::FusionReport report = kernels::fusion_report(*log, lanes, {});
-  return library::columns_of(kernels::fusion_table(*log, report, library::blocks_of(*log, std::move(lanes)), 0));
+  if (task.stop.stop_requested()) return cancelled_error();
+  const auto blocks = library::blocks_of(*log, std::move(lanes), task);
+  if (task.stop.stop_requested()) return cancelled_error();
+  return library::whole(library::columns_of(kernels::fusion_table(*log, report, blocks, 0), task.stop), task);
 }
 
 Table function_times(const Run& run) {

@@ -37,6 +37,7 @@ Result<Table> top(const Run& run, const TopOptions& options) {
   summary::FunctionQuery query;
   query.by = *by;
   query.filter = options.filter;
+  query.stop = options.task.stop;
   query.classes = 0;
   for (const std::string& name :
        options.classes.empty() ? std::vector{summary::usual_classes(trace)} : options.classes) {
@@ -46,21 +47,24 @@ Result<Table> top(const Run& run, const TopOptions& options) {
   }
   std::optional<cycles::Found> found;
   if (*by == summary::GroupBy::cycle || *by == summary::GroupBy::phase) {
-    auto cycles = library::find(run, {.anchor = options.anchor});
+    auto cycles = library::find(run, {.anchor = options.anchor, .task = options.task});
     if (!cycles) return cycles.error();
     found = std::move(*cycles);
     query.cycles = &*found;
   }
   profile::Nesting nesting;
   if ((query.classes & ~summary::kGpuWork) != 0) {
+    if (options.task.stop.stop_requested()) return cancelled_error();
     nesting = profile::find_nesting(trace);
     query.nesting = &nesting;
   }
+  const summary::FunctionSums sums = summary::function_stats(trace, query);
+  if (options.task.stop.stop_requested()) return cancelled_error();
   summary::FunctionTableOptions table;
   table.sort = *sort;
   table.reverse = options.reverse;
   table.limit = options.limit;
-  return library::columns_of(summary::function_table(summary::function_stats(trace, query), table));
+  return library::columns_of(summary::function_table(sums, table));
 }
 
 }  // namespace culprit

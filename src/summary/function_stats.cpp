@@ -318,10 +318,8 @@ FunctionSums function_stats(const Trace& trace, const FunctionQuery& query) {
   Summer summer(
       trace, query,
       (query.classes & kStatesAndReasons) == kStatesAndReasons ? explained_states(trace) : std::vector<bool>());
-  if (query.nesting != nullptr)
-    for (const SliceIndex row : query.nesting->order.order) summer.add(row);
-  else
-    for (std::size_t row = 0; row < trace.slices.size(); ++row) summer.add(static_cast<SliceIndex>(row));
+  for (std::size_t k = 0; k < trace.slices.size() && !query.stop.stop_requested(); ++k)
+    summer.add(query.nesting != nullptr ? query.nesting->order.order[k] : static_cast<SliceIndex>(k));
   return summer.finish();
 }
 

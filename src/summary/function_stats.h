@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ struct FunctionQuery {
   const Passes* passes = nullptr;             ///< with it, only GPU work of one of `pass_set`
   std::uint32_t pass_set = 0;                 ///< bit per Pass
   const cycles::Found* cycles = nullptr;  ///< of this trace; needed to group by cycle and phase, and to choose cycles
+  std::stop_token stop{};                 ///< when it is requested some calls are missing
   const std::vector<bool>* kept_cycles = nullptr;  ///< by row of `cycles`: only slices in these; nullptr: all slices
 };
 constexpr std::uint32_t pass_bit(Pass pass) { return 1u << static_cast<unsigned>(pass); }

@@ -4,6 +4,7 @@
 #include <culprit/kernels.h>
 #include <culprit/load.h>
 #include <culprit/profile.h>
+#include <culprit/top.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,6 +57,10 @@ TEST(Cancel, WhatWasCancelledBeforehandDoesNothing) {
   ASSERT_TRUE(run);
   expect_cancelled(find_cycles(*run, {.task = task}));
   expect_cancelled(profile_run(*run, {.task = task}));
+  expect_cancelled(top(*run, {.classes = {"all"}, .task = task}));
+  expect_cancelled(kernels_of(*run, task));
+  expect_cancelled(kernel_blocks(*run, task));
+  expect_cancelled(fusion_candidates(*run, task));
   const StepsFile other(20, 200);
   expect_cancelled(compare_runs({*run}, {*load_run({other.path()})}, {.task = task}));
 }

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Calls of the Python package beside threads, signals and odd arguments, in the environment that scripts/python-env makes.
+
+    python_calls_test.py --env BUILD_DIR/python --bin BUILD_DIR --source SOURCE_DIR [unittest options]
+"""
+
+import gc
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from python_package_test import ARGS, WHY, Case, main, run
+
+if WHY is None:
+    import culprit
+    import culprit._culprit
+
+
+class Calls(Case):
+    def test_threads_may_load_at_once(self):
+        sums, errors = [], []
+
+        def work():
+            try:
+                for _ in range(5):
+                    sums.append(sum(culprit.load(self.trace).slices()["duration_ns"]))
+            except BaseException as error:  # noqa: B902
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        self.assertEqual(len(set(sums)), 1)
+        self.assertEqual(len(sums), 40)
+
+    def test_nothing_leaks(self):
+        def resident():
+            gc.collect()
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        small, other = self.made("small.json", "1", steps=12), self.made("small_other.json", "2", steps=12)
+
+        def work(times):
+            for _ in range(times):
+                loaded = culprit.load(small)
+                loaded.slices()["name"]
+                compared = culprit.diff(loaded, other)
+                compared.findings()
+                self.assertFalse(compared.data["same_recording"])
+
+        work(100)
+        before = resident()
+        work(300)
+        self.assertLess(resident() - before, 3e6)
+
+    def test_control_c_ends_a_load(self):
+        large = self.made("large.json", "1", steps=20_000)
+        program = f"import culprit\nprint('go', flush=True)\nwhile True: culprit.load({large!r})"
+        started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.stdout.readline()
+        time.sleep(0.5)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=30)
+        self.assertIn("KeyboardInterrupt", said)
+
+    def test_control_c_ends_a_call_long_before_it_would_end(self):
+        """How long each takes, and how long it goes on when Ctrl-C comes after a fifth of that."""
+        program = """
+import culprit, os, signal, sys, threading, time
+run = culprit.load(sys.argv[1])
+for name in ("kernels", "kernel_blocks", "fusion"):
+    begin = time.perf_counter()
+    getattr(run, name)()
+    whole = time.perf_counter() - begin
+    timer = threading.Timer(0.2 * whole, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.perf_counter()
+    try:
+        getattr(run, name)()
+        time.sleep(100)
+    except KeyboardInterrupt:
+        print(name, whole, time.perf_counter() - begin)
+"""
+        done = run(sys.executable, "-c", program, self.made("long.json", "1", steps=10_000))
+        lines = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual([line[0] for line in lines], ["kernels", "kernel_blocks", "fusion"], done.stderr)
+        for name, whole, cut in lines:
+            self.assertLess(float(cut), 0.75 * float(whole), name)
+
+    def test_other_threads_go_on_during_a_call(self):
+        """A thread that wakes up every millisecond: its longest sleep beside each call."""
+        path = self.at("marks.json")
+        with open(path, "w", encoding="ascii") as file:
+            file.write('{"traceEvents":[{"ph":"X","name":"a","cat":"cpu_op","pid":1,"tid":1,"ts":0,"dur":1}')
+            for i in range(500_000):
+                file.write(f',{{"ph":"i","s":"t","name":"m{i}","pid":1,"tid":1,"ts":{i}}},{{"ph":"C","name":"c{i % 10}","pid":1,"tid":1,"ts":{i},"args":{{"v":{i}}}}}')
+            file.write("]}")
+        marks, loaded = culprit.load(path), culprit.load(self.made("beside.json", "1", steps=5_000))
+        for name, call in (("load", lambda: culprit.load(path)), ("markers", marks.markers), ("counters", lambda: [marks.counters() for _ in range(10)]), ("kernels", loaded.kernels)):
+            stamps, done = [], threading.Event()
+
+            def tick():
+                while not done.is_set():
+                    stamps.append(time.perf_counter())
+                    time.sleep(0.001)
+
+            ticker = threading.Thread(target=tick)
+            ticker.start()
+            begin = time.perf_counter()
+            call()
+            took = time.perf_counter() - begin
+            done.set()
+            ticker.join()
+            longest = max(after - before for before, after in zip(stamps, stamps[1:]))
+            with self.subTest(name, took=took, longest=longest):
+                self.assertLess(longest, 0.5 * took)
+
+    def test_paths_need_not_be_utf8(self):
+        folder = os.fsdecode(os.fsencode(self.folder.name) + b"/\xff\xfe")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "trace.json")
+        with open(self.trace, "rb") as source, open(path, "wb") as target:
+            target.write(source.read())
+        self.assertEqual(len(culprit.load(path).slices()), len(culprit.load(self.trace).slices()))
+        compared = culprit.diff(path, self.made("of_utf8.json", "2"))
+        for told in (str(compared), compared.to_markdown(), compared.to_json()):
+            self.assertIsInstance(told, str)
+        missing = os.path.join(folder, "nothing.json")
+        with self.assertRaises(culprit.Error) as caught:
+            culprit.load(missing)
+        self.assertIn(missing, str(caught.exception))
+        self.assertEqual(caught.exception.where, missing)
+
+    def test_a_null_character_is_in_no_path(self):
+        for call in (lambda path: culprit.load(path), lambda path: culprit.diff(self.trace, path)):
+            with self.assertRaises(ValueError):
+                call(self.trace + "\0.json")
+
+    def test_stubs_say_what_the_module_takes(self):
+        with open(os.path.join(ARGS.source, "python", "culprit", "_culprit.pyi"), encoding="utf-8") as file:
+            stubs = file.read()
+        for name in re.findall(r"^ *def (\w+)", stubs, re.M):
+            if not name.startswith("__"):
+                self.assertTrue(any(hasattr(owner, name) for owner in (culprit._culprit, culprit._culprit.Run, culprit._culprit.Table)), name)
+        # The module has no names of its arguments.
+        arguments = [argument.split(":")[0] for taken in re.findall(r"def \w+\(([^)]*)\)", stubs) for argument in taken.split(", ") if ":" in argument]
+        self.assertEqual([name for name in arguments if not name.startswith("__")], [])
+        with self.assertRaises(TypeError):
+            culprit._culprit.load_run(paths=[], threads=0, max_expansion=0)
+
+
+if __name__ == "__main__":
+    main()
