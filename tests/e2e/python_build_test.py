@@ -152,6 +152,83 @@ class Wheel(unittest.TestCase):
             self.assertIn(f'RENAME "{name}.txt"', installed)
 
 
+class Environment(unittest.TestCase):
+    """scripts/python-env with one small package, in a tree of its own: what is a skip, and what an error."""
+
+    PIN = "nanobind==2.9.2\n"
+
+    def setUp(self):
+        if sys.version_info < (3, 11):
+            self.skipTest("the environment needs Python 3.11")
+        folder = tempfile.TemporaryDirectory(prefix="culprit-env-")
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for name in ("scripts", "python/culprit", "build", "tools", "wheels"):
+            os.makedirs(self.at(name))
+        for name in ("test", "hta"):
+            self.write(f"python/requirements-{name}.txt", "")
+        for name in ("__init__.py", "_culprit.pyi", "py.typed"):
+            self.write("python/culprit/" + name, "")
+        self.write("scripts/python-env", text("scripts", "python-env"))
+        self.write("build/culprit", "")
+
+    def at(self, *path):
+        return os.path.join(self.root, *path)
+
+    def write(self, name, content):
+        with open(self.at(name), "w", encoding="utf-8") as file:
+            file.write(content)
+
+    def made(self, cmake="exit 1", python=sys.executable, **environment):
+        """`cmake` is what the tool of that name does."""
+        self.write("tools/cmake", f"#!/bin/sh\n{cmake}\n")
+        os.chmod(self.at("tools/cmake"), 0o755)
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
+        settings = {"PATH": f"{self.at('tools')}:{os.environ['PATH']}", "PYTHON": python, "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0", "PIP_TIMEOUT": "2"}
+        return run("bash", self.at("scripts/python-env"), self.at("build"), env={**clean, **settings, **environment})
+
+    def why(self):
+        return os.path.exists(self.at("build/python/why"))
+
+    def test_a_registry_that_cannot_be_reached_is_a_skip(self):
+        self.write("python/requirements-test.txt", self.PIN)
+        done = self.made(PIP_INDEX_URL="http://127.0.0.1:9/simple")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cannot be reached", done.stdout)
+        self.assertTrue(self.why())
+
+    def test_a_pin_that_does_not_exist_is_an_error(self):
+        self.write("python/requirements-test.txt", "nanobind==99.9.9\n")
+        done = self.made(PIP_NO_INDEX="1", PIP_FIND_LINKS=self.at("wheels"))
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("could not install", done.stderr)
+        self.assertFalse(self.why())
+
+    def test_a_module_that_cannot_be_configured_is_an_error(self):
+        done = self.made(PYTHONPATH=self.fake_nanobind())
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("cannot be configured", done.stderr)
+        self.assertFalse(self.why())
+
+    def test_another_python_gets_an_environment_of_its_own(self):
+        built = f"mkdir -p {self.at('build/python/build/python')}; touch {self.at('build/python/build/python/_culprit.so')}"
+        paths = {"PYTHONPATH": self.fake_nanobind()}
+        self.assertEqual(self.made(built, **paths).returncode, 0)
+        kept = self.at("build/python/venv/kept")
+        with open(kept, "w", encoding="ascii"):
+            pass
+        self.assertEqual(self.made(built, **paths).returncode, 0)
+        self.assertTrue(os.path.exists(kept))
+        self.write("tools/python", f"#!/bin/sh\n[ \"$1\" = -c ] && case \"$2\" in *base_prefix*) echo another; exit;; esac\nexec {sys.executable} \"$@\"\n")
+        os.chmod(self.at("tools/python"), 0o755)
+        self.assertEqual(self.made(built, self.at("tools/python"), **paths).returncode, 0)
+        self.assertFalse(os.path.exists(kept))
+
+    def fake_nanobind(self):
+        self.write("tools/nanobind.py", "print('/nanobind')\n")
+        return self.at("tools")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--env", required=True)
