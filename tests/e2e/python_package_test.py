@@ -347,6 +347,20 @@ class Notebooks(Case):
         for batch in batches:
             self.assertRegex(sglang[0], rf"\b{batch} +\d")
 
+    def test_serving_steps_of_real_servers(self):
+        """One step each."""
+        made = self.at("notebooks")
+        os.makedirs(made, exist_ok=True)
+        for name, phase, batch in (("sglang_qwen3_8b/prefilldecode", "prefill", 15), ("vllm_piecewise/graph_execution", "mixed", 46)):
+            source = os.path.join(ARGS.source, "..", "shared", "corpus", "kineto", name + ".json.gz")
+            if not os.path.exists(source):
+                self.skipTest(f"there is no {source}")
+            with open(source, "rb") as file, open(os.path.join(made, "serving.json"), "wb") as target:
+                target.write(file.read())
+            with self.subTest(name):
+                self.assertRegex(self.tables("serving_steps")[0], rf"{phase} +{batch} +1\.0 +\d")
+            os.remove(target.name)
+
 
 class Running(Case):
     def test_errors_are_the_programs_own(self):
