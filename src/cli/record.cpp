@@ -114,7 +114,7 @@ std::string missing_line(const record::CollectorSummary& collector, const record
                      sight.remedy.empty() ? "" : "; to see it: ", escape_terminal(sight.remedy));
 }
 
-/// Functions that were asked for and, as the end shows, were not there.
+/// Functions that, as the end shows, were not there.
 std::string missing_functions(const std::vector<record::CollectorSummary>& before,
                               const std::vector<record::CollectorSummary>& after) {
   std::set<std::string> told;
@@ -332,7 +332,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   const record::RecordSummary summary = recorder.run(signals->fd(), progress);
   if (terminal) say("\r\x1b[K");
   if (!options.quiet) say(summary_text(summary));
-  if (!options.quiet && !options.python.empty()) say(missing_functions(begun, recorder.collectors()));
+  if (!options.quiet) say(missing_functions(begun, recorder.collectors()));
   if (options.json)
     if (Status status = write_output({}, summary_json(summary)); !status) return status.error();
   if (summary.error) return *summary.error;

@@ -25,7 +25,8 @@ __attribute__((visibility("default"))) struct culprit_agent_parameters culprit_a
 
 struct culprit_agent_header* culprit_agent_shared = NULL;
 static int (*clock_gettime_)(int, struct __kernel_timespec*) = NULL;
-static volatile int32_t busy = 0; /* a thread of the agent runs */
+static volatile int32_t busy = 0;                            /* a thread of the agent runs */
+static struct culprit_agent_header* volatile serving = NULL; /* its memory, as long as that is mapped */
 
 void* memcpy(void* restrict to, const void* restrict from, size_t bytes) {
   char* t = to;
@@ -126,9 +127,14 @@ void culprit_agent_write(uint8_t type, uint8_t flags, int32_t tid, uint32_t valu
 
 /* In a child only the thread that forked lives: nobody there serves the ring of its parent. */
 static void in_child(void) {
-  culprit_python_in_child();
+  struct culprit_agent_header* h = serving;
   culprit_agent_shared = NULL;
+  culprit_python_in_child();
+  serving = NULL;
   busy = 0;
+  if (!h) return;
+  if (h->stack) raw(__NR_munmap, (long)h->stack, (long)h->stack_bytes, 0, 0, 0, 0);
+  raw(__NR_munmap, (long)h, CULPRIT_AGENT_BYTES, 0, 0, 0, 0);
 }
 
 static int is_wanted(struct culprit_agent_header* h) {
@@ -158,6 +164,7 @@ static void* serve(void* shared) {
     told = 1;
     atfork(NULL, NULL, in_child, NULL);
   }
+  serving = h;
   culprit_agent_shared = h;
   if (culprit_python_begin()) {
     tell_cpu(h);
@@ -180,6 +187,7 @@ static void* serve(void* shared) {
     }
   }
   free_stack(h, 1);
+  serving = NULL;
   raw(__NR_munmap, (long)h, CULPRIT_AGENT_BYTES, 0, 0, 0, 0);
   __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
   return NULL;

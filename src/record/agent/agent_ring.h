@@ -66,7 +66,8 @@ enum culprit_agent_type {
 enum {
   CULPRIT_AGENT_RAISED = 1, /* the function ended by an exception */
   CULPRIT_AGENT_AWAITS =
-      2 /* an END that a BEGIN of the same call may follow: a generator or coroutine gave its thread away */
+      2, /* an END that a BEGIN of the same call may follow: a generator or coroutine gave its thread away */
+  CULPRIT_AGENT_RESUMED = 4 /* a BEGIN that follows one: the call has begun before */
 };
 
 struct culprit_agent_record {

@@ -5,7 +5,8 @@ import sys
 
 CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MONITORING = getattr(sys, "monitoring", None)
-state = {"tool": None, "wanted": [], "missing": [], "exchanged": [], "codes": [], "gc": False}
+SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
+state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "codes": [], "gc": False}
 
 
 def parse(text):
@@ -26,17 +27,29 @@ def begin():
         raise RuntimeError("this interpreter has no sys.monitoring")
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise RuntimeError("this interpreter runs without its global lock; that is not supported")
+    state["session"] += 1
+    new_session(state["session"])
+    restore_in_children()
     options, _, rest = config.partition("\n")
     state["wanted"] = parse(rest)
-    state["missing"] = list(state["wanted"])
     if state["wanted"] and MONITORING is not None:
         take_tool()
+    state["missing"] = list(state["wanted"])
     if "gc" in options.split():
         import gc
 
         gc.callbacks.append(on_gc)
         state["gc"] = True
     look()
+
+
+def restore_in_children():
+    """A child that is forked meanwhile is watched by nobody."""
+    import os
+
+    if not state["forks"] and hasattr(os, "register_at_fork"):
+        state["forks"] = True
+        os.register_at_fork(after_in_child=end)
 
 
 def take_tool():
@@ -167,7 +180,7 @@ def attach(asked, qualified, function, code, captures):
         return
     state["codes"].append(code)
     watch(code, describe, captures_of(function, code, captures))
-    exchange(function, number)
+    exchange(asked, function, state["session"] * SESSIONS + number)
 
 
 # Before 3.12. What is exchanged is the code of the function, so that whoever holds the function calls the new one.
@@ -183,7 +196,7 @@ PLAIN = """def f(*args, **kwargs):
     return result
 """
 GENERATOR = """def f(*args, **kwargs):
-    return "segments"("original"(*args, **kwargs), NUMBER, args, kwargs)
+    return (yield from "segments"("original"(*args, **kwargs), NUMBER, args, kwargs))
 """
 COROUTINE = """async def f(*args, **kwargs):
     return await "segments"("original"(*args, **kwargs), NUMBER, args, kwargs)
@@ -231,14 +244,14 @@ class Segments:
         return self.inner.close()
 
 
-def exchange(function, number):
+def exchange(asked, function, number):
     import types
     import warnings
 
     code = function.__code__
     coroutine, generator, both = code.co_flags & 0x80, code.co_flags & 0x20, code.co_flags & 0x200
     if both:
-        say("unusable\0" + code.co_name + "\0is an asynchronous generator; before Python 3.12 such functions are not seen")
+        say("unusable\0" + asked + "\0is an asynchronous generator; before Python 3.12 such functions are not seen")
         return
     original = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     original.__kwdefaults__ = function.__kwdefaults__
@@ -257,6 +270,9 @@ def exchange(function, number):
 
 
 def end():
+    for asked, module, _, _ in state["missing"]:
+        if next(modules_of(module), None) is not None:
+            say("absent\0" + asked)
     if state["tool"] is not None:
         number, events = state["tool"], MONITORING.events
         for code in state["codes"]:

@@ -29,7 +29,8 @@ enum {
   kMostPath = 6,
   kMostSum = 4096,
   kThreads = 256,
-  kSettles = 10, /* looks after a module came, which may not be complete before */
+  kSessions = 1 << 16, /* as SESSIONS of hooks.py */
+  kSettles = 10,       /* looks after a module came, which may not be complete before */
   kSometimes = 25
 };
 
@@ -106,7 +107,8 @@ static struct {
   uint64_t id;
   int32_t tid;
 } threads[kThreads];
-static Object* hooks = NULL; /* the names of hooks.py */
+static long long session = 0; /* recordings of this process so far */
+static Object* hooks = NULL;  /* the names of hooks.py */
 static volatile int watching = 0;
 
 static int is_a(Object* object, Object* type) { return object->type == type; }
@@ -225,7 +227,8 @@ static void begin(int number, Object* tuple, Object* by_name, int resumed) {
         !number_of(&f->captures[i], argument_of(&f->captures[i], tuple, by_name), &values[i]))
       missing = (uint8_t)(missing | 1u << i);
   }
-  culprit_agent_write(CULPRIT_AGENT_BEGIN, 0, thread(), (uint32_t)number, values, count, missing, NULL, 0);
+  culprit_agent_write(CULPRIT_AGENT_BEGIN, resumed ? CULPRIT_AGENT_RESUMED : 0, thread(), (uint32_t)number, values,
+                      count, missing, NULL, 0);
 }
 
 static void end(int number, Object* result, uint8_t flags) {
@@ -284,8 +287,9 @@ static Object* on_unwind(Object* self, Object* const* a, Size n) {
 
 /* Before 3.12: (number, arguments, keywords), (number, result), (number, flags). */
 static int number_in(Object* object) {
-  const long long number = PyLong_AsLongLong(object);
-  return watching && number >= 0 && number < (long long)function_count ? (int)number : -1;
+  const long long value = PyLong_AsLongLong(object);
+  const long long number = value % kSessions; /* a call that is older than the recording has another session */
+  return watching && value / kSessions == session && number < (long long)function_count ? (int)number : -1;
 }
 static Object* on_enter(Object* self, Object* const* a, Size n) {
   (void)self;
@@ -373,12 +377,24 @@ static Object* on_watch(Object* self, Object* const* a, Size n) {
   return nothing();
 }
 
+static Object* on_new_session(Object* self, Object* const* a, Size n) {
+  (void)self;
+  if (n == 1) session = PyLong_AsLongLong(a[0]);
+  return nothing();
+}
+
 static struct method methods[] = {
-    {"on_start", on_start, kFastCall, NULL},   {"on_resume", on_resume, kFastCall, NULL},
-    {"on_return", on_return, kFastCall, NULL}, {"on_yield", on_yield, kFastCall, NULL},
-    {"on_unwind", on_unwind, kFastCall, NULL}, {"on_enter", on_enter, kFastCall, NULL},
-    {"on_leave", on_leave, kFastCall, NULL},   {"on_gc", on_gc, kFastCall, NULL},
-    {"say", on_say, kFastCall, NULL},          {"watch", on_watch, kFastCall, NULL},
+    {"on_start", on_start, kFastCall, NULL},
+    {"on_resume", on_resume, kFastCall, NULL},
+    {"on_return", on_return, kFastCall, NULL},
+    {"on_yield", on_yield, kFastCall, NULL},
+    {"on_unwind", on_unwind, kFastCall, NULL},
+    {"on_enter", on_enter, kFastCall, NULL},
+    {"on_leave", on_leave, kFastCall, NULL},
+    {"on_gc", on_gc, kFastCall, NULL},
+    {"say", on_say, kFastCall, NULL},
+    {"watch", on_watch, kFastCall, NULL},
+    {"new_session", on_new_session, kFastCall, NULL},
 };
 
 static void say_error(void) {

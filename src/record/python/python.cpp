@@ -24,11 +24,13 @@ namespace {
 
 constexpr Ns kUntilStarted = 300'000'000;  // a new process: its interpreter must be there
 constexpr Ns kUntilNextTry = 1'000'000'000;
+constexpr Ns kUntilAgentHasEnded = 100'000'000;
 constexpr int kMostTries = 5;
 constexpr Ns kReadyWithin = 1'000'000'000;
 constexpr Ns kStopsWithin = 2'000'000'000;
 constexpr std::chrono::milliseconds kAskAgain{2};
 constexpr std::size_t kMostWatched = 64;
+constexpr std::string_view kNotInThisVersion = "this version of the program has no such function";
 constexpr std::string_view kNoPythonYet = "Python has not begun yet";  // as the agent says it
 
 class PythonCollector final : public Collector {
@@ -55,6 +57,10 @@ class PythonCollector final : public Collector {
   void put_into(std::int64_t pid, Candidate& candidate, Ns now);
   [[nodiscard]] bool is_wanted(std::int64_t pid) const;
   void look_at_state(Watched& watched, Ns now);
+  void note_failures();
+  void give_up(std::int64_t pid, perfetto::Writer& writer, Ns now);
+  [[nodiscard]] std::string why_missing() const;
+  [[nodiscard]] bool works_somewhere() const { return attached_.size() > failed_.size(); }
   void remember(const Watched& watched, perfetto::Writer& writer);
   void write_facts(perfetto::Writer& writer);
   [[nodiscard]] Ns agents_cpu() const;
@@ -74,8 +80,12 @@ class PythonCollector final : public Collector {
   Ns agent_start_cpu_ = 0;  ///< until the recording began
   Ns agent_stop_cpu_ = 0;   ///< since it ended
   std::uint64_t requests_begun_before_ = 0;
-  std::set<std::string> found_;  ///< functions, anywhere
-  std::size_t attached_ = 0;
+  std::set<std::string> found_;                  ///< functions, anywhere
+  std::set<std::string> absent_;                 ///< functions, from a module that is there
+  std::map<std::string, std::string> unusable_;  ///< functions, why
+  std::set<std::int64_t> attached_;              ///< processes
+  std::map<std::int64_t, std::string> failed_;   ///< of these, what the agent said
+  std::map<std::int64_t, std::string> gaps_;     ///< of these, what happened meanwhile
 };
 
 Status PythonCollector::start(Session& session) {
@@ -135,6 +145,25 @@ void PythonCollector::wait_until_ready(Session& session) {
     if (is_starting(entry))
       session.writer.metadata(fmt::format("missing.python.{}", entry.first),
                               "its functions were not watched yet when the recording began");
+  note_failures();
+}
+
+void PythonCollector::note_failures() {
+  for (const auto& [pid, watched] : watched_)
+    if (watched->ring().state() == CULPRIT_AGENT_FAILED)
+      failed_.insert_or_assign(
+          pid, watched->trouble().empty() ? "the agent could not begin in it" : std::string(watched->trouble()));
+}
+
+/// An agent that thought its recorder gone has given everything back: it is put in again.
+void PythonCollector::give_up(std::int64_t pid, perfetto::Writer& writer, Ns now) {
+  const auto found = watched_.find(pid);
+  found->second->give_up(writer);
+  remember(*found->second, writer);
+  watched_.erase(found);
+  candidates_[pid] = {now + kUntilAgentHasEnded, 0};
+  gaps_[pid] = "the recorder stood still for more than 5 s: calls in that time and shortly after are missing";
+  writer.metadata(fmt::format("missing.python.{}", pid), gaps_[pid]);
 }
 
 /// Without functions that were asked for only what a ready-made set is for.
@@ -159,7 +188,8 @@ void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
     return;
   }
   watched_[pid] = std::make_unique<Watched>(pid, std::move(*injected), functions_);
-  ++attached_;
+  attached_.insert(pid);
+  failed_.erase(pid);
 }
 
 void PythonCollector::target_joined(const Target& target) {
@@ -190,12 +220,17 @@ void PythonCollector::poll(Session& session, Ns now) {
     remember(*ended, session.writer);
   }
   std::vector<std::int64_t> failed;
+  std::vector<std::int64_t> given_up;
   for (const auto& [pid, watched] : watched_) {
     watched->read(session.writer, now, session.begin);
     session.steps += watched->new_steps();
-    if (watched->ring().state() == CULPRIT_AGENT_FAILED) failed.push_back(pid);
+    const std::uint32_t state = watched->ring().state();
+    if (state == CULPRIT_AGENT_FAILED) failed.push_back(pid);
+    if (state == CULPRIT_AGENT_STOPPED) given_up.push_back(pid);
   }
+  note_failures();
   for (const std::int64_t pid : failed) look_at_state(*watched_[pid], now);
+  for (const std::int64_t pid : given_up) give_up(pid, session.writer, now);
   for (auto& [pid, candidate] : candidates_) {
     if (watched_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due) continue;
     candidate.due = now + kUntilNextTry;
@@ -225,6 +260,7 @@ void PythonCollector::stop(Session& session, Ns now) {
   }
   for (const auto& [pid, watched] : watched_)
     watched->read(session.writer, std::max(now, monotonic_now()), session.begin);
+  note_failures();
   agent_stop_cpu_ = std::max(agents_cpu() - before, Ns{0});
   for (const auto& ended : ended_) remember(*ended, session.writer);
   write_facts(session.writer);
@@ -233,7 +269,7 @@ void PythonCollector::stop(Session& session, Ns now) {
 /// What will be told of a process that is read no more.
 void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer) {
   past_.events += watched.calls();
-  past_.dropped += watched.dropped() + watched.malformed() + (watched.ring().damaged() ? 1 : 0);
+  past_.dropped += watched.dropped() + watched.malformed() + watched.uncounted() + (watched.ring().damaged() ? 1 : 0);
   past_.kernel_cpu_ns = add_saturating(past_.kernel_cpu_ns, watched.ring().agent_cpu());
   longest_stop_ = std::max(longest_stop_, watched.stopped());
   requests_begun_before_ += watched.requests_begun_before();
@@ -245,15 +281,23 @@ void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer)
                     "what its agent left is damaged; the rest of it is lost");
   for (const auto& [asked, why] : watched.unusable()) {
     writer.metadata("missing.python." + asked, why);
+    unusable_.emplace(asked, why);
     found_.insert(asked);
   }
+  absent_.insert(watched.absent().begin(), watched.absent().end());
+}
+
+/// Of a function that was asked for.
+std::string PythonCollector::why_missing() const {
+  return works_somewhere() || failed_.empty() ? "no such function was imported" : failed_.begin()->second;
 }
 
 void PythonCollector::write_facts(perfetto::Writer& writer) {
   for (const auto& [pid, watched] : std::exchange(watched_, {})) remember(*watched, writer);
   for (const FunctionSpec& function : functions_)
-    if (!function.optional && !found_.contains(function.text))
-      writer.metadata("missing.python." + function.text, "no such function was imported");
+    if (!found_.contains(function.text) && (!function.optional || absent_.contains(function.text)))
+      writer.metadata("missing.python." + function.text,
+                      function.optional ? std::string(kNotInThisVersion) : why_missing());
   writer.metadata("cost.python.calls", std::to_string(past_.events));
   writer.metadata("cost.python.agent_cpu_ns", std::to_string(past_.kernel_cpu_ns));
   writer.metadata("cost.python.agent_start_cpu_ns", std::to_string(agent_start_cpu_));
@@ -265,21 +309,28 @@ void PythonCollector::write_facts(perfetto::Writer& writer) {
 
 std::vector<Sight> PythonCollector::sights() const {
   std::vector<Sight> sights;
+  const auto misses = [&](const std::string& what, std::string_view why, std::string_view remedy = {}) {
+    sights.push_back({what, false, std::string(why), std::string(remedy)});
+  };
   // Where nothing could be watched the reason for that is enough.
-  if (stopped_ && attached_ > 0)
-    for (const FunctionSpec& function : functions_)
-      if (!function.optional && !found_.contains(function.text))
-        sights.push_back({fmt::format("Python function {}", function.text), false, "no such function was imported",
-                          "compare with the program's module and names (docs/attach.md)"});
-  if (refused_.empty()) {
-    if (attached_ > 0)
-      sights.push_back({fmt::format("Python functions ({} processes)", attached_), true, {}, {}});
-    else if (stopped_ && !options_.functions.empty())
-      sights.push_back({"Python functions", false, "none of the processes executed Python", {}});
-    return sights;
-  }
-  sights.reserve(refused_.size());
-  for (const auto& [why, remedy] : refused_) sights.push_back({"Python functions", false, why, remedy});
+  if (stopped_ && works_somewhere())
+    for (const FunctionSpec& function : functions_) {
+      if (found_.contains(function.text)) continue;
+      const std::string what = fmt::format("Python function {}:{}", function.module, function.qualified);
+      if (!function.optional)
+        misses(fmt::format("Python function {}", function.text), why_missing(),
+               "compare with the program's module and names (docs/attach.md)");
+      else if (absent_.contains(function.text))
+        misses(what, kNotInThisVersion);
+    }
+  for (const auto& [asked, why] : unusable_) misses(fmt::format("Python function {}", asked), why);
+  for (const auto& [pid, why] : failed_) misses(fmt::format("Python functions of process {}", pid), why);
+  for (const auto& [pid, why] : gaps_) misses(fmt::format("Python functions of process {}", pid), why);
+  for (const auto& [why, remedy] : refused_) misses("Python functions", why, remedy);
+  if (refused_.empty() && works_somewhere())
+    sights.push_back({fmt::format("Python functions ({} processes)", attached_.size() - failed_.size()), true, {}, {}});
+  else if (refused_.empty() && attached_.empty() && stopped_ && !options_.functions.empty())
+    misses("Python functions", "none of the processes executed Python");
   return sights;
 }
 
@@ -287,7 +338,7 @@ CollectorStats PythonCollector::stats() const {
   CollectorStats stats = past_;
   for (const auto& [pid, watched] : watched_) {
     stats.events += watched->calls();
-    stats.dropped += watched->dropped() + watched->malformed();
+    stats.dropped += watched->dropped() + watched->malformed() + watched->uncounted();
   }
   stats.kernel_cpu_ns = add_saturating(stats.kernel_cpu_ns, agents_cpu());
   return stats;

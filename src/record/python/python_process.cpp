@@ -16,6 +16,7 @@ namespace culprit::record::python {
 namespace {
 
 constexpr std::size_t kMostTitle = 4096;
+constexpr std::size_t kMostThreads = 65536;
 
 /// Ids of a task in each namespace it is in, the outermost first.
 std::vector<std::int32_t> namespace_ids(const std::filesystem::path& task) {
@@ -56,13 +57,15 @@ std::string title_of(std::int64_t pid) {
 
 bool has_own_namespace(std::int64_t pid) { return namespace_ids(fmt::format("/proc/{}", pid)).size() > 1; }
 
-std::int32_t host_thread(std::int64_t pid, std::int32_t tid) {
+std::unordered_map<std::int32_t, std::int32_t> threads_in(std::int64_t pid) {
+  std::unordered_map<std::int32_t, std::int32_t> threads;
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
+    if (threads.size() >= kMostThreads) break;
     const std::vector<std::int32_t> ids = namespace_ids(entry.path());
-    if (!ids.empty() && ids.back() == tid) return ids.front();
+    if (!ids.empty()) threads.emplace(ids.back(), ids.front());
   }
-  return 0;
+  return threads;
 }
 
 }  // namespace culprit::record::python

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 
 namespace culprit::record::python {
 
@@ -12,9 +13,8 @@ bool runs_python(std::int64_t pid);
 /// Its command line or title, whatever it calls itself; lower case, blanks between the words.
 std::string title_of(std::int64_t pid);
 
-/// The id that the kernel gives to thread `tid` of the process's own pid namespace; `tid` where it lives in ours, 0
-/// when there is no such thread.
-std::int32_t host_thread(std::int64_t pid, std::int32_t tid);
+/// The threads that it has now: their ids in the process's own pid namespace, and those that the kernel has for us.
+std::unordered_map<std::int32_t, std::int32_t> threads_in(std::int64_t pid);
 bool has_own_namespace(std::int64_t pid);
 
 }  // namespace culprit::record::python

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,7 @@ constexpr std::uint32_t kCollection = ~std::uint32_t{0};
 constexpr std::size_t kMostFunctions = 512;
 constexpr std::size_t kMostThreads = 4096;
 constexpr std::size_t kMostOpen = 256;
+constexpr Ns kForgetsEvery = 100'000'000;
 constexpr Ns kEarlier = 60'000'000'000;  // than the agent was put in no call can have begun
 
 std::vector<std::string_view> fields_of(std::string_view text) {
@@ -46,6 +48,7 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
 bool Watched::read(perfetto::Writer& writer, Ns now, Ns since) {
   since_ = since;
   if (since == kNotBegun) dropped_before_ = ring_.dropped();
+  has_looked_ = false;
   ring_.is_alive(now);
   const bool more = ring_.read([&](const AgentRecord& record) {
     // Whoever waited for a CPU since then looks at the clock again.
@@ -58,8 +61,12 @@ bool Watched::read(perfetto::Writer& writer, Ns now, Ns since) {
 }
 
 void Watched::close_all(perfetto::Writer& writer) {
-  for (auto& [tid, thread] : threads_)
-    for (; !thread.open.empty(); thread.open.pop_back()) close(writer, thread, thread.last);
+  for (auto& [tid, thread] : threads_) close_all(writer, thread);
+}
+
+void Watched::close_all(perfetto::Writer& writer, Thread& thread) {
+  thread.deeper = 0;
+  for (; !thread.open.empty(); thread.open.pop_back()) close(writer, thread, thread.last);
 }
 
 /// The innermost call ends.
@@ -70,14 +77,34 @@ void Watched::close(perfetto::Writer& writer, const Thread& thread, Ns at) {
   if (call.step) writer.slice_end(thread.track, at);
 }
 
-Watched::Thread* Watched::thread_of(perfetto::Writer& writer, std::int32_t tid) {
+/// Room for threads to come: those in which nothing is open, and those that have ended.
+void Watched::forget_idle(perfetto::Writer& writer, Ns now) {
+  if (now - forgot_ < kForgetsEvery) return;
+  const std::unordered_map<std::int32_t, std::int32_t> there = threads_in(pid_);
+  for (auto entry = threads_.begin(); entry != threads_.end();) {
+    Thread& thread = entry->second;
+    if (!there.contains(entry->first)) close_all(writer, thread);
+    entry = thread.open.empty() && thread.deeper == 0 ? threads_.erase(entry) : std::next(entry);
+  }
+  if (threads_.size() >= kMostThreads / 2) forgot_ = now;  // it helped little
+}
+
+/// Of a thread of its namespace. One that has ended since it wrote is not found, and looked for once.
+perfetto::TrackUuid Watched::track_of(perfetto::Writer& writer, std::int32_t tid) {
+  if (!own_namespace_) return writer.thread_track(pid_, tid);
+  if (!std::exchange(has_looked_, true)) here_ = threads_in(pid_);
+  const auto here = here_.find(tid);
+  if (here != here_.end()) return writer.thread_track(pid_, here->second);
+  return writer.named_track("ended thread", pid_, 0, static_cast<std::uint32_t>(tid));
+}
+
+Watched::Thread* Watched::thread_of(perfetto::Writer& writer, std::int32_t tid, Ns now) {
   const auto found = threads_.find(tid);
   if (found != threads_.end()) return &found->second;
+  if (threads_.size() >= kMostThreads) forget_idle(writer, now);
   if (threads_.size() >= kMostThreads) return nullptr;
-  const std::int32_t here = own_namespace_ ? host_thread(pid_, tid) : tid;
-  if (here == 0) return nullptr;
   Thread& thread = threads_[tid];
-  thread.track = writer.thread_track(pid_, here);
+  thread.track = track_of(writer, tid);
   return &thread;
 }
 
@@ -95,9 +122,9 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
     default:
       break;
   }
-  Thread* thread = thread_of(writer, record.tid);
+  Thread* thread = thread_of(writer, record.tid, now);
   if (thread == nullptr) {
-    ++malformed_;
+    ++uncounted_;
     return;
   }
   const Ns at = thread->last = std::max(thread->last, record.time);
@@ -107,7 +134,7 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
     case CULPRIT_AGENT_END:
       return end(writer, *thread, record.value, at);
     case CULPRIT_AGENT_GC_BEGIN: {
-      if (thread->open.size() >= kMostOpen) return;
+      if (is_too_deep(*thread)) return;
       const bool written = at >= since_;
       if (written) writer.slice_begin(thread->track, at, fmt::format("gc generation {}", record.value), "python");
       thread->open.push_back({kCollection, false, written});
@@ -120,9 +147,19 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
   }
 }
 
+/// Calls within more than is kept of a thread are counted alone, until they have ended.
+bool Watched::is_too_deep(Thread& thread) {
+  if (thread.open.size() < kMostOpen) return false;
+  ++thread.deeper;
+  ++uncounted_;
+  return true;
+}
+
 void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord& record, Ns at) {
-  if (record.value >= functions_.size() || thread.open.size() >= kMostOpen) {
-    ++malformed_;
+  if (is_too_deep(thread)) return;
+  if (record.value >= functions_.size() || functions_[record.value].name.empty()) {  // its name was lost
+    ++uncounted_;
+    thread.open.push_back({record.value, false, false});
     return;
   }
   if (at < since_) {
@@ -131,6 +168,7 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
   }
   ++calls_;
   const Function& function = functions_[record.value];
+  const bool resumed = (record.flags & CULPRIT_AGENT_RESUMED) != 0;
   std::array<perfetto::Argument, CULPRIT_AGENT_ARGUMENTS> arguments;
   std::array<std::string_view, CULPRIT_AGENT_ARGUMENTS> names;
   std::array<std::optional<std::int64_t>, CULPRIT_AGENT_ARGUMENTS> numbers;
@@ -149,12 +187,12 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
       if (names[i] == when) return numbers[i].value_or(0) != 0;
     return when.empty();
   };
-  if (function.spec != nullptr && !function.spec->request.empty() && is_set(function.spec->request_when))
+  if (!resumed && function.spec != nullptr && !function.spec->request.empty() && is_set(function.spec->request_when))
     requests_.write(
         writer, request_times(function.spec->request, std::span(names).first(all), std::span(numbers).first(all), at),
         std::max(begun_, since_), std::span(arguments).first(count));
   // The rest of a call that gave its thread away comes without numbers, and is no step of its own.
-  bool step = function.spec != nullptr && !function.spec->step.empty() && all == function.spec->captures.size();
+  bool step = !resumed && function.spec != nullptr && !function.spec->step.empty();
   step = step && is_set(function.spec->step_when);
   if (step) {
     std::string name = step_name(function.spec->step, std::span(names).first(all), std::span(numbers).first(all));
@@ -168,6 +206,10 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
 /// Of calls that began before it was watched only the end comes. One that ends takes with it what it called and of
 /// which no end was seen.
 void Watched::end(perfetto::Writer& writer, Thread& thread, std::uint32_t function, Ns at) {
+  if (thread.deeper > 0) {
+    --thread.deeper;
+    return;
+  }
   const auto last = std::ranges::find(thread.open.rbegin(), thread.open.rend(), function, &Open::function);
   if (last == thread.open.rend()) return;
   const auto keep = static_cast<std::size_t>(thread.open.rend() - last) - 1;
@@ -179,22 +221,26 @@ void Watched::end(perfetto::Writer& writer, Thread& thread, std::uint32_t functi
 
 void Watched::take_function(const AgentRecord& record) {
   const std::vector<std::string_view> fields = fields_of(record.text);
-  if (record.value != functions_.size() || functions_.size() >= kMostFunctions || fields.size() < 4) {
+  // Where records were dropped, numbers are missing before it.
+  const bool is_known = record.value < functions_.size() && !functions_[record.value].name.empty();
+  if (record.value >= kMostFunctions || is_known || fields.size() < 4 || fields[0].empty()) {
     ++malformed_;
     return;
   }
-  Function function;
+  if (record.value >= functions_.size()) functions_.resize(record.value + 1);
+  Function& function = functions_[record.value];
   function.name = repair_utf8(fields[0]);
   const auto spec = std::ranges::find(specs_, fields[3], &FunctionSpec::text);
   if (spec != specs_.end()) function.spec = &*spec;
   found_.push_back(repair_utf8(fields[3]));
-  functions_.push_back(std::move(function));
 }
 
 void Watched::take_message(std::string_view text) {
   const std::vector<std::string_view> fields = fields_of(text);
   if (fields[0] == "unusable" && fields.size() == 3)
     unusable_.emplace_back(repair_utf8(fields[1]), repair_utf8(fields[2]));
+  else if (fields[0] == "absent" && fields.size() == 2)
+    absent_.push_back(repair_utf8(fields[1]));
   else if (trouble_.empty())
     trouble_ = repair_utf8(fields[0]);
 }

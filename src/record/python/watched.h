@@ -23,6 +23,8 @@ class Watched {
   /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC; of calls that
   /// began before `since` nothing is written.
   bool read(perfetto::Writer& writer, Ns now, Ns since = 0);
+  /// What is open ends where its thread was seen last: nobody is watching any more.
+  void give_up(perfetto::Writer& writer) { close_all(writer); }
   AgentRing& ring() { return ring_; }
   [[nodiscard]] const AgentRing& ring() const { return ring_; }
   [[nodiscard]] std::int64_t pid() const { return pid_; }
@@ -33,12 +35,16 @@ class Watched {
   [[nodiscard]] std::uint64_t requests_begun_before() const { return requests_.begun_before(); }
   [[nodiscard]] std::uint64_t requests_unwritten() const { return requests_.unwritten(); }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  /// Calls of which nothing is written: too deep, of too many threads at once, or of a function whose name was lost.
+  [[nodiscard]] std::uint64_t uncounted() const { return uncounted_; }
   /// By the agent, since the recording began.
   [[nodiscard]] std::uint64_t dropped() const { return ring_.dropped() - dropped_before_; }
   [[nodiscard]] Ns stopped() const { return stopped_; }
   /// What the agent said: of the whole process, of functions that are not there (yet).
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
+  /// Functions that their modules, which are there, do not have.
+  [[nodiscard]] const std::vector<std::string>& absent() const { return absent_; }
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& unusable() const { return unusable_; }
 
  private:
@@ -54,7 +60,8 @@ class Watched {
   struct Thread {
     perfetto::TrackUuid track = 0;
     std::vector<Open> open;
-    Ns last = 0;  ///< time of a thread does not go back
+    std::uint64_t deeper = 0;  ///< calls within these, that are not kept
+    Ns last = 0;               ///< time of a thread does not go back
   };
 
   void take(perfetto::Writer& writer, const AgentRecord& record, Ns now);
@@ -63,9 +70,13 @@ class Watched {
   static void close(perfetto::Writer& writer, const Thread& thread, Ns at);
   /// Records were lost: nobody knows when what is open ended, but that it had begun.
   void close_all(perfetto::Writer& writer);
+  static void close_all(perfetto::Writer& writer, Thread& thread);
+  bool is_too_deep(Thread& thread);
+  void forget_idle(perfetto::Writer& writer, Ns now);
+  perfetto::TrackUuid track_of(perfetto::Writer& writer, std::int32_t tid);
   void take_function(const AgentRecord& record);
   void take_message(std::string_view text);
-  Thread* thread_of(perfetto::Writer& writer, std::int32_t tid);
+  Thread* thread_of(perfetto::Writer& writer, std::int32_t tid, Ns now);
 
   std::int64_t pid_ = 0;
   inject::Shared shared_;
@@ -75,6 +86,9 @@ class Watched {
   std::unordered_map<std::int32_t, Thread> threads_;
   Requests requests_;
   bool own_namespace_ = false;
+  std::unordered_map<std::int32_t, std::int32_t> here_;  ///< ids of its threads, in its namespace and in ours
+  bool has_looked_ = false;                              ///< at these, in this read()
+  Ns forgot_ = 0;
   Ns begun_ = 0;
   Ns since_ = 0;
   std::uint64_t dropped_before_ = 0;
@@ -83,8 +97,10 @@ class Watched {
   std::uint64_t steps_ = 0;
   std::uint64_t lost_ = 0;  // by the agent and here, when it was looked at last
   std::uint64_t malformed_ = 0;
+  std::uint64_t uncounted_ = 0;
   std::string trouble_;
   std::vector<std::string> found_;
+  std::vector<std::string> absent_;
   std::vector<std::pair<std::string, std::string>> unusable_;
 };
 

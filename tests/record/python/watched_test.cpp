@@ -34,11 +34,13 @@ struct Agent : ::testing::Test {
     put(CULPRIT_AGENT_FUNCTION, monotonic_now(), "f\0a.py\0001\0m:f"sv);
   }
 
-  void put(culprit_agent_type type, Ns time, std::string_view text = {}) {
+  void put(culprit_agent_type type, Ns time, std::string_view text = {}, std::uint32_t value = 0,
+           std::int32_t tid = gettid()) {
     culprit_agent_record record{};
     record.size = static_cast<std::uint16_t>((sizeof record + text.size() + 7) & ~std::size_t{7});
     record.type = type;
-    record.tid = gettid();
+    record.tid = tid;
+    record.value = value;
     record.time = static_cast<std::uint64_t>(time);
     record.text_bytes = static_cast<std::uint16_t>(text.size());
     char* to = reinterpret_cast<char*>(header) + CULPRIT_AGENT_HEADER_BYTES + CULPRIT_AGENT_CONFIG_BYTES + header->head;
@@ -113,6 +115,47 @@ TEST_F(Agent, CallsThatAreOpenWhenARecordIsNotTakenEndThere) {
   watched->read(*writer, monotonic_now());
   EXPECT_EQ(watched->malformed(), 1U);
   EXPECT_EQ(durations(), (std::vector<Ns>{0, 500}));
+}
+
+TEST_F(Agent, CallsThatAreTooDeepAreCountedAndEndNoOther) {
+  constexpr Ns kDepth = 300, kKept = 256;
+  const Ns begin = monotonic_now() - kSecond;
+  for (Ns n = 0; n < kDepth; ++n) put(CULPRIT_AGENT_BEGIN, begin + n);
+  for (Ns n = 0; n < kDepth; ++n) put(CULPRIT_AGENT_END, begin + kDepth + n);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(watched->uncounted(), static_cast<std::uint64_t>(kDepth - kKept));
+  std::vector<Ns> expected;
+  for (Ns n = 0; n < kKept; ++n) expected.push_back(2 * (kDepth - n) - 1);
+  EXPECT_EQ(durations(), expected);
+}
+
+TEST_F(Agent, ThreadsThatHaveEndedMakeRoomForOthers) {
+  const Ns begin = monotonic_now() - kSecond;
+  constexpr std::int32_t kThreads = 9000;
+  for (std::int32_t tid = 1; tid <= kThreads; ++tid) {
+    put(CULPRIT_AGENT_BEGIN, begin, {}, 0, 1'000'000'000 + tid);
+    put(CULPRIT_AGENT_END, begin + 10, {}, 0, 1'000'000'000 + tid);
+  }
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(durations(), std::vector<Ns>(kThreads, 10));
+}
+
+TEST_F(Agent, AFunctionWhoseNameWasLostShiftsNoOther) {
+  const Ns begin = monotonic_now() - kSecond;
+  put(CULPRIT_AGENT_FUNCTION, begin, "h\0a.py\0002\0m:h"sv, 2);
+  put(CULPRIT_AGENT_BEGIN, begin, {}, 2);
+  put(CULPRIT_AGENT_BEGIN, begin + 1, {}, 1);
+  put(CULPRIT_AGENT_BEGIN, begin + 2, {}, 0);
+  put(CULPRIT_AGENT_END, begin + 5, {}, 0);
+  put(CULPRIT_AGENT_END, begin + 6, {}, 1);
+  put(CULPRIT_AGENT_END, begin + 7, {}, 2);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(watched->uncounted(), 1U);
+  EXPECT_EQ(watched->calls(), 2U);
+  EXPECT_EQ(durations(), std::vector<Ns>{3});
 }
 
 }  // namespace

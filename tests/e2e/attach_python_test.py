@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""What functions of running Python programs look like to the program, to its children and to other tools, and what is said where they cannot be watched.
+
+    attach_python_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import attaching
+import pftrace
+from attaching import LIMIT, Case, interpreters
+
+# Answers each line, an expression, with its value.
+ANSWERS = """
+import asyncio, gc, inspect, json, os, sys, threading, time
+%s
+print("ready", flush=True)
+for line in sys.stdin:
+    if line == "end\\n":
+        break
+    print(json.dumps(eval(line)), flush=True)
+"""
+
+
+class Python(Case):
+    def answering(self, setup, python=None):
+        return self.program(*([python] if python else []), text=ANSWERS % setup)
+
+    def newest(self):
+        """With sys.monitoring."""
+        for python in reversed(interpreters()):
+            if "3.12" in python or "3.13" in python:
+                return python
+        return self.skipTest("no Python 3.12 here")
+
+    def end(self, child):
+        child.stdin.write("end\n")
+        child.stdin.flush()
+        self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def rows(self, name="run.pftrace"):
+        done = self.culprit("top", "--json", "--limit", "0", "--class", "python", self.path(name))
+        return json.loads(done.stdout)["tables"][0]["rows"]
+
+    def test_where_no_tool_is_free_that_is_the_reason(self):
+        child = self.answering("[sys.monitoring.use_tool_id(n, 'other') for n in range(6)]\ndef work(n): return n", self.newest())
+        done = self.culprit("record", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "500ms", "--python", "__main__:work")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("others use sys.monitoring", done.stderr)
+        self.assertNotIn("no such function was imported", done.stderr)
+        self.assertIn("others use sys.monitoring", self.facts()["missing.python.__main__:work"])
+        self.end(child)
+
+    def test_an_agent_whose_recorder_stood_still_is_put_in_again(self):
+        child = self.answering("def work(n): return n\ndef turn():\n    time.sleep(0.01); return [work(n) for n in range(10)][-1]")
+        recorder = self.recorder(child.pid, "__main__:work", "__main__:turn")
+        self.attached(recorder, child)
+        self.ask(child, "turn()")
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(6.5)
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(2)
+        self.ask(child, "turn()")
+        self.finish(recorder)
+        facts = self.facts()
+        self.assertIn("stood still", facts[f"missing.python.{child.pid}"])
+        self.assertEqual(self.calls()["work"], 20)
+        self.assertLess(max(row["max_ns"] for row in self.rows()), 1e9)
+        self.end(child)
+
+    def test_functions_that_this_version_of_a_server_lacks_are_named(self):
+        folder = self.path("sglang/srt/managers")
+        os.makedirs(folder)
+        with open(folder + "/scheduler.py", "w", encoding="utf-8") as file:
+            file.write("class Scheduler:\n    def run_batch(self, batch): return batch\n    def get_next_batch_to_run(self): return 0\n    def process_input_requests(self, recv_reqs): return 0\n")
+        with open(self.path("sglang/serve.py"), "w", encoding="utf-8") as file:
+            file.write(f"import sys; sys.path.insert(0, {self.folder.name!r})\n" + ANSWERS % "import sglang.srt.managers.scheduler")
+        child = self.start([sys.executable, self.path("sglang/serve.py")])
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        done = self.culprit("record", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "500ms")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(re.sub(r"\s+", " ", done.stderr), r"sglang\.srt\.managers\.scheduler:Scheduler\.process_batch_result: this version")
+        self.assertNotIn("release_kv_cache", done.stderr, "its module was not imported at all")
+        self.assertNotIn("Scheduler.run_batch", done.stderr)
+        self.end(child)
+
+    def test_no_text_is_in_the_file_nor_in_the_ring(self):
+        child = self.answering("class Batch:\n    def __init__(self): self.size, self.reqs = 'SECRET-' + 'PROMPT', [1, 2]\ndef run(batch, name='none', *rest): return 0\n"
+                               "def turns():\n    [run(Batch(), 'SECRET-' + 'PROMPT', 'SECRET-' + 'PROMPT') for _ in range(200)]; return 200")
+        recorder = self.recorder(child.pid, "__main__:run(size=batch.size, length=len(batch.size), sum(batch.size), name, n=len(batch.reqs)) as call[{size} {length}]")
+        self.attached(recorder, child)
+        self.assertEqual(self.ask(child, "turns()"), 200)
+        memory = self.ring(child.pid)
+        self.finish(recorder)
+        self.assertTrue(b"__main__:run" in memory, "this is the ring")
+        self.assertFalse(b"SECRET-PROMPT" in memory)
+        plain = pftrace.plain(self.path())
+        self.assertTrue(b"call[? 13]" in plain)
+        self.assertFalse(b"SECRET-PROMPT" in plain)
+        self.end(child)
+
+    @staticmethod
+    def ring(pid):
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            line = next(line for line in maps if "culprit-ring" in line and "s 00000000" in line)
+        begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(begin)
+            return memory.read(end - begin)
+
+    def test_a_child_that_lives_on_is_as_its_parent_was(self):
+        for python in interpreters():
+            with self.subTest(python):
+                setup = ("def work(n): return n\ndef numbers(n): yield n\nbefore = [work.__code__, numbers.__code__]\n"
+                         "def state(): return {'codes': [work.__code__, numbers.__code__] == before, 'gc': len(gc.callbacks), "
+                         "'tools': [t for t in map(sys.monitoring.get_tool, range(6)) if t] if hasattr(sys, 'monitoring') else [], "
+                         "'rings': sum('culprit-ring' in line for line in open('/proc/self/maps'))}\n"
+                         "def child():\n    a, b = os.pipe()\n    if os.fork() == 0:\n        work(1); os.write(b, json.dumps(state()).encode()); time.sleep(3); os._exit(0)\n"
+                         "    return json.loads(os.read(a, 4096))")
+                child = self.answering(setup, python)
+                recorder = self.recorder(child.pid, "__main__:work", "__main__:numbers", name=f"{len(self.children)}.pftrace")
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "child()"), {"codes": True, "gc": 0, "tools": [], "rings": 0})
+                self.assertGreater(self.ask(child, "state()")["rings"], 0, "its parent is watched still")
+                self.finish(recorder)
+                self.end(child)
+
+    def test_generators_are_generators_while_they_are_watched(self):
+        setup = ("def echo(n):\n    got = []\n    try:\n        while len(got) < n:\n            try: got.append((yield len(got)))\n            except KeyError: got.append('key')\n"
+                 "        return got\n    finally: ended.append(len(got))\n"
+                 "ended = []\n"
+                 "def turn():\n    ended.clear(); g = echo(3); out = [next(g), g.send('a'), g.throw(KeyError()), inspect.isgeneratorfunction(echo), inspect.isgenerator(g)]\n"
+                 "    try: g.send('b')\n    except StopIteration as end: out.append(end.value)\n"
+                 "    g = echo(2); next(g); g.close(); out.append(list(ended)); out.append(list(echo(0)))\n    return out")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                before = self.ask(child, "turn()")
+                self.assertEqual(before, [0, 1, 2, True, True, ["a", "key", "b"], [3, 0], []])
+                recorder = self.recorder(child.pid, "__main__:echo", name=f"{len(self.children)}.pftrace")
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "turn()"), before)
+                self.finish(recorder)
+                self.assertEqual(self.ask(child, "turn()"), before)
+                self.end(child)
+
+    def test_a_call_that_is_older_than_the_recording_is_none_of_it(self):
+        setup = "def first(n):\n    while True: yield n\ndef second(n): return n\nkept = []"
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                recorder = self.recorder(child.pid, "__main__:first", name="old.pftrace")
+                self.attached(recorder, child)
+                self.ask(child, "[kept.append(first(1)), next(kept[0])][1]")
+                self.finish(recorder)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:second", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "[next(kept[0]) for _ in range(7)][0] + second(1)")
+                self.finish(recorder)
+                os.remove(self.path("old.pftrace"))
+                self.assertEqual(self.calls(name), {"second": 1})
+                self.end(child)
+
+    def test_threads_exact_integers_and_collections(self):
+        setup = ("import enum\nclass Kind(enum.IntEnum):\n    A = 5\nclass Own(int): pass\n"
+                 "def work(a): return a\n"
+                 "def in_threads():\n    threads = [threading.Thread(target=lambda: [work(1) for _ in range(100)]) for _ in range(8)]\n"
+                 "    [t.start() for t in threads]; [t.join() for t in threads]; return 800\n"
+                 "def values(): return [int(work(v)) for v in (7, True, Kind.A, Own(9))]")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:work(a) as call[{a}]", name=name)
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "values()"), [7, 1, 5, 9])
+                self.ask(child, "in_threads()")
+                self.ask(child, "[gc.collect(2), gc.collect(0)] and 0")
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                self.assertEqual([calls.get(f"step: call[{value}]", 0) for value in (7, 1, 5, 9, "?")], [1, 800, 0, 0, 3])
+                self.assertGreaterEqual(calls.get("gc generation 2", 0), 1)
+                self.assertGreaterEqual(calls.get("gc generation 0", 0), 1)
+                recording = pftrace.Recording(self.path(name))
+                self.assertEqual(sum(name == "work" for _, name, *_ in recording.slices), 804)
+                self.assertEqual(self.facts(name)["cost.python.dropped"], "0")
+                self.end(child)
+
+    def test_a_frame_that_runs_already(self):
+        """Its end says nothing of when it began."""
+        setup = ("go = threading.Event()\ndef long(n):\n    go.wait(); return work(n)\ndef work(n): return n\n"
+                 "thread = threading.Thread(target=long, args=(1,)); thread.start()")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:long", "__main__:work", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "[go.set(), thread.join(), long(2)][2]")
+                self.finish(recorder)
+                self.assertEqual(self.calls(name), {"long": 1, "work": 2})
+                self.assertLess(max(row["max_ns"] for row in self.rows(name)), 1e9)
+                self.end(child)
+
+    def test_another_tool_of_sys_monitoring_keeps_its_events(self):
+        setup = ("m, seen = sys.monitoring, []\nm.use_tool_id(4, 'other')\ndef work(n): return n\n"
+                 "m.register_callback(4, m.events.PY_START, lambda code, at: seen.append(code.co_name))\nm.set_local_events(4, work.__code__, m.events.PY_START)\n"
+                 "def turn(): return [len(seen), work(1), len(seen)]\n"
+                 "def others(): return [t for t in map(m.get_tool, range(6)) if t]")
+        child = self.answering(setup, self.newest())
+        self.assertEqual(self.ask(child, "turn()"), [0, 1, 1])
+        recorder = self.recorder(child.pid, "__main__:work")
+        self.attached(recorder, child)
+        self.assertEqual(self.ask(child, "turn()"), [1, 1, 2])
+        self.finish(recorder)
+        self.assertEqual(self.ask(child, "turn()"), [2, 1, 3])
+        self.assertEqual(self.ask(child, "others()"), ["other"])
+        self.assertEqual(self.calls(), {"work": 1})
+        self.end(child)
+
+    def test_threads_of_a_container_that_have_ended(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to make a namespace")
+        with open(self.path("program.py"), "w", encoding="utf-8") as file:
+            file.write(ANSWERS % ("def work(n): return n\ndef turn():\n    for _ in range(300):\n        t = threading.Thread(target=work, args=(1,)); t.start(); t.join()\n"
+                                  "    return work(2)"))
+        outer = self.start(["unshare", "--fork", "--pid", "--mount-proc", sys.executable, self.path("program.py")])
+        if outer.stdout.readline() != "ready\n":
+            self.skipTest("no namespaces here")
+        with open(f"/proc/{outer.pid}/task/{outer.pid}/children", encoding="utf-8") as children:
+            pid = int(children.read().split()[0])
+        self.addCleanup(subprocess.run, ["kill", "-9", str(pid)], check=False, capture_output=True)
+        recorder = self.recorder(pid, "__main__:work")
+        inner = argparse.Namespace(pid=pid)
+        self.attached(recorder, inner)
+        self.ask(outer, "turn()")
+        self.finish(recorder)
+        self.assertEqual(self.calls()["work"], 301)
+        self.assertEqual(self.facts()["cost.python.dropped"], "0")
+        self.end(outer)
+
+
+if __name__ == "__main__":
+    attaching.main()
