@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <utility>
 
 #include "record/collector/collector.h"
@@ -24,6 +25,14 @@ constexpr Ns kCallEndsWithin = 2'000'000'000;
 constexpr Ns kSpin = 2'000'000;
 constexpr std::size_t kMostVectors = 16384;
 constexpr int kCallStop = SIGTRAP | 0x80;
+constexpr int kSignalsInTheWay = 16;
+constexpr useconds_t kUntilHandled = 100;
+constexpr std::string_view kDoesNotStop = "a thread of it does not stop";
+constexpr std::string_view kSignalCame = "a signal came to the thread that was to be stopped";
+/// What a thread's own instructions raise: where it is blocked the kernel ends the process.
+constexpr std::uint64_t kOwnMistakes = std::uint64_t{1} << (SIGSEGV - 1) | std::uint64_t{1} << (SIGBUS - 1) |
+                                       std::uint64_t{1} << (SIGFPE - 1) | std::uint64_t{1} << (SIGILL - 1) |
+                                       std::uint64_t{1} << (SIGTRAP - 1) | std::uint64_t{1} << (SIGSYS - 1);
 
 /// Of another process, or a number where ptrace takes either.
 void* address(std::uintptr_t value) {
@@ -47,6 +56,7 @@ Borrowed::Borrowed(Borrowed&& other) noexcept
       tid_(std::exchange(other.tid_, 0)),
       signal_(other.signal_),
       event_(other.event_),
+      holds_signals_(other.holds_signals_),
       state_(std::move(other.state_)) {}
 
 Borrowed::~Borrowed() {
@@ -79,7 +89,17 @@ bool Borrowed::wait_for_stop(Ns most) {
   }
 }
 
+bool Borrowed::is_stuck(const Error& error) { return error.what == kDoesNotStop; }
+
 Result<Borrowed> Borrowed::stop(pid_t pid, pid_t tid) {
+  for (int tries = 1;; ++tries) {
+    auto thread = stop_once(pid, tid);
+    if (thread || thread.error().what != kSignalCame || tries >= kSignalsInTheWay) return thread;
+    usleep(kUntilHandled);
+  }
+}
+
+Result<Borrowed> Borrowed::stop_once(pid_t pid, pid_t tid) {
   if (trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) != 0) {
     const int code = errno;
     return environment_error("cannot stop a thread of it: " + errno_text(code), std::to_string(pid),
@@ -89,13 +109,12 @@ Result<Borrowed> Borrowed::stop(pid_t pid, pid_t tid) {
                                  : "");
   }
   Borrowed thread(pid, tid);
-  const auto fails = [&](const char* what) { return environment_error(what, std::to_string(pid)); };
-  if (trace(PTRACE_INTERRUPT, tid) != 0 || !thread.wait_for_stop(kStopsWithin))
-    return fails("a thread of it does not stop");
+  const auto fails = [&](std::string_view what) { return environment_error(std::string(what), std::to_string(pid)); };
+  if (trace(PTRACE_INTERRUPT, tid) != 0 || !thread.wait_for_stop(kStopsWithin)) return fails(kDoesNotStop);
   const int stopped_by = thread.event_ & 0xff;
   if (thread.event_ >> 8 != PTRACE_EVENT_STOP || (stopped_by != SIGTRAP)) {
     if (thread.event_ >> 8 == 0 && stopped_by != SIGTRAP) thread.signal_ = stopped_by;  // one that was just coming
-    return fails("a signal came to the thread that was to be stopped");
+    return fails(kSignalCame);
   }
   iovec general{&thread.state_.registers, sizeof thread.state_.registers};
   thread.state_.vectors.resize(kMostVectors);
@@ -126,6 +145,16 @@ bool Borrowed::to_next_call() {
   }
 }
 
+bool Borrowed::set_mask(std::uint64_t blocked) const {
+  return trace(PTRACE_SETSIGMASK, tid_, sizeof blocked, reinterpret_cast<std::uintptr_t>(&blocked)) == 0;
+}
+
+bool Borrowed::hold_signals() {
+  if (holds_signals_) return true;
+  holds_signals_ = set_mask(~kOwnMistakes | state_.blocked);
+  return holds_signals_;
+}
+
 std::optional<user_regs_struct> Borrowed::registers() const {
   user_regs_struct now{};
   iovec general{&now, sizeof now};
@@ -141,8 +170,10 @@ bool Borrowed::write(std::uint64_t at, std::span<const std::uint8_t> bytes) cons
 
 bool Borrowed::let_go(const user_regs_struct& registers) {
   iovec vectors{state_.vectors.data(), state_.vectors.size()};
-  const bool restored =
-      trace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, reinterpret_cast<std::uintptr_t>(&vectors)) == 0 && set(registers);
+  // The mask comes first, as long as the registers are those of the way back.
+  const bool restored = (!holds_signals_ || set_mask(state_.blocked)) &&
+                        trace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, reinterpret_cast<std::uintptr_t>(&vectors)) == 0 &&
+                        set(registers);
   const bool gone_on = trace(PTRACE_DETACH, tid_, 0, static_cast<std::uintptr_t>(signal_)) == 0;
   tid_ = 0;
   return restored && gone_on;

@@ -9,9 +9,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <thread>
@@ -22,6 +21,7 @@
 #include "record/collector/collector.h"
 #include "record/collector/prompt.h"
 #include "record/inject/borrowed.h"
+#include "record/inject/caller.h"
 #include "record/inject/process.h"
 #include "record/inject/safe_point.h"
 #include "record/inject/seccomp.h"
@@ -87,152 +87,15 @@ Result<Injected> inject(std::int64_t pid, const Agent& /*agent*/, std::string_vi
 
 namespace {
 
-constexpr std::uint64_t kRedZone = 128;  // below the stack pointer, which code may use without saying so
-constexpr std::uint64_t kOwnStack = std::uint64_t{512} << 10;
-constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kWordsAt = 2048;  // on the own stack, from its end: the path
+const std::string kRingName = "culprit-ring";
+const std::string kAgentName = "culprit-agent";
+constexpr const char* kInUse = "another recorder is attached to it";
 constexpr Ns kTryFor = 2'000'000'000;
 constexpr useconds_t kBetweenTries = 1000;
-constexpr int kMostCalls = 4000;  // that dlopen() may make
 
 Error trouble(std::int64_t pid, std::string what) {
   return environment_error(std::move(what), fmt::format("process {}", pid));
 }
-
-/// Whether the stack of a thread has room below its pointer.
-bool has_room(const std::vector<Process::Range>& writable, std::uint64_t pointer, std::uint64_t bytes) {
-  return std::ranges::any_of(writable, [&](const Process::Range& range) {
-    return pointer > range.begin && pointer <= range.end && pointer - range.begin > bytes + kPage;
-  });
-}
-
-/// The number of a line like "SigPnd:\t0000000000000000"; nothing when it is another one.
-std::optional<std::uint64_t> mask_in(std::string_view line, std::string_view name) {
-  if (!line.starts_with(name)) return std::nullopt;
-  line.remove_prefix(std::min(line.find_first_not_of(" \t", name.size()), line.size()));
-  std::uint64_t value = 0;
-  if (std::from_chars(line.data(), line.data() + line.size(), value, 16).ec != std::errc()) return std::nullopt;
-  return value;
-}
-
-bool has_pending_signals(std::int64_t pid, std::int64_t tid) {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/status", pid, tid));
-  std::uint64_t pending = 0;
-  std::uint64_t blocked = 0;
-  for (std::string line; std::getline(file, line);) {
-    pending |= mask_in(line, "SigPnd:").value_or(0) | mask_in(line, "ShdPnd:").value_or(0);
-    blocked |= mask_in(line, "SigBlk:").value_or(0);
-  }
-  return (pending & ~blocked) != 0;
-}
-
-/// A thread at a safe point, and how to make it call something.
-class Caller {
- public:
-  Caller(std::int64_t pid, std::int64_t tid, const Process& process, Borrowed thread)
-      : process_(process),
-        thread_(std::move(thread)),
-        on_(going_on(thread_.state().registers, !has_pending_signals(pid, tid))) {}
-
-  /// Lays the way back on the thread's own stack. Nothing is changed in the thread yet.
-  bool prepare() {
-    const std::uint64_t bytes = frame_bytes(thread_.state()) + kPage;
-    const std::uint64_t pointer = thread_.state().registers.rsp;
-    if (!has_room(process_.writable, pointer, bytes + kRedZone)) return false;
-    return lay_way_back((pointer - kRedZone - bytes) & ~std::uint64_t{15});
-  }
-
-  /// What the process's own `number` returns; a failed one is a negative errno. Nothing when the process is gone.
-  std::optional<long> call(long number, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0, std::uint64_t d = 0,
-                           std::uint64_t e = 0, std::uint64_t f = 0) {
-    user_regs_struct r = start(process_.system_call);
-    r.rax = static_cast<unsigned long long>(number);
-    r.rdi = a;
-    r.rsi = b;
-    r.rdx = c;
-    r.r10 = d;
-    r.r8 = e;
-    r.r9 = f;
-    if (!thread_.set(r) || !thread_.to_next_call() || !thread_.to_next_call()) return std::nullopt;
-    const auto after = thread_.registers();
-    if (!after) return std::nullopt;
-    return static_cast<long>(after->rax);
-  }
-
-  /// Goes on with the calls on a stack of its own, whose last bytes are free for words().
-  bool move_to(std::uint64_t stack) {
-    stack_ = stack;
-    const std::uint64_t bytes = frame_bytes(thread_.state()) + kPage + kWordsAt;
-    return lay_way_back((stack + kOwnStack - bytes) & ~std::uint64_t{15});
-  }
-  std::optional<std::uint64_t> words(const std::string& text) {
-    const std::uint64_t at = stack_ + kOwnStack - kWordsAt;
-    if (!thread_.write(at, {reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1})) return std::nullopt;
-    return at;
-  }
-  /// Just below the way back, for the first call.
-  std::optional<std::uint64_t> short_words(const std::string& text) {
-    const std::uint64_t at = back_ - kRedZone - 64;
-    if (!thread_.write(
-            at, {reinterpret_cast<const std::uint8_t*>(text.c_str()), std::min<std::size_t>(text.size() + 1, 64)}))
-      return std::nullopt;
-    return at;
-  }
-
-  /// Calls a function and puts the thread back to where it was.
-  bool call_and_return(std::uint64_t function, std::uint64_t a, std::uint64_t b) {
-    user_regs_struct r = start(function);
-    r.rdi = a;
-    r.rsi = b;
-    r.rax = 0;
-    if (!thread_.set(r)) return false;
-    for (int n = 0; n < kMostCalls; ++n) {
-      if (!thread_.to_next_call()) return false;
-      const auto now = thread_.registers();
-      if (!now) return false;
-      const bool is_back = now->orig_rax == __NR_rt_sigreturn && now->rip >= process_.sigreturn &&
-                           now->rip <= process_.sigreturn + 16 && now->rsp == back_ + 8;
-      if (is_back) return let_go();
-    }
-    return false;  // the frame brings it back when it is through
-  }
-
-  /// At the begin of a system call: the interrupted one takes its place.
-  bool let_go() {
-    user_regs_struct original = thread_.state().registers;
-    const bool again = on_.rip != original.rip;
-    original.orig_rax = again ? on_.rax : static_cast<unsigned long long>(-1);
-    return thread_.let_go(original);
-  }
-  /// Before anything was called.
-  bool leave() { return thread_.let_go(on_); }
-
- private:
-  user_regs_struct start(std::uint64_t at) const {
-    user_regs_struct r = thread_.state().registers;
-    r.rip = at;
-    r.rsp = back_;
-    r.orig_rax = static_cast<unsigned long long>(-1);
-    r.eflags &= ~std::uint64_t{0x400 | 0x100};  // direction, single steps
-    return r;
-  }
-
-  /// `top`: 16 bytes aligned. A function that is entered with the stack pointer at back_ returns to rt_sigreturn.
-  bool lay_way_back(std::uint64_t top) {
-    back_ = top - 8;
-    std::vector<std::uint8_t> bytes(8);
-    std::memcpy(bytes.data(), &process_.sigreturn, 8);
-    const std::vector<std::uint8_t> frame = signal_frame(thread_.state(), on_, top);
-    bytes.insert(bytes.end(), frame.begin(), frame.end());
-    return thread_.write(back_, bytes);
-  }
-
-  const Process& process_;
-  Borrowed thread_;
-  user_regs_struct on_;
-  std::uint64_t back_ = 0;
-  std::uint64_t stack_ = 0;
-};
 
 /// A descriptor of the process as one of ours, with no more than it may do with it itself; only of memory. -1: errno
 /// says why. Its threads may have put another file in its place meanwhile, which a privileged recorder must not open
@@ -299,61 +162,106 @@ Status write_agent(std::int64_t pid, long fd, const Agent& agent, const culprit_
   return {};
 }
 
+/// Whether a descriptor of the process is still the one that the recorder had it make.
+bool is_ours(std::int64_t pid, long fd, std::string_view name) {
+  std::error_code code;
+  const auto file = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", pid, fd), code);
+  return !code && file.string().starts_with(fmt::format("/memfd:{}", name));
+}
+
+/// What the process was made to have for the agent.
+struct Made {
+  long ring = -1;  ///< descriptors
+  long agent = -1;
+  long stack = -1;  ///< address
+};
+
+/// Gives it back and lets the thread go.
+void undo(std::int64_t pid, Caller& caller, const Made& made) {
+  if (!caller.move_back()) return;
+  if (made.ring >= 0 && is_ours(pid, made.ring, kRingName))
+    static_cast<void>(caller.call(__NR_close, static_cast<std::uint64_t>(made.ring)));
+  if (made.agent >= 0 && is_ours(pid, made.agent, kAgentName))
+    static_cast<void>(caller.call(__NR_close, static_cast<std::uint64_t>(made.agent)));
+  if (made.stack > 0) static_cast<void>(caller.call(__NR_munmap, static_cast<std::uint64_t>(made.stack), kOwnStack));
+  static_cast<void>(caller.let_go());
+}
+
+/// Whether a thread may be on one of the stacks that killed recorders left. Each is stopped for that.
+bool is_any_on(std::int64_t pid, std::int64_t but, const std::vector<Process::Range>& stacks) {
+  return std::ranges::any_of(threads_to_try(pid), [&](std::int64_t tid) {
+    if (tid == but) return false;
+    const auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
+    if (!thread) return true;
+    const std::uint64_t pointer = thread->state().registers.rsp;
+    return std::ranges::any_of(stacks,
+                               [&](const auto& stack) { return pointer >= stack.begin && pointer <= stack.end; });
+  });
+}
+
+/// What killed recorders left. False when the process is gone.
+bool clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process) {
+  for (const std::uint64_t fd : process.left_descriptors)
+    if (!caller.call(__NR_close, fd)) return false;
+  if (process.left_stacks.empty() || is_any_on(pid, tid, process.left_stacks)) return true;
+  return std::ranges::all_of(process.left_stacks, [&](const Process::Range& stack) {
+    return caller.call(__NR_munmap, stack.begin, stack.end - stack.begin).has_value();
+  });
+}
+
 /// With the thread at a safe point.
-Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process, const Agent& agent,
+Result<Injected> put_in(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process, const Agent& agent,
                         std::string_view config) {
   const Error gone = trouble(pid, "it ended while the agent was put in");
-  for (const std::uint64_t fd : process.leftovers)
-    if (!caller.call(__NR_close, fd)) return gone;
-  const auto name = caller.short_words("culprit-ring");
-  const auto ring = name ? caller.call(__NR_memfd_create, *name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
-  if (!ring) return gone;
-  const auto stack = caller.call(__NR_mmap, 0, kOwnStack, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, static_cast<std::uint64_t>(-1), 0);
-  if (!stack) return gone;
+  if (!clear_leftovers(pid, tid, caller, process)) return gone;
+  Made made;
   const auto refuse = [&](std::string what) -> Error {
-    if (*ring >= 0) static_cast<void>(caller.call(__NR_close, static_cast<std::uint64_t>(*ring)));
-    if (*stack > 0) static_cast<void>(caller.call(__NR_munmap, static_cast<std::uint64_t>(*stack), kOwnStack));
-    static_cast<void>(caller.leave());
+    undo(pid, caller, made);
     return trouble(pid, std::move(what));
   };
+  const auto name = caller.short_words(kRingName);
+  const auto ring = name ? caller.call(__NR_memfd_create, *name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
+  if (!ring) return gone;
   if (*ring < 0) return refuse("it cannot make memory to share: " + errno_text(static_cast<int>(-*ring)));
+  made.ring = *ring;
+  // A private copy of the shared memory, by whose name it is known when the recorder is killed.
+  const auto stack = caller.call(__NR_mmap, 0, kOwnStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                                 static_cast<std::uint64_t>(*ring), 0);
+  if (!stack) return gone;
   if (*stack < 0 && *stack > -4096) return refuse("it has no memory left: " + errno_text(static_cast<int>(-*stack)));
+  made.stack = *stack;
   auto shared = make_shared_memory(pid, *ring, config, static_cast<std::uint64_t>(*stack));
   if (!shared) return refuse(shared.error().what);
-  Injected injected;
   bool called = false;
   if (process.resident_begin) {
     if (!caller.move_to(static_cast<std::uint64_t>(*stack))) return refuse("cannot write into it");
-    called = caller.call_and_return(*process.resident_begin, static_cast<std::uint64_t>(*ring), 0);
+    called = caller.call_function(*process.resident_begin, static_cast<std::uint64_t>(*ring), 0);
   } else {
-    const auto agent_name = caller.short_words("culprit-agent");
+    const auto agent_name = caller.short_words(kAgentName);
     const auto file =
         agent_name ? caller.call(__NR_memfd_create, *agent_name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
     if (!file) return gone;
     if (*file < 0) return refuse("it cannot make memory for the agent: " + errno_text(static_cast<int>(-*file)));
+    made.agent = *file;
     const culprit_agent_parameters parameters = {
         CULPRIT_AGENT_MAGIC,    static_cast<std::int32_t>(*ring), static_cast<std::int32_t>(*file),
         process.pthread_create, process.pthread_detach,           process.dlsym};
-    if (Status written = write_agent(pid, *file, agent, parameters); !written) {
-      static_cast<void>(caller.call(__NR_close, static_cast<std::uint64_t>(*file)));
-      return refuse(written.error().what);
-    }
+    if (Status written = write_agent(pid, *file, agent, parameters); !written) return refuse(written.error().what);
     // A name of its own each time: the loader knows by the name what it has loaded.
     const std::string path =
         fmt::format("/proc/self/fd/{}{}", std::string(static_cast<std::size_t>(monotonic_now() % 64), '/'), *file);
     const auto at = caller.move_to(static_cast<std::uint64_t>(*stack)) ? caller.words(path) : std::nullopt;
     if (!at) return refuse("cannot write into it");
-    called = caller.call_and_return(process.dlopen, *at, process.dlopen_flags);
+    called = caller.call_function(process.dlopen, *at, process.dlopen_flags);
   }
   if (!called) return gone;
   auto* header = static_cast<culprit_agent_header*>(shared->data());
-  __atomic_store_n(&header->returned, 1U, __ATOMIC_RELEASE);
   const std::uint32_t begun = __atomic_load_n(&header->begun, __ATOMIC_ACQUIRE);
-  if (begun == 0)
-    return trouble(pid, process.resident_begin ? "another recorder is attached to it"
-                                               : "it could not load the agent (dlopen failed)");
-  if (begun != 1) return trouble(pid, "it could not start a thread for the agent");
+  if (begun == 0) return refuse(process.resident_begin ? kInUse : "it could not load the agent (dlopen failed)");
+  if (begun != 1) return refuse("it could not start a thread for the agent");
+  if (!caller.let_go()) return gone;
+  __atomic_store_n(&header->returned, 1U, __ATOMIC_RELEASE);
+  Injected injected;
   injected.shared = std::move(*shared);
   return injected;
 }
@@ -384,18 +292,18 @@ Result<Injected> try_threads(std::int64_t pid, const Process& process, const Age
       auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
       if (!thread) {
         why = thread.error();
-        stuck.insert(tid);
+        if (Borrowed::is_stuck(*why)) stuck.insert(tid);
         if (!why->remedy.empty()) return *why;  // not permitted: no other thread is
         continue;
       }
       if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) return may.error();
-      const bool safe = is_safe(thread->state().registers, process.code);
+      const bool safe = is_safe_now(pid, thread->state().registers, process);
       Caller caller(pid, tid, process, std::move(*thread));
       if (!safe || !caller.prepare()) {
-        caller.leave();
+        caller.let_go();
         continue;
       }
-      auto injected = put_in(pid, caller, process, agent, config);
+      auto injected = put_in(pid, tid, caller, process, agent, config);
       if (injected) injected->stopped = monotonic_now() - stopped;
       return injected;
     }

@@ -7,13 +7,18 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
 
+#include "core/file.h"
+#include "record/agent/agent_ring.h"
+#include "record/collector/collector.h"
 #include "record/collector/elf_exports.h"
 #include "record/collector/target_memory.h"
+#include "record/inject/safe_point.h"
 
 namespace culprit::record::inject {
 
@@ -56,8 +61,8 @@ bool several(const std::string& ids) {
   return second != std::string::npos && ids.substr(0, first) != ids.substr(first + 1, second - first - 1);
 }
 
-std::vector<Process::Range> writable_memory(std::int64_t pid) {
-  std::vector<Process::Range> ranges;
+/// Where threads have their stacks, and which of them recorders made.
+void find_writable_memory(std::int64_t pid, Process& process) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(maps, line);) {
     Process::Range range;
@@ -65,9 +70,74 @@ std::vector<Process::Range> writable_memory(std::int64_t pid) {
     const auto begun = std::from_chars(line.data(), end, range.begin, 16);
     if (begun.ec != std::errc() || begun.ptr == end) continue;
     const auto ended = std::from_chars(begun.ptr + 1, end, range.end, 16);
-    if (ended.ec == std::errc() && end - ended.ptr > 3 && ended.ptr[2] == 'w') ranges.push_back(range);
+    if (ended.ec != std::errc() || end - ended.ptr <= 4 || ended.ptr[2] != 'w') continue;
+    process.writable.push_back(range);
+    if (ended.ptr[4] == 'p' && line.find(" /memfd:culprit-ring") != std::string::npos)
+      process.left_stacks.push_back(range);
   }
-  return ranges;
+}
+
+/// Whether a thread of an agent is there, which one recorder at a time may have.
+bool has_agents_thread(std::int64_t pid) {
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
+    std::ifstream file(entry.path() / "comm");
+    std::string name;
+    if (std::getline(file, name) && name == "culprit-agent") return true;
+  }
+  return false;
+}
+
+/// When the recorder of the agent that is there was seen last by it.
+std::optional<Ns> last_sign(std::int64_t pid) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0;
+    if (line.find("s 00000000 ") == std::string::npos || line.find(" /memfd:culprit-ring") == std::string::npos ||
+        std::from_chars(line.data(), line.data() + line.size(), begin, 16).ec != std::errc())
+      continue;
+    std::uint64_t alive = 0;
+    if (read_target(pid, begin + offsetof(culprit_agent_header, alive), alive)) return static_cast<Ns>(alive);
+  }
+  return std::nullopt;
+}
+
+/// One that is preloaded comes before the C library's.
+std::string preloaded(std::int64_t pid) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::string text;
+  for (const std::string& path :
+       {fmt::format("/proc/{}/environ", pid), fmt::format("/proc/{}/root/etc/ld.so.preload", pid)})
+    if (auto read = read_file(path, kMost)) text += *read + '\0';
+  const bool begins = text.starts_with("LD_PRELOAD=");
+  const std::size_t at = begins ? 0 : text.find(std::string("\0LD_PRELOAD=", 12));
+  if (at == std::string::npos) return text.substr(std::min(text.rfind('\0', text.size() - 2) + 1, text.size()));
+  return text.substr(at);
+}
+
+void find_allocators(std::int64_t pid, Process& process) {
+  constexpr std::array<std::string_view, 1> kMalloc = {"malloc"};
+  std::error_code code;
+  const std::string program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), code).string();
+  const std::string first = preloaded(pid);
+  std::map<std::string, bool> known;
+  for (const Mapping& mapping : process.code) {
+    const std::string name = mapping.path.substr(mapping.path.rfind('/') + 1);
+    const bool is_program = mapping.path == program;
+    if (!mapping.path.starts_with('/') || is_guarded(mapping)) continue;
+    const auto [found, fresh] = known.try_emplace(mapping.path, false);
+    if (fresh) {
+      found->second = name.find("malloc") != std::string::npos;
+      if (!found->second && (is_program || first.find(name) != std::string::npos))
+        if (const TargetFile file = open_mapped(pid, mapping))
+          found->second = read_exports(file.path(), kMalloc).address_of(kMalloc[0]).has_value();
+    }
+    if (!found->second) continue;
+    if (is_program)
+      process.has_own_allocator = true;
+    else
+      process.allocators.push_back({mapping.begin, mapping.end});
+  }
 }
 
 bool holds(std::int64_t pid, std::uint64_t at, const std::string& bytes) {
@@ -99,7 +169,10 @@ SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid) {
   return mode->second == kStrict ? SystemCalls::few : SystemCalls::filtered;
 }
 
-Status may_inject(std::int64_t pid) {
+namespace {
+
+/// What the kernel says of it, and who has it already.
+Status is_permitted(std::int64_t pid) {
   // One that is stopped and continued again and again (by a supervisor, by `culprit inject pause`) runs soon.
   constexpr int kLooks = 50;
   constexpr std::chrono::milliseconds kBetween{20};
@@ -128,15 +201,29 @@ Status may_inject(std::int64_t pid) {
   if (program.machine == 0)
     return refusal(pid, "it is a kernel thread, or its program cannot be read", "run as root or as its user");
   if (program.machine != kMachine) return refusal(pid, "its program is of another architecture");
+  if (has_agents_thread(pid)) {
+    constexpr Ns kGone = 2'000'000'000;
+    const auto seen = last_sign(pid);
+    if (!seen || monotonic_now() - *seen < kGone) return refusal(pid, "another recorder is attached to it");
+    return refusal(pid, "the recorder that was attached to it does not answer", "try again in 5 s");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status may_inject(std::int64_t pid) {
+  if (const auto process = look_at(pid, {}); !process) return process.error();
   return {};
 }
 
 Result<Process> look_at(std::int64_t pid, const Agent& agent) {
-  if (Status may = may_inject(pid); !may) return may.error();
+  if (Status may = is_permitted(pid); !may) return may.error();
   Process process;
   process.code = executable_mappings(pid);
-  process.writable = writable_memory(pid);
-  process.leftovers = leftovers(pid);
+  find_writable_memory(pid, process);
+  find_allocators(pid, process);
+  process.left_descriptors = leftovers(pid);
   bool has_libc = false;
   bool has_musl = false;
   for (const Mapping& mapping : process.code) {
@@ -149,7 +236,8 @@ Result<Process> look_at(std::int64_t pid, const Agent& agent) {
       // Of which build it is stands in its own memory; one of another is left alone.
       ElfExports own;
       own.segments = agent.segments;
-      if (const auto base = load_base(mapping, own); base && holds(pid, *base + agent.build_id_at, agent.build_id))
+      if (const auto base = load_base(mapping, own);
+          !agent.build_id.empty() && base && holds(pid, *base + agent.build_id_at, agent.build_id))
         process.resident_begin = *base + agent.begin_at;
       continue;
     }

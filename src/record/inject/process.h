@@ -22,7 +22,10 @@ struct Process {
   std::vector<Mapping> code;
   std::vector<Range>
       writable;  ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
-  std::vector<std::uint64_t> leftovers;  ///< descriptors that a killed recorder left open
+  std::vector<std::uint64_t> left_descriptors;  ///< that a killed recorder left open
+  std::vector<Range> left_stacks;               ///< on which it was to call the loader
+  std::vector<Range> allocators;                ///< code of one that is not the C library's
+  bool has_own_allocator = false;               ///< one is in the program itself
   std::uint64_t dlopen = 0;
   std::uint64_t dlopen_flags = 0;
   std::uint64_t dlsym = 0;

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <utility>
 
+#include "record/collector/target_memory.h"
+
 namespace culprit::record::inject {
 
 namespace {
@@ -31,6 +33,7 @@ constexpr std::array kInside = {__NR_brk,     __NR_mmap,       __NR_munmap,     
                                 __NR_exit,    __NR_exit_group, __NR_rt_sigreturn,   __NR_set_robust_list,
                                 __NR_rseq,    __NR_arch_prctl, __NR_restart_syscall};
 constexpr std::size_t kMostThreads = 256;
+constexpr std::size_t kNear = 128, kFar = 4096;  // words of a stack
 
 bool is_in(const auto& calls, long call) { return std::ranges::find(calls, call) != calls.end(); }
 
@@ -44,6 +47,7 @@ const Mapping* mapping_of(const std::vector<Mapping>& code, std::uint64_t addres
 }  // namespace
 
 bool is_guarded(const Mapping& mapping) {
+  if (mapping.path.starts_with("/memfd:culprit-agent")) return true;  // it is just being loaded
   if (!mapping.path.starts_with('/')) return true;  // code of no file: the vdso, of a compiler at run time
   const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
   constexpr std::array<std::string_view, 6> kNames = {"libc.so", "libc-", "ld-", "libpthread", "libdl", "ld."};
@@ -62,6 +66,40 @@ bool is_safe(const user_regs_struct& registers, const std::vector<Mapping>& code
     return operation == FUTEX_WAIT_BITSET || operation == FUTEX_WAKE;
   }
   return is_in(kWaits, call) || !is_in(kInside, call);
+}
+
+bool is_in_handler(std::span<const std::uint64_t> stack, std::uint64_t sigreturn) {
+  // Behind the address of rt_sigreturn: uc_flags, uc_link, uc_stack (3 words), 18 registers, the segments.
+  constexpr std::size_t kFlags = 1, kSegments = 24;
+  constexpr std::uint64_t kMostFlags = 7, kUserCode = 0x33;
+  for (std::size_t i = 0; i + kSegments < stack.size(); ++i)
+    if (stack[i] == sigreturn && stack[i + kFlags] <= kMostFlags && (stack[i + kSegments] & 0xffff) == kUserCode)
+      return true;
+  return false;
+}
+
+bool is_safe_now(std::int64_t pid, const user_regs_struct& registers, const Process& process) {
+  if (!is_safe(registers, process.code)) return false;
+  const auto call = static_cast<long>(registers.orig_rax);
+  const bool waits = call >= 0 && (is_in(kWaits, call) || call == __NR_futex);
+  if (process.has_own_allocator && !waits) return false;
+  const auto is_allocator = [&](std::uint64_t address) {
+    return std::ranges::any_of(
+        process.allocators, [&](const Process::Range& range) { return address >= range.begin && address < range.end; });
+  };
+  if (is_allocator(registers.rip)) return false;
+  // Who waits keeps what earlier calls left on its stack: there only the calls around the wait are looked at.
+  const std::size_t words = waits ? kNear : kFar;
+  if (waits && process.allocators.empty()) return true;
+  std::vector<std::uint64_t> stack(words);
+  const auto memory = std::ranges::find_if(process.writable, [&](const Process::Range& range) {
+    return registers.rsp >= range.begin && registers.rsp < range.end;
+  });
+  if (memory == process.writable.end()) return false;
+  stack.resize(std::min<std::size_t>(words, (memory->end - registers.rsp) / sizeof(std::uint64_t)));
+  if (!read_target(pid, registers.rsp, stack.data(), stack.size() * sizeof(std::uint64_t))) return false;
+  if (std::ranges::any_of(std::span(stack).first(std::min(stack.size(), kNear)), is_allocator)) return false;
+  return waits || !is_in_handler(stack, process.sigreturn);
 }
 
 std::vector<std::int64_t> threads_to_try(std::int64_t pid, const std::string& proc) {

@@ -65,8 +65,10 @@ user_regs_struct going_on(const user_regs_struct& registers, bool interrupted) {
   const auto result = static_cast<long>(registers.rax);
   on.orig_rax = static_cast<unsigned long long>(-1);
   if (call < 0) return on;
+  // Calls that were interrupted when their work was done, or goes on without them, are not begun a second time.
+  const bool may_be_repeated = call != __NR_close && call != __NR_connect;
   const bool again = result == kRestartSys || result == kRestartNoInterrupt || result == kRestartNoHandler ||
-                     result == kRestartBlock || (result == -EINTR && interrupted);
+                     result == kRestartBlock || (result == -EINTR && interrupted && may_be_repeated);
   if (!again) return on;
   on.rip -= 2;
   on.rax = static_cast<unsigned long long>(result == kRestartBlock ? __NR_restart_syscall : call);

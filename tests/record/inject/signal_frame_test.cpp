@@ -8,8 +8,12 @@
 
 #include <asm/unistd.h>
 #include <linux/futex.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace culprit::record::inject {
 namespace {
@@ -37,6 +41,10 @@ TEST(GoingOn, AnInterruptedCallIsBegunAgain) {
 TEST(GoingOn, EpollIsInterruptedByTheStopOrByASignal) {
   EXPECT_EQ(going_on(at(100, __NR_epoll_wait, -EINTR), true).rip, 98u);
   EXPECT_EQ(going_on(at(100, __NR_epoll_wait, -EINTR), false).rip, 100u);
+}
+
+TEST(GoingOn, ADescriptorIsNotClosedASecondTime) {
+  for (const long call : {__NR_close, __NR_connect}) EXPECT_EQ(going_on(at(100, call, -EINTR), true).rip, 100u) << call;
 }
 
 TEST(GoingOn, WhatHasEndedOrWasNoCallStays) {
@@ -67,6 +75,41 @@ TEST(SafePoint, WaitingIsSafeAndWhatTheAllocatorCallsIsNot) {
        {__NR_brk, __NR_mmap, __NR_munmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_clone3, __NR_execve})
     EXPECT_FALSE(is_safe(at(0x3100, call, 0), code())) << call;
   EXPECT_FALSE(is_safe(at(0x5100, __NR_read, 0), code())) << "the loader reads a library";
+}
+
+TEST(SafePoint, AHandlerHasInterruptedWhatNobodyKnows) {
+  std::vector<std::uint64_t> stack(64, 7);
+  EXPECT_FALSE(is_in_handler(stack, 0x3500));
+  stack[5] = 0x3500;
+  EXPECT_FALSE(is_in_handler(stack, 0x3500)) << "no frame stands behind it";
+  stack[6] = 7;
+  stack[5 + 24] = 0x002b000000000033;
+  EXPECT_TRUE(is_in_handler(stack, 0x3500));
+  EXPECT_FALSE(is_in_handler(std::span(stack).first(20), 0x3500)) << "it is cut";
+}
+
+TEST(SafePoint, AnAllocatorOfTheProgramsOwnIsGuarded) {
+  std::vector<std::uint64_t> stack(512, 0);
+  Process process;
+  process.code = code();
+  const auto begin = reinterpret_cast<std::uint64_t>(stack.data());
+  process.writable = {{begin, begin + stack.size() * sizeof(std::uint64_t)}};
+  user_regs_struct running = at(0x1100, -1, 0);
+  user_regs_struct waiting = at(0x3100, __NR_nanosleep, -512);
+  running.rsp = waiting.rsp = begin;
+  EXPECT_TRUE(is_safe_now(getpid(), running, process));
+  EXPECT_TRUE(is_safe_now(getpid(), waiting, process));
+  process.has_own_allocator = true;
+  EXPECT_FALSE(is_safe_now(getpid(), running, process));
+  EXPECT_TRUE(is_safe_now(getpid(), waiting, process));
+  process.has_own_allocator = false;
+  process.allocators = {{0x1000, 0x1800}};
+  EXPECT_FALSE(is_safe_now(getpid(), running, process));
+  process.allocators = {{0x6500, 0x6600}};
+  EXPECT_TRUE(is_safe_now(getpid(), running, process));
+  stack[10] = 0x6510;
+  EXPECT_FALSE(is_safe_now(getpid(), running, process)) << "it was called from there";
+  EXPECT_FALSE(is_safe_now(getpid(), waiting, process));
 }
 
 TEST(SafePoint, ALockOfTheCLibraryIsNoCondition) {

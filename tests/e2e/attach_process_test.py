@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""What the agent and its recorder leave in a process: signals, descriptors, masks, memory.
+
+    attach_process_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import attaching
+from attaching import Case
+
+# A signal comes every millisecond, whose handler makes system calls; the program checks what it gets from its own.
+SIGNALLED = r"""
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
+static int ends[2];
+static volatile long handled = 0;
+static void on_alarm(int number) {
+  const int before = errno;
+  if (write(ends[1], "x", 1) != 1 || getppid() < 1 || number != SIGALRM) _exit(5);
+  ++handled;
+  errno = before;
+}
+int main(void) {
+  if (pipe2(ends, O_NONBLOCK | O_CLOEXEC)) return 2;
+  for (int i = 0; i < 20; ++i)
+    if (open("/dev/null", O_RDONLY) < 0) return 2;
+  struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+  sigaction(SIGALRM, &action, NULL);
+  sigset_t some;
+  sigemptyset(&some);
+  sigaddset(&some, SIGUSR2);
+  sigprocmask(SIG_BLOCK, &some, NULL);
+  struct itimerval often = {{0, 1000}, {0, 1000}};
+  setitimer(ITIMER_REAL, &often, NULL);
+  puts("ready");
+  fflush(stdout);
+  long taken = 0;
+  for (;;) {
+    struct pollfd fds[2] = {{0, POLLIN, 0}, {ends[0], POLLIN, 0}};
+    const int n = poll(fds, 2, -1);
+    if (n < 0 && errno != EINTR) return 3;
+    if (n <= 0) continue;
+    char* text = malloc(100);
+    ssize_t got = 0;
+    while ((got = read(ends[0], text, 100)) > 0) taken += got;
+    if (errno != EAGAIN && errno != EINTR) return 4;
+    free(text);
+    if (fds[0].revents) break;
+  }
+  signal(SIGALRM, SIG_IGN);
+  char rest[4096];
+  for (ssize_t got; (got = read(ends[0], rest, sizeof rest)) > 0;) taken += got;
+  return taken == handled ? 0 : 6;
+}
+"""
+
+# No descriptor is left for the loader; or what a recorder left that was killed.
+NO_DESCRIPTORS = """
+#include <stdio.h>
+#include <sys/resource.h>
+int main(void) {
+  struct rlimit few = {5, 5};
+  char line[16];
+  if (setrlimit(RLIMIT_NOFILE, &few)) return 2;
+  puts("ready");
+  fflush(stdout);
+  return fgets(line, sizeof line, stdin) == NULL;
+}
+"""
+LEFT_BEHIND = """
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void) {
+  char line[16];
+  const int fd = memfd_create("culprit-ring", MFD_CLOEXEC);
+  if (fd < 0 || mmap(NULL, 512 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0) == MAP_FAILED) return 2;
+  puts("ready");
+  fflush(stdout);
+  return fgets(line, sizeof line, stdin) == NULL;
+}
+"""
+
+# An allocator that may not be entered while it works, and a program that is in it nearly all the time.
+ALLOCATOR = r"""
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char memory[64 << 20];
+static size_t used = 0;
+static volatile int lock = 0;
+static __thread int inside __attribute__((tls_model("initial-exec"))) = 0;
+void* malloc(size_t bytes) {
+  if (inside) abort();
+  inside = 1;
+  while (__sync_lock_test_and_set(&lock, 1)) {}
+  for (volatile int i = 0; i < 2000; ++i) {}
+  getppid();
+  for (volatile int i = 0; i < 2000; ++i) {}
+  size_t at = (used + 31) & ~(size_t)15;
+  if (at + bytes > sizeof memory) at = 16;
+  used = at + bytes;
+  *(size_t*)(memory + at - 16) = bytes;
+  __sync_lock_release(&lock);
+  inside = 0;
+  return memory + at;
+}
+void free(void* at) { (void)at; }
+void* calloc(size_t n, size_t each) { return memset(malloc(n * each), 0, n * each); }
+void* realloc(void* at, size_t bytes) {
+  void* to = malloc(bytes);
+  if (at) memcpy(to, at, ((size_t*)at)[-2] < bytes ? ((size_t*)at)[-2] : bytes);
+  return to;
+}
+"""
+ALLOCATES = r"""
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  struct pollfd in = {0, POLLIN, 0};
+  puts("ready");
+  fflush(stdout);
+  for (long n = 0;; ++n) {
+    free(malloc(16));
+    for (volatile int i = 0; i < 1000; ++i) {}
+    if (n % 1000 == 0 && poll(&in, 1, 0) > 0) return 0;
+  }
+}
+"""
+
+
+class Process(Case):
+    def descriptors(self, pid):
+        return {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+
+    def blocked(self, pid):
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            return re.search(r"^SigBlk:\s*(\w+)$", status.read(), re.MULTILINE).group(1)
+
+    def attach_for(self, pid, duration="10ms", *options):
+        return self.culprit("record", "--force", "--collect", "python", "-o", self.path("once.pftrace"), "-p", str(pid), "--duration", duration,
+                            "--python", "a:b", "-v", *options)
+
+    def put_in(self, pid):
+        """The library came; there is nothing for it to do."""
+        done = self.attach_for(pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("there is no Python in this process", done.stderr)
+
+    def idle(self, pid):
+        """When no thread of an agent is there."""
+        end = time.monotonic() + 10
+        while any("culprit-agent" in self.name_of(f"/proc/{pid}/task/{tid}/comm") for tid in os.listdir(f"/proc/{pid}/task")):
+            self.assertLess(time.monotonic(), end, "the agent does not end")
+            time.sleep(0.01)
+
+    def test_what_the_loader_refuses_leaves_nothing(self):
+        child = self.compiled("full", NO_DESCRIPTORS, "cc")
+        descriptors = self.descriptors(child.pid)
+        for _ in range(3):
+            self.assertIn("dlopen failed", self.attach_for(child.pid).stderr)
+            self.assertEqual(self.descriptors(child.pid), descriptors)
+            self.assertEqual(self.rings_of(child), 0)
+        self.goes_on(child)
+
+    def test_what_a_killed_recorder_left_is_removed(self):
+        child = self.compiled("left", LEFT_BEHIND, "cc", "-D_GNU_SOURCE")
+        self.assertEqual(self.rings_of(child), 1)
+        self.put_in(child.pid)
+        self.idle(child.pid)
+        self.assertEqual(self.rings_of(child), 0)
+        self.assertEqual(sorted(self.descriptors(child.pid)), ["0", "1", "2"])
+        self.goes_on(child)
+
+    def test_a_second_recorder_is_refused_before_anything_is_touched(self):
+        child = self.program()
+        recorder = self.recorder(child.pid, "a:b")
+        self.attached(recorder, child)
+        descriptors, rings = self.descriptors(child.pid), self.rings_of(child)
+        doctor = self.culprit("doctor", "-p", str(child.pid), "--json")
+        for _ in range(3):
+            self.assertIn("another recorder", self.attach_for(child.pid).stderr)
+            self.assertEqual(self.descriptors(child.pid), descriptors)
+            self.assertEqual(self.rings_of(child), rings)
+        self.finish(recorder)
+        self.idle(child.pid)
+        self.assertEqual(self.rings_of(child), 0)
+        self.assertIn("another recorder", doctor.stdout)
+        self.goes_on(child)
+
+    def test_an_allocator_that_is_not_the_c_librarys(self):
+        with open(self.path("own.c"), "w", encoding="utf-8") as file:
+            file.write(ALLOCATOR)
+        library = self.path("libown.so")
+        child = self.compiled("allocates", ALLOCATES, "cc")
+        self.goes_on(child)
+        subprocess.run(["cc", "-O1", "-w", "-shared", "-fPIC", self.path("own.c"), "-o", library], check=True)
+        child = self.start([self.path("python3-allocates")], env={**os.environ, "LD_PRELOAD": library})
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        for _ in range(10):
+            self.put_in(child.pid)
+            self.assertIsNone(child.poll(), "it runs")
+            self.idle(child.pid)
+        self.goes_on(child)
+
+    def test_signals_that_come_while_a_thread_is_borrowed(self):
+        child = self.compiled("signalled", SIGNALLED, "cc", "-D_GNU_SOURCE")
+        descriptors, blocked = self.descriptors(child.pid), self.blocked(child.pid)
+        for _ in range(50):
+            self.put_in(child.pid)
+            self.assertIsNone(child.poll(), "it runs")
+            self.idle(child.pid)
+            self.assertEqual(self.descriptors(child.pid), descriptors)
+            self.assertIn(self.blocked(child.pid), (blocked, f"{int(blocked, 16) | 1 << signal.SIGALRM - 1:016x}"), "while it is handled a signal is blocked")
+        self.goes_on(child)
+
+
+if __name__ == "__main__":
+    attaching.main()
