@@ -4,14 +4,17 @@
     attach_process_test.py --bin BUILD_DIR [unittest options]
 """
 
+import json
 import os
+import random
 import re
 import signal
+import struct
 import subprocess
 import time
 
 import attaching
-from attaching import Case
+from attaching import LIMIT, Case
 
 # A signal comes every millisecond, whose handler makes system calls; the program checks what it gets from its own.
 SIGNALLED = r"""
@@ -62,6 +65,50 @@ int main(void) {
   char rest[4096];
   for (ssize_t got; (got = read(ends[0], rest, sizeof rest)) > 0;) taken += got;
   return taken == handled ? 0 : 6;
+}
+"""
+
+# What the kernel does not begin again by itself when a thread was stopped: nobody may see that it was.
+INTERRUPTED = r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+static int ends[2];
+static int epoll;
+static void* waits(void* out) {
+  struct epoll_event event;
+  int n = 0;
+  while ((n = epoll_wait(epoll, &event, 1, 50)) == 0) {}
+  *(int*)out = n < 0 ? errno : 0;
+  return NULL;
+}
+static void* receives(void* out) {
+  char byte = 0;
+  ssize_t n = 0;
+  while ((n = recv(ends[0], &byte, 1, 0)) < 0 && errno == EAGAIN) {}
+  *(int*)out = n < 0 ? errno : 0;
+  return NULL;
+}
+int main(void) {
+  int results[2] = {-1, -1};
+  pthread_t threads[2];
+  struct timeval often = {0, 50000};
+  struct epoll_event event = {EPOLLIN, {0}};
+  epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &often, sizeof often)) return 2;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, 0, &event)) return 2;
+  pthread_create(&threads[0], NULL, waits, &results[0]);
+  pthread_create(&threads[1], NULL, receives, &results[1]);
+  puts("ready");
+  fflush(stdout);
+  pthread_join(threads[0], NULL);
+  if (write(ends[1], "x", 1) != 1) return 2;
+  pthread_join(threads[1], NULL);
+  return results[0] ? 10 + results[0] : results[1] ? 100 + results[1] : 0;
 }
 """
 
@@ -133,7 +180,8 @@ int main(void) {
   puts("ready");
   fflush(stdout);
   for (long n = 0;; ++n) {
-    free(malloc(16));
+    void* volatile at = malloc(16);
+    free(at);
     for (volatile int i = 0; i < 1000; ++i) {}
     if (n % 1000 == 0 && poll(&in, 1, 0) > 0) return 0;
   }
@@ -165,6 +213,62 @@ class Process(Case):
         while any("culprit-agent" in self.name_of(f"/proc/{pid}/task/{tid}/comm") for tid in os.listdir(f"/proc/{pid}/task")):
             self.assertLess(time.monotonic(), end, "the agent does not end")
             time.sleep(0.01)
+
+    def test_a_thread_whose_recorder_was_killed_handles_its_signals_again(self):
+        child = self.compiled("signalled", SIGNALLED, "cc", "-D_GNU_SOURCE")
+        descriptors, blocked = self.descriptors(child.pid), int(self.blocked(child.pid), 16)
+        chance = random.Random(11)
+        for _ in range(25):
+            recorder = self.recorder(child.pid, "a:b", name="killed.pftrace")
+            time.sleep(chance.uniform(0.02, 0.12))
+            recorder.kill()
+            recorder.communicate(timeout=LIMIT)
+            if os.path.exists(self.path("killed.pftrace")):
+                os.remove(self.path("killed.pftrace"))
+            self.idle(child.pid)
+            self.assertEqual(int(self.blocked(child.pid), 16) & ~(1 << signal.SIGALRM - 1), blocked & ~(1 << signal.SIGALRM - 1))
+        self.put_in(child.pid)
+        self.idle(child.pid)
+        self.assertEqual(self.descriptors(child.pid), descriptors)
+        self.assertEqual(self.rings_of(child), 0)
+        self.goes_on(child)
+
+    def test_calls_that_the_stop_interrupts_go_on(self):
+        child = self.compiled("interrupted", INTERRUPTED, "cc", "-pthread")
+        for _ in range(20):
+            self.put_in(child.pid)
+            self.idle(child.pid)
+            self.assertIsNone(child.poll(), "it waits still")
+        self.goes_on(child)
+
+    def test_the_agent_needs_nothing_of_its_surroundings(self):
+        """No version of glibc's symbols, no symbol at all, no library: so it comes into every one."""
+        with open(os.path.join(attaching.ARGS.bin, "libculprit_agent.so"), "rb") as file:
+            elf = file.read()
+        sections = struct.unpack_from("<Q", elf, 40)[0]
+        count = struct.unpack_from("<H", elf, 60)[0]
+        headers = [struct.unpack_from("<IIQQQQIIQQ", elf, sections + 64 * n) for n in range(count)]
+        dynamic_symbols, dynamic, versions_needed = 11, 6, 0x6ffffffe
+        kinds = {header[1]: header for header in headers}
+        self.assertNotIn(versions_needed, kinds)
+        _, _, _, _, begin, size, link, *_ = kinds[dynamic_symbols]
+        names = headers[link][4]
+        undefined = []
+        for at in range(begin + 24, begin + size, 24):
+            name, _, _, section = struct.unpack_from("<IBBH", elf, at)
+            if section == 0:
+                undefined.append(elf[names + name:elf.index(b"\0", names + name)])
+        self.assertEqual(undefined, [])
+        _, _, _, _, begin, size, *_ = kinds[dynamic]
+        self.assertNotIn(1, [struct.unpack_from("<Q", elf, at)[0] for at in range(begin, begin + size, 16)], "DT_NEEDED")
+
+    def test_doctor_says_what_the_recorder_does(self):
+        child = self.compiled("musl", NO_DESCRIPTORS.replace("{5, 5}", "{50, 50}"), "musl-gcc")
+        doctor = json.loads(self.culprit("doctor", "-p", str(child.pid), "--json").stdout)
+        said = [check["found"] for check in doctor["checks"] if check["key"] == "process.attach"]
+        self.assertEqual(said, ["its C library is musl; the agent needs glibc"])
+        self.assertIn(said[0], self.attach_for(child.pid).stderr)
+        self.goes_on(child)
 
     def test_what_the_loader_refuses_leaves_nothing(self):
         child = self.compiled("full", NO_DESCRIPTORS, "cc")
@@ -207,13 +311,14 @@ class Process(Case):
         child = self.compiled("allocates", ALLOCATES, "cc")
         self.goes_on(child)
         subprocess.run(["cc", "-O1", "-w", "-shared", "-fPIC", self.path("own.c"), "-o", library], check=True)
-        child = self.start([self.path("python3-allocates")], env={**os.environ, "LD_PRELOAD": library})
-        self.assertEqual(child.stdout.readline(), "ready\n")
-        for _ in range(10):
-            self.put_in(child.pid)
-            self.assertIsNone(child.poll(), "it runs")
-            self.idle(child.pid)
-        self.goes_on(child)
+        for _ in range(6):  # that the library comes is what allocates most
+            child = self.start([self.path("python3-allocates")], env={**os.environ, "LD_PRELOAD": library})
+            self.assertEqual(child.stdout.readline(), "ready\n")
+            for _ in range(2):
+                self.put_in(child.pid)
+                self.assertIsNone(child.poll(), "it runs")
+                self.idle(child.pid)
+            self.goes_on(child)
 
     def test_signals_that_come_while_a_thread_is_borrowed(self):
         child = self.compiled("signalled", SIGNALLED, "cc", "-D_GNU_SOURCE")

@@ -21,7 +21,8 @@ constexpr std::uint64_t kRedZone = 128;  // below the stack pointer, which code 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kWordsAt = 2048;  // on the own stack, from its end: the path
 constexpr int kMostCalls = 4000;          // that dlopen() may make
-constexpr std::uint64_t kCallBytes = 2;   // of the instruction
+constexpr std::uint64_t kNoDescriptor = static_cast<std::uint32_t>(-1);
+constexpr std::uint64_t kCallBytes = 2;  // of the instruction
 
 /// Whether the stack of a thread has room below its pointer.
 bool has_room(const std::vector<Process::Range>& writable, std::uint64_t pointer, std::uint64_t bytes) {
@@ -136,12 +137,9 @@ bool Caller::call_function(std::uint64_t function, std::uint64_t a, std::uint64_
 }
 
 bool Caller::let_go() {
-  if (stands_ != Stands::before_a_call) return thread_.let_go(on_);
-  // The interrupted call takes the place of the one that is just beginning.
-  user_regs_struct original = thread_.state().registers;
-  const bool again = on_.rip != original.rip;
-  original.orig_rax = again ? on_.rax : static_cast<unsigned long long>(-1);
-  return thread_.let_go(original);
+  // A call that is begun while the thread is let go would take that for a signal: it is begun behind another one.
+  if (stands_ == Stands::before_a_call && !call(__NR_close, kNoDescriptor)) return false;
+  return thread_.let_go(on_);
 }
 
 user_regs_struct Caller::start(std::uint64_t at) const {

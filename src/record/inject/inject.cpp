@@ -188,13 +188,14 @@ void undo(std::int64_t pid, Caller& caller, const Made& made) {
 }
 
 /// Whether a thread may be on one of the stacks that killed recorders left. Each is stopped for that.
-bool is_any_on(std::int64_t pid, std::int64_t but, const std::vector<Process::Range>& stacks) {
+bool is_any_on(std::int64_t pid, std::int64_t but, const Process& process) {
   return std::ranges::any_of(threads_to_try(pid), [&](std::int64_t tid) {
     if (tid == but) return false;
-    const auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
+    auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
     if (!thread) return true;
     const std::uint64_t pointer = thread->state().registers.rsp;
-    return std::ranges::any_of(stacks,
+    Caller(pid, tid, process, std::move(*thread)).let_go();
+    return std::ranges::any_of(process.left_stacks,
                                [&](const auto& stack) { return pointer >= stack.begin && pointer <= stack.end; });
   });
 }
@@ -203,7 +204,7 @@ bool is_any_on(std::int64_t pid, std::int64_t but, const std::vector<Process::Ra
 bool clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process) {
   for (const std::uint64_t fd : process.left_descriptors)
     if (!caller.call(__NR_close, fd)) return false;
-  if (process.left_stacks.empty() || is_any_on(pid, tid, process.left_stacks)) return true;
+  if (process.left_stacks.empty() || is_any_on(pid, tid, process)) return true;
   return std::ranges::all_of(process.left_stacks, [&](const Process::Range& stack) {
     return caller.call(__NR_munmap, stack.begin, stack.end - stack.begin).has_value();
   });
@@ -296,9 +297,12 @@ Result<Injected> try_threads(std::int64_t pid, const Process& process, const Age
         if (!why->remedy.empty()) return *why;  // not permitted: no other thread is
         continue;
       }
-      if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) return may.error();
       const bool safe = is_safe_now(pid, thread->state().registers, process);
       Caller caller(pid, tid, process, std::move(*thread));
+      if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) {
+        caller.let_go();
+        return may.error();
+      }
       if (!safe || !caller.prepare()) {
         caller.let_go();
         continue;
