@@ -75,6 +75,39 @@ class Python(Case):
         self.assertLess(max(row["max_ns"] for row in self.rows()), 1e9)
         self.end(child)
 
+    def test_a_program_that_executes_itself_anew_is_watched_again(self):
+        child = self.answering("def work(n): return n\ndef anew(): os.execv(sys.executable, [sys.executable, *sys.argv])")
+        recorder = self.recorder(child.pid, "__main__:work")
+        self.attached(recorder, child)
+        self.ask(child, "work(1)")
+        child.stdin.write("anew()\n")
+        child.stdin.flush()
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.attached(recorder, child)
+        time.sleep(1)
+        self.ask(child, "[work(n) for n in range(5)]")
+        self.finish(recorder)
+        self.assertEqual(self.calls(), {"work": 6})
+        self.end(child)
+
+    def test_a_coroutine_is_one_step(self):
+        setup = ("async def serve():\n    for _ in range(3): await asyncio.sleep(0)\n    return 1\n"
+                 "async def stream():\n    yield 1\n"
+                 "def turn(): return asyncio.run(serve())")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:serve as turn", "__main__:stream", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "[turn() for _ in range(5)]")
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                self.assertEqual((calls["step: turn"], calls["serve"]), (5, 5 * 4))
+                if "3.12" not in python and "3.13" not in python:
+                    self.assertIn("asynchronous generator", self.facts(name)["missing.python.__main__:stream"])
+                self.end(child)
+
     def test_functions_that_this_version_of_a_server_lacks_are_named(self):
         folder = self.path("sglang/srt/managers")
         os.makedirs(folder)

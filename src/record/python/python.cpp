@@ -59,6 +59,7 @@ class PythonCollector final : public Collector {
   void look_at_state(Watched& watched, Ns now);
   void note_failures();
   void give_up(std::int64_t pid, perfetto::Writer& writer, Ns now);
+  void look_for_other_programs(perfetto::Writer& writer, Ns now);
   [[nodiscard]] std::string why_missing() const;
   [[nodiscard]] bool works_somewhere() const { return attached_.size() > failed_.size(); }
   void remember(const Watched& watched, perfetto::Writer& writer);
@@ -76,6 +77,7 @@ class PythonCollector final : public Collector {
   std::vector<std::unique_ptr<Watched>> ended_;
   std::map<std::string, std::string> refused_;  ///< reason, remedy
   CollectorStats past_;                         ///< of processes that have ended
+  Ns next_look_ = 0;
   Ns longest_stop_ = 0;
   Ns agent_start_cpu_ = 0;  ///< until the recording began
   Ns agent_stop_cpu_ = 0;   ///< since it ended
@@ -155,6 +157,22 @@ void PythonCollector::note_failures() {
           pid, watched->trouble().empty() ? "the agent could not begin in it" : std::string(watched->trouble()));
 }
 
+/// Who executes another program has lost its agent with the one before.
+void PythonCollector::look_for_other_programs(perfetto::Writer& writer, Ns now) {
+  if (now < next_look_) return;
+  next_look_ = now + kUntilNextTry;
+  for (auto entry = watched_.begin(); entry != watched_.end();) {
+    if (!entry->second->has_executed_another()) {
+      ++entry;
+      continue;
+    }
+    entry->second->give_up(writer);
+    remember(*entry->second, writer);
+    candidates_[entry->first] = {now + kUntilStarted, 0};
+    entry = watched_.erase(entry);
+  }
+}
+
 /// An agent that thought its recorder gone has given everything back: it is put in again.
 void PythonCollector::give_up(std::int64_t pid, perfetto::Writer& writer, Ns now) {
   const auto found = watched_.find(pid);
@@ -231,6 +249,7 @@ void PythonCollector::poll(Session& session, Ns now) {
   note_failures();
   for (const std::int64_t pid : failed) look_at_state(*watched_[pid], now);
   for (const std::int64_t pid : given_up) give_up(pid, session.writer, now);
+  look_for_other_programs(session.writer, now);
   for (auto& [pid, candidate] : candidates_) {
     if (watched_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due) continue;
     candidate.due = now + kUntilNextTry;

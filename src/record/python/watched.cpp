@@ -42,8 +42,14 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
       specs_(functions),
       requests_(pid),
       own_namespace_(has_own_namespace(pid)),
+      stack_(stack_of(pid)),
       begun_(monotonic_now()),
       stopped_(injected.stopped) {}
+
+bool Watched::has_executed_another() const {
+  const std::uint64_t now = stack_of(pid_);
+  return now != 0 && now != stack_;
+}
 
 bool Watched::read(perfetto::Writer& writer, Ns now, Ns since) {
   since_ = since;

@@ -28,6 +28,8 @@ class Watched {
   AgentRing& ring() { return ring_; }
   [[nodiscard]] const AgentRing& ring() const { return ring_; }
   [[nodiscard]] std::int64_t pid() const { return pid_; }
+  /// Whether it executes another program than when it was made, in which there is no agent.
+  [[nodiscard]] bool has_executed_another() const;
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
   /// That ended since it was asked last.
   std::uint64_t new_steps() { return std::exchange(steps_, 0); }
@@ -86,6 +88,7 @@ class Watched {
   std::unordered_map<std::int32_t, Thread> threads_;
   Requests requests_;
   bool own_namespace_ = false;
+  std::uint64_t stack_ = 0;
   std::unordered_map<std::int32_t, std::int32_t> here_;  ///< ids of its threads, in its namespace and in ours
   bool has_looked_ = false;                              ///< at these, in this read()
   Ns forgot_ = 0;
