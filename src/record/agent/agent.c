@@ -164,7 +164,6 @@ static void* serve(void* shared) {
     told = 1;
     atfork(NULL, NULL, in_child, NULL);
   }
-  serving = h;
   culprit_agent_shared = h;
   if (culprit_python_begin()) {
     tell_cpu(h);
@@ -210,6 +209,7 @@ __attribute__((visibility("default"))) long culprit_agent_begin(long ring_fd) {
   }
   struct culprit_agent_header* h = (struct culprit_agent_header*)at;
   h->begun = 1;
+  serving = h;
   int (*create)(unsigned long*, const void*, void* (*)(void*), void*) =
       (int (*)(unsigned long*, const void*, void* (*)(void*), void*))culprit_agent_parameters.pthread_create;
   int (*detach)(unsigned long) = (int (*)(unsigned long))culprit_agent_parameters.pthread_detach;
@@ -223,6 +223,7 @@ __attribute__((visibility("default"))) long culprit_agent_begin(long ring_fd) {
   raw(__NR_rt_sigprocmask, kSetMask, (long)&before, 0, 8, 0, 0);
   if (code != 0) {
     h->begun = 2;
+    serving = NULL;
     raw(__NR_munmap, at, CULPRIT_AGENT_BYTES, 0, 0, 0, 0);
     busy = 0;
     return 3;

@@ -189,7 +189,9 @@ void undo(std::int64_t pid, Caller& caller, const Made& made) {
 
 /// Whether a thread may be on one of the stacks that killed recorders left. Each is stopped for that.
 bool is_any_on(std::int64_t pid, std::int64_t but, const Process& process) {
-  return std::ranges::any_of(threads_to_try(pid), [&](std::int64_t tid) {
+  const std::vector<std::int64_t> threads = threads_to_try(pid);
+  if (threads.size() >= kMostThreadsToTry) return true;  // not all are there
+  return std::ranges::any_of(threads, [&](std::int64_t tid) {
     if (tid == but) return false;
     auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
     if (!thread) return true;

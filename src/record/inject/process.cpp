@@ -102,17 +102,13 @@ std::optional<Ns> last_sign(std::int64_t pid) {
   return std::nullopt;
 }
 
-/// One that is preloaded comes before the C library's.
+/// Where the names of libraries stand that come before the C library.
 std::string preloaded(std::int64_t pid) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::string text;
-  for (const std::string& path :
-       {fmt::format("/proc/{}/environ", pid), fmt::format("/proc/{}/root/etc/ld.so.preload", pid)})
-    if (auto read = read_file(path, kMost)) text += *read + '\0';
-  const bool begins = text.starts_with("LD_PRELOAD=");
-  const std::size_t at = begins ? 0 : text.find(std::string("\0LD_PRELOAD=", 12));
-  if (at == std::string::npos) return text.substr(std::min(text.rfind('\0', text.size() - 2) + 1, text.size()));
-  return text.substr(at);
+  for (const char* const name : {"environ", "root/etc/ld.so.preload"})
+    if (const auto read = read_file(fmt::format("/proc/{}/{}", pid, name), kMost)) text += *read;
+  return text;
 }
 
 void find_allocators(std::int64_t pid, Process& process) {

@@ -32,7 +32,6 @@ constexpr std::array kInside = {__NR_brk,     __NR_mmap,       __NR_munmap,     
                                 __NR_fork,    __NR_vfork,      __NR_execve,         __NR_execveat,
                                 __NR_exit,    __NR_exit_group, __NR_rt_sigreturn,   __NR_set_robust_list,
                                 __NR_rseq,    __NR_arch_prctl, __NR_restart_syscall};
-constexpr std::size_t kMostThreads = 256;
 constexpr std::size_t kNear = 128, kFar = 4096;  // words of a stack
 
 bool is_in(const auto& calls, long call) { return std::ranges::find(calls, call) != calls.end(); }
@@ -106,7 +105,7 @@ std::vector<std::int64_t> threads_to_try(std::int64_t pid, const std::string& pr
   std::vector<std::pair<int, std::int64_t>> threads;
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("{}/{}/task", proc, pid), code)) {
-    if (threads.size() >= kMostThreads) break;
+    if (threads.size() >= kMostThreadsToTry) break;
     const std::string name = entry.path().filename();
     std::int64_t tid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), tid).ec != std::errc() || tid <= 0) continue;

@@ -28,7 +28,10 @@ bool is_in_handler(std::span<const std::uint64_t> stack, std::uint64_t sigreturn
 /// allocator, also one of the program's own. Where the program itself holds one only a thread that waits may.
 bool is_safe_now(std::int64_t pid, const user_regs_struct& registers, const Process& process);
 
-/// Threads of a process in the order in which to try them: those that wait for something first. `proc` is /proc.
+inline constexpr std::size_t kMostThreadsToTry = 256;
+
+/// Threads of a process, so many at most, in the order in which to try them: those that wait for something first.
+/// `proc` is /proc.
 std::vector<std::int64_t> threads_to_try(std::int64_t pid, const std::string& proc = "/proc");
 
 }  // namespace culprit::record::inject
