@@ -12,7 +12,7 @@ import sys
 import time
 import unittest.mock
 
-from python_package_test import WHY, Case, main, run
+from python_package_test import ARGS, WHY, Case, main, run
 
 if WHY is None:
     import culprit
@@ -62,6 +62,11 @@ class Recordings(Case):
                 pass
         self.assertEqual(caught.exception.kind, "usage")
         self.assertIn("cannot execute", str(caught.exception))
+
+    def test_a_descriptor_that_is_not_open_is_refused(self):
+        done = run(os.path.join(ARGS.bin, "culprit"), "record", "-o", self.at("refused.pftrace"), "--command-stderr", "999", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--command-stderr 999 is not an open file", done.stderr)
 
     def test_a_command_may_say_much(self):
         program = "import culprit, sys\nwith culprit.record([sys.executable, '-c', 'import sys; sys.stderr.write(1_000_000 * chr(120))']): pass"
