@@ -25,8 +25,6 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
-from ._comparison import diff
-
 _DEFAULTS = {"steps": 30, "warm_up": 3, "tolerance": None}
 # What makes another machine of it; the rest is told beside the comparison.
 _MACHINE = ("cpu", "cpus", "gpu")
@@ -176,6 +174,8 @@ def _judge(item: Any, steps: Steps) -> None:
     if any(line.startswith(tuple(f"{name}: " for name in _MACHINE)) for line in differences):
         warnings.warn(f"{item.nodeid}: not_comparable: the baseline is of another machine ({'; '.join(differences)}): make it anew with --culprit-store", stacklevel=1)
         return
+    from ._comparison import diff  # no other test run has to wait for it
+
     tolerance = _options_of(item)["tolerance"] or item.config.getoption("--culprit-tolerance")
     with tempfile.TemporaryDirectory(prefix="culprit-") as folder:
         now = os.path.join(folder, "steps.json")
