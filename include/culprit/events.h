@@ -5,6 +5,7 @@
 #include <culprit/error.h>
 #include <culprit/load.h>
 #include <culprit/table.h>
+#include <culprit/task.h>
 
 #include <cstdint>
 #include <string>
@@ -34,7 +35,8 @@ struct Frame {
 
 /// In the order of the file: begin_ns (on the clock of the trace, as cycles), duration_ns, name, class ("kernel",
 /// "cpu_op", ...), category (as in the file), thread, pid, tid, rank, device, stream, correlation, bytes.
-CULPRIT_API Frame slices(const Run& run);
+/// When a stop is requested: without columns.
+CULPRIT_API Frame slices(const Run& run, const Task& task = {});
 /// One row per sample: at_ns, name, unit, pid, value.
 CULPRIT_API Frame counters(const Run& run);
 /// Points in time: at_ns, name, pid, tid.

@@ -274,7 +274,7 @@ NB_MODULE(_culprit, module) {
       .def("slices",
            [](const culprit::Run& run) {
              return interruptible([&](const culprit::Task& task) {
-               return shared_one(task, culprit::Result<culprit::Frame>(culprit::slices(run)));
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::slices(run, task)));
              });
            })
       .def("counters",

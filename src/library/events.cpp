@@ -46,7 +46,7 @@ void add(Frame& frame, FrameColumn column) {
 
 }  // namespace
 
-Frame slices(const Run& run) {
+Frame slices(const Run& run, const Task& task) {
   const Trace& trace = run.data().trace;
   const std::size_t rows = trace.slices.size();
   Numbers begin(rows), duration(rows), pid(rows), tid(rows), rank(rows), device(rows, -1), stream(rows, -1),
@@ -58,6 +58,7 @@ Frame slices(const Run& run) {
   std::vector<std::int32_t> class_codes(kSliceClasses, -1);
   for (const Category& category : trace.categories) categories.texts.push_back(repair_utf8(category.name));
   for (std::size_t i = 0; i < rows; ++i) {
+    if (task.stop.stop_requested()) return Frame{"slices", {}, 0};
     const Slice& slice = trace.slices[i];
     const Track& track = trace.tracks[slice.track];
     begin[i] = slice.begin;

@@ -1,6 +1,7 @@
 // Long calls end soon when their caller wants it, and tell how far they are.
 #include <culprit/compare.h>
 #include <culprit/cycles.h>
+#include <culprit/events.h>
 #include <culprit/kernels.h>
 #include <culprit/load.h>
 #include <culprit/profile.h>
@@ -59,6 +60,7 @@ TEST(Cancel, WhatWasCancelledBeforehandDoesNothing) {
   expect_cancelled(profile_run(*run, {.task = task}));
   expect_cancelled(top(*run, {.classes = {"all"}, .task = task}));
   expect_cancelled(kernels_of(*run, task));
+  EXPECT_TRUE(slices(*run, task).columns.empty());
   expect_cancelled(kernel_blocks(*run, task));
   expect_cancelled(fusion_candidates(*run, task));
   const StepsFile other(20, 200);
