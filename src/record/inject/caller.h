@@ -10,7 +10,7 @@
 
 namespace culprit::record::inject {
 
-constexpr std::uint64_t kOwnStack = std::uint64_t{512} << 10;  ///< of a thread while it calls the loader
+inline constexpr std::uint64_t kOwnStack = std::uint64_t{512} << 10;  ///< of a thread while it calls the loader
 
 /// Until let_go() the thread handles no signals but those of its own mistakes: what a handler calls must not be taken
 /// for what was asked for.

@@ -1,13 +1,27 @@
 #include "record/inject/safe_point.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace culprit::record::inject {
+
+bool is_guarded(const Mapping& mapping) {
+  if (mapping.path.starts_with("/memfd:culprit-agent")) return true;  // it is just being loaded
+  if (!mapping.path.starts_with('/')) return true;  // code of no file: the vdso, of a compiler at run time
+  const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
+  constexpr std::array<std::string_view, 6> kNames = {"libc.so", "libc-", "ld-", "libpthread", "libdl", "ld."};
+  return std::ranges::any_of(kNames, [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+}  // namespace culprit::record::inject
+
 #if defined(__x86_64__)
 
 #include <asm/unistd.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -44,14 +58,6 @@ const Mapping* mapping_of(const std::vector<Mapping>& code, std::uint64_t addres
 }
 
 }  // namespace
-
-bool is_guarded(const Mapping& mapping) {
-  if (mapping.path.starts_with("/memfd:culprit-agent")) return true;  // it is just being loaded
-  if (!mapping.path.starts_with('/')) return true;  // code of no file: the vdso, of a compiler at run time
-  const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
-  constexpr std::array<std::string_view, 6> kNames = {"libc.so", "libc-", "ld-", "libpthread", "libdl", "ld."};
-  return std::ranges::any_of(kNames, [&](std::string_view begin) { return name.starts_with(begin); });
-}
 
 bool is_safe(const user_regs_struct& registers, const std::vector<Mapping>& code) {
   const Mapping* where = mapping_of(code, registers.rip);

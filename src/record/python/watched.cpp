@@ -89,7 +89,10 @@ void Watched::forget_idle(perfetto::Writer& writer, Ns now) {
   const std::unordered_map<std::int32_t, std::int32_t> there = threads_in(pid_);
   for (auto entry = threads_.begin(); entry != threads_.end();) {
     Thread& thread = entry->second;
-    if (!there.contains(entry->first)) close_all(writer, thread);
+    if (!there.contains(entry->first)) {
+      uncounted_ += thread.open.size();  // its end may be still to come
+      close_all(writer, thread);
+    }
     entry = thread.open.empty() && thread.deeper == 0 ? threads_.erase(entry) : std::next(entry);
   }
   if (threads_.size() >= kMostThreads / 2) forgot_ = now;  // it helped little
@@ -128,6 +131,9 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
     default:
       break;
   }
+  // Nothing is open in a thread that is not known.
+  const bool ends = record.type == CULPRIT_AGENT_END || record.type == CULPRIT_AGENT_GC_END;
+  if (ends && !threads_.contains(record.tid)) return;
   Thread* thread = thread_of(writer, record.tid, now);
   if (thread == nullptr) {
     ++uncounted_;

@@ -142,6 +142,19 @@ TEST_F(Agent, ThreadsThatHaveEndedMakeRoomForOthers) {
   EXPECT_EQ(durations(), std::vector<Ns>(kThreads, 10));
 }
 
+TEST_F(Agent, MoreThreadsAtOnceThanThereIsRoomForAreCounted) {
+  const Ns begin = monotonic_now() - kSecond;
+  constexpr std::int32_t kThreads = 5000, kRoom = 4096;
+  for (std::int32_t tid = 1; tid <= kThreads; ++tid) put(CULPRIT_AGENT_BEGIN, begin, {}, 0, 1'000'000'000 + tid);
+  for (std::int32_t tid = 1; tid <= kThreads; ++tid) put(CULPRIT_AGENT_END, begin + 10, {}, 0, 1'000'000'000 + tid);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(watched->uncounted(), static_cast<std::uint64_t>(kRoom)) << "those threads have ended";
+  std::vector<Ns> expected(kRoom, 0);
+  expected.resize(kThreads, 10);
+  EXPECT_EQ(durations(), expected);
+}
+
 TEST_F(Agent, AFunctionWhoseNameWasLostShiftsNoOther) {
   const Ns begin = monotonic_now() - kSecond;
   put(CULPRIT_AGENT_FUNCTION, begin, "h\0a.py\0002\0m:h"sv, 2);
