@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "compare/align_ranks.h"
 #include "compare/assumed.h"
 #include "compare/collected.h"
 #include "compare/collectives.h"
@@ -54,7 +55,7 @@ struct Side {
   std::vector<Ns> begins;  ///< of the recordings, since the epoch; 0: not known
   Ns lasting = 0;          ///< of all recordings together, from the first cycle to the end of the last
   ResourceMeans resources;
-  std::vector<model::RankCollectives> collectives;
+  CollectivesOfSide collectives;
   [[nodiscard]] Taken taken() const { return {begins, lasting}; }
 };
 
@@ -191,7 +192,7 @@ Side pool(std::vector<Recording> recordings) {
     add_replicate(side.host, recording.host);
     for (const auto& [key, values] : recording.environment) side.environment[key].insert(values.begin(), values.end());
     add_resources(recording.profile, side.resources);
-    add_collectives(recording.collectives, side.collectives);
+    add_collectives(recording, side.collectives);
     if (&recording == &recordings.front())
       side.profile = std::move(recording.profile);
     else
@@ -417,7 +418,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
     return same_recording(base);
   if (const Status status = check(base, candidate); !status) return status.error();
+  put_in_order(base);
+  put_in_order(candidate);
   align_cached_tokens(base, candidate);
+  align_ranks(base, candidate);
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
@@ -527,7 +531,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.outcome = Outcome::inconclusive;
   }
   result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
-  result.collectives = collective_changes(a.collectives, b.collectives);
+  result.collectives = collective_changes(a.collectives, b.collectives, forget);
   result.resources = resource_changes(a.resources, b.resources, result.steady);
   result.resources_alike = result.steady.size();
   compare_hosts(a, b, result);

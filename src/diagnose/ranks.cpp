@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,28 +21,45 @@ using model::Verdict;
 constexpr double kLeastSlower = 1.1;  // of transfers
 constexpr double kLeastLate = 0.02;   // of a step
 constexpr double kTwiceAsLate = 2;    // as any other rank
+constexpr double kSameCalls = 0.02;   // per step
+
+/// How much more was sent on the side: by its elements, or more calls. nullopt: not known. Where nobody tells elements,
+/// as many calls are taken to have sent as much, unless the load changed and steps do not tell what they work on.
+std::optional<double> more_sent(const Evidence& evidence, const CollectiveChange& rank, const Verdicts& verdicts) {
+  const double calls = evidence.turned(rank.calls).ratio();
+  if (const Sides sent = evidence.turned(rank.elements); sent.with > 0 && sent.without > 0)
+    return std::max({1.0, calls, sent.ratio()});
+  const bool other_work = std::ranges::any_of(
+      verdicts, [&](const Verdict& v) { return v.cause == "workload_changed" && v.side == evidence.side(); });
+  if (std::abs(calls - 1) > kSameCalls || (other_work && !rank.knows_work)) return std::nullopt;
+  return 1;
+}
 
 /// All ranks leave a collective together: what it takes when the last has come is the link's.
 void link(const Evidence& evidence, Verdicts& verdicts) {
-  std::vector<Sides> transfers;
+  std::vector<const CollectiveChange*> ranks;
   for (const CollectiveChange& rank : evidence.comparison().collectives)
-    if (rank.calls[0] > 0 && rank.calls[1] > 0) transfers.push_back(evidence.turned(rank.transfer_ns));
-  if (transfers.size() < 2) return;
-  std::ranges::sort(transfers, {}, &Sides::with);
-  const Sides time = transfers[transfers.size() / 2];
-  const CollectiveChange& any = evidence.comparison().collectives.front();
-  const Sides calls = evidence.turned(any.calls);
-  const double slower = time.ratio() / calls.ratio();
-  if (!(slower >= kLeastSlower) || time.rise() < kLeastOfDevice * evidence.mean_step()) return;
+    if (rank.calls[0] > 0 && rank.calls[1] > 0) ranks.push_back(&rank);
+  if (ranks.size() < 2) return;
+  std::ranges::stable_sort(ranks, {}, [&](const CollectiveChange* r) { return evidence.turned(r->transfer_ns).with; });
+  const CollectiveChange& middle = *ranks[ranks.size() / 2];
+  const Sides time = evidence.turned(middle.transfer_ns);
+  const std::optional<double> sent = more_sent(evidence, middle, verdicts);
+  if (!sent) return;
+  const double slower = time.ratio() / *sent;
+  const double impact = time.with - time.without * *sent;
+  if (!(slower >= kLeastSlower) || impact < kLeastOfDevice * evidence.mean_step()) return;
   Verdict verdict;
   verdict.cause = "interconnect_contention";
   verdict.side = evidence.side();
   verdict.confidence = 0.8;
   verdict.work_ratio = slower;
-  verdict.impact_ns = time.rise();
-  verdict.state = evidence.state_of(time.rise());
+  verdict.impact_ns = impact;
+  verdict.state = evidence.state_of(impact);
   verdict.evidence = {fmt::format("Collectives took {} per step from when the last rank had come, on {} ranks",
-                                  instead(time), transfers.size())};
+                                  instead(time), ranks.size())};
+  if (const Sides elements = evidence.turned(middle.elements); elements.with > 0 && elements.without > 0)
+    verdict.evidence.push_back(fmt::format("They sent x{:.2f} elements per step", elements.ratio()));
   verdict.next_step = "nvidia-smi nvlink -s, the counters of the network, and who else uses them";
   verdicts.push_back(std::move(verdict));
 }

@@ -140,11 +140,13 @@ struct CollectiveChange {
   std::array<double, 2>
       held_up_ns{};  ///< that all others waited for it alone: from the last but one's begin to its own
   std::array<double, 2> calls{};
+  std::array<double, 2> elements{kNoNumber, kNoNumber};  ///< sent; kNoNumber: not known of every call
+  bool knows_work = false;                               ///< both sides tell what their cycles worked on
 };
 
 /// A process of both runs, or of one: then the other side has none.
 struct ProcessPair {
-  std::int32_t rank = -1;
+  std::int32_t rank = -1;  ///< its number; of the baseline where the sides have none in common
   std::array<std::optional<std::int64_t>, 2> pid;
 };
 

@@ -39,7 +39,7 @@ struct ProfileCycle {
   Ns duration = 0;
   Phase phase = Phase::other;
   bool phase_guessed = false;  ///< see Cycle::phase_guessed
-  std::int32_t rank = -1;      ///< in the order of the run's files, -1 when not known
+  std::int32_t rank = -1;      ///< its number (trace/rank_numbers.h), -1 when not known
   std::int64_t pid = -1;       ///< whose cycle it is, -1 when not known
   Workload workload;
   bool other_work = false;      ///< the run it is compared with has no cycle of such work
@@ -49,7 +49,7 @@ struct ProfileCycle {
 struct ProfileProcess {
   std::int64_t pid = 0;
   StringId host = 0;
-  std::int32_t rank = -1;  ///< in the order of the run's files, -1 when not known
+  std::int32_t rank = -1;  ///< its number, -1 when not known
 };
 
 /// One function of one process on one device during one cycle.
@@ -89,7 +89,7 @@ struct ResourceSeries {
   StringId host = 0;
   StringId device = 0;     ///< "GPU 3", "Host", or the text of the track it was sampled on
   std::int64_t pid = -1;   ///< of a process's own resource
-  std::int32_t rank = -1;  ///< that recorded it, in the order of the run's files; -1 when not known
+  std::int32_t rank = -1;  ///< number of the one that recorded it; -1 when not known
   Unit unit = Unit::plain;
   bool only_while_busy = false;    ///< a device clock: `busy_*` are what it may be judged by
   std::vector<Ns> times;           ///< on the clock of ProfileCycle::begin, ascending

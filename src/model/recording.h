@@ -32,14 +32,25 @@ struct RunFacts {
 /// Every value that the files of a run give a fact about machine, libraries and limits.
 using Environment = std::map<std::string, std::set<std::string>>;
 
+/// One rank in the collectives of one whole cycle, ns.
+struct StepCollectives {
+  std::uint32_t number = 0;  ///< of the cycle
+  std::uint64_t calls = 0;
+  double elements = 0;  ///< that the calls sent; kNoNumber: not known of every call
+  double wait_ns = 0;   ///< as below
+  double transfer_ns = 0;
+  double held_up_ns = 0;
+};
+
 /// One rank in the collectives that it shared with others, over whole cycles, ns.
 struct RankCollectives {
-  std::int32_t rank = -1;  ///< in the order of the run's files
+  std::int32_t rank = -1;  ///< its number
   std::uint64_t cycles = 0;
   std::uint64_t calls = 0;
-  double wait_ns = 0;      ///< from its begins until the last rank had come
-  double transfer_ns = 0;  ///< from then to the ends
-  double held_up_ns = 0;   ///< from the begin of the last but one to its own, where it was the last
+  double wait_ns = 0;                    ///< from its begins until the last rank had come
+  double transfer_ns = 0;                ///< from then to the ends
+  double held_up_ns = 0;                 ///< from the begin of the last but one to its own, where it was the last
+  std::vector<StepCollectives> steps{};  ///< the same by number of a cycle, also of those without any
 };
 
 struct Recording {

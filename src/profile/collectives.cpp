@@ -8,6 +8,7 @@
 #include "core/saturating.h"
 #include "profile/function_kind.h"
 #include "stats/quantile.h"
+#include "trace/rank_numbers.h"
 
 namespace culprit::profile {
 
@@ -17,6 +18,7 @@ namespace {
 struct Call {
   Ns begin = 0;
   Ns end = 0;
+  std::uint64_t elements = 0;  ///< that it sent; 0: not known
 };
 
 /// Communicator, or name, in the cycle of a number.
@@ -38,7 +40,7 @@ Calls calls_of(const Trace& trace, const cycles::Found& found) {
     if (known[slice.name] == 0) continue;
     const StringId group = slice.extra == kNone ? 0 : trace.extras[slice.extra].group;
     calls[{cycles[c].number, group, group == 0 ? slice.name : StringId{0}}][slice.rank].push_back(
-        {slice.begin, slice.end()});
+        {slice.begin, slice.end(), slice.extra == kNone ? 0 : trace.extras[slice.extra].elements});
   }
   for (auto& [key, ranks] : calls)
     for (auto& [rank, all] : ranks) std::ranges::sort(all, {}, &Call::begin);
@@ -60,9 +62,12 @@ std::map<std::uint16_t, Ns> clocks_of(const Calls& calls) {
   return clocks;
 }
 
-/// One call of all ranks that share it, on one clock.
-void count(const std::vector<std::pair<std::uint16_t, Call>>& ranks,
-           std::map<std::uint16_t, model::RankCollectives>& sums) {
+/// Of a rank, by number of the cycle.
+using Steps = std::map<std::uint32_t, model::StepCollectives>;
+
+/// One call of all ranks that share it, on one clock, in the cycle of a number.
+void count(std::uint32_t number, const std::vector<std::pair<std::uint16_t, Call>>& ranks,
+           std::map<std::uint16_t, Steps>& steps) {
   Ns last = ranks.front().second.begin;
   Ns before = ranks.front().second.begin;
   Ns end = ranks.front().second.end;
@@ -77,8 +82,9 @@ void count(const std::vector<std::pair<std::uint16_t, Call>>& ranks,
   constexpr Ns kTogether = 50'000;
   if (subtract_saturating(end, first_end) > std::max<Ns>(kTogether, subtract_saturating(end, last) / 4)) return;
   for (const auto& [rank, call] : ranks) {
-    model::RankCollectives& sum = sums[rank];
+    model::StepCollectives& sum = steps[rank][number];
     ++sum.calls;
+    sum.elements += call.elements > 0 ? static_cast<double>(call.elements) : model::kNoNumber;
     sum.wait_ns += static_cast<double>(subtract_saturating(last, call.begin));
     sum.transfer_ns += static_cast<double>(std::max<Ns>(0, subtract_saturating(call.end, last)));
     if (call.begin == last) sum.held_up_ns += static_cast<double>(subtract_saturating(last, before));
@@ -91,7 +97,7 @@ std::vector<model::RankCollectives> collectives_of(const Trace& trace, const cyc
   if (trace.ranks.size() < 2) return {};
   const Calls calls = calls_of(trace, found);
   const std::map<std::uint16_t, Ns> clocks = clocks_of(calls);
-  std::map<std::uint16_t, model::RankCollectives> sums;
+  std::map<std::uint16_t, Steps> steps;
   std::vector<std::pair<std::uint16_t, Call>> shared;
   for (const auto& [key, ranks] : calls) {
     std::map<std::size_t, std::size_t> numbers;  // how many ranks have so many calls
@@ -103,19 +109,30 @@ std::vector<model::RankCollectives> collectives_of(const Trace& trace, const cyc
       for (const auto& [rank, all] : ranks)
         if (all.size() == usual) {
           const Ns clock = clocks.at(rank);
-          shared.emplace_back(rank,
-                              Call{subtract_saturating(all[i].begin, clock), subtract_saturating(all[i].end, clock)});
+          shared.emplace_back(rank, Call{subtract_saturating(all[i].begin, clock),
+                                         subtract_saturating(all[i].end, clock), all[i].elements});
         }
-      count(shared, sums);
+      count(std::get<0>(key), shared, steps);
     }
   }
-  for (const model::Cycle& cycle : found.cycles.cycles)
-    if (const auto sum = sums.find(cycle.rank); sum != sums.end() && !cycle.partial && !cycle.warm_up)
-      ++sum->second.cycles;
+  const std::vector<std::int32_t> numbers = rank_numbers(trace);
   std::vector<model::RankCollectives> result;
-  for (auto& [rank, sum] : sums) {
-    sum.rank = rank;
-    result.push_back(sum);
+  for (auto& [rank, of_rank] : steps) {
+    model::RankCollectives& sum = result.emplace_back();
+    sum.rank = numbers[rank];
+    for (const model::Cycle& cycle : found.cycles.cycles)
+      if (cycle.rank == rank && !cycle.partial && !cycle.warm_up) {
+        ++sum.cycles;
+        of_rank.try_emplace(cycle.number);
+      }
+    for (auto& [number, step] : of_rank) {
+      step.number = number;
+      sum.calls += step.calls;
+      sum.wait_ns += step.wait_ns;
+      sum.transfer_ns += step.transfer_ns;
+      sum.held_up_ns += step.held_up_ns;
+      sum.steps.push_back(step);
+    }
   }
   return result;
 }

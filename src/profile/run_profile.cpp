@@ -20,6 +20,7 @@
 #include "profile/ledger.h"
 #include "profile/nesting.h"
 #include "trace/counter_samples.h"
+#include "trace/rank_numbers.h"
 #include "trace/request_times.h"
 
 namespace culprit::profile {
@@ -130,7 +131,7 @@ struct Link {
 class Builder {
  public:
   Builder(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options)
-      : trace_(trace), found_(found), options_(options) {}
+      : trace_(trace), found_(found), options_(options), rank_numbers_(rank_numbers(trace)) {}
 
   Profile build() {
     oncpu_ = trace_.strings.find("oncpu", kNone);
@@ -153,6 +154,9 @@ class Builder {
   }
 
  private:
+  [[nodiscard]] std::int32_t rank_number(std::uint16_t row) const {
+    return row < rank_numbers_.size() ? rank_numbers_[row] : std::int32_t{row};
+  }
   [[nodiscard]] bool stopped() const { return options_.task.stop.stop_requested(); }
   /// To be asked for every slice of a pass; now and then tells how far it is, and whether to end.
   [[nodiscard]] bool goes_on(std::size_t slice, std::size_t pass) const {
@@ -187,7 +191,7 @@ class Builder {
       out.phase = cycle.phase;
       out.phase_guessed = cycle.phase_guessed;
       out.workload = cycle.workload;
-      out.rank = static_cast<std::int32_t>(cycle.rank);
+      out.rank = rank_number(cycle.rank);
       if (cycle.process != kNone) out.pid = trace_.processes[cycle.process].pid;
       profile_.cycles.push_back(out);
     }
@@ -316,7 +320,7 @@ class Builder {
       row = static_cast<std::uint32_t>(profile_.processes.size());
       const Process& process = trace_.processes[id];
       profile_.processes.push_back({process.pid, profile_.texts.intern(host_of(trace_, process))});
-      profile_.processes.back().rank = static_cast<std::int32_t>(process.rank);
+      profile_.processes.back().rank = rank_number(process.rank);
     }
     for (const std::uint32_t i : order) {
       const Sum& sum = sums_[i];
@@ -496,7 +500,7 @@ class Builder {
       series.host = profile_.texts.intern(from.host);
       series.device = profile_.texts.intern(place_of(from.meaning));
       series.pid = from.meaning.pid;
-      series.rank = static_cast<std::int32_t>(from.rank);
+      series.rank = rank_number(from.rank);
       series.unit = from.meaning.unit;
       series.only_while_busy = from.meaning.clock;
       const auto at = busy.find({from.rank, from.meaning.device});
@@ -525,6 +529,7 @@ class Builder {
   const Trace& trace_;
   const cycles::Found& found_;
   RunProfileOptions options_;
+  std::vector<std::int32_t> rank_numbers_;  ///< by row of the trace's ranks
   Profile profile_;
   StringId oncpu_ = kNone;
   std::vector<std::uint32_t> cycle_row_;     ///< by row of the cycles found

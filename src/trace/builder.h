@@ -131,8 +131,11 @@ class TraceBuilder {
   ChunkedVector<OpenEvent> open_;
 };
 
-/// One run from the traces of its ranks, in the order given. Times are put on one base; ranks without a common clock
-/// are aligned at their first event and counted as clock_unknown.
+/// One run from the traces of its ranks, by their numbers where all have one of their own, else in the order given.
+/// Times are put on one base; ranks without a common clock are aligned at their first event and counted as
+/// clock_unknown.
 Trace merge(std::vector<Trace> traces);
+/// The same in the order given, whatever their numbers.
+Trace merge_in_order(std::vector<Trace> traces);
 
 }  // namespace culprit

@@ -203,7 +203,7 @@ Trace join(Trace trace, Trace recording) {
   std::vector<Trace> both;
   both.push_back(std::move(trace));
   both.push_back(std::move(recording));
-  Trace run = merge(std::move(both));
+  Trace run = merge_in_order(std::move(both));
   Folder(run).fold();
   if (missed > (whole.end - whole.begin) / 100) run.losses.add(LossReason::recording_partial, 1, path);
   return run;

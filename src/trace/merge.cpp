@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "trace/builder.h"
 
@@ -130,6 +132,14 @@ Ns first_begin(const Trace& trace) {
 }  // namespace
 
 Trace merge(std::vector<Trace> traces) {
+  const auto number_of = [](const Trace& trace) { return trace.ranks.empty() ? -1 : trace.ranks.front().rank; };
+  std::set<std::int64_t> numbers;
+  for (const Trace& trace : traces) numbers.insert(number_of(trace));
+  if (numbers.size() == traces.size() && !numbers.contains(-1)) std::ranges::sort(traces, {}, number_of);
+  return merge_in_order(std::move(traces));
+}
+
+Trace merge_in_order(std::vector<Trace> traces) {
   if (traces.empty()) return {};
   if (traces.size() == 1) return std::move(traces.front());
   bool common = true;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "compare/collectives.h"
 #include "compare/kernel_sizes.h"
 
 namespace culprit::compare {
@@ -90,19 +89,6 @@ TEST(KernelSizes, StepsThatTellTheirWorkAreHeldAgainstLikeOnes) {
   model::RunComparison c = kernels({1000, 1500});
   c.cycle_times.emplace_back().usual_work = {"8 requests", "8 requests"};
   EXPECT_EQ(other_kernel_sizes(c), "");
-}
-
-TEST(Collectives, ArePerCycleOfRanksOfBothSides) {
-  std::vector<model::RankCollectives> base;
-  add_collectives({{.rank = 0, .cycles = 2, .calls = 4, .wait_ns = 10, .transfer_ns = 20, .held_up_ns = 2},
-                   {.rank = 1, .cycles = 2, .calls = 4}},
-                  base);
-  add_collectives({{.rank = 0, .cycles = 2, .calls = 4, .wait_ns = 30, .transfer_ns = 20, .held_up_ns = 2}}, base);
-  const auto changes = collective_changes(base, {{.rank = 0, .cycles = 1, .calls = 2, .wait_ns = 7}});
-  ASSERT_EQ(changes.size(), 1U);
-  EXPECT_EQ(changes[0].wait_ns, (std::array<double, 2>{10, 7}));
-  EXPECT_EQ(changes[0].transfer_ns, (std::array<double, 2>{10, 0}));
-  EXPECT_EQ(changes[0].calls, (std::array<double, 2>{2, 2}));
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ inline model::RunComparison swapped(model::RunComparison c) {
     turn(rank.transfer_ns);
     turn(rank.held_up_ns);
     turn(rank.calls);
+    turn(rank.elements);
   }
   for (model::CycleTimeOutcome& t : c.cycle_times) {
     turn(t.usual_work);

@@ -77,6 +77,49 @@ TEST(RankRules, MoreCollectivesAreNoSlowerLink) {
   EXPECT_THAT(causes(c), ElementsAre("unknown"));
 }
 
+RunComparison slower_collectives(std::array<double, 2> calls, std::array<double, 2> elements) {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 2, 3}) {
+    add_collectives(c, rank, {0.1, 0.1}, {2, 4}, {0.1, 0.1});
+    c.collectives.back().calls = calls;
+    c.collectives.back().elements = elements;
+  }
+  return c;
+}
+
+TEST(RankRules, ALinkIsSlowerByWhatItSends) {
+  const auto verdicts = diagnose(slower_collectives({10, 10}, {1000, 1250}));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "interconnect_contention");
+  EXPECT_NEAR(verdicts[0].work_ratio, 1.6, 1e-9);
+  EXPECT_NEAR(verdicts[0].impact_ns, 1.5e6, 1);
+  EXPECT_THAT(verdicts[0].evidence[1], HasSubstr("sent x1.25 elements"));
+}
+
+TEST(RankRules, WhoSendsMoreHasNoSlowerLink) {
+  EXPECT_THAT(causes(slower_collectives({10, 10}, {1000, 2000})), ElementsAre("unknown"));
+}
+
+/// Fewer and larger ones.
+TEST(RankRules, CollectivesThatWerePutTogetherAreNoSlowerLink) {
+  RunComparison c = four_ranks();
+  for (const std::int32_t rank : {0, 1, 2, 3}) {
+    add_collectives(c, rank, {0.1, 0.1}, {4, 4}, {0.1, 0.1});
+    c.collectives.back().calls = {10, 5};
+  }
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+}
+
+TEST(RankRules, WithoutElementsAnotherLoadIsNoSlowerLink) {
+  RunComparison c = slower_collectives({10, 10}, {model::kNoNumber, model::kNoNumber});
+  EXPECT_THAT(causes(c), ElementsAre("interconnect_contention"));
+  for (const char* name : {"sgemm", "softmax", "norm"}) {
+    add_function(c, name, "gpu_compute", "GPU", {2, 3}, {4, 4}, model::FunctionStatus::changed);
+    c.functions.back().size = {1000, 1500};
+  }
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+}
+
 TEST(RankRules, WaitingForOthersIsNoSlowLink) {
   RunComparison c = four_ranks();
   for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 4}, {1, 1}, {0.1, 0.1});

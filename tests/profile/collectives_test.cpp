@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/trace_maker.h"
 
 namespace culprit::profile {
@@ -25,11 +27,13 @@ class Ranks {
       found_.cycles.cycles.push_back(cycle);
     }
   }
-  void call(std::size_t rank, Ns begin, Ns end, const char* name = kName) {
-    maker_.gpu(streams_[rank], "kernel", name, begin + (rank == 1 ? ahead_ : 0), end - begin);
+  void call(std::size_t rank, Ns begin, Ns end, const char* name = kName, std::uint64_t elements = 0) {
+    const SliceIndex slice = maker_.gpu(streams_[rank], "kernel", name, begin + (rank == 1 ? ahead_ : 0), end - begin);
+    if (elements > 0) maker_.extra(slice).elements = elements;
     found_.cycle_of_slice.push_back(static_cast<std::uint32_t>(rank));
   }
   cycles::Found& found() { return found_; }
+  Trace& trace() { return maker_.trace(); }
   std::vector<model::RankCollectives> measure() { return collectives_of(maker_.trace(), found_); }
 
  private:
@@ -66,6 +70,47 @@ TEST(Collectives, ClocksThatDifferAreTakenOff) {
   ASSERT_EQ(sums.size(), 2U);
   EXPECT_EQ(sums[0].wait_ns, 60'000);
   EXPECT_EQ(sums[1].held_up_ns, 60'000);
+}
+
+TEST(Collectives, EachStepTellsWhatWasSent) {
+  Ranks ranks(2);
+  for (const std::size_t rank : {0U, 1U}) {
+    ranks.call(rank, 100'000, 200'000, kName, 500);
+    ranks.call(rank, 300'000, 400'000, kName, 700);
+    model::Cycle without = ranks.found().cycles.cycles[rank];
+    without.number = 2;
+    ranks.found().cycles.cycles.push_back(without);
+  }
+  const auto sums = ranks.measure();
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_EQ(sums[0].cycles, 2U);
+  ASSERT_EQ(sums[0].steps.size(), 2U);
+  EXPECT_EQ(sums[0].steps[0].number, 1U);
+  EXPECT_EQ(sums[0].steps[0].calls, 2U);
+  EXPECT_EQ(sums[0].steps[0].elements, 1200);
+  EXPECT_EQ(sums[0].steps[0].transfer_ns, 200'000);
+  EXPECT_EQ(sums[0].steps[1].number, 2U);
+  EXPECT_EQ(sums[0].steps[1].calls, 0U);
+}
+
+TEST(Collectives, OneCallThatDoesNotTellItsSizeHidesTheSum) {
+  Ranks ranks(2);
+  for (const std::size_t rank : {0U, 1U}) {
+    ranks.call(rank, 100'000, 200'000, kName, 500);
+    ranks.call(rank, 300'000, 400'000);
+  }
+  EXPECT_TRUE(std::isnan(ranks.measure()[0].steps[0].elements));
+}
+
+TEST(Collectives, RanksHaveTheirNumbers) {
+  Ranks ranks(2);
+  ranks.trace().ranks[0].rank = 2;
+  ranks.trace().ranks[1].rank = 10;
+  for (const std::size_t rank : {0U, 1U}) ranks.call(rank, 100'000, 200'000);
+  const auto sums = ranks.measure();
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_EQ(sums[0].rank, 2);
+  EXPECT_EQ(sums[1].rank, 10);
 }
 
 TEST(Collectives, WhatDoesNotEndTogetherWasNone) {

@@ -72,6 +72,18 @@ TEST(RunProfile, CountsAndShares) {
   EXPECT_EQ(find(profile, 2, "gemm")->count, 1);
 }
 
+TEST(RunProfile, RanksHaveTheirNumbers) {
+  TraceMaker maker;
+  maker.trace().ranks[0].rank = 5;
+  maker.slice(maker.thread(1, 1), "cpu_op", "f", 10, 20);
+  counter(maker, maker.thread(1, 1), "queue", {{10, 1}});
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1));
+  EXPECT_EQ(profile.cycles[0].rank, 5);
+  EXPECT_EQ(profile.processes[0].rank, 5);
+  ASSERT_EQ(profile.series.size(), 1U);
+  EXPECT_EQ(profile.series[0].rank, 5);
+}
+
 TEST(RunProfile, HostTimeIsNeverCalledExposed) {
   TraceMaker maker;
   maker.slice(maker.thread(1, 1), "cpu_op", "aten::mm", 10, 30);

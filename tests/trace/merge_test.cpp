@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trace/build.h"
+#include "trace/rank_numbers.h"
 
 namespace culprit {
 namespace {
@@ -36,6 +37,34 @@ TEST(Merge, NothingAndOneFileAreThemselves) {
   std::vector<Trace> one;
   one.push_back(rank("a", 0, 100));
   EXPECT_EQ(merge(std::move(one)).slices.size(), 4U);
+}
+
+TEST(Merge, RanksAreInTheOrderOfTheirNumbers) {
+  std::vector<Trace> traces;
+  for (const auto& [name, number] : {std::pair("b", 10), std::pair("a", 2), std::pair("c", 0)}) {
+    traces.push_back(rank(name, 1000, 100));
+    traces.back().ranks[0].rank = number;
+  }
+  const Trace t = merge(std::move(traces));
+  ASSERT_EQ(t.ranks.size(), 3U);
+  EXPECT_EQ(t.ranks[0].path, "c");
+  EXPECT_EQ(t.ranks[1].path, "a");
+  EXPECT_EQ(t.ranks[2].path, "b");
+  EXPECT_EQ(t.ranks[t.slices[row_of(t, "kernel b")].rank].path, "b");
+  EXPECT_EQ(rank_numbers(t), (std::vector<std::int32_t>{0, 2, 10}));
+}
+
+TEST(Merge, NumbersThatSomeLackOrShareSayNothing) {
+  for (const int other : {-1, 4}) {
+    std::vector<Trace> traces;
+    traces.push_back(rank("b", 1000, 100));
+    traces.push_back(rank("a", 1000, 100));
+    traces[0].ranks[0].rank = 4;
+    traces[1].ranks[0].rank = other;
+    const Trace t = merge(std::move(traces));
+    EXPECT_EQ(t.ranks[0].path, "b") << other;
+    EXPECT_EQ(rank_numbers(t), (std::vector<std::int32_t>{0, 1})) << other;
+  }
 }
 
 std::vector<Trace> two(Ns base_a, Ns base_b) {

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""`culprit diff` of runs of several ranks: whatever order their files are named in, a rank is held against the one of its number.
+
+    diff_order_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ARGS = argparse.Namespace(bin="build")
+SERVE = ["--workload", "serve", "--layers", "2", "--work-seed", "7"]
+
+
+def run(*command):
+    done = subprocess.run([os.path.join(ARGS.bin, command[0]), *command[1:]], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def diff(base, candidate):
+    return json.loads(run("culprit", "diff", "--json", *base, "--vs", *candidate))
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def make(self, name, ranks, *arguments):
+        """Files by number of the rank."""
+        run("culprit-tracegen", "-q", *SERVE, "--ranks", str(ranks), *arguments, "-o", os.path.join(self.folder, f"{name}.json"))
+        return [os.path.join(self.folder, f"{name}.rank{r}.json" if ranks > 1 else f"{name}.json") for r in range(ranks)]
+
+
+class Order(Runs):
+    def assert_alike(self, one, other):
+        for answer in (one, other):
+            for side in ("baseline", "candidate"):
+                answer[side]["files"].sort()
+        self.assertEqual(one, other)
+
+    def test_the_order_of_ranks_changes_nothing(self):
+        base = self.make("base", 3, "--steps", "40", "--seed", "1")
+        late = self.make("late", 3, "--steps", "40", "--seed", "2", "--fault", "straggler", "--fault-rank", "1", "--severity", "0.5")
+        answer = diff(base, late)
+        self.assertEqual([(v["cause"], v["scope"]["rank"]) for v in answer["verdicts"][:1]], [("straggler", 1)])
+        self.assert_alike(answer, diff([base[2], base[0], base[1]], [late[1], late[2], late[0]]))
+
+    def test_a_rank_is_called_by_its_number(self):
+        base = self.make("base", 12, "--steps", "24", "--seed", "1")
+        late = self.make("late", 12, "--steps", "24", "--seed", "2", "--fault", "straggler", "--fault-rank", "10", "--severity", "0.7")
+        verdicts = diff(sorted(base), sorted(late))["verdicts"]
+        self.assertEqual([(v["cause"], v["scope"]["rank"]) for v in verdicts[:1]], [("straggler", 10)])
+        found = json.loads(run("culprit", "diagnose", "--json", *sorted(late)))["verdicts"]
+        self.assertIn(10, [v["scope"]["rank"] for v in found])
+
+    def test_a_rank_that_one_side_lacks_moves_no_other(self):
+        base = self.make("base", 4, "--steps", "40", "--seed", "1")
+        late = self.make("late", 4, "--steps", "40", "--seed", "2", "--fault", "straggler", "--fault-rank", "3", "--severity", "0.5")
+        answer = diff([base[0], base[2], base[3]], [late[0], late[1], late[3]])
+        self.assertEqual([(v["cause"], v["scope"]["rank"]) for v in answer["verdicts"][:1]], [("straggler", 3)])
+        pairs = {pair["rank"]: pair["pid"] for pair in answer["processes"]}
+        self.assertEqual(sorted(pairs), [0, 1, 2, 3])
+        self.assertIsNone(pairs[1][0])
+        self.assertIsNone(pairs[2][1])
+
+    def test_the_order_of_recordings_changes_nothing(self):
+        base = [self.make(f"base{seed}", 1, "--steps", "20", "--seed", str(seed))[0] for seed in (1, 2, 3)]
+        slow = [self.make(f"slow{seed}", 1, "--steps", "20", "--seed", str(seed), "--fault", "gpu_clock_drop")[0] for seed in (4, 5, 6)]
+        self.assert_alike(diff(base, slow), diff([base[1], base[2], base[0]], [slow[2], slow[0], slow[1]]))
+
+    def test_more_prefills_are_no_slower_link(self):
+        few = self.make("few", 4, "--steps", "60", "--seed", "1", "--prefill-every", "16")
+        many = self.make("many", 4, "--steps", "60", "--seed", "2", "--prefill-every", "3")
+        self.assertNotIn("interconnect_contention", [v["cause"] for v in diff(few, many)["verdicts"]])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bin", default=ARGS.bin)
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
