@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "compare/cost_shift.h"
+#include "compare/cycle_positions.h"
 #include "compare/cycle_time.h"
+#include "compare/function_names.h"
 #include "compare/like_work.h"
 #include "compare/series.h"
 #include "compare/workload.h"
@@ -65,80 +67,6 @@ struct Uses {
   std::map<StringId, double> inside;             ///< of it, by the function that it lay in or was launched by
 };
 
-/// Cycles of one phase in which a process can have done something: those of the processes that own the cycles it was
-/// seen in.
-class Cycles {
- public:
-  using Owner = std::pair<std::int32_t, std::int64_t>;  // rank and pid of a cycle
-
-  explicit Cycles(const Profile& profile) : profile_(profile) {
-    place_.reserve(profile.cycles.size());
-    for (const model::ProfileCycle& cycle : profile.cycles)
-      place_.push_back(cycle.other_work ? kNowhere : count_[{cycle.phase, owner(cycle)}]++);
-    for (const model::ProfileCycle& cycle : profile.cycles)
-      if (!cycle.other_work) ++of_recordings_[{cycle.phase, owner(cycle)}][cycle.recording];
-  }
-
-  void see(std::uint32_t process, std::uint32_t cycle) {
-    const model::ProfileCycle& c = profile_.cycles[cycle];
-    owners_[{c.phase, process}].try_emplace(owner(c), 0);
-  }
-
-  /// To be called when all is seen.
-  void number() {
-    for (auto& [key, owners] : owners_) {
-      std::uint32_t from = 0;
-      for (auto& [owner, offset] : owners) {
-        offset = from;
-        from += count_[{key.first, owner}];
-      }
-      total_[key] = from;
-    }
-  }
-
-  [[nodiscard]] std::uint32_t position(std::uint32_t process, std::uint32_t cycle) const {
-    const model::ProfileCycle& c = profile_.cycles[cycle];
-    return owners_.at({c.phase, process}).at(owner(c)) + place_[cycle];
-  }
-  [[nodiscard]] std::size_t total(Phase phase, std::uint32_t process) const {
-    const auto it = total_.find({phase, process});
-    return it == total_.end() ? 0 : it->second;
-  }
-  /// What each of them worked on, by position.
-  [[nodiscard]] std::vector<WorkClass> work(Phase phase, std::uint32_t process) const {
-    std::vector<WorkClass> all(total(phase, process));
-    const auto owners = owners_.find({phase, process});
-    if (owners == owners_.end()) return all;
-    for (std::size_t c = 0; c < place_.size(); ++c) {
-      const model::ProfileCycle& cycle = profile_.cycles[c];
-      if (cycle.phase != phase || place_[c] == kNowhere) continue;
-      const auto offset = owners->second.find(owner(cycle));
-      if (offset != owners->second.end()) all[offset->second + place_[c]] = work_class(cycle.workload, phase);
-    }
-    return all;
-  }
-  /// The same number by recording.
-  [[nodiscard]] std::map<std::uint32_t, std::size_t> by_recording(Phase phase, std::uint32_t process) const {
-    std::map<std::uint32_t, std::size_t> all;
-    const auto owners = owners_.find({phase, process});
-    if (owners == owners_.end()) return all;
-    for (const auto& [owner, offset] : owners->second)
-      if (const auto counted = of_recordings_.find({phase, owner}); counted != of_recordings_.end())
-        for (const auto& [recording, count] : counted->second) all[recording] += count;
-    return all;
-  }
-
- private:
-  static Owner owner(const model::ProfileCycle& cycle) { return {cycle.rank, cycle.pid}; }
-
-  const Profile& profile_;
-  std::vector<std::uint32_t> place_;  ///< of a cycle among those of its phase and owner
-  std::map<std::pair<Phase, Owner>, std::uint32_t> count_;
-  std::map<std::pair<Phase, Owner>, std::map<std::uint32_t, std::size_t>> of_recordings_;
-  std::map<std::pair<Phase, std::uint32_t>, std::map<Owner, std::uint32_t>> owners_;
-  std::map<std::pair<Phase, std::uint32_t>, std::size_t> total_;
-};
-
 class Comparer {
  public:
   Comparer(const Roles& roles, const std::vector<Phase>& phases, StringTable& texts, const FunctionOptions& options)
@@ -150,13 +78,16 @@ class Comparer {
       if (ids[id] == kNowhere) ids[id] = texts_.intern(profile.texts[id]);
       return ids[id];
     };
+    std::vector<bool> is_input;
+    for (std::size_t id = 0; id < profile.texts.size(); ++id)
+      is_input.push_back(model::is_input(profile.texts[static_cast<StringId>(id)]));
     // A process with one device has "its" device, whatever number that has on the machine.
     std::vector<std::set<StringId>> devices(profile.processes.size());
     for (const model::FunctionUse& use : profile.functions)
       if (profile.texts[use.device] != "Host") devices[use.process].insert(use.device);
     const StringId its_device = texts_.intern("GPU");
 
-    Cycles cycles(profile);
+    CyclePositions cycles(profile);
     for (const model::FunctionUse& use : profile.functions)
       if (counts(profile, side, use)) cycles.see(roles_.of_side[side][use.process], use.cycle);
     cycles.number();
@@ -174,7 +105,9 @@ class Comparer {
         uses_.emplace_back();
       }
       Uses& row = uses_[it->second][side];
-      const Ns own = use.own >= 0 ? use.own : use.duration;
+      // What the step waits for as input it waits for wherever inside of it.
+      const bool whole = use.own < 0 || (on_host && is_input[use.function]);
+      const Ns own = whole ? use.duration : use.own;
       const auto time = static_cast<double>(use.exposed >= 0 ? use.exposed : own);
       const std::uint32_t position = cycles.position(process, use.cycle);
       if (!row.times.empty() && row.times.back().position == position)
@@ -204,6 +137,7 @@ class Comparer {
   }
 
   std::vector<FunctionFinding> finish() {
+    join_renamed();
     std::vector<FunctionFinding> findings;
     std::vector<double> p;
     if (options_.between_on_host > 0) find_common_changes();
@@ -249,6 +183,46 @@ class Comparer {
   }
 
  private:
+  /// What the sides call by two names becomes one row, under the candidate's.
+  void join_renamed() {
+    std::vector<OneSided> one_sided;
+    std::vector<std::size_t> row_of;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const std::size_t side = uses_[i][0].calls > 0 ? 0 : 1;
+      if (uses_[i][1 - side].calls > 0) continue;
+      const Key& key = keys_[i];
+      const auto cycles = static_cast<double>(cycles_[side].total(key.phase, key.process));
+      one_sided.push_back({side, key.phase, key.process, key.kind, key.device, texts_[key.function],
+                           texts_[short_names_[i]], parent_of(uses_[i][side]),
+                           static_cast<double>(uses_[i][side].calls) / cycles});
+      row_of.push_back(i);
+    }
+    was_.assign(keys_.size(), 0);
+    std::vector<bool> gone(keys_.size(), false);
+    for (const auto& [before, after] : pair_renamed(one_sided)) {
+      const std::size_t from = row_of[before];
+      const std::size_t to = row_of[after];
+      was_[to] = keys_[from].function;
+      uses_[to][0] = std::move(uses_[from][0]);
+      gone[from] = true;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      if (gone[i]) continue;
+      if (kept != i) {
+        keys_[kept] = keys_[i];
+        short_names_[kept] = short_names_[i];
+        uses_[kept] = std::move(uses_[i]);
+        was_[kept] = was_[i];
+      }
+      ++kept;
+    }
+    keys_.resize(kept);
+    short_names_.resize(kept);
+    uses_.resize(kept);
+    was_.resize(kept);
+  }
+
   static void add_calls(Uses& row, std::uint32_t position, const model::FunctionUse& use) {
     if (row.lasts.empty() || row.lasts.back().position != position) {
       row.lasts.push_back({position, 0});
@@ -317,6 +291,7 @@ class Comparer {
     finding.process = keys_[row].process;
     finding.function = keys_[row].function;
     finding.short_name = short_names_[row];
+    finding.was = was_[row];
     finding.kind = keys_[row].kind;
     finding.device = keys_[row].device;
     for (std::size_t s = 0; s < 2; ++s) {
@@ -405,7 +380,7 @@ class Comparer {
   /// Of any recording.
   [[nodiscard]] std::size_t fewest_cycles(std::size_t row) const {
     std::size_t fewest = std::numeric_limits<std::size_t>::max();
-    for (const Cycles& side : cycles_)
+    for (const CyclePositions& side : cycles_)
       for (const auto& [recording, cycles] : side.by_recording(keys_[row].phase, keys_[row].process))
         fewest = std::min(fewest, cycles);
     return fewest;
@@ -569,8 +544,9 @@ class Comparer {
   tsl::hopscotch_map<Key, std::uint32_t, KeyHash> rows_;
   std::vector<Key> keys_;
   std::vector<StringId> short_names_;
+  std::vector<StringId> was_;  ///< what the baseline calls it, 0: the same
   std::vector<std::array<Uses, 2>> uses_;
-  std::vector<Cycles> cycles_;
+  std::vector<CyclePositions> cycles_;
   std::map<Phase, std::pair<double, double>> durations_;  ///< ns of the cycles of both sides, and how many they are
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;

@@ -118,7 +118,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     }
     if (worst == nullptr) continue;
     const Sides calls = evidence.turned(worst->calls);
-    const bool fresh = is_new(evidence, *worst);
+    const bool fresh = is_new(evidence, *worst) || worst->was != 0;
     const bool collector = !device && model::is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
@@ -127,7 +127,10 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
                                     instead(evidence.turned(worst->time_ns)),
                                     format_duration(evidence.step_time(worst->phase)))};
-    if (fresh)
+    if (worst->was != 0)
+      verdict.evidence.push_back(
+          fmt::format("{} in the baseline is {} in the candidate", all.texts[worst->was], all.texts[worst->function]));
+    else if (fresh)
       verdict.evidence.emplace_back("The other side does not have it");
     else if (calls.ratio() > kAlike)
       verdict.evidence.push_back(fmt::format("It is called {} times per step", instead_number(calls)));
@@ -138,6 +141,34 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
         device ? "culprit kernels of both sides, launch by launch" : "culprit top --stacks of both sides";
     verdicts.push_back(std::move(verdict));
   }
+}
+
+/// The functions of this name lie in one that waits for input or makes it, as far as it is known who called whom.
+bool lies_in_input(const Evidence& evidence, std::string_view where) {
+  const model::RunComparison& all = evidence.comparison();
+  const auto called_by = [&](const FunctionFinding& f) {
+    return std::ranges::find_if(all.functions, [&](const FunctionFinding& outer) {
+      return f.parent != 0 && outer.function == f.parent && outer.process == f.process && outer.phase == f.phase &&
+             !evidence.is_on_device(outer);
+    });
+  };
+  constexpr int kDeepest = 64;
+  bool any = false;
+  for (const FunctionFinding& f : all.functions) {
+    if (evidence.is_on_device(f) || all.texts[f.short_name] != where || evidence.turned(f.time_ns).rise() <= 0)
+      continue;
+    bool inside = false;
+    const FunctionFinding* at = &f;
+    for (int i = 0; i < kDeepest && !inside; ++i) {
+      inside = model::is_input(all.texts[at->function]) || model::is_input(all.texts[at->parent]);
+      const auto outer = called_by(*at);
+      if (outer == all.functions.end() || &*outer == at) break;
+      at = &*outer;
+    }
+    if (!inside) return false;
+    any = true;
+  }
+  return any;
 }
 
 /// A step that waits for what it works on: loading it is the cause, whoever of the program does it.
@@ -156,7 +187,8 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   std::erase_if(verdicts, [&](const Verdict& v) {
-    return v.cause == "host_bound" && v.detail == "function" && v.where == verdict.where;
+    return v.cause == "host_bound" && v.detail == "function" &&
+           (v.where == verdict.where || lies_in_input(evidence, v.where));
   });
   verdicts.push_back(std::move(verdict));
 }

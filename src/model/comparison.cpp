@@ -6,9 +6,15 @@
 namespace culprit::model {
 
 bool is_input(std::string_view function) {
-  constexpr std::array<std::string_view, 7> kWords = {"DataLoader", "dataloader",     "data_loader", "_next_data",
-                                                      "load_batch", "input_pipeline", "fetch_data"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return function.find(word) != function.npos; });
+  constexpr std::array<std::string_view, 20> kWords = {
+      "dataloader",     "data_loader", "dataset",     "datapipe",   "data_iter",   "dataiter",       "batch_iter",
+      "_next_data",     "fetch_data",  "load_data",   "load_batch", "fetch_batch", "read_batch",     "get_batch",
+      "input_pipeline", "input_fn",    "utils/data/", "tfrecord",   "collate",     "iteratorgetnext"};
+  const auto is_same = [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  };
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return !std::ranges::search(function, word, is_same).empty(); });
 }
 
 bool is_collector(std::string_view function) {

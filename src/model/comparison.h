@@ -69,12 +69,14 @@ inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
 }
 
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
-/// exposed time on a device, on the host the time outside of other functions that it called.
+/// exposed time on a device, on the host the time outside of other functions that it called; of what waits for input or
+/// makes it (is_input) all time on the host.
 struct FunctionFinding {
   Phase phase = Phase::other;
   std::uint32_t process = 0;  ///< index into RunComparison::processes
   StringId function = 0;      ///< texts of the RunComparison
   StringId short_name = 0;
+  StringId was = 0;  ///< what the baseline calls it, where that is another name; 0: the same, or it has none
   StringId kind = 0;
   StringId device = 0;  ///< "GPU" where the process has one, "GPU 3", "Host"
   FunctionStatus status = FunctionStatus::unknown;

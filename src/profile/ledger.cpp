@@ -13,6 +13,7 @@
 
 #include "cycles/name_hints.h"
 #include "profile/exposed.h"
+#include "profile/function_name.h"
 #include "profile/leaves.h"
 #include "profile/stack_code.h"
 
@@ -270,7 +271,7 @@ class Builder {
     const auto [known, is_new] = names_.try_emplace({name, range});
     if (is_new)
       known->second = profile_.texts.intern(range ? cycles::pattern_of(trace_.strings[name], 'N')
-                                                  : std::string(trace_.strings[name]));
+                                                  : without_addresses(trace_.strings[name]));
     return {range && state == LedgerState::function ? LedgerState::between : state, known->second};
   }
 

@@ -227,8 +227,18 @@ class Builder {
     const auto [known, is_new] = parent_names_.try_emplace({slice.name, c});
     if (is_new)
       known.value() = profile_.texts.intern(c == SliceClass::annotation ? cycles::pattern_of(trace_.name(slice), 'N')
-                                                                        : std::string(trace_.name(slice)));
+                                                                        : without_addresses(trace_.name(slice)));
     return known->second;
+  }
+
+  /// The first of the names that are the same but for addresses of objects.
+  StringId function_of(StringId name) {
+    StringId& function = functions_[name];
+    if (function == kNone)
+      function = trace_.strings[name].find(" at 0x") == std::string_view::npos
+                     ? name
+                     : by_plain_name_.try_emplace(without_addresses(trace_.strings[name]), name).first->second;
+    return function;
   }
 
   static void vote(Sum& sum, StringId parent, Ns duration) {
@@ -248,6 +258,7 @@ class Builder {
     const Nesting nesting = options_.own_times ? find_nesting(trace_) : Nesting();
     const std::vector<Ns>& self = nesting.self;
     use_of_slice_.assign(trace_.slices.size(), kNone);
+    functions_.assign(trace_.strings.size(), kNone);
     const std::size_t known = std::min(found_.cycle_of_slice.size(), trace_.slices.size());
     for (std::size_t i = 0; i < known; ++i) {
       if (!goes_on(i, 0)) return;
@@ -259,7 +270,7 @@ class Builder {
       // What outlasts the cycle it begins in encloses cycles (the program, the recording) and is no part of one.
       const Ns period = profile_.cycles[cycle_row_[c]].duration;
       if (slice.gpu == kNone && period > 0 && slice.duration > period) continue;
-      UseKey key{cycle_row_[c], trace_.tracks[slice.track].process, slice.name, -1, kind};
+      UseKey key{cycle_row_[c], trace_.tracks[slice.track].process, function_of(slice.name), -1, kind};
       if (slice.gpu != kNone) {
         const GpuSlice& gpu = trace_.gpu[slice.gpu];
         key.device = gpu.device;
@@ -328,7 +339,7 @@ class Builder {
       FunctionUse use;
       use.cycle = sum.key.cycle;
       use.process = processes[sum.key.process];
-      const std::string_view name = trace_.strings[sum.key.name];
+      const std::string name = without_addresses(trace_.strings[sum.key.name]);
       use.function = profile_.texts.intern(name);
       use.device = profile_.texts.intern(sum.key.device < 0 ? "Host" : fmt::format("GPU {}", sum.key.device));
       use.kind = profile_.texts.intern(to_string(sum.key.kind));
@@ -539,6 +550,8 @@ class Builder {
   std::map<std::pair<std::uint32_t, std::int32_t>, Ns> longest_;  // operation, by row of the cycle and device
   std::vector<std::uint32_t> use_row_;                            ///< by row of sums_
   std::vector<std::vector<Link>> links_;
+  std::vector<StringId> functions_;  ///< by name
+  std::map<std::string, StringId> by_plain_name_;
   std::vector<Series> series_;
   tsl::hopscotch_map<UseKey, std::uint32_t, UseHash> use_ids_;
   tsl::hopscotch_map<std::pair<StringId, SliceClass>, FunctionKind, Hash> kinds_;

@@ -22,13 +22,13 @@ struct RunProfileOptions {
 };
 
 /// One use per (cycle, process, function, device): calls, total and exposed time, beta over the cycle's
-/// window on that device, of host functions over its period. GPU
-/// work belongs to the process that launched it; host slices that outlast the cycle they begin in are left out.
-/// Resources: mean and sample deviation over the samples that lie inside the executions of that cycle; without any the
-/// value at each execution's middle, between the samples around it (interpolated), weighted by duration; nothing where
-/// the series does not reach. Provenance is measured when every execution held at least three samples, else pooled. All
-/// series of the trace come along, with the samples that were taken while their device was busy told apart for clocks.
-/// When a stop is requested it ends soon, and what it gives is of no use: ask the token.
+/// window on that device, of host functions over its period. Names that are the same but for addresses of objects are
+/// one function. GPU work belongs to the process that launched it; host slices that outlast the cycle they begin in are
+/// left out. Resources: mean and sample deviation over the samples that lie inside the executions of that cycle;
+/// without any the value at each execution's middle, between the samples around it (interpolated), weighted by
+/// duration; nothing where the series does not reach. Provenance is measured when every execution held at least three
+/// samples, else pooled. All series of the trace come along, with the samples that were taken while their device was
+/// busy told apart for clocks. When a stop is requested it ends soon, and what it gives is of no use: ask the token.
 /// O((n + m) log n) in slices and samples; about 24 bytes per slice and 100 per use.
 model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options = {});
 

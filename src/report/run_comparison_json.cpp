@@ -61,6 +61,7 @@ void write_finding(JsonWriter& json, const RunComparison& comparison, const mode
   json.member("pid", pair.pid);
   json.member("function", comparison.texts[f.function]);
   json.member("short_name", comparison.texts[f.short_name]);
+  json.member("was", comparison.texts[f.was]);
   json.member("kind", comparison.texts[f.kind]);
   json.member("device", comparison.texts[f.device]);
   json.member("status", to_string(f.status));

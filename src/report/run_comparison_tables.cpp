@@ -398,11 +398,16 @@ std::vector<Table> changed_functions(const RunComparison& comparison, std::size_
   const bool devices = has_several_devices(comparison);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
     const auto is_row = [&](const FunctionFinding& f) { return f.phase == o.phase && is_listed(comparison, f); };
+    const bool renamed =
+        std::ranges::any_of(comparison.functions, [&](const FunctionFinding& f) { return f.was != 0 && is_row(f); });
     Table table = model::make_table<FunctionFinding>(
         fmt::format("Functions that changed, per cycle ({})", phase_name(o.phase)),
         fmt::format("functions_{}", phase_name(o.phase)),
         {{{"Function", "function", ColumnType::name},
           [&](const FunctionFinding& f) { return comparison.texts[f.function]; }},
+         {{"In the baseline", "was", ColumnType::name},
+          [&](const FunctionFinding& f) { return comparison.texts[f.was]; },
+          model::present_if(renamed)},
          {{"Process", "process"},
           [&](const FunctionFinding& f) { return process_name(comparison, f); },
           model::present_if(processes)},
@@ -442,6 +447,7 @@ Table all_functions(const RunComparison& comparison) {
        {{"Candidate process", "candidate_pid", ColumnType::count}, [=](const F& f) { return pair(f).pid[1]; }},
        {{"Function", "function", ColumnType::name}, text(&F::function)},
        {{"Short name", "short_name", ColumnType::name}, text(&F::short_name)},
+       {{"In the baseline", "was", ColumnType::name}, text(&F::was)},
        {{"Kind", "kind"}, text(&F::kind)},
        {{"Device", "device"}, text(&F::device)},
        {{"Status", "status"}, [](const F& f) { return to_string(f.status); }},

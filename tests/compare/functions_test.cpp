@@ -90,6 +90,44 @@ TEST(CompareFunctions, OneSideOnlyIsNewOrGone) {
   EXPECT_TRUE(std::isnan(c["fresh"].work_ratio));
 }
 
+TEST(CompareFunctions, AKernelOfOtherTilesIsTheSameOne) {
+  const Times base = {{"gemm_64x3_tn", noisy(30'000, 300, 1)}, {"norm", noisy(5'000, 50, 2)}};
+  const Compared same = compared(base, {{"gemm_64x5_tn", noisy(30'000, 300, 3)}, {"norm", noisy(5'000, 50, 4)}});
+  ASSERT_EQ(same.findings.size(), 2U);
+  EXPECT_EQ(same["gemm_64x5_tn"].status, FunctionStatus::same);
+  EXPECT_EQ(same.texts[same["gemm_64x5_tn"].was], "gemm_64x3_tn");
+  EXPECT_EQ(same["norm"].was, 0U);
+  const Compared slower = compared(base, {{"gemm_64x5_tn", noisy(45'000, 300, 3)}, {"norm", noisy(5'000, 50, 4)}});
+  EXPECT_EQ(slower["gemm_64x5_tn"].status, FunctionStatus::changed);
+  EXPECT_NEAR(slower["gemm_64x5_tn"].work_ratio, 1.5, 0.02);
+}
+
+TEST(CompareFunctions, ExactNamesComeFirst) {
+  const Compared c = compared({{"triton_0", noisy(30'000, 300, 1)}, {"triton_1", noisy(5'000, 50, 2)}},
+                              {{"triton_1", noisy(5'000, 50, 3)}, {"triton_2", noisy(30'000, 300, 4)}});
+  ASSERT_EQ(c.findings.size(), 2U);
+  EXPECT_EQ(c["triton_1"].was, 0U);
+  EXPECT_EQ(c.texts[c["triton_2"].was], "triton_0");
+}
+
+/// With stacks the waiting is done far inside of it.
+TEST(CompareFunctions, AnInputCountsWithAllThatItCalls) {
+  const auto made = [](double wait) {
+    model::Recording r = make_recording(std::vector<Ns>(kCycles, 100'000),
+                                        {{".DataLoader.__next__", noisy(500, 5, 1)}, {".poll", noisy(wait, 50, 2)}});
+    for (model::FunctionUse& use : r.profile.functions)
+      if (r.profile.texts[use.function] == ".DataLoader.__next__") use.duration += static_cast<Ns>(wait);
+    return r;
+  };
+  const model::Recording a = made(5'000);
+  const model::Recording b = made(35'000);
+  Compared c;
+  c.findings = compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, c.texts, {});
+  EXPECT_EQ(c[".DataLoader.__next__"].status, FunctionStatus::changed);
+  EXPECT_NEAR(c[".DataLoader.__next__"].impact_ns, 30'000, 500);
+  EXPECT_NEAR(c[".poll"].impact_ns, 30'000, 500);
+}
+
 TEST(CompareFunctions, ARareCallMayBeMissedByTheOtherSide) {
   std::vector<double> once(kCycles, 0);
   once[17] = 90'000;

@@ -227,6 +227,42 @@ TEST(RankRules, AKernelThatIsSlowerOnTheLateRankAloneIsWhyItIsLate) {
   EXPECT_EQ(verdicts[0].detail, "kernel_regression");
 }
 
+/// `poll` inside of `get` inside of the loader.
+TEST(InputRules, WhatLiesInsideOfAnInputIsTheInputs) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  const char* loader = "DataLoader.__next__";
+  add_function(c, loader, "python", "Host", {0.5, 4.5}, {1, 1}, model::FunctionStatus::changed);
+  add_function(c, "Queue.get", "python", "Host", {0.1, 0.1}, {1, 1}, model::FunctionStatus::same);
+  c.functions.back().parent = c.texts.intern(loader);
+  add_function(c, "poll", "python", "Host", {0.4, 4.4}, {1, 1}, model::FunctionStatus::changed);
+  c.functions.back().parent = c.texts.intern("Queue.get");
+  EXPECT_THAT(causes(c), ElementsAre("host_bound/data_input of DataLoader.__next__"));
+  c.functions[2].parent = c.texts.intern("serve");
+  EXPECT_THAT(causes(c), testing::Contains("host_bound/function of poll"));
+}
+
+TEST(InputRules, WhatAnInputMayBeCalled) {
+  for (const char* name : {"DataLoader.__next__", "torch/utils/data/_utils/fetch.py(42): fetch", "WebDataset.decode",
+                           "IteratorGetNext", "train.py(12): get_batch", "default_collate"})
+    EXPECT_TRUE(model::is_input(name)) << name;
+  for (const char* name : {"poll", "get_next_batch_to_run", "prepare_inputs", "aten::linear", ""})
+    EXPECT_FALSE(model::is_input(name)) << name;
+}
+
+TEST(ProgramRules, AKernelOfAnotherNameThatIsSlowerWasChanged) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "gemm_64x5", "gpu_compute", "GPU", {2, 6}, {4, 4}, model::FunctionStatus::changed);
+  c.functions.back().was = c.texts.intern("gemm_64x3");
+  const auto verdicts = diagnose(c);
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "kernel_changed");
+  EXPECT_THAT(verdicts[0].evidence[1], HasSubstr("gemm_64x3 in the baseline is gemm_64x5 in the candidate"));
+}
+
 TEST(InputRules, WaitingForTheNextBatchIsTheInputs) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0, 0}, {0, 0});

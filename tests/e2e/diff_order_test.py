@@ -7,6 +7,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,37 @@ class Order(Runs):
         few = self.make("few", 4, "--steps", "60", "--seed", "1", "--prefill-every", "16")
         many = self.make("many", 4, "--steps", "60", "--seed", "2", "--prefill-every", "3")
         self.assertNotIn("interconnect_contention", [v["cause"] for v in diff(few, many)["verdicts"]])
+
+
+class Names(Runs):
+    """Kernels of graphs, which nobody is known to have launched."""
+
+    def renamed(self, name, *arguments):
+        """A trace whose tiles are others than a usual one's."""
+        (path,) = self.make(name, 1, "--steps", "40", "--graph", *arguments)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        changed = re.sub(r"stages_(\d+)x(\d+)", r"stages_\g<1>x1\2", text)
+        self.assertNotEqual(changed, text)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(changed)
+        return path
+
+    def test_other_tiles_are_no_other_kernel(self):
+        base = self.make("base", 1, "--steps", "40", "--graph", "--seed", "1")
+        answer = diff(base, [self.renamed("same", "--seed", "2")])
+        self.assertEqual(answer["verdicts"], [])
+        self.assertEqual([f["function"] for f in answer["findings"] if f["status"] in ("new", "gone")], [])
+        self.assertTrue([f for f in answer["findings"] if f["was"]])
+        for finding in answer["findings"]:
+            self.assertEqual(finding["was"], re.sub(r"stages_(\d+)x1(\d+)", r"stages_\1x\2", finding["function"]) if finding["was"] else "")
+
+    def test_a_slower_kernel_does_not_hide_behind_its_new_name(self):
+        base = self.make("base", 1, "--steps", "40", "--graph", "--seed", "1")
+        plain = self.make("plain", 1, "--steps", "40", "--graph", "--seed", "2", "--fault", "gpu_clock_drop")
+        answers = [diff(base, plain), diff(base, [self.renamed("slow", "--seed", "2", "--fault", "gpu_clock_drop")])]
+        found = [sorted((f["status"], f["impact_ns_per_cycle"]) for f in answer["findings"]) for answer in answers]
+        self.assertEqual(*found)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,19 @@ TEST(RunProfile, CountsAndShares) {
   EXPECT_EQ(find(profile, 2, "gemm")->count, 1);
 }
 
+TEST(RunProfile, AddressesOfObjectsMakeNoOtherFunction) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  maker.slice(thread, "python_function", "<built-in method get of Queue object at 0x7f1a90>", 10, 20);
+  maker.slice(thread, "python_function", "<built-in method get of Queue object at 0x7f1b40>", 40, 30);
+  const Profile profile = run_profile(maker.trace(), every(maker.trace(), 100, 1));
+  ASSERT_EQ(profile.functions.size(), 1U);
+  const FunctionUse* use = find(profile, 1, "<built-in method get of Queue object>");
+  ASSERT_NE(use, nullptr);
+  EXPECT_EQ(use->count, 2);
+  EXPECT_EQ(use->duration, 50);
+}
+
 TEST(RunProfile, RanksHaveTheirNumbers) {
   TraceMaker maker;
   maker.trace().ranks[0].rank = 5;
