@@ -8,9 +8,12 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "compare/function_names.h"
 
 namespace culprit::compare {
 
@@ -111,7 +114,7 @@ std::optional<double> rest_of_shift(const Domain& domain, const StringTable& tex
 }  // namespace
 
 void mark_cost_shifts(std::vector<FunctionFinding>& findings, const std::map<model::Phase, double>& may_remain,
-                      const StringTable& texts) {
+                      StringTable& texts) {
   const Parents parents(findings, texts);
   std::map<std::pair<Place, StringId>, Domain> by_place;
   const auto add_to = [&](FunctionFinding& f, StringId parent) {
@@ -124,9 +127,13 @@ void mark_cost_shifts(std::vector<FunctionFinding>& findings, const std::map<mod
   const auto may_move = [&](const FunctionFinding& f) {
     return model::has_changed(f) && !model::is_wait(texts[f.kind]);
   };
-  for (FunctionFinding& f : findings)
-    if (const StringId parent = may_move(f) ? parents.common(f) : 0; parent != 0 && parent != f.function)
+  for (FunctionFinding& f : findings) {
+    if (!may_move(f)) continue;
+    if (const StringId parent = parents.common(f); parent != 0 && parent != f.function)
       add_to(f, parent);
+    else if (f.parent == 0 && texts[f.device] != "Host")
+      if (const std::string key = match_key(texts[f.function]); key != texts[f.function]) add_to(f, texts.intern(key));
+  }
   for (FunctionFinding& f : findings)
     if (may_move(f) && texts[f.device] == "Host" &&
         by_place.contains({Place{f.phase, f.process, f.function}, f.device}))

@@ -23,9 +23,10 @@ inline constexpr double kMoreCalls = 0.05;
 ///     times moved against each other changed both.
 /// What lies in a function that one side alone has counts for the parent of that. The innermost parents come first,
 /// and whoever moved inside of one gives and takes nothing outside of it. Whoever waits gives and takes nothing. A
-/// function whose parent differs between the sides, or is not known, is marked only as that parent itself.
-/// O(findings log findings).
+/// function whose parent differs between the sides, or is not known, is marked only as that parent itself. On a device
+/// those of whom no parent is known (of graphs none is) are one domain with the others whose names differ in numbers
+/// alone: their match_key() stands for the parent then. O(findings log findings).
 void mark_cost_shifts(std::vector<model::FunctionFinding>& findings, const std::map<model::Phase, double>& may_remain,
-                      const StringTable& texts);
+                      StringTable& texts);
 
 }  // namespace culprit::compare

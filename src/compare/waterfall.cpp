@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -210,6 +211,29 @@ std::vector<Waterfall> waterfalls_of(const Profile& base, const Profile& candida
       break;
     }
   return all;
+}
+
+void use_new_names(model::Profile& base, const std::vector<model::FunctionFinding>& findings,
+                   const StringTable& texts) {
+  if (std::ranges::none_of(findings, [](const auto& f) { return f.was != 0; })) return;
+  using Name = std::pair<model::Phase, std::string_view>;
+  std::map<Name, std::string_view> names;  // by phase and old name; its own where it stays
+  for (const model::FunctionFinding& f : findings)
+    if (f.calls[0] > 0) {
+      const Name old{f.phase, texts[f.was != 0 ? f.was : f.function]};
+      const auto [known, fresh] = names.try_emplace(old, texts[f.function]);
+      if (!fresh && known->second != texts[f.function]) known->second = old.second;
+    }
+  for (std::size_t w = 0; w < base.ledger.windows.size(); ++w) {
+    const model::LedgerWindow& window = base.ledger.windows[w];
+    const std::size_t end =
+        w + 1 < base.ledger.windows.size() ? base.ledger.windows[w + 1].first_line : base.ledger.lines.size();
+    for (std::size_t i = window.first_line; i < end; ++i) {
+      LedgerLine& line = base.ledger.lines[i];
+      const auto name = names.find({base.cycles[window.cycle].phase, base.texts[line.function]});
+      if (name != names.end() && name->second != name->first.second) line.function = base.texts.intern(name->second);
+    }
+  }
 }
 
 }  // namespace culprit::compare

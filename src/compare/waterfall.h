@@ -18,4 +18,8 @@ namespace culprit::compare {
 std::vector<model::Waterfall> waterfalls_of(const model::Profile& base, const model::Profile& candidate,
                                             const std::vector<model::Phase>& phases, StringTable& texts);
 
+/// Gives the lines of the baseline's ledger the names that the candidate has for them (FunctionFinding::was), where all
+/// processes that have them agree.
+void use_new_names(model::Profile& base, const std::vector<model::FunctionFinding>& findings, const StringTable& texts);
+
 }  // namespace culprit::compare

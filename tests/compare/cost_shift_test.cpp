@@ -63,6 +63,22 @@ TEST(CostShift, NewAndGoneFunctionsTakeOver) {
             (Names{"forward", "forward", "forward"}));
 }
 
+/// Of what a graph holds nobody is known to have launched it; some of the shapes of a kernel have other tiles now.
+TEST(CostShift, KernelsOfOneNameTakeOverWhereNoParentIsKnown) {
+  const auto made = [](const std::string& other) {
+    Findings f;
+    f.texts.intern("");
+    f.add("gemm_64x3_tn", "", -1000).add(other, "", 1050, FunctionStatus::added);
+    for (FunctionFinding& finding : f.all) finding.device = f.texts.intern("GPU");
+    return f;
+  };
+  EXPECT_EQ(made("gemm_64x5_tn").moved(), (Names{"gemm_#_tn", "gemm_#_tn"}));
+  EXPECT_EQ(made("gemm_64x5_nn").moved(), (Names{"", ""}));
+  Findings slower = made("gemm_64x5_tn");
+  slower.all[1].impact_ns = 2000;
+  EXPECT_EQ(slower.moved(), (Names{"", ""})) << "what became slower is no cost that moved";
+}
+
 TEST(CostShift, WhatANewFunctionCallsCountsForItsParent) {
   EXPECT_EQ(Findings()
                 .add("mm", "dense", -1000, FunctionStatus::gone)

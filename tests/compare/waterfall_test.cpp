@@ -185,5 +185,32 @@ TEST_F(Waterfalls, WithoutALedgerOnBothSidesThereIsNone) {
   EXPECT_TRUE(all().empty());
 }
 
+TEST_F(Waterfalls, WhatTheSidesCallByTwoNamesIsOneLine) {
+  for (int i = 0; i < 3; ++i) {
+    base.cycle({{"gemm_64x3", 50}, {"norm", 50}});
+    candidate.cycle({{"gemm_64x5", 70}, {"norm", 50}});
+  }
+  model::FunctionFinding finding;
+  finding.phase = Phase::decode;
+  finding.function = texts.intern("gemm_64x5");
+  finding.was = texts.intern("gemm_64x3");
+  finding.calls = {1, 1};
+  use_new_names(base.profile, {finding}, texts);
+  const auto waterfalls = all();
+  ASSERT_EQ(waterfalls.size(), 1U);
+  ASSERT_EQ(waterfalls[0].lines.size(), 2U);
+  EXPECT_EQ(texts[waterfalls[0].lines[0].function], "gemm_64x5");
+  EXPECT_DOUBLE_EQ(waterfalls[0].lines[0].change_ns, 20);
+  // Another process has it under its old name on both sides.
+  model::FunctionFinding other = finding;
+  other.process = 1;
+  other.function = finding.was;
+  other.was = 0;
+  Side again;
+  again.cycle({{"gemm_64x3", 50}});
+  use_new_names(again.profile, {finding, other}, texts);
+  EXPECT_EQ(again.profile.texts[again.profile.ledger.lines[0].function], "gemm_64x3");
+}
+
 }  // namespace
 }  // namespace culprit::compare
