@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""`culprit diff` of runs of several ranks: whatever order their files are named in, a rank is held against the one of its number.
+"""What `culprit diff` holds against what: ranks by their numbers whatever order files are named in, functions under two names, waits of an input.
 
-    diff_order_test.py --bin BUILD_DIR [unittest options]
+    diff_matching_test.py --bin BUILD_DIR [unittest options]
 """
 
 import argparse
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -111,6 +112,44 @@ class Names(Runs):
         answers = [diff(base, plain), diff(base, [self.renamed("slow", "--seed", "2", "--fault", "gpu_clock_drop")])]
         found = [sorted((f["status"], f["impact_ns_per_cycle"]) for f in answer["findings"]) for answer in answers]
         self.assertEqual(*found)
+
+
+class Input(Runs):
+    """Steps with stacks: the loader waits far inside of itself."""
+
+    def steps(self, name, seed, wait_us):
+        chance = random.Random(seed)
+        events = []
+
+        def add(category, what, begin, duration):
+            events.append({"ph": "X", "cat": category, "name": what, "pid": 1, "tid": 1, "ts": round(begin, 3), "dur": round(duration, 3)})
+        at = 1000.0
+        for step in range(30):
+            wait = wait_us * chance.uniform(0.98, 1.02)
+            work = [900 * chance.uniform(0.98, 1.02) for _ in range(6)]
+            add("user_annotation", f"ProfilerStep#{step}", at, wait + sum(work) + 400)
+            add("python_function", "torch/utils/data/dataloader.py(708): __next__", at + 10, wait + 30)
+            add("python_function", "queue.py(154): get", at + 20, wait + 10)
+            add("python_function", f"<built-in method poll of select.poll object at 0x{chance.getrandbits(40):x}>", at + 25, wait)
+            begin = at + wait + 60
+            for i, duration in enumerate(work):
+                add("cpu_op", ("aten::linear", "aten::gelu", "aten::layer_norm", "aten::add", "aten::softmax", "aten::mul")[i], begin, duration)
+                begin += duration + 10
+            at += wait + sum(work) + 420
+        path = os.path.join(self.folder, name + ".json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events}, file)
+        return path
+
+    def test_what_waits_inside_of_the_loader_is_the_input(self):
+        answer = diff([self.steps("base", 1, 1000)], [self.steps("slow", 2, 6000)])
+        self.assertEqual(answer["outcome"], "regression")
+        self.assertEqual([(v["cause"], v["detail"]) for v in answer["verdicts"]], [("host_bound", "data_input")])
+
+    def test_objects_elsewhere_are_no_other_functions(self):
+        answer = diff([self.steps("base", 1, 1000)], [self.steps("same", 2, 1000)])
+        self.assertEqual([f["function"] for f in answer["findings"] if f["status"] in ("new", "gone")], [])
+        self.assertIn("<built-in method poll of select.poll object>", [f["function"] for f in answer["findings"]])
 
 
 if __name__ == "__main__":
