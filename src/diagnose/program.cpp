@@ -175,11 +175,13 @@ bool lies_in_input(const Evidence& evidence, std::string_view where) {
 void input(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
   const FunctionFinding* worst = nullptr;
+  double most = 0;
   for (const FunctionFinding& f : all.functions) {
     if (evidence.is_on_device(f) || !model::has_changed(f) || !model::is_input(all.texts[f.function])) continue;
-    const double rise = evidence.turned(f.time_ns).rise();
-    if (rise < kLeastImpact * evidence.step_time(f.phase)) continue;
-    if (worst == nullptr || rise > evidence.turned(worst->time_ns).rise()) worst = &f;
+    if (felt(evidence, f) < kLeastImpact * evidence.step_time(f.phase)) continue;
+    const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
+    if (worst == nullptr || impact > most) worst = &f;
+    most = std::max(most, impact);
   }
   if (worst == nullptr) return;
   Verdict verdict = verdict_of(evidence, *worst, "host_bound", "data_input", 0.9);
