@@ -349,6 +349,15 @@ TEST(RunComparison, JsonHoldsEverything) {
   EXPECT_EQ(d["processes"][0]["pid"], json({7, 9}));
 }
 
+TEST(RunComparison, RanksOfDevicesAreNamedWhereThereAreSeveral) {
+  RunComparison c = regression();
+  c.processes = {{3, {7, 9}}};
+  c.resources.push_back({"gpu_frequency", "GPU", 3, model::Unit::hertz, {1.4e9, 2.1e8}});
+  EXPECT_THAT(comparison_terminal(c, 10), Not(HasSubstr("GPU of rank 3")));
+  c.processes.push_back({0, {8, 10}});
+  EXPECT_THAT(comparison_terminal(c, 10), HasSubstr("GPU of rank 3"));
+}
+
 TEST(RunComparison, ResourcesAndEnvironmentAreShown) {
   RunComparison c = regression();
   c.resources.push_back({"gpu_frequency", "GPU", 0, model::Unit::hertz, {1.4e9, 2.1e8}});
