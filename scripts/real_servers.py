@@ -127,6 +127,14 @@ class LanguageModel:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.read().decode()
 
+    def answers(self):
+        """To the same questions each time, one after the other."""
+        texts = []
+        for k in range(6):
+            body = {"model": "m", "prompt": " ".join(f"w{17 * k + i}" for i in range(10 + 5 * k)), "max_tokens": 16, "temperature": 0, "ignore_eos": True}
+            texts.append(json.loads(self.post("/v1/completions", body))["choices"][0]["text"])
+        return texts
+
     def done(self):
         """Steps since it was started, as the server counts them."""
         return sum(float(line.split()[-1]) for line in page_of(f"http://127.0.0.1:{self.port}/metrics").splitlines()

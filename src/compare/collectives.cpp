@@ -31,10 +31,11 @@ std::map<std::uint32_t, StepKind> kinds_of(const model::Cycles& cycles) {
 
 using Kinds = std::map<StepKind, CollectiveSums>;
 
-Kinds without_guesses(const Kinds& kinds) {
+/// Guessed phases as they are, or none.
+Kinds of_phases(const Kinds& kinds, bool forget_guessed) {
   Kinds result;
   for (const auto& [kind, sums] : kinds)
-    add(sums, result[kind.guessed ? StepKind{model::Phase::other, true, kind.work} : kind]);
+    add(sums, result[{kind.guessed && forget_guessed ? model::Phase::other : kind.phase, false, kind.work}]);
   return result;
 }
 
@@ -96,8 +97,7 @@ std::vector<model::CollectiveChange> collective_changes(const CollectivesOfSide&
   for (const auto& [rank, before] : base) {
     const auto after = candidate.find(rank);
     if (after == candidate.end()) continue;
-    changes.push_back(forget_guessed ? change_of({without_guesses(before), without_guesses(after->second)})
-                                     : change_of({before, after->second}));
+    changes.push_back(change_of({of_phases(before, forget_guessed), of_phases(after->second, forget_guessed)}));
     changes.back().rank = rank;
   }
   return changes;

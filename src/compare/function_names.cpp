@@ -113,7 +113,8 @@ std::vector<std::pair<std::size_t, std::size_t>> pair_renamed(const std::vector<
     for (auto& [place, sides] : places) {
       const bool only = sides[0].size() == 1 && sides[1].size() == 1;
       if ((short_names && !only) || std::max(sides[0].size(), sides[1].size()) > kMostAlike) continue;
-      for (auto& side : sides) std::ranges::sort(side, {}, [&](std::size_t i) { return rows[i].name; });
+      for (auto& side : sides)
+        std::ranges::sort(side, {}, [&](std::size_t i) { return std::pair(rows[i].time, rows[i].name); });
       for (const std::size_t before : sides[0]) {
         const auto is_it = [&](std::size_t after) {
           return !taken.contains(after) && rows[before].parent == rows[after].parent &&

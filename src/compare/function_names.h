@@ -30,6 +30,7 @@ struct OneSided {
   std::string_view short_name;
   StringId parent = 0;  ///< 0: not known
   double calls = 0;     ///< per cycle
+  double time = 0;      ///< of a call
 };
 
 /// By how much calls per cycle may differ where several could be meant.
@@ -38,7 +39,8 @@ inline constexpr double kAsManyCalls = 0.05;
 inline constexpr std::size_t kMostAlike = 64;
 
 /// Rows of the baseline and the candidate that are one function, each in one pair at most: those of one match_key() of
-/// their names, if each side has one of it; of several the ones of one parent and as many calls. Then, of what is left,
+/// their names, if each side has one of it; of several the ones of one parent and as many calls, in the order of their
+/// times. Then, of what is left,
 /// those of one match_key() of their short names if each side has one of it, called as often, from the same parent.
 /// More than kMostAlike rows of one key are nobody. O(n log n).
 std::vector<std::pair<std::size_t, std::size_t>> pair_renamed(const std::vector<OneSided>& rows);

@@ -107,7 +107,9 @@ class Comparer {
       Uses& row = uses_[it->second][side];
       // What the step waits for as input it waits for wherever inside of it.
       const bool whole = use.own < 0 || (on_host && is_input[use.function]);
-      const Ns own = whole ? use.duration : use.own;
+      // Where it calls itself, no longer than the cycle.
+      const Ns own =
+          whole ? std::min(use.duration, std::max<Ns>(use.own, profile.cycles[use.cycle].duration)) : use.own;
       const auto time = static_cast<double>(use.exposed >= 0 ? use.exposed : own);
       const std::uint32_t position = cycles.position(process, use.cycle);
       if (!row.times.empty() && row.times.back().position == position)
@@ -137,7 +139,10 @@ class Comparer {
   }
 
   std::vector<FunctionFinding> finish() {
-    join_renamed();
+    // What called a function under two names may be one itself.
+    constexpr int kMostRounds = 3;
+    for (int round = 0; round < kMostRounds && join_renamed(); ++round) {
+    }
     std::vector<FunctionFinding> findings;
     std::vector<double> p;
     if (options_.between_on_host > 0) find_common_changes();
@@ -183,8 +188,8 @@ class Comparer {
   }
 
  private:
-  /// What the sides call by two names becomes one row, under the candidate's.
-  void join_renamed() {
+  /// What the sides call by two names becomes one row, under the candidate's; false when there is none.
+  bool join_renamed() {
     std::vector<OneSided> one_sided;
     std::vector<std::size_t> row_of;
     for (std::size_t i = 0; i < keys_.size(); ++i) {
@@ -192,19 +197,31 @@ class Comparer {
       if (uses_[i][1 - side].calls > 0) continue;
       const Key& key = keys_[i];
       const auto cycles = static_cast<double>(cycles_[side].total(key.phase, key.process));
-      one_sided.push_back({side, key.phase, key.process, key.kind, key.device, texts_[key.function],
-                           texts_[short_names_[i]], parent_of(uses_[i][side]),
-                           static_cast<double>(uses_[i][side].calls) / cycles});
+      one_sided.push_back(
+          {side, key.phase, key.process, key.kind, key.device, texts_[key.function], texts_[short_names_[i]],
+           parent_of(uses_[i][side]), static_cast<double>(uses_[i][side].calls) / cycles,
+           uses_[i][side].called / static_cast<double>(std::max<std::int64_t>(1, uses_[i][side].calls))});
       row_of.push_back(i);
     }
-    was_.assign(keys_.size(), 0);
+    was_.resize(keys_.size());
     std::vector<bool> gone(keys_.size(), false);
-    for (const auto& [before, after] : pair_renamed(one_sided)) {
+    std::map<StringId, StringId> names;
+    const auto pairs = pair_renamed(one_sided);
+    for (const auto& [before, after] : pairs) {
       const std::size_t from = row_of[before];
       const std::size_t to = row_of[after];
       was_[to] = keys_[from].function;
+      names[keys_[from].function] = keys_[to].function;
       uses_[to][0] = std::move(uses_[from][0]);
       gone[from] = true;
+    }
+    for (auto& uses : uses_) {
+      std::map<StringId, double> inside;
+      for (const auto& [parent, time] : uses[0].inside) {
+        const auto renamed = names.find(parent);
+        inside[renamed == names.end() ? parent : renamed->second] += time;
+      }
+      uses[0].inside = std::move(inside);
     }
     std::size_t kept = 0;
     for (std::size_t i = 0; i < keys_.size(); ++i) {
@@ -221,6 +238,7 @@ class Comparer {
     short_names_.resize(kept);
     uses_.resize(kept);
     was_.resize(kept);
+    return !pairs.empty();
   }
 
   static void add_calls(Uses& row, std::uint32_t position, const model::FunctionUse& use) {

@@ -19,6 +19,7 @@ std::string other_kernel_sizes(const model::RunComparison& comparison) {
   double log = 0;
   for (const model::FunctionFinding& f : comparison.functions) {
     if (comparison.texts[f.kind] != "gpu_compute" || !(f.size[0] > 0) || !(f.size[1] > 0)) continue;
+    if (f.was != 0) continue;  // other tiles are other threads for the same work
     const double time = f.time_ns[0] + f.time_ns[1];
     all += time;
     if (std::max(f.size[0], f.size[1]) < kOther * std::min(f.size[0], f.size[1])) continue;

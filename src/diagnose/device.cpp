@@ -123,19 +123,19 @@ void other_process(const Evidence& evidence, Verdicts& verdicts) {
     const auto used = evidence.resource_of(kUse, kernels.place);
     if (!used || !are_slower(kernels)) continue;
     const auto own = evidence.resource_of(kOwnUse, kernels.place);
-    // Whoever has more to do, or a slower clock, uses a device for longer, too.
-    const auto clock = clock_of(evidence, kernels.place);
-    if (!own && (!clock || fell(clock->value) || kernels.all.share_larger() > kLeastPart)) continue;
     // Percent in the reference's tables.
     const double unit = std::max(used->value.with, used->value.without) > 1.5 ? 100 : 1;
+    // Whoever has more to do, or a slower clock, uses a device for as much longer as its kernels take.
     const Sides others =
         own ? Sides{(used->value.without - own->value.without) / unit, (used->value.with - own->value.with) / unit}
-            : Sides{used->value.without / unit, used->value.with / unit};
+            : Sides{std::min(1.0, used->value.without / unit * std::max(1.0, kernels.ratio)), used->value.with / unit};
     if (others.rise() < kLeastOthersUse) continue;
     Verdict verdict = verdict_of(evidence, kernels, "gpu_contention", "other_process", 0.8);
-    verdict.evidence = {fmt::format("{} was used {} of the time{}", verdict.where, instead_percent(others),
-                                    own ? " by other processes" : ", by this process as before"),
-                        slower_text(kernels)};
+    verdict.evidence = {
+        own ? fmt::format("{} was used {} of the time by other processes", verdict.where, instead_percent(others))
+            : fmt::format("{} was used {:.3g} % of the time; its slower kernels alone make {:.3g} %", verdict.where,
+                          others.with * 100, others.without * 100),
+        slower_text(kernels)};
     verdict.next_step = "nvidia-smi names the processes on it";
     verdicts.push_back(std::move(verdict));
   }

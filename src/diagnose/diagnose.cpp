@@ -73,7 +73,8 @@ double explained_by_devices(const Evidence& evidence, const Verdicts& verdicts) 
     if (!clock && v.cause != "gpu_contention" && v.detail != "gpu_contention") continue;
     double lowest = 1;
     for (const Evidence::DeviceResource& device : evidence.clocks())
-      if (clock && device.moved) lowest = std::min(lowest, device.value.ratio());
+      if (clock && device.moved && evidence.name_of(device.place) == v.where)
+        lowest = std::min(lowest, device.value.ratio());
     most = std::max(most, lowest < 1 && lowest > 0 ? kMargin / lowest : std::numeric_limits<double>::infinity());
   }
   return most;

@@ -56,17 +56,18 @@ std::optional<Sides> Evidence::counters(std::string_view begin, std::string_view
   if (!comparison_.host) return std::nullopt;
   Sides sum;
   double n = 0;
-  std::set<std::string_view> seen;
-  for (const auto* list : {&comparison_.host->counters, &comparison_.host->speeds})
+  // Those that moved by less count where none moved by more.
+  for (const auto* list : {&comparison_.host->counters, &comparison_.host->speeds}) {
+    if (n > 0) break;
     for (const model::HostChange& change : *list) {
       if (!change.what.starts_with(begin) || !change.what.ends_with(end) || !change.value[0] || !change.value[1])
         continue;
-      if (!seen.insert(change.what).second) continue;
       const Sides sides = turned(change.value);
       sum.without += sides.without;
       sum.with += sides.with;
       ++n;
     }
+  }
   if (n == 0) return std::nullopt;
   return Sides{sum.without / n, sum.with / n};
 }
@@ -229,7 +230,10 @@ std::optional<double> Evidence::idle_rise(model::Phase phase) const {
     for (const model::WaterfallLine& line : waterfall.lines)
       if (line.state != model::LedgerState::function && line.state != model::LedgerState::no_work)
         rise += turned(line.time_ns).rise();
-    return rise;
+    // It is the mean of the ranks; one alone may have waited for all of that.
+    std::set<std::int32_t> ranks;
+    for (const model::ProcessPair& process : comparison_.processes) ranks.insert(process.rank);
+    return rise * static_cast<double>(std::max<std::size_t>(1, ranks.size()));
   }
   return std::nullopt;
 }

@@ -119,7 +119,8 @@ class Evidence {
   /// Of what all threads waited more the part that the thread of the steps can have felt: no more than it was blocked.
   [[nodiscard]] double felt(double all_threads_ns) const;
   /// Where a device works in the steps of the phase: by how much longer it idled in one, ns. That is all that the host
-  /// can have cost: a call that waits for the device takes as much longer as the device does. nullopt: none does.
+  /// can have cost: a call that waits for the device takes as much longer as the device does. Of several ranks the most
+  /// that one of them can have waited. nullopt: no device works there.
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;

@@ -70,7 +70,8 @@ std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
     const Sides time = evidence.turned(f.time_ns);
     sums.rises[f.phase] += time.rise();
     sums.kernels.rise += evidence.weight_of(f.phase) * time.rise();
-    if (!(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
+    // A kernel that was chosen anew tells of itself, not of the device or the load.
+    if (f.was != 0 || !(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
     const double weight = evidence.weight_of(f.phase) * time.without;
     const double log = (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
     const bool slower = (model::has_changed(f) || last_another_time(f)) && log > std::log(kSlower);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <array>
 
 #include <string>
 #include <utility>
@@ -80,6 +81,14 @@ TEST(PairRenamed, ByCallsAndParentWhereSeveralCouldBeMeant) {
   EXPECT_THAT(pair_renamed({row(0, "f_1", 4, 5), row(0, "f_2", 4, 6), row(1, "f_3", 4, 6), row(1, "f_4", 4, 5)}),
               UnorderedElementsAre(Pair{0, 3}, Pair{1, 2}));
   EXPECT_THAT(pair_renamed({row(0, "f_1", 16), row(1, "f_3", 8), row(1, "f_4", 8)}), IsEmpty());
+}
+
+TEST(PairRenamed, TheLongerOneIsTheLongerOne) {
+  std::vector<OneSided> rows = {row(0, "model.py(95): forward"), row(0, "model.py(150): forward"),
+                                row(1, "model.py(101): forward"), row(1, "model.py(156): forward")};
+  const std::array times = {1e7, 1e6, 1.1e7, 0.9e6};
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time = times[i];
+  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(Pair{0, 2}, Pair{1, 3}));
 }
 
 TEST(PairRenamed, OtherPlacesAreOthers) {

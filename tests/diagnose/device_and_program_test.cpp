@@ -87,6 +87,7 @@ TEST(DeviceRules, AKernelThatIsSlowerThanTheClockMakesItIsItsOwn) {
   for (const char* name : {"sgemm", "softmax", "norm"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {4, 4});
   add_function(c, "attention", "gpu_compute", "GPU", {3, 6}, {4, 4}, FunctionStatus::changed);
   add_resource(c, "gpu_sm_frequency", "GPU", {1980, 1870});
+  add_resource(c, "gpu_sm_frequency", "GPU 5", {1980, 210});  // another one, which idles
   const auto verdicts = diagnose(c);
   ASSERT_EQ(verdicts.size(), 2U);
   EXPECT_EQ(verdicts[0].cause, "kernel_regression");
@@ -121,11 +122,11 @@ TEST(DeviceRules, OthersOnTheDevice) {
   c.steady.push_back(c.resources.back());
   c.resources.pop_back();  // its own use did not move
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
-  c.steady.clear();  // and now it is not known: a slower clock or more work would look alike
-  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
-  add_resource(c, "gpu_sm_frequency", "GPU 3", {1980, 1970});
+  c.steady.clear();  // and now it is not known: its own kernels, twice as long, make 84 %
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU 3"));
-  c.resources.pop_back();
+  c.resources[0].value = {42, 86};
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.resources[0].value = {42, 98};
   add_resource(c, "process_gpu_usage", "GPU 3", {41, 97});  // it is its own
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
@@ -147,13 +148,13 @@ TEST(ProgramRules, AFunctionThatAloneTakesLonger) {
 
 TEST(ProgramRules, WhoWaitsForALockOrASocketIsNotSlow) {
   for (const char* name : {"<built-in method acquire of _thread.lock object>", "threading.py(320): wait",
-                           "zmq.sugar.socket.recv", "<built-in function sleep>"}) {
+                           "zmq.sugar.socket.recv", "<built-in function sleep>", "selectors.py(468): select"}) {
     RunComparison c = with_functions();
     c.host->step.clear();  // a profiler's trace
     add_function(c, name, "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
     EXPECT_THAT(causes(c), testing::ElementsAre("unknown")) << name;
   }
-  for (const char* name : {"parse.py(3): wait_list", "<built-in method join of str object>"}) {
+  for (const char* name : {"parse.py(3): wait_list", "<built-in method join of str object>", "beam.py(80): select"}) {
     RunComparison c = with_functions();
     c.host->step.clear();
     add_function(c, name, "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
@@ -234,6 +235,24 @@ TEST(ProgramRules, AFunctionThatTheDeviceWaitsForCostsNoMoreThanItWaits) {
   ASSERT_EQ(verdicts.size(), 1U);
   EXPECT_EQ(verdicts[0].where, "tokenize");
   EXPECT_NEAR(verdicts[0].impact_ns, 2.5e6, 1);
+}
+
+TEST(ProgramRules, OneOfManyRanksMayHaveWaitedForAllOfTheMean) {
+  RunComparison c = with_functions();
+  c.host->step.clear();
+  for (std::int32_t rank = 0; rank < 8; ++rank) c.processes.push_back({rank, {100 + rank, 200 + rank}});
+  add_function(c, "tokenize", "python", "Host", {1, 4}, {4, 4}, FunctionStatus::changed);
+  add_device(c, {6, 6}, {3, 3.375});  // three milliseconds of one of eight
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].where, "tokenize");
+  EXPECT_NEAR(verdicts[0].impact_ns, 3e6, 1);
+}
+
+TEST(DeviceRules, KernelsThatWereChosenAnewAreNoSlowerDevice) {
+  RunComparison c = kernels(1.4, 1);
+  for (std::size_t i = 0; i < 3; ++i) c.functions[i].was = c.texts.intern("sgemm_" + std::to_string(i));
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in sgemm_a"));
 }
 
 TEST(ProgramRules, AFunctionOfRareStepsIsWeighedByThem) {
