@@ -43,6 +43,7 @@ struct CycleTime {
 struct Finding {
   std::string phase;
   std::string function;
+  std::string was;  ///< what the baseline calls it; empty: the same
   std::string short_name;
   std::string kind;    ///< "gpu_compute", "cuda_api", "python", ...
   std::string device;  ///< "GPU" where the process has one, "GPU 3", "Host"

@@ -24,7 +24,7 @@ _COLUMNS: Dict[str, Tuple[Tuple[type, str], ...]] = {
     "findings": (
         (str, "phase"),
         (int, "rank baseline_pid candidate_pid"),
-        (str, "function short_name kind device status"),
+        (str, "function was short_name kind device status"),
         (float, "impact_ns_per_cycle ci_low_ns ci_high_ns baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls"),
         (float, "baseline_per_call_ns candidate_per_call_ns work_ratio q"),
         (str, "parent moved_inside"),

@@ -27,6 +27,7 @@ Finding finding_of(const model::RunComparison& whole, const model::FunctionFindi
   Finding out;
   out.phase = model::phase_name(f.phase);
   out.function = text(f.function);
+  out.was = text(f.was);
   out.short_name = text(f.short_name);
   out.kind = text(f.kind);
   out.device = text(f.device);

@@ -240,7 +240,7 @@ TEST(InputRules, WhatLiesInsideOfAnInputIsTheInputs) {
   c.functions.back().parent = c.texts.intern("Queue.get");
   EXPECT_THAT(causes(c), ElementsAre("host_bound/data_input of DataLoader.__next__"));
   c.functions[2].parent = c.texts.intern("serve");
-  EXPECT_THAT(causes(c), testing::Contains("host_bound/function in decode"));
+  EXPECT_THAT(causes(c), testing::Contains("host_bound/function of decode"));
 }
 
 TEST(InputRules, WhatAnInputMayBeCalled) {
