@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import stat
@@ -23,6 +24,18 @@ _END_S = 15.0  # until the recorder has ended that was asked to
 _KINDS = {2: "usage", 3: "input", 4: "environment"}  # by the program's exit code
 
 
+def _error_output() -> int:
+    """A duplicate of standard error, or of nothing where this process has none; no standard descriptor, whichever are closed."""
+    try:
+        return fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, 3)
+    except OSError:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        try:
+            return fcntl.fcntl(nothing, fcntl.F_DUPFD_CLOEXEC, 3)
+        finally:
+            os.close(nothing)
+
+
 class Recording:
     """``with culprit.record(pid) as recording: ...``; afterwards ``recording.run`` is what was recorded."""
 
@@ -37,14 +50,12 @@ class Recording:
         self._run: Optional[Run] = None
 
     def __enter__(self) -> "Recording":
-        import tempfile
-
         if not self.path:
+            import tempfile
+
             self._folder = tempfile.TemporaryDirectory(prefix="culprit-")
             self.path = os.path.join(self._folder.name, "recording.pftrace")
         self._check()
-        self._messages = tempfile.TemporaryFile()
-        self._before = self._state()
         try:
             self._start()
             self._wait_for_the_file()
@@ -97,13 +108,13 @@ class Recording:
     def _start(self) -> None:
         """The recorder's messages go into a file of their own; the command has this process's standard error."""
         import subprocess  # a third of what importing the package would take
+        import tempfile
 
         arguments = [program(), "record", "--quiet", "-o", self.path, *self._options]
+        passed = _error_output()  # before another file takes the number of one that is closed
         try:
-            passed = os.dup(2)
-        except OSError:  # this process has none
-            passed = os.open(os.devnull, os.O_WRONLY)
-        try:
+            self._messages = tempfile.TemporaryFile()
+            self._before = self._state()
             arguments += ["--command-stderr", str(passed), "--", *self._command] if self._command else ["-p", self._target]
             # Ctrl-C of the terminal is for this process, which passes the end on.
             self._process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=self._messages, pass_fds=[passed] if self._command else [],
@@ -137,11 +148,13 @@ class Recording:
         process = self._process
         try:
             if process is not None and process.returncode is None:
-                process.send_signal(signal.SIGTERM)  # which it passes on to the command
+                # It is not waited for yet, as Popen.send_signal() would do, so that its number stays that of its group.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGTERM)  # which it passes on to the command
                 end = time.monotonic() + _END_S
-                # It is not waited for yet, so that its number stays that of its group.
-                while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
-                    time.sleep(0.01)
+                with contextlib.suppress(ChildProcessError):  # where this program has no zombies
+                    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
+                        time.sleep(0.01)
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()

@@ -16,7 +16,6 @@ import sys
 import warnings
 from typing import IO, Any, List, Optional
 
-from ._error import Error
 from ._run import Path, Run, load
 from ._table import Table
 
@@ -33,19 +32,17 @@ class TraceHandler:
         """What they hold; of a trace that could not be read there is none, but a warning."""
 
     def __call__(self, profiler: Any) -> None:
-        """Warns of what cannot be written or read: a training run does not end for it."""
+        """Warns of what cannot be written, read or printed: a training run does not end for it."""
         try:
             path = self._free_path()
             profiler.export_chrome_trace(path)
             self.paths.append(path)
             run = load(path)
             self.runs.append(run)
-            said = summary_of(run.top(limit=self._limit)) if self._summary else ""
-        except (Error, OSError) as error:
+            if self._summary:
+                print(summary_of(run.top(limit=self._limit)), file=self._file or sys.stdout)
+        except Exception as error:
             warnings.warn(f"culprit.torch: {error}", stacklevel=2)
-            return
-        if self._summary:
-            print(said, file=self._file or sys.stdout)
 
     def _free_path(self) -> str:
         """In the folder, which is made, for the next trace."""
@@ -70,7 +67,7 @@ def summary_of(table: Table) -> str:
 
 def trace_handler(folder: Path, *, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None) -> TraceHandler:
     """For ``torch.profiler.profile(on_trace_ready=...)``: each trace goes into ``folder`` as NAME.N.pt.trace.json.gz, which nothing overwrites.
-    What cannot be written or read is a warning.
+    What cannot be written, read or printed is a warning.
 
     ``summary``: prints the ``limit`` functions that took most. The handler keeps the runs in ``runs`` and their files in ``paths``.
     """

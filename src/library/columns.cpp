@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -15,10 +16,11 @@ namespace {
 
 enum class Kind { text, whole, number };
 
-/// Of times those that are not one call's or a sum, but fall between.
-bool is_mean(std::string_view key) {
-  constexpr std::array<std::string_view, 4> kMeans = {"average_ns", "mean_ns", "median_ns", "stddev_ns"};
-  return std::ranges::find(kMeans, key) != kMeans.end();
+/// Of times those that are not one call's or a sum, but fall between or are estimated.
+bool is_computed(std::string_view key) {
+  constexpr std::array<std::string_view, 6> kComputed = {"average_ns", "mean_ns",  "median_ns",
+                                                         "stddev_ns",  "bound_ns", "careful_ns"};
+  return std::ranges::find(kComputed, key) != kComputed.end();
 }
 
 /// Whatever the cells hold: two tables of the same columns have the same kinds.
@@ -31,7 +33,7 @@ Kind kind_of(const model::Column& column) {
     case ColumnType::bytes:
       return Kind::whole;
     case ColumnType::time:
-      return is_mean(column.key) ? Kind::number : Kind::whole;
+      return is_computed(column.key) ? Kind::number : Kind::whole;
     case ColumnType::percent:
     case ColumnType::number:
       break;
@@ -43,9 +45,10 @@ std::vector<std::int64_t> whole_numbers_of(const std::vector<std::vector<model::
   std::vector<std::int64_t> values;
   values.reserve(rows.size());
   for (const auto& row : rows) {
-    const auto* value = std::get_if<std::int64_t>(&row[column]);
-    assert(value != nullptr || std::holds_alternative<std::monostate>(row[column]));
-    values.push_back(value != nullptr ? *value : 0);
+    const auto* whole = std::get_if<std::int64_t>(&row[column]);
+    const auto* number = std::get_if<double>(&row[column]);
+    assert(whole != nullptr || number != nullptr || std::holds_alternative<std::monostate>(row[column]));
+    values.push_back(whole != nullptr ? *whole : number != nullptr ? std::llround(*number) : 0);
   }
   return values;
 }

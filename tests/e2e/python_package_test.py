@@ -6,9 +6,11 @@
 
 import argparse
 import gc
+import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -92,6 +94,13 @@ class Tables(Case):
         for row in loaded.profile().ledger:
             host[row["cycle"]] += row["time_ns"] if row["device"] is None else 0
         self.assertEqual(host, {**periods, 30: 0})  # the end of the last is not known
+
+    def test_what_a_fusion_saves_is_that_of_the_program(self):
+        ours = culprit.load(self.trace).fusion()
+        theirs = self.program("kernels", self.trace, "--show", "fusion", "--limit", "0", "--json")["tables"][0]["rows"]
+        for column in ("time_ns", "bound_ns", "careful_ns"):
+            self.assertGreater(max(ours[column]), 0, column)
+            self.assertEqual(ours[column], [row[column] for row in theirs], column)
 
     def test_unknown_words_are_errors_with_the_remedy(self):
         with self.assertRaises(culprit.Error) as caught:
@@ -239,9 +248,6 @@ class Profiler(Case):
 
         class Profiler:
             def export_chrome_trace(self, path):
-                import gzip
-                import shutil
-
                 with open(Case.trace, "rb") as source, gzip.open(path, "wb") as target:
                     shutil.copyfileobj(source, target)
 
@@ -263,8 +269,6 @@ class Profiler(Case):
                 self.content = content
 
             def export_chrome_trace(self, path):
-                import gzip
-
                 with gzip.open(path, "wt", encoding="ascii") as file:
                     file.write(self.content)
 
@@ -274,6 +278,26 @@ class Profiler(Case):
         self.assertEqual((len(handler.paths), len(handler.runs)), (1, 0))
         with self.assertWarns(UserWarning):
             culprit.torch.trace_handler(os.path.join(self.trace, "below"))(Profiler(""))
+
+    def test_whatever_goes_wrong_does_not_end_the_run(self):
+        import io
+
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                if self.fails:
+                    raise RuntimeError("the profiler has no trace")
+                with open(Case.trace, "rb") as source, gzip.open(path, "wb") as target:
+                    shutil.copyfileobj(source, target)
+
+        profiler, closed = Profiler(), io.StringIO()
+        closed.close()
+        handler = culprit.torch.trace_handler(self.at("wrong"), file=closed)
+        for profiler.fails, said in ((True, "the profiler has no trace"), (False, "closed file")):
+            with self.assertWarnsRegex(UserWarning, f"culprit.torch: .*{said}"):
+                handler(profiler)
+        self.assertEqual((len(handler.paths), len(handler.runs)), (1, 1))
 
     def test_what_took_no_time_has_no_share(self):
         import culprit.torch

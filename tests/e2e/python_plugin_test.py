@@ -12,7 +12,19 @@ from python_package_test import Case, main, run
 
 
 class Plugin(Case):
-    TEST = "import pytest, sys, time\n@pytest.mark.culprit(steps={}, warm_up=0)\ndef test_it(culprit_steps):\n    for _ in culprit_steps:\n        time.sleep({})\n"
+    TEST = """
+import culprit.pytest_plugin, pytest, sys
+class Clock:
+    \"""In place of the real one, which tells of what else the machine does: it goes on only where a step sleeps.\"""
+    now = 0
+    def perf_counter_ns(self): return self.now
+    def sleep(self, seconds): self.now += round(1e9 * seconds)
+time = culprit.pytest_plugin.time = Clock()
+@pytest.mark.culprit(steps={}, warm_up=0)
+def test_it(culprit_steps):
+    for _ in culprit_steps:
+        time.sleep({})
+"""
 
     def pytest(self, name, text, *options):
         """Runs `text` as the tests of the folder `name`."""
@@ -23,7 +35,8 @@ class Plugin(Case):
         return run(sys.executable, "-m", "pytest", "-q", "-p", "culprit.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", folder, *options, cwd=folder)
 
     def measured(self, name, seconds, *options, steps=40):
-        return self.pytest(name, self.TEST.format(steps, seconds), *options)
+        """Steps of about so many seconds; they differ by up to 1 %."""
+        return self.pytest(name, self.TEST.format(steps, f"{seconds} * (1 + 0.001 * (_ * 7 % 11))"), *options)
 
     def baselines(self, name):
         folder = os.path.join(self.at(name), ".culprit")
@@ -40,8 +53,8 @@ class Plugin(Case):
 
     def test_what_cannot_be_decided_warns(self):
         """A baseline whose steps take 1 to 40 ms, and few of them."""
-        self.measured("undecided", "0.001 * [1, 3, 40, 2, 20][_ % 5]", "--culprit-store", steps=5)
-        done = self.measured("undecided", "0.001 * [20, 2, 1, 40, 5][_ % 5]", steps=5)
+        self.measured("undecided", "0.001 * [1, 3, 40, 2, 20][_]", "--culprit-store", steps=5)
+        done = self.measured("undecided", "0.001 * [20, 2, 1, 40, 5][_]", steps=5)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout, r"UserWarning: \S+test_it: inconclusive")
         self.assertIn("1 passed, 1 warning", done.stdout)
@@ -97,6 +110,21 @@ class Plugin(Case):
             done = self.measured("elsewhere", 0.02)
             self.assertIn(outcome, done.stdout)
             self.assertIn(f"{name}: {value}, now ", done.stdout)
+
+    def test_a_gpu_that_only_one_side_used_is_told(self):
+        """A module in PyTorch's place, that uses a device, another one, or none."""
+        torch = "import sys, types\nsys.modules['torch'] = types.SimpleNamespace(__version__='1.2.3', cuda=types.SimpleNamespace(is_initialized=lambda: {!r} != 'none', get_device_name=lambda: {!r}, synchronize=lambda: None))"
+        for then, now, outcome in (
+            ("none", "one", "1 failed"),
+            ("one", "none", "1 failed"),
+            ("one", "one", "1 failed"),
+            ("one", "another", "1 passed, 1 warning"),
+        ):
+            with self.subTest(then=then, now=now):
+                self.pytest("one_side", torch.format(then, then) + self.TEST.format(5, 0.002), "--culprit-store")
+                done = self.pytest("one_side", torch.format(now, now) + self.TEST.format(5, 0.02))
+                self.assertIn(outcome, done.stdout)
+                self.assertEqual(f"gpu: {then}, now {now}" in done.stdout, then != now)
 
     def test_work_of_a_gpu_is_part_of_its_step(self):
         """A module in PyTorch's place, whose launches take no time and whose device 20 ms each."""

@@ -116,6 +116,13 @@ class Recordings(Case):
             self.assertFalse(os.path.exists(f"/proc/{file.read()}"))
 
 
+    def test_a_block_that_fails_after_the_command_has_ended_is_that_error(self):
+        with self.privileged(), self.assertRaisesRegex(ValueError, "of the block"):
+            with culprit.record(["sleep", "0.2"]):
+                time.sleep(1)
+                raise ValueError("of the block")
+
+
 class Recorders(Case):
     """A script in place of the program: what is made of what a recorder does."""
 
@@ -161,7 +168,7 @@ class Recorders(Case):
 
     def test_what_fails_when_it_has_begun_is_an_error(self):
         for code, kind in ((2, "usage"), (3, "input"), (4, "environment")):
-            self.write(f"touch $4; sleep 0.3; echo 'culprit: no space left' >&2; exit {code}")
+            self.write(f"trap '' INT; touch $4; sleep 0.3; echo 'culprit: no space left' >&2; exit {code}")
             with self.subTest(code), self.assertRaises(culprit.Error) as caught:
                 with culprit.record(1):
                     time.sleep(0.6)
@@ -188,10 +195,61 @@ class Recorders(Case):
             with culprit.record(1):
                 pass
 
+    def test_what_the_block_raises_after_the_end_is_raised_and_nothing_stays(self):
+        """Neither the recorder, which has ended, nor the command that it left."""
+        left, go = self.at("left"), self.at("go")
+        self.write(f"sleep 100 & echo $! > {left}; touch $4; while [ ! -e {go} ]; do sleep 0.01; done; exit 0")
+        with self.assertRaisesRegex(ValueError, "of the block"):
+            with culprit.record(["a command"]):
+                with open(go, "w", encoding="ascii"):
+                    pass
+                self.assert_ends(self.marked)
+                raise ValueError("of the block")
+        self.assert_ended()
+        self.assert_ends(left)
+
+    def assert_ends(self, path):
+        """The process whose number the file holds; a zombie has ended."""
+
+        def runs():
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+                    return stat.read().rsplit(") ", 1)[1][0] not in "ZX"
+            except (FileNotFoundError, ProcessLookupError):
+                return False
+
+        with open(path, encoding="ascii") as file:
+            pid = int(file.read())
+        end = time.monotonic() + 20
+        while runs() and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertFalse(runs())
+
+    def test_the_error_output_of_a_command_is_no_standard_descriptor(self):
+        """Of programs that have closed theirs."""
+        self.write(f'echo "$6" > {self.marked}; echo said > "/proc/self/fd/$6"; touch $4; exit 2')
+        program = "import culprit, culprit._record, os, sys\nculprit._record.program = lambda: sys.argv[1]\nfor fd in sys.argv[2:]: os.close(int(fd))\nwith culprit.record(['a command']): pass"
+        for closed, said in (((), "said\n"), (("0",), "said\n"), (("0", "1"), "said\n"), (("2",), ""), (("0", "1", "2"), "")):
+            with self.subTest(closed):
+                done = run(sys.executable, "-c", program, self.script, *closed)
+                self.assertEqual((done.returncode, done.stderr), (0, said))
+                with open(self.marked, encoding="ascii") as file:
+                    self.assertGreater(int(file.read()), 2)
+
     def test_control_c_before_it_begins_ends_it(self):
         self.write("while :; do sleep 0.05; done")
-        program = f"import culprit, culprit._record\nculprit._record.program = lambda: {self.script!r}\nwith culprit.record(1): pass"
-        started = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+        program = f"""
+import culprit, culprit._record
+culprit._record.program = lambda: {self.script!r}
+wait = culprit._record.Recording._wait_for_the_file
+def told(self):
+    print("waits", flush=True)
+    wait(self)
+culprit._record.Recording._wait_for_the_file = told
+with culprit.record(1): pass
+"""
+        started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(started.stdout.readline(), "waits\n")
         begin = time.monotonic()
         while not (os.path.exists(self.marked) and os.path.getsize(self.marked)) and time.monotonic() - begin < 20:
             time.sleep(0.01)

@@ -68,22 +68,31 @@ TEST(TableForms, ANumberAmongTextsIsText) {
 TEST(TableForms, WhatAColumnHoldsDoesNotDependOnItsCells) {
   const auto kinds = [](std::vector<std::vector<model::Cell>> cells) {
     model::Table rows;
-    rows.columns = {{"A", "name", ColumnType::name},         {"B", "calls", ColumnType::count},
-                    {"C", "total_ns", ColumnType::time},     {"D", "average_ns", ColumnType::time},
-                    {"E", "share", ColumnType::percent},     {"F", "value", ColumnType::number},
-                    {"G", "memory_bytes", ColumnType::bytes}};
+    rows.columns = {{"A", "name", ColumnType::name},          {"B", "calls", ColumnType::count},
+                    {"C", "total_ns", ColumnType::time},      {"D", "average_ns", ColumnType::time},
+                    {"E", "share", ColumnType::percent},      {"F", "value", ColumnType::number},
+                    {"G", "memory_bytes", ColumnType::bytes}, {"H", "bound_ns", ColumnType::time}};
     rows.rows = std::move(cells);
     std::vector<std::size_t> found;
     for (const Column& column : library::columns_of(rows).columns) found.push_back(column.values.index());
     return found;
   };
-  const std::vector<std::size_t> expected = {0, 1, 1, 2, 2, 2, 1};
+  const std::vector<std::size_t> expected = {0, 1, 1, 2, 2, 2, 1, 2};
   using Row = std::vector<model::Cell>;
   const std::int64_t one = 1;
   EXPECT_EQ(kinds({}), expected);
-  EXPECT_EQ(kinds({Row(7)}), expected);
-  EXPECT_EQ(kinds({Row{std::string("a"), one, one, one, one, one, one}}), expected);
-  EXPECT_EQ(kinds({Row{std::string("a"), one, one, 1.5, 0.5, 0.5, one}}), expected);
+  EXPECT_EQ(kinds({Row(8)}), expected);
+  EXPECT_EQ(kinds({Row{std::string("a"), one, one, one, one, one, one, one}}), expected);
+  EXPECT_EQ(kinds({Row{std::string("a"), one, one, 1.5, 0.5, 0.5, one, 2.5}}), expected);
+}
+
+TEST(TableForms, ANumberAmongWholeNumbersIsTheNextOne) {
+  model::Table rows;
+  rows.columns = {{"Time", "time_ns", ColumnType::time}};
+  rows.rows = {{std::int64_t{3}}, {2.6}, {model::Cell()}};
+  const Table table = library::columns_of(rows);
+  EXPECT_EQ(std::get<std::vector<std::int64_t>>(table.columns[0].values), (std::vector<std::int64_t>{3, 3, 0}));
+  EXPECT_EQ(table.columns[0].known, (std::vector<bool>{true, true, false}));
 }
 
 TEST(TableForms, KernelsOfALaunchLogNeedNoTrace) {
