@@ -197,26 +197,9 @@ class Process(Case):
         with open(f"/proc/{pid}/status", encoding="utf-8") as status:
             return re.search(r"^SigBlk:\s*(\w+)$", status.read(), re.MULTILINE).group(1)
 
-    def attach_for(self, pid, duration="10ms", *options):
-        return self.culprit("record", "--force", "--collect", "python", "-o", self.path("once.pftrace"), "-p", str(pid), "--duration", duration,
-                            "--python", "a:b", "-v", *options)
-
-    def put_in(self, pid):
-        """The library came; there is nothing for it to do."""
-        done = self.attach_for(pid)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("there is no Python in this process", done.stderr)
-
-    def idle(self, pid):
-        """When no thread of an agent is there."""
-        end = time.monotonic() + 10
-        while any("culprit-agent" in self.name_of(f"/proc/{pid}/task/{tid}/comm") for tid in os.listdir(f"/proc/{pid}/task")):
-            self.assertLess(time.monotonic(), end, "the agent does not end")
-            time.sleep(0.01)
-
     def test_a_thread_whose_recorder_was_killed_handles_its_signals_again(self):
         child = self.compiled("signalled", SIGNALLED, "cc", "-D_GNU_SOURCE")
-        descriptors, blocked = self.descriptors(child.pid), int(self.blocked(child.pid), 16)
+        descriptors = self.descriptors(child.pid)
         chance = random.Random(11)
         for _ in range(25):
             recorder = self.recorder(child.pid, "a:b", name="killed.pftrace")
@@ -225,10 +208,9 @@ class Process(Case):
             recorder.communicate(timeout=LIMIT)
             if os.path.exists(self.path("killed.pftrace")):
                 os.remove(self.path("killed.pftrace"))
-            self.idle(child.pid)
-            self.assertEqual(int(self.blocked(child.pid), 16) & ~(1 << signal.SIGALRM - 1), blocked & ~(1 << signal.SIGALRM - 1))
+            self.idle(child)
         self.put_in(child.pid)
-        self.idle(child.pid)
+        self.idle(child)
         self.assertEqual(self.descriptors(child.pid), descriptors)
         self.assertEqual(self.rings_of(child), 0)
         self.goes_on(child)
@@ -237,7 +219,7 @@ class Process(Case):
         child = self.compiled("interrupted", INTERRUPTED, "cc", "-pthread")
         for _ in range(20):
             self.put_in(child.pid)
-            self.idle(child.pid)
+            self.idle(child)
             self.assertIsNone(child.poll(), "it waits still")
         self.goes_on(child)
 
@@ -283,7 +265,7 @@ class Process(Case):
         child = self.compiled("left", LEFT_BEHIND, "cc", "-D_GNU_SOURCE")
         self.assertEqual(self.rings_of(child), 1)
         self.put_in(child.pid)
-        self.idle(child.pid)
+        self.idle(child)
         self.assertEqual(self.rings_of(child), 0)
         self.assertEqual(sorted(self.descriptors(child.pid)), ["0", "1", "2"])
         self.goes_on(child)
@@ -292,14 +274,15 @@ class Process(Case):
         child = self.program()
         recorder = self.recorder(child.pid, "a:b")
         self.attached(recorder, child)
-        descriptors, rings = self.descriptors(child.pid), self.rings_of(child)
+        self.wait_until(lambda: self.rings_of(child) == 1, "the stack of the borrowed thread stays")
+        descriptors, rings = self.descriptors(child.pid), 1
         doctor = self.culprit("doctor", "-p", str(child.pid), "--json")
         for _ in range(3):
             self.assertIn("another recorder", self.attach_for(child.pid).stderr)
             self.assertEqual(self.descriptors(child.pid), descriptors)
             self.assertEqual(self.rings_of(child), rings)
         self.finish(recorder)
-        self.idle(child.pid)
+        self.idle(child)
         self.assertEqual(self.rings_of(child), 0)
         self.assertIn("another recorder", doctor.stdout)
         self.goes_on(child)
@@ -313,11 +296,11 @@ class Process(Case):
         subprocess.run(["cc", "-O1", "-w", "-shared", "-fPIC", self.path("own.c"), "-o", library], check=True)
         for _ in range(6):  # that the library comes is what allocates most
             child = self.start([self.path("python3-allocates")], env={**os.environ, "LD_PRELOAD": library})
-            self.assertEqual(child.stdout.readline(), "ready\n")
+            self.is_ready(child)
             for _ in range(2):
                 self.put_in(child.pid)
                 self.assertIsNone(child.poll(), "it runs")
-                self.idle(child.pid)
+                self.idle(child)
             self.goes_on(child)
 
     def test_signals_that_come_while_a_thread_is_borrowed(self):
@@ -326,7 +309,7 @@ class Process(Case):
         for _ in range(50):
             self.put_in(child.pid)
             self.assertIsNone(child.poll(), "it runs")
-            self.idle(child.pid)
+            self.idle(child)
             self.assertEqual(self.descriptors(child.pid), descriptors)
             self.assertIn(self.blocked(child.pid), (blocked, f"{int(blocked, 16) | 1 << signal.SIGALRM - 1:016x}"), "while it is handled a signal is blocked")
         self.goes_on(child)

@@ -254,11 +254,9 @@ class Attaching(Case):
             if os.path.exists(self.path("busy.pftrace")):
                 os.remove(self.path("busy.pftrace"))
             self.assertIsNone(child.poll(), "it runs")
-        time.sleep(6)  # until agents whose recorder is gone have ended
-        recorder = self.recorder(child.pid, "a:b", name="busy.pftrace")
-        time.sleep(0.5)
-        self.finish(recorder)
-        time.sleep(0.5)
+        self.idle(child)
+        self.put_in(child.pid)
+        self.idle(child)
         self.assertEqual(self.count(child.pid, "task"), 3)
         self.assertEqual(self.rings_of(child), 0)
         self.assertEqual(self.count(child.pid, "fd"), descriptors, "what killed recorders left is gone, too")
@@ -271,7 +269,7 @@ class Attaching(Case):
         recorder.kill()
         recorder.wait()
         self.ask(child)
-        time.sleep(6)
+        self.idle(child)
         self.ask(child)
         self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
 

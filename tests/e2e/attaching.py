@@ -111,10 +111,14 @@ def interpreters():
     found = [path for path in ["/usr/bin/python3", *sorted(glob.glob(f"{root}/versions/3.*/bin/python3"))] if os.path.exists(path)]
     usable = []
     for path in found:
-        version = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True).stdout.split()
-        if tuple(map(int, version)) >= (3, 9):
+        if version_of(path) >= (3, 9):
             usable.append(path)
     return usable
+
+
+def version_of(python):
+    done = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True)
+    return tuple(map(int, done.stdout.split()))
 
 
 def is_restricted():
@@ -129,6 +133,7 @@ class Case(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory(prefix="culprit-attach-")
         self.addCleanup(self.folder.cleanup)
         self.children = []
+        self.masks = {}
         self.addCleanup(self.end_children)
 
     def path(self, name="run.pftrace"):
@@ -152,8 +157,42 @@ class Case(unittest.TestCase):
         with open(self.path("program.py"), "w", encoding="utf-8") as file:
             file.write(text)
         child = self.start([python, self.path("program.py")])
-        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.is_ready(child)
         return child
+
+    def is_ready(self, child):
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.masks[child.pid] = self.masks_of(child.pid)
+
+    @staticmethod
+    def masks_of(pid):
+        """The signals that its threads block, without the one that a handler of a test blocks."""
+        masks = []
+        for path in glob.glob(f"/proc/{pid}/task/*/status"):
+            blocked = re.search(r"^SigBlk:\s*(\w+)$", Case.text_of(path), re.MULTILINE)
+            if blocked:
+                masks.append(int(blocked.group(1), 16) & ~(1 << signal.SIGALRM - 1))
+        return sorted(masks)
+
+    def wait_until(self, is_so, otherwise):
+        end = time.monotonic() + 30
+        while not is_so():
+            self.assertLess(time.monotonic(), end, otherwise)
+            time.sleep(0.01)
+
+    def attach_for(self, pid, duration="10ms", *options):
+        return self.culprit("record", "--force", "--collect", "python", "-o", self.path("once.pftrace"), "-p", str(pid), "--duration", duration,
+                            "--python", "a:b", "-v", *options)
+
+    def put_in(self, pid):
+        """The library came; there is nothing for it to do."""
+        done = self.attach_for(pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("there is no Python in this process", done.stderr)
+
+    def idle(self, child):
+        """When it has no threads but its own, each with its own mask: a thread of an agent, and one that is borrowed, block all signals."""
+        self.wait_until(lambda: self.masks_of(child.pid) == self.masks[child.pid], "an agent is in it still")
 
     def culprit(self, *arguments):
         return subprocess.run([os.path.join(ARGS.bin, "culprit"), *arguments], capture_output=True, text=True, timeout=LIMIT, check=False)
@@ -167,25 +206,41 @@ class Case(unittest.TestCase):
         return child
 
     def attached(self, recorder, child):
-        """When the agent is there and has put its callbacks in place."""
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            with open(f"/proc/{child.pid}/maps", encoding="utf-8") as maps:
-                if "culprit-agent" in maps.read() and any("culprit-agent" in self.name_of(t) for t in glob.glob(f"/proc/{child.pid}/task/*/comm")):
-                    time.sleep(0.5)
-                    return
+        """When the agent has put its callbacks in place, and the recording has begun."""
+        recording = recorder.args[recorder.args.index("-o") + 1]
+
+        def has_begun():
             if recorder.poll() is not None:
                 self.skip_or_fail(recorder)
-            time.sleep(0.02)
-        self.fail("no agent came")
+            return os.path.exists(recording) and self.ring(child.pid)[20:24] == b"\1\0\0\0"  # its state: running
+
+        self.wait_until(has_begun, "no agent came")
 
     @staticmethod
-    def name_of(path):
+    def ring(pid):
+        """What the agent shares with its recorder; nothing when there is none."""
+        line = next((line for line in Case.text_of(f"/proc/{pid}/maps").splitlines() if "culprit-ring" in line and "s 00000000" in line), None)
+        if line is None:
+            return b""
+        begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+        try:
+            with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+                memory.seek(begin)
+                return memory.read(end - begin)
+        except OSError:
+            return b""
+
+    @staticmethod
+    def text_of(path):
         try:
             with open(path, encoding="utf-8") as file:
                 return file.read()
         except OSError:
             return ""
+
+    def stop(self, recorder):
+        recorder.send_signal(signal.SIGSTOP)
+        self.wait_until(lambda: re.search(r"^State:\s*T", self.text_of(f"/proc/{recorder.pid}/status"), re.MULTILINE), "it does not stop")
 
     def skip_or_fail(self, recorder):
         errors = recorder.stderr.read()
@@ -221,7 +276,7 @@ class Case(unittest.TestCase):
         program = self.path("python3-" + name)  # only what is called so is looked at
         subprocess.run([compiler, "-O1", "-w", *options, self.path(name + ".c"), "-o", program], check=True)
         child = self.start([program])
-        self.assertEqual(child.stdout.readline(), "ready\n")
+        self.is_ready(child)
         return child
 
     def count(self, pid, what):
