@@ -88,7 +88,7 @@ Result<Command> Command::prepare(const std::vector<std::string>& arguments, cons
     if (got != 1) _exit(127);
     if (error_output >= 0 && error_output != STDERR_FILENO) {
       dup2(error_output, STDERR_FILENO);
-      close(error_output);
+      if (error_output > STDERR_FILENO) close(error_output);  // its standard output is its own
     }
     execvpe(argv.front(), argv.data(), envp.data());
     const int code = errno;

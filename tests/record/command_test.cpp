@@ -54,6 +54,13 @@ TEST(Command, ItsStandardErrorMayBeAnotherFile) {
   EXPECT_EQ(text_of(dir.path("said")), "said\n");
 }
 
+TEST(Command, ItKeepsItsStandardOutputWhereItsStandardErrorGoesThere) {
+  auto command = Command::prepare({"sh", "-c", ": <&0 && : >&1 && : >&2"}, {}, STDOUT_FILENO);
+  ASSERT_TRUE(command);
+  ASSERT_TRUE(command->go());
+  EXPECT_EQ(wait_for(*command), 0);
+}
+
 TEST(Command, NohupHolds) {
   const test::TempDir dir;
   const auto before = std::signal(SIGHUP, SIG_IGN);
