@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint32_t kCollection = ~std::uint32_t{0};
 constexpr std::size_t kMostFunctions = 512;
 constexpr std::size_t kMostThreads = 4096;
+constexpr std::size_t kMostTracks = 65536;
 constexpr std::size_t kMostOpen = 256;
 constexpr Ns kForgetsEvery = 100'000'000;
 constexpr Ns kEarlier = 60'000'000'000;  // than the agent was put in no call can have begun
@@ -86,7 +87,7 @@ void Watched::close(perfetto::Writer& writer, const Thread& thread, Ns at) {
 /// Room for threads to come: those in which nothing is open, and those that have ended.
 void Watched::forget_idle(perfetto::Writer& writer, Ns now) {
   if (now - forgot_ < kForgetsEvery) return;
-  const std::unordered_map<std::int32_t, std::int32_t> there = threads_in(pid_);
+  const std::unordered_map<std::int32_t, std::int32_t>& there = threads_there();
   for (auto entry = threads_.begin(); entry != threads_.end();) {
     Thread& thread = entry->second;
     if (!there.contains(entry->first)) {
@@ -98,12 +99,17 @@ void Watched::forget_idle(perfetto::Writer& writer, Ns now) {
   if (threads_.size() >= kMostThreads / 2) forgot_ = now;  // it helped little
 }
 
+const std::unordered_map<std::int32_t, std::int32_t>& Watched::threads_there() {
+  if (!std::exchange(has_looked_, true)) here_ = threads_in(pid_);
+  return here_;
+}
+
 /// Of a thread of its namespace. One that has ended since it wrote is not found, and looked for once.
 perfetto::TrackUuid Watched::track_of(perfetto::Writer& writer, std::int32_t tid) {
   if (!own_namespace_) return writer.thread_track(pid_, tid);
-  if (!std::exchange(has_looked_, true)) here_ = threads_in(pid_);
-  const auto here = here_.find(tid);
-  if (here != here_.end()) return writer.thread_track(pid_, here->second);
+  const auto& there = threads_there();
+  const auto here = there.find(tid);
+  if (here != there.end()) return writer.thread_track(pid_, here->second);
   return writer.named_track("ended thread", pid_, 0, static_cast<std::uint32_t>(tid));
 }
 
@@ -112,6 +118,8 @@ Watched::Thread* Watched::thread_of(perfetto::Writer& writer, std::int32_t tid, 
   if (found != threads_.end()) return &found->second;
   if (threads_.size() >= kMostThreads) forget_idle(writer, now);
   if (threads_.size() >= kMostThreads) return nullptr;
+  if (tracks_.size() >= kMostTracks && !tracks_.contains(tid)) return nullptr;
+  tracks_.insert(tid);
   Thread& thread = threads_[tid];
   thread.track = track_of(writer, tid);
   return &thread;
@@ -242,17 +250,26 @@ void Watched::take_function(const AgentRecord& record) {
   if (record.value >= functions_.size()) functions_.resize(record.value + 1);
   Function& function = functions_[record.value];
   function.name = repair_utf8(fields[0]);
-  const auto spec = std::ranges::find(specs_, fields[3], &FunctionSpec::text);
-  if (spec != specs_.end()) function.spec = &*spec;
-  found_.push_back(repair_utf8(fields[3]));
+  function.spec = spec_of(fields[3]);
+  if (function.spec != nullptr) found_.insert(function.spec->text);
+}
+
+const FunctionSpec* Watched::spec_of(std::string_view text) const {
+  const auto spec = std::ranges::find(specs_, text, &FunctionSpec::text);
+  return spec != specs_.end() ? &*spec : nullptr;
 }
 
 void Watched::take_message(std::string_view text) {
   const std::vector<std::string_view> fields = fields_of(text);
-  if (fields[0] == "unusable" && fields.size() == 3)
-    unusable_.emplace_back(repair_utf8(fields[1]), repair_utf8(fields[2]));
+  const FunctionSpec* const spec = fields.size() > 1 ? spec_of(fields[1]) : nullptr;
+  if (fields.size() > 1 && spec == nullptr)
+    ++malformed_;
+  else if (fields[0] == "unusable" && fields.size() == 3)
+    unusable_.emplace(spec->text, repair_utf8(fields[2]));
+  else if (fields[0] == "found" && fields.size() == 2)
+    found_.insert(spec->text);
   else if (fields[0] == "absent" && fields.size() == 2)
-    absent_.push_back(repair_utf8(fields[1]));
+    absent_.insert(spec->text);
   else if (trouble_.empty())
     trouble_ = repair_utf8(fields[0]);
 }

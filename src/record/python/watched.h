@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -37,17 +40,17 @@ class Watched {
   [[nodiscard]] std::uint64_t requests_begun_before() const { return requests_.begun_before(); }
   [[nodiscard]] std::uint64_t requests_unwritten() const { return requests_.unwritten(); }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
-  /// Calls of which nothing is written: too deep, of too many threads at once, or of a function whose name was lost.
+  /// Calls of which nothing is written: too deep, of too many threads, or of a function whose name was lost.
   [[nodiscard]] std::uint64_t uncounted() const { return uncounted_; }
   /// By the agent, since the recording began.
   [[nodiscard]] std::uint64_t dropped() const { return ring_.dropped() - dropped_before_; }
   [[nodiscard]] Ns stopped() const { return stopped_; }
   /// What the agent said: of the whole process, of functions that are not there (yet).
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
-  [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
+  [[nodiscard]] const std::set<std::string>& found() const { return found_; }
   /// Functions that their modules, which are there, do not have.
-  [[nodiscard]] const std::vector<std::string>& absent() const { return absent_; }
-  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& unusable() const { return unusable_; }
+  [[nodiscard]] const std::set<std::string>& absent() const { return absent_; }
+  [[nodiscard]] const std::map<std::string, std::string>& unusable() const { return unusable_; }
 
  private:
   struct Function {
@@ -76,6 +79,10 @@ class Watched {
   bool is_too_deep(Thread& thread);
   void forget_idle(perfetto::Writer& writer, Ns now);
   perfetto::TrackUuid track_of(perfetto::Writer& writer, std::int32_t tid);
+  /// What is there of its threads, looked at once in each read().
+  const std::unordered_map<std::int32_t, std::int32_t>& threads_there();
+  /// What was asked for by that text; null: nothing was.
+  [[nodiscard]] const FunctionSpec* spec_of(std::string_view text) const;
   void take_function(const AgentRecord& record);
   void take_message(std::string_view text);
   Thread* thread_of(perfetto::Writer& writer, std::int32_t tid, Ns now);
@@ -86,6 +93,7 @@ class Watched {
   const std::vector<FunctionSpec>& specs_;
   std::vector<Function> functions_;
   std::unordered_map<std::int32_t, Thread> threads_;
+  std::unordered_set<std::int32_t> tracks_;  ///< threads that have one, which stays when they have ended
   Requests requests_;
   bool own_namespace_ = false;
   std::uint64_t stack_ = 0;
@@ -102,9 +110,9 @@ class Watched {
   std::uint64_t malformed_ = 0;
   std::uint64_t uncounted_ = 0;
   std::string trouble_;
-  std::vector<std::string> found_;
-  std::vector<std::string> absent_;
-  std::vector<std::pair<std::string, std::string>> unusable_;
+  std::set<std::string> found_;
+  std::set<std::string> absent_;
+  std::map<std::string, std::string> unusable_;
 };
 
 }  // namespace culprit::record::python

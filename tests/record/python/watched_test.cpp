@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +45,13 @@ struct Agent : ::testing::Test {
     record.value = value;
     record.time = static_cast<std::uint64_t>(time);
     record.text_bytes = static_cast<std::uint16_t>(text.size());
-    char* to = reinterpret_cast<char*>(header) + CULPRIT_AGENT_HEADER_BYTES + CULPRIT_AGENT_CONFIG_BYTES + header->head;
+    char* const data = reinterpret_cast<char*>(header) + CULPRIT_AGENT_HEADER_BYTES + CULPRIT_AGENT_CONFIG_BYTES;
+    const std::uint64_t to_end = CULPRIT_AGENT_CAPACITY - header->head % CULPRIT_AGENT_CAPACITY;
+    if (to_end < record.size) {
+      std::memset(data + CULPRIT_AGENT_CAPACITY - to_end, 0, to_end);  // a pad
+      header->head += to_end;
+    }
+    char* to = data + header->head % CULPRIT_AGENT_CAPACITY;
     std::memcpy(to, &record, sizeof record);
     std::ranges::copy(text, to + sizeof record);
     header->head += record.size;
@@ -153,6 +161,39 @@ TEST_F(Agent, MoreThreadsAtOnceThanThereIsRoomForAreCounted) {
   std::vector<Ns> expected(kRoom, 0);
   expected.resize(kThreads, 10);
   EXPECT_EQ(durations(), expected);
+}
+
+TEST_F(Agent, ThreadsWithoutEndAreCountedWhereTheirTracksWouldBeTooMany) {
+  const Ns begin = monotonic_now() - kSecond;
+  constexpr std::int32_t kThreads = 70'000, kTracks = 65'536, kAtOnce = 10'000;
+  for (std::int32_t tid = 1; tid <= kThreads; ++tid) {
+    put(CULPRIT_AGENT_BEGIN, begin, {}, 0, 1'000'000'000 + tid);
+    put(CULPRIT_AGENT_END, begin + 10, {}, 0, 1'000'000'000 + tid);
+    if (tid % kAtOnce == 0) watched->read(*writer, monotonic_now());
+  }
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(watched->calls(), static_cast<std::uint64_t>(kTracks));
+  EXPECT_EQ(watched->uncounted(), static_cast<std::uint64_t>(kThreads - kTracks));
+}
+
+TEST_F(Agent, OnlyWhatWasAskedForIsMissing) {
+  specs = {FunctionSpec{}, FunctionSpec{}};
+  specs[0].text = "m:f";
+  specs[1].text = "m:g";
+  const Ns now = monotonic_now();
+  for (int n = 0; n < 2; ++n) {
+    put(CULPRIT_AGENT_MESSAGE, now, "absent\0m:f"sv);
+    put(CULPRIT_AGENT_MESSAGE, now, "unusable\0m:g\0is no Python function"sv);
+    put(CULPRIT_AGENT_MESSAGE, now, "found\0m:g"sv);
+  }
+  put(CULPRIT_AGENT_MESSAGE, now, "absent\0m:other"sv);
+  put(CULPRIT_AGENT_MESSAGE, now, "unusable\0m:other\0is no Python function"sv);
+  put(CULPRIT_AGENT_MESSAGE, now, "found\0m:other"sv);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->absent(), std::set<std::string>{"m:f"});
+  EXPECT_EQ(watched->unusable(), (std::map<std::string, std::string>{{"m:g", "is no Python function"}}));
+  EXPECT_EQ(watched->found(), (std::set<std::string>{"m:f", "m:g"}));
+  EXPECT_EQ(watched->malformed(), 3U);
 }
 
 TEST_F(Agent, AFunctionWhoseNameWasLostShiftsNoOther) {
