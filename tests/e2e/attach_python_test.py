@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import attaching
 import pftrace
@@ -72,6 +73,38 @@ class Python(Case):
         self.assertIn("stood still", facts[f"missing.python.{child.pid}"])
         self.assertEqual(self.calls()["work"], 20)
         self.assertLess(max(row["max_ns"] for row in self.rows()), 1e9)
+        self.end(child)
+
+    def test_one_that_is_refused_then_is_tried_again(self):
+        child = self.answering("def work(n): return n")
+        recorder = self.recorder(child.pid, "__main__:work")
+        self.attached(recorder, child)
+        self.stop(recorder)
+        self.idle(child)
+        self.stop(child)
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(2)  # it is refused in that time, which takes a second
+        child.send_signal(signal.SIGCONT)
+        self.attached(recorder, child)
+        self.ask(child, "[work(n) for n in range(5)]")
+        recorder.send_signal(signal.SIGINT)
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, 0, errors)
+        self.assertEqual(self.calls(), {"work": 5})
+        self.assertNotIn("it is stopped", errors)
+        self.end(child)
+
+    def test_a_recorder_that_stood_still_until_its_end_says_so(self):
+        child = self.answering("def work(n): return n")
+        recorder = self.recorder(child.pid, "__main__:work")
+        self.attached(recorder, child)
+        self.stop(recorder)
+        self.idle(child)
+        recorder.send_signal(signal.SIGINT)
+        recorder.send_signal(signal.SIGCONT)
+        _, errors = recorder.communicate(timeout=LIMIT)
+        self.assertEqual(recorder.returncode, 0, errors)
+        self.assertIn("stood still", self.facts()[f"missing.python.{child.pid}"])
         self.end(child)
 
     def test_a_program_that_executes_itself_anew_is_watched_again(self):
@@ -162,17 +195,35 @@ class Python(Case):
                  "ended = []\n"
                  "def turn():\n    ended.clear(); g = echo(3); out = [next(g), g.send('a'), g.throw(KeyError()), inspect.isgeneratorfunction(echo), inspect.isgenerator(g)]\n"
                  "    try: g.send('b')\n    except StopIteration as end: out.append(end.value)\n"
-                 "    g = echo(2); next(g); g.close(); out.append(list(ended)); out.append(list(echo(0)))\n    return out")
+                 "    g = echo(2); next(g); g.close(); out.append(list(ended)); out.append(list(echo(0)))\n    return out\n"
+                 "import types\n@types.coroutine\ndef awaited(n):\n    yield\n    return n\n"
+                 "async def waits(): return await awaited(5)")
         for python in interpreters():
             with self.subTest(python):
                 child = self.answering(setup, python)
                 before = self.ask(child, "turn()")
                 self.assertEqual(before, [0, 1, 2, True, True, ["a", "key", "b"], [3, 0], []])
-                recorder = self.recorder(child.pid, "__main__:echo", name=f"{len(self.children)}.pftrace")
+                recorder = self.recorder(child.pid, "__main__:echo", "__main__:awaited", name=f"{len(self.children)}.pftrace")
                 self.attached(recorder, child)
                 self.assertEqual(self.ask(child, "turn()"), before)
+                self.assertEqual(self.ask(child, "asyncio.run(waits())"), 5)
                 self.finish(recorder)
                 self.assertEqual(self.ask(child, "turn()"), before)
+                self.end(child)
+
+    def test_a_function_that_is_asked_for_twice(self):
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering("def work(n): return n\nbefore = work.__code__", python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:work as turn", "__main__:work(n)", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "[work(n) for n in range(5)]")
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                self.assertEqual((calls["work"], calls["step: turn"]), (5, 5))
+                self.assertNotIn("missing.python.__main__:work(n)", self.facts(name))
+                self.assertIs(self.ask(child, "work.__code__ is before"), True)
                 self.end(child)
 
     def test_a_call_that_is_older_than_the_recording_is_none_of_it(self):

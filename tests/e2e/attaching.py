@@ -238,9 +238,9 @@ class Case(unittest.TestCase):
         except OSError:
             return ""
 
-    def stop(self, recorder):
-        recorder.send_signal(signal.SIGSTOP)
-        self.wait_until(lambda: re.search(r"^State:\s*T", self.text_of(f"/proc/{recorder.pid}/status"), re.MULTILINE), "it does not stop")
+    def stop(self, process):
+        process.send_signal(signal.SIGSTOP)
+        self.wait_until(lambda: re.search(r"^State:\s*T", self.text_of(f"/proc/{process.pid}/status"), re.MULTILINE), "it does not stop")
 
     def skip_or_fail(self, recorder):
         errors = recorder.stderr.read()

@@ -165,7 +165,8 @@ def captures_of(function, code, captures):
 
 
 def attach(asked, qualified, function, code, captures):
-    if any(known is code for known in state["codes"]):
+    if any(known is code for known in state["codes"]) or any(replacement is code for _, _, replacement in state["exchanged"]):
+        say("found\0" + asked)  # for another that was asked for before
         return
     describe = "\0".join((qualified, code.co_filename, str(code.co_firstlineno), asked))
     number = len(state["codes"])
@@ -178,12 +179,18 @@ def attach(asked, qualified, function, code, captures):
     if not hasattr(function, "__code__"):
         say("unusable\0" + asked + "\0is made by another function; before Python 3.12 such functions are not seen")
         return
+    if code.co_flags & ASYNCHRONOUS_GENERATOR:
+        say("unusable\0" + asked + "\0is an asynchronous generator; before Python 3.12 such functions are not seen")
+        return
     state["codes"].append(code)
     watch(code, describe, captures_of(function, code, captures))
-    exchange(asked, function, state["session"] * SESSIONS + number)
+    exchange(function, state["session"] * SESSIONS + number)
 
 
 # Before 3.12. What is exchanged is the code of the function, so that whoever holds the function calls the new one.
+
+# Of co_flags; what types.coroutine makes of a generator may be awaited.
+GENERATOR_FUNCTION, COROUTINE_FUNCTION, MAY_BE_AWAITED, ASYNCHRONOUS_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
 PLAIN = """def f(*args, **kwargs):
     "enter"(NUMBER, args, kwargs)
@@ -244,15 +251,12 @@ class Segments:
         return self.inner.close()
 
 
-def exchange(asked, function, number):
+def exchange(function, number):
     import types
     import warnings
 
     code = function.__code__
-    coroutine, generator, both = code.co_flags & 0x80, code.co_flags & 0x20, code.co_flags & 0x200
-    if both:
-        say("unusable\0" + asked + "\0is an asynchronous generator; before Python 3.12 such functions are not seen")
-        return
+    coroutine, generator = code.co_flags & COROUTINE_FUNCTION, code.co_flags & GENERATOR_FUNCTION
     original = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     original.__kwdefaults__ = function.__kwdefaults__
     original.__qualname__ = function.__qualname__
@@ -264,7 +268,7 @@ def exchange(asked, function, number):
     meant = {"enter": on_enter, "leave": on_leave, "original": original, "segments": Segments}
     made = names["f"].__code__
     replacement = made.replace(co_consts=tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts),
-                               co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_freevars=code.co_freevars)
+                               co_flags=made.co_flags | code.co_flags & MAY_BE_AWAITED, co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_freevars=code.co_freevars)
     state["exchanged"].append((function, code, replacement))
     function.__code__ = replacement
 
@@ -282,7 +286,7 @@ def end():
             MONITORING.register_callback(number, event, None)
         MONITORING.free_tool_id(number)
         state["tool"] = None
-    for function, code, replacement in state["exchanged"]:
+    for function, code, replacement in reversed(state["exchanged"]):
         if function.__code__ is replacement:  # else somebody else has exchanged it since
             function.__code__ = code
     if state["gc"]:

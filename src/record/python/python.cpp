@@ -51,6 +51,7 @@ class PythonCollector final : public Collector {
   struct Candidate {
     Ns due = 0;
     int tries = 0;
+    bool again = false;  ///< it was attached to before: a refusal may pass
   };
 
   void wait_until_ready(Session& session);
@@ -59,6 +60,7 @@ class PythonCollector final : public Collector {
   void look_at_state(Watched& watched, Ns now);
   void note_failures();
   void give_up(std::int64_t pid, perfetto::Writer& writer, Ns now);
+  void note_gap(std::int64_t pid, perfetto::Writer& writer);
   void look_for_other_programs(perfetto::Writer& writer, Ns now);
   [[nodiscard]] std::string why_missing() const;
   [[nodiscard]] bool works_somewhere() const { return attached_.size() > failed_.size(); }
@@ -168,7 +170,7 @@ void PythonCollector::look_for_other_programs(perfetto::Writer& writer, Ns now) 
     }
     entry->second->give_up(writer);
     remember(*entry->second, writer);
-    candidates_[entry->first] = {now + kUntilStarted, 0};
+    candidates_[entry->first] = {now + kUntilStarted, 0, true};
     entry = watched_.erase(entry);
   }
 }
@@ -179,7 +181,11 @@ void PythonCollector::give_up(std::int64_t pid, perfetto::Writer& writer, Ns now
   found->second->give_up(writer);
   remember(*found->second, writer);
   watched_.erase(found);
-  candidates_[pid] = {now + kUntilAgentHasEnded, 0};
+  candidates_[pid] = {now + kUntilAgentHasEnded, 0, true};
+  note_gap(pid, writer);
+}
+
+void PythonCollector::note_gap(std::int64_t pid, perfetto::Writer& writer) {
   gaps_[pid] = "the recorder stood still for more than 5 s: calls in that time and shortly after are missing";
   writer.metadata(fmt::format("missing.python.{}", pid), gaps_[pid]);
 }
@@ -202,9 +208,11 @@ void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
   auto injected = inject::inject(pid, agent_, config_);
   if (!injected) {
     refused_.emplace(fmt::format("{}: {}", injected.error().where, injected.error().what), injected.error().remedy);
-    candidate.tries = kMostTries;
+    if (!candidate.again) candidate.tries = kMostTries;
     return;
   }
+  std::erase_if(refused_,
+                [&](const auto& refusal) { return refusal.first.starts_with(fmt::format("process {}: ", pid)); });
   watched_[pid] = std::make_unique<Watched>(pid, std::move(*injected), functions_);
   attached_.insert(pid);
   failed_.erase(pid);
@@ -212,7 +220,7 @@ void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
 
 void PythonCollector::target_joined(const Target& target) {
   if (!started_ || watched_.contains(target.pid)) return;
-  candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted, 0});
+  candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted, 0, false});
 }
 
 void PythonCollector::target_left(const Target& target) {
@@ -266,7 +274,10 @@ void PythonCollector::stop(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   stopped_ = true;
   const Ns before = agents_cpu();
-  for (const auto& [pid, watched] : watched_) watched->ring().ask_to_stop();
+  for (const auto& [pid, watched] : watched_) {
+    if (watched->ring().state() == CULPRIT_AGENT_STOPPED) note_gap(pid, session.writer);
+    watched->ring().ask_to_stop();
+  }
   const Ns end = monotonic_now() + kStopsWithin;
   const auto is_working = [](const auto& entry) {
     const std::uint32_t state = entry.second->ring().state();
