@@ -13,13 +13,11 @@ from python_package_test import Case, main, run
 
 class Plugin(Case):
     TEST = """
-import culprit.pytest_plugin, pytest, sys
-class Clock:
-    \"""In place of the real one, which tells of what else the machine does: it goes on only where a step sleeps.\"""
-    now = 0
-    def perf_counter_ns(self): return self.now
-    def sleep(self, seconds): self.now += round(1e9 * seconds)
-time = culprit.pytest_plugin.time = Clock()
+import culprit.pytest_plugin, pytest, sys, types
+# In place of the real clock, which tells of what else the machine does: it goes on only where a step sleeps.
+now = [0]
+def sleep(seconds): now[0] += round(1e9 * seconds)
+time = culprit.pytest_plugin.time = types.SimpleNamespace(perf_counter_ns=lambda: now[0], sleep=sleep)
 @pytest.mark.culprit(steps={}, warm_up=0)
 def test_it(culprit_steps):
     for _ in culprit_steps:
