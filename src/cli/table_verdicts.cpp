@@ -125,7 +125,7 @@ compare::Series series_of_calls(const Side::Function& function) {
 }
 
 /// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance is another time.
-bool far_apart(const compare::Series& a, const compare::Series& b) {
+bool surely_differ(const compare::Series& a, const compare::Series& b) {
   constexpr double kFarBeyond = 2;  // of half of a 95 % interval
   if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return false;
   const compare::MeanDifference d = compare::difference_of(a, b, 0);
@@ -133,7 +133,7 @@ bool far_apart(const compare::Series& a, const compare::Series& b) {
 }
 
 model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::array<const Side::Function*, 2>& both) {
-  if (!far_apart(series_of(sides[0], both[0]), series_of(sides[1], both[1]))) return model::FunctionStatus::unknown;
+  if (!surely_differ(series_of(sides[0], both[0]), series_of(sides[1], both[1]))) return model::FunctionStatus::unknown;
   if (both[0] == nullptr) return model::FunctionStatus::added;
   return both[1] == nullptr ? model::FunctionStatus::gone : model::FunctionStatus::changed;
 }
@@ -165,7 +165,7 @@ void add_functions(const std::array<Side, 2>& sides, model::RunComparison& resul
     if (key.second != kHost) {
       finding.status = status_of(sides, both);
       if (both[0] != nullptr && both[1] != nullptr)
-        finding.q_of_calls = far_apart(series_of_calls(*both[0]), series_of_calls(*both[1])) ? 0 : 1;
+        finding.q_of_calls = surely_differ(series_of_calls(*both[0]), series_of_calls(*both[1])) ? 0 : 1;
     }
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];
     if (finding.per_call_ns[0] > 0 && finding.per_call_ns[1] > 0)

@@ -14,7 +14,12 @@ namespace culprit::compare {
 namespace {
 
 constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
-constexpr double kApart = 3;
+
+/// How many times more recordings differ when they lie apart, or the machine moved between them.
+double when_apart(const Taken& base, const Taken& candidate, bool machine_moved) {
+  constexpr double kApart = 3;
+  return machine_moved || far_apart(base, candidate) ? kApart : 1;
+}
 
 }  // namespace
 
@@ -43,12 +48,13 @@ double spread_on_host(double of_long_ones, const Taken& base, const Taken& candi
   constexpr double kLong = 4e9;
   constexpr double kMost = 2.4;
   const auto lasting = static_cast<double>(std::max<Ns>(1, std::min(base.lasting, candidate.lasting)));
-  return of_long_ones * std::max(std::clamp(std::pow(kLong / lasting, 0.4), 1.0, kMost),
-                                 machine_moved || far_apart(base, candidate) ? kApart : 1);
+  return of_long_ones *
+         std::max(std::clamp(std::pow(kLong / lasting, 0.4), 1.0, kMost), when_apart(base, candidate, machine_moved));
 }
 
-double spread_on_device(double of_devices, double of_hosts, double waits, bool far_apart, bool machine_moved) {
-  return std::hypot(of_devices, waits * of_hosts * (machine_moved || far_apart ? kApart : 1));
+double spread_on_device(double of_devices, double of_hosts, double waits, const Taken& base, const Taken& candidate,
+                        bool machine_moved) {
+  return std::hypot(of_devices, waits * of_hosts * when_apart(base, candidate, machine_moved));
 }
 
 double waits_for_host(const model::Profile& profile, model::Phase phase) {

@@ -30,7 +30,8 @@ double spread_on_host(double of_long_ones, const Taken& base, const Taken& candi
 
 /// Of steps on devices, which are steadier, and wait for their host for a part of them (waits_for_host()): that part
 /// differs as hosts do.
-double spread_on_device(double of_devices, double of_hosts, double waits, bool far_apart, bool machine_moved);
+double spread_on_device(double of_devices, double of_hosts, double waits, const Taken& base, const Taken& candidate,
+                        bool machine_moved);
 
 /// Share of the steps of a phase in which the device that idles least waits for its host; 0 without devices.
 double waits_for_host(const model::Profile& profile, model::Phase phase);

@@ -240,14 +240,14 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound. A device
     // shares in that for as long as it waits for the host.
     const double waits = std::max(waits_for_host(base.profile, phase), waits_for_host(candidate.profile, phase));
-    const bool apart = far_apart(base.taken(), candidate.taken());
     const double between =
         on_host
             ? std::max({options.between,
                         spread_on_host(options.between_on_host, base.taken(), candidate.taken(), known.machine_moved),
                         judged.disturbed[0] ? 0 : drift_inside(values[0]),
                         judged.disturbed[1] ? 0 : drift_inside(values[1])})
-            : std::max({spread_on_device(options.between, options.between_on_host, waits, apart, known.machine_moved),
+            : std::max({spread_on_device(options.between, options.between_on_host, waits, base.taken(),
+                                         candidate.taken(), known.machine_moved),
                         drift_beyond_chance(logs_of(values[0])), drift_beyond_chance(logs_of(values[1]))});
     const double session = in_turns(base.taken(), candidate.taken()) ? 0
                            : on_host                                 ? options.between_on_host
@@ -358,14 +358,8 @@ bool have_windows(std::span<const Recording> side) {
   });
 }
 
-/// What the windows of both sides tell of their counters.
-struct Counters {
-  std::vector<model::HostChange> moved;
-  std::vector<model::HostChange> speeds;
-};
-
 /// Instead of all that differ, those that moved by more than they spread.
-void keep_moved(RunComparison& result, Counters counters) {
+void keep_moved(RunComparison& result, CounterChanges counters) {
   if (!result.host) return;
   result.host->counters = std::move(counters.moved);
   result.host->speeds = std::move(counters.speeds);
@@ -430,7 +424,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   Known known;
   for (const Recording* recording : chosen.of_the_same) known.earlier.push_back(step_times(recording->cycles));
   std::optional<model::WorkComparison> work;
-  Counters counters;
+  CounterChanges counters;
   if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {
     WorkOptions of_work;
     of_work.tolerance = options.tolerance;
@@ -444,7 +438,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
   }
   const bool windows = have_windows(base) && have_windows(candidate);
-  if (windows) counters = {moved_counters(base, candidate), speeds_of_machine(base, candidate)};
+  if (windows) counters = counter_changes(base, candidate);
   const auto machine = machine_change(base, candidate);
   known.machine_moved = machine.has_value();
   if (result.comparability.level != Comparable::no) {

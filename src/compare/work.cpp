@@ -531,29 +531,18 @@ std::map<std::string, Values> windows_of(std::span<const Recording> base, std::s
 
 }  // namespace
 
-std::vector<model::HostChange> speeds_of_machine(std::span<const Recording> base,
-                                                 std::span<const Recording> candidate) {
-  constexpr double kLeast = 0.05;
-  std::vector<model::HostChange> speeds;
-  for (const auto& [name, values] : windows_of(base, candidate)) {
-    const bool is_speed = name.starts_with("host.speed.");
-    const bool is_clock = name.starts_with("host.cpu") && name.ends_with(".frequency");
-    if (!is_speed && !is_clock) continue;
-    const Series a = summarise(values.of[0], values.of[0].size());
-    const Series b = summarise(values.of[1], values.of[1].size());
-    if (a.effective < kFewCycles || b.effective < kFewCycles) continue;
-    const MeanDifference d = difference_of(a, b, 0);
-    if (std::abs(d.difference) > d.half && std::abs(d.difference) >= kLeast * std::max(a.mean, b.mean))
-      speeds.push_back({name, values.unit, {a.mean, b.mean}});
-  }
-  return speeds;
-}
-
-std::vector<model::HostChange> moved_counters(std::span<const Recording> base, std::span<const Recording> candidate) {
+CounterChanges counter_changes(std::span<const Recording> base, std::span<const Recording> candidate) {
+  constexpr double kLeastSpeed = 0.05;
+  CounterChanges changes;
   std::vector<std::pair<double, model::HostChange>> moved;
   for (const auto& [name, values] : windows_of(base, candidate)) {
     const Series a = summarise(values.of[0], values.of[0].size());
     const Series b = summarise(values.of[1], values.of[1].size());
+    if (name.starts_with("host.speed.") || (name.starts_with("host.cpu") && name.ends_with(".frequency")))
+      if (a.effective >= kFewCycles && b.effective >= kFewCycles)
+        if (const MeanDifference d = difference_of(a, b, 0);
+            std::abs(d.difference) > d.half && std::abs(d.difference) >= kLeastSpeed * std::max(a.mean, b.mean))
+          changes.speeds.push_back({name, values.unit, {a.mean, b.mean}});
     const std::array in_force = {is_in_force(name, values.of[0]), is_in_force(name, values.of[1])};
     if (in_force[0] != in_force[1]) {
       model::HostChange change{name, values.unit, {}};
@@ -565,10 +554,9 @@ std::vector<model::HostChange> moved_counters(std::span<const Recording> base, s
     if (const auto apart = surely_apart(a, b)) moved.push_back({*apart, {name, values.unit, {a.mean, b.mean}}});
   }
   std::ranges::stable_sort(moved, [](const auto& x, const auto& y) { return x.first > y.first; });
-  std::vector<model::HostChange> list;
-  list.reserve(moved.size());
-  for (auto& [certainty, change] : moved) list.push_back(std::move(change));
-  return list;
+  changes.moved.reserve(moved.size());
+  for (auto& [certainty, change] : moved) changes.moved.push_back(std::move(change));
+  return changes;
 }
 
 }  // namespace culprit::compare

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "stats/quantile.h"
@@ -176,11 +175,7 @@ Place Evidence::place_of(const model::FunctionFinding& finding) const {
           std::string(comparison_.texts[finding.device])};
 }
 
-bool Evidence::has_ranks() const {
-  return std::ranges::any_of(comparison_.processes, [&](const model::ProcessPair& process) {
-    return process.rank != comparison_.processes.front().rank;
-  });
-}
+bool Evidence::has_ranks() const { return model::count_ranks(comparison_.processes) > 1; }
 
 std::string Evidence::name_of(const Place& place) const {
   return place.rank >= 0 && has_ranks() ? fmt::format("{} of rank {}", place.device, place.rank) : place.device;
@@ -231,9 +226,7 @@ std::optional<double> Evidence::idle_rise(model::Phase phase) const {
       if (line.state != model::LedgerState::function && line.state != model::LedgerState::no_work)
         rise += turned(line.time_ns).rise();
     // It is the mean of the ranks; one alone may have waited for all of that.
-    std::set<std::int32_t> ranks;
-    for (const model::ProcessPair& process : comparison_.processes) ranks.insert(process.rank);
-    return rise * static_cast<double>(std::max<std::size_t>(1, ranks.size()));
+    return rise * static_cast<double>(std::max<std::size_t>(1, model::count_ranks(comparison_.processes)));
   }
   return std::nullopt;
 }

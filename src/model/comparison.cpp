@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iterator>
+#include <set>
 
 namespace culprit::model {
 
@@ -12,6 +14,12 @@ bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 
 }  // namespace
+
+std::size_t count_ranks(const std::vector<ProcessPair>& processes) {
+  std::set<std::int32_t> ranks;
+  for (const ProcessPair& process : processes) ranks.insert(process.rank);
+  return ranks.size();
+}
 
 bool is_input(std::string_view function) {
   constexpr std::array<std::string_view, 19> kWords = {

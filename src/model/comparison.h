@@ -152,6 +152,9 @@ struct ProcessPair {
   std::array<std::optional<std::int64_t>, 2> pid;
 };
 
+/// How many ranks these are of.
+std::size_t count_ranks(const std::vector<ProcessPair>& processes);
+
 /// One resource of one device while whole cycles ran (clocks: while it was busy): means that moved.
 struct ResourceChange {
   std::string metric;

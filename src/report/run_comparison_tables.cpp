@@ -179,8 +179,7 @@ Table environment_table(const RunComparison& comparison, std::size_t most) {
 
 Table resource_table(const RunComparison& comparison) {
   using model::ResourceChange;
-  const bool ranks = std::ranges::any_of(
-      comparison.processes, [&](const auto& process) { return process.rank != comparison.processes.front().rank; });
+  const bool ranks = model::count_ranks(comparison.processes) > 1;
   const auto side = [](std::size_t i) {
     return
         [i](const ResourceChange& r) { return r.value[i] ? Cell(readable(*r.value[i], unit_name(r.unit))) : Cell(); };

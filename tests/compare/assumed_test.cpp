@@ -29,9 +29,12 @@ TEST(Assumed, HostsDifferMoreBetweenShortAndDistantRecordings) {
 }
 
 TEST(Assumed, DevicesDifferAsHostsDoForAsLongAsTheyWaitForThem) {
-  EXPECT_DOUBLE_EQ(spread_on_device(0.01, 0.05, 0, false, false), 0.01);
-  EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, false, false), 0.0461, 1e-4);
-  EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, true, false), 0.1354, 1e-4);
+  const std::array<Ns, 1> now = {kDay};
+  const std::array<Ns, 1> later = {kDay + 600 * kSecond};
+  EXPECT_DOUBLE_EQ(spread_on_device(0.01, 0.05, 0, {now, kSecond}, {now, kSecond}, false), 0.01);
+  EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, {now, kSecond}, {now, kSecond}, false), 0.0461, 1e-4);
+  EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, {now, kSecond}, {later, kSecond}, false), 0.1354, 1e-4);
+  EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, {now, kSecond}, {now, kSecond}, true), 0.1354, 1e-4);
 }
 
 TEST(Assumed, TheDeviceThatIdlesLeastTellsHowMuchItWaits) {

@@ -371,7 +371,7 @@ model::Recording with_counter(double mean, double wobble) {
 TEST(MovedCounters, ThatWobbleAsMuchAsTheyDifferAreSilent) {
   const model::Recording a = with_counter(100, 0.3);
   const model::Recording b = with_counter(160, 0.3);
-  EXPECT_TRUE(moved_counters({&a, 1}, {&b, 1}).empty());
+  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).moved.empty());
 }
 
 TEST(MovedCounters, ALimitThatOnlyOneSideFeelsComesFirst) {
@@ -386,7 +386,7 @@ TEST(MovedCounters, ALimitThatOnlyOneSideFeelsComesFirst) {
   a.host.counters.push_back(throttled);
   throttled.windows = {0, 9, 0, 0};
   b.host.counters.push_back(throttled);
-  const auto moved = moved_counters({&a, 1}, {&b, 1});
+  const auto moved = counter_changes({&a, 1}, {&b, 1}).moved;
   ASSERT_EQ(moved.size(), 3U);
   EXPECT_EQ(moved[1].what, "cgroup.cpu.throttled_time");
   EXPECT_EQ(moved[1].value[0], 0);
@@ -398,7 +398,7 @@ TEST(MovedCounters, ALimitThatOnlyOneSideFeelsComesFirst) {
 TEST(MovedCounters, BeyondTheirSpreadAreListed) {
   const model::Recording a = with_counter(100, 0.02);
   const model::Recording b = with_counter(300, 0.02);
-  const auto moved = moved_counters({&a, 1}, {&b, 1});
+  const auto moved = counter_changes({&a, 1}, {&b, 1}).moved;
   ASSERT_EQ(moved.size(), 1U);
   EXPECT_NEAR(*moved[0].value[1], 300, 1);
 }
@@ -406,13 +406,13 @@ TEST(MovedCounters, BeyondTheirSpreadAreListed) {
 TEST(MovedCounters, ALowerClockIsASpeedThoughItMovedByLess) {
   model::Recording a = with_counter(3.0e9, 0.002);
   model::Recording b = with_counter(2.5e9, 0.002);
-  EXPECT_TRUE(speeds_of_machine({&a, 1}, {&b, 1}).empty()) << "what was written is none";
+  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).speeds.empty()) << "what was written is none";
   a.host.counters.back().name = b.host.counters.back().name = "host.cpu0.frequency";
-  EXPECT_TRUE(moved_counters({&a, 1}, {&b, 1}).empty());
-  ASSERT_EQ(speeds_of_machine({&a, 1}, {&b, 1}).size(), 1U);
-  EXPECT_NEAR(*speeds_of_machine({&a, 1}, {&b, 1})[0].value[1], 2.5e9, 1e7);
+  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).moved.empty());
+  ASSERT_EQ(counter_changes({&a, 1}, {&b, 1}).speeds.size(), 1U);
+  EXPECT_NEAR(*counter_changes({&a, 1}, {&b, 1}).speeds[0].value[1], 2.5e9, 1e7);
   for (double& window : b.host.counters.back().windows) window *= 2.96 / 2.5;
-  EXPECT_TRUE(speeds_of_machine({&a, 1}, {&b, 1}).empty()) << "a hundredth is none";
+  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).speeds.empty()) << "a hundredth is none";
 }
 
 TEST(CompareWork, AnOutcomeIsBorneByTheIntervalThatIsShown) {

@@ -128,9 +128,6 @@ def is_restricted():
 
 EVERYDAY = sum(1 << number - 1 for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD))
 
-# What a recorder says of a program that does not run while it looks: on a machine that is full it comes again.
-GETS_NO_CPU = ["a thread of it does not stop", "a signal came to the thread", "no thread of it came to a point"]
-
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -194,10 +191,7 @@ class Case(unittest.TestCase):
 
     def put_in(self, pid):
         """The library came; there is nothing for it to do."""
-        for _ in range(3):
-            done = self.attach_for(pid)
-            if not any(reason in done.stderr for reason in GETS_NO_CPU):
-                break
+        done = self.attach_for(pid)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("there is no Python in this process", done.stderr)
 

@@ -212,8 +212,8 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
         writer, request_times(function.spec->request, std::span(names).first(all), std::span(numbers).first(all), at),
         std::max(begun_, since_), std::span(arguments).first(count));
   // The rest of a call that gave its thread away comes without numbers, and is no step of its own.
-  bool step = !resumed && function.spec != nullptr && !function.spec->step.empty();
-  step = step && is_set(function.spec->step_when);
+  const bool step = !resumed && function.spec != nullptr && !function.spec->step.empty() &&
+                    all == function.spec->captures.size() && is_set(function.spec->step_when);
   if (step) {
     std::string name = step_name(function.spec->step, std::span(names).first(all), std::span(numbers).first(all));
     if (!is_step_name(name)) name = "step: " + name;
