@@ -13,6 +13,7 @@
 
 #include "compare/align_ranks.h"
 #include "compare/assumed.h"
+#include "compare/call_counts.h"
 #include "compare/collected.h"
 #include "compare/collectives.h"
 #include "compare/comparable.h"
@@ -524,6 +525,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
     result.outcome = Outcome::inconclusive;
   }
+  result.calls = calls_changes(result.functions, result.cycle_times, result.texts);
   use_new_names(a.profile, result.functions, result.texts);
   result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
   result.collectives = collective_changes(a.collectives, b.collectives, forget);

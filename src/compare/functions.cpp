@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "compare/call_counts.h"
 #include "compare/cost_shift.h"
 #include "compare/cycle_positions.h"
 #include "compare/cycle_time.h"
@@ -56,9 +57,9 @@ struct KeyHash {
 
 /// One function on one side.
 struct Uses {
-  std::vector<CycleValue> times;  ///< ns, by cycle
-  std::vector<CycleValue> lasts;  ///< the same of whole calls, also of what was hidden, on a device
-  std::vector<double> of_cycle;   ///< how many these are
+  std::vector<CycleValue> times;   ///< ns, by cycle
+  std::vector<CycleValue> lasts;   ///< the same of whole calls, also of what was hidden, on a device
+  std::vector<CycleValue> counts;  ///< calls, by cycle
   std::int64_t calls = 0;
   double called = 0;                             ///< ns of all calls
   double size = 0;                               ///< of all calls
@@ -112,12 +113,10 @@ class Comparer {
           whole ? std::min(use.duration, std::max<Ns>(use.own, profile.cycles[use.cycle].duration)) : use.own;
       const auto time = static_cast<double>(use.exposed >= 0 ? use.exposed : own);
       const std::uint32_t position = cycles.position(process, use.cycle);
-      if (!row.times.empty() && row.times.back().position == position)
-        row.times.back().value += time;
-      else
-        row.times.push_back({position, time});
+      add(row.times, position, time);
+      add(row.counts, position, static_cast<double>(use.count));
       if (on_host) on_host_[side][{key.phase, process}][position] += time;
-      if (!on_host) add_calls(row, position, use);
+      if (!on_host) add(row.lasts, position, static_cast<double>(use.duration));
       row.of_recording[profile.cycles[use.cycle].recording] += time;
       row.calls += use.count;
       row.size += use.size;
@@ -127,7 +126,8 @@ class Comparer {
     }
     for (auto& row : uses_) {
       std::ranges::stable_sort(row[side].times, {}, &CycleValue::position);
-      for (std::size_t i = 0; i < row[side].lasts.size(); ++i) row[side].lasts[i].value /= row[side].of_cycle[i];
+      for (std::size_t i = 0; i < row[side].lasts.size(); ++i) row[side].lasts[i].value /= row[side].counts[i].value;
+      std::ranges::stable_sort(row[side].counts, {}, &CycleValue::position);
       std::ranges::stable_sort(row[side].lasts, {}, &CycleValue::position);
     }
     cycles_.push_back(std::move(cycles));
@@ -163,6 +163,9 @@ class Comparer {
       }
       p.push_back(chance);
       p_of_calls.push_back(chance_of_calls(uses_[i], findings.back()));
+      if (const auto calls =
+              steady_calls({std::move(uses_[i][0].counts), std::move(uses_[i][1].counts)}, like_work(key)))
+        findings.back().steady_calls = *calls;
     }
     const std::vector<double> q_of_calls = stats::false_discovery_rates(p_of_calls);
     for (std::size_t i = 0; i < findings.size(); ++i) findings[i].q_of_calls = q_of_calls[i];
@@ -241,33 +244,34 @@ class Comparer {
     return !pairs.empty();
   }
 
-  static void add_calls(Uses& row, std::uint32_t position, const model::FunctionUse& use) {
-    if (row.lasts.empty() || row.lasts.back().position != position) {
-      row.lasts.push_back({position, 0});
-      row.of_cycle.push_back(0);
-    }
-    row.lasts.back().value += static_cast<double>(use.duration);
-    row.of_cycle.back() += static_cast<double>(use.count);
+  static void add(std::vector<CycleValue>& values, std::uint32_t position, double value) {
+    if (!values.empty() && values.back().position == position)
+      values.back().value += value;
+    else
+      values.push_back({position, value});
+  }
+
+  const LikeWork& like_work(const Key& key) {
+    const auto [work, fresh] = like_work_.try_emplace({key.phase, key.process});
+    if (!fresh) return work->second;
+    std::map<WorkClass, std::uint32_t> numbers;
+    for (std::size_t s = 0; s < 2; ++s)
+      for (const WorkClass& of : cycles_[s].work(key.phase, key.process))
+        work->second.class_of[s].push_back(
+            numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second);
+    work->second.classes = numbers.size();
+    return work->second;
   }
 
   /// Frees what devices did of what the cycles worked on. A host's times are held against the others of their cycle.
   void compare_like_work() {
-    std::map<std::pair<Phase, std::uint32_t>, LikeWork> known;
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];
       if (texts_[key.device] == "Host" || uses_[i][0].times.empty() || uses_[i][1].times.empty()) continue;
-      const auto [work, fresh] = known.try_emplace({key.phase, key.process});
-      if (fresh) {
-        std::map<WorkClass, std::uint32_t> numbers;
-        for (std::size_t s = 0; s < 2; ++s)
-          for (const WorkClass& of : cycles_[s].work(key.phase, key.process))
-            work->second.class_of[s].push_back(
-                numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second);
-        work->second.classes = numbers.size();
-      }
+      const LikeWork& work = like_work(key);
       auto& [base, candidate] = uses_[i];
-      auto times = at_like_work({base.times, candidate.times}, work->second, true);
-      auto lasts = at_like_work({base.lasts, candidate.lasts}, work->second, false);
+      auto times = at_like_work({base.times, candidate.times}, work, true);
+      auto lasts = at_like_work({base.lasts, candidate.lasts}, work, false);
       base.times = std::move(times[0]);
       candidate.times = std::move(times[1]);
       base.lasts = std::move(lasts[0]);
@@ -568,6 +572,7 @@ class Comparer {
   std::map<Phase, std::pair<double, double>> durations_;  ///< ns of the cycles of both sides, and how many they are
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
+  std::map<std::pair<Phase, std::uint32_t>, LikeWork> like_work_;
   std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;           ///< of recordings, on the host
   std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;  ///< of logarithms of times on the host
 };

@@ -19,10 +19,6 @@ constexpr const char* kUnknown = "unknown";
 using model::Verdict;
 using model::VerdictState;
 
-bool has(const Verdicts& verdicts, std::string_view cause) {
-  return std::ranges::any_of(verdicts, [&](const Verdict& v) { return v.cause == cause; });
-}
-
 /// A verdict that another one explains goes; what it saw stays as evidence.
 void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, std::string_view cause,
             std::string_view detail) {
@@ -101,7 +97,7 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
     std::erase_if(verdicts,
                   [&](const Verdict& v) { return v.cause == "kernel_regression" && !(v.work_ratio > explained); });
   // Who does more takes longer.
-  if (has(verdicts, "workload_changed"))
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "workload_changed" && v.detail.empty(); }))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
   merge_ranks(verdicts);
   // What the machine did to all functions is none of one.

@@ -18,6 +18,9 @@ constexpr double kLeastOther = 0.5;    // of the steps
 constexpr double kMostKernels = 0.5;   // of the kernels' time
 constexpr double kLeastLarger = 1.05;  // threads
 constexpr double kLeastLonger = 1.03;  // of the kernels' time
+constexpr double kMostOfBoth = 0.5;    // of the time of more calls
+constexpr double kOtherSpeed = 0.05;
+constexpr std::size_t kFewestCalled = 3;  // functions
 
 Verdict verdict_of(const Evidence& evidence, double impact, double confidence) {
   Verdict verdict;
@@ -77,7 +80,45 @@ void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
-constexpr std::array kRules = {Rule{"load.marked", marked}, Rule{"load.larger_kernels", larger_kernels}};
+/// Steps of like work call what both sides have more often: layers more, rounds more of a loop. That does not move with
+/// the machine, whatever the times of the steps do.
+void more_calls(const Evidence& evidence, Verdicts& verdicts) {
+  const model::RunComparison& all = evidence.comparison();
+  const model::CallsChange* most = nullptr;
+  double impact = 0;
+  double share = 0;
+  for (const model::CallsChange& change : all.calls) {
+    const double rise = evidence.side() == 1 ? change.change : 1 / (1 + change.change) - 1;
+    const Sides moved = evidence.turned(change.moved_ns);
+    const bool by_new_ones = evidence.turned(change.of_both_ns).with < kMostOfBoth * moved.with;
+    if (!(rise >= kLeastImpact) || by_new_ones) continue;
+    if ((evidence.side() == 1 ? change.more : change.fewer) < kFewestCalled) continue;
+    const double time = evidence.weight_of(change.phase) * rise * evidence.step_time(change.phase);
+    if (time <= impact) continue;
+    most = &change;
+    impact = time;
+    share = rise;
+  }
+  if (most == nullptr) return;
+  const model::FunctionFinding& example = all.functions[most->example];
+  Verdict verdict = verdict_of(evidence, impact, 0.9);
+  verdict.detail = "calls";
+  verdict.work_ratio = 1 + share;
+  verdict.state = evidence.state_of(impact, share);
+  verdict.evidence = {fmt::format("{} of {} functions are called more often in steps of like work, {} {} times",
+                                  evidence.side() == 1 ? most->more : most->fewer, most->functions,
+                                  all.texts[example.short_name], instead_number(evidence.turned(example.steady_calls))),
+                      fmt::format("At the same speed that makes {:+.1f} % of a step ({})", share * 100,
+                                  model::phase_name(most->phase))};
+  if (const double speed = evidence.side() == 1 ? most->speed : 1 / most->speed; std::abs(speed - 1) > kOtherSpeed)
+    verdict.against.push_back(
+        fmt::format("A call of the functions called as before takes x{:.2f}: not by this", speed));
+  verdict.next_step = "compare the model, its layers, and what a step loops over";
+  verdicts.push_back(std::move(verdict));
+}
+
+constexpr std::array kRules = {Rule{"load.marked", marked}, Rule{"load.larger_kernels", larger_kernels},
+                               Rule{"load.more_calls", more_calls}};
 
 }  // namespace
 

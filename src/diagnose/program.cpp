@@ -102,6 +102,14 @@ bool ran(const Evidence& evidence, const FunctionFinding& f) {
 /// Not a function, but what a thread did.
 bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" || kind == "blocked"; }
 
+/// It is called more often as others are, which is told of all of them.
+bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, const Verdicts& verdicts) {
+  const Sides calls = evidence.turned(f.steady_calls);
+  return calls.without > 0 && calls.rise() > 0 && std::ranges::any_of(verdicts, [](const Verdict& v) {
+           return v.cause == "workload_changed" && v.detail == "calls";
+         });
+}
+
 /// The one that took most more; the others of a program follow from it as often as not.
 void functions(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
@@ -111,6 +119,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     double most = 0;
     for (const FunctionFinding& f : all.functions) {
       if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
+      if (is_called_as_others(evidence, f, verdicts)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;

@@ -84,7 +84,9 @@ struct FunctionFinding {
   double impact_ns = 0;             ///< time_ns[1] - time_ns[0]
   double low_ns = kNoNumber;        ///< 95 % interval of it; none with too few cycles
   double high_ns = kNoNumber;
-  std::array<double, 2> calls{};                            ///< per cycle
+  std::array<double, 2> calls{};  ///< per cycle
+  /// The same in steps of like work where nine of ten call it as often as the others do; else none.
+  std::array<double, 2> steady_calls{kNoNumber, kNoNumber};
   std::array<double, 2> per_call_ns{kNoNumber, kNoNumber};  ///< a call's duration on a device; on the host as above
   double work_ratio = kNoNumber;                            ///< of these, candidate over baseline
   double q_of_calls = kNoNumber;  ///< the same at which calls on a device, hidden or not, last another time
@@ -96,6 +98,21 @@ struct FunctionFinding {
   StringId parent = 0;
   /// A cost shift: the function or range inside of which others lost what it gained, or the other way round; 0: none.
   StringId moved_inside = 0;
+};
+
+/// What steps of like work call more or less often than before, of one process on one device or the host.
+struct CallsChange {
+  Phase phase = Phase::other;
+  std::uint32_t process = 0;  ///< index into RunComparison::processes
+  StringId device = 0;
+  std::size_t functions = 0;  ///< whose calls are steady
+  std::size_t more = 0;       ///< of these, called more often, or new
+  std::size_t fewer = 0;
+  std::size_t example = 0;  ///< index into RunComparison::functions: moves most time, of both sides where any is
+  std::array<double, 2> moved_ns{};    ///< per step: time of calls that only the baseline, or the candidate, makes
+  std::array<double, 2> of_both_ns{};  ///< of these, by functions that the other side calls as well
+  double speed = 1;           ///< a call of the functions called as before, candidate over baseline: the middle one
+  double change = kNoNumber;  ///< relative, of the time of a step, if calls took as long on both sides
 };
 
 inline bool has_changed(const FunctionFinding& finding) {
@@ -267,6 +284,7 @@ struct RunComparison {
   std::vector<ProcessPair> processes;
   std::vector<Waterfall> waterfalls;          ///< by phase
   std::vector<FunctionFinding> functions;     ///< largest impact first, then work ratio, then names
+  std::vector<CallsChange> calls;             ///< by phase, process and device
   std::vector<CollectiveChange> collectives;  ///< by rank; where several were recorded
   std::vector<ResourceChange> resources;      ///< by metric, rank and device
   std::size_t resources_alike = 0;            ///< that did not move

@@ -4,6 +4,7 @@
 
 #include "core/json_writer.h"
 #include "report/alternation_report.h"
+#include "report/calls_report.h"
 #include "report/collected_report.h"
 #include "report/cycles_report.h"
 #include "report/run_comparison.h"
@@ -69,6 +70,7 @@ void write_finding(JsonWriter& json, const RunComparison& comparison, const mode
   json.member("ci", std::array{f.low_ns, f.high_ns});
   json.member("ns_per_cycle", f.time_ns);
   json.member("calls", f.calls);
+  json.member("steady_calls", f.steady_calls);
   json.member("per_call_ns", f.per_call_ns);
   json.member("work_ratio", f.work_ratio);
   json.member("q", f.q);
@@ -195,6 +197,7 @@ std::string comparison_json(const RunComparison& comparison) {
   json.begin_array("findings");
   for (const model::FunctionFinding& f : comparison.functions) write_finding(json, comparison, f);
   json.end_array();
+  write_calls(json, comparison);
   json.begin_array("resources");
   for (const model::ResourceChange& r : comparison.resources) {
     json.begin_object(JsonForm::line);

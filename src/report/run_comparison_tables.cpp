@@ -15,6 +15,7 @@
 #include "core/units.h"
 #include "model/table_rows.h"
 #include "report/alternation_report.h"
+#include "report/calls_report.h"
 #include "report/collected_report.h"
 #include "report/host_report.h"
 #include "report/work_comparison.h"
@@ -341,6 +342,7 @@ OutcomeText outcome_text(const RunComparison& comparison) {
     of_phases.push_back(std::move(line));
   }
   if (comparison.host && steps.empty()) add_surroundings();
+  std::ranges::move(calls_lines(comparison), std::back_inserter(details));
   if (!limited) details.push_back(basis_text(comparison));
   return text;
 }

@@ -358,5 +358,72 @@ TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
   EXPECT_THAT(causes(c), IsEmpty());
 }
 
+/// Three operators are called seven times instead of six, one as before; a step takes 30 % longer.
+model::RunComparison with_a_layer_more(model::Outcome outcome, std::array<double, 2> of_both) {
+  model::RunComparison c = comparison(outcome);
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  for (const char* name : {"mm", "norm", "rope"}) {
+    add_function(c, name, "cpu_op", "Host", {2, 2.8}, {6, 7}, model::FunctionStatus::changed);
+    c.functions.back().steady_calls = {6, 7};
+  }
+  add_function(c, "rest", "cpu_op", "Host", {4, 4.6}, {2, 2});
+  c.functions.back().steady_calls = {2, 2};
+  model::CallsChange change;
+  change.phase = model::Phase::other;
+  change.device = c.texts.intern("Host");
+  change.functions = 4;
+  change.more = 3;
+  change.moved_ns = {0, 1.2e6};
+  change.of_both_ns = of_both;
+  change.speed = 1.15;
+  change.change = 0.1;
+  c.calls = {change};
+  return c;
+}
+
+TEST(Calls, ALayerMoreIsTheWork) {
+  const auto verdicts = diagnose(with_a_layer_more(model::Outcome::regression, {0, 1.2e6}));
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "workload_changed");
+  EXPECT_EQ(verdicts[0].detail, "calls");
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_NEAR(verdicts[0].impact_ns, 1e6, 1);
+  EXPECT_EQ(verdicts[0].against.size(), 1U);  // the rest takes longer as well
+  for (const model::Verdict& v : verdicts) EXPECT_NE(v.cause, "host_bound") << v.where;
+}
+
+TEST(Calls, WhereNothingIsDecidedItIsToldAndNotActive) {
+  const auto verdicts = diagnose(with_a_layer_more(model::Outcome::inconclusive, {0, 1.2e6}));
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].detail, "calls");
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::latent);
+}
+
+TEST(Calls, NewFunctionsAreToldByThemselves) {
+  for (const model::Verdict& v : diagnose(with_a_layer_more(model::Outcome::regression, {0, 0.3e6})))
+    EXPECT_NE(v.detail, "calls");
+}
+
+TEST(Calls, FewerCallsAreTheOtherSides) {
+  model::RunComparison c = swapped(with_a_layer_more(model::Outcome::regression, {0, 1.2e6}));
+  for (model::FunctionFinding& f : c.functions) std::swap(f.steady_calls[0], f.steady_calls[1]);
+  model::CallsChange& change = c.calls[0];
+  std::swap(change.more, change.fewer);
+  std::swap(change.moved_ns[0], change.moved_ns[1]);
+  std::swap(change.of_both_ns[0], change.of_both_ns[1]);
+  change.change = 1 / 1.1 - 1;
+  change.speed = 1 / change.speed;
+  const auto verdicts = diagnose(c);
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].detail, "calls");
+  EXPECT_EQ(verdicts[0].side, 0U);
+}
+
+TEST(Calls, LittleMoreIsNoCause) {
+  model::RunComparison c = with_a_layer_more(model::Outcome::regression, {0, 1.2e6});
+  c.calls[0].change = 0.02;
+  for (const model::Verdict& v : diagnose(c)) EXPECT_NE(v.detail, "calls");
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

@@ -36,7 +36,8 @@ class Runs(unittest.TestCase):
 
     def make(self, name, ranks, *arguments):
         """Files by number of the rank."""
-        run("culprit-tracegen", "-q", *SERVE, "--ranks", str(ranks), *arguments, "-o", os.path.join(self.folder, f"{name}.json"))
+        given = SERVE[: SERVE.index("--layers")] + SERVE[SERVE.index("--layers") + 2 :] if "--layers" in arguments else SERVE
+        run("culprit-tracegen", "-q", *given, "--ranks", str(ranks), *arguments, "-o", os.path.join(self.folder, f"{name}.json"))
         return [os.path.join(self.folder, f"{name}.rank{r}.json" if ranks > 1 else f"{name}.json") for r in range(ranks)]
 
 
@@ -150,6 +151,26 @@ class Input(Runs):
         answer = diff([self.steps("base", 1, 1000)], [self.steps("same", 2, 1000)])
         self.assertEqual([f["function"] for f in answer["findings"] if f["status"] in ("new", "gone")], [])
         self.assertIn("<built-in method poll of select.poll object>", [f["function"] for f in answer["findings"]])
+
+
+class Calls(Runs):
+    def test_a_layer_more_is_seen_by_what_a_step_calls(self):
+        base, more = (self.make(name, 1, "--steps", "40", "--seed", seed, "--layers", layers) for name, seed, layers in (("base", "1", "2"), ("more", "2", "3")))
+        answer = diff(base, more)
+        changes = {(c["phase"], c["device"]): c for c in answer["calls_per_step"]}
+        decode = changes["decode", "GPU"]
+        self.assertGreater(decode["more"], 3)
+        self.assertEqual(decode["fewer"], 0)
+        time = next(t for t in answer["cycle_time"] if t["phase"] == "decode")
+        self.assertAlmostEqual(decode["change"], time["ratio"] - 1, delta=0.1 * (time["ratio"] - 1))
+        self.assertEqual((answer["verdicts"][0]["cause"], answer["verdicts"][0]["detail"]), ("workload_changed", "calls"))
+        self.assertIn("are called more often", run("culprit", "diff", *base, "--vs", *more))
+
+    def test_of_the_same_nothing_is_called_more_often(self):
+        base, again = (self.make(name, 1, "--steps", "40", "--seed", seed) for name, seed in (("base", "1"), ("again", "2")))
+        answer = diff(base, again)
+        self.assertEqual(answer["calls_per_step"], [])
+        self.assertTrue(any(f["steady_calls"][0] for f in answer["findings"]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,36 @@
+// How often a step calls a function: the one number of it that no neighbour and no clock moves. Where the time of a
+// step may be the machine's doing, another number of calls in steps of like work is the program's.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compare/like_work.h"
+#include "compare/series.h"
+#include "core/string_table.h"
+#include "model/comparison.h"
+
+namespace culprit::compare {
+
+/// Steps of like work that each side must have.
+inline constexpr std::size_t kFewestToCount = 5;
+/// Of the steps of a kind so many must call a function as often as most do.
+inline constexpr double kNearlyAllSteps = 0.9;
+
+/// How often a step of each side calls a function: what nine of ten steps of each kind of work do, the mean over the
+/// kinds, each weighted by its shares of the sides. `counts` are of the steps that call it, the others call it 0 times.
+/// nullopt: it varies among steps of like work, or between the kinds in direction, or too few steps tell.
+/// O(counts + steps).
+std::optional<std::array<double, 2>> steady_calls(const std::array<std::vector<CycleValue>, 2>& counts,
+                                                  const LikeWork& work);
+
+/// What other numbers of calls make of a step, by phase, process and device or host; only where some changed. The time
+/// of what is called more often is the candidate's own for these calls, that of what is called less often the
+/// baseline's, times what a call of the functions called as before takes longer there (the median, weighted by time).
+/// Needs steady_calls of the findings. O(findings log findings).
+std::vector<model::CallsChange> calls_changes(std::span<const model::FunctionFinding> findings,
+                                              std::span<const model::CycleTimeOutcome> steps, const StringTable& texts);
+
+}  // namespace culprit::compare
