@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <string_view>
@@ -20,15 +21,12 @@ namespace culprit::record::inject {
 
 namespace {
 
-constexpr Ns kStopsWithin = 100'000'000;
 constexpr Ns kCallEndsWithin = 2'000'000'000;
 constexpr Ns kSpin = 2'000'000;
 constexpr std::size_t kMostVectors = 16384;
 constexpr int kCallStop = SIGTRAP | 0x80;
 constexpr int kSignalsInTheWay = 16;
 constexpr useconds_t kUntilHandled = 100;
-constexpr std::string_view kDoesNotStop = "a thread of it does not stop";
-constexpr std::string_view kSignalCame = "a signal came to the thread that was to be stopped";
 /// What a thread's own instructions raise: where it is blocked the kernel ends the process.
 constexpr std::uint64_t kOwnMistakes = std::uint64_t{1} << (SIGSEGV - 1) | std::uint64_t{1} << (SIGBUS - 1) |
                                        std::uint64_t{1} << (SIGFPE - 1) | std::uint64_t{1} << (SIGILL - 1) |
@@ -56,77 +54,92 @@ Borrowed::Borrowed(Borrowed&& other) noexcept
       tid_(std::exchange(other.tid_, 0)),
       signal_(other.signal_),
       event_(other.event_),
+      passed_on_(other.passed_on_),
+      is_interrupted_(other.is_interrupted_),
+      stands_(other.stands_),
       holds_signals_(other.holds_signals_),
       state_(std::move(other.state_)) {}
 
 Borrowed::~Borrowed() {
+  if (tid_ != 0 && !stands_) take_stop();  // a signal may have come to it
   if (tid_ != 0) trace(PTRACE_DETACH, tid_, 0, static_cast<std::uintptr_t>(signal_));
+}
+
+void wait_a_moment(Ns begin) {
+  // What is awaited takes microseconds; who sleeps in between wakes after fifty of them.
+  if (monotonic_now() - begin < kSpin && may_wait_awake())
+    sched_yield();
+  else
+    usleep(20);
+}
+
+/// Whether it stopped, or has ended.
+bool Borrowed::take_stop() {
+  int status = 0;
+  const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
+  if (got == 0 || (got < 0 && errno == EINTR)) return false;
+  if (got < 0 || !WIFSTOPPED(status)) {
+    tid_ = 0;
+    return true;
+  }
+  event_ = status >> 8;
+  if (!stands_ && event_ >> 8 == 0) signal_ = event_ & 0xff;
+  return true;
 }
 
 bool Borrowed::wait_for_stop(Ns most) {
   const Ns begin = monotonic_now();
   const Ns end = begin + most;
-  const Ns awake = may_wait_awake() ? kSpin : 0;
   for (;;) {
-    int status = 0;
-    const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
-    if (got < 0 && errno != EINTR) return false;
-    if (got == tid_) {
-      if (!WIFSTOPPED(status)) {  // it has ended
-        tid_ = 0;
-        return false;
-      }
-      event_ = status >> 8;
-      return true;
-    }
-    // What is awaited takes microseconds; who sleeps in between wakes after fifty of them.
-    const Ns now = monotonic_now();
-    if (now > end) return false;
-    if (now - begin >= awake)
-      usleep(20);
-    else
-      sched_yield();
+    if (take_stop()) return tid_ != 0;
+    if (monotonic_now() > end) return false;
+    wait_a_moment(begin);
   }
 }
 
-bool Borrowed::is_stuck(const Error& error) { return error.what == kDoesNotStop; }
+Result<Borrowed> Borrowed::seize(pid_t pid, pid_t tid) {
+  if (trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) == 0) return Borrowed(pid, tid);
+  const int code = errno;
+  return environment_error("cannot stop a thread of it: " + errno_text(code), "process " + std::to_string(pid),
+                           code == EPERM ? "run as root or as its user; where /proc/sys/kernel/yama/ptrace_scope is 1 "
+                                           "or more only root (CAP_SYS_PTRACE) may"
+                                         : "");
+}
 
-Result<Borrowed> Borrowed::stop(pid_t pid, pid_t tid) {
-  for (int tries = 1;; ++tries) {
-    auto thread = stop_once(pid, tid);
-    if (thread || thread.error().what != kSignalCame || tries >= kSignalsInTheWay) return thread;
+Borrowed::Stop Borrowed::stop(Ns most) {
+  const Ns end = monotonic_now() + most;
+  for (;;) {
+    const bool has_stopped = !is_interrupted_ ? take_stop() : wait_for_stop(std::max(end - monotonic_now(), Ns{0}));
+    if (tid_ == 0) return Stop::failed;
+    if (!has_stopped) {
+      if (is_interrupted_) return Stop::not_yet;
+      if (trace(PTRACE_INTERRUPT, tid_) != 0) return Stop::failed;
+      is_interrupted_ = true;
+      continue;
+    }
+    if (event_ == (SIGTRAP | PTRACE_EVENT_STOP << 8)) break;
+    const bool is_signal = event_ >> 8 == 0;
+    if (!is_signal || ++passed_on_ > kSignalsInTheWay ||
+        trace(PTRACE_CONT, tid_, 0, static_cast<std::uintptr_t>(std::exchange(signal_, 0))) != 0)
+      return Stop::failed;
+    is_interrupted_ = false;
     usleep(kUntilHandled);
   }
+  stands_ = read_state();
+  return stands_ ? Stop::stopped : Stop::failed;
 }
 
-Result<Borrowed> Borrowed::stop_once(pid_t pid, pid_t tid) {
-  if (trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) != 0) {
-    const int code = errno;
-    return environment_error("cannot stop a thread of it: " + errno_text(code), std::to_string(pid),
-                             code == EPERM
-                                 ? "run as root or as its user; where /proc/sys/kernel/yama/ptrace_scope is 1 or more "
-                                   "only root (CAP_SYS_PTRACE) may"
-                                 : "");
-  }
-  Borrowed thread(pid, tid);
-  const auto fails = [&](std::string_view what) { return environment_error(std::string(what), std::to_string(pid)); };
-  if (trace(PTRACE_INTERRUPT, tid) != 0 || !thread.wait_for_stop(kStopsWithin)) return fails(kDoesNotStop);
-  const int stopped_by = thread.event_ & 0xff;
-  if (thread.event_ >> 8 != PTRACE_EVENT_STOP || (stopped_by != SIGTRAP)) {
-    if (thread.event_ >> 8 == 0 && stopped_by != SIGTRAP) thread.signal_ = stopped_by;  // one that was just coming
-    return fails(kSignalCame);
-  }
-  iovec general{&thread.state_.registers, sizeof thread.state_.registers};
-  thread.state_.vectors.resize(kMostVectors);
-  iovec vectors{thread.state_.vectors.data(), thread.state_.vectors.size()};
-  if (trace(PTRACE_GETREGSET, tid, NT_PRSTATUS, reinterpret_cast<std::uintptr_t>(&general)) != 0 ||
-      general.iov_len != sizeof thread.state_.registers ||
-      trace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, reinterpret_cast<std::uintptr_t>(&vectors)) != 0 ||
-      trace(PTRACE_GETSIGMASK, tid, sizeof thread.state_.blocked,
-            reinterpret_cast<std::uintptr_t>(&thread.state_.blocked)) != 0)
-    return fails("cannot read the registers of a thread of it");
-  thread.state_.vectors.resize(vectors.iov_len);
-  return thread;
+bool Borrowed::read_state() {
+  iovec general{&state_.registers, sizeof state_.registers};
+  state_.vectors.resize(kMostVectors);
+  iovec vectors{state_.vectors.data(), state_.vectors.size()};
+  if (trace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, reinterpret_cast<std::uintptr_t>(&general)) != 0 ||
+      general.iov_len != sizeof state_.registers ||
+      trace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, reinterpret_cast<std::uintptr_t>(&vectors)) != 0 ||
+      trace(PTRACE_GETSIGMASK, tid_, sizeof state_.blocked, reinterpret_cast<std::uintptr_t>(&state_.blocked)) != 0)
+    return false;
+  state_.vectors.resize(vectors.iov_len);
+  return true;
 }
 
 bool Borrowed::set(const user_regs_struct& registers) {

@@ -16,17 +16,20 @@ namespace culprit::record::inject {
 
 class Borrowed {
  public:
-  /// Stops thread `tid` of `pid`. Nothing (no value, no error text) where it does not stop within some milliseconds.
-  static Result<Borrowed> stop(pid_t pid, pid_t tid);
-  /// Whether stop() failed because it did not: it may be traced still, and is not to be asked again.
-  static bool is_stuck(const Error& error);
+  /// Thread `tid` of `pid`, which runs on: nobody else can have it.
+  static Result<Borrowed> seize(pid_t pid, pid_t tid);
+  enum class Stop : std::uint8_t { stopped, not_yet, failed };
+  /// Waits so long until it stands still. May be called again when it does not yet: it does as soon as it gets a CPU.
+  /// Signals that come are passed on before.
+  Stop stop(Ns most);
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
   Borrowed(Borrowed&& other) noexcept;
   Borrowed& operator=(Borrowed&&) = delete;
-  /// Lets it go on from where it is.
+  /// Lets it go on from where it is. One that runs is let go by the kernel when the thread that seized it ends.
   ~Borrowed();
 
+  [[nodiscard]] pid_t tid() const { return tid_; }
   [[nodiscard]] const ThreadState& state() const { return state_; }
   [[nodiscard]] bool set(const user_regs_struct& registers);
   /// Until let_go() signals wait, but those of its own mistakes. A thread that ends otherwise has this mask for good:
@@ -42,16 +45,23 @@ class Borrowed {
 
  private:
   Borrowed(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
-  static Result<Borrowed> stop_once(pid_t pid, pid_t tid);
   bool wait_for_stop(Ns most);
+  bool take_stop();
+  bool read_state();
   bool set_mask(std::uint64_t blocked) const;
 
   pid_t pid_ = 0;
-  pid_t tid_ = 0;   ///< 0: let go
-  int signal_ = 0;  ///< to pass on
-  int event_ = 0;   ///< of the last stop
+  pid_t tid_ = 0;      ///< 0: let go
+  int signal_ = 0;     ///< to pass on
+  int event_ = 0;      ///< of the last stop
+  int passed_on_ = 0;  ///< signals, before it was stopped
+  bool is_interrupted_ = false;
+  bool stands_ = false;
   bool holds_signals_ = false;
   ThreadState state_;
 };
+
+/// Between two looks at threads that are awaited since `begin`: awake as long as that is likely to be short.
+void wait_a_moment(Ns begin);
 
 }  // namespace culprit::record::inject

@@ -25,8 +25,8 @@ constexpr std::uint64_t kNoDescriptor = static_cast<std::uint32_t>(-1);
 constexpr std::uint64_t kCallBytes = 2;  // of the instruction
 
 /// Whether the stack of a thread has room below its pointer.
-bool has_room(const std::vector<Process::Range>& writable, std::uint64_t pointer, std::uint64_t bytes) {
-  return std::ranges::any_of(writable, [&](const Process::Range& range) {
+bool has_room(const std::vector<Range>& writable, std::uint64_t pointer, std::uint64_t bytes) {
+  return std::ranges::any_of(writable, [&](const Range& range) {
     return pointer > range.begin && pointer <= range.end && pointer - range.begin > bytes + kPage;
   });
 }

@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <list>
 #include <optional>
-#include <set>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -22,6 +24,7 @@
 #include "record/collector/prompt.h"
 #include "record/inject/borrowed.h"
 #include "record/inject/caller.h"
+#include "record/inject/others.h"
 #include "record/inject/process.h"
 #include "record/inject/safe_point.h"
 #include "record/inject/seccomp.h"
@@ -87,11 +90,15 @@ Result<Injected> inject(std::int64_t pid, const Agent& /*agent*/, std::string_vi
 
 namespace {
 
-const std::string kRingName = "culprit-ring";
-const std::string kAgentName = "culprit-agent";
 constexpr const char* kInUse = "another recorder is attached to it";
 constexpr Ns kTryFor = 2'000'000'000;
-constexpr useconds_t kBetweenTries = 1000;
+constexpr Ns kWaitFor = 5'000'000'000;   // for threads that get no CPU
+constexpr Ns kNextAfter = 100'000'000;   // without its stop another thread is tried, too
+constexpr Ns kLeaveWithin = 20'000'000;  // threads that are looked at shortly
+constexpr Ns kBetweenTries = 1'000'000;
+constexpr int kMostRefusals = 3;
+constexpr std::chrono::milliseconds kLeastPause{2};
+constexpr std::chrono::milliseconds kMostPause{64};
 
 Error trouble(std::int64_t pid, std::string what) {
   return environment_error(std::move(what), fmt::format("process {}", pid));
@@ -162,13 +169,6 @@ Status write_agent(std::int64_t pid, long fd, const Agent& agent, const culprit_
   return {};
 }
 
-/// Whether a descriptor of the process is still the one that the recorder had it make.
-bool is_ours(std::int64_t pid, long fd, std::string_view name) {
-  std::error_code code;
-  const auto file = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", pid, fd), code);
-  return !code && file.string().starts_with(fmt::format("/memfd:{}", name));
-}
-
 /// What the process was made to have for the agent.
 struct Made {
   long ring = -1;  ///< descriptors
@@ -176,47 +176,64 @@ struct Made {
   long stack = -1;  ///< address
 };
 
+/// Closes a descriptor of the process, which may have put another file in its place. False when the process is gone.
+bool close_memory(std::int64_t pid, Caller& caller, long fd, std::string_view name) {
+  const auto number = static_cast<std::uint64_t>(fd);
+  return fd < 0 || !is_memory_called(pid, number, name) || caller.call(__NR_close, number).has_value();
+}
+
 /// Gives it back and lets the thread go.
 void undo(std::int64_t pid, Caller& caller, const Made& made) {
   if (!caller.move_back()) return;
-  if (made.ring >= 0 && is_ours(pid, made.ring, kRingName))
-    static_cast<void>(caller.call(__NR_close, static_cast<std::uint64_t>(made.ring)));
-  if (made.agent >= 0 && is_ours(pid, made.agent, kAgentName))
-    static_cast<void>(caller.call(__NR_close, static_cast<std::uint64_t>(made.agent)));
+  close_memory(pid, caller, made.ring, kRingName);
+  close_memory(pid, caller, made.agent, kAgentName);
   if (made.stack > 0) static_cast<void>(caller.call(__NR_munmap, static_cast<std::uint64_t>(made.stack), kOwnStack));
   static_cast<void>(caller.let_go());
 }
 
-/// Whether a thread may be on one of the stacks that killed recorders left. Each is stopped for that.
-bool is_any_on(std::int64_t pid, std::int64_t but, const Process& process) {
-  const std::vector<std::int64_t> threads = threads_to_try(pid);
-  if (threads.size() >= kMostThreadsToTry) return true;  // not all are there
+/// Stops a thread for a look at it.
+std::optional<std::uint64_t> stack_pointer_of(std::int64_t pid, std::int64_t tid, const Process& process) {
+  auto thread = Borrowed::seize(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
+  if (!thread || thread->stop(kLeaveWithin) != Borrowed::Stop::stopped) return std::nullopt;
+  const std::uint64_t pointer = thread->state().registers.rsp;
+  Caller(pid, tid, process, std::move(*thread)).let_go();
+  return pointer;
+}
+
+/// Whether a thread may be on one of the stacks that killed recorders left.
+bool is_any_on(std::int64_t pid, std::int64_t but, const Process& process, const std::vector<std::int64_t>& threads) {
   return std::ranges::any_of(threads, [&](std::int64_t tid) {
     if (tid == but) return false;
-    auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
-    if (!thread) return true;
-    const std::uint64_t pointer = thread->state().registers.rsp;
-    Caller(pid, tid, process, std::move(*thread)).let_go();
-    return std::ranges::any_of(process.left_stacks,
-                               [&](const auto& stack) { return pointer >= stack.begin && pointer <= stack.end; });
+    const auto pointer = stack_pointer_of(pid, tid, process);
+    return !pointer || std::ranges::any_of(process.traces.stacks, [&](const Range& stack) {
+      return *pointer >= stack.begin && *pointer <= stack.end;
+    });
   });
 }
 
-/// What killed recorders left. False when the process is gone.
-bool clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process) {
-  for (const std::uint64_t fd : process.left_descriptors)
-    if (!caller.call(__NR_close, fd)) return false;
-  if (process.left_stacks.empty() || is_any_on(pid, tid, process)) return true;
-  return std::ranges::all_of(process.left_stacks, [&](const Process::Range& stack) {
-    return caller.call(__NR_munmap, stack.begin, stack.end - stack.begin).has_value();
-  });
+enum class Cleared : std::uint8_t { done, in_use, gone };
+
+/// What killed recorders left, as long as no thread that was borrowed by them goes on with it.
+Cleared clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process) {
+  const Traces& left = process.traces;
+  if (!left.stacks.empty()) {
+    const std::vector<std::int64_t> threads = threads_to_try(pid);
+    if (threads.size() >= kMostThreadsToTry) return Cleared::done;  // not all are there: it stays
+    if (is_any_on(pid, tid, process, threads)) return Cleared::in_use;
+  }
+  for (const std::uint64_t fd : left.descriptors)
+    if (!close_memory(pid, caller, static_cast<long>(fd), kRingName) ||
+        !close_memory(pid, caller, static_cast<long>(fd), kAgentName))
+      return Cleared::gone;
+  for (const Range& stack : left.stacks)
+    if (!caller.call(__NR_munmap, stack.begin, stack.end - stack.begin)) return Cleared::gone;
+  return Cleared::done;
 }
 
 /// With the thread at a safe point.
-Result<Injected> put_in(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process, const Agent& agent,
+Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process, const Agent& agent,
                         std::string_view config) {
   const Error gone = trouble(pid, "it ended while the agent was put in");
-  if (!clear_leftovers(pid, tid, caller, process)) return gone;
   Made made;
   const auto refuse = [&](std::string what) -> Error {
     undo(pid, caller, made);
@@ -284,53 +301,152 @@ Status may_call(std::int64_t pid, pid_t tid) {
                            "run it without a seccomp profile (containers: --security-opt seccomp=unconfined)");
 }
 
-Result<Injected> try_threads(std::int64_t pid, const Process& process, const Agent& agent, std::string_view config) {
-  const Ns begin = monotonic_now();
-  std::optional<Error> why;
-  std::set<std::int64_t> stuck;  // did not stop: they are still traced
-  while (monotonic_now() - begin < kTryFor) {
-    for (const std::int64_t tid : threads_to_try(pid)) {
-      if (stuck.contains(tid)) continue;
-      const Ns stopped = monotonic_now();
-      auto thread = Borrowed::stop(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
-      if (!thread) {
-        why = thread.error();
-        if (Borrowed::is_stuck(*why)) stuck.insert(tid);
-        if (!why->remedy.empty()) return *why;  // not permitted: no other thread is
-        continue;
-      }
-      const bool safe = is_safe_now(pid, thread->state().registers, process);
-      Caller caller(pid, tid, process, std::move(*thread));
-      if (Status may = may_call(pid, static_cast<pid_t>(tid)); !may) {
-        caller.let_go();
-        return may.error();
-      }
-      if (!safe || !caller.prepare()) {
-        caller.let_go();
-        continue;
-      }
-      auto injected = put_in(pid, tid, caller, process, agent, config);
-      if (injected) injected->stopped = monotonic_now() - stopped;
-      return injected;
-    }
-    usleep(kBetweenTries);
+/// What came of it, and whether it is worth another try from the beginning: others were in the process.
+struct Attempt {
+  Result<Injected> result;
+  bool again = false;
+};
+
+/// With a thread seized: whoever else wants the process sees that from now on, and goes away. Nothing when nobody else
+/// is there; `process` has what others left meanwhile.
+std::optional<Attempt> look_for_others(std::int64_t pid, Process& process) {
+  if (const std::int64_t tracer = tracer_of(pid, gettid()); tracer != 0) return Attempt{traced_by(pid, tracer), true};
+  Traces now = traces_in(pid);
+  if (Status alone = has_no_agent(pid, now); !alone) return Attempt{alone.error()};
+  if (now.libraries != process.traces.libraries) return Attempt{trouble(pid, kInUse), true};
+  process.traces = std::move(now);
+  return std::nullopt;
+}
+
+/// With a thread that stands still. Nothing when it may not be borrowed where it is.
+std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Process& process, const Agent& agent,
+                                  std::string_view config) {
+  const Ns stopped = monotonic_now();
+  const pid_t tid = thread.tid();
+  const bool safe = is_safe_now(pid, thread.state().registers, process);
+  Caller caller(pid, tid, process, std::move(thread));
+  if (Status may = may_call(pid, tid); !may) {
+    caller.let_go();
+    return Attempt{may.error()};
   }
-  return why ? *why : trouble(pid, "no thread of it came to a point where it may be borrowed");
+  if (!safe || !caller.prepare()) {
+    caller.let_go();
+    return std::nullopt;
+  }
+  const Cleared cleared = clear_leftovers(pid, tid, caller, process);
+  if (cleared == Cleared::in_use) {
+    caller.let_go();
+    return Attempt{trouble(pid, "a thread of it may still do what a killed recorder wanted"), true};
+  }
+  if (cleared == Cleared::gone) return Attempt{trouble(pid, "it ended while the agent was put in")};
+  auto injected = put_in(pid, caller, process, agent, config);
+  if (injected) injected->stopped = monotonic_now() - stopped;
+  return Attempt{std::move(injected)};
+}
+
+/// Threads that are asked to stand still. What one does not do because it gets no CPU costs it nothing: it is awaited
+/// while others are tried.
+class Threads {
+ public:
+  Threads(std::int64_t pid, Process& process, const Agent& agent, std::string_view config)
+      : pid_(pid), process_(process), agent_(agent), config_(config) {}
+
+  Attempt try_all() {
+    const Ns begin = monotonic_now();
+    for (;;) {
+      const Ns now = monotonic_now();
+      if (now - begin > (awaited_.empty() ? kTryFor : kWaitFor)) break;
+      if (now >= next_)
+        if (auto attempt = seize_next(now)) return std::move(*attempt);
+      if (auto attempt = look_at_awaited()) return std::move(*attempt);
+      wait_a_moment(seized_);
+    }
+    if (!awaited_.empty()) return {trouble(pid_, "a thread of it gets no CPU: it does not stop")};
+    return {why_ ? *why_ : trouble(pid_, "no thread of it came to a point where it may be borrowed")};
+  }
+
+ private:
+  bool is_awaited(std::int64_t tid) const {
+    return std::ranges::any_of(awaited_, [&](const Borrowed& thread) { return thread.tid() == tid; });
+  }
+
+  std::optional<Attempt> seize_next(Ns now) {
+    if (untried_.empty()) untried_ = threads_to_try(pid_);
+    while (!untried_.empty()) {
+      const std::int64_t tid = untried_.front();
+      untried_.erase(untried_.begin());
+      if (is_awaited(tid)) continue;
+      auto thread = Borrowed::seize(static_cast<pid_t>(pid_), static_cast<pid_t>(tid));
+      if (!thread) {
+        why_ = thread.error();
+        if (why_->remedy.empty() || has_ended(pid_, tid)) continue;
+        if (const std::int64_t tracer = tracer_of(pid_, gettid()); tracer != 0)
+          return Attempt{traced_by(pid_, tracer), true};
+        if (++refusals_ > kMostRefusals) return Attempt{*why_};  // not permitted: no other thread is
+        untried_.clear();                                        // who had it may just have gone
+        break;
+      }
+      if (auto others = look_for_others(pid_, process_)) return others;
+      awaited_.push_back(std::move(*thread));
+      seized_ = now;
+      next_ = now + kNextAfter;
+      return std::nullopt;
+    }
+    next_ = now + kBetweenTries;
+    return std::nullopt;
+  }
+
+  std::optional<Attempt> look_at_awaited() {
+    for (auto found = awaited_.begin(); found != awaited_.end(); ++found) {
+      const Borrowed::Stop stop = found->stop(0);
+      if (stop == Borrowed::Stop::not_yet) continue;
+      Borrowed thread = std::move(*found);
+      awaited_.erase(found);
+      next_ = untried_.empty() ? monotonic_now() + kBetweenTries : 0;
+      if (stop != Borrowed::Stop::stopped) return std::nullopt;
+      return try_thread(pid_, std::move(thread), process_, agent_, config_);
+    }
+    return std::nullopt;
+  }
+
+  std::int64_t pid_;
+  Process& process_;
+  const Agent& agent_;
+  std::string_view config_;
+  std::vector<std::int64_t> untried_;
+  std::list<Borrowed> awaited_;
+  int refusals_ = 0;
+  Ns seized_ = 0;  ///< the last one, when
+  Ns next_ = 0;    ///< when another one is tried, too
+  std::optional<Error> why_;
+};
+
+Attempt attempt_to_inject(std::int64_t pid, const Agent& agent, std::string_view config) {
+  if (const std::int64_t tracer = tracer_of(pid, 0); tracer != 0) return {traced_by(pid, tracer), true};
+  auto process = look_at(pid, agent);
+  if (!process) return {process.error()};
+  // Whatever happens to this thread, the kernel lets go of what it traces when it ends.
+  std::optional<Attempt> attempt;
+  std::thread([&, is_prompt = Prompt::is_held()] {
+    std::optional<Prompt> prompt;  // while a thread of the process stands still this one should not wait for a CPU
+    if (is_prompt) prompt.emplace();
+    attempt.emplace(Threads(pid, *process, agent, config).try_all());
+  }).join();
+  return std::move(*attempt);
 }
 
 }  // namespace
 
 Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config) {
-  auto process = look_at(pid, agent);
-  if (!process) return process.error();
-  // Whatever happens to this thread, the kernel lets go of what it traces when it ends.
-  std::optional<Result<Injected> > result;
-  std::thread([&, is_prompt = Prompt::is_held()] {
-    std::optional<Prompt> prompt;  // while a thread of the process stands still this one should not wait for a CPU
-    if (is_prompt) prompt.emplace();
-    result.emplace(try_threads(pid, *process, agent, config));
-  }).join();
-  return std::move(*result);
+  // Of several recorders that come at the same moment each sees the others; who comes again first has it.
+  std::minstd_rand chance(static_cast<unsigned>(getpid()));
+  const Ns begin = monotonic_now();
+  for (auto most = kLeastPause;; most = std::min(2 * most, kMostPause)) {
+    Attempt attempt = attempt_to_inject(pid, agent, config);
+    if (!attempt.again || monotonic_now() - begin > kTryFor) return std::move(attempt.result);
+    const auto longest = std::chrono::microseconds(most).count();
+    std::this_thread::sleep_for(std::chrono::microseconds(chance() % static_cast<unsigned>(longest)));
+  }
 }
 
 #endif

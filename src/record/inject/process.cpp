@@ -7,15 +7,12 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
 
 #include "core/file.h"
-#include "record/agent/agent_ring.h"
-#include "record/collector/collector.h"
 #include "record/collector/elf_exports.h"
 #include "record/collector/target_memory.h"
 #include "record/inject/safe_point.h"
@@ -61,45 +58,18 @@ bool several(const std::string& ids) {
   return second != std::string::npos && ids.substr(0, first) != ids.substr(first + 1, second - first - 1);
 }
 
-/// Where threads have their stacks, and which of them recorders made.
+/// Where threads have their stacks.
 void find_writable_memory(std::int64_t pid, Process& process) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(maps, line);) {
-    Process::Range range;
+    Range range;
     const char* end = line.data() + line.size();
     const auto begun = std::from_chars(line.data(), end, range.begin, 16);
     if (begun.ec != std::errc() || begun.ptr == end) continue;
     const auto ended = std::from_chars(begun.ptr + 1, end, range.end, 16);
     if (ended.ec != std::errc() || end - ended.ptr <= 4 || ended.ptr[2] != 'w') continue;
     process.writable.push_back(range);
-    if (ended.ptr[4] == 'p' && line.find(" /memfd:culprit-ring") != std::string::npos)
-      process.left_stacks.push_back(range);
   }
-}
-
-/// Whether a thread of an agent is there, which one recorder at a time may have.
-bool has_agents_thread(std::int64_t pid) {
-  std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
-    std::ifstream file(entry.path() / "comm");
-    std::string name;
-    if (std::getline(file, name) && name == "culprit-agent") return true;
-  }
-  return false;
-}
-
-/// When the recorder of the agent that is there was seen last by it.
-std::optional<Ns> last_sign(std::int64_t pid) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(maps, line);) {
-    std::uint64_t begin = 0;
-    if (line.find("s 00000000 ") == std::string::npos || line.find(" /memfd:culprit-ring") == std::string::npos ||
-        std::from_chars(line.data(), line.data() + line.size(), begin, 16).ec != std::errc())
-      continue;
-    std::uint64_t alive = 0;
-    if (read_target(pid, begin + offsetof(culprit_agent_header, alive), alive)) return static_cast<Ns>(alive);
-  }
-  return std::nullopt;
 }
 
 /// Where the names of libraries stand that come before the C library.
@@ -141,21 +111,6 @@ bool holds(std::int64_t pid, std::uint64_t at, const std::string& bytes) {
   return read_target(pid, at, found.data(), found.size()) && found == bytes;
 }
 
-/// Descriptors that a recorder left which was killed while it put the agent in.
-std::vector<std::uint64_t> leftovers(std::int64_t pid) {
-  std::vector<std::uint64_t> found;
-  std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), code)) {
-    const std::string file = std::filesystem::read_symlink(entry.path(), code).string();
-    const std::string name = entry.path().filename().string();
-    std::uint64_t fd = 0;
-    if (!code && (file.starts_with("/memfd:culprit-ring") || file.starts_with("/memfd:culprit-agent")) &&
-        std::from_chars(name.data(), name.data() + name.size(), fd).ec == std::errc())
-      found.push_back(fd);
-  }
-  return found;
-}
-
 }  // namespace
 
 SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid) {
@@ -168,7 +123,7 @@ SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid) {
 namespace {
 
 /// What the kernel says of it, and who has it already.
-Status is_permitted(std::int64_t pid) {
+Status is_permitted(std::int64_t pid, const Traces& traces) {
   // One that is stopped and continued again and again (by a supervisor, by `culprit inject pause`) runs soon.
   constexpr int kLooks = 50;
   constexpr std::chrono::milliseconds kBetween{20};
@@ -185,8 +140,6 @@ Status is_permitted(std::int64_t pid) {
   };
   if (status.empty()) return refusal(pid, "it has ended");
   if (kMachine < 0) return refusal(pid, "on this architecture nothing can be put into running processes yet");
-  if (value("TracerPid") != "0" && !value("TracerPid").empty())
-    return refusal(pid, fmt::format("it is traced by process {}", value("TracerPid")), "end that debugger or tracer");
   if (value("Seccomp") == kStrict)
     return refusal(pid, "its system calls are restricted to reading and writing (seccomp)");
   if (several(value("Uid")) || several(value("Gid")))
@@ -197,35 +150,34 @@ Status is_permitted(std::int64_t pid) {
   if (program.machine == 0)
     return refusal(pid, "it is a kernel thread, or its program cannot be read", "run as root or as its user");
   if (program.machine != kMachine) return refusal(pid, "its program is of another architecture");
-  if (has_agents_thread(pid)) {
-    constexpr Ns kGone = 2'000'000'000;
-    const auto seen = last_sign(pid);
-    if (!seen || monotonic_now() - *seen < kGone) return refusal(pid, "another recorder is attached to it");
-    return refusal(pid, "the recorder that was attached to it does not answer", "try again in 5 s");
-  }
-  return {};
+  return has_no_agent(pid, traces);
 }
 
 }  // namespace
 
+Error traced_by(std::int64_t pid, std::int64_t tracer) {
+  return refusal(pid, fmt::format("it is traced by process {}", tracer), "end that debugger or tracer");
+}
+
 Status may_inject(std::int64_t pid) {
+  if (const std::int64_t tracer = tracer_of(pid, 0); tracer != 0) return traced_by(pid, tracer);
   if (const auto process = look_at(pid, {}); !process) return process.error();
   return {};
 }
 
 Result<Process> look_at(std::int64_t pid, const Agent& agent) {
-  if (Status may = is_permitted(pid); !may) return may.error();
   Process process;
+  process.traces = traces_in(pid);
+  if (Status may = is_permitted(pid, process.traces); !may) return may.error();
   process.code = executable_mappings(pid);
   find_writable_memory(pid, process);
   find_allocators(pid, process);
-  process.left_descriptors = leftovers(pid);
   bool has_libc = false;
   bool has_musl = false;
   for (const Mapping& mapping : process.code) {
     const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
     if (name.starts_with("ld-musl")) has_musl = true;
-    const bool is_agent = mapping.path.starts_with("/memfd:culprit-agent");
+    const bool is_agent = mapping.path.starts_with("/memfd:" + kAgentName);
     const bool wanted = name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libpthread") ||
                         name.starts_with("libdl");
     if (is_agent) {

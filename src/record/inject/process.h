@@ -10,22 +10,18 @@
 #include "core/error.h"
 #include "record/collector/mappings.h"
 #include "record/inject/inject.h"
+#include "record/inject/others.h"
 
 namespace culprit::record::inject {
 
 /// Addresses in the process.
 struct Process {
-  struct Range {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-  };
   std::vector<Mapping> code;
   std::vector<Range>
-      writable;  ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
-  std::vector<std::uint64_t> left_descriptors;  ///< that a killed recorder left open
-  std::vector<Range> left_stacks;               ///< on which it was to call the loader
-  std::vector<Range> allocators;                ///< code of one that is not the C library's
-  bool has_own_allocator = false;               ///< one is in the program itself
+      writable;   ///< memory, in which the stacks are; a thread that is stopped would wait for reading that
+  Traces traces;  ///< of other recorders
+  std::vector<Range> allocators;   ///< code of one that is not the C library's
+  bool has_own_allocator = false;  ///< one is in the program itself
   std::uint64_t dlopen = 0;
   std::uint64_t dlopen_flags = 0;
   std::uint64_t dlsym = 0;
@@ -40,6 +36,10 @@ struct Process {
 enum class SystemCalls : std::uint8_t { all, filtered, few };
 SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid);
 
+/// Refuses what may not be touched; not what somebody traces.
 Result<Process> look_at(std::int64_t pid, const Agent& agent);
+
+/// The refusal of a process that is traced by process `tracer`.
+Error traced_by(std::int64_t pid, std::int64_t tracer);
 
 }  // namespace culprit::record::inject

@@ -89,17 +89,16 @@ bool is_safe_now(std::int64_t pid, const user_regs_struct& registers, const Proc
   const bool waits = call >= 0 && (is_in(kWaits, call) || call == __NR_futex);
   if (process.has_own_allocator && !waits) return false;
   const auto is_allocator = [&](std::uint64_t address) {
-    return std::ranges::any_of(
-        process.allocators, [&](const Process::Range& range) { return address >= range.begin && address < range.end; });
+    return std::ranges::any_of(process.allocators,
+                               [&](const Range& range) { return address >= range.begin && address < range.end; });
   };
   if (is_allocator(registers.rip)) return false;
   // Who waits keeps what earlier calls left on its stack: there only the calls around the wait are looked at.
   const std::size_t words = waits ? kNear : kFar;
   if (waits && process.allocators.empty()) return true;
   std::vector<std::uint64_t> stack(words);
-  const auto memory = std::ranges::find_if(process.writable, [&](const Process::Range& range) {
-    return registers.rsp >= range.begin && registers.rsp < range.end;
-  });
+  const auto memory = std::ranges::find_if(
+      process.writable, [&](const Range& range) { return registers.rsp >= range.begin && registers.rsp < range.end; });
   if (memory == process.writable.end()) return false;
   stack.resize(std::min<std::size_t>(words, (memory->end - registers.rsp) / sizeof(std::uint64_t)));
   if (!read_target(pid, registers.rsp, stack.data(), stack.size() * sizeof(std::uint64_t))) return false;

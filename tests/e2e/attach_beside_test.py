@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Recorders that come to a program at the same moment, and threads that others keep from a CPU.
+
+    attach_beside_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import glob
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import attaching
+from attaching import ARGS, LIMIT, Case
+
+ROUNDS = 3
+IN_USE = "another recorder is attached to it"
+NO_PYTHON = "there is no Python in this process"
+
+# Threads that wait and allocate.
+THREADS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int stop = 0;
+static void* work(void* out) {
+  while (!stop) {
+    free(malloc(100));
+    usleep(200);
+  }
+  return out;
+}
+int main(void) {
+  char line[16];
+  pthread_t threads[3];
+  for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, NULL);
+  puts("ready");
+  fflush(stdout);
+  if (!fgets(line, sizeof line, stdin)) return 2;
+  stop = 1;
+  for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+  return 0;
+}
+"""
+
+# One thread, which computes.
+COMPUTES = """
+import time
+def work(n):
+    return sum(range(n))
+print("ready", flush=True)
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    work(10000)
+"""
+
+
+class Beside(Case):
+    def start_recorders(self, pid, count, *options):
+        """All at the same moment; what each says, by its number, goes to a file."""
+        recorders = []
+        for number in range(count):
+            for left in glob.glob(self.path(f"{number}.*")):
+                os.remove(left)
+            with open(self.path(f"{number}.said"), "w", encoding="utf-8") as said:
+                recorders.append(subprocess.Popen([os.path.join(ARGS.bin, "culprit"), "record", "--collect", "python", "-o", self.path(f"{number}.pftrace"), "-p", str(pid),
+                                                   "--python", "__main__:Server.run", "-v", *options], stdout=said, stderr=said, text=True))
+        self.children += recorders
+        return recorders
+
+    def said(self, number):
+        return self.text_of(self.path(f"{number}.said"))
+
+    def begun(self, number):
+        return os.path.exists(self.path(f"{number}.pftrace"))
+
+    def state(self, child):
+        maps = self.text_of(f"/proc/{child.pid}/maps")
+        return (sorted(os.readlink(f"/proc/{child.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{child.pid}/fd")), self.count(child.pid, "task"), maps.count("culprit-ring"))
+
+    @staticmethod
+    def libraries(child):
+        return sum("culprit-agent" in line and " r-xp " in line for line in Case.text_of(f"/proc/{child.pid}/maps").splitlines())
+
+    def test_one_of_several_recorders_has_a_program_in_python(self):
+        child = self.program()
+        before = self.state(child)
+        for count in (2, 4):
+            for turn in range(ROUNDS):
+                recorders = self.start_recorders(child.pid, count)
+                self.wait_until(lambda: all(self.begun(n) or recorders[n].poll() is not None for n in range(count)), "they do not begin")
+                self.wait_until(lambda: self.ring(child.pid)[20:24] == b"\1\0\0\0", "no agent came")
+                self.ask(child)
+                for recorder in recorders:
+                    recorder.send_signal(signal.SIGINT)
+                codes = [recorder.wait(timeout=LIMIT) for recorder in recorders]
+                said = [self.said(number) for number in range(count)]
+                self.assertEqual(codes, [0] * count, said)
+                self.assertEqual(sorted(IN_USE in text for text in said), [False] + [True] * (count - 1), said)
+                winner = next(number for number in range(count) if IN_USE not in said[number])
+                self.assertEqual(self.calls(f"{winner}.pftrace")["Server.run"], 200, (turn, said[winner]))
+                self.assertEqual(self.facts(f"{winner}.pftrace")["cost.python.dropped"], "0")
+                self.idle(child)
+                self.assertEqual(self.state(child), before)
+                self.assertEqual(self.libraries(child), 1)
+        self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+        self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def test_several_recorders_leave_a_program_in_c_as_it_was(self):
+        child = self.compiled("threads", THREADS, "cc", "-pthread")
+        before = self.state(child)
+        for count in (2, 4):
+            for _ in range(ROUNDS):
+                recorders = self.start_recorders(child.pid, count, "--duration", "50ms")
+                codes = [recorder.wait(timeout=LIMIT) for recorder in recorders]
+                said = [self.said(number) for number in range(count)]
+                self.assertEqual(codes, [0] * count, said)
+                for text in said:
+                    self.assertTrue(NO_PYTHON in text or IN_USE in text, text)
+                self.assertIsNone(child.poll(), "it runs")
+                self.idle(child)
+                self.assertEqual(self.state(child), before)
+                self.assertEqual(self.libraries(child), 1)
+        self.goes_on(child)
+
+    def test_a_thread_that_hardly_gets_a_cpu_is_waited_for(self):
+        """It comes behind another one on the same CPU."""
+        child = self.program(text=COMPUTES)
+        cpu = {max(os.sched_getaffinity(0))}
+        os.sched_setaffinity(child.pid, cpu)
+        os.sched_setscheduler(child.pid, os.SCHED_IDLE, os.sched_param(0))
+        beside = self.start([sys.executable, "-c", "print('ready', flush=True)\nwhile True: pass"])
+        self.assertEqual(beside.stdout.readline(), "ready\n")
+        os.sched_setaffinity(beside.pid, cpu)
+        refusals = []
+        for _ in range(3):  # the machine may have more to do
+            begin = time.monotonic()
+            done = self.culprit("record", "--force", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "1s", "--python", "__main__:work", "-v")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if f"process {child.pid}: " not in done.stderr:
+                return
+            self.assertGreater(time.monotonic() - begin, 4, done.stderr)
+            refusals.append(done.stderr)
+        self.fail("\n".join(refusals))
+
+
+if __name__ == "__main__":
+    attaching.main()
