@@ -67,12 +67,12 @@ test-wheel: build
 	$(call need,package trial)
 	@scripts/trial-wheel --all
 
-test-torch:
-	$(call need,build)
+test-torch: build
 	@scripts/make-wheel $(or $(DIR),$(error give DIR=, the folder with the virtual environment torch))/torch/bin/python
 	@rm -rf build-python/torch
 	@$(DIR)/torch/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target build-python/torch --no-index --find-links dist culprit
 	@PYTHONPATH=build-python/torch $(DIR)/torch/bin/python scripts/test-torch
+	@scripts/trial-compiled --build build --servers $(DIR)
 
 calibrate: build
 	@scripts/calibrate record tinyserve redis --into $(or $(INTO),calibration) --build build

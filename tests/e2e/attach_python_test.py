@@ -226,6 +226,40 @@ class Python(Case):
                 self.assertIs(self.ask(child, "work.__code__ is before"), True)
                 self.end(child)
 
+    def test_functions_are_as_they_were_when_torch_compiles(self):
+        """Before Python 3.12; a stand-in for its compiler."""
+        setup = ("import types\n"
+                 "package, module = types.ModuleType('torch._dynamo'), types.ModuleType('torch._dynamo.eval_frame')\n"
+                 "class OptimizeContext:\n    def __init__(self, backend): module.cached_backends[id(backend)] = backend\n"
+                 "module.cached_backends, module.OptimizeContext = {0: None}, OptimizeContext\n"
+                 "def add(): sys.modules.update({package.__name__: package, module.__name__: module})\n"
+                 "def work(n): return n\n"
+                 "codes = [work.__code__, OptimizeContext.__init__.__code__]\n"
+                 "def same(): return [work.__code__ is codes[0], OptimizeContext.__init__.__code__ is codes[1]]")
+        for python in interpreters():
+            if version_of(python) >= (3, 12):
+                continue
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                recorder = self.recorder(child.pid, "__main__:work")
+                self.attached(recorder, child)
+                self.ask(child, "[work(n) for n in range(5)]")
+                self.ask(child, "add()")
+                self.wait_until(lambda: self.ask(child, "same()") == [False, False], "it is not looked at")
+                self.assertEqual(self.ask(child, "[OptimizeContext('eager') and None, *same(), work(5)]"), [None, True, True, 5])
+                self.finish(recorder)
+                self.assertEqual(self.calls()["work"], 5)
+                self.assertIn("torch.compile works", self.facts()["missing.python.__main__:work"])
+                self.assertEqual(self.ask(child, "same()"), [True, True])
+                recorder = self.recorder(child.pid, "__main__:work", name="again.pftrace")
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "[*same(), work(5)]"), [True, True, 5])
+                self.finish(recorder)
+                self.assertIn("torch.compile works", self.facts("again.pftrace")["missing.python.__main__:work"])
+                self.end(child)
+                for name in ("run.pftrace", "again.pftrace"):
+                    os.remove(self.path(name))
+
     def test_a_call_that_is_older_than_the_recording_is_none_of_it(self):
         setup = "def first(n):\n    while True: yield n\ndef second(n): return n\nkept = []"
         for python in interpreters():

@@ -6,7 +6,7 @@ import sys
 CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MONITORING = getattr(sys, "monitoring", None)
 SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
-state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "codes": [], "gc": False}
+state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "suspended": [], "codes": [], "compiler": "absent", "gc": False}
 
 
 def parse(text):
@@ -71,6 +71,8 @@ def take_tool():
 
 
 def look():
+    if MONITORING is None and state["wanted"] and not compiler_is_known():
+        return
     missing = []
     for wanted in state["missing"]:
         if not find(wanted):
@@ -165,7 +167,7 @@ def captures_of(function, code, captures):
 
 
 def attach(asked, qualified, function, code, captures):
-    if any(known is code for known in state["codes"]) or any(replacement is code for _, _, replacement in state["exchanged"]):
+    if any(known is code for known in state["codes"]) or any(replacement is code for _, _, replacement, _ in state["exchanged"]):
         say("found\0" + asked)  # for another that was asked for before
         return
     describe = "\0".join((qualified, code.co_filename, str(code.co_firstlineno), asked))
@@ -182,9 +184,12 @@ def attach(asked, qualified, function, code, captures):
     if code.co_flags & ASYNCHRONOUS_GENERATOR:
         say("unusable\0" + asked + "\0is an asynchronous generator; before Python 3.12 such functions are not seen")
         return
+    if state["compiler"] == "works":
+        say("unusable\0" + asked + "\0" + COMPILED)
+        return
     state["codes"].append(code)
     watch(code, describe, captures_of(function, code, captures))
-    exchange(function, state["session"] * SESSIONS + number)
+    exchange(function, asked, kind_of(code), {"NUMBER": str(state["session"] * SESSIONS + number)})
 
 
 # Before 3.12. What is exchanged is the code of the function, so that whoever holds the function calls the new one.
@@ -208,6 +213,16 @@ GENERATOR = """def f(*args, **kwargs):
 COROUTINE = """async def f(*args, **kwargs):
     return await "segments"("original"(*args, **kwargs), NUMBER, args, kwargs)
 """
+
+
+COMPILER = """def f(*args, **kwargs):
+    "give_up"()
+    return "original"(*args, **kwargs)
+"""
+
+
+def kind_of(code):
+    return COROUTINE if code.co_flags & COROUTINE_FUNCTION else GENERATOR if code.co_flags & GENERATOR_FUNCTION else PLAIN
 
 
 class Segments:
@@ -251,26 +266,87 @@ class Segments:
         return self.inner.close()
 
 
-def exchange(function, number):
+def exchange(function, asked, text, names):
     import types
     import warnings
 
     code = function.__code__
-    coroutine, generator = code.co_flags & COROUTINE_FUNCTION, code.co_flags & GENERATOR_FUNCTION
     original = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     original.__kwdefaults__ = function.__kwdefaults__
     original.__qualname__ = function.__qualname__
-    text = (COROUTINE if coroutine else GENERATOR if generator else PLAIN).replace("NUMBER", str(number))
-    names = {}
+    source = text
+    for name, value in names.items():
+        source = source.replace(name, value)
+    made = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(compile(text, code.co_filename, "exec"), names)
-    meant = {"enter": on_enter, "leave": on_leave, "original": original, "segments": Segments}
-    made = names["f"].__code__
+        exec(compile(source, code.co_filename, "exec"), made)
+    meant = {"enter": on_enter, "leave": on_leave, "original": original, "segments": Segments, "give_up": give_up}
+    made = made["f"].__code__
     replacement = made.replace(co_consts=tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts),
                                co_flags=made.co_flags | code.co_flags & MAY_BE_AWAITED, co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_freevars=code.co_freevars)
-    state["exchanged"].append((function, code, replacement))
+    state["exchanged"].append((function, code, replacement, (asked, text, names)))
     function.__code__ = replacement
+    if state["compiler"] == "works":  # another thread has just begun with it
+        function.__code__ = code
+
+
+def give_back():
+    """The functions that were exchanged, with what exchanges them again."""
+    exchanged = state["exchanged"]
+    state["exchanged"] = []
+    for function, code, replacement, _ in reversed(exchanged):
+        if function.__code__ is replacement:  # else somebody else has exchanged it since
+            function.__code__ = code
+    return [(function, how) for function, _, _, how in exchanged]
+
+
+# PyTorch's compiler looks into the code of functions: it cannot compile one that is exchanged, and what it has compiled no longer counts. So nothing is
+# exchanged where it works, and all is given back before it begins.
+COMPILED = "torch.compile works in this process; before Python 3.12 functions are not watched beside it"
+
+
+def compiler():
+    if "torch._dynamo" not in sys.modules:
+        return "absent"
+    package, module = sys.modules["torch._dynamo"], sys.modules.get("torch._dynamo.eval_frame")
+    if getattr(getattr(package, "__spec__", None), "_initializing", False):
+        return "comes"
+    backends = getattr(module, "cached_backends", None)
+    known = isinstance(backends, dict) and hasattr(getattr(getattr(module, "OptimizeContext", None), "__init__", None), "__code__")
+    return "rests" if known and all(backend is None for backend in list(backends.values())) else "works"
+
+
+def compiler_is_known():
+    """Nothing is exchanged as long as it is imported."""
+    before, now = state["compiler"], compiler()
+    if before == "works":
+        return True
+    if now == "works":
+        give_up()
+        return True
+    state["compiler"] = now
+    if now == "comes":
+        state["suspended"] += give_back()
+    elif now != before:
+        if now == "rests":
+            exchange(sys.modules["torch._dynamo.eval_frame"].OptimizeContext.__init__, None, COMPILER, {})
+        again, state["suspended"] = state["suspended"], []
+        for function, how in again:
+            exchange(function, *how)
+        if compiler() == "works":
+            give_up()
+    return now != "comes"
+
+
+def give_up():
+    if state["compiler"] == "works":
+        return
+    state["compiler"] = "works"
+    for _, (asked, _, _) in state["suspended"] + give_back():
+        if asked is not None:
+            say("unusable\0" + asked + "\0" + COMPILED)
+    state["suspended"] = []
 
 
 def end():
@@ -286,12 +362,10 @@ def end():
             MONITORING.register_callback(number, event, None)
         MONITORING.free_tool_id(number)
         state["tool"] = None
-    for function, code, replacement in reversed(state["exchanged"]):
-        if function.__code__ is replacement:  # else somebody else has exchanged it since
-            function.__code__ = code
+    give_back()
     if state["gc"]:
         import gc
 
         if on_gc in gc.callbacks:
             gc.callbacks.remove(on_gc)
-    state.update(wanted=[], missing=[], exchanged=[], codes=[], gc=False)
+    state.update(wanted=[], missing=[], exchanged=[], suspended=[], codes=[], compiler="absent", gc=False)
