@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cycles/answers.h"
+#include "cycles/call_pairs.h"
 #include "cycles/confidence.h"
 #include "cycles/waits.h"
 #include "cycles/work_threads.h"
@@ -26,96 +27,14 @@ namespace {
 using model::UnitKind;
 using model::WorkUnit;
 
-constexpr std::uint64_t kFewestUnits = 8;  // chance pairs smaller counts
-constexpr std::uint64_t kMostParts = 4;    // of one answer: head, body, ...
-constexpr double kNearlySameTimes = 0.05;  // a wake-up may be sent once for two that were received
-constexpr double kSameTimes = 0.02;        // two counts of one thing: calls at the edges, errors
-constexpr double kEstimatedTimes = 0.25;   // the same of an estimate and what it estimates
-constexpr double kWildEstimate = 0.5;      // half of the 95 % interval of an estimate that says little
-constexpr double kAlwaysWorks = 0.95;      // of the time
+constexpr double kEstimatedTimes = 0.25;  // the same of an estimate and what it estimates
+constexpr double kWildEstimate = 0.5;     // half of the 95 % interval of an estimate that says little
+constexpr double kAlikeTimes = 0.25;      // logarithm of the ratios of two threads that do the same
+constexpr double kAlwaysWorks = 0.95;     // of the time
 constexpr double kMillisecond = 1e6;
 constexpr double kIdleShare = 0.003;  // of one CPU
 constexpr std::uint64_t kFewestProcesses = 5;
 constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
-
-/// How the calls of one thread pair up.
-struct Pair {
-  std::string receive;
-  std::string send;
-  std::uint64_t count = 0;
-  double confidence = 0;
-  bool by_receive = false;  ///< the receives are counted, not the sends
-  std::string reason{};
-};
-
-bool agree(std::uint64_t a, std::uint64_t b, double share = kSameTimes) {
-  const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
-  return difference <= std::max(2.0, share * static_cast<double>(std::max(a, b)));
-}
-
-bool better(const Pair& a, const Pair& b) {
-  return std::tie(a.confidence, a.count, b.receive, b.send) > std::tie(b.confidence, b.count, a.receive, a.send);
-}
-
-/// Whether a thread sends as many parts of an answer for each thing that it receives; how many. 0: it does not.
-std::uint64_t parts_of(std::uint64_t received, std::uint64_t sent) {
-  for (std::uint64_t parts = 2; parts <= kMostParts; ++parts)
-    if (agree(sent, parts * received)) return parts;
-  return 0;
-}
-
-std::optional<Pair> pair_of(const std::string& receive, std::uint64_t received, const std::string& send,
-                            std::uint64_t sent, std::uint64_t waits) {
-  using confidence::kReceivesAndSends;
-  using confidence::kReceivesTwice;
-  if (received < kFewestUnits || sent < kFewestUnits) return std::nullopt;
-  const std::uint64_t parts = parts_of(received, sent);
-  if (is_accept(receive)) {
-    const std::string reason = fmt::format("'{}' accepts a connection for each, '{}' answers", receive, send);
-    if (agree(received, sent)) return Pair{receive, send, received, kReceivesAndSends, true, reason};
-    if (parts != 0) return Pair{receive, send, received, kReceivesTwice, true, reason};
-    return std::nullopt;
-  }
-  if (agree(received, sent))
-    return Pair{receive,           send,  sent,
-                kReceivesAndSends, false, fmt::format("as many calls of '{}' as of '{}'", receive, send)};
-  if (agree(received, sent, kNearlySameTimes))
-    return Pair{receive,        send, received,
-                kReceivesTwice, true, fmt::format("nearly as many calls of '{}' as of '{}'", receive, send)};
-  if (agree(received, 2 * sent))
-    return Pair{receive,        send,  sent,
-                kReceivesTwice, false, fmt::format("two calls of '{}' to one of '{}'", receive, send)};
-  if (received > sent && agree(received, sent + waits))
-    return Pair{receive, send,
-                sent,    kReceivesTwice,
-                false,   fmt::format("as many calls of '{}' as of '{}' and waits together", receive, send)};
-  if (parts != 0)
-    return Pair{receive,        send, received,
-                kReceivesTwice, true, fmt::format("{} calls of '{}' to one of '{}'", parts, send, receive)};
-  return std::nullopt;
-}
-
-/// Each call in one pair at most; the best first.
-std::vector<Pair> pairs_of(const std::map<std::string, std::uint64_t>& calls) {
-  std::uint64_t waits = 0;
-  for (const auto& [name, count] : calls)
-    if (is_event_wait(name)) waits += count;
-  std::vector<Pair> offers;
-  for (const auto& [receive, received] : calls) {
-    if (!is_accept(receive) && !is_receive(receive)) continue;
-    for (const auto& [send, sent] : calls) {
-      if (!is_send(send)) continue;
-      if (auto offer = pair_of(receive, received, send, sent, waits)) offers.push_back(std::move(*offer));
-    }
-  }
-  std::ranges::sort(offers, better);
-  std::vector<Pair> pairs;
-  for (Pair& offer : offers)
-    if (std::ranges::none_of(
-            pairs, [&](const Pair& pair) { return pair.receive == offer.receive || pair.send == offer.send; }))
-      pairs.push_back(std::move(offer));
-  return pairs;
-}
 
 void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& more) {
   sums.resize(std::max(sums.size(), more.size()));
@@ -160,7 +79,7 @@ class Requests {
  private:
   using Threads = std::vector<const WorkThread*>;
 
-  WorkUnit& group(const WorkThread& like, const Pair& pair) {
+  WorkUnit& group(const WorkThread& like, const CallPair& pair) {
     WorkUnit& unit = groups_[{like.process_name, like.thread_name, pair.receive, pair.send}];
     if (unit.threads == 0) {
       unit.kind = UnitKind::request;
@@ -181,23 +100,52 @@ class Requests {
     if (windows != thread.calls_per_window.end()) add_windows(unit.per_window, windows->second);
   }
 
-  /// Threads that receive as often as they send.
+  void add(const WorkThread& thread, const CallPair& pair) {
+    WorkUnit& unit = group(thread, pair);
+    ++unit.threads;
+    count(unit, thread, pair.by_receive ? pair.receive : pair.send);
+  }
+
+  /// Threads that receive as often as they send, and those of their name that do nearly so.
   void of_threads(const Threads& threads) {
+    Threads others;
+    std::vector<std::pair<const WorkThread*, CallPair>> found;
     for (const WorkThread* thread : threads) {
-      std::vector<Pair> pairs = pairs_of(thread->calls);
+      std::vector<CallPair> pairs = pairs_of(thread->calls);
       if (pairs.empty())
         if (auto pair = answering(*thread)) pairs.push_back(std::move(*pair));
-      for (const Pair& pair : pairs) {
-        WorkUnit& unit = group(*thread, pair);
-        ++unit.threads;
-        count(unit, *thread, pair.by_receive ? pair.receive : pair.send);
+      if (pairs.empty()) others.push_back(thread);
+      for (CallPair& pair : pairs) {
+        add(*thread, pair);
+        found.emplace_back(thread, std::move(pair));
       }
     }
+    for (const WorkThread* thread : others) {
+      const auto like = std::ranges::find_if(found, [&](const auto& known) {
+        return known.first->thread_name == thread->thread_name && calls_alike(*known.first, *thread, known.second);
+      });
+      if (like == found.end()) continue;
+      CallPair pair = like->second;
+      pair.count = thread->calls.at(pair.by_receive ? pair.receive : pair.send);
+      add(*thread, pair);
+    }
+  }
+
+  /// Whether `thread` makes the two calls as often, for each other, as `known`, about.
+  static bool calls_alike(const WorkThread& known, const WorkThread& thread, const CallPair& pair) {
+    const auto receives = thread.calls.find(pair.receive);
+    const auto sends = thread.calls.find(pair.send);
+    if (receives == thread.calls.end() || sends == thread.calls.end()) return false;
+    if (receives->second < kFewestUnits || sends->second < kFewestUnits) return false;
+    const auto ratio = [&](const WorkThread& of) {
+      return static_cast<double>(of.calls.at(pair.receive)) / static_cast<double>(of.calls.at(pair.send));
+    };
+    return std::abs(std::log(ratio(thread) / ratio(known))) < kAlikeTimes;
   }
 
   /// A thread that sends as often as its process was seen to answer on its connections, however often it tries to
   /// receive.
-  [[nodiscard]] std::optional<Pair> answering(const WorkThread& thread) const {
+  [[nodiscard]] std::optional<CallPair> answering(const WorkThread& thread) const {
     const std::uint64_t answers = answers_[thread.process];
     const auto most = [&](auto is_one) {
       const auto best = std::ranges::max_element(
@@ -208,12 +156,12 @@ class Requests {
     const std::string send = most(is_send);
     if (answers < kFewestUnits || receive.empty() || send.empty() || !agree(thread.calls.at(send), answers))
       return std::nullopt;
-    return Pair{receive,
-                send,
-                thread.calls.at(send),
-                confidence::kReceivesAndSends,
-                false,
-                fmt::format("as many calls of '{}' as answers were seen on its connections", send)};
+    return CallPair{receive,
+                    send,
+                    thread.calls.at(send),
+                    confidence::kReceivesAndSends,
+                    false,
+                    fmt::format("as many calls of '{}' as answers were seen on its connections", send)};
   }
 
   /// Threads too short to say anything alone, by name.
@@ -229,7 +177,7 @@ class Requests {
     }
     for (const auto& [name, group_of] : names) {
       if (group_of.size() < kFewestUnits) continue;
-      for (const Pair& pair : pairs_of(calls_of(group_of))) {
+      for (const CallPair& pair : pairs_of(calls_of(group_of))) {
         WorkUnit& unit = group(*group_of.front(), pair);
         unit.threads += group_of.size();
         for (const WorkThread* thread : group_of) count(unit, *thread, pair.by_receive ? pair.receive : pair.send);
@@ -240,7 +188,7 @@ class Requests {
   /// Connections that one thread accepts and others answer.
   void of_connections(const Threads& threads) {
     const std::map<std::string, std::uint64_t> calls = calls_of(threads);
-    for (const Pair& pair : pairs_of(calls)) {
+    for (const CallPair& pair : pairs_of(calls)) {
       if (!is_accept(pair.receive)) continue;
       const auto accepts =
           std::ranges::find_if(threads, [&](const WorkThread* t) { return t->calls.contains(pair.receive); });
@@ -391,11 +339,15 @@ std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
   return unit;
 }
 
-/// Where calls were looked at in windows only, answers come first when they are what the calls tell of.
+/// Where calls were looked at in windows only, answers come first when they are what the calls tell of; else when the
+/// calls tell of less than half of them.
 void add_answers(std::vector<WorkUnit>& found, WorkUnit unit, bool estimates) {
   std::uint64_t most = 0;
   for (const WorkUnit& other : found) most = std::max(most, other.count);
-  found.insert(estimates && 2 * unit.count >= most ? found.begin() : found.end(), std::move(unit));
+  const bool of_some = !found.empty() && found.front().kind == UnitKind::request &&
+                       found.front().process == unit.process && 2 * found.front().count < unit.count;
+  const bool leads = of_some || (estimates && 2 * unit.count >= most);
+  found.insert(leads ? found.begin() : found.end(), std::move(unit));
 }
 
 /// The CPU time of a program whose threads do nothing but compute. nullopt: some wait.

@@ -502,6 +502,36 @@ TEST(WorkUnits, WhoSendsAsOftenAsAnswersWereSeenAnswersHoweverOftenItTriesToRece
   EXPECT_EQ(unit.count, 7000U + 7457U);
 }
 
+/// Backends of which one makes as many tries as it sends and waits together, and the others nearly.
+Recorded backends(bool alike) {
+  Recorded r;
+  for (std::int64_t pid = 7; pid < 11; ++pid) {
+    auto backend = r.thread(pid, pid, "postgres: bench", "postgres");
+    r.serve(backend, 100, 5 * kMs, kMs, 4 * kMs);
+    r.calls(backend, kSecond, "recvfrom", pid == 7 ? 4900 : alike ? 4500 : 7300);
+    r.calls(backend, kSecond, "sendto", pid == 7 ? 2750 : 2400);
+    r.calls(backend, kSecond, "epoll_wait", 2150);
+    r.answers(pid, "port 5432", "answer", 100, 2200);
+  }
+  for (const auto& [at, count] : {std::pair(0 * kSecond, 0.0), {kSecond, 8800.0}}) r.counted("answers", 7, at, count);
+  return r;
+}
+
+TEST(WorkUnits, ThreadsOfOneNameThatCallNearlyAlikeAnswerAlike) {
+  Recorded r = backends(true);
+  const model::WorkUnit unit = r.find().units.front();
+  EXPECT_EQ(unit.send, "sendto");
+  EXPECT_EQ(unit.threads, 4U);
+  EXPECT_EQ(unit.count, 2750U + 3 * 2400U);
+}
+
+TEST(WorkUnits, AnswersComeBeforeCallsOfOneThreadOfMany) {
+  Recorded r = backends(false);
+  const model::WorkUnit unit = r.find().units.front();
+  EXPECT_EQ(unit.receive, "answers");
+  EXPECT_EQ(unit.count, 8800U);
+}
+
 TEST(WorkUnits, TurnsOfAnEventLoopCountAlsoWhereItNeedNotWait) {
   Recorded r;
   auto server = r.thread(7, 7, "uring", "uring");
