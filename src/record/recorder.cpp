@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "formats/perfetto/writer.h"
+#include "record/collector/file_end.h"
 #include "record/collector/process_name.h"
 #include "record/collector/prompt.h"
 #include "record/command.h"
@@ -395,10 +396,8 @@ std::string Recorder::State::path() const {
 /// Completes the file, goes on in the next one, and removes the oldest when there are too many.
 void Recorder::State::switch_file(Ns now) {
   for (const Target& target : current) rename(target);
-  // What waits for names of functions belongs into this one.
-  if (set.probes) set.probes->symbols().name_all();
   for (std::size_t i = 0; i < set.collectors.size(); ++i)
-    if (collects[i]) set.collectors[i]->poll(*session, now);
+    if (collects[i]) end_file(*set.collectors[i], *session, now);
   static_cast<void>(writer->flush());  // its error comes again
   write_facts(now, Ending::switched);
   const std::string written = path();

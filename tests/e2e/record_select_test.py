@@ -230,7 +230,8 @@ class Ring(record_test.Case):
         return sorted(name for name in os.listdir(self.folder.name) if name.startswith("run."))
 
     def test_each_file_is_complete_and_the_last_are_kept(self):
-        program = "import time\nwhile True: time.sleep(0.01)"
+        program = ("import threading, time\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+                   "while True: time.sleep(0.01)")
         target = self.start([sys.executable, "-c", program])
         done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "2300ms", "--switch-output", "500ms,3", "--json")
         self.assertEqual(done.returncode, FINE, done.stderr)
@@ -254,6 +255,16 @@ class Ring(record_test.Case):
                                   text=True, timeout=LIMIT, check=False)
             self.assertEqual(info.returncode, FINE, info.stderr)
             self.assertEqual(json.loads(info.stdout)["losses"], [], info.stdout)
+            self.assertLess(json.loads(info.stdout)["duration_ns"], 1.2 * int(recording.facts["record.duration_ns"]) + 50_000_000)
+
+    def test_each_file_says_that_its_calls_are_estimates(self):
+        target = self.start([sys.executable, "-c", "import os\nwhile True: os.getppid()"])
+        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "1700ms", "--switch-output", "700ms", "--preset", "watch")
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        for name in self.files():
+            facts = pftrace.Recording(self.path(name)).facts
+            if facts["sched.source"] == "ebpf":
+                self.assertLess(float(facts["syscalls.counted_share"]), 0.5, name)
 
     def test_files_that_exist_are_refused_before_anything_is_recorded(self):
         write(self.path("run.0007.pftrace"), "precious")

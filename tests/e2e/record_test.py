@@ -249,6 +249,20 @@ class Contents(Case):
         self.assertLess(abs(count / 10_000_000 - 1), 2 * error, (count, error))
         self.assertTrue(20 < time / count < 20_000, time)
 
+    def test_watch_knows_who_ran_beside_for_some_seconds(self):
+        target = self.start(["sleep", "100"])
+        recorder = self.recorder("--preset", "watch", "-p", str(target.pid), "--duration", "4500ms", "-o", self.path())
+        self.recording_begun(self.path())
+        busy = self.start([sys.executable, "-c", "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass"])
+        used = os.wait4(busy.pid, 0)[2].ru_utime
+        busy.returncode = 0
+        self.assertEqual(recorder.wait(LIMIT), FINE)
+        info = subprocess.run([os.path.join(ARGS.bin, "culprit"), "info", "--json", self.path()], capture_output=True, text=True,
+                              check=True, timeout=LIMIT)
+        beside = {other["process"]: other["cpus"] for other in json.loads(info.stdout)["work_units"]["others"]}
+        name = next(name for name in beside if name.startswith("python"))
+        self.assertGreater(beside[name] * 4.5, used / 2, beside)  # its last look was up to a second before its end
+
     def test_what_watch_does_not_time_took_as_long_as_what_it_times(self):
         self.need_ebpf()
         program = "import time\nfor _ in range(1500): time.sleep(0.002)"

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "record/collector/file_end.h"
 #include "record/host/sampler.h"
 
 namespace culprit::record {
 
 namespace {
 
-class HostCollector : public Collector {
+class HostCollector : public Collector, public FileEnd {
  public:
   explicit HostCollector(std::string root) : root_(std::move(root)) {}
 
@@ -23,10 +24,7 @@ class HostCollector : public Collector {
     HostOptions options;
     options.root = root_;
     options.own_pid = session.own_pid;
-    if (session.preset == Preset::watch) {
-      options.interval = 1'000'000'000;
-      options.others_interval = 5'000'000'000;
-    }
+    if (session.preset == Preset::watch) options.interval = 1'000'000'000;
     perfetto::Writer* writer = &session.writer;
     CounterOut out{[writer](std::string_view name, std::string_view unit, std::int64_t pid) {
                      return writer->counter_track(name, unit, pid);
@@ -58,6 +56,11 @@ class HostCollector : public Collector {
 
   void poll(Session& /*session*/, Ns now) override {
     if (sampler_ && !stopped_) sampler_->poll(now);
+  }
+
+  void file_ends(Session& session, Ns now) override {
+    poll(session, now);
+    if (sampler_) sampler_->begin_file(now);
   }
 
   void stop(Session& session, Ns now) override {

@@ -10,6 +10,8 @@ namespace culprit::record {
 namespace {
 
 constexpr Ns kLeastLastLook = 200'000'000;  // of CPU time that /proc tells in hundredths of a second
+constexpr Ns kRest = 1000;                  // times as long as a look at all processes took
+constexpr Ns kLongestRest = 5'000'000'000;
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 4096L)); }
 
@@ -93,9 +95,12 @@ void HostSampler::sample_in_turns(Ns now) {
   if (slow || turn == 5) memory_.sample_nodes(now, emitter_);
   if (slow || turn % 5 == 0) groups_.refresh(now, emitter_);
   if (now >= others_due_ && (slow || turn == 7 || samples_ == 0)) {
+    const Ns begin = thread_cpu();
     sample_others(now);
+    const Ns rest = std::clamp((thread_cpu() - begin) * kRest, options_.others_interval,
+                               std::max(options_.others_interval, kLongestRest));
     // What the first look finds is only where the counting begins.
-    others_due_ = samples_ == 0 ? 0 : now + options_.others_interval - options_.interval / 2;
+    others_due_ = samples_ == 0 ? 0 : now + rest - options_.interval / 2;
   }
 }
 

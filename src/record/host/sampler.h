@@ -20,7 +20,7 @@ struct HostOptions {
   std::string root;                    ///< of /proc and /sys; empty on the real machine
   std::int64_t own_pid = 0;            ///< the recorder
   Ns interval = 100'000'000;           ///< between two samples
-  Ns others_interval = 1'000'000'000;  ///< between two looks at all processes
+  Ns others_interval = 1'000'000'000;  ///< between two looks at all processes, longer where one takes long
 };
 
 /// Holds every sampler. Not thread-safe.
@@ -34,6 +34,8 @@ class HostSampler {
   bool poll(Ns now);
   /// The last look: also at what is looked at once a second, so that a short recording knows it.
   void finish(Ns now);
+  /// What comes goes into a file that begins at `now`.
+  void begin_file(Ns now) { emitter_.begin_at(now); }
   [[nodiscard]] std::vector<Sight> sights() const;
 
   /// Speed probes during which the recorder was off its CPU.

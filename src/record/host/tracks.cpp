@@ -1,5 +1,6 @@
 #include "record/host/tracks.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace culprit::record {
@@ -12,12 +13,13 @@ constexpr Ns kLongestSilence = 1'000'000'000;
 
 void Emitter::put(Track& track, Ns at, double value) {
   if (!std::isfinite(value)) return count_odd();
+  at = std::max(at, begin_);
   if (!track.id) {
     track.id = out_.track(track.name, track.unit, track.pid);
-  } else if (value == track.value && at - track.written < kLongestSilence) {
+  } else if (value == track.value && track.written >= begin_ && at - track.written < kLongestSilence) {
     track.skipped = at;
     return;
-  } else if (value != track.value && track.skipped) {
+  } else if (value != track.value && track.skipped && *track.skipped >= begin_) {
     out_.put(*track.id, *track.skipped, track.value);
     ++written_;
   }

@@ -40,6 +40,8 @@ class Emitter {
 
   /// Not-a-number and infinite values are dropped and counted.
   void put(Track& track, Ns at, double value);
+  /// From here on samples begin at `at` at the earliest: they go into a file that does.
+  void begin_at(Ns at) { begin_ = at; }
   void name_process(std::int64_t pid, std::string_view name) { out_.process(pid, name); }
 
   [[nodiscard]] std::uint64_t written() const { return written_; }
@@ -49,6 +51,7 @@ class Emitter {
 
  private:
   CounterOut out_;
+  Ns begin_ = 0;
   std::uint64_t written_ = 0;
   std::uint64_t odd_ = 0;
 };

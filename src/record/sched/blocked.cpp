@@ -92,17 +92,27 @@ void BlockedIntervals::on_waking(const culprit_waking& record) {
 
 void BlockedIntervals::on_exit(std::int32_t tid) { threads_.erase(tid); }
 
-void BlockedIntervals::finish(Ns now) {
+void BlockedIntervals::hand_over_open(Ns now) {
   std::vector<Blocked> open;
-  for (auto& [tid, thread] : threads_) {
+  for (const auto& [tid, thread] : threads_) {
     if (!thread.is_blocked || now <= thread.blocked.begin) continue;
-    thread.is_blocked = false;
-    thread.blocked.end = now;
-    thread.blocked.open = true;
     open.push_back(thread.blocked);
+    open.back().end = now;
+    open.back().open = true;
   }
   std::ranges::sort(open, {}, &Blocked::tid);
   for (const Blocked& blocked : open) sink_(blocked);
+}
+
+void BlockedIntervals::finish(Ns now) {
+  hand_over_open(now);
+  for (auto& [tid, thread] : threads_) thread.is_blocked = false;
+}
+
+void BlockedIntervals::cut(Ns now) {
+  hand_over_open(now);
+  for (auto& [tid, thread] : threads_)
+    if (thread.is_blocked) thread.blocked.begin = std::max(thread.blocked.begin, now);
 }
 
 std::string blocked_name(const Blocked& blocked) {

@@ -47,6 +47,8 @@ class BlockedIntervals {
   void on_exit(std::int32_t tid);
   /// Hands over what has not ended, in the order of tid.
   void finish(Ns now);
+  /// The same; what comes later of them begins at `now`.
+  void cut(Ns now);
 
  private:
   struct Thread {
@@ -60,6 +62,7 @@ class BlockedIntervals {
     std::uint32_t python = 0;
   };
   static void take_stacks(Thread& thread, Ns at);
+  void hand_over_open(Ns now);
 
   Sink sink_;
   std::unordered_map<std::int32_t, Thread> threads_;

@@ -98,6 +98,15 @@ void KernelSched::poll(Session& /*session*/, Ns now) {
   for (const UnseenRun& run : unseen_runs_.look(now)) enter_unseen(run);
 }
 
+void KernelSched::file_ends(Session& session, Ns now) {
+  poll(session, now);
+  if (writer_ == nullptr) return;
+  intervals_.cut(now);
+  // What waits for names of functions belongs into this file.
+  probes_->symbols().name_all();
+  write_named();
+}
+
 void KernelSched::enter_unseen(const UnseenRun& run) {
   const std::optional<std::uint32_t> cpu = read_last_cpu(run.tgid, run.tid);
   if (!cpu || !probes_->is_target(run.tgid)) return;

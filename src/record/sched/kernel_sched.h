@@ -10,13 +10,14 @@
 
 #include "record/bpf/probes.h"
 #include "record/collector/collector.h"
+#include "record/collector/file_end.h"
 #include "record/sched/blocked.h"
 #include "record/sched/sched.h"
 #include "record/sched/unseen.h"
 
 namespace culprit::record::sched {
 
-class KernelSched final : public Collector, private bpf::Listener {
+class KernelSched final : public Collector, public FileEnd, private bpf::Listener {
  public:
   KernelSched(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options);
   ~KernelSched() override;
@@ -27,6 +28,7 @@ class KernelSched final : public Collector, private bpf::Listener {
   void target_joined(const Target& target) override;
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
+  void file_ends(Session& session, Ns now) override;
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "record/collector/file_end.h"
 #include "record/sched/kernel_sched.h"
 #include "record/sched/schedstat.h"
 
@@ -10,7 +11,7 @@ namespace culprit::record::sched {
 namespace {
 
 /// eBPF when start() can open it, else schedstat. What eBPF would have seen stays among the sights.
-class WithFallback final : public Collector {
+class WithFallback final : public Collector, public FileEnd {
  public:
   WithFallback(std::shared_ptr<bpf::Probes> probes, const SchedOptions& options)
       : used_(std::make_unique<KernelSched>(std::move(probes), options)) {}
@@ -33,6 +34,7 @@ class WithFallback final : public Collector {
   void target_joined(const Target& target) override { used_->target_joined(target); }
   void target_left(const Target& target) override { used_->target_left(target); }
   void poll(Session& session, Ns now) override { used_->poll(session, now); }
+  void file_ends(Session& session, Ns now) override { end_file(*used_, session, now); }
   void stop(Session& session, Ns now) override { used_->stop(session, now); }
   [[nodiscard]] CollectorStats stats() const override { return used_->stats(); }
 

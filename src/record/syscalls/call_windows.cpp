@@ -77,6 +77,10 @@ void CallWindows::counted(Ns at, double calls, double doubt) {
   begin_period(at);
 }
 
+void CallWindows::end(Ns at) {
+  if (periods_ > 0 && !whole_) sampled_ += at - begin_;
+}
+
 void CallWindows::begin_period(Ns at) {
   const bool goes_on = opened_ != 0 && closed_ == 0;
   timed_period_ = whole_ || goes_on || periods_ % kTimedEvery == 0;

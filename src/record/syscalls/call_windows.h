@@ -39,6 +39,8 @@ class CallWindows {
   /// The period ends; `calls` is what all of it was estimated to be, wrong by up to `doubt` of them the same way
   /// always.
   void counted(Ns at, double calls, double doubt = 0);
+  /// The recording ends inside of a period.
+  void end(Ns at);
   /// For how many calls one stands that was counted in the last window.
   [[nodiscard]] double scale() const { return scale_; }
   /// The same when the period ends at `at`.
@@ -49,6 +51,8 @@ class CallWindows {
   /// Some period was not looked at whole: numbers are estimates.
   [[nodiscard]] bool estimates() const { return sampled_ > 0; }
   [[nodiscard]] bool is_open() const { return opened_ != 0 && closed_ == 0; }
+  /// Every call of this period is looked at, from its begin on.
+  [[nodiscard]] bool is_whole() const { return whole_ && is_open(); }
   /// How much there has been of a period like the last one, at `at`.
   [[nodiscard]] double part(Ns at) const;
 

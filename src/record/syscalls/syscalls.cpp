@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "record/bpf/syscall_name.h"
+#include "record/collector/file_end.h"
+#include "record/syscalls/call_estimate.h"
 #include "record/syscalls/call_windows.h"
 #include "record/syscalls/counting_cost.h"
 #include "record/syscalls/lanes.h"
@@ -57,7 +59,7 @@ std::string operation_name(std::uint32_t operation) {
   }
 }
 
-class Syscalls final : public Collector, private bpf::Listener {
+class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
  public:
   Syscalls(std::shared_ptr<bpf::Probes> probes, const SyscallsOptions& options)
       : probes_(std::move(probes)), options_(options) {
@@ -121,15 +123,22 @@ class Syscalls final : public Collector, private bpf::Listener {
     probes_->consume();
     if (windows_) turn_window(now);
     if (windows_ ? windows_->due(now) != CallWindows::Due::count : now < next_totals_) return;
-    if (windows_) windows_->end_period(now);
-    probes_->ask_for_calls();
-    probes_->consume();
-    write_totals(session, now);
-    busy_.look(now);
+    count(session, now);
     if (now >= next_times_ || left_.size() >= kManyLeft) write_times(now);
-    next_totals_ = now + options_.totals_every;
-    if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
-    ++period_;
+  }
+
+  void file_ends(Session& session, Ns now) override {
+    poll(session, now);
+    if (writer_ == nullptr) return;
+    // Where calls are looked at in windows, those of the period that goes on are told in the next file.
+    if (!windows_ || windows_->is_whole()) count(session, now);
+    write_times(now);
+    write_answers(now);
+    write_shares(now);
+    // The next file counts on from here.
+    for (auto& [tgid, answers] : answer_tracks_) answers.begin = now;
+    for (const Target& target : session.targets)
+      if (const auto faults = read_page_faults(target.pid)) first_faults_.emplace_back(target.pid, *faults);
   }
 
   [[nodiscard]] Ns next_poll() const override {
@@ -146,15 +155,11 @@ class Syscalls final : public Collector, private bpf::Listener {
     }
     if (windows_ && !windows_->window_was()) go_on_as_before(windows_->part(now));
     write_totals(session, now);
+    if (windows_) windows_->end(now);
     write_times(now);
     const culprit_losses losses = probes_->losses();
     writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
-    if (windows_ && windows_->estimates()) {
-      writer_->metadata("syscalls.counted_share", fmt::format("{:.3f}", windows_->share(now)));
-      writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", windows_->timed_share(now)));
-      if (const auto error = windows_->error())
-        writer_->metadata("syscalls.count_error", fmt::format("{:.4f}", *error));
-    }
+    write_shares(now);
     writer_->metadata("cost.syscalls.requests_missed", std::to_string(losses.requests_missed));
     writer_->metadata("cost.syscalls.times_missed", std::to_string(losses.times_missed));
     writer_ = nullptr;
@@ -177,14 +182,9 @@ class Syscalls final : public Collector, private bpf::Listener {
   using Call = std::pair<std::int32_t, std::int32_t>;  ///< thread, number
   /// What a thread told last of a call, and how long all of them took.
   struct Told {
-    std::uint64_t count = 0;
-    std::uint64_t timed = 0;
-    std::uint64_t total_ns = 0;
+    CallEstimate estimate;
     std::uint64_t max_ns = 0;
     std::int32_t tgid = 0;
-    double calls = 0;  ///< estimated, as are all times
-    double estimated_ns = 0;
-    double without_time = 0;   ///< calls before the first that was timed
     double of_period = 0;      ///< calls when it told last
     std::uint64_t period = 0;  ///< which that was
     Written written;
@@ -194,9 +194,32 @@ class Syscalls final : public Collector, private bpf::Listener {
     culprit_total total;
     Ns at = 0;
   };
+  struct AnswerTrack {
+    perfetto::TrackUuid track;
+    std::uint64_t told = 0;
+    std::optional<Ns> begin{};  ///< where it begins, or goes on in another file
+  };
   struct FaultTracks {
     perfetto::TrackUuid minor, major;
   };
+
+  void count(Session& session, Ns now) {
+    if (windows_) windows_->end_period(now);
+    probes_->ask_for_calls();
+    probes_->consume();
+    write_totals(session, now);
+    busy_.look(now);
+    next_totals_ = now + options_.totals_every;
+    if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
+    ++period_;
+  }
+
+  void write_shares(Ns now) {
+    if (!windows_ || !windows_->estimates()) return;
+    writer_->metadata("syscalls.counted_share", fmt::format("{:.3f}", windows_->share(now)));
+    writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", windows_->timed_share(now)));
+    if (const auto error = windows_->error()) writer_->metadata("syscalls.count_error", fmt::format("{:.4f}", *error));
+  }
 
   void on_syscall(const culprit_syscall& record) override {
     if (writer_ == nullptr) return;
@@ -243,7 +266,8 @@ class Syscalls final : public Collector, private bpf::Listener {
     if (rows_.empty()) return;
     double calls = 0;
     for (const Row& row : rows_)
-      calls += static_cast<double>(row.total.count - std::min<std::uint64_t>(row.total.count, told_[row.call].count));
+      calls += static_cast<double>(row.total.count -
+                                   std::min<std::uint64_t>(row.total.count, told_[row.call].estimate.count));
     const auto cost = probes_->counting_cost(windows_->timed());
     const double taken = cost ? taken_by_counting(calls, *cost, windows_->length()) : 0;
     Unseen unseen;
@@ -261,9 +285,25 @@ class Syscalls final : public Collector, private bpf::Listener {
   void on_exit(const culprit_task& record) override {
     write_rows();
     // What it did was told before; a later thread of this number begins anew.
-    told_.erase(told_.lower_bound({record.tid, std::numeric_limits<std::int32_t>::min()}),
-                told_.upper_bound({record.tid, std::numeric_limits<std::int32_t>::max()}));
+    const auto first = told_.lower_bound({record.tid, std::numeric_limits<std::int32_t>::min()});
+    const auto last = told_.upper_bound({record.tid, std::numeric_limits<std::int32_t>::max()});
+    for (auto it = first; windows_ && it != last; ++it) keep_ended(it->first, it->second);
+    told_.erase(first, last);
     gone_.insert(record.tid);
+  }
+
+  /// A thread ended: others like it may do so where nobody looks.
+  void keep_ended(const Call& call, const Told& told) {
+    if (told.period != period_) return;
+    auto& [last, sum] = ended_[{told.tgid, call.second}];
+    if (sum.period != period_) sum = {};
+    last = call;
+    sum.period = period_;
+    sum.tgid = told.tgid;
+    sum.max_ns = std::max(sum.max_ns, told.max_ns);
+    sum.of_period += told.of_period;
+    if (told.estimate.calls > 0)
+      sum.estimate.estimated_ns += told.estimate.estimated_ns / told.estimate.calls * told.of_period;
   }
 
   const std::string& call_name(int number) {
@@ -293,37 +333,23 @@ class Syscalls final : public Collector, private bpf::Listener {
     written = {total.count, total.total_ns, total.bytes};
   }
 
-  /// Calls that were not timed took as long as those that were: lately, or ever when none was lately.
   void write_call(Told& told, const Call& call, const culprit_total& total, Ns now, double scale) {
-    if (total.count < told.count || total.timed < told.timed || total.total_ns < told.total_ns) return;
-    const auto timed = static_cast<double>(total.timed - told.timed);
-    const double calls = scale * static_cast<double>(total.count - told.count);
-    const auto time = static_cast<double>(total.total_ns - told.total_ns);
-    const double mean = timed > 0        ? time / timed
-                        : told.timed > 0 ? static_cast<double>(told.total_ns) / static_cast<double>(told.timed)
-                                         : 0;
-    const double all = told.without_time + std::max(calls, timed);
-    told = {.count = total.count,
-            .timed = total.timed,
-            .total_ns = total.total_ns,
-            .max_ns = total.max_ns,
-            .tgid = total.tgid,
-            .calls = told.calls + calls,
-            .estimated_ns = told.estimated_ns + mean * all,
-            .without_time = total.timed > 0 ? 0 : all,
-            .of_period = calls,
-            .period = period_,
-            .written = told.written};
-    calls_of_period_ += calls;
+    CallEstimate& estimate = told.estimate;
+    if (total.count < estimate.count || total.timed < estimate.timed || total.total_ns < estimate.total_ns) return;
+    told.of_period = estimate.add(total.count, total.timed, total.total_ns, scale);
+    told.period = period_;
+    told.max_ns = total.max_ns;
+    told.tgid = total.tgid;
+    calls_of_period_ += told.of_period;
     write_estimate(told, call, now);
   }
 
   void write_estimate(Told& told, const Call& call, Ns now) {
-    const culprit_total total = {static_cast<__u64>(std::llround(told.calls)),
-                                 static_cast<__u64>(std::llround(told.estimated_ns)),
+    const culprit_total total = {static_cast<__u64>(std::llround(told.estimate.calls)),
+                                 static_cast<__u64>(std::llround(told.estimate.estimated_ns)),
                                  told.max_ns,
                                  0,
-                                 told.timed,
+                                 told.estimate.timed,
                                  told.tgid,
                                  0};
     const auto [tid, nr] = call;
@@ -346,12 +372,20 @@ class Syscalls final : public Collector, private bpf::Listener {
     const Ns now = monotonic_now();
     for (auto* all : {&told_, &calls_})
       for (auto& [call, told] : *all) {
-        if (told.period + 1 != period_ || told.calls <= 0) continue;
+        CallEstimate& estimate = told.estimate;
+        if (told.period + 1 != period_ || estimate.calls <= 0) continue;
         const double more = part * told.of_period;
-        told.estimated_ns += told.estimated_ns / told.calls * more;
-        told.calls += more;
+        estimate.estimated_ns += estimate.estimated_ns / estimate.calls * more;
+        estimate.calls += more;
         write_estimate(told, call, now);
       }
+    for (auto& [key, ended] : ended_) {
+      auto& [call, told] = ended;
+      if (told.period + 1 != period_) continue;
+      told.estimate.calls = part * told.of_period;
+      told.estimate.estimated_ns *= part;
+      write_estimate(told, call, now);
+    }
   }
 
   void write_totals(Session& session, Ns now) {
@@ -405,11 +439,15 @@ class Syscalls final : public Collector, private bpf::Listener {
     }
     for (const auto& [tgid, sum] : sums) {
       const auto [found, is_new] = answer_tracks_.try_emplace(tgid);
+      AnswerTrack& answers = found->second;
       if (is_new) {
-        found->second = writer_->counter_track(kAnswersCounter, "count", tgid);
-        writer_->counter(found->second, std::max(totals_at_, started_), 0);
+        answers.track = writer_->counter_track(kAnswersCounter, "count", tgid);
+        answers.begin = std::max(totals_at_, started_);
       }
-      writer_->counter(found->second, now, static_cast<double>(sum));
+      if (const auto begin = std::exchange(answers.begin, std::nullopt); begin && *begin < now)
+        writer_->counter(answers.track, *begin, static_cast<double>(answers.told));
+      writer_->counter(answers.track, now, static_cast<double>(sum));
+      answers.told = sum;
       events_ += 1;
     }
   }
@@ -488,6 +526,8 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::uint64_t lanes_full_ = 0;
   std::map<Call, Told> told_;   ///< of calls with a place in their thread
   std::map<Call, Told> calls_;  ///< of the others
+  /// What threads made that ended in a period, by process and number, and one of them.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::pair<Call, Told>> ended_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, Written> blocks_;
   std::map<std::tuple<std::int32_t, std::uint32_t, std::int32_t>, culprit_times> times_;   ///< as written last
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> gaps_;  ///< as written last
@@ -499,7 +539,7 @@ class Syscalls final : public Collector, private bpf::Listener {
   std::unordered_map<std::uint32_t, Lanes> lanes_;
   std::map<std::int64_t, FaultTracks> faults_;
   std::vector<std::pair<std::int64_t, PageFaults>> first_faults_;  ///< of the first targets, until they are written
-  std::map<std::int32_t, perfetto::TrackUuid> answer_tracks_;
+  std::map<std::int32_t, AnswerTrack> answer_tracks_;
 };
 
 }  // namespace

@@ -49,6 +49,24 @@ TEST(Tracks, TheLastEqualValueStandsBeforeAChange) {
   EXPECT_EQ(s[2].value, 9);
 }
 
+TEST(Tracks, AFileHasEachValueFromItsBeginOn) {
+  Samples samples;
+  Emitter emitter(out_to(samples));
+  Track same{"same", "count"};
+  Track other{"other", "count"};
+  emitter.put(same, 100, 7);
+  emitter.put(other, 100, 7);
+  emitter.put(other, 200, 7);
+  emitter.begin_at(500);
+  emitter.put(same, 300, 7);
+  emitter.put(other, 300, 8);
+  ASSERT_EQ(samples.find("same")->samples.size(), 2u);
+  EXPECT_EQ(samples.find("same")->samples[1].at, 500);
+  ASSERT_EQ(samples.find("other")->samples.size(), 2u);
+  EXPECT_EQ(samples.find("other")->samples[1].at, 500);
+  EXPECT_EQ(samples.find("other")->samples[1].value, 8);
+}
+
 TEST(Tracks, NoNumbersAreCountedAndNotWritten) {
   Samples samples;
   Emitter emitter(out_to(samples));

@@ -202,5 +202,23 @@ TEST(ReportedState, KernelBitsToTheStatesOfTheFormat) {
   EXPECT_EQ(reported_state(0x8000), 2);   // frozen
 }
 
+TEST_F(Fixture, WhatGoesOnWhenAFileEndsIsAPartInEach) {
+  leaves(1'000'000, 5, 1, SYS_futex);
+  leaves(2'000'000, 4, 1, SYS_read);
+  woken(3'000'000, 4);
+  intervals.cut(4'000'000);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].blocked.tid, 5);
+  EXPECT_EQ(seen[1].blocked.begin, 1'000'000);
+  EXPECT_EQ(seen[1].blocked.end, 4'000'000);
+  EXPECT_TRUE(seen[1].blocked.open);
+  woken(6'000'000, 5);
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[2].blocked.begin, 4'000'000);
+  EXPECT_EQ(seen[2].blocked.end, 6'000'000);
+  EXPECT_EQ(seen[2].blocked.syscall, SYS_futex);
+  EXPECT_FALSE(seen[2].blocked.open);
+}
+
 }  // namespace
 }  // namespace culprit::record::sched

@@ -151,5 +151,24 @@ TEST(CallWindows, WhenCallsBecomeFewAllAreCountedAgain) {
   EXPECT_LT(*outcome.error, 0.7);
 }
 
+TEST(CallWindows, WhatEndsBeforeTheFirstWindowIsAnEstimate) {
+  CallWindows windows(0, 1, 50'000);
+  windows.opened(0);
+  windows.end_period(CallWindows::kPeriod);
+  windows.counted(CallWindows::kPeriod, 40'000);
+  EXPECT_FALSE(windows.estimates());
+  windows.end(CallWindows::kPeriod + 10'000'000);
+  EXPECT_TRUE(windows.estimates());
+}
+
+TEST(CallWindows, WhatWasLookedAtAlwaysIsNoEstimateAtTheEnd) {
+  CallWindows windows(0, 1, 50'000);
+  windows.opened(0);
+  windows.end_period(CallWindows::kPeriod);
+  windows.counted(CallWindows::kPeriod, 400);
+  windows.end(CallWindows::kPeriod + 10'000'000);
+  EXPECT_FALSE(windows.estimates());
+}
+
 }  // namespace
 }  // namespace culprit::record::syscalls
