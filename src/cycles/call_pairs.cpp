@@ -22,34 +22,35 @@ bool better(const CallPair& a, const CallPair& b) {
 }
 
 /// Whether a thread sends as many parts of an answer for each thing that it receives; how many. 0: it does not.
-std::uint64_t parts_of(std::uint64_t received, std::uint64_t sent) {
+std::uint64_t parts_of(std::uint64_t received, std::uint64_t sent, double slack) {
   for (std::uint64_t parts = 2; parts <= kMostParts; ++parts)
-    if (agree(sent, parts * received)) return parts;
+    if (agree(sent, parts * received, kSameTimes + slack)) return parts;
   return 0;
 }
 
 std::optional<CallPair> pair_of(const std::string& receive, std::uint64_t received, const std::string& send,
-                                std::uint64_t sent, std::uint64_t waits) {
+                                std::uint64_t sent, std::uint64_t waits, double slack) {
   using confidence::kReceivesAndSends;
   using confidence::kReceivesTwice;
   if (received < kFewestUnits || sent < kFewestUnits) return std::nullopt;
-  const std::uint64_t parts = parts_of(received, sent);
+  const std::uint64_t parts = parts_of(received, sent, slack);
   if (is_accept(receive)) {
     const std::string reason = fmt::format("'{}' accepts a connection for each, '{}' answers", receive, send);
-    if (agree(received, sent)) return CallPair{receive, send, received, kReceivesAndSends, true, reason};
+    if (agree(received, sent, kSameTimes + slack))
+      return CallPair{receive, send, received, kReceivesAndSends, true, reason};
     if (parts != 0) return CallPair{receive, send, received, kReceivesTwice, true, reason};
     return std::nullopt;
   }
-  if (agree(received, sent))
+  if (agree(received, sent, kSameTimes + slack))
     return CallPair{receive,           send,  sent,
                     kReceivesAndSends, false, fmt::format("as many calls of '{}' as of '{}'", receive, send)};
-  if (agree(received, sent, kNearlySameTimes))
+  if (agree(received, sent, kNearlySameTimes + slack))
     return CallPair{receive,        send, received,
                     kReceivesTwice, true, fmt::format("nearly as many calls of '{}' as of '{}'", receive, send)};
-  if (agree(received, 2 * sent))
+  if (agree(received, 2 * sent, kSameTimes + slack))
     return CallPair{receive,        send,  sent,
                     kReceivesTwice, false, fmt::format("two calls of '{}' to one of '{}'", receive, send)};
-  if (received > sent && agree(received, sent + waits))
+  if (received > sent && agree(received, sent + waits, kSameTimes + slack))
     return CallPair{receive, send,
                     sent,    kReceivesTwice,
                     false,   fmt::format("as many calls of '{}' as of '{}' and waits together", receive, send)};
@@ -66,7 +67,7 @@ bool agree(std::uint64_t a, std::uint64_t b, double share) {
   return difference <= std::max(2.0, share * static_cast<double>(std::max(a, b)));
 }
 
-std::vector<CallPair> pairs_of(const std::map<std::string, std::uint64_t>& calls) {
+std::vector<CallPair> pairs_of(const std::map<std::string, std::uint64_t>& calls, double slack) {
   std::uint64_t waits = 0;
   for (const auto& [name, count] : calls)
     if (is_event_wait(name)) waits += count;
@@ -75,7 +76,7 @@ std::vector<CallPair> pairs_of(const std::map<std::string, std::uint64_t>& calls
     if (!is_accept(receive) && !is_receive(receive)) continue;
     for (const auto& [send, sent] : calls) {
       if (!is_send(send)) continue;
-      if (auto offer = pair_of(receive, received, send, sent, waits)) offers.push_back(std::move(*offer));
+      if (auto offer = pair_of(receive, received, send, sent, waits, slack)) offers.push_back(std::move(*offer));
     }
   }
   std::ranges::sort(offers, better);

@@ -25,7 +25,8 @@ struct CallPair {
 /// Whether two counts differ by no more than a share of the larger, or by two.
 bool agree(std::uint64_t a, std::uint64_t b, double share = kSameTimes);
 
-/// By the names of calls and how often each was made. Each call is in one pair at most; the best come first.
-std::vector<CallPair> pairs_of(const std::map<std::string, std::uint64_t>& calls);
+/// By the names of calls and how often each was made. Each call is in one pair at most; the best come first. Counts of
+/// one thing may differ by `slack` more, as a share of them, where they are estimates.
+std::vector<CallPair> pairs_of(const std::map<std::string, std::uint64_t>& calls, double slack = 0);
 
 }  // namespace culprit::cycles

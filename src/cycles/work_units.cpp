@@ -28,6 +28,7 @@ using model::UnitKind;
 using model::WorkUnit;
 
 constexpr double kEstimatedTimes = 0.25;  // the same of an estimate and what it estimates
+constexpr double kEstimatedSlack = 0.05;  // of two counts of one thing, of an estimate that could be twice as much
 constexpr double kWildEstimate = 0.5;     // half of the 95 % interval of an estimate that says little
 constexpr double kAlikeTimes = 0.25;      // logarithm of the ratios of two threads that do the same
 constexpr double kAlwaysWorks = 0.95;     // of the time
@@ -45,7 +46,10 @@ void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& mo
 class Requests {
  public:
   Requests(const Trace& trace, const WorkThreads& work)
-      : trace_(trace), work_(work), answers_(answers_by_process(trace)) {}
+      : trace_(trace), work_(work), answers_(answers_by_process(trace)) {
+    if (const auto estimates = call_estimates(trace))
+      slack_ = kEstimatedSlack * std::min(1.0, estimates->error.value_or(1));
+  }
 
   std::vector<WorkUnit> find() {
     std::map<std::string, std::vector<const WorkThread*>> programs;
@@ -111,7 +115,7 @@ class Requests {
     Threads others;
     std::vector<std::pair<const WorkThread*, CallPair>> found;
     for (const WorkThread* thread : threads) {
-      std::vector<CallPair> pairs = pairs_of(thread->calls);
+      std::vector<CallPair> pairs = pairs_of(thread->calls, slack_);
       if (pairs.empty())
         if (auto pair = answering(*thread)) pairs.push_back(std::move(*pair));
       if (pairs.empty()) others.push_back(thread);
@@ -177,7 +181,7 @@ class Requests {
     }
     for (const auto& [name, group_of] : names) {
       if (group_of.size() < kFewestUnits) continue;
-      for (const CallPair& pair : pairs_of(calls_of(group_of))) {
+      for (const CallPair& pair : pairs_of(calls_of(group_of), slack_)) {
         WorkUnit& unit = group(*group_of.front(), pair);
         unit.threads += group_of.size();
         for (const WorkThread* thread : group_of) count(unit, *thread, pair.by_receive ? pair.receive : pair.send);
@@ -188,7 +192,7 @@ class Requests {
   /// Connections that one thread accepts and others answer.
   void of_connections(const Threads& threads) {
     const std::map<std::string, std::uint64_t> calls = calls_of(threads);
-    for (const CallPair& pair : pairs_of(calls)) {
+    for (const CallPair& pair : pairs_of(calls, slack_)) {
       if (!is_accept(pair.receive)) continue;
       const auto accepts =
           std::ranges::find_if(threads, [&](const WorkThread* t) { return t->calls.contains(pair.receive); });
@@ -212,6 +216,7 @@ class Requests {
   const Trace& trace_;
   const WorkThreads& work_;
   std::vector<std::uint64_t> answers_;
+  double slack_ = 0;
   std::map<std::tuple<std::string, std::string, std::string, std::string>, WorkUnit> groups_;
 };
 

@@ -384,6 +384,20 @@ TEST(WorkUnits, WhereCallsAreEstimatesTheAnswersAreTheNumberOfRequests) {
   EXPECT_NEAR(unit.per_window[0], 500, 1e-9);
 }
 
+TEST(WorkUnits, CallsOfWildEstimatesPairThoughWindowsCutThemApart) {
+  for (const std::string_view error : {"0.04", "0.96"}) {
+    Recorded r;
+    auto server = r.thread(7, 7, "server", "server");
+    r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+    r.calls(server, kSecond, "read", 17577);
+    r.calls(server, kSecond, "write", 16616);
+    r.fact("syscalls.counted_share", "0.14");
+    r.fact("syscalls.count_error", std::string(error));
+    const model::WorkUnit unit = r.find().units.front();
+    EXPECT_EQ(unit.kind == model::UnitKind::request, error == "0.96");
+  }
+}
+
 TEST(WorkUnits, EstimatesThatAnswersDoNotConfirmSayHowSureTheyAre) {
   const model::WorkUnit unit = sampled(4000);
   EXPECT_EQ(unit.count, 4000U);
