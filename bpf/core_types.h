@@ -81,7 +81,16 @@ struct block_device {
   __u32 bd_dev;
 };
 
+struct gendisk {
+  struct block_device *part0;
+};
+
+struct request_queue {
+  struct gendisk *disk;
+};
+
 struct request {
+  struct request_queue *q;
   unsigned int cmd_flags;
   unsigned int __data_len;
   __u64 __sector;

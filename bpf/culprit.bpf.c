@@ -645,6 +645,18 @@ int on_sample(void *ctx) {
   return 0;
 }
 
+// A flush that the kernel makes of several has no partition, but a disk.
+static __always_inline __u32 device_of(struct request *request) {
+  struct block_device *part = request->part;
+  if (part) return part->bd_dev;
+  struct request_queue *queue = request->q;
+  if (!queue || !bpf_core_field_exists(queue->disk)) return 0;
+  struct gendisk *disk = queue->disk;
+  if (!disk) return 0;
+  struct block_device *whole = disk->part0;
+  return whole ? whole->bd_dev : 0;
+}
+
 SEC("tp_btf/block_rq_issue")
 int on_block_issue(__u64 *ctx) {
   struct request *request = (struct request *)ctx[0];
@@ -654,8 +666,7 @@ int on_block_issue(__u64 *ctx) {
   open.sector = request->__sector;
   open.bytes = request->__data_len;
   open.operation = request->cmd_flags & 0xff;
-  struct block_device *part = request->part;
-  if (part) open.device = part->bd_dev;
+  open.device = device_of(request);
   struct task_struct *task = bpf_get_current_task_btf();
   if (is_target(task->tgid)) {
     open.tid = task->pid;
@@ -681,7 +692,8 @@ int on_block_complete(__u64 *ctx) {
     if (bpf_map_update_elem(&block_totals, &total_key, &first, BPF_NOEXIST))
       __sync_fetch_and_add(&losses.totals_missed, 1);
   }
-  count_time(open->tgid, open->operation, open->device, duration);
+  // Without a device the time would be a system call's.
+  if (open->device) count_time(open->tgid, open->operation, open->device, duration);
   if (open->tgid || duration >= long_block_ns) {
     struct culprit_block *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
     if (record) {
