@@ -115,7 +115,7 @@ struct Recorder::State final : private bpf::Listener {
   std::optional<Prompt> prompt;
   std::vector<bool> collects;  // beside set.collectors
   std::vector<std::int64_t> forked;
-  std::vector<std::int64_t> executed;
+  std::vector<std::pair<std::int64_t, std::string>> executed;  // and the new name
   std::vector<Target> leaving;  // told to the collectors one round later, when the last records are in
   std::unordered_map<std::int64_t, ProcessNames> names;  // as written last
   std::vector<std::int64_t> dying;                       // processes whose last thread exits
@@ -151,7 +151,7 @@ struct Recorder::State final : private bpf::Listener {
   void on_fork(const culprit_task& record) override {
     if (record.tgid != record.parent_tgid) forked.push_back(record.tgid);
   }
-  void on_exec(const culprit_task& record) override { executed.push_back(record.tgid); }
+  void on_exec(const culprit_task& record) override { executed.emplace_back(record.tgid, record.comm); }
   void on_exit(const culprit_task& record) override {
     if (record.group_dead != 0) dying.push_back(record.tgid);
   }
@@ -328,8 +328,11 @@ void Recorder::State::follow(Ns now) {
     for (std::size_t i = 0; i < set.collectors.size(); ++i)
       if (collects[i]) set.collectors[i]->target_left(target);
   }
-  for (const std::int64_t pid : std::exchange(executed, {}))
-    if (const auto target = std::ranges::find(current, pid, &Target::pid); target != current.end()) rename(*target);
+  for (const auto& [pid, comm] : std::exchange(executed, {}))
+    if (const auto target = std::ranges::find(current, pid, &Target::pid); target != current.end() && targets.stat(pid))
+      rename(*target);
+    else
+      writer->process({.pid = pid, .name = comm});  // it has ended
   if (!look) return;
   for (const Target& target : current) rename(target);
   // Nobody tells when a process is moved into a group. Where the kernel does not follow children, looks become rarer

@@ -59,15 +59,25 @@ class Limits(record_test.Case):
         self.assertEqual(self.recorded("--", sys.executable, "-c", program, code=5)["end"], "target_ended")
         self.assertEqual(self.losses(), {})
 
+    def test_the_shortest_processes_have_the_name_of_their_program(self):
+        self.need_ebpf()
+        script = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done"
+        self.recorded("--", "sh", "-c", script)
+        names = [process["process"] for process in json.loads(self.answer("info", "--json", self.path()))["scheduling"]["processes"]]
+        self.assertEqual(names.count("true"), 400, set(names))
+
     def test_calls_of_many_short_threads_are_all_counted(self):
         self.need_ebpf()
         program = ("import threading, os\nfor b in range(5):\n"
                    " ts = [threading.Thread(target=lambda: [os.getppid() for _ in range(10)]) for _ in range(100)]\n"
                    " [t.start() for t in ts]\n [t.join() for t in ts]")
-        self.recorded("--", sys.executable, "-c", program)
-        calls = record_test.pftrace.Recording(self.path()).slices
-        counted = sum(a["count"] for _, name, category, a in calls if category == "syscall_total" and name == "getppid")
-        self.assertEqual(counted + self.losses().get("calls_uncounted", 0), 5000)
+        for options in (["--every-call"], []):
+            self.recorded(*options, "--", sys.executable, "-c", program)
+            recording = record_test.pftrace.Recording(self.path())
+            counted = sum(a["count"] for _, name, category, a in recording.slices if category == "syscall_total" and name == "getppid")
+            if "syscalls.counted_share" not in recording.facts:
+                self.assertEqual(counted + self.losses().get("calls_uncounted", 0), 5000)
+            self.assertFalse(options and "syscalls.counted_share" in recording.facts)
 
     def all_are_recorded_under(self, few):
         targets = [self.start(["sleep", "100"]) for _ in range(300)]
