@@ -7,12 +7,18 @@
 #include <tuple>
 #include <utility>
 
+#include "stats/quantile.h"
+
 namespace culprit::compare {
 
 namespace {
 
 using model::CallsChange;
 using model::FunctionFinding;
+
+/// What lies between functions: once behind each.
+constexpr std::string_view kBetween = "between";
+constexpr double kParts = 1e6;  // shares of kinds are no whole numbers
 
 /// What most steps of a kind do, and how many of them.
 struct Most {
@@ -29,19 +35,8 @@ Most most_of(const std::map<double, std::size_t>& of_counts) {
 
 /// What the program calls; not what threads did by the scheduler's account, nor waiting, which goes on in pieces.
 bool is_called(std::string_view kind) {
-  return kind == "cpu_op" || kind == "python" || kind == "cuda_api" || kind == "gpu_compute" || kind == "gpu_comm" ||
-         kind.starts_with("gpu_mem");
-}
-
-/// Of functions called as before: by how much a call takes longer; half of their time takes less, half more.
-double usual_ratio(std::vector<std::pair<double, double>> ratios_and_times) {
-  std::ranges::sort(ratios_and_times);
-  double all = 0;
-  for (const auto& [ratio, time] : ratios_and_times) all += time;
-  double sum = 0;
-  for (const auto& [ratio, time] : ratios_and_times)
-    if ((sum += time) * 2 >= all) return ratio;
-  return 1;
+  return kind == kBetween || kind == "cpu_op" || kind == "python" || kind == "cuda_api" || kind == "gpu_compute" ||
+         kind == "gpu_comm" || kind.starts_with("gpu_mem");
 }
 
 }  // namespace
@@ -92,33 +87,34 @@ std::optional<std::array<double, 2>> steady_calls(const std::array<std::vector<C
     shares += share;
   }
   if (!(shares > unsteady) || (more && fewer)) return std::nullopt;
-  return std::array{sum[0] / shares, sum[1] / shares};
+  const auto whole = [&](double of_shares) { return std::round(of_shares / shares * kParts) / kParts; };
+  return std::array{whole(sum[0]), whole(sum[1])};
 }
 
 std::vector<CallsChange> calls_changes(std::span<const FunctionFinding> findings,
                                        std::span<const model::CycleTimeOutcome> steps, const StringTable& texts) {
   struct Sums {
     CallsChange change;
-    std::pair<bool, double> example;                   ///< whether both sides call it, and the time that moved
-    std::vector<std::pair<double, double>> as_before;  ///< by how much a call takes longer, and the time of all of them
+    std::pair<bool, double> example;  ///< whether both sides call it, and the time that moved
+    std::vector<double> ratios;       ///< by how much a call takes longer
   };
   std::map<std::tuple<model::Phase, std::uint32_t, StringId>, Sums> all;
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const FunctionFinding& f = findings[i];
     if (!std::isfinite(f.steady_calls[0]) || !is_called(texts[f.kind])) continue;
     Sums& sums = all[{f.phase, f.process, f.device}];
-    ++sums.change.functions;
+    const bool is_function = texts[f.kind] != kBetween;
+    if (is_function) ++sums.change.functions;
+    if (is_function && f.work_ratio > 0 && std::isfinite(f.work_ratio)) sums.ratios.push_back(f.work_ratio);
     const auto [before, after] = f.steady_calls;
-    if (before == after) {
-      if (f.work_ratio > 0 && std::isfinite(f.work_ratio)) sums.as_before.emplace_back(f.work_ratio, f.time_ns[1]);
-      continue;
-    }
+    if (before == after) continue;
     const std::size_t side = after > before ? 1 : 0;
-    ++(side == 1 ? sums.change.more : sums.change.fewer);
     const double moved = f.time_ns[side] * (1 - std::min(before, after) / std::max(before, after));
     const bool both = before > 0 && after > 0;
     sums.change.moved_ns[side] += moved;
     if (both) sums.change.of_both_ns[side] += moved;
+    if (!is_function) continue;
+    ++(side == 1 ? sums.change.more : sums.change.fewer);
     if (const std::pair example(both, moved); sums.change.more + sums.change.fewer == 1 || example > sums.example) {
       sums.example = example;
       sums.change.example = i;
@@ -129,7 +125,7 @@ std::vector<CallsChange> calls_changes(std::span<const FunctionFinding> findings
     CallsChange& change = sums.change;
     if (change.more + change.fewer == 0) continue;
     std::tie(change.phase, change.process, change.device) = key;
-    change.speed = usual_ratio(std::move(sums.as_before));
+    if (!sums.ratios.empty()) change.speed = stats::median(std::move(sums.ratios));
     const auto step = std::ranges::find(steps, change.phase, &model::CycleTimeOutcome::phase);
     if (step != steps.end() && model::is_judged(*step)) {
       const double before = step->time_ns[1] - change.moved_ns[1] + change.moved_ns[0] * change.speed;

@@ -28,7 +28,7 @@ std::optional<std::array<double, 2>> steady_calls(const std::array<std::vector<C
 
 /// What other numbers of calls make of a step, by phase, process and device or host; only where some changed. The time
 /// of what is called more often is the candidate's own for these calls, that of what is called less often the
-/// baseline's, times what a call of the functions called as before takes longer there (the median, weighted by time).
+/// baseline's, times what a call takes longer on the candidate (the median of the functions).
 /// Needs steady_calls of the findings. O(findings log findings).
 std::vector<model::CallsChange> calls_changes(std::span<const model::FunctionFinding> findings,
                                               std::span<const model::CycleTimeOutcome> steps, const StringTable& texts);

@@ -112,7 +112,7 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
                                   model::phase_name(most->phase))};
   if (const double speed = evidence.side() == 1 ? most->speed : 1 / most->speed; std::abs(speed - 1) > kOtherSpeed)
     verdict.against.push_back(
-        fmt::format("A call of the functions called as before takes x{:.2f}: not by this", speed));
+        fmt::format("A call of the middle one of these functions takes x{:.2f}: that is not by this", speed));
   verdict.next_step = "compare the model, its layers, and what a step loops over";
   verdicts.push_back(std::move(verdict));
 }

@@ -111,7 +111,7 @@ struct CallsChange {
   std::size_t example = 0;  ///< index into RunComparison::functions: moves most time, of both sides where any is
   std::array<double, 2> moved_ns{};    ///< per step: time of calls that only the baseline, or the candidate, makes
   std::array<double, 2> of_both_ns{};  ///< of these, by functions that the other side calls as well
-  double speed = 1;           ///< a call of the functions called as before, candidate over baseline: the middle one
+  double speed = 1;           ///< by what a call takes longer, candidate over baseline: the median of the functions
   double change = kNoNumber;  ///< relative, of the time of a step, if calls took as long on both sides
 };
 

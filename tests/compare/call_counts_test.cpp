@@ -135,6 +135,19 @@ TEST_F(Changes, WhatALayerMoreMakesDoesNotMoveWithTheMachine) {
   EXPECT_EQ(texts[findings[found[0].example].function], "mm");
 }
 
+TEST_F(Changes, TimeBetweenFunctionsGoesWithThem) {
+  step.time_ns = {1e6, 1.1e6};
+  add("mm", {6, 7}, {3e5, 3.5e5});
+  add("rest", {6, 6}, {1e5, 1e5});
+  add("between functions", {12, 13}, {6e5, 6.5e5}, "between");
+  const auto found = changes();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].functions, 2U);
+  EXPECT_EQ(found[0].more, 1U);
+  EXPECT_EQ(texts[findings[found[0].example].function], "mm");
+  EXPECT_NEAR(found[0].change, 0.1, 1e-9);
+}
+
 TEST_F(Changes, SidesTurnedTurnTheChange) {
   step.time_ns = {1.43e6, 1e6};
   add("mm", {7, 6}, {9.1e5, 6e5});
