@@ -168,10 +168,16 @@ double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
   return of_process.empty() ? 0 : sum / static_cast<double>(of_process.size());
 }
 
+/// A limit of a group of processes holds whether one of them runs or not.
+bool is_limit(std::string_view name) {
+  return name == "cgroup.cpu.quota" || name == "cgroup.memory.limit" || name == "cgroup.cpuset.cpus";
+}
+
 /// Of a process that has ended the last value says nothing of the time after: there it is 0.
 std::optional<double> value_of(const Trace& trace, const std::vector<Ns>& ends, const CounterSeries& series, Ns begin,
                                Ns end) {
   if (is_total(trace.strings[series.name])) return rate_of(series.samples, begin, end);
+  if (is_limit(trace.strings[series.name])) return mean_within(series.samples, begin, end);
   const Ns until = std::clamp(ends[series.process], begin, end);
   const std::optional<double> mean = mean_within(series.samples, begin, until);
   if (!mean || until == end) return mean;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "trace/builder.h"
@@ -166,6 +167,20 @@ TEST(HostEvidence, OfAProcessThatEndedTheLastValueHoldsNoLonger) {
   const auto evidence = host_evidence(recording.finish(), three_cycles());
   ASSERT_EQ(evidence.counters.size(), 1U);
   EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 8 * 50 / 200.0 + 2);
+}
+
+TEST(HostEvidence, ALimitOfAGroupHoldsAlsoWhenItsProcessHasEnded) {
+  Recording r;
+  r.state("oncpu", 0, 100);
+  r.rival_state("oncpu", 0, 300);
+  r.counter("cgroup.cpu.quota", 0, 0.2);
+  r.counter("cgroup.cpu.used", 0, 0.2);
+  const model::HostEvidence evidence = host_evidence(r.finish(), three_cycles());
+  const auto mean = [&](std::string_view name) {
+    return std::ranges::find(evidence.counters, name, &model::HostCounter::name)->mean;
+  };
+  EXPECT_DOUBLE_EQ(mean("cgroup.cpu.quota"), 0.2);
+  EXPECT_DOUBLE_EQ(mean("cgroup.cpu.used"), 0.1);
 }
 
 TEST(HostEvidence, AControlGroupIsTheSameForAllThatAreInIt) {
