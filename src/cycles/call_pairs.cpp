@@ -50,7 +50,7 @@ std::optional<CallPair> pair_of(const std::string& receive, std::uint64_t receiv
   if (agree(received, 2 * sent, kSameTimes + slack))
     return CallPair{receive,        send,  sent,
                     kReceivesTwice, false, fmt::format("two calls of '{}' to one of '{}'", receive, send)};
-  if (received > sent && agree(received, sent + waits, kSameTimes + slack))
+  if (received > sent && agree(received, sent + waits, kNearlySameTimes + slack))
     return CallPair{receive, send,
                     sent,    kReceivesTwice,
                     false,   fmt::format("as many calls of '{}' as of '{}' and waits together", receive, send)};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "cycles/make_recorded.h"
 #include "cycles/waits.h"
@@ -514,6 +515,23 @@ TEST(WorkUnits, WhoSendsAsOftenAsAnswersWereSeenAnswersHoweverOftenItTriesToRece
   EXPECT_EQ(unit.kind, model::UnitKind::request);
   EXPECT_EQ(unit.threads, 2U);
   EXPECT_EQ(unit.count, 7000U + 7457U);
+}
+
+TEST(WorkUnits, WaitsForLocksThatLookLikeWaitsForWorkLeaveRequestsThatTheyAre) {
+  // Statements of pgbench over a local socket.
+  Recorded r;
+  std::int64_t pid = 7;
+  for (const auto& [waits, sends, receives] : {std::tuple(1802U, 1926U, 3642U), {1645U, 1933U, 3462U}}) {
+    auto backend = r.thread(pid, pid, "postgres: bench", "postgres");
+    r.serve(backend, 100, 5 * kMs, kMs, 4 * kMs);
+    r.calls(backend, kSecond, "recvfrom", receives);
+    r.calls(backend, kSecond, "sendto", sends);
+    r.calls(backend, kSecond, "epoll_wait", waits);
+    ++pid;
+  }
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units.front().kind, model::UnitKind::request);
+  EXPECT_EQ(work.units.front().count, 1926U + 1933U);
 }
 
 /// Backends of which one makes as many tries as it sends and waits together, and the others nearly.
