@@ -231,7 +231,8 @@ class Ring(record_test.Case):
 
     def test_each_file_is_complete_and_the_last_are_kept(self):
         program = ("import threading, time\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
-                   "while True: time.sleep(0.01)")
+                   "def naps():\n while True: time.sleep(0.4)\n"
+                   "threading.Thread(target=naps, daemon=True).start()\nwhile True: time.sleep(0.01)")
         target = self.start([sys.executable, "-c", program])
         done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "2300ms", "--switch-output", "500ms,3", "--json")
         self.assertEqual(done.returncode, FINE, done.stderr)

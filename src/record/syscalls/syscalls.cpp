@@ -136,6 +136,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     write_answers(now);
     write_shares(now);
     // The next file counts on from here.
+    file_begin_ = now;
     for (auto& [tgid, answers] : answer_tracks_) answers.begin = now;
     for (const Target& target : session.targets)
       if (const auto faults = read_page_faults(target.pid)) first_faults_.emplace_back(target.pid, *faults);
@@ -225,16 +226,17 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (writer_ == nullptr) return;
     ++events_;
     std::array<perfetto::Argument, 1> error = {{{"errno", std::int64_t{record.error}}}};
-    writer_->slice(writer_->named_track("system calls", record.tgid, record.tid), static_cast<Ns>(record.begin),
-                   static_cast<Ns>(record.head.at), call_name(record.nr), "syscall",
+    const Ns begin = std::max(static_cast<Ns>(record.begin), file_begin_);
+    writer_->slice(writer_->named_track("system calls", record.tgid, record.tid), begin,
+                   std::max(static_cast<Ns>(record.head.at), begin), call_name(record.nr), "syscall",
                    std::span(error).first(record.error != 0 ? 1 : 0));
   }
 
   void on_block(const culprit_block& record) override {
     if (writer_ == nullptr) return;
     ++events_;
-    const auto begin = static_cast<Ns>(record.begin);
-    const auto end = static_cast<Ns>(record.head.at);
+    const Ns begin = std::max(static_cast<Ns>(record.begin), file_begin_);
+    const auto end = std::max(static_cast<Ns>(record.head.at), begin);
     const auto lane = lanes_[record.device].place(begin, end);
     if (!lane) {
       ++lanes_full_;
@@ -521,6 +523,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   std::vector<Row> rows_;  ///< of one thread, not written yet
   BusyThreads busy_;
   Ns started_ = 0;
+  Ns file_begin_ = 0;
   Ns totals_at_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t lanes_full_ = 0;
