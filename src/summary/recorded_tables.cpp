@@ -122,7 +122,7 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
        {{"Pid", "pid", ColumnType::count, 3, true}, [](const Row& row) { return model::known_cell(row.pid); }},
        {{"Tid", "tid", ColumnType::count}, [](const Row& row) { return model::known_cell(row.tid); }, of_thread},
        {{"Count", "count", ColumnType::count}, &Row::count},
-       {{"Per s", "rate", ColumnType::number, 1}, [&](const Row& row) { return rate(row.count, options); }},
+       {{"Per s", "rate", ColumnType::number, 1, true}, [&](const Row& row) { return rate(row.count, options); }},
        {{"Total", "total_ns", ColumnType::time}, &Row::time},
        {{"Mean", "mean_ns", ColumnType::time}, mean},
        {{"p50", "p50_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.5); }, of_process},

@@ -59,6 +59,16 @@ class Limits(record_test.Case):
         self.assertEqual(self.recorded("--", sys.executable, "-c", program, code=5)["end"], "target_ended")
         self.assertEqual(self.losses(), {})
 
+    def test_a_killed_recorder_has_said_that_calls_are_estimates(self):
+        self.need_ebpf()
+        target = self.start([sys.executable, "-c", "import os\nwhile True: os.getppid()"])
+        recorder = self.recorder("--preset", "watch", "-p", str(target.pid), "-o", self.path())
+        self.recording_begun(self.path())
+        time.sleep(3.5)
+        recorder.kill()
+        recorder.wait()
+        self.assertLess(float(record_test.pftrace.Recording(self.path()).facts["syscalls.counted_share"]), 0.5)
+
     def test_the_shortest_processes_have_the_name_of_their_program(self):
         self.need_ebpf()
         script = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done"

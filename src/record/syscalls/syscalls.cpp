@@ -124,7 +124,9 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (windows_) turn_window(now);
     if (windows_ ? windows_->due(now) != CallWindows::Due::count : now < next_totals_) return;
     count(session, now);
-    if (now >= next_times_ || left_.size() >= kManyLeft) write_times(now);
+    if (now < next_times_ && left_.size() < kManyLeft) return;
+    write_times(now);
+    write_shares(now);  // a recorder that is killed has said it
   }
 
   void file_ends(Session& session, Ns now) override {
