@@ -5,7 +5,8 @@
 #   make wheel    the Python package with the program: dist/*.whl (PYTHONS="python3.10 python3.12": one each), and dist/*.tar.gz, which pip builds
 #   make demo     records a small server, disturbs it, records it again, and says what changed
 #   make test     unit, golden and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve); see scripts/trial-attach
+#   make test-real DIR=…  trials on the vLLM and SGLang servers installed in DIR, started by SERVE (default DIR/serve), an hour or more; ONLY="vllm python" some of
+#                 them, SHORT=1 their shortest form: see scripts/test-real
 #   make test-wheel  the wheels in clean environments of every Python that is there, built from the sdist, and on a bare Debian 12; needs root
 #   make test-torch DIR=…  the Python package beside PyTorch, of the virtual environment DIR/torch
 #   make calibrate DIR=…  how often `culprit diff` is wrong about recordings of the same and finds known slowdowns: docs/accuracy.md; an hour or more
@@ -58,10 +59,7 @@ test:
 	@scripts/run-tests build-asan -j $(JOBS)
 
 test-real: build
-	@scripts/trial-attach --build build --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
-	@scripts/trial-python --build build --servers $(DIR)
-	@if [ -d $(DIR)/torch ]; then scripts/trial-torch --build build --servers $(DIR) --recordings 3; fi
-	@scripts/trial-pairs vllm sglang --build build --pairs 1 --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
+	@scripts/test-real $(ONLY) --build build --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve) $(if $(SHORT),--short)
 
 test-wheel: build
 	$(call need,package trial)

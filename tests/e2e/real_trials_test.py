@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""scripts/test-real says what it skipped, what failed and what went well, and its exit code is of that.
+
+    real_trials_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ARGS = argparse.Namespace(bin="build")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Trials(unittest.TestCase):
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest("trials need root")
+        folder = tempfile.TemporaryDirectory(prefix="culprit-trials-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_parts(self, *parts):
+        return subprocess.run([os.path.join(ROOT, "scripts", "test-real"), "--servers", self.folder, "--build", ARGS.bin, "--short", *parts], capture_output=True, text=True, check=False)
+
+    def test_what_is_missing_is_skipped_and_counted(self):
+        done = self.run_parts("vllm", "compiled", "pairs")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stdout, rf"(?m)^skipped +vllm .*there is no environment {self.folder}/vllm$")
+        self.assertIn("0 ok, 0 wrong, 3 skipped", done.stdout)
+
+    def test_a_part_that_fails_is_one_of_the_summary(self):
+        os.makedirs(os.path.join(self.folder, "torch", "bin"))
+        os.symlink("/bin/false", os.path.join(self.folder, "torch", "bin", "python"))
+        done = self.run_parts("compiled", "sglang")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^WRONG +compiled .*exit code 1$")
+        self.assertIn("0 ok, 1 wrong, 1 skipped", done.stdout)
+
+    def test_an_unknown_part_is_an_error(self):
+        done = self.run_parts("nothing")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("sglang-overlap", done.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bin", required=True)
+    _, rest = parser.parse_known_args(namespace=ARGS)
+    ARGS.bin = os.path.abspath(ARGS.bin)
+    unittest.main(argv=[sys.argv[0], *rest])
