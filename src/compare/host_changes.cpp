@@ -173,6 +173,12 @@ std::map<std::string, model::HostChange> counters_of(const model::HostEvidence& 
   return counters;
 }
 
+bool is_felt_limit(const model::HostChange& counter) {
+  return counter.what == "cgroup.cpu.quota" ||
+         (counter.what.starts_with("cgroup.cpu.throttled") &&
+          std::ranges::any_of(counter.value, [](const std::optional<double>& value) { return value.value_or(0) > 0; }));
+}
+
 }  // namespace
 
 model::HostChanges surroundings_of(const model::HostEvidence& base, const model::HostEvidence& candidate) {
@@ -200,7 +206,10 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
     changes.beside = beside(base, candidate);
   }
   changes.requests = request_changes(base, candidate);
+  // Where a side is too short for a sample of any, nothing tells which moved; but a limit that was felt counts.
+  const bool unknown = base.counters.empty() || candidate.counters.empty();
   for (auto& [name, change] : counters_of(base, candidate)) {
+    if (unknown && !is_felt_limit(change)) continue;
     if (moved(change))
       changes.counters.push_back(std::move(change));
     else

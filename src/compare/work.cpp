@@ -416,7 +416,8 @@ std::string described(const Recording& recording) {
   if (recording.work->idle) return fmt::format("nothing ({} is idle)", recording.work->program);
   if (unit.kind == UnitKind::window) return fmt::format("no units ({})", recording.work->program);
   return fmt::format(
-      "{}s of {}{}", to_string(unit.kind), unit.process,
+      "{} of {}{}", unit.kind == UnitKind::process ? "processes" : fmt::format("{}s", to_string(unit.kind)),
+      unit.process,
       unit.receive.empty() ? "" : fmt::format(" ({}{}{})", unit.receive, unit.send.empty() ? "" : " to ", unit.send));
 }
 
@@ -440,9 +441,11 @@ std::optional<Refusal> why_no_common_work(std::span<const Recording> base, std::
   const bool same_program =
       holds(base.front(), candidate.front().work->program) && holds(candidate.front(), base.front().work->program);
   if (unit != nullptr && same_program) return std::nullopt;
-  return Refusal{
-      fmt::format("the baseline holds {}, the candidate {}", described(base.front()), described(candidate.front())),
-      "Record the same program under the same kind of load on both sides"};
+  const std::array held = {described(base.front()), described(candidate.front())};
+  return Refusal{held[0] == held[1] ? fmt::format("the baseline runs {}, the candidate {}", base.front().work->program,
+                                                  candidate.front().work->program)
+                                    : fmt::format("the baseline holds {}, the candidate {}", held[0], held[1]),
+                 "Record the same program under the same kind of load on both sides"};
 }
 
 model::WorkComparison compare_work(std::span<const Recording> base, std::span<const Recording> candidate,

@@ -188,6 +188,8 @@ std::string machine_text(const model::HostChanges& changes) {
 std::string throttled_text(const model::HostChanges& changes) {
   const HostChange* time = counter_of(changes, "cgroup.cpu.throttled_time");
   if (time == nullptr) return {};
+  const bool throttled = time->value[0].value_or(0) > 0 || time->value[1].value_or(0) > 0;
+  if (!throttled && counter_of(changes, "cgroup.cpu.quota") == nullptr) return {};
   const auto text_of = [&](std::size_t s) { return readable(time->value[s].value_or(0), time->unit); };
   std::string text = fmt::format("Throttled by a CPU quota: {} -> {}", text_of(0), text_of(1));
   if (const HostChange* quota = counter_of(changes, "cgroup.cpu.quota")) {

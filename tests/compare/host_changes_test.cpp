@@ -80,6 +80,16 @@ TEST(HostChanges, CountersThatMovedAreListedAndTheOthersCounted) {
   EXPECT_FALSE(changes.counters[1].value[1].has_value());
 }
 
+TEST(HostChanges, OfASideWithoutSamplesNoCounterMovedButALimitThatWasFelt) {
+  const auto base = evidence(2, 10, 1e6);
+  auto candidate = base;
+  candidate.counters = {{"cgroup.cpu.throttled_time", "ns/s", 0.0, 10}, {"host.cpu.busy", "fraction", 1.0, 10}};
+  EXPECT_TRUE(host_changes(base, candidate).counters.empty());
+  candidate.counters[0].mean = 4e8;
+  ASSERT_EQ(host_changes(base, candidate).counters.size(), 1U);
+  EXPECT_EQ(host_changes(base, candidate).counters[0].what, "cgroup.cpu.throttled_time");
+}
+
 model::HostEvidence answered(const char* what, double first_ms, std::size_t count) {
   model::HostEvidence side;
   for (std::size_t i = 0; i < count; ++i)

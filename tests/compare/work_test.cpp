@@ -328,6 +328,22 @@ TEST(CompareWork, OtherProgramsAreRefused) {
   EXPECT_NE(compared->why.find("nginx"), std::string::npos);
 }
 
+TEST(CompareWork, CommandsThatAreNotTheSameAreNamed) {
+  model::Recording a = recorded({});
+  model::Recording b = recorded({});
+  for (model::Recording* recording : {&a, &b}) {
+    recording->work->units[0].kind = model::UnitKind::process;
+    recording->work->units[0].process = "the command";
+  }
+  a.work->program = "make";
+  b.work->program = "ninja";
+  a.work->programs = {"make"};
+  b.work->programs = {"ninja"};
+  const auto refused = why_no_common_work({&a, 1}, {&b, 1});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->reason, "the baseline runs make, the candidate ninja");
+}
+
 TEST(CompareWork, ProgramsWithTheSameFrontAreToldApartByWhatElseTheyRun) {
   model::Recording a = recorded({});
   model::Recording b = recorded({});

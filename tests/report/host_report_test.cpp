@@ -65,6 +65,12 @@ TEST(HostReport, WhoIsThrottledIsToldInALine) {
   EXPECT_EQ(throttled_text({}), "");
 }
 
+TEST(HostReport, WhereNobodyIsThrottledNoLineSpeaksOfIt) {
+  model::HostChanges c;
+  c.counters.push_back({"cgroup.cpu.throttled_time", "ns/s", {std::nullopt, 0.0}});
+  EXPECT_EQ(throttled_text(c), "");
+}
+
 TEST(HostReport, RequestsThatMovedAreToldInALine) {
   model::HostChanges c;
   EXPECT_EQ(requests_text(c), "");
