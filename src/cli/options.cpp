@@ -80,7 +80,13 @@ Check one_of(std::vector<std::string> names) {
   return check_of(std::move(member), std::move(names));
 }
 
-Check in_range(double low, double high) { return check_of(CLI::Range(low, high), {}); }
+Check in_range(double low, double high) {
+  return {[range = CLI::Range(low, high), low, high](std::string value) {
+            return range(value).empty() ? std::string()
+                                        : fmt::format("{} is no number from {:.15g} to {:.15g}", value, low, high);
+          },
+          {}};
+}
 
 Option* Option::check(Check check) {
   choices_ = std::move(check.choices);
