@@ -110,9 +110,11 @@ Result<int> run_cycles(const CyclesOptions& options) {
     case OutputFormat::html: {
       const std::string heading = report::cycles_heading(cycles);
       const auto lines = split_lines(heading);
+      if (const std::string left = report::left_out_of_periods(cycles); !left.empty()) table.notes.push_back(left);
       tables.insert(tables.begin(), table);
-      text =
-          rendered(*output, tables, look, {}, {"cycles", CULPRIT_VERSION, options.files, {lines.begin(), lines.end()}});
+      text = rendered(
+          *output, tables, look, {},
+          {"cycles", CULPRIT_VERSION, options.files, {lines.begin(), lines.end()}, report::drawn_cycles(cycles)});
       break;
     }
   }

@@ -181,8 +181,9 @@ DiffReport report_of(const DiffOptions& options, const model::RunComparison& com
           },
           [&options, &comparison, verb, pictures] {
             std::vector<std::string> sides;
-            for (const model::ComparedSide& side : comparison.sides)
-              sides.push_back(fmt::format("{}", fmt::join(side.files, ", ")));
+            for (std::size_t s = 0; s < comparison.sides.size(); ++s)
+              sides.push_back(comparison.alternation ? comparison.alternation->sides[s]
+                                                     : fmt::format("{}", fmt::join(comparison.sides[s].files, ", ")));
             return report::comparison_html({verb, CULPRIT_VERSION, std::move(sides)}, comparison, pictures);
           }};
 }

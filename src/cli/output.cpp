@@ -158,6 +158,9 @@ Result<Output> resolve_output(const OutputOptions& options, std::span<const std:
     output.format = OutputFormat::json;
   else if (format == "html" || (format.empty() && options.has_html && options.path.ends_with(".html")))
     output.format = OutputFormat::html;
+  if (format.empty() && !options.has_html && options.path.ends_with(".html"))
+    return usage_error(fmt::format("'{}': this command makes no page of HTML", options.path),
+                       "end the name in .md, .csv or .json, or name another --format");
   if (output.format == OutputFormat::html)
     if (Status status = check_page_target(output.path); !status) return status.error();
   if (Status status = refuse_overwriting(output.path, inputs, options.force); !status) return status.error();

@@ -1,5 +1,6 @@
 #include "library/compare.h"
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <map>
@@ -10,8 +11,10 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "compare/compare_runs.h"
+#include "compare/cycle_time.h"
 #include "diagnose/diagnose.h"
 #include "library/run_data.h"
 #include "library/same_content.h"
@@ -88,6 +91,14 @@ void take(Side& side, bool whole, const Task& task) {
   }
   side.outline.reset();
   side.runs.clear();
+}
+
+std::vector<model::PictureStep> steps_of(const model::Cycles& cycles) {
+  std::vector<model::PictureStep> steps;
+  for (const compare::StepTime& step : compare::step_times(cycles))
+    steps.push_back({step.phase, step.begin, static_cast<Ns>(step.time)});
+  std::ranges::stable_sort(steps, {}, &model::PictureStep::begin);
+  return steps;
 }
 
 std::span<const model::Recording> seen(const Side& side) {
@@ -198,7 +209,8 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   if (pictures != nullptr) {
     const auto phase = summary::usual_phase(sides[0].recordings[0].cycles, sides[1].recordings[0].cycles);
     for (std::size_t s = 0; s < drawn.size(); ++s) {
-      (*pictures)[s] = summary::run_picture(drawn[s]->data().trace, sides[s].recordings[0], phase);
+      (*pictures)[s] = summary::run_picture(drawn[s]->data().trace, sides[s].recordings[0], phase,
+                                            steps_of(sides[s].recordings[0].cycles));
       drawn[s].reset();
     }
   }

@@ -22,6 +22,13 @@ struct PictureCycles {
   std::vector<Ns> period;  ///< as long
 };
 
+/// What one step took, as the outcome of a comparison counts it.
+struct PictureStep {
+  Phase phase = Phase::other;
+  Ns begin = 0;  ///< on the trace's clock
+  Ns time = 0;
+};
+
 /// One resource in stretches of equal length that hold samples.
 struct PictureSeries {
   std::string metric;
@@ -74,6 +81,7 @@ struct RunPicture {
   std::string file;        ///< of the recording that is drawn
   std::size_t others = 0;  ///< further recordings of the side
   std::vector<PictureCycles> cycles;
+  std::vector<PictureCycles> steps;   ///< with what each took instead of its period
   std::vector<PictureSeries> series;  ///< those that moved first
   std::size_t series_left_out = 0;
   std::vector<PictureFunction> functions;

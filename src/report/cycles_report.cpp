@@ -67,6 +67,8 @@ model::Table cycles_table(const model::Cycles& cycles) {
     if (cycle.devices.empty()) rows.push_back({&cycle, nullptr});
     for (const model::DeviceWindow& device : cycle.devices) rows.push_back({&cycle, &device});
   }
+  // What tells the rows of one cycle apart is not left out for want of room.
+  const bool one_row_each = rows.size() == cycles.cycles.size();
   const Ns origin = origin_of(cycles);
   const auto of_cycle = [](auto give) { return [give](const CycleRow& row) { return std::invoke(give, *row.cycle); }; };
   const auto of_device = [](auto give) {
@@ -89,7 +91,7 @@ model::Table cycles_table(const model::Cycles& cycles) {
        {{"Period", "period_ns", time}, of_cycle(&Cycle::period)},
        {{"Span", "span_ns", time, 3, true}, of_cycle([](const Cycle& c) { return c.span_end - c.span_begin; })},
        {{"No work", "no_work_ns", time, 3, true}, of_cycle(&Cycle::no_work)},
-       {{"Device", "device", count, 3, true}, of_device(&DeviceWindow::device)},
+       {{"Device", "device", count, 3, one_row_each}, of_device(&DeviceWindow::device)},
        {{"GPU ops", "operations", count, 3, true}, of_device(&DeviceWindow::operations)},
        {{"Window", "device_window_ns", time, 3, true},
         of_device([](const DeviceWindow& d) { return d.end - d.begin; })},
@@ -112,6 +114,27 @@ std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles
     if (d.periods.empty()) continue;
     std::ranges::sort(d.periods);
     out.push_back(std::move(d));
+  }
+  return out;
+}
+
+std::vector<model::PictureCycles> drawn_cycles(const model::Cycles& cycles) {
+  const std::vector<bool> whole = model::whole_periods(cycles);
+  const Ns origin = origin_of(cycles);
+  std::vector<model::PictureCycles> out;
+  for (const model::Phase phase : model::kPhases) {
+    model::PictureCycles drawn;
+    drawn.phase = phase;
+    std::vector<const model::Cycle*> chosen;
+    for (std::size_t i = 0; i < cycles.cycles.size(); ++i)
+      if (whole[i] && cycles.cycles[i].phase == phase) chosen.push_back(&cycles.cycles[i]);
+    std::ranges::stable_sort(chosen, {}, &model::Cycle::begin);
+    for (const model::Cycle* cycle : chosen) {
+      drawn.at.push_back(cycle->begin - origin);
+      drawn.period.push_back(cycle->period);
+    }
+    drawn.all = chosen.size();
+    if (drawn.all > 0) out.push_back(std::move(drawn));
   }
   return out;
 }

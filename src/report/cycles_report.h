@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/cycles.h"
+#include "model/run_picture.h"
 #include "model/table.h"
 
 namespace culprit {
@@ -35,6 +36,9 @@ std::vector<PeriodDistribution> period_distributions(const model::Cycles& cycles
 std::string cycles_heading(const model::Cycles& cycles);
 /// Histograms for a terminal, one per phase, with p50, p90 and p99; empty when there is nothing to show.
 std::string period_plot(const std::vector<PeriodDistribution>& distributions);
+
+/// The same cycles as a page draws them, for each phase that has any.
+std::vector<model::PictureCycles> drawn_cycles(const model::Cycles& cycles);
 
 /// Why fewer periods are shown than there are cycles, as a line; empty when all are.
 std::string left_out_of_periods(const model::Cycles& cycles);

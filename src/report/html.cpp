@@ -13,6 +13,7 @@
 #include "report/page_template.h"
 #include "report/render.h"
 #include "report/run_comparison.h"
+#include "report/run_comparison_tables.h"
 
 namespace culprit::report {
 
@@ -99,6 +100,34 @@ void write_table(JsonWriter& json, const model::Table& table) {
   json.end_object();
 }
 
+void write_tables_of(JsonWriter& json, std::span<const model::Table> tables) {
+  json.begin_array("tables");
+  for (const model::Table& table : tables) write_table(json, table);
+  json.end_array();
+}
+
+void write_cycles_drawn(JsonWriter& json, std::string_view name, std::span<const model::PictureCycles> drawn) {
+  json.begin_array(name);
+  for (const model::PictureCycles& cycles : drawn) {
+    json.begin_object();
+    json.member("phase", phase_name(cycles.phase));
+    json.member("all", cycles.all);
+    json.member("at_ns", cycles.at);
+    json.member("period_ns", cycles.period);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// Those that the page does not make of the comparison itself.
+std::vector<model::Table> tables_beside(const model::RunComparison& comparison) {
+  constexpr std::array<std::string_view, 5> kBeside = {"requests", "work_calls", "python", "on_cpu", "disks"};
+  std::vector<model::Table> tables = evidence_tables(comparison, 0);
+  std::erase_if(tables,
+                [&](const model::Table& table) { return std::ranges::find(kBeside, table.key) == kBeside.end(); });
+  return tables;
+}
+
 void write_stretch(JsonWriter& json, const model::PictureStretch& stretch) {
   json.begin_object("stretch");
   json.member("phase", phase_name(stretch.phase));
@@ -139,16 +168,8 @@ void write_picture(JsonWriter& json, const model::RunPicture& picture) {
   json.begin_object();
   json.member("file", picture.file);
   json.member("others", picture.others);
-  json.begin_array("cycles");
-  for (const model::PictureCycles& cycles : picture.cycles) {
-    json.begin_object();
-    json.member("phase", phase_name(cycles.phase));
-    json.member("all", cycles.all);
-    json.member("at_ns", cycles.at);
-    json.member("period_ns", cycles.period);
-    json.end_object();
-  }
-  json.end_array();
+  write_cycles_drawn(json, "cycles", picture.cycles);
+  write_cycles_drawn(json, "steps", picture.steps);
   json.begin_array("series");
   for (const model::PictureSeries& series : picture.series) {
     json.begin_object();
@@ -206,6 +227,11 @@ Result<std::string> comparison_html(const HtmlPage& page, const model::RunCompar
   begin_page(json, page, "comparison");
   json.key("comparison");
   json.raw(comparison_json(comparison));
+  const OutcomeText outcome = outcome_text(comparison);
+  json.member("answer", outcome.answer);
+  json.member("details", outcome.details);
+  json.member("notes", note_lines(comparison));
+  write_tables_of(json, tables_beside(comparison));
   json.begin_array("pictures");
   for (const model::RunPicture& picture : pictures) write_picture(json, picture);
   json.end_array();
@@ -218,9 +244,8 @@ Result<std::string> tables_html(const HtmlPage& page, std::span<const model::Tab
   std::string text;
   JsonWriter json(text, JsonForm::packed);
   begin_page(json, page, "tables");
-  json.begin_array("tables");
-  for (const model::Table& table : tables) write_table(json, table);
-  json.end_array();
+  write_cycles_drawn(json, "cycles", page.cycles);
+  write_tables_of(json, tables);
   json.end_object();
   return filled(std::move(text));
 }

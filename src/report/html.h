@@ -18,7 +18,8 @@ struct HtmlPage {
   std::string_view verb;  ///< "diff"
   std::string_view version;
   std::vector<std::string> files;
-  std::vector<std::string> heading{};  ///< sentences
+  std::vector<std::string> heading{};          ///< sentences; two spaces before one: it belongs to what stands above
+  std::vector<model::PictureCycles> cycles{};  ///< drawn above the tables
 };
 
 /// Error: this program was built without the page.

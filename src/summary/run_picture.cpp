@@ -64,6 +64,23 @@ void draw_cycles(const model::Profile& profile, const std::vector<bool>& whole, 
   }
 }
 
+/// `shift`: from the clock of the trace to that of what is drawn.
+void draw_steps(std::span<const model::PictureStep> steps, Ns shift, RunPicture& picture) {
+  std::map<Phase, std::vector<const model::PictureStep*>> by_phase;
+  for (const model::PictureStep& step : steps) by_phase[step.phase].push_back(&step);
+  for (const auto& [phase, all] : by_phase) {
+    model::PictureCycles& drawn = picture.steps.emplace_back();
+    drawn.phase = phase;
+    drawn.all = all.size();
+    const std::size_t count = std::min(all.size(), kMostCycles);
+    for (std::size_t i = 0; i < count; ++i) {
+      const model::PictureStep& step = *all[i * all.size() / count];
+      drawn.at.push_back(step.begin + shift);
+      drawn.period.push_back(step.time);
+    }
+  }
+}
+
 model::PictureSeries drawn_series(const model::ResourceSeries& series, Ns first) {
   model::PictureSeries drawn;
   const Ns begin = series.times.front();
@@ -258,7 +275,8 @@ model::Phase usual_phase(const model::Cycles& a, const model::Cycles& b) {
                                    [&](Phase phase) { return std::min(counts[0][phase], counts[1][phase]); });
 }
 
-model::RunPicture run_picture(const Trace& trace, const model::Recording& recording, Phase phase) {
+model::RunPicture run_picture(const Trace& trace, const model::Recording& recording, Phase phase,
+                              std::span<const model::PictureStep> steps) {
   RunPicture picture;
   picture.file = fmt::format("{}", fmt::join(recording.files, ", "));
   const Ns first = first_of(recording.profile);
@@ -268,6 +286,7 @@ model::RunPicture run_picture(const Trace& trace, const model::Recording& record
   for (const model::ProfileCycle& cycle : recording.profile.cycles)
     whole.push_back(begins.contains(cycle.begin - trace.base_ns));
   draw_cycles(recording.profile, whole, first, picture);
+  draw_steps(steps, trace.base_ns - first, picture);
   draw_series(recording.profile, first, picture);
   draw_functions(recording.profile, picture);
   if (const model::Cycle* cycle = usual_cycle(recording.cycles, phase)) draw_stretch(trace, *cycle, picture);

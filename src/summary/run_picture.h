@@ -2,6 +2,8 @@
 // series of 400 points, 100 findings of 100 points, 20,000 slices on 60 lanes.
 #pragma once
 
+#include <span>
+
 #include "model/comparison.h"
 #include "model/recording.h"
 #include "model/run_picture.h"
@@ -13,8 +15,9 @@ namespace culprit::summary {
 model::Phase usual_phase(const model::Cycles& a, const model::Cycles& b);
 
 /// `recording` was made of `trace`; the cycle that is shown is one of `phase`. All functions and series are in it: 1 kB
-/// for each function. Time linear in slices, uses and samples.
-model::RunPicture run_picture(const Trace& trace, const model::Recording& recording, model::Phase phase);
+/// for each function. Time linear in slices, uses and samples. `steps`: ascending by begin.
+model::RunPicture run_picture(const Trace& trace, const model::Recording& recording, model::Phase phase,
+                              std::span<const model::PictureStep> steps = {});
 
 /// Keeps what belongs to the findings and the largest part of what moved; `side` is 0 for the baseline.
 void keep_what_matters(model::RunPicture& picture, const model::RunComparison& comparison, std::size_t side);

@@ -9,6 +9,7 @@ import base64
 import gzip
 import html.parser
 import json
+import math
 import os
 import re
 import shutil
@@ -103,6 +104,11 @@ class Files(Case):
         whole = page["comparison"]["cycle_time"][0]["n"]
         self.assertEqual([p["cycles"][0]["all"] for p in page["pictures"]], whole)
         self.assertEqual(len(base["cycles"][0]["period_ns"]), whole[0])
+        for side, picture in zip(("baseline_ns", "candidate_ns"), page["pictures"]):
+            took = picture["steps"][0]["period_ns"]
+            self.assertEqual(len(took), whole[0])
+            mean = math.exp(sum(map(math.log, took)) / len(took))
+            self.assertAlmostEqual(mean, page["comparison"]["cycle_time"][0][side], delta=2)
         slow = next(i for i, f in enumerate(page["comparison"]["findings"]) if f["short_name"] == "function_0")
         means = [next(s["ns"] for s in p["sparks"] if s["finding"] == slow) for p in page["pictures"]]
         for side, mean in enumerate(means):
@@ -112,6 +118,20 @@ class Files(Case):
         self.assertEqual(len(lane), 3 * 21)  # the functions and the step
         self.assertEqual(stretch["names"][lane[2]].split("#")[0], "ProfilerStep")
         self.assertLessEqual(max(lane[0::3]), stretch["length_ns"])
+
+    def test_steps_of_devices_took_what_the_outcome_counts(self):
+        for name, seed in (("even", "1"), ("slow", "2")):
+            fault = ["--fault", "gpu_clock_drop"] if name == "slow" else []
+            done = run("culprit-tracegen", "-q", "--force", "--workload", "train", "--steps", "24", "--layers", "2", "--seed", seed, *fault, "-o", path(f"{name}.json"))
+            self.assertEqual(done.returncode, FINE, done.stderr)
+        page = answer_of(self.page("diff", path("even.json"), path("slow.json")))
+        for side, picture in zip(("baseline_ns", "candidate_ns"), page["pictures"]):
+            took, [begin_to_begin] = picture["steps"][0]["period_ns"], picture["cycles"]
+            mean = math.exp(sum(map(math.log, took)) / len(took))
+            self.assertAlmostEqual(mean, page["comparison"]["cycle_time"][0][side], delta=2)
+            # The host runs ahead and waits now and then: its periods say nothing of a step.
+            self.assertGreater(max(begin_to_begin["period_ns"]) / min(begin_to_begin["period_ns"]), 3)
+            self.assertLess(max(took) / min(took), 2)
 
     def test_names_are_never_markup(self):
         page = self.page("diff", steps("a.json", hostile=True), steps("b.json", 3, hostile=True))
@@ -130,7 +150,7 @@ class Files(Case):
         self.assertNotIn("unsafe", policy)
         self.assertEqual(set(re.findall(r"https?://[a-z0-9.]+", page)), {"https://ui.perfetto.dev", "http://www.w3.org"})
 
-    def test_only_the_user_reads_it_and_nothing_is_overwritten(self):
+    def test_nothing_is_overwritten(self):
         a = steps("a.json")
         target = path("mode.html")
         self.assertEqual(run("culprit", "cycles", a, "-o", target).returncode, FINE)
@@ -159,6 +179,43 @@ class Files(Case):
         done = run("culprit", "cycles", steps("a.json"), "--html")
         self.assertEqual(done.returncode, FINE)
         self.assertTrue(done.stdout.startswith("<!doctype html>"))
+
+
+    def test_it_begins_as_the_text_report_does(self):
+        a, b = steps("a.json"), steps("b.json", 60)
+        for arguments in (["diff", a, b], ["diff", a, a]):
+            answer = answer_of(self.page(*arguments))["answer"]
+            text = " ".join(run("culprit", *arguments).stdout.split())
+            self.assertTrue(answer)
+            self.assertTrue(text.startswith(" ".join(answer[0].split())), (answer, text[:300]))
+
+    def test_sides_that_ran_in_turns_are_named_with_their_outcome(self):
+        state = dict(os.environ, XDG_STATE_HOME=path("state"))
+        command = [os.path.join(ARGS.bin, "culprit"), "ab"]
+        done = subprocess.run([*command, "-q", "--no-record", "-n", "2", "--warmup", "0", "-o", path("ab.html"), "--force", "--", "true", "--vs", "--", "sleep", "0.2"],
+                              capture_output=True, text=True, timeout=LIMIT, check=False, env=state)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        with open(path("ab.html"), encoding="utf-8") as file:
+            page = answer_of(file.read())
+        text = subprocess.run([*command, "--last"], capture_output=True, text=True, timeout=LIMIT, check=False, env=state).stdout
+        self.assertEqual(page["files"], ["true", "sleep 0.2"])
+        self.assertIn("run time", page["answer"][0])
+        self.assertTrue(" ".join(text.split()).startswith(page["answer"][0]), (page["answer"], text))
+
+    def test_periods_are_those_of_whole_cycles(self):
+        page = answer_of(self.page("cycles", steps("a.json", cycles=10)))
+        said = json.loads(run("culprit", "cycles", steps("a.json", cycles=10), "--json").stdout)
+        self.assertEqual(len(page["tables"][0]["rows"]), 10)
+        self.assertEqual([c["all"] for c in page["cycles"]], [p["cycles"] for p in said["periods"]])
+        self.assertEqual(sum(c["all"] for c in page["cycles"]), 9)  # the end of the last is not known
+        self.assertEqual(len(page["cycles"][0]["period_ns"]), 9)
+
+    def test_a_command_without_a_page_says_so(self):
+        for verb in ("info", "top"):
+            done = run("culprit", verb, steps("a.json"), "-o", path("none.html"))
+            self.assertEqual(done.returncode, USAGE, verb)
+            self.assertIn("makes no page of HTML", done.stderr)
+            self.assertFalse(os.path.exists(path("none.html")))
 
 
 class Browser(Case):
@@ -191,13 +248,14 @@ class Browser(Case):
         return Elements(done.stdout)
 
     def test_a_comparison(self):
-        self.page("diff", steps("a.json", hostile=True), steps("b.json", 3, hostile=True), name="diff.html")
+        self.page("diff", steps("a.json", hostile=True), steps("b.json", 60, hostile=True), name="diff.html")
         elements = self.opened("diff.html", canvases=4)
         ids = {a.get("id") for _, a in elements.found}
         for part in ("outcome", "causes", "cycles", "waterfall", "findings", "resources", "timeline", "evidence", "basis"):
             self.assertIn(part, ids)
         text = " ".join(elements.text)
-        self.assertIn("regression", text)
+        self.assertRegex(text, r"Outcome \([a-z_]+\): regression; cycle time \+")
+        self.assertRegex(text, r"candidate: p50 [0-9.]+ ms, p90 ")
         self.assertIn("<script>alert(1)</script>", text)  # as text
         self.assertFalse([tag for tag, a in elements.found if tag == "img" or "onerror" in a])
         self.assertGreaterEqual(sum(tag == "canvas" for tag, _ in elements.found), 4)
@@ -218,6 +276,9 @@ class Browser(Case):
             self.assertEqual(answer_of(page)["verb"], verb)
             elements = self.opened(f"{verb}.html", canvases=1 if verb == "cycles" else 0)
             self.assertTrue(any(tag == "table" for tag, _ in elements.found), verb)
+            if verb == "diagnose":  # a cause and its evidence stand together
+                cards = sum(a.get("class", "").startswith("card") for _, a in elements.found)
+                self.assertEqual(cards, len(json.loads(run("culprit", verb, trace, "--json").stdout)["verdicts"]))
             if verb == "cycles":
                 self.assertTrue(any(tag == "canvas" for tag, _ in elements.found))
 

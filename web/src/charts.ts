@@ -22,6 +22,7 @@ export interface ChartOptions {
   height?: number;
   marks?: number[]; // vertical lines
   fromZero?: boolean;
+  range?: [number, number]; // of y; absent: that of the lines
 }
 
 const redraws: (() => void)[] = [];
@@ -65,17 +66,25 @@ function seriesOf(lines: Line[]): uPlot.Series[] {
 
 export function chart(lines: Line[], options: ChartOptions): HTMLElement {
   const box = h("figure", { class: "chart", role: "img", "aria-label": options.label });
+  const height = options.height ?? 220;
+  box.style.minHeight = `${height}px`; // so that nothing moves when it is drawn
   let plot: uPlot | null = null;
+  const rangeOfY = (): uPlot.Scale.Range | undefined => {
+    if (options.range) return options.range;
+    if (options.fromZero) return (_: uPlot, __: number, high: number): uPlot.Range.MinMax => [0, high > 0 ? high * 1.05 : 1];
+    return undefined;
+  };
   const draw = (): void => {
     plot?.destroy();
+    const range = rangeOfY();
     const axis = { stroke: color("--text"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
     plot = new uPlot({
       width: Math.max(box.clientWidth, 300),
-      height: options.height ?? 220,
-      scales: { x: { time: false }, ...(options.fromZero ? { y: { range: (_: uPlot, __: number, high: number): uPlot.Range.MinMax => [0, high > 0 ? high * 1.05 : 1] } } : {}) },
+      height,
+      scales: { x: { time: false }, ...(range ? { y: { range } } : {}) },
       series: seriesOf(lines),
       axes: [
-        { ...axis, space: 90, values: (_, values) => values.map(options.x) },
+        { ...axis, space: 90, size: 34, values: (_, values) => values.map(options.x) },
         { ...axis, size: 80, values: (_, values) => values.map(options.y) },
       ],
       legend: { show: false },

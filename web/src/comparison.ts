@@ -1,8 +1,8 @@
 // The page of a comparison, from its outcome to what it stands on.
 import { chart, legend, ns, seconds } from "./charts";
 import { h, section, svg } from "./dom";
-import { change, duration, number, percent, signed, withUnit } from "./format";
-import { table, type Field } from "./table";
+import { change, duration, number, percent, quantiles, signed, withUnit } from "./format";
+import { table, tableOf, type Field } from "./table";
 import { timeline } from "./timeline";
 import { asTrace } from "./viewer";
 import type { Comparison, CycleTime, Finding, Pair, Picture, Report, Row, Verdict, Waterfall, WaterfallLine } from "./data";
@@ -33,33 +33,33 @@ function cycleTimes(rows: CycleTime[]): HTMLElement {
   return table(fields, rows, { caption: "Cycle times: geometric means of whole cycles of like work" });
 }
 
-function workTable(work: Row): HTMLElement {
+function workTable(work: Row, keys: string[]): HTMLElement {
   const rows: Row[] = [];
   const take = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(take);
     else if (value !== null && typeof value === "object" && "change" in value && "what" in value) rows.push(value as Row);
   };
-  for (const key of ["throughput", "worked", "parts", "latency", "waiting"]) take(work[key]);
+  for (const key of keys) take(work[key]);
   return sidesTable(rows, "What it did, by its units of work");
 }
 
-function outcome(c: Comparison): Part {
-  const children: (Node | string | null)[] = [h("p", {}, h("span", { class: `badge ${c.outcome}` }, c.outcome.replace(/_/g, " ")))];
-  const judged = c.cycle_time.find((t) => t.outcome === c.outcome && t.ratio !== null) ?? c.cycle_time.find((t) => t.ratio !== null);
-  if (judged)
-    children.push(h("p", {}, `Cycles (${judged.phase}) take ${change(judged.ratio)}`, judged.ci_low === null ? "" : ` (95 % interval ${change(judged.ci_low)} to ${change(judged.ci_high)})`,
-      `: ${duration(judged.baseline_ns)} before, ${duration(judged.candidate_ns)} now.`));
-  if (c.why) children.push(h("p", {}, c.why));
+function outcome(c: Comparison, report: Report): Part {
+  const details = report.details ?? [];
+  const children: (Node | string | null)[] = [
+    h("p", {}, h("span", { class: `badge ${c.outcome}` }, c.same_recording ? "the same recording" : c.outcome.replace(/_/g, " "))),
+    ...(report.answer ?? []).map((line) => h("p", { class: "answer" }, line)),
+    details.length === 0 ? null : h("ul", {}, ...details.map((line) => h("li", {}, line)))];
   if (c.cycle_time.length > 0) children.push(cycleTimes(c.cycle_time));
-  if (c.work) children.push(workTable(c.work));
+  // Of sides that ran in turns recordings only say where a difference comes from.
+  if (c.work) children.push(workTable(c.work, c.alternation ? ["worked", "parts"] : ["throughput", "worked", "parts", "latency", "waiting"]));
   const sides = table<(typeof kSides)[number]>(
     [
       { title: "Side", cell: (s) => s },
       { title: "Recordings", numeric: true, cell: (s) => number(c[s].recordings) },
       { title: "Cycles", numeric: true, cell: (s) => number(c[s].cycles) },
       { title: "Median period", numeric: true, cell: (s) => duration(c[s].median_period_ns) },
-      { title: "Found by", cell: (s) => c[s].how || c[s].method },
-      { title: "Files", cell: (s) => h("span", { class: "files" }, c[s].files.join(", ")) },
+      { title: "A cycle begins at", cell: (s) => h("span", { class: "files" }, c[s].anchor) },
+      { title: c.alternation ? "What ran" : "Files", cell: (s, i) => h("span", { class: "files" }, c.alternation ? c.alternation.sides[i === 0 ? 0 : 1] : c[s].files.join(", ")) },
     ],
     [...kSides], { caption: "What was compared" });
   children.push(sides);
@@ -70,26 +70,28 @@ function outcome(c: Comparison): Part {
 
 function where(v: Verdict): string {
   const scope = v.scope;
+  if (typeof scope["rank"] === "number") return ` in rank ${scope["rank"]}`;
   const name = ["function", "process", "device", "host"].map((key) => scope[key]).find((value) => typeof value === "string");
   return name === undefined || name === null ? "" : ` in ${name}`;
 }
 
-function card(v: Verdict): HTMLElement {
+function card(v: Verdict, unit: string): HTMLElement {
   const list = (title: string, lines: string[]) => (lines.length === 0 ? null : h("div", {}, h("strong", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line)))));
   const head = v.cause === "unknown" ? "No cause was found" : `${v.cause}${v.detail ? ` (${v.detail})` : ""}${where(v)}`;
   const facts = [
     v.side === "baseline" ? "in the baseline" : null,
-    v.state,
+    v.cause !== "unknown" && v.state === "latent" ? "latent: the steps are not longer by it, as far as is seen" : null,
     v.share !== null ? `${percent(v.share, 0)} of what a step takes longer` : null,
-    v.impact_ns !== null ? `${duration(v.impact_ns)} per step` : null,
+    v.impact_ns !== null ? `${duration(v.impact_ns)} per ${unit}` : null,
     v.cause === "unknown" ? null : `confidence ${percent(v.confidence, 0)}`,
   ].filter((fact) => fact !== null);
-  return h("article", { class: `card ${v.state}` }, h("h3", {}, head), h("p", { class: "note" }, facts.join("; ")),
+  return h("article", { class: `card ${v.state}` }, h("h3", {}, head), facts.length === 0 ? null : h("p", { class: "note" }, facts.join("; ")),
     list("Evidence", v.evidence), list("Against it", v.counter_evidence), v.next_step ? h("p", {}, h("strong", {}, "Next: "), v.next_step) : null);
 }
 
 function causes(c: Comparison): Part {
-  return part("causes", "Causes", c.verdicts.length === 0 ? nothing("No cause is named: nothing was called slower, or nothing that is known was in its way.") : h("div", { class: "cards" }, ...c.verdicts.map(card)));
+  const none = c.outcome === "not_comparable" ? "Of runs that cannot be compared no cause is named." : "No cause is named: nothing was called slower, or nothing that is known was in its way.";
+  return part("causes", "Causes", c.verdicts.length === 0 ? nothing(none) : h("div", { class: "cards" }, ...c.verdicts.map((v) => card(v, c.work ? "unit of work" : "step"))));
 }
 
 // ---- distributions
@@ -108,28 +110,37 @@ export function distribution(phase: string, sides: { name: string; css: string; 
   const at = (q: number) => all[Math.min(Math.floor(q * all.length), all.length - 1)] ?? 0;
   const low = at(0);
   const high = Math.max(at(0.99) * 1.02, low + 1);
+  const cut = all.length > 0 && at(1) > high;
   const bins = Math.min(60, Math.max(10, Math.round(Math.sqrt(all.length) * 2)));
   const edges = Array.from({ length: bins + 1 }, (_, i) => low + ((high - low) * i) / bins);
-  return chart(
-    sides.map((side) => ({ label: side.name, color: side.css, x: edges, y: [...histogram(side.periods, low, high, bins), 0], steps: true })),
-    { label: `Distribution of the periods of ${phase} cycles, up to the 99th percentile`, x: ns, y: (v) => percent(v, 0), fromZero: true });
+  return h("div", {},
+    chart(
+      sides.map((side) => ({ label: side.name, color: side.css, x: edges, y: [...histogram(side.periods, low, high, bins), 0], steps: true })),
+      { label: `Distribution of what ${phase} steps took, up to the 99th percentile`, x: ns, y: (v) => `${Number((100 * v).toPrecision(3))} %`, fromZero: true }),
+    ...sides.map((side) => {
+      const [p50, p90, p99] = quantiles(side.periods, [0.5, 0.9, 0.99]);
+      return nothing(`${side.name}: p50 ${duration(p50)}, p90 ${duration(p90)}, p99 ${duration(p99)}`);
+    }),
+    cut ? nothing("Longer ones than the 99th percentile of all are not drawn.") : null);
 }
 
 function cyclesPart(pictures: Picture[]): Part {
-  const phases = [...new Set(pictures.flatMap((p) => p.cycles.map((cycles) => cycles.phase)))];
+  const phases = [...new Set(pictures.flatMap((p) => p.steps.map((steps) => steps.phase)))];
   if (phases.length === 0) return part("cycles", "Cycle times", nothing("There are no cycles to draw: nothing repeats, or the answer was made of tables."));
-  const children: Node[] = [legend([["baseline", "base"], ["candidate", "cand"]])];
+  const children: Node[] = [
+    nothing("What a step took, as the outcome counts it: of devices the time of the one that idles least, else from begin to begin, without waits for work; of several ranks the slowest."),
+    legend([["baseline", "base"], ["candidate", "cand"]])];
   for (const phase of phases) {
-    const of = pictures.map((p) => p.cycles.find((cycles) => cycles.phase === phase));
+    const of = pictures.map((p) => p.steps.find((steps) => steps.phase === phase));
     const sides = of.map((cycles, s) => ({ name: kSides[s]!, css: s === 0 ? "--base" : "--cand", periods: cycles?.period_ns ?? [], at: cycles?.at_ns ?? [] }));
     const thinned = of.some((cycles) => cycles && cycles.all > cycles.period_ns.length);
     children.push(
       h("h3", {}, phase),
       h("div", { class: "two" },
-        h("div", {}, h("p", { class: "note" }, `Share of cycles by period (${sides.map((side, s) => number(of[s]?.all ?? side.periods.length)).join(" and ")} whole cycles${thinned ? ", evenly thinned" : ""})`), distribution(phase, sides.filter((side) => side.periods.length > 0))),
-        h("div", {}, h("p", { class: "note" }, "Period over the recording"),
+        h("div", {}, h("p", { class: "note" }, `Share of steps by what they took (${sides.map((side, s) => number(of[s]?.all ?? side.periods.length)).join(" and ")} whole ones${thinned ? ", evenly thinned" : ""})`), distribution(phase, sides.filter((side) => side.periods.length > 0))),
+        h("div", {}, h("p", { class: "note" }, "Over the recording"),
           chart(sides.filter((side) => side.periods.length > 0).map((side) => ({ label: side.name, color: side.css, x: side.at.map((v) => v / 1e9), y: side.periods, points: true })),
-            { label: `Periods of ${phase} cycles over time`, x: seconds, y: ns }))));
+            { label: `What ${phase} steps took, over time`, x: seconds, y: ns }))));
   }
   return part("cycles", "Cycle times", ...children);
 }
@@ -143,8 +154,11 @@ function lineName(line: WaterfallLine): string {
 
 function waterfall(w: Waterfall): HTMLElement {
   const kMost = 14;
-  const shown = w.lines.slice(0, kMost);
-  const rest = w.lines.slice(kMost);
+  const kLeast = 0.005; // of the largest change: smaller ones are no bar that could be seen
+  const largest = Math.max(...w.lines.map((line) => Math.abs(line.change_ns)), 0);
+  const seen = w.lines.filter((line) => Math.abs(line.change_ns) >= kLeast * largest).slice(0, kMost);
+  const shown = seen.length + 1 >= w.lines.length ? w.lines.slice(0, kMost) : seen;
+  const rest = w.lines.filter((line) => !shown.includes(line));
   const sum = (pick: (line: WaterfallLine) => number) => rest.reduce((total, line) => total + pick(line), 0);
   interface Step { name: string; pair: Pair<number>; change: number; byCalls: number; from: number; whole?: boolean }
   const steps: Step[] = [{ name: "Baseline", pair: [w.ns_per_cycle[0], w.ns_per_cycle[0]], change: 0, byCalls: 0, from: 0, whole: true }];
@@ -206,17 +220,28 @@ function findings(c: Comparison, pictures: Picture[]): Part {
   const numbers = new Map(c.findings.map((f, i) => [f, i]));
   const sparks = pictures.map((p) => new Map(p.sparks.map((s) => [s.finding, s.ns])));
   const ranks = c.findings.some((f) => f.rank > 0);
+  const processes = new Set(c.findings.map((f) => f.pid.join())).size > new Set(c.findings.map((f) => f.rank)).size;
+  // A short name that stands for several functions does not tell them apart.
+  const meant = new Map<string, string>();
+  const unclear = new Set<string>();
+  for (const f of c.findings) {
+    const other = meant.get(f.short_name);
+    if (other !== undefined && other !== f.function) unclear.add(f.short_name);
+    meant.set(f.short_name, f.function);
+  }
+  const name = (f: Finding): string => (f.short_name === "" || unclear.has(f.short_name) ? f.function : f.short_name);
   const fields: Field<Finding>[] = [
-    { title: "Function", sort: (f) => f.short_name || f.function, cell: (f) => h("span", { title: f.function }, f.short_name || f.function) },
+    { title: "Function", sort: name, cell: (f) => h("span", { title: f.function }, name(f)) },
     { title: "Phase", sort: (f) => f.phase, cell: (f) => f.phase },
-    { title: "On", sort: (f) => f.device, cell: (f) => (ranks ? `${f.device}, rank ${f.rank}` : f.device) },
-    { title: "Status", sort: (f) => f.status, cell: (f) => h("span", { class: f.status === "changed" || f.status === "new" ? "warn" : undefined }, f.status) },
+    { title: "On", sort: (f) => f.device, cell: (f) => h("span", { class: "whole-line" }, ranks ? `${f.device}, rank ${f.rank}` : f.device) },
+    { title: "Status", sort: (f) => f.status, cell: (f) => h("span", { class: f.status === "changed" || f.status === "new" ? "warn whole-line" : "whole-line" }, f.status === "unknown" ? "not decided" : f.status) },
     { title: "Impact per cycle", numeric: true, sort: (f) => f.impact_ns_per_cycle, cell: (f) => h("span", { title: f.ci[0] === null ? "" : `95 % interval ${signed(f.ci[0])} to ${signed(f.ci[1])}` }, signed(f.impact_ns_per_cycle)) },
     { title: "Baseline", numeric: true, sort: (f) => f.ns_per_cycle[0], cell: (f) => duration(f.ns_per_cycle[0]) },
     { title: "Candidate", numeric: true, sort: (f) => f.ns_per_cycle[1], cell: (f) => duration(f.ns_per_cycle[1]) },
     { title: "Per call", numeric: true, sort: (f) => f.work_ratio, cell: (f) => (f.work_ratio === null ? "" : `x${f.work_ratio.toFixed(2)}`) },
     { title: "Calls", numeric: true, sort: (f) => f.calls[1] - f.calls[0], cell: (f) => f.calls.map(number).join(" / ") },
   ];
+  if (processes) fields.splice(1, 0, { title: "Process", sort: (f) => f.pid[1] ?? f.pid[0], cell: (f) => [...new Set(f.pid.filter((pid) => pid !== null))].join(", ") });
   if (sparks.some((s) => s.size > 0)) fields.push({ title: "Over the cycles", cell: (f) => spark(sparks.map((s) => s.get(numbers.get(f)!))) });
   return part("findings", "Findings",
     legend([["baseline", "base"], ["candidate", "cand"]]),
@@ -265,7 +290,7 @@ function resources(c: Comparison, pictures: Picture[]): Part {
     };
     more.addEventListener("click", add);
     add();
-    children.push(h("h3", {}, "Over time"), nothing("Means, lowest and highest values of short stretches; vertical lines are begins of cycles, drawn where there are few enough to tell them apart."), box, more);
+    children.push(h("h3", {}, "Over time"), legend([["baseline", "base"], ["candidate", "cand"]]), nothing("Means, lowest and highest values of short stretches; vertical lines are begins of cycles, drawn where there are few enough to tell them apart."), box, more);
     const out = pictures.reduce((sum, p) => sum + p.series_left_out, 0);
     if (out > 0) children.push(nothing(`${number(out)} more series are not drawn.`));
   }
@@ -273,15 +298,29 @@ function resources(c: Comparison, pictures: Picture[]): Part {
   return part("resources", "Resources", ...children);
 }
 
+/// Of both sides alike, so that the eye may compare them.
+function rangeOf(values: number[]): [number, number] {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return [0, 1];
+  const room = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
+  return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
+}
+
 function seriesCharts(metric: string, device: string, unit: string, pictures: Picture[]): HTMLElement {
   const of = pictures.map((p) => p.series.find((s) => s.metric === metric && s.device === device));
+  const range = rangeOf(of.flatMap((series) => (series ? [...series.low, ...series.high] : [])));
   return h("div", {}, h("p", {}, `${metric}${device ? `, ${device}` : ""}`),
     h("div", { class: "two" },
       ...of.map((series, s) =>
-        h("div", {},
+        h("div", {}, nothing(kSides[s]!),
           series
             ? chart([{ label: kSides[s]!, color: s === 0 ? "--base" : "--cand", x: series.at_ns.map((v) => v / 1e9), y: series.mean, low: series.low, high: series.high }],
-                { label: `${metric} of ${device || "the run"} over time, ${kSides[s]}`, x: seconds, y: (v) => withUnit(v, unit), height: 150, marks: pictures[s]!.cycles.flatMap((cycles) => cycles.at_ns.map((v) => v / 1e9)) })
+                { label: `${metric} of ${device || "the run"} over time, ${kSides[s]}`, x: seconds, y: (v) => withUnit(v, unit), height: 150, range, marks: pictures[s]!.cycles.flatMap((cycles) => cycles.at_ns.map((v) => v / 1e9)) })
             : nothing(`Not recorded in the ${kSides[s]}.`)))));
 }
 
@@ -331,7 +370,8 @@ function generic(rows: Row[], caption: string): HTMLElement {
   return table<Row>(keys.map((key) => ({ title: key.replace(/_/g, " "), sort: (r) => text(r[key]), cell: (r) => text(r[key]) })), rows, { caption, filter: (r) => keys.map((key) => text(r[key])).join(" ") });
 }
 
-function basis(c: Comparison, pictures: Picture[]): Part {
+function basis(c: Comparison, report: Report): Part {
+  const pictures = report.pictures ?? [];
   const list = (title: string, lines: string[]) => (lines.length === 0 ? null : h("div", {}, h("h3", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line)))));
   const children: (Node | null)[] = [
     h("p", {}, `Comparable: ${c.comparability.level.replace(/_/g, " ")}. `, c.comparability.remedy),
@@ -343,26 +383,24 @@ function basis(c: Comparison, pictures: Picture[]): Part {
     const quality = c.data_quality[side];
     if (!quality) continue;
     children.push(h("h3", {}, `Data of the ${side}`), h("p", {}, `${number(quality.events)} events, ${number(quality.events_lost)} lost.`));
+    if (c[side].how) children.push(h("p", {}, `${c[side].cycles > 0 ? "Cycles" : "No cycles"}: ${c[side].how}`));
     if (quality.losses.length > 0) children.push(generic(quality.losses, "Losses and repairs"));
   }
   pictures.forEach((p, s) => {
     if (p.others > 0) children.push(nothing(`Of the ${kSides[s]} the first recording is drawn, ${p.file}; ${number(p.others)} more count in the numbers.`));
   });
-  children.push(list("Assumptions", c.assumptions), list("Notes", c.notes));
+  children.push(list("Assumptions", c.assumptions), list("Notes", report.notes ?? c.notes));
   return part("basis", "What this stands on", ...children);
 }
 
-function collected(c: Comparison): Part | null {
-  const known = new Set(["findings", "resources", "environment_diff", "cycle_time", "waterfall", "verdicts", "assumptions", "notes", "processes"]);
-  const lists = Object.entries(c).filter(([key, value]) => !known.has(key) && Array.isArray(value) && value.length > 0 && typeof value[0] === "object") as [string, Row[]][];
-  const calls = c.work && Array.isArray(c.work["calls"]) ? (c.work["calls"] as Row[]) : [];
-  if (calls.length > 0) lists.unshift(["system calls", calls]);
-  if (lists.length === 0) return null;
-  return part("collected", "System calls, disks and samples", ...lists.map(([key, rows]) => generic(rows, key.replace(/_/g, " "))));
+function collected(report: Report): Part | null {
+  const tables = report.tables ?? [];
+  return tables.length === 0 ? null : part("collected", "Requests, system calls, disks and samples", ...tables.map(tableOf));
 }
 
 export function comparisonParts(report: Report): Part[] {
   const c = report.comparison!;
   const pictures = report.pictures ?? [];
-  return [outcome(c), causes(c), cyclesPart(pictures), waterfalls(c), findings(c, pictures), resources(c, pictures), collected(c), stretches(pictures), evidence(pictures), basis(c, pictures)].filter((p): p is Part => p !== null);
+  if (c.same_recording) return [outcome(c, report), basis(c, report)];
+  return [outcome(c, report), causes(c), cyclesPart(pictures), waterfalls(c), findings(c, pictures), resources(c, pictures), collected(report), stretches(pictures), evidence(pictures), basis(c, report)].filter((p): p is Part => p !== null);
 }

@@ -107,6 +107,7 @@ export interface Comparison {
   environment_diff: Row[];
   assumptions: string[];
   notes: string[];
+  alternation?: { sides: Pair<string> };
   data_quality: Record<string, { events: number; events_lost: number; losses: Row[] }>;
   host?: Record<string, unknown>;
   work?: Row;
@@ -155,6 +156,7 @@ export interface Picture {
   file: string;
   others: number; // further recordings of the side, not drawn
   cycles: PictureCycles[];
+  steps: PictureCycles[]; // what each took instead of its period
   series: Series[];
   series_left_out: number;
   sparks: { finding: number; ns: number[] }[];
@@ -167,8 +169,12 @@ export interface Report {
   version: string;
   files: string[];
   comparison?: Comparison;
+  answer?: string[]; // the outcome in sentences, as the text report begins with them
+  details?: string[];
+  notes?: string[];
   pictures?: Picture[];
-  heading?: string[];
+  heading?: string[]; // two spaces before a line: it belongs to what stands above
+  cycles?: PictureCycles[];
   tables?: TableData[];
 }
 

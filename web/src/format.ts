@@ -16,6 +16,18 @@ export function tick(ns: number): string {
   return `${Number((ns / size).toPrecision(5))} ${unit}`;
 }
 
+/// Between neighbours along the line through them, as the program does it.
+export function quantiles(values: number[], shares: number[]): (number | null)[] {
+  const sorted = values.slice().sort((a, b) => a - b);
+  return shares.map((share) => {
+    if (sorted.length === 0) return null;
+    const place = share * (sorted.length - 1);
+    const low = sorted[Math.floor(place)]!;
+    const high = sorted[Math.ceil(place)]!;
+    return low + (high - low) * (place - Math.floor(place));
+  });
+}
+
 export function signed(ns: number | null | undefined): string {
   const text = duration(ns);
   return text !== "" && (ns ?? 0) > 0 ? `+${text}` : text;
@@ -45,7 +57,7 @@ export function bytes(value: number): string {
 export function number(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "";
   const size = Math.abs(value);
-  if (size >= 1e5 || (Number.isInteger(value) && size >= 1000)) return Math.round(value).toLocaleString("en-US");
+  if (size >= 1e4 || (Number.isInteger(value) && size >= 1000)) return Math.round(value).toLocaleString("en-US");
   if (Number.isInteger(value)) return String(value);
   return size >= 100 ? value.toFixed(1) : String(Number(value.toPrecision(3)));
 }
@@ -64,6 +76,8 @@ export function withUnit(value: number | null | undefined, unit: string): string
     case "ns":
     case "ns per step":
       return duration(value);
+    case "count/s":
+      return `${number(value)} /s`;
     default:
       return unit === "" || unit === "count" ? number(value) : `${number(value)} ${unit}`;
   }

@@ -6,6 +6,17 @@ import { h } from "./dom";
 import { tableParts } from "./tables";
 import { onTheme, themeButton } from "./theme";
 
+/// Lines that are indented stand in a card under the one above them.
+function headingOf(lines: string[]): HTMLElement[] {
+  const groups: string[][] = [];
+  for (const line of lines) {
+    if (line.startsWith("  ") && groups.length > 0) groups[groups.length - 1]!.push(line.trim());
+    else groups.push([line]);
+  }
+  return groups.map(([first, ...inner]) =>
+    inner.length === 0 ? h("p", {}, first) : h("article", { class: "card active" }, h("h3", {}, first), h("ul", {}, ...inner.map((line) => h("li", {}, line)))));
+}
+
 function show(page: HTMLElement, report: Report): void {
   const parts = report.kind === "comparison" ? comparisonParts(report) : tableParts(report);
   const what = report.kind === "comparison" ? `${report.comparison!.outcome.replace(/_/g, " ")}: ${report.files.join(" against ")}` : report.files.join(", ");
@@ -14,7 +25,7 @@ function show(page: HTMLElement, report: Report): void {
   page.replaceChildren(
     h("header", {}, h("h1", {}, `Culprit ${report.verb}`), h("span", { class: "note" }, `version ${report.version}`), h("span", { class: "spread" }), theme),
     h("p", { class: "files" }, report.files.join(report.kind === "comparison" ? " against " : ", ")),
-    ...(report.heading ?? []).map((line) => h("p", {}, line)),
+    ...headingOf(report.heading ?? []),
     parts.length < 2 ? "" : h("nav", { "aria-label": "Contents" }, h("ul", {}, ...parts.map((part) => h("li", {}, h("a", { href: `#${part.id}` }, part.title))))),
     ...parts.map((part) => part.body));
   page.setAttribute("aria-busy", "false");

@@ -1,11 +1,13 @@
 // Tables that stay fast with many rows: sorted by their headings, filtered by a box, shown a page at a time.
 import { h } from "./dom";
+import { cell, number } from "./format";
+import type { TableData } from "./data";
 
 export interface Field<R> {
   title: string;
   /// What it is sorted by; absent: it is not.
   sort?: (row: R) => string | number | null;
-  cell: (row: R) => Node | string;
+  cell: (row: R, number: number) => Node | string;
   numeric?: boolean;
 }
 
@@ -44,7 +46,7 @@ export function table<R>(fields: Field<R>[], rows: R[], options: TableOptions<R>
   const draw = (): void => {
     const kept = chosen();
     body.replaceChildren(
-      ...kept.slice(0, shown).map((row) => h("tr", {}, ...fields.map((field) => h("td", { class: field.numeric ? "number" : undefined }, field.cell(row))))),
+      ...kept.slice(0, shown).map((row, i) => h("tr", {}, ...fields.map((field) => h("td", { class: field.numeric ? "number" : undefined }, field.cell(row, i))))),
     );
     const left = kept.length - Math.min(shown, kept.length);
     more.hidden = left === 0;
@@ -95,4 +97,14 @@ export function table<R>(fields: Field<R>[], rows: R[], options: TableOptions<R>
   );
   draw();
   return box;
+}
+
+const kNumeric = new Set(["count", "time", "percent", "number", "bytes"]);
+
+/// A table of the program, without the columns that nothing stands in.
+export function tableOf(data: TableData): HTMLElement {
+  const used = data.columns.map((c, i) => ({ c, i })).filter(({ i }) => data.rows.some((row) => row[i] !== null && row[i] !== ""));
+  return table(
+    used.map(({ c, i }) => ({ title: c.title, numeric: kNumeric.has(c.type), sort: (row: TableData["rows"][number]) => row[i] ?? null, cell: (row: TableData["rows"][number]) => cell(c, row[i]) })),
+    data.rows, { caption: `${data.title || data.key}: ${number(data.rows.length)} ${data.rows.length === 1 ? "row" : "rows"}`, filter: (row) => row.filter((v) => typeof v === "string").join(" "), notes: data.notes });
 }
