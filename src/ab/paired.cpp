@@ -61,16 +61,6 @@ std::vector<double> averaged(std::vector<double> logs) {
 /// The largest of 1/2, 1/4, 1/8, ... that is no more than `share`.
 double half_below(double share) { return std::exp2(std::floor(std::log2(share))); }
 
-/// What the pairs of one start say; without an error when they are too few to tell one.
-std::optional<Start> start_of(const Differences& of) {
-  constexpr double kOneError = 0.3173;  // of values outside of one standard error
-  if (of.logs.empty()) return std::nullopt;
-  const auto interval = stats::signed_rank_interval(of.logs, kOneError, of.change.memory);
-  const double error = (interval.high - interval.low) / 2;
-  if (!std::isfinite(error)) return std::nullopt;
-  return Start{interval.estimate, error};
-}
-
 }  // namespace
 
 std::vector<Differences> differences_of(std::span<const Value> values) {
@@ -156,7 +146,20 @@ Together together(std::span<const Start> starts, const StartSpread& assumed) {
   return result;
 }
 
+/// What the pairs of one start say; nothing when they are too few to tell an error.
+std::optional<Start> Looks::start_of(const Differences& of) const {
+  constexpr double kOneError = 0.3173;    // of values outside of one standard error
+  constexpr double kUnknownMemory = 3.0;  // that of an autocorrelation of one half
+  if (of.logs.empty()) return std::nullopt;
+  const double memory = of.logs.size() < fewest_ ? std::max(of.change.memory, kUnknownMemory) : of.change.memory;
+  const auto interval = stats::signed_rank_interval(of.logs, kOneError, memory);
+  const double error = (interval.high - interval.low) / 2;
+  if (!std::isfinite(error)) return std::nullopt;
+  return Start{interval.estimate, error};
+}
+
 stats::SignedRankInterval Looks::interval_of(const Differences& of, double error, double& spread) const {
+  if (of.logs.size() < fewest_ && !(assumed_.spread > 0)) error = 0;
   if (!(assumed_.spread > 0)) return stats::signed_rank_interval(of.logs, error, of.change.memory);
   std::vector<Start> starts;
   if (const auto known = before_.find(of.change.phase); known != before_.end()) starts = known->second;
@@ -197,7 +200,8 @@ void Looks::end_start(std::span<const Differences> all) {
 }
 
 bool Looks::is_due(double share, std::size_t pairs) const {
-  return pairs >= kFewestPairs && share >= kFirstLook && share < 1 && half_below(share) > spent_;
+  return pairs >= (assumed_.spread > 0 ? kFewestPairs : fewest_) && share >= kFirstLook && share < 1 &&
+         half_below(share) > spent_;
 }
 
 model::Outcome Looks::look(Differences& first, double share) {

@@ -67,14 +67,22 @@ struct Allowed {
   double interval = 0.05;  ///< that the shown interval misses the truth
 };
 
+inline constexpr std::size_t kMostDifferences = 2000;
+/// Fewer pairs than this are not looked at.
+inline constexpr std::size_t kFewestPairs = 6;
+/// Of turns: a side may be slow for longer than one of them, and fewer pairs do not tell how alike neighbours are.
+inline constexpr std::size_t kFewestTurns = 16;
+/// The first look comes at this share of the budget at the earliest.
+inline constexpr double kFirstLook = 1.0 / 32;
+
 /// Looks while the pairs still come. Each look may err by the share of the budget that was spent since the look before
 /// it, so that all looks together err by no more than is allowed (the sum of the errors bounds that of their union,
 /// whatever they have in common). Late looks, which know most, are allowed most.
 class Looks {
  public:
-  /// `detect`: relative change that is asked for.
-  Looks(double detect, Allowed allowed, StartSpread assumed = {})
-      : detect_(detect), allowed_(allowed), assumed_(assumed) {}
+  /// `detect`: relative change that is asked for. Fewer pairs than `fewest` have no interval of their own.
+  Looks(double detect, Allowed allowed, StartSpread assumed = {}, std::size_t fewest = kFewestPairs)
+      : detect_(detect), allowed_(allowed), assumed_(assumed), fewest_(fewest) {}
 
   /// Whether a look at this share of the budget, when `pairs` pairs came, is due: at halves of the budget, of halves of
   /// it and so on, from kFirstLook on.
@@ -95,11 +103,13 @@ class Looks {
 
  private:
   double fill_interval(Differences& of, double error) const;
+  [[nodiscard]] std::optional<Start> start_of(const Differences& of) const;
   [[nodiscard]] stats::SignedRankInterval interval_of(const Differences& of, double error, double& spread) const;
 
   double detect_;
   Allowed allowed_;
   StartSpread assumed_;
+  std::size_t fewest_;
   std::map<model::Phase, std::vector<Start>> before_;
   std::optional<model::Phase> first_;
   double seen_spread_ = 0;
@@ -107,11 +117,5 @@ class Looks {
   double last_ = 1;  ///< share of the error that the last look had
   std::size_t looks_ = 0;
 };
-
-inline constexpr std::size_t kMostDifferences = 2000;
-/// Fewer pairs than this are not looked at.
-inline constexpr std::size_t kFewestPairs = 6;
-/// The first look comes at this share of the budget at the earliest.
-inline constexpr double kFirstLook = 1.0 / 32;
 
 }  // namespace culprit::ab

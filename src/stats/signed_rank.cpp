@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kExact = 50;        // values up to which the distribution of W is counted out
 constexpr double kMostAlike = 0.9;        // autocorrelation that is believed
 constexpr double kMargin = 1;             // standard errors of an autocorrelation
+constexpr double kMarginOfFew = 2;        // further ones, where few values leave no other interval
+constexpr double kMostOfFew = 0.6;        // autocorrelation up to which those have one
 constexpr std::size_t kFewestAlike = 16;  // values of which one is computed: of fewer it is chance
 
 std::vector<double> distribution_of(std::size_t n) {
@@ -91,6 +93,14 @@ SignedRankInterval signed_rank_interval(std::span<const double> values, double e
   const auto out = static_cast<std::size_t>(left_out(values.size(), error, memory));
   result.low = out > 0 ? nth(out - 1) : -kInfinite;
   result.high = out > 0 ? nth(means.size() - out) : kInfinite;
+  const auto plain = static_cast<std::size_t>(left_out(values.size(), error, 1));
+  const double alike = (memory - 1) / (memory + 1);
+  if (out > 0 || plain == 0 || alike > kMostOfFew) return result;
+  // The means of few values do not reach so far: what the interval would be without memory is stretched.
+  const double r = std::min(alike + kMarginOfFew / std::sqrt(static_cast<double>(values.size())), kMostAlike);
+  const double wider = std::sqrt((1 + r) / (1 - r));
+  result.low = result.estimate - wider * (result.estimate - nth(plain - 1));
+  result.high = result.estimate + wider * (nth(means.size() - plain) - result.estimate);
   return result;
 }
 

@@ -23,7 +23,8 @@ struct SignedRankInterval {
   double high = 0;
 };
 /// The interval that misses the middle of a symmetric distribution in a share `error` of all cases. `memory` widens it
-/// as memory_of() says. O(n^2) time and memory. Without values: 0 and infinite ends.
+/// as memory_of() says; where few values have much of it there are no ends. O(n^2) time and memory. Without values: 0
+/// and infinite ends.
 SignedRankInterval signed_rank_interval(std::span<const double> values, double error, double memory = 1);
 
 }  // namespace culprit::stats

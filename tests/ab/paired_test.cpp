@@ -138,8 +138,8 @@ struct Ended {
   model::PairedChange change;
 };
 
-Ended run(Stream stream, std::size_t budget, double detect) {
-  Looks looks(detect, {});
+Ended run(Stream stream, std::size_t budget, double detect, std::size_t fewest = kFewestPairs) {
+  Looks looks(detect, {}, {}, fewest);
   for (std::size_t pairs = 1; pairs < budget; ++pairs) {
     const double share = static_cast<double>(pairs) / static_cast<double>(budget);
     if (!looks.is_due(share, pairs)) continue;
@@ -161,6 +161,37 @@ TEST(Looks, EqualSidesAreSeldomCalledDifferent) {
     }
     EXPECT_LE(different, kRuns / 50) << memory;
   }
+}
+
+TEST(Looks, EqualTurnsOfWhichNeighboursAreAlikeAreSeldomCalledDifferent) {
+  constexpr unsigned kRuns = 400;
+  for (const std::size_t budget : {12U, 240U}) {
+    unsigned different = 0;
+    for (unsigned seed = 0; seed < kRuns; ++seed) {
+      const Outcome outcome = run({seed, 0, 0.05, 0.5}, budget, 0.05, kFewestTurns).outcome;
+      if (outcome == Outcome::regression || outcome == Outcome::improvement) ++different;
+    }
+    EXPECT_LE(different, kRuns / 50) << budget;
+  }
+}
+
+TEST(Looks, FewerTurnsThanTellTheirMemoryHaveNoInterval) {
+  Looks looks(0.05, {}, {}, kFewestTurns);
+  Differences few = Stream(1, 1.0, 0.01, 0).until(kFewestTurns - 1);
+  EXPECT_EQ(looks.look(few, 1), Outcome::inconclusive);
+  EXPECT_NEAR(few.change.change, 1, 0.05);
+  EXPECT_FALSE(std::isfinite(few.change.low));
+  EXPECT_EQ(run({1, 1.0, 0.01, 0}, kFewestTurns, 0.05, kFewestTurns).outcome, Outcome::regression);
+}
+
+TEST(Looks, AStartOfFewTurnsIsLessSure) {
+  const auto width = [](std::size_t fewest) {
+    Looks looks(0.05, {}, {0.001, 10}, fewest);
+    Differences few = Stream(1, 0, 0.1, 0).until(10);
+    static_cast<void>(looks.look(few, 1));
+    return few.change.high - few.change.low;
+  };
+  EXPECT_GT(width(kFewestTurns), 1.4 * width(kFewestPairs));
 }
 
 TEST(Looks, DifferencesAreFoundAndBoundedAsPromised) {

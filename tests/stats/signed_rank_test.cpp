@@ -96,6 +96,22 @@ TEST(SignedRankInterval, PaysForMemory) {
   EXPECT_LT(missed(200, 0.05, draw), 0.07);
 }
 
+TEST(SignedRankInterval, MemoryOfFewValuesWidensItButTakesItAwayOnlyWhereItIsMuch) {
+  std::mt19937 random(9);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(16);
+  for (double& v : values) v = normal(random);
+  const auto without = signed_rank_interval(values, 0.02, 1);
+  const auto with = signed_rank_interval(values, 0.02, 3);
+  EXPECT_LT(with.low, without.low);
+  EXPECT_GT(with.high, without.high);
+  EXPECT_TRUE(std::isfinite(with.high - with.low));
+  EXPECT_FALSE(std::isfinite(signed_rank_interval(values, 0.02, 9).low));
+  EXPECT_FALSE(std::isfinite(signed_rank_interval(std::span(values).first(5), 0.02, 1).low));
+  const auto draw = [&](double before) { return 0.5 * before + normal(random); };
+  EXPECT_LT(missed(16, 0.05, draw), 0.062);
+}
+
 TEST(Memory, IsOneWithoutAny) {
   std::vector<double> alternating(40);
   for (std::size_t i = 0; i < alternating.size(); ++i) alternating[i] = i % 2 == 0 ? 1 : -1;
