@@ -91,15 +91,20 @@ std::vector<FreezerGroup> freezer_groups_of(pid_t pid, const GroupFiles& files) 
   return found;
 }
 
-Result<Freezer> Freezer::take(faults::ProcessId root, const std::string& name, faults::Guard& guard, bool groups) {
-  auto handle = faults::ProcessHandle::open(root);
-  if (!handle) return environment_error("has ended", fmt::format("process {}", root.pid));
+Status runs(faults::ProcessId root) {
   for (const faults::ProcessId& process : faults::process_tree(root)) {
     const auto facts = faults::process_facts(process.pid);
     if (facts && (facts->state == 'T' || facts->state == 't'))
       return environment_error("is stopped already, so it could not be left as it was",
                                fmt::format("process {}", process.pid), "continue it first, or end its debugger");
   }
+  return {};
+}
+
+Result<Freezer> Freezer::take(faults::ProcessId root, const std::string& name, faults::Guard& guard, bool groups) {
+  auto handle = faults::ProcessHandle::open(root);
+  if (!handle) return environment_error("has ended", fmt::format("process {}", root.pid));
+  if (Status status = runs(root); !status) return status.error();
   Freezer freezer(std::move(*handle), guard);
   if (groups)
     for (const FreezerGroup& origin : freezer_groups_of(root.pid)) {

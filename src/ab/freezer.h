@@ -33,6 +33,9 @@ struct FreezerGroup {
 /// The groups of a process in the hierarchies that can freeze: version 2 first. Empty when there are none.
 std::vector<FreezerGroup> freezer_groups_of(pid_t pid, const GroupFiles& files = {});
 
+/// Error: the process or a descendant is stopped already, so that it could not be left as it was.
+Status runs(faults::ProcessId root);
+
 class Freezer {
  public:
   /// Takes charge of the process and its descendants, none of which is changed but for its group. `name` becomes the

@@ -82,6 +82,20 @@ std::optional<int> ended(pid_t pid) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
+/// "baseline-server.txt" and "the baseline", or those of its clients.
+std::string text_of(const Servers& servers, std::size_t side, std::size_t program) {
+  return fmt::format("{}/{}-{}.txt", servers.folder, kSideNames[side], program == 0 ? "server" : "load");
+}
+std::string name_of(std::size_t side, std::size_t program) {
+  return fmt::format("{}the {}", program == 0 ? "" : "the clients of ", kSideNames[side]);
+}
+
+Error failed(const Servers& servers, std::size_t side, std::size_t program, int code, std::string_view when) {
+  if (servers.printed) servers.printed(last_lines(text_of(servers, side, program)));
+  return environment_error(fmt::format("{} ended with exit code {} {}", name_of(side, program), code, when),
+                           program == 0 ? servers.commands[side].front() : servers.load.front(), "see what it printed");
+}
+
 void end_all(const std::vector<pid_t>& pids, Ns grace) {
   std::vector<faults::ProcessId> all;
   for (const pid_t pid : pids)
@@ -178,8 +192,7 @@ Status RunningServers::start_side(const Servers& servers, std::size_t side) {
   while (port && side == 1 && *port == ports_[0]) port = free_port();
   if (!port) return port.error();
   ports_[side] = *port;
-  const auto pid = spawn(with_port(servers.commands[side], *port),
-                         fmt::format("{}/{}-server.txt", servers.folder, kSideNames[side]));
+  const auto pid = spawn(with_port(servers.commands[side], *port), text_of(servers, side, 0));
   if (!pid) return pid.error();
   programs_[side].push_back(*pid);
   return {};
@@ -188,15 +201,10 @@ Status RunningServers::start_side(const Servers& servers, std::size_t side) {
 Status RunningServers::wait_until_ready(const Servers& servers, std::size_t side, int stop_fd) {
   const Ns limit = record::monotonic_now() + servers.patience;
   const std::string url = with_port({servers.ready}, ports_[side]).front();
-  const std::string text = fmt::format("{}/{}-server.txt", servers.folder, kSideNames[side]);
   while (url.empty() ? !connects(ports_[side]) : !answers(url)) {
-    const auto code = ended(server(side));
+    if (const auto code = ended(server(side))) return failed(servers, side, 0, *code, "before it was ready");
     const bool late = record::monotonic_now() > limit;
-    if ((code || late) && servers.printed) servers.printed(last_lines(text));
-    if (code)
-      return environment_error(
-          fmt::format("the {} ended with exit code {} before it was ready", kSideNames[side], *code),
-          servers.commands[side].front(), "see what it printed");
+    if (late && servers.printed) servers.printed(last_lines(text_of(servers, side, 0)));
     if (late)
       return environment_error(fmt::format("the {} is not ready after {:.0f} s", kSideNames[side],
                                            static_cast<double>(servers.patience) / 1e9),
@@ -211,19 +219,42 @@ Result<RunningServers> RunningServers::start(const Servers& servers, int stop_fd
   RunningServers running;
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = running.start_side(servers, side); !status) return status.error();
-  for (std::size_t side = 0; side < 2; ++side)
+  for (std::size_t side = 0; side < 2 && servers.serve; ++side)
     if (Status status = running.wait_until_ready(servers, side, stop_fd); !status) return status.error();
-  if (servers.load.empty()) return running;
-  for (std::size_t side = 0; side < 2; ++side) {
-    const auto pid = running.spawn(with_port(servers.load, running.ports_[side]),
-                                   fmt::format("{}/{}-load.txt", servers.folder, kSideNames[side]));
+  for (std::size_t side = 0; side < 2 && !servers.load.empty(); ++side) {
+    const auto pid = running.spawn(with_port(servers.load, running.ports_[side]), text_of(servers, side, 1));
     if (!pid) return pid.error();
     running.programs_[side].push_back(*pid);
   }
-  // First requests load and compile what later ones find: nothing to attach to, nor to measure.
-  pollfd stop{stop_fd, POLLIN, 0};
-  if (poll(&stop, 1, static_cast<int>(servers.warm_up / 1'000'000)) > 0) return cancelled_error();
+  if (servers.load.empty() && servers.serve) return running;
+  if (Status status = running.warm_up(servers, stop_fd); !status) return status.error();
   return running;
+}
+
+/// First requests load and compile what later ones find: nothing to attach to, nor to measure.
+Status RunningServers::warm_up(const Servers& servers, int stop_fd) const {
+  const Ns limit = record::monotonic_now() + servers.warm_up;
+  for (Ns now = record::monotonic_now(); now < limit; now = record::monotonic_now()) {
+    pollfd stop{stop_fd, POLLIN, 0};
+    if (poll(&stop, 1, static_cast<int>(std::min(limit - now, kLook) / 1'000'000) + 1) > 0) return cancelled_error();
+    for (std::size_t side = 0; side < 2; ++side)
+      for (std::size_t program = 0; program < programs_[side].size(); ++program)
+        if (const auto code = ended(programs_[side][program]))
+          return failed(servers, side, program, *code, "before anything was measured");
+  }
+  return {};
+}
+
+Status RunningServers::failure(const Servers& servers) const {
+  const Ns limit = record::monotonic_now() + kLook;
+  do {
+    for (std::size_t side = 0; side < 2; ++side)
+      for (std::size_t program = 0; program < programs_[side].size(); ++program)
+        if (const auto code = ended(programs_[side][program]); code && *code != 0)
+          return failed(servers, side, program, *code, "while it was compared");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  } while (record::monotonic_now() < limit);
+  return {};
 }
 
 RunningServers::RunningServers(RunningServers&& other) noexcept

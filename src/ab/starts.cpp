@@ -102,7 +102,7 @@ Ns length_of_start(Ns starting, Ns left) {
 Result<Alternated> alternate(const StartsPlan& plan, const Question& question, int stop_fd,
                              const ProgressSink& progress) {
   std::optional<Alternated> all;
-  Looks looks(question.detect, question.allowed, plan.assumed);
+  Looks looks(question.detect, question.allowed, plan.assumed, kFewestTurns);
   constexpr std::size_t kFewest = 6;  // pairs of a start, for an error of their own
   if (plan.most > 0 && question.pairs > 0 && question.pairs < kFewest * plan.most)
     return usage_error(fmt::format("{} pairs are too few for {} starts", question.pairs, plan.most),
@@ -142,6 +142,7 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
         turns.sides[side] = running->server(side);
         turns.clients[side] = running->clients(side);
       }
+      turns.failure = [&] { return running->failure(servers); };
       return alternate(turns, of_start, stage, looks, stop_fd, progress);
     }();
     if (!now) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <optional>
 #include <random>
@@ -31,9 +32,8 @@ namespace {
 constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kBeat = kSecond / 2;
 constexpr Ns kReadable = 2 * kSecond;  // what a recorder saw is in its file by then
-constexpr Ns kLongestLook = 20 * kSecond;
-constexpr Ns kSeen = 3 * kSecond;  // to learn how long steps are
-constexpr int kNiceness = 10;      // of a look
+constexpr Ns kSeen = 3 * kSecond;      // to learn how long steps are
+constexpr int kNiceness = 10;          // of a look
 
 /// Bytes that are the process's own, and its part of what it shares; 0: not known.
 std::uint64_t memory_of(pid_t pid) {
@@ -69,7 +69,13 @@ struct Side {
       if (Status status = freezer.thaw(); !status) return status;
     return {};
   }
-  [[nodiscard]] bool over() const { return std::ranges::any_of(freezers, &Freezer::over); }
+  /// Who ended: "", "the baseline", "the clients of the baseline".
+  [[nodiscard]] std::string over(std::size_t number) const {
+    if (freezers.empty()) return {};
+    if (freezers.front().over()) return fmt::format("the {}", kSideNames[number]);
+    if (std::ranges::any_of(freezers, &Freezer::over)) return fmt::format("the clients of the {}", kSideNames[number]);
+    return {};
+  }
 };
 
 /// A look in a process of its own, so that the turns go on meanwhile.
@@ -128,6 +134,7 @@ class Match {
   std::optional<LookResult> finished_look();
   void end_look();
   Status conclude();
+  [[nodiscard]] Error reason_of(const Error& error) const;
 
   const TurnsPlan& plan_;
   const Question& question_;
@@ -135,6 +142,7 @@ class Match {
   int stop_fd_;
   std::mt19937_64 random_;
   std::array<std::optional<Child>, 2> recorders_;
+  std::array<std::optional<faults::ProcessHandle>, 2> begun_;
   std::array<Side, 2> sides_;
   std::optional<record::Prompt> prompt_;
   std::optional<faults::Guard> guard_;  // ends before the recorders do, which leave nobody who is frozen
@@ -188,8 +196,12 @@ Status Match::prepare() {
           return usage_error(fmt::format("process {} would be on both sides", process.pid),
                              "name two that are not the same, and none that started the other");
       }
-  for (const pid_t side : plan_.sides)
-    if (const auto target = faults::open_target(side, plan_.any_user); !target) return target.error();
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto target = faults::open_target(plan_.sides[side], plan_.any_user);
+    if (!target) return target.error();
+    if (Status status = runs(target->id()); !status) return status;
+    begun_[side].emplace(std::move(*target));
+  }
   if (Status status = enough_memory(); !status) return status;
   // The recorders attach while everybody runs, and before anything can be frozen.
   for (std::size_t side = 0; side < 2; ++side)
@@ -209,7 +221,7 @@ Status Match::prepare() {
 }
 
 /// Both run side by side for a moment, which tells whether they have steps and how long those are. Error: a side has
-/// nothing that repeats for kLongestLook.
+/// nothing that repeats for as long as that may take.
 Status Match::choose_length() {
   const Ns begin = record::monotonic_now();
   pollfd stop{stop_fd_, POLLIN, 0};
@@ -221,6 +233,7 @@ Status Match::choose_length() {
     for (std::size_t side = 0; side < 2; ++side) {
       auto found = steps_of(recording_of_side(side), question_.quantity);
       if (!found) return found.error();
+      if (begun_[side]->ended()) return environment_error("has ended", fmt::format("process {}", plan_.sides[side]));
       for (const Step& step : found->steps) sum += static_cast<double>(step.end - step.begin);
       count += static_cast<double>(found->steps.size());
       sides[side] = std::move(*found);
@@ -229,7 +242,7 @@ Status Match::choose_length() {
     length_ = plan_.length > 0 ? plan_.length : length_for(count > 0 ? sum / count : 0);
     const auto known = values_of(sides, {}, question_.quantity);
     if (known) return {};
-    if (record::monotonic_now() - begin > kLongestLook) return known.error();
+    if (record::monotonic_now() - begin > plan_.patience) return known.error();
   }
 }
 
@@ -361,8 +374,13 @@ Status Match::play(const ProgressSink& progress) {
     if (progress) progress(state);
     found.seconds = static_cast<double>(elapsed) / 1e9;
     if (found.outcome != model::Outcome::inconclusive) return {};
-    if (sides_[0].over() || sides_[1].over()) {
+    for (std::size_t side = 0; side < 2; ++side) {
+      const std::string who = sides_[side].over(side);
+      if (who.empty()) continue;
+      if (plan_.failure)
+        if (Status status = plan_.failure(); !status) return status;
       found.end = model::AlternationEnd::side_ended;
+      found.notes.push_back(fmt::format("It was {} that ended", who));
       return {};
     }
     pollfd stop{stop_fd_, POLLIN, 0};
@@ -424,6 +442,10 @@ Status Match::conclude() {
   }
   for (std::size_t i = 1; i < differences.size(); ++i) looks_.fill(differences[i]);
   looks_.end_start(differences);
+  if (is_last() && !differences.empty() && differences.front().logs.size() < kFewestTurns &&
+      !std::isfinite(differences.front().change.low))
+    found.notes.push_back(
+        fmt::format("Fewer than {} pairs of turns do not tell how alike neighbours are", kFewestTurns));
   found.looks = looks_.looks();
   found.quantity = all->quantity;
   found.unit = all->unit;
@@ -441,11 +463,24 @@ Status Match::conclude() {
   return {};
 }
 
+/// That a side ended explains whatever else went wrong.
+Error Match::reason_of(const Error& error) const {
+  if (error.kind == ErrorKind::cancelled) return error;
+  if (plan_.failure)
+    if (Status status = plan_.failure(); !status) return status.error();
+  for (std::size_t side = 0; side < 2; ++side)
+    if (begun_[side] && begun_[side]->ended())
+      return environment_error(fmt::format("the {} ended before enough was seen of it", kSideNames[side]),
+                               fmt::format("process {}", plan_.sides[side]));
+  return error;
+}
+
 Result<Alternated> Match::run(const ProgressSink& progress) {
   result_.found.detect = question_.detect;
-  if (Status status = prepare(); !status) return status.error();
-  if (Status status = play(progress); !status) return status.error();
-  if (Status status = conclude(); !status) return status.error();
+  Status status = prepare();
+  if (status) status = play(progress);
+  if (status) status = conclude();
+  if (!status) return reason_of(status.error());
   return std::move(result_);
 }
 
@@ -453,7 +488,7 @@ Result<Alternated> Match::run(const ProgressSink& progress) {
 
 Result<Alternated> alternate(const TurnsPlan& plan, const Question& question, int stop_fd,
                              const ProgressSink& progress) {
-  Looks looks(question.detect, question.allowed);
+  Looks looks(question.detect, question.allowed, {}, kFewestTurns);
   return alternate(plan, question, {}, looks, stop_fd, progress);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "ab/alternate.h"
@@ -19,6 +20,9 @@ struct TurnsPlan {
   Ns length = 500'000'000;                      ///< of a turn
   bool any_user = false;                        ///< root: also processes of other users
   bool groups = true;                           ///< freezers of control groups are used where there are such
+  Ns patience = 20'000'000'000;                 ///< with a side in which nothing repeats
+  /// Asked when something ended, or went wrong. Error: how a side failed.
+  std::function<Status()> failure{};
 };
 
 /// Where these two stand in a comparison of several starts of both sides.

@@ -47,7 +47,7 @@ struct AbVerbOptions {
   std::string budget = "10m";
   std::size_t pairs = 0;
   std::size_t warm_up = 1;
-  std::string turns = "auto";
+  std::string turns;
   std::string ready;
   std::string load;
   std::size_t starts = 0;
@@ -206,7 +206,8 @@ std::optional<ab::Quantity> quantity_of(const std::string& text) {
 std::string quantity_problem(const std::string& text) {
   return quantity_of(text)
              ? ""
-             : fmt::format("'{}' is none of auto, step, run, cpu, throughput, function:NAME, calls:NAME", text);
+             : fmt::format("'{}' is none of auto, step, run, cpu, throughput, function:NAME, kernel:NAME, calls:NAME",
+                           text);
 }
 
 Result<ab::Question> question_of(const AbVerbOptions& options, const std::string& folder,
@@ -247,7 +248,7 @@ Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, TwoComma
 
 /// 0: chosen.
 Result<Ns> turn_length(const std::string& text) {
-  if (text == "auto") return Ns{0};
+  if (text.empty() || text == "auto") return Ns{0};
   const auto length = parse_duration(text);
   constexpr Ns kShortest = 50'000'000;
   if (!length || *length < kShortest)
@@ -269,18 +270,41 @@ Result<ab::Alternated> alternate_processes(const AbVerbOptions& options, const a
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
-/// Servers, which do not end by themselves.
+bool has_port(const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [](const std::string& word) { return word.find("{port}") != std::string::npos; });
+}
+
 bool are_servers(const AbVerbOptions& options, const std::vector<std::string>& words) {
-  return !options.ready.empty() || !options.load.empty() ||
-         std::ranges::any_of(words, [](const std::string& word) { return word.find("{port}") != std::string::npos; });
+  return !options.ready.empty() || !options.load.empty() || has_port(words);
+}
+
+/// Servers, or what else runs long and is to run in turns.
+bool stay_up(const AbVerbOptions& options, const std::vector<std::string>& words) {
+  return are_servers(options, words) || !options.turns.empty();
+}
+
+/// What would be waited for in vain.
+Status check_servers(const AbVerbOptions& options, const TwoCommands& commands) {
+  if (!options.ready.empty() && !options.ready.starts_with("http://") && !options.ready.starts_with("https://"))
+    return usage_error(fmt::format("--ready '{}' is no URL of http or https", options.ready),
+                       "write it like http://127.0.0.1:{port}/health, or leave it out: the port can be connected to");
+  if (options.ready.empty() || has_port({options.ready, options.load}))
+    for (std::size_t side = 0; side < 2; ++side)
+      if (!has_port(commands[side]))
+        return usage_error(fmt::format("the command of the {} has no {{port}}", ab::kSideNames[side]),
+                           "write {port} where it takes the number of its port: each side gets a free one of its own");
+  return {};
 }
 
 Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoCommands commands,
-                                         const ab::Question& question, int stop_fd) {
+                                         const ab::Question& question, bool serve, int stop_fd) {
   const auto length = turn_length(options.turns);
   if (!length) return length.error();
+  if (serve)
+    if (Status status = check_servers(options, commands); !status) return status.error();
   ab::StartsPlan plan;
   ab::Servers& servers = plan.servers;
+  servers.serve = serve;
   servers.commands = std::move(commands);
   servers.ready = options.ready;
   servers.printed = question.printed;
@@ -290,11 +314,13 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
     servers.load = std::move(*load);
   }
   plan.turns.length = *length;
+  constexpr Ns kUntilItWorks = 120'000'000'000;  // what has no port does not say when it is ready
+  if (!serve) plan.turns.patience = kUntilItWorks;
   plan.most = options.starts;
   if (!options.quiet)
     plan.starting = [](std::size_t start) {
       if (start > 1 && isatty(STDERR_FILENO) != 0) say("\n");
-      say(start == 1 ? "culprit: starting both servers\n" : fmt::format("culprit: starting both anew ({})\n", start));
+      say(start == 1 ? "culprit: starting both\n" : fmt::format("culprit: starting both anew ({})\n", start));
     };
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
@@ -306,7 +332,11 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   if (options.processes.empty() == words.empty())
     return usage_error(words.empty() ? "nothing to compare" : "both processes and commands are given",
                        "give two commands, -- A --vs -- B, or two processes, -p PID --vs -p PID");
-  const bool of_commands = !words.empty() && !are_servers(options, words);
+  const bool serve = are_servers(options, words);
+  const bool of_commands = !words.empty() && !stay_up(options, words);
+  if (words.empty() && serve)
+    return usage_error("--ready and --load are of servers that are given as commands",
+                       "give clients of processes that run by yourself");
   if (options.starts > 0 && (of_commands || words.empty()))
     return usage_error(of_commands ? "--starts is of servers: each run of a command is a start already"
                                    : "--starts is of servers that are given as commands",
@@ -344,7 +374,7 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   const int stop = signals->fd();
   auto alternated = words.empty() ? alternate_processes(options, *question, stop)
                     : of_commands ? alternate_commands(options, std::move(commands), *question, stop)
-                                  : alternate_servers(options, std::move(commands), *question, stop);
+                                  : alternate_servers(options, std::move(commands), *question, serve, stop);
   if (!options.quiet && isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
   if (!alternated) return alternated.error();
   const model::RunComparison comparison = ab::conclude(*alternated, !options.keep.empty());
@@ -368,8 +398,8 @@ void add_ab(CommandLine& app, Invocation& invocation) {
       ->type_name("N");
   verb->add_option("--warmup", options->warm_up, "pairs of runs before those that count (default: 1)")->type_name("N");
   verb->add_option("--turns", options->turns,
-                   "of processes and servers: how long one runs while the other stands still (default: auto, by how "
-                   "long their steps are)")
+                   "how long one runs while the other stands still: of processes and servers (default: auto, by how "
+                   "long their steps are), and of commands that run long, which are then started both")
       ->type_name("TIME");
   verb->add_option("--ready", options->ready,
                    "of servers: the URL that answers when one may be used, with {port} (default: the port can be "
@@ -388,7 +418,7 @@ void add_ab(CommandLine& app, Invocation& invocation) {
           "what is compared: auto (default: the time of a step, where the programs have such, else of the run), "
           "step, run (of commands), cpu (CPU time of a command's run, else per step), throughput (of what stays "
           "up: time from step to step, waits included), function:NAME (per step, time in functions, kernels and "
-          "ranges of that name, * is anything) or calls:NAME (how many of them)")
+          "ranges of that name, * is anything; kernel:NAME is the same) or calls:NAME (how many of them)")
       ->check({quantity_problem, {}})
       ->type_name("WHAT");
   verb->add_option("--preset", options->preset,

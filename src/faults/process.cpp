@@ -17,6 +17,7 @@
 
 #include "core/file.h"
 #include "core/text.h"
+#include "faults/files.h"
 
 namespace culprit::faults {
 
@@ -82,6 +83,16 @@ bool ProcessHandle::ended() const {
 
 bool ProcessHandle::signal(int number) const { return syscall(SYS_pidfd_send_signal, fd_, number, nullptr, 0) == 0; }
 
+namespace {
+
+/// The process of which `pid` is a thread.
+std::optional<std::int64_t> process_of(pid_t pid) {
+  const auto status = read_beginning(fmt::format("/proc/{}/status", pid));
+  return status ? number_after(*status, "Tgid:") : std::nullopt;
+}
+
+}  // namespace
+
 Result<ProcessHandle> open_target(pid_t pid, bool any_user) {
   const std::string where = fmt::format("process {}", pid);
   if (pid <= 0) return usage_error(fmt::format("{} is no process number", pid));
@@ -91,6 +102,8 @@ Result<ProcessHandle> open_target(pid_t pid, bool any_user) {
   if (!facts || facts->state == 'Z' || facts->state == 'X')
     return environment_error("there is no such process", where, "see 'ps -e' for those that exist");
   if (facts->kernel_thread) return usage_error(fmt::format("{} is a kernel thread", where));
+  if (const auto process = process_of(pid); process && *process != pid)
+    return usage_error(fmt::format("{} is a thread of process {}", pid, *process), "give the number of the process");
   for (pid_t above = getppid(); above > 1;) {
     if (above == pid)
       return usage_error(fmt::format("{} started this program, which would be disturbed with it", where),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "ab/printed.h"
 #include "core/file.h"
@@ -66,6 +67,41 @@ TEST_F(RunningServersTest, OneThatEndsBeforeItIsReadyIsAnErrorWithWhatItPrinted)
   ASSERT_FALSE(running);
   EXPECT_EQ(running.error().what, "the baseline ended with exit code 7 before it was ready");
   EXPECT_EQ(printed, "no such model");
+}
+
+TEST_F(RunningServersTest, ClientsThatEndWhileTheyWarmUpAreAnErrorWithWhatTheyPrinted) {
+  Servers servers;
+  for (auto& command : servers.commands) command = {"python3", "-m", "http.server", "{port}", "--bind", "127.0.0.1"};
+  servers.load = {"sh", "-c", "echo no such model; exit 0"};
+  servers.folder = folder_;
+  std::string printed;
+  servers.printed = [&](const std::string& lines) { printed = lines; };
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_FALSE(running);
+  EXPECT_EQ(running.error().what, "the clients of the baseline ended with exit code 0 before anything was measured");
+  EXPECT_EQ(printed, "no such model");
+}
+
+TEST_F(RunningServersTest, OneThatFailsLaterIsToldWithWhatItPrinted) {
+  Servers servers;
+  servers.serve = false;
+  servers.warm_up = 10'000'000;
+  const std::string go = folder_ + "/go";
+  servers.commands = {
+      {{"sleep", "100"}, {"sh", "-c", "while test ! -e " + go + "; do sleep 0.01; done; echo out of memory; exit 9"}}};
+  servers.folder = folder_;
+  std::string printed;
+  servers.printed = [&](const std::string& lines) { printed = lines; };
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_TRUE(running) << to_string(running.error());
+  EXPECT_TRUE(running->failure(servers));
+  EXPECT_EQ(printed, "");
+  std::ofstream(go).put(10);
+  Status status;
+  for (int i = 0; i < 100 && status; ++i) status = running->failure(servers);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().what, "the candidate ended with exit code 9 while it was compared");
+  EXPECT_EQ(printed, "out of memory");
 }
 
 TEST_F(RunningServersTest, OneThatIsNeverReadyIsGivenUp) {

@@ -211,6 +211,12 @@ class Commands(Ab):
                       ["--on", "step", "--no-record", "--", "true", "--vs", "--", "true"]):
             self.run_ab(*words, code=2)
 
+    def test_what_would_be_waited_for_in_vain_is_refused(self):
+        for words, text in ((["--ready", "nonsense{port}", "--", "true", "{port}", "--vs", "--", "true", "{port}"], "is no URL of http or https"),
+                            (["--load", "true {port}", "--", "true", "{port}", "--vs", "--", "true"], "the command of the candidate has no {port}"),
+                            (["--load", "true", "-p", "4194001", "--vs", "-p", "4194002"], "--ready and --load are of servers")):
+            self.assertIn(text, self.run_ab("-q", *words, code=2).stderr)
+
 
 @unittest.skipUnless(os.geteuid() == 0, "steps of running programs are seen by root")
 class Turns(Ab):
@@ -255,7 +261,9 @@ class Turns(Ab):
         os.kill(b, signal.SIGKILL)
         out, err = started.communicate(timeout=30)
         self.assertEqual(started.returncode, 0, err)
-        self.assertEqual(json.loads(out)["alternation"]["end"], "side_ended")
+        found = json.loads(out)["alternation"]
+        self.assertEqual(found["end"], "side_ended")
+        self.assertIn("It was the candidate that ended", found["notes"])
 
     def test_who_must_not_be_frozen_is_refused(self):
         a = self.tinyserve()
@@ -264,12 +272,50 @@ class Turns(Ab):
         own = self.run_ab("-q", "--turns", "100ms", "-p", str(a), "--vs", "-p", str(os.getpid()), code=2)
         self.assertIn("would be on both sides", own.stderr)
 
+        threads = self.program(sys.executable, "-c", "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start(); time.sleep(1000)")
+        thread = self.run_ab("-q", "-p", str(a), "--vs", "-p", str(self.thread_of(threads)), code=2)
+        self.assertIn(f"is a thread of process {threads}", thread.stderr)
+        b = self.tinyserve()
+        os.kill(b, signal.SIGSTOP)
+        begin = time.monotonic()
+        stopped = self.run_ab("-q", "-p", str(a), "--vs", "-p", str(b), code=4)
+        self.assertIn("is stopped already", stopped.stderr)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertEqual(state_of(b), "T")
+
+    def thread_of(self, pid):
+        limit = time.monotonic() + 20
+        while time.monotonic() < limit:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                if int(thread) != pid:
+                    return int(thread)
+            time.sleep(0.05)
+        self.fail("no second thread")
+
     def test_programs_without_steps_are_refused_with_the_reason(self):
         a = self.program("sleep", "100")
         b = self.program("sleep", "100")
         done = self.run_ab("-q", "--budget", "3s", "--turns", "200ms", "-p", str(a), "--vs", "-p", str(b), code=4)
         self.assertIn("no steps and no units of work are found in the baseline", done.stderr)
         self.assertEqual((state_of(a), state_of(b)), ("S", "S"))
+
+    LOOP = ("import sys, time\n"
+            "def step(n):\n    return sum(range(n))\n"
+            "for i in range(int(sys.argv[2])):\n    step(int(sys.argv[1])); time.sleep(0.001)\n"
+            "sys.exit('no data are left')\n")
+
+    def test_loops_are_started_and_run_in_turns(self):
+        loop = self.path("loop.py")
+        with open(loop, "w", encoding="utf-8") as file:
+            file.write(self.LOOP)
+        words = ["--turns", "200ms", "--python", "__main__:step(n) as step", "--budget", "40s", "--", sys.executable, loop, "20000"]
+        answer = self.answer(*words, "1000000", "--vs", "--", sys.executable, loop, "60000", "1000000")
+        self.assertEqual(answer["outcome"], "regression", answer["alternation"])
+        self.assertEqual(answer["alternation"]["turns"]["length_ns"], 200000000)
+        # One that fails says so.
+        done = self.run_ab("-q", *words, "1000000", "--vs", "--", sys.executable, loop, "20000", "3000", code=4)
+        self.assertRegex(done.stderr, "the candidate ended with exit code 1 (while it was compared|before anything was measured)")
+        self.assertIn("  no data are left\n", done.stderr)
 
     def test_servers_are_started_loaded_and_ended(self):
         script = self.path("server.py")

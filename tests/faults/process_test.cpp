@@ -1,11 +1,14 @@
 #include "faults/process.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <thread>
 
 #include "support/child_process.h"
 
@@ -41,6 +44,22 @@ TEST(Process, WhatMustNotBeDisturbedIsRefused) {
   }
   const test::Child child;
   EXPECT_EQ(refusal(child.pid), "allowed");
+}
+
+TEST(Process, AThreadIsNoProcess) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const test::Child child([&] {
+    std::thread([&] {
+      const pid_t thread = gettid();
+      static_cast<void>(write(ends[1], &thread, sizeof thread));
+      pause();
+    }).join();
+  });
+  pid_t thread = 0;
+  ASSERT_EQ(read(ends[0], &thread, sizeof thread), static_cast<ssize_t>(sizeof thread));
+  EXPECT_THAT(refusal(thread), testing::HasSubstr(fmt::format("{} is a thread of process {}", thread, child.pid)));
+  for (const int end : ends) close(end);
 }
 
 TEST(Process, OtherUsersAreLeftAloneUnlessRootInsists) {
