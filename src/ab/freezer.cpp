@@ -52,9 +52,11 @@ bool wait_until(const Condition& condition) {
   return true;
 }
 
+/// Asked behind the signal. In an uninterruptible wait a process runs nothing of its own and stops behind it: who waits
+/// for a child of vfork that is stopped stays there.
 bool is_stopped(pid_t pid) {
   const auto facts = faults::process_facts(pid);
-  return !facts || facts->state == 'T' || facts->state == 't' || facts->state == 'Z' || facts->state == 'X';
+  return !facts || std::string_view("TtDZX").find(facts->state) != std::string_view::npos;
 }
 
 }  // namespace

@@ -130,6 +130,29 @@ TEST_P(FreezerTest, TheGuardLetsThemGoOn) {
 INSTANTIATE_TEST_SUITE_P(Ways, FreezerTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Groups" : "Signals"; });
 
+TEST(Freezer, WhoWaitsForAChildOfVforkStandsStillWithIt) {
+  const std::string state = testing::TempDir() + "freezer-state-" + std::to_string(getpid());
+  const pid_t pid = fork();
+  if (pid == 0) {
+    // The child has this one's memory until it runs a program of its own.
+    if (vfork() == 0)
+      for (;;) pause();
+    _exit(0);
+  }
+  const faults::ProcessId id = faults::process_facts(pid)->id;
+  for (int i = 0; i < 1000 && faults::process_tree(id).size() < 2; ++i) std::this_thread::sleep_for(milliseconds(2));
+  auto guard = faults::Guard::start(state);
+  ASSERT_TRUE(guard);
+  auto freezer = Freezer::take(id, "culprit-test", *guard, false);
+  ASSERT_TRUE(freezer) << to_string(freezer.error());
+  ASSERT_EQ(freezer->processes().size(), 2U);
+  EXPECT_TRUE(freezer->freeze());
+  EXPECT_TRUE(freezer->thaw());
+  for (const faults::ProcessId& process : freezer->processes()) kill(process.pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  guard->undo();
+}
+
 TEST(Freezer, WhoIsStoppedAlreadyIsRefused) {
   const std::string state = testing::TempDir() + "freezer-state-" + std::to_string(getpid());
   const pid_t pid = fork();
