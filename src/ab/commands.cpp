@@ -64,6 +64,7 @@ class Alternator {
     return quantity_.kind != Quantity::Kind::run && quantity_.kind != Quantity::Kind::cpu;
   }
   void choose_quantity(const std::array<OneRun, 2>& runs);
+  void go_over_to_runs(std::size_t side);
   void add(const std::array<OneRun, 2>& runs);
   void take(const std::vector<Differences>& all);
 
@@ -74,6 +75,7 @@ class Alternator {
   std::array<std::size_t, 2> numbers_{};
   std::size_t pairs_ = 0;
   std::vector<Value> values_;
+  std::vector<std::array<Ns, 2>> times_;  // of runs, one per pair
   Quantity quantity_;
   Alternated result_;
 };
@@ -144,6 +146,18 @@ void Alternator::choose_quantity(const std::array<OneRun, 2>& runs) {
   quantity_.kind = steps ? Quantity::Kind::step : Quantity::Kind::run;
 }
 
+/// Nobody asked for steps, and a run of this side has none: what all pairs have is compared.
+void Alternator::go_over_to_runs(std::size_t side) {
+  quantity_.kind = Quantity::Kind::run;
+  values_.clear();
+  for (std::uint32_t pair = 0; pair < times_.size(); ++pair)
+    for (std::uint8_t i = 0; i < 2; ++i)
+      values_.push_back({pair, i, model::Phase::other, {}, static_cast<double>(times_[pair][i])});
+  result_.found.notes.push_back(fmt::format(
+      "Times of runs are compared, because run {} of the {} has no steps that are surely such, unlike those before it",
+      numbers_[side], kSideNames[side]));
+}
+
 void Alternator::add(const std::array<OneRun, 2>& runs) {
   const auto pair = static_cast<std::uint32_t>(pairs_);
   for (std::uint8_t side = 0; side < 2; ++side) {
@@ -157,6 +171,7 @@ void Alternator::add(const std::array<OneRun, 2>& runs) {
     if (!run.recording.empty()) result_.recordings[side].push_back(run.recording);
     if (!question_.kept) thin_out(result_.recordings[side]);
   }
+  times_.push_back({runs[0].done.use.run, runs[1].done.use.run});
   ++pairs_;
 }
 
@@ -178,14 +193,17 @@ Result<bool> Alternator::run_pair(bool counts) {
     return true;
   }
   choose_quantity(runs);
-  if (needs_steps())
-    for (std::size_t side = 0; side < 2; ++side)
-      if (runs[side].steps.empty())
-        return environment_error(
-            fmt::format(
-                "a run of the {} has no steps that are surely such{}", kSideNames[side],
-                quantity_.pattern.empty() ? "" : fmt::format(", or nothing called {} in them", quantity_.pattern)),
-            commands_.commands[side].front(), "compare the time of the whole run: --on run");
+  for (std::size_t side = 0; side < 2 && needs_steps(); ++side) {
+    if (!runs[side].steps.empty()) continue;
+    if (question_.quantity.kind == Quantity::Kind::automatic) {
+      go_over_to_runs(side);
+      break;
+    }
+    return environment_error(
+        fmt::format("a run of the {} has no steps that are surely such{}", kSideNames[side],
+                    quantity_.pattern.empty() ? "" : fmt::format(", or nothing called {} in them", quantity_.pattern)),
+        commands_.commands[side].front(), "compare the time of the whole run: --on run");
+  }
   add(runs);
   return true;
 }

@@ -328,6 +328,8 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
 Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>& words) {
   const auto report = settled(options.report);
   if (!report) return report.error();
+  if (options.last && !options.report.fail_on.empty())
+    return usage_error("--fail-on is of a comparison, and --last makes none", "leave it out");
   if (options.last) return show_last(*report);
   if (options.processes.empty() == words.empty())
     return usage_error(words.empty() ? "nothing to compare" : "both processes and commands are given",

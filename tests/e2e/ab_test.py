@@ -175,8 +175,29 @@ class Commands(Ab):
         script = "test ! -e mark && touch mark && sleep 0.01"
         self.run_ab("-q", "-n", "3", "--no-record", "--fresh-directory", "--", "sh", "-c", script, "--vs", "--", "sh", "-c", script)
 
+    def test_a_run_without_steps_makes_it_compare_runs(self):
+        with open(self.path("steps.py"), "w", encoding="utf-8") as file:
+            file.write("def step(n):\n    return sum(range(n))\n")
+        program = self.path("program.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import os, sys, time\nfrom steps import step\n"
+                       "with open(sys.argv[1], 'a') as file: file.write('x')\n"
+                       "for i in range(400 if os.path.getsize(sys.argv[1]) <= 2 else 0): step(20000); time.sleep(0.002)\n")
+        side = ["--", sys.executable, program, self.path("runs")]
+        words = ["-q", "--warmup", "0", "--python", "steps:step(n) as step"]
+        first = self.answer(*words, "-n", "1", *side, "--vs", *side)["alternation"]
+        if first["quantity"] != "step time":
+            self.skipTest("steps of Python are not seen here")
+        os.remove(self.path("runs"))
+        found = self.answer(*words, "-n", "3", *side, "--vs", *side)["alternation"]
+        self.assertEqual((found["quantity"], found["changes"][0]["pairs"], found["changes"][0]["values"]), ("run time", 3, [3, 3]))
+        self.assertIn("Times of runs are compared, because run 2 of the", found["notes"][0])
+        os.remove(self.path("runs"))
+        self.assertIn("has no steps", self.run_ab(*words, "--on", "step", "-n", "3", *side, "--vs", *side, code=4).stderr)
+
     def test_the_last_result_is_shown_again(self):
         self.run_ab("--last", code=3)
+        self.assertIn("--last makes none", self.run_ab("--last", "--fail-on", "regression", code=2).stderr)
         first = self.run_ab("-q", "-n", "2", "--no-record", "--", "true", "--vs", "--", "true").stdout
         self.assertEqual(self.run_ab("--last").stdout, first)
         self.assertEqual(json.loads(self.run_ab("--last", "--json").stdout)["alternation"]["changes"][0]["pairs"], 2)
