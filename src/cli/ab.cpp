@@ -1,17 +1,22 @@
 // `culprit ab`: two commands, or two programs that run, in turns until it is known whether they differ.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -84,6 +89,31 @@ Result<TwoCommands> commands_of(const std::vector<std::string>& words) {
   return commands;
 }
 
+constexpr std::string_view kFolderName = "culprit-ab-";
+
+/// Locked as long as this process or one of its recorders lives; -1: somebody else's, or there is none.
+int lock_folder(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat facts {};
+  if (fd >= 0 && fstat(fd, &facts) == 0 && facts.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+/// Folders of runs that were killed; those of the last minute may not be locked yet.
+void remove_left_behind(const fs::path& where) {
+  std::error_code code;
+  for (fs::directory_iterator entry(where, code), end; !code && entry != end; entry.increment(code)) {
+    std::error_code ignored;
+    const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry->path(), ignored);
+    if (!entry->path().filename().string().starts_with(kFolderName) || age < std::chrono::minutes(1)) continue;
+    const int fd = lock_folder(entry->path().string());
+    if (fd < 0) continue;
+    fs::remove_all(entry->path(), ignored);
+    close(fd);
+  }
+}
+
 /// A folder for what both sides leave behind; removed at the end unless the user named it.
 class Folder {
  public:
@@ -95,25 +125,32 @@ class Folder {
       fs::create_directories(keep, code);
       if (code) return environment_error(code.message(), keep, "choose another folder with --keep");
       fs::permissions(keep, fs::perms::owner_all, code);
-      return Folder(fs::absolute(keep).string(), false);
+      return Folder(fs::absolute(keep).string(), false, -1);
     }
-    std::string name = (fs::temp_directory_path() / "culprit-ab-XXXXXX").string();
+    remove_left_behind(fs::temp_directory_path());
+    std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kFolderName)).string();
     if (mkdtemp(name.data()) == nullptr)
       return environment_error(errno_text(errno), name, "set TMPDIR to a folder with room");
-    return Folder(name, true);
+    // Where nothing can be locked, nothing is taken for left behind.
+    return Folder(name, true, lock_folder(name));
   }
-  Folder(Folder&& other) noexcept : path_(std::move(other.path_)), removed_(std::exchange(other.removed_, false)) {}
+  Folder(Folder&& other) noexcept
+      : path_(std::move(other.path_)),
+        removed_(std::exchange(other.removed_, false)),
+        lock_(std::exchange(other.lock_, -1)) {}
   Folder& operator=(Folder&&) = delete;
   ~Folder() {
     std::error_code code;
     if (removed_) fs::remove_all(path_, code);
+    if (lock_ >= 0) close(lock_);
   }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  Folder(std::string path, bool removed) : path_(std::move(path)), removed_(removed) {}
+  Folder(std::string path, bool removed, int lock) : path_(std::move(path)), removed_(removed), lock_(lock) {}
   std::string path_;
   bool removed_;
+  int lock_;
 };
 
 /// Where the last result is kept; empty: nowhere.

@@ -205,6 +205,34 @@ class Commands(Ab):
         for name in os.listdir(self.path("culprit")):
             self.assertEqual(os.stat(self.path("culprit/" + name)).st_mode & 0o777, 0o600)
 
+    def test_folders_of_runs_that_were_killed_are_removed_and_those_in_use_are_not(self):
+        self.environment["TMPDIR"] = self.path("tmp")
+        os.mkdir(self.path("tmp"))
+        started = subprocess.Popen(culprit("ab", "-q", "--no-record", "--", "sleep", "100", "--vs", "--", "sleep", "100"),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
+        self.addCleanup(started.wait)
+        self.addCleanup(started.kill)
+        limit = time.monotonic() + 20
+        while not glob.glob(self.path("tmp/culprit-ab-*/*")) and time.monotonic() < limit:
+            time.sleep(0.02)
+        folder = glob.glob(self.path("tmp/culprit-ab-*"))[0]
+        sides = ["-q", "--no-record", "-n", "1", "--", "true", "--vs", "--", "true"]
+
+        def is_old():
+            os.utime(folder, (time.time() - 3600, time.time() - 3600))
+
+        is_old()
+        self.run_ab(*sides)
+        self.assertTrue(os.path.isdir(folder))
+        started.kill()
+        started.wait()
+        self.run_ab(*sides)
+        limit = time.monotonic() + 20
+        while os.path.isdir(folder) and time.monotonic() < limit:  # the run that it was in ends behind it
+            is_old()
+            self.run_ab(*sides)
+        self.assertEqual(os.listdir(self.path("tmp")), [])
+
     def test_interrupted_it_says_what_is_known(self):
         started = subprocess.Popen(culprit("ab", "--json", "--no-record", "--warmup", "0", "--", "sleep", "0.05", "--vs", "--", "sleep", "0.05"),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
