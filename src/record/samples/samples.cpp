@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "record/collector/file_end.h"
 #include "record/samples/unwind.h"
 
 namespace culprit::record::samples {
@@ -30,7 +31,7 @@ bool can_unwind(unsigned hz) {
 #endif
 }
 
-class Samples final : public Collector, private bpf::Listener {
+class Samples final : public Collector, public FileEnd, private bpf::Listener {
  public:
   Samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options,
           std::shared_ptr<interpreter::PythonStacks> python)
@@ -83,6 +84,14 @@ class Samples final : public Collector, private bpf::Listener {
     probes_->consume();
     if (python_) python_->poll(now);
     symbols().name_when_due(now);
+    write_named();
+  }
+
+  void file_ends(Session& session, Ns now) override {
+    poll(session, now);
+    if (writer_ == nullptr) return;
+    // What waits for names of functions belongs into this file.
+    symbols().name_all();
     write_named();
   }
 

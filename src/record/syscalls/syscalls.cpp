@@ -215,6 +215,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     next_totals_ = now + options_.totals_every;
     if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
     ++period_;
+    std::erase_if(ended_, [&](const auto& ended) { return ended.second.second.period + 1 < period_; });
   }
 
   void write_shares(Ns now) {
