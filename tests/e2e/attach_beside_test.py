@@ -125,6 +125,23 @@ class Beside(Case):
                 self.assertEqual(self.libraries(child), 1)
         self.goes_on(child)
 
+    def test_a_tracer_of_any_thread_is_respected(self):
+        child = self.compiled("threads", THREADS, "cc", "-pthread")
+        other = max(int(tid) for tid in os.listdir(f"/proc/{child.pid}/task"))
+        self.assertNotEqual(other, child.pid)
+        tracer = self.start([sys.executable, "-c", "import ctypes, sys; assert ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0; "
+                             "print('ready', flush=True); sys.stdin.readline()", str(other)])  # PTRACE_SEIZE
+        self.addCleanup(tracer.kill)  # before the program, which cannot end without it
+        if tracer.stdout.readline() != "ready\n":
+            self.skipTest("nobody may trace here")
+        before = self.state(child)
+        self.refused(child.pid, f"traced by process {tracer.pid}")
+        self.assertEqual(self.state(child), before)
+        self.assertEqual(self.libraries(child), 0)
+        self.assertIn(f"traced by process {tracer.pid}", self.culprit("doctor", "-p", str(child.pid)).stdout)
+        self.goes_on(tracer)
+        self.goes_on(child)
+
     def test_a_thread_that_hardly_gets_a_cpu_is_waited_for(self):
         """It comes behind another one on the same CPU."""
         child = self.program(text=COMPUTES)
