@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -143,10 +145,12 @@ const Format* detect(std::string_view start, std::string_view path) {
 }
 
 std::string expected_formats() {
-  std::string text;
+  std::vector<std::string_view> names;
   for (const Format& format : kFormats)
-    if (!format.expected.empty()) text += fmt::format("{}{}", text.empty() ? "expected " : ", or ", format.expected);
-  return text;
+    if (!format.expected.empty()) names.push_back(format.expected);
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("expected {}, or {}", fmt::join(names, ", "), last);
 }
 
 namespace {

@@ -143,6 +143,11 @@ class Usage(Program):
     def test_unknown_option_is_bad_usage(self):
         self.assert_error(self.run_program("info", "--frobnicate", "x"), USAGE, "frobnicate")
 
+    def test_a_number_out_of_range_is_told_the_limits(self):
+        done = self.run_program("inject", "cpu", "--severity", "2")
+        self.assert_error(done, USAGE, "--severity")
+        self.assertIn("2 is no number from 0 to 1", done.stderr)
+
     def test_missing_argument_is_bad_usage(self):
         for verb in ("info", "top", "export", "diff"):
             self.assert_error(self.run_program(verb), USAGE)

@@ -128,6 +128,8 @@ TEST(Load, UnrecognizedFilesAreToldWhatWouldBe) {
   EXPECT_EQ(trace.error().what, "unrecognized format");
   for (const char* words : {"JSON trace", "recording", "SQLite export", "Nsight Compute CSV", "launch log", "table"})
     EXPECT_NE(trace.error().remedy.find(words), std::string::npos) << words;
+  const std::string& remedy = trace.error().remedy;
+  EXPECT_EQ(remedy.find(", or "), remedy.rfind(", or "));
 }
 
 /// One error of usage, whatever the two names of the file are.
