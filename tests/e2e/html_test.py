@@ -257,6 +257,8 @@ class Browser(Case):
         self.assertRegex(text, r"Outcome \([a-z_]+\): regression; cycle time \+")
         self.assertRegex(text, r"candidate: p50 [0-9.]+ ms, p90 ")
         self.assertIn("<script>alert(1)</script>", text)  # as text
+        self.assertIn("\\u2028\\u202e", text)  # nor do they turn what stands behind them
+        self.assertNotIn("\u202e", text)
         self.assertFalse([tag for tag, a in elements.found if tag == "img" or "onerror" in a])
         self.assertGreaterEqual(sum(tag == "canvas" for tag, _ in elements.found), 4)
         self.assertGreaterEqual(sum(a.get("class") == "spark" for _, a in elements.found), 20)

@@ -178,11 +178,19 @@ export interface Report {
   tables?: TableData[];
 }
 
+/// Characters that are not seen, or that turn the text around them, as the program's text shows them.
+function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 0x80 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
 export async function unpack(text: string): Promise<Report> {
   const binary = atob(text.trim());
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
   if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old for the report (no DecompressionStream)");
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text()) as Report;
+  return JSON.parse(await new Response(stream).text(), (_, value: unknown) => (typeof value === "string" ? visible(value) : value)) as Report;
 }
