@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
+#include "model/ledger.h"
 #include "stats/quantile.h"
 
 namespace culprit::compare {
@@ -18,6 +19,7 @@ using model::FunctionFinding;
 
 /// What lies between functions: once behind each.
 constexpr std::string_view kBetween = "between";
+constexpr double kMuchSlower = 1.5;
 constexpr double kParts = 1e6;  // shares of kinds are no whole numbers
 
 /// What most steps of a kind do, and how many of them.
@@ -37,6 +39,46 @@ Most most_of(const std::map<double, std::size_t>& of_counts) {
 bool is_called(std::string_view kind) {
   return kind == kBetween || kind == "cpu_op" || kind == "python" || kind == "cuda_api" || kind == "gpu_compute" ||
          kind == "gpu_comm" || kind.starts_with("gpu_mem");
+}
+
+/// A function in all processes that call it.
+struct Called {
+  std::size_t finding = 0;
+  std::size_t processes = 0;
+  bool is_steady = true;
+  std::array<double, 2> calls{};
+  double work_ratio = model::kNoNumber;
+};
+
+/// By name, of the phase of the waterfall, on devices or on hosts as it is.
+std::map<std::string, Called> called_in(std::span<const FunctionFinding> findings, const model::Waterfall& waterfall,
+                                        const StringTable& texts) {
+  std::map<std::string, Called> all;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const FunctionFinding& f = findings[i];
+    const bool on_host = texts[f.device] == "Host";
+    if (f.phase != waterfall.phase || on_host != (waterfall.device < 0) || !is_called(texts[f.kind])) continue;
+    const auto [found, fresh] = all.try_emplace(std::string(texts[f.function]));
+    Called& called = found->second;
+    if (fresh) {
+      called.finding = i;
+      called.work_ratio = f.work_ratio;
+    }
+    called.is_steady =
+        called.is_steady && std::isfinite(f.steady_calls[0]) && f.steady_calls[0] + f.steady_calls[1] > 0;
+    for (std::size_t s = 0; s < 2; ++s) called.calls[s] += f.steady_calls[s];
+    ++called.processes;
+  }
+  for (auto& [name, called] : all)
+    for (double& calls : called.calls) calls /= static_cast<double>(called.processes);
+  return all;
+}
+
+/// Of the time of a function's calls what they would take if they had become no slower than the others: it is much
+/// slower by itself else, which is not by their number.
+double usual_part(double work_ratio, double speed, std::size_t side) {
+  const double slower = side == 1 ? work_ratio / speed : speed / work_ratio;
+  return slower > kMuchSlower ? 1 / slower : 1;
 }
 
 }  // namespace
@@ -92,45 +134,53 @@ std::optional<std::array<double, 2>> steady_calls(const std::array<std::vector<C
 }
 
 std::vector<CallsChange> calls_changes(std::span<const FunctionFinding> findings,
-                                       std::span<const model::CycleTimeOutcome> steps, const StringTable& texts) {
-  struct Sums {
-    CallsChange change;
-    std::pair<bool, double> example;  ///< whether both sides call it, and the time that moved
-    std::vector<double> ratios;       ///< by how much a call takes longer
-  };
-  std::map<std::tuple<model::Phase, std::uint32_t, StringId>, Sums> all;
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    const FunctionFinding& f = findings[i];
-    if (!std::isfinite(f.steady_calls[0]) || !is_called(texts[f.kind])) continue;
-    Sums& sums = all[{f.phase, f.process, f.device}];
-    const bool is_function = texts[f.kind] != kBetween;
-    if (is_function) ++sums.change.functions;
-    if (is_function && f.work_ratio > 0 && std::isfinite(f.work_ratio)) sums.ratios.push_back(f.work_ratio);
-    const auto [before, after] = f.steady_calls;
-    if (before == after) continue;
-    const std::size_t side = after > before ? 1 : 0;
-    const double moved = f.time_ns[side] * (1 - std::min(before, after) / std::max(before, after));
-    const bool both = before > 0 && after > 0;
-    sums.change.moved_ns[side] += moved;
-    if (both) sums.change.of_both_ns[side] += moved;
-    if (!is_function) continue;
-    ++(side == 1 ? sums.change.more : sums.change.fewer);
-    if (const std::pair example(both, moved); sums.change.more + sums.change.fewer == 1 || example > sums.example) {
-      sums.example = example;
-      sums.change.example = i;
-    }
-  }
+                                       std::span<const model::Waterfall> waterfalls, const StringTable& texts) {
   std::vector<CallsChange> result;
-  for (auto& [key, sums] : all) {
-    CallsChange& change = sums.change;
-    if (change.more + change.fewer == 0) continue;
-    std::tie(change.phase, change.process, change.device) = key;
-    if (!sums.ratios.empty()) change.speed = stats::median(std::move(sums.ratios));
-    const auto step = std::ranges::find(steps, change.phase, &model::CycleTimeOutcome::phase);
-    if (step != steps.end() && model::is_judged(*step)) {
-      const double before = step->time_ns[1] - change.moved_ns[1] + change.moved_ns[0] * change.speed;
-      if (before > 0) change.change = step->time_ns[1] / before - 1;
+  for (const model::Waterfall& waterfall : waterfalls) {
+    const std::map<std::string, Called> called = called_in(findings, waterfall, texts);
+    CallsChange change;
+    change.phase = waterfall.phase;
+    change.device = waterfall.device;
+    std::vector<double> ratios;
+    for (const auto& [name, function] : called)
+      if (function.is_steady && function.work_ratio > 0 && std::isfinite(function.work_ratio))
+        ratios.push_back(function.work_ratio);
+    if (!ratios.empty()) change.speed = stats::median(std::move(ratios));
+    std::array<double, 2> between{};
+    std::array<double, 2> most{};
+    for (const model::WaterfallLine& line : waterfall.lines) {
+      if (line.state != model::LedgerState::function && line.state != model::LedgerState::between) continue;
+      const auto found = called.find(model::ledger_line_name(line.state, texts[line.function]));
+      if (found == called.end() || !found->second.is_steady) continue;
+      const Called& function = found->second;
+      const std::size_t side = function.calls[1] > function.calls[0] ? 1 : 0;
+      const double kept = function.calls[1 - side] / function.calls[side];
+      const double moved = line.time_ns[side] * (1 - kept) * usual_part(function.work_ratio, change.speed, side);
+      if (line.state == model::LedgerState::between) {
+        between[side] += moved;
+        continue;
+      }
+      ++change.functions;
+      if (!(kept < 1)) continue;
+      change.moved_ns[side] += moved;
+      if (!(kept > 0)) {
+        ++(side == 1 ? change.added : change.gone);
+        continue;
+      }
+      change.of_both_ns[side] += moved;
+      std::size_t& count = side == 1 ? change.more : change.fewer;
+      if (count++ == 0 || moved > most[side]) {
+        most[side] = moved;
+        change.example[side] = function.finding;
+      }
     }
+    if (change.more + change.fewer + change.added + change.gone == 0) continue;
+    const auto made_of = [&](const std::array<double, 2>& moved) {
+      const double without = waterfall.window_ns[1] - moved[1] + moved[0] * change.speed;
+      return without > 0 ? waterfall.window_ns[1] / without - 1 : model::kNoNumber;
+    };
+    change.change = made_of(change.moved_ns);
+    change.change_with_between = made_of({change.moved_ns[0] + between[0], change.moved_ns[1] + between[1]});
     result.push_back(change);
   }
   return result;

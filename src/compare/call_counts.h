@@ -26,11 +26,12 @@ inline constexpr double kNearlyAllSteps = 0.9;
 std::optional<std::array<double, 2>> steady_calls(const std::array<std::vector<CycleValue>, 2>& counts,
                                                   const LikeWork& work);
 
-/// What other numbers of calls make of a step, by phase, process and device or host; only where some changed. The time
-/// of what is called more often is the candidate's own for these calls, that of what is called less often the
-/// baseline's, times what a call takes longer on the candidate (the median of the functions).
-/// Needs steady_calls of the findings. O(findings log findings).
+/// What other numbers of calls make of a step, of each waterfall's device or thread; only where some changed. Time is
+/// that of the waterfall's lines, so that what runs beside the steps is no part of it: of what is called more often the
+/// candidate's own of these calls, of what is called less often the baseline's, times what a call takes longer on the
+/// candidate. Functions of one name in several processes count with their mean. Needs steady_calls of the findings.
+/// O(findings + lines).
 std::vector<model::CallsChange> calls_changes(std::span<const model::FunctionFinding> findings,
-                                              std::span<const model::CycleTimeOutcome> steps, const StringTable& texts);
+                                              std::span<const model::Waterfall> waterfalls, const StringTable& texts);
 
 }  // namespace culprit::compare

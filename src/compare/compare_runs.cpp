@@ -525,9 +525,9 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
     result.outcome = Outcome::inconclusive;
   }
-  result.calls = calls_changes(result.functions, result.cycle_times, result.texts);
   use_new_names(a.profile, result.functions, result.texts);
   result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
+  result.calls = calls_changes(result.functions, result.waterfalls, result.texts);
   result.collectives = collective_changes(a.collectives, b.collectives, forget);
   result.resources = resource_changes(a.resources, b.resources, result.steady);
   result.resources_alike = result.steady.size();

@@ -19,7 +19,10 @@ constexpr double kMostKernels = 0.5;   // of the kernels' time
 constexpr double kLeastLarger = 1.05;  // threads
 constexpr double kLeastLonger = 1.03;  // of the kernels' time
 constexpr double kMostOfBoth = 0.5;    // of the time of more calls
+constexpr double kMostInstead = 0.25;  // of it, by functions called less often
 constexpr double kOtherSpeed = 0.05;
+constexpr double kLittleBetween = 0.01;  // of a step
+constexpr double kPercent = 100;
 constexpr std::size_t kFewestCalled = 3;  // functions
 
 Verdict verdict_of(const Evidence& evidence, double impact, double confidence) {
@@ -81,7 +84,8 @@ void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 /// Steps of like work call what both sides have more often: layers more, rounds more of a loop. That does not move with
-/// the machine, whatever the times of the steps do.
+/// the machine, whatever the times of the steps do. Where other functions went for it, the program does its work in
+/// another way, and it is no more work.
 void more_calls(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
   const model::CallsChange* most = nullptr;
@@ -91,7 +95,8 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
     const double rise = evidence.side() == 1 ? change.change : 1 / (1 + change.change) - 1;
     const Sides moved = evidence.turned(change.moved_ns);
     const bool by_new_ones = evidence.turned(change.of_both_ns).with < kMostOfBoth * moved.with;
-    if (!(rise >= kLeastImpact) || by_new_ones) continue;
+    const bool instead_of_others = moved.without > kMostInstead * moved.with;
+    if (!(rise >= kLeastImpact) || by_new_ones || instead_of_others) continue;
     if ((evidence.side() == 1 ? change.more : change.fewer) < kFewestCalled) continue;
     const double time = evidence.weight_of(change.phase) * rise * evidence.step_time(change.phase);
     if (time <= impact) continue;
@@ -100,7 +105,7 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
     share = rise;
   }
   if (most == nullptr) return;
-  const model::FunctionFinding& example = all.functions[most->example];
+  const model::FunctionFinding& example = all.functions[most->example[evidence.side()]];
   Verdict verdict = verdict_of(evidence, impact, 0.9);
   verdict.detail = "calls";
   verdict.work_ratio = 1 + share;
@@ -108,8 +113,13 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {fmt::format("{} of {} functions are called more often in steps of like work, {} {} times",
                                   evidence.side() == 1 ? most->more : most->fewer, most->functions,
                                   all.texts[example.short_name], instead_number(evidence.turned(example.steady_calls))),
-                      fmt::format("At the same speed that makes {:+.1f} % of a step ({})", share * 100,
+                      fmt::format("At the same speed that makes {:+.1f} % of a step ({})", share * kPercent,
                                   model::phase_name(most->phase))};
+  if (const double with_between =
+          evidence.side() == 1 ? most->change_with_between : 1 / (1 + most->change_with_between) - 1;
+      with_between - share > kLittleBetween)
+    verdict.evidence.back() +=
+        fmt::format(", {:+.1f} % if what lies between functions goes with them", with_between * kPercent);
   if (const double speed = evidence.side() == 1 ? most->speed : 1 / most->speed; std::abs(speed - 1) > kOtherSpeed)
     verdict.against.push_back(
         fmt::format("A call of the middle one of these functions takes x{:.2f}: that is not by this", speed));

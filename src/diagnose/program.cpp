@@ -102,12 +102,16 @@ bool ran(const Evidence& evidence, const FunctionFinding& f) {
 /// Not a function, but what a thread did.
 bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" || kind == "blocked"; }
 
-/// It is called more often as others are, which is told of all of them.
-bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, const Verdicts& verdicts) {
+/// It is called more often as others are, which is told of all of them, and a call takes no longer.
+bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, const Verdicts& verdicts, double usual) {
   const Sides calls = evidence.turned(f.steady_calls);
-  return calls.without > 0 && calls.rise() > 0 && std::ranges::any_of(verdicts, [](const Verdict& v) {
-           return v.cause == "workload_changed" && v.detail == "calls";
-         });
+  const double ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
+  if (!(calls.without > 0) || !(calls.rise() > 0) || !(ratio <= kAlike * std::max(1.0, usual))) return false;
+  const auto told = [](const Verdict& v) { return v.cause == "workload_changed" && v.detail == "calls"; };
+  const auto of_its_phase = [&](const model::CallsChange& change) {
+    return change.phase == f.phase && (change.device >= 0) == evidence.is_on_device(f);
+  };
+  return std::ranges::any_of(verdicts, told) && std::ranges::any_of(evidence.comparison().calls, of_its_phase);
 }
 
 /// The one that took most more; the others of a program follow from it as often as not.
@@ -119,7 +123,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     double most = 0;
     for (const FunctionFinding& f : all.functions) {
       if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
-      if (is_called_as_others(evidence, f, verdicts)) continue;
+      if (is_called_as_others(evidence, f, verdicts, usual)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;

@@ -100,19 +100,23 @@ struct FunctionFinding {
   StringId moved_inside = 0;
 };
 
-/// What steps of like work call more or less often than before, of one process on one device or the host.
+/// What steps of like work call more or less often than before: on the device, or the thread, of the waterfall.
 struct CallsChange {
   Phase phase = Phase::other;
-  std::uint32_t process = 0;  ///< index into RunComparison::processes
-  StringId device = 0;
+  std::int32_t device = -1;   ///< as of the waterfall
   std::size_t functions = 0;  ///< whose calls are steady
-  std::size_t more = 0;       ///< of these, called more often, or new
+  std::size_t more = 0;       ///< of these, that both sides call and the candidate more often
   std::size_t fewer = 0;
-  std::size_t example = 0;  ///< index into RunComparison::functions: moves most time, of both sides where any is
+  std::size_t added = 0;  ///< that the candidate alone calls
+  std::size_t gone = 0;
+  /// Index into RunComparison::functions, where `fewer` or `more` is not 0: of these the one that most time moved of.
+  std::array<std::size_t, 2> example{};
   std::array<double, 2> moved_ns{};    ///< per step: time of calls that only the baseline, or the candidate, makes
   std::array<double, 2> of_both_ns{};  ///< of these, by functions that the other side calls as well
-  double speed = 1;           ///< by what a call takes longer, candidate over baseline: the median of the functions
-  double change = kNoNumber;  ///< relative, of the time of a step, if calls took as long on both sides
+  double speed = 1;                    ///< by what a call takes longer: the median of the functions
+  double change = kNoNumber;  ///< relative, of the time of a step, by these calls if all took as long on both sides
+  /// The same if what lies between functions went with the number of its pieces.
+  double change_with_between = kNoNumber;
 };
 
 inline bool has_changed(const FunctionFinding& finding) {
@@ -284,7 +288,7 @@ struct RunComparison {
   std::vector<ProcessPair> processes;
   std::vector<Waterfall> waterfalls;          ///< by phase
   std::vector<FunctionFinding> functions;     ///< largest impact first, then work ratio, then names
-  std::vector<CallsChange> calls;             ///< by phase, process and device
+  std::vector<CallsChange> calls;             ///< by phase
   std::vector<CollectiveChange> collectives;  ///< by rank; where several were recorded
   std::vector<ResourceChange> resources;      ///< by metric, rank and device
   std::size_t resources_alike = 0;            ///< that did not move

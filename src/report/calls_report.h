@@ -9,8 +9,8 @@
 
 namespace culprit::report {
 
-/// One sentence for each phase in which other numbers of calls make a part of a step that matters: of the process and
-/// device on which they make most. None where they are named as a cause.
+/// One sentence for each phase in which other numbers of calls make a part of a step that matters. None where they are
+/// named as a cause.
 std::vector<std::string> calls_lines(const model::RunComparison& comparison);
 
 /// The array `calls_per_step`.

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <string_view>
+
+#include "model/ledger.h"
 
 namespace culprit::compare {
 namespace {
@@ -95,24 +97,37 @@ class Changes : public testing::Test {
  protected:
   Changes() {
     texts.intern("");
-    step.time_ns = {1e6, 1.3e6};
-    step.cycles = {50, 50};
+    waterfall.phase = model::Phase::decode;
+    waterfall.window_ns = {1e6, 1.3e6};
   }
-  void add(const char* name, std::array<double, 2> calls, std::array<double, 2> time, const char* kind = "cpu_op") {
+  /// `lies_in_steps`: on the thread of the steps; else it is another thread's.
+  void add(const char* name, std::array<double, 2> calls, std::array<double, 2> time, const char* kind = "cpu_op",
+           bool lies_in_steps = true) {
+    const bool between = std::string_view(kind) == "between";
+    const auto state = between ? model::LedgerState::between : model::LedgerState::function;
     model::FunctionFinding f;
-    f.function = f.short_name = texts.intern(name);
+    f.phase = model::Phase::decode;
+    f.function = f.short_name = texts.intern(model::ledger_line_name(state, name));
     f.kind = texts.intern(kind);
     f.device = texts.intern("Host");
     f.steady_calls = calls;
     f.time_ns = time;
     if (calls[0] > 0 && calls[1] > 0) f.work_ratio = time[1] / calls[1] / (time[0] / calls[0]);
     findings.push_back(f);
+    model::WaterfallLine line;
+    line.state = state;
+    line.function = texts.intern(name);
+    line.time_ns = time;
+    if (lies_in_steps) waterfall.lines.push_back(line);
   }
-  std::vector<model::CallsChange> changes() { return calls_changes(findings, {&step, 1}, texts); }
+  std::vector<model::CallsChange> changes() { return calls_changes(findings, {&waterfall, 1}, texts); }
+  std::string_view example(const model::CallsChange& change, std::size_t side) {
+    return texts[findings[change.example[side]].function];
+  }
 
   StringTable texts;
   std::vector<model::FunctionFinding> findings;
-  model::CycleTimeOutcome step;
+  model::Waterfall waterfall;
 };
 
 TEST_F(Changes, CalledAsBeforeIsNone) {
@@ -122,7 +137,7 @@ TEST_F(Changes, CalledAsBeforeIsNone) {
 
 TEST_F(Changes, WhatALayerMoreMakesDoesNotMoveWithTheMachine) {
   // Six layers of 100 us and 400 us of the rest; then seven, on a machine that takes 30 % longer for everything.
-  step.time_ns = {1e6, 1.43e6};
+  waterfall.window_ns = {1e6, 1.43e6};
   add("mm", {6, 7}, {6e5, 9.1e5});
   add("rest", {2, 2}, {4e5, 5.2e5});
   const auto found = changes();
@@ -132,42 +147,80 @@ TEST_F(Changes, WhatALayerMoreMakesDoesNotMoveWithTheMachine) {
   EXPECT_EQ(found[0].fewer, 0U);
   EXPECT_NEAR(found[0].change, 0.1, 1e-9);
   EXPECT_NEAR(found[0].speed, 1.3, 1e-9);
-  EXPECT_EQ(texts[findings[found[0].example].function], "mm");
+  EXPECT_EQ(example(found[0], 1), "mm");
 }
 
-TEST_F(Changes, TimeBetweenFunctionsGoesWithThem) {
-  step.time_ns = {1e6, 1.1e6};
+TEST_F(Changes, TimeBetweenFunctionsIsToldApart) {
+  waterfall.window_ns = {1e6, 1.1e6};
   add("mm", {6, 7}, {3e5, 3.5e5});
   add("rest", {6, 6}, {1e5, 1e5});
-  add("between functions", {12, 13}, {6e5, 6.5e5}, "between");
+  add("step", {12, 13}, {6e5, 6.5e5}, "between");
   const auto found = changes();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].functions, 2U);
   EXPECT_EQ(found[0].more, 1U);
-  EXPECT_EQ(texts[findings[found[0].example].function], "mm");
-  EXPECT_NEAR(found[0].change, 0.1, 1e-9);
+  EXPECT_NEAR(found[0].change, 0.05 / 1.05, 1e-9);
+  EXPECT_NEAR(found[0].change_with_between, 0.1, 1e-9);
+}
+
+TEST_F(Changes, WhatBecameSlowerByItselfCountsAsOthersWould) {
+  waterfall.window_ns = {5e5, 1.1e6};
+  for (const char* name : {"a", "b", "c"}) add(name, {2, 2}, {1e5, 1e5});
+  add("slow", {1, 2}, {1e5, 8e5});  // four times as long a call
+  const auto found = changes();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found[0].moved_ns[1], 1e5, 1);
+}
+
+TEST_F(Changes, SmallCallsBetweenWhichMuchTimeLiesMakeLittle) {
+  waterfall.window_ns = {5e7, 5e7};
+  for (const char* name : {"a", "b", "c"}) add(name, {1, 3}, {1e4, 3e4});
+  add("step", {4, 10}, {4.9e7, 4.9e7}, "between");
+  const auto found = changes();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found[0].change, 0.0012, 1e-4);
+}
+
+TEST_F(Changes, WhatAnotherThreadCallsIsNoTimeOfTheStep) {
+  add("mm", {6, 6}, {6e5, 6e5});
+  add("beside", {2, 4}, {4e5, 8e5}, "cpu_op", false);
+  EXPECT_TRUE(changes().empty());
 }
 
 TEST_F(Changes, SidesTurnedTurnTheChange) {
-  step.time_ns = {1.43e6, 1e6};
+  waterfall.window_ns = {1.43e6, 1e6};
   add("mm", {7, 6}, {9.1e5, 6e5});
   add("rest", {2, 2}, {5.2e5, 4e5});
   const auto found = changes();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].fewer, 1U);
   EXPECT_NEAR(found[0].change, 1 / 1.1 - 1, 1e-9);
+  EXPECT_EQ(example(found[0], 0), "mm");
 }
 
-TEST_F(Changes, OneFusedKernelForThreeCountsBoth) {
-  step.time_ns = {1e6, 9e5};
+TEST_F(Changes, EachDirectionHasItsExample) {
+  waterfall.window_ns = {1e6, 1e6};
+  add("few", {10, 5}, {4e5, 2e5});
+  for (const char* name : {"a", "b", "c"}) add(name, {2, 3}, {1e5, 1.5e5});
+  const auto found = changes();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].more, 3U);
+  EXPECT_EQ(found[0].fewer, 1U);
+  EXPECT_EQ(example(found[0], 0), "few");
+  EXPECT_EQ(example(found[0], 1), "a");
+}
+
+TEST_F(Changes, NewAndGoneAreNotCalledMoreOften) {
+  waterfall.window_ns = {1e6, 9e5};
   add("a", {4, 0}, {1e5, 0});
   add("b", {4, 0}, {1e5, 0});
   add("fused", {0, 4}, {0, 1e5});
   add("rest", {2, 2}, {8e5, 8e5});
   const auto found = changes();
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].more, 1U);
-  EXPECT_EQ(found[0].fewer, 2U);
+  EXPECT_EQ(found[0].added, 1U);
+  EXPECT_EQ(found[0].gone, 2U);
+  EXPECT_EQ(found[0].more + found[0].fewer, 0U);
   EXPECT_NEAR(found[0].change, -0.1, 1e-9);
   EXPECT_EQ(found[0].of_both_ns, (std::array{0.0, 0.0}));
 }
@@ -175,6 +228,14 @@ TEST_F(Changes, OneFusedKernelForThreeCountsBoth) {
 TEST_F(Changes, WhatThreadsDidIsNoCall) {
   add("on CPU", {6, 7}, {6e5, 9e5}, "oncpu");
   add("waits", {6, 7}, {6e5, 9e5}, "sync");
+  EXPECT_TRUE(changes().empty());
+}
+
+TEST_F(Changes, WhatVariesInOneProcessIsNotSteady) {
+  add("mm", {6, 7}, {6e5, 9e5});
+  findings.push_back(findings.back());
+  findings.back().process = 1;
+  findings.back().steady_calls = {model::kNoNumber, model::kNoNumber};
   EXPECT_TRUE(changes().empty());
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "comparison.h"
 
 namespace culprit::diagnose {
@@ -359,7 +361,7 @@ TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
 }
 
 /// Three operators are called seven times instead of six, one as before; a step takes 30 % longer.
-model::RunComparison with_a_layer_more(model::Outcome outcome, std::array<double, 2> of_both) {
+model::RunComparison with_a_layer_more(model::Outcome outcome) {
   model::RunComparison c = comparison(outcome);
   set_step(c, {10, 13}, {0, 0}, {0, 0});
   for (const char* name : {"mm", "norm", "rope"}) {
@@ -369,20 +371,24 @@ model::RunComparison with_a_layer_more(model::Outcome outcome, std::array<double
   add_function(c, "rest", "cpu_op", "Host", {4, 4.6}, {2, 2});
   c.functions.back().steady_calls = {2, 2};
   model::CallsChange change;
-  change.phase = model::Phase::other;
-  change.device = c.texts.intern("Host");
   change.functions = 4;
   change.more = 3;
   change.moved_ns = {0, 1.2e6};
-  change.of_both_ns = of_both;
+  change.of_both_ns = {0, 1.2e6};
   change.speed = 1.15;
   change.change = 0.1;
+  change.change_with_between = 0.1;
   c.calls = {change};
   return c;
 }
 
+bool calls_are_named(const model::RunComparison& c) {
+  const auto verdicts = diagnose(c);
+  return std::ranges::any_of(verdicts, [](const model::Verdict& v) { return v.detail == "calls"; });
+}
+
 TEST(Calls, ALayerMoreIsTheWork) {
-  const auto verdicts = diagnose(with_a_layer_more(model::Outcome::regression, {0, 1.2e6}));
+  const auto verdicts = diagnose(with_a_layer_more(model::Outcome::regression));
   ASSERT_FALSE(verdicts.empty());
   EXPECT_EQ(verdicts[0].cause, "workload_changed");
   EXPECT_EQ(verdicts[0].detail, "calls");
@@ -393,25 +399,41 @@ TEST(Calls, ALayerMoreIsTheWork) {
 }
 
 TEST(Calls, WhereNothingIsDecidedItIsToldAndNotActive) {
-  const auto verdicts = diagnose(with_a_layer_more(model::Outcome::inconclusive, {0, 1.2e6}));
+  const auto verdicts = diagnose(with_a_layer_more(model::Outcome::inconclusive));
   ASSERT_FALSE(verdicts.empty());
   EXPECT_EQ(verdicts[0].detail, "calls");
   EXPECT_EQ(verdicts[0].state, model::VerdictState::latent);
 }
 
+TEST(Calls, AFunctionWhoseCallsTakeLongerAsWellIsNamedBesides) {
+  model::RunComparison c = with_a_layer_more(model::Outcome::regression);
+  add_function(c, "victim", "cpu_op", "Host", {0.5, 2.5}, {1, 2}, model::FunctionStatus::changed);
+  c.functions.back().steady_calls = {1, 2};
+  bool named = false;
+  for (const model::Verdict& v : diagnose(c)) named = named || v.where == "victim";
+  EXPECT_TRUE(named);
+}
+
 TEST(Calls, NewFunctionsAreToldByThemselves) {
-  for (const model::Verdict& v : diagnose(with_a_layer_more(model::Outcome::regression, {0, 0.3e6})))
-    EXPECT_NE(v.detail, "calls");
+  model::RunComparison c = with_a_layer_more(model::Outcome::regression);
+  c.calls[0].of_both_ns = {0, 0.3e6};
+  EXPECT_FALSE(calls_are_named(c));
+}
+
+TEST(Calls, AnotherWayToDoTheSameIsNoMoreWork) {
+  model::RunComparison c = with_a_layer_more(model::Outcome::regression);
+  c.calls[0].moved_ns[0] = 0.6e6;
+  EXPECT_FALSE(calls_are_named(c));
 }
 
 TEST(Calls, FewerCallsAreTheOtherSides) {
-  model::RunComparison c = swapped(with_a_layer_more(model::Outcome::regression, {0, 1.2e6}));
+  model::RunComparison c = swapped(with_a_layer_more(model::Outcome::regression));
   for (model::FunctionFinding& f : c.functions) std::swap(f.steady_calls[0], f.steady_calls[1]);
   model::CallsChange& change = c.calls[0];
   std::swap(change.more, change.fewer);
   std::swap(change.moved_ns[0], change.moved_ns[1]);
   std::swap(change.of_both_ns[0], change.of_both_ns[1]);
-  change.change = 1 / 1.1 - 1;
+  change.change = change.change_with_between = 1 / 1.1 - 1;
   change.speed = 1 / change.speed;
   const auto verdicts = diagnose(c);
   ASSERT_FALSE(verdicts.empty());
@@ -419,10 +441,13 @@ TEST(Calls, FewerCallsAreTheOtherSides) {
   EXPECT_EQ(verdicts[0].side, 0U);
 }
 
-TEST(Calls, LittleMoreIsNoCause) {
-  model::RunComparison c = with_a_layer_more(model::Outcome::regression, {0, 1.2e6});
+TEST(Calls, LittleMoreOfFewFunctionsIsNoCause) {
+  model::RunComparison c = with_a_layer_more(model::Outcome::regression);
   c.calls[0].change = 0.02;
-  for (const model::Verdict& v : diagnose(c)) EXPECT_NE(v.detail, "calls");
+  EXPECT_FALSE(calls_are_named(c));
+  c.calls[0].change = 0.1;
+  c.calls[0].more = 2;
+  EXPECT_FALSE(calls_are_named(c));
 }
 
 }  // namespace
