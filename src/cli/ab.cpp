@@ -391,6 +391,8 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   if (!of_commands && options.no_record)
     return usage_error("--no-record is of commands that end by themselves",
                        "leave it out: steps are seen by recording");
+  if (!of_commands && options.fresh_directory)
+    return usage_error("--fresh-directory is of commands that end by themselves", "leave it out");
   TwoCommands commands;
   std::array<std::string, 2> sides;
   if (words.empty()) {

@@ -257,7 +257,8 @@ class Commands(Ab):
         for words in (["--", "true"], ["--", "--vs", "--", "true"], [], ["-p", "1"], ["-p", "1", "--", "true", "--vs", "--", "true"],
                       ["--detect", "5", "--", "true", "--vs", "--", "true"], ["--budget", "x", "--", "true", "--vs", "--", "true"],
                       ["--turns", "1ms", "-p", str(os.getpid()), "--vs", "-p", "1"],
-                      ["--on", "step", "--no-record", "--", "true", "--vs", "--", "true"]):
+                      ["--on", "step", "--no-record", "--", "true", "--vs", "--", "true"],
+                      ["--fresh-directory", "--turns", "auto", "--", "true", "--vs", "--", "true"]):
             self.run_ab(*words, code=2)
 
     def test_what_would_be_waited_for_in_vain_is_refused(self):
