@@ -8,7 +8,9 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "compare/align_ranks.h"
@@ -408,6 +410,24 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
   return result;
 }
 
+namespace {
+
+/// Units may be counted by answers where system calls were looked at in windows only.
+void note_estimates(std::array<std::span<const Recording>, 2> sides, std::vector<std::string>& notes) {
+  constexpr std::array<std::string_view, 2> kSides = {"baseline", "candidate"};
+  for (std::size_t side = 0; side < 2; ++side) {
+    std::optional<double> error;
+    for (const Recording& recording : sides[side])
+      for (const model::WorkUnit& unit : recording.work->units) error = std::max(error, unit.count_error);
+    if (!error) continue;
+    const std::string how_sure = *error < 1 ? fmt::format(", ± {:.1f} %", *error * 100) : "";
+    notes.push_back(
+        fmt::format("System calls of the {} are estimates{}: they were looked at in windows", kSides[side], how_sure));
+  }
+}
+
+}  // namespace
+
 Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Recording> candidate,
                                    const CompareOptions& options, std::span<const Recording> earlier) {
   if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
@@ -436,6 +456,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       result.assumptions.push_back(
           fmt::format("two recordings of the same differ by {:g} % (standard deviation)", work->between * 100));
     add_quantiles(base, candidate, work->calls);
+    if (!work->unit.count_error) note_estimates({base, candidate}, result.notes);
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
   }
   const bool windows = have_windows(base) && have_windows(candidate);

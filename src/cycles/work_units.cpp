@@ -507,10 +507,11 @@ model::WorkUnits find_work_units(const Trace& trace) {
 
   Requests requests(trace, work);
   std::vector<WorkUnit> found = requests.find();
-  if (const auto estimates = call_estimates(trace))
+  const std::optional<CallEstimates> estimates = call_estimates(trace);
+  if (estimates)
     for (WorkUnit& unit : found) correct_estimate(trace, work.windows, *estimates, unit);
   order(found, requests.pids);
-  if (auto unit = answered(trace, work)) add_answers(found, std::move(*unit), call_estimates(trace).has_value());
+  if (auto unit = answered(trace, work)) add_answers(found, std::move(*unit), estimates.has_value());
   std::vector<Ns> lifetimes;
   const double idle_time = kIdleShare * static_cast<double>(end - begin);
   result.idle = busy < idle_time && found.empty();
@@ -521,7 +522,10 @@ model::WorkUnits find_work_units(const Trace& trace) {
     if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
     if (found.empty())
       if (auto unit = cpu_time(work, sum_of(result))) found.push_back(std::move(*unit));
-    if (auto unit = wakeups(work)) found.push_back(std::move(*unit));
+    if (auto unit = wakeups(work)) {
+      if (estimates && unit->kind == UnitKind::iteration) unit->count_error = estimates->error.value_or(1);
+      found.push_back(std::move(*unit));
+    }
     if (found.empty())
       found.push_back(windows(work,
                               "no thread receives as often as it sends, few processes ended, and no thread that "

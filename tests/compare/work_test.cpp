@@ -228,6 +228,23 @@ TEST(CompareWork, WaitsPerUnitAreNoSurerThanTheNumberOfUnits) {
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive);
 }
 
+TEST(CompareWork, SystemCallsThatAreEstimatesAreANoteWhereUnitsAreNone) {
+  for (const bool said : {false, true}) {
+    model::Recording b = recorded({.rate = 1010});
+    model::WorkUnit turns;
+    turns.kind = model::UnitKind::iteration;
+    turns.count_error = 0.056;
+    b.work->units.push_back(turns);
+    if (said) b.work->units.front().count_error = 0.056;  // the number of units says it
+    const auto compared = compare_runs(one(recorded({})), one(std::move(b)));
+    ASSERT_TRUE(compared) << compared.error().what;
+    ASSERT_EQ(compared->notes.size(), said ? 0U : 1U);
+    if (said) continue;
+    EXPECT_EQ(compared->notes[0],
+              "System calls of the candidate are estimates, ± 5.6 %: they were looked at in windows");
+  }
+}
+
 TEST(CompareWork, EarlierRecordingsTellHowMuchTwoOfTheSameDiffer) {
   const model::Recording a = recorded({.rate = 4000});
   const model::Recording b = recorded({.rate = 3700, .run_queue = 30e3});

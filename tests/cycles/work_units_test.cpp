@@ -399,6 +399,23 @@ TEST(WorkUnits, CallsOfWildEstimatesPairThoughWindowsCutThemApart) {
   }
 }
 
+TEST(WorkUnits, TurnsOfAnEventLoopThatWereCountedInWindowsAreEstimates) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+  r.calls(server, kSecond, "epoll_wait", 400);
+  EXPECT_FALSE(r.find().units.front().count_error);
+  r = Recorded();
+  server = r.thread(7, 7, "server", "server");
+  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+  r.calls(server, kSecond, "epoll_wait", 400);
+  r.fact("syscalls.counted_share", "0.14");
+  r.fact("syscalls.count_error", "0.25");
+  const model::WorkUnit unit = r.find().units.front();
+  EXPECT_EQ(unit.kind, model::UnitKind::iteration);
+  EXPECT_EQ(unit.count_error, 0.25);
+}
+
 TEST(WorkUnits, EstimatesThatAnswersDoNotConfirmSayHowSureTheyAre) {
   const model::WorkUnit unit = sampled(4000);
   EXPECT_EQ(unit.count, 4000U);
