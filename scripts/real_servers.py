@@ -33,12 +33,16 @@ def descendants(pid):
     return found
 
 
-def end_all(process):
-    """And all that it started."""
-    for pid in descendants(process.pid):
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGTERM)
-    process.wait()
+def end_all(process, within=60):
+    """And all that it started; what does not end by itself within so many seconds is killed."""
+    pids = descendants(process.pid)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(within)
+            return
 
 
 @contextlib.contextmanager
