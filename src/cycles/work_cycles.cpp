@@ -34,6 +34,9 @@ Lane by_wakeups(const model::WorkUnits& work, std::size_t together) {
   return lane;
 }
 
+/// Three digits, or the whole number.
+std::string mean_text(double mean) { return mean < 1000 ? fmt::format("{:.3g}", mean) : fmt::format("{:.0f}", mean); }
+
 Lane by_windows(const model::WorkUnits& work) {
   Lane lane;
   for (const model::WorkWindow& window : work.windows) lane.cuts.push_back(cut_at(window.begin, window.end));
@@ -57,8 +60,8 @@ std::optional<Cutting> cut_by_work(const model::WorkUnits& work) {
     cutting.phase_confidence = confidence::kClearBegin;
     const double each = units / static_cast<double>(cutting.lanes.back().cuts.size());
     cutting.notes.push_back(
-        fmt::format("a cycle begins when the thread is woken from its wait for work{}; on average it holds {:.3g} {}",
-                    together > 1 ? fmt::format(", once in {} times", together) : "", each, plural(unit)));
+        fmt::format("a cycle begins when the thread is woken from its wait for work{}; on average it holds {} {}",
+                    together > 1 ? fmt::format(", once in {} times", together) : "", mean_text(each), plural(unit)));
     if (each > kNearlyOne || each < 1 / kNearlyOne)
       cutting.period_confidence = std::min(cutting.period_confidence, confidence::kWakeups);
   } else {
@@ -67,8 +70,8 @@ std::optional<Cutting> cut_by_work(const model::WorkUnits& work) {
     cutting.notes.push_back(
         unit.kind == UnitKind::window
             ? std::string("cycles are windows of equal length")
-            : fmt::format("the work is done side by side: cycles are windows, with {:.3g} {} each on average", each,
-                          plural(unit)));
+            : fmt::format("the work is done side by side: cycles are windows, with {} {} each on average",
+                          mean_text(each), plural(unit)));
     cutting.period_confidence = std::min(cutting.period_confidence, confidence::kWakeups);
   }
   return cutting;

@@ -286,7 +286,7 @@ model::RunPicture run_picture(const Trace& trace, const model::Recording& record
   for (const model::ProfileCycle& cycle : recording.profile.cycles)
     whole.push_back(begins.contains(cycle.begin - trace.base_ns));
   draw_cycles(recording.profile, whole, first, picture);
-  draw_steps(steps, trace.base_ns - first, picture);
+  if (!picture.cycles.empty()) draw_steps(steps, trace.base_ns - first, picture);
   draw_series(recording.profile, first, picture);
   draw_functions(recording.profile, picture);
   if (const model::Cycle* cycle = usual_cycle(recording.cycles, phase)) draw_stretch(trace, *cycle, picture);

@@ -92,6 +92,19 @@ TEST(WorkCycles, ThreadsThatWorkSideBySideHaveWindows) {
   EXPECT_EQ(inside, trace.slices.size()) << "windows fill the recording";
 }
 
+TEST(WorkCycles, ThousandsInAWindowAreWrittenOut) {
+  model::WorkUnits work;
+  work.recorded = true;
+  work.windows = {{.begin = 0, .end = kSecond}};
+  work.units.resize(1);
+  work.units[0].kind = model::UnitKind::request;
+  work.units[0].count = 12'345;
+  const auto cutting = cut_by_work(work);
+  ASSERT_TRUE(cutting);
+  ASSERT_EQ(cutting->notes.size(), 1U);
+  EXPECT_NE(cutting->notes[0].find("with 12345 requests each"), std::string::npos) << cutting->notes[0];
+}
+
 TEST(WorkCycles, ManyWakeUpsShareACycle) {
   model::WorkUnits work;
   work.recorded = true;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "profile/recording.h"
 #include "support/trace_maker.h"
@@ -107,6 +108,22 @@ TEST(RunPicture, WithoutCyclesThereIsNothing) {
   const auto [recording, picture] = drawn(make.trace());
   EXPECT_TRUE(picture.cycles.empty());
   EXPECT_FALSE(picture.stretch);
+}
+
+TEST(RunPicture, StepsStandOnTheClockOfTheCycles) {
+  TraceMaker make;
+  Trace& trace = steps(make, 5);
+  trace.base_ns = 1'795'610'000'000'000'000;
+  auto recording = profile::recording_of(trace, {"a.json"});
+  ASSERT_TRUE(recording);
+  const std::vector<model::PictureStep> took = {{model::Phase::train_step, 0, 7}, {model::Phase::train_step, kStep, 8}};
+  const auto picture = run_picture(trace, *recording, model::Phase::train_step, took);
+  ASSERT_EQ(picture.steps.size(), 1U);
+  EXPECT_EQ(picture.steps[0].at, (std::vector<Ns>{0, kStep}));
+  EXPECT_EQ(picture.steps[0].period, (std::vector<Ns>{7, 8}));
+  // Of runs that are not compared there is no profile to stand on.
+  recording->profile = {};
+  EXPECT_TRUE(run_picture(trace, *recording, model::Phase::train_step, took).steps.empty());
 }
 
 TEST(UsualPhase, IsTheOneThatBothHaveMostOf) {

@@ -1,6 +1,6 @@
 // The page of a comparison, from its outcome to what it stands on.
 import { chart, legend, ns, seconds } from "./charts";
-import { h, section, svg } from "./dom";
+import { h, nameOf, section, svg } from "./dom";
 import { change, duration, number, percent, quantiles, signed, withUnit } from "./format";
 import { table, tableOf, type Field } from "./table";
 import { timeline } from "./timeline";
@@ -187,7 +187,7 @@ function waterfall(w: Waterfall): HTMLElement {
     return h("div", { class: "bars", "aria-hidden": "true" }, mark);
   };
   const fields: Field<Step>[] = [
-    { title: "Where", cell: (s) => (s.whole ? h("strong", {}, s.name) : s.name) },
+    { title: "Where", cell: (s) => (s.whole ? h("strong", {}, s.name) : nameOf(s.name)) },
     { title: "Baseline", numeric: true, cell: (s) => (s.whole && s.name === "Candidate" ? "" : duration(s.pair[0])) },
     { title: "Candidate", numeric: true, cell: (s) => (s.whole && s.name === "Baseline" ? "" : duration(s.pair[1])) },
     { title: "Change", numeric: true, cell: (s) => (s.whole && s.name === "Baseline" ? "" : signed(s.change)) },
@@ -231,7 +231,7 @@ function findings(c: Comparison, pictures: Picture[]): Part {
   }
   const name = (f: Finding): string => (f.short_name === "" || unclear.has(f.short_name) ? f.function : f.short_name);
   const fields: Field<Finding>[] = [
-    { title: "Function", sort: name, cell: (f) => h("span", { title: f.function }, name(f)) },
+    { title: "Function", sort: name, cell: (f) => (name(f) === f.function ? nameOf(f.function) : h("span", { title: f.function }, nameOf(name(f)))) },
     { title: "Phase", sort: (f) => f.phase, cell: (f) => f.phase },
     { title: "On", sort: (f) => f.device, cell: (f) => h("span", { class: "whole-line" }, ranks ? `${f.device}, rank ${f.rank}` : f.device) },
     { title: "Status", sort: (f) => f.status, cell: (f) => h("span", { class: f.status === "changed" || f.status === "new" ? "warn whole-line" : "whole-line" }, f.status === "unknown" ? "not decided" : f.status) },

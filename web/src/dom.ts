@@ -32,6 +32,14 @@ export function svg<K extends keyof SVGElementTagNameMap>(tag: K, properties: Pr
   return element;
 }
 
+/// Names of kernels may have hundreds of characters: the two ends tell them apart, and all of it is there on demand.
+export function nameOf(text: string): Node | string {
+  const kMost = 100;
+  const kEnd = 40;
+  if (text.length <= kMost) return text;
+  return h("details", { class: "name" }, h("summary", { title: text }, `${text.slice(0, kMost - kEnd)}…${text.slice(-kEnd)}`), text);
+}
+
 /// A part of the page with a heading that the contents list names.
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);

@@ -1,5 +1,5 @@
 // Tables that stay fast with many rows: sorted by their headings, filtered by a box, shown a page at a time.
-import { h } from "./dom";
+import { h, nameOf } from "./dom";
 import { cell, number } from "./format";
 import type { TableData } from "./data";
 
@@ -105,6 +105,6 @@ const kNumeric = new Set(["count", "time", "percent", "number", "bytes"]);
 export function tableOf(data: TableData): HTMLElement {
   const used = data.columns.map((c, i) => ({ c, i })).filter(({ i }) => data.rows.some((row) => row[i] !== null && row[i] !== ""));
   return table(
-    used.map(({ c, i }) => ({ title: c.title, numeric: kNumeric.has(c.type), sort: (row: TableData["rows"][number]) => row[i] ?? null, cell: (row: TableData["rows"][number]) => cell(c, row[i]) })),
+    used.map(({ c, i }) => ({ title: c.title, numeric: kNumeric.has(c.type), sort: (row: TableData["rows"][number]) => row[i] ?? null, cell: (row: TableData["rows"][number]) => (c.type === "name" ? nameOf(cell(c, row[i])) : cell(c, row[i])) })),
     data.rows, { caption: `${data.title || data.key}: ${number(data.rows.length)} ${data.rows.length === 1 ? "row" : "rows"}`, filter: (row) => row.filter((v) => typeof v === "string").join(" "), notes: data.notes });
 }
