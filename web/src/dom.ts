@@ -34,8 +34,8 @@ export function svg<K extends keyof SVGElementTagNameMap>(tag: K, properties: Pr
 
 /// Names of kernels may have hundreds of characters: the two ends tell them apart, and all of it is there on demand.
 export function nameOf(text: string): Node | string {
-  const kMost = 100;
-  const kEnd = 40;
+  const kMost = 80;
+  const kEnd = 32;
   if (text.length <= kMost) return text;
   return h("details", { class: "name" }, h("summary", { title: text }, `${text.slice(0, kMost - kEnd)}…${text.slice(-kEnd)}`), text);
 }
