@@ -179,7 +179,7 @@ DiffReport report_of(const DiffOptions& options, const model::RunComparison& com
                 comparison.host && !comparison.host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
                 options.wide);
           },
-          [&options, &comparison, verb, pictures] {
+          [&comparison, verb, pictures] {
             std::vector<std::string> sides;
             for (std::size_t s = 0; s < comparison.sides.size(); ++s)
               sides.push_back(comparison.alternation ? comparison.alternation->sides[s]
