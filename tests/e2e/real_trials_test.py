@@ -6,9 +6,11 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ARGS = argparse.Namespace(bin="build")
@@ -23,8 +25,11 @@ class Trials(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
+    def command(self, *parts):
+        return [os.path.join(ROOT, "scripts", "test-real"), "--servers", self.folder, "--build", ARGS.bin, "--short", *parts]
+
     def run_parts(self, *parts):
-        return subprocess.run([os.path.join(ROOT, "scripts", "test-real"), "--servers", self.folder, "--build", ARGS.bin, "--short", *parts], capture_output=True, text=True, check=False)
+        return subprocess.run(self.command(*parts), capture_output=True, text=True, check=False)
 
     def test_what_is_missing_is_skipped_and_counted(self):
         done = self.run_parts("vllm", "compiled", "pairs")
@@ -39,6 +44,22 @@ class Trials(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^WRONG +compiled .*exit code 1$")
         self.assertIn("0 ok, 1 wrong, 1 skipped", done.stdout)
+
+    def test_a_part_that_is_interrupted_is_one_of_the_summary(self):
+        python, begun = os.path.join(self.folder, "torch", "bin", "python"), os.path.join(self.folder, "begun")
+        os.makedirs(os.path.dirname(python))
+        with open(python, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n: >{begun}\nexec sleep 60\n")
+        os.chmod(python, 0o755)
+        trials = subprocess.Popen(self.command("vllm", "compiled", "sglang"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        end = time.monotonic() + 30
+        while not os.path.exists(begun) and time.monotonic() < end:
+            time.sleep(0.01)
+        os.killpg(trials.pid, signal.SIGINT)
+        said, _ = trials.communicate(timeout=60)
+        self.assertEqual(trials.returncode, 130, said)
+        self.assertRegex(said, r"(?m)^interrupted +compiled ")
+        self.assertIn("0 ok, 0 wrong, 1 skipped, 0 skipped within parts, interrupted", said)
 
     def test_an_unknown_part_is_an_error(self):
         done = self.run_parts("nothing")
