@@ -4,6 +4,7 @@
     attach_process_test.py --bin BUILD_DIR [unittest options]
 """
 
+import glob
 import json
 import os
 import random
@@ -138,6 +139,51 @@ int main(void) {
 }
 """
 
+# The same; one of its two threads waits in the kernel, where nobody can stop it, for a child that ends when it is told to. With an argument it is the first one.
+ONE_DOES_NOT_STOP = r"""
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int ends[2];
+static void wait_for_child(void) {
+  char byte = 0;
+  if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, 0) != 0) return;
+  close(ends[1]);
+  _exit(read(ends[0], &byte, 1) < 0);
+}
+static void* waits(void* out) {
+  wait_for_child();
+  return out;
+}
+static void* listens(void* out) {
+  char line[16];
+  while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n")) {
+    close(ends[1]);
+    puts("let go");
+    fflush(stdout);
+  }
+  close(ends[1]);
+  return out;
+}
+int main(int count, char** words) {
+  pthread_t thread;
+  const int fd = memfd_create("culprit-ring", MFD_CLOEXEC);
+  signal(SIGCHLD, SIG_IGN);
+  if (fd < 0 || pipe(ends) || mmap(NULL, 512 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0) == MAP_FAILED) return 2;
+  if (pthread_create(&thread, NULL, count > 1 ? listens : waits, NULL)) return 2;
+  usleep(100000);
+  puts("ready");
+  fflush(stdout);
+  count > 1 ? waits(NULL) : listens(NULL);
+  return pthread_join(thread, NULL);
+}
+"""
+
 # An allocator that may not be entered while it works, and a program that is in it nearly all the time.
 ALLOCATOR = r"""
 #include <stddef.h>
@@ -269,6 +315,24 @@ class Process(Case):
         self.assertEqual(self.rings_of(child), 0)
         self.assertEqual(sorted(self.descriptors(child.pid)), ["0", "1", "2"])
         self.goes_on(child)
+
+    def test_what_a_killed_recorder_left_stays_where_a_thread_cannot_be_looked_at(self):
+        self.compiled("stuck", ONE_DOES_NOT_STOP, "cc", "-D_GNU_SOURCE", "-pthread")
+        for arguments in ([], ["first"]):
+            with self.subTest(arguments):
+                child = self.start([self.path("python3-stuck"), *arguments])
+                self.is_ready(child)
+                done = self.attach_for(child.pid)  # and to its child
+                self.assertIn(f"process {child.pid}: there is no Python", done.stderr)
+                self.idle(child)
+                self.assertEqual(self.rings_of(child), 1)
+                child.stdin.write("go on\n")
+                child.stdin.flush()
+                self.assertEqual(child.stdout.readline(), "let go\n")
+                self.wait_until(lambda: not any(map(self.text_of, glob.glob(f"/proc/{child.pid}/task/*/children"))), "its child does not end")
+                self.put_in(child.pid)
+                self.wait_until(lambda: self.rings_of(child) == 0, "it is still there")
+                self.goes_on(child)
 
     def test_a_second_recorder_is_refused_before_anything_is_touched(self):
         child = self.program()

@@ -191,35 +191,51 @@ void undo(std::int64_t pid, Caller& caller, const Made& made) {
   static_cast<void>(caller.let_go());
 }
 
-/// Stops a thread for a look at it.
-std::optional<std::uint64_t> stack_pointer_of(std::int64_t pid, std::int64_t tid, const Process& process) {
-  auto thread = Borrowed::seize(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
-  if (!thread || thread->stop(kLeaveWithin) != Borrowed::Stop::stopped) return std::nullopt;
-  const std::uint64_t pointer = thread->state().registers.rsp;
-  Caller(pid, tid, process, std::move(*thread)).let_go();
-  return pointer;
+enum class Stacks : std::uint8_t { free, in_use, unknown };
+
+/// Whether a thread is on one of the stacks that killed recorders left: it is stopped for a look, if it does so soon.
+/// `awaited`: those that were asked to already.
+Stacks use_by(std::int64_t pid, std::int64_t tid, const Process& process, std::list<Borrowed>& awaited) {
+  auto thread = std::ranges::find_if(awaited, [&](const Borrowed& one) { return one.tid() == tid; });
+  if (thread == awaited.end()) {
+    auto seized = Borrowed::seize(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
+    if (!seized && has_ended(pid, tid)) return Stacks::free;
+    if (!seized) return tracer_of(pid, gettid()) != 0 ? Stacks::in_use : Stacks::unknown;
+    thread = awaited.insert(awaited.end(), std::move(*seized));
+  }
+  const Borrowed::Stop stop = thread->stop(kLeaveWithin);
+  if (stop == Borrowed::Stop::not_yet) return Stacks::unknown;
+  Borrowed stopped = std::move(*thread);
+  awaited.erase(thread);
+  if (stop == Borrowed::Stop::failed) return has_ended(pid, tid) ? Stacks::free : Stacks::unknown;
+  const std::uint64_t pointer = stopped.state().registers.rsp;
+  Caller(pid, tid, process, std::move(stopped)).let_go();
+  return std::ranges::any_of(process.traces.stacks,
+                             [&](const Range& stack) { return pointer >= stack.begin && pointer <= stack.end; })
+             ? Stacks::in_use
+             : Stacks::free;
 }
 
-/// Whether a thread may be on one of the stacks that killed recorders left.
-bool is_any_on(std::int64_t pid, std::int64_t but, const Process& process, const std::vector<std::int64_t>& threads) {
-  return std::ranges::any_of(threads, [&](std::int64_t tid) {
-    if (tid == but) return false;
-    const auto pointer = stack_pointer_of(pid, tid, process);
-    return !pointer || std::ranges::any_of(process.traces.stacks, [&](const Range& stack) {
-      return *pointer >= stack.begin && *pointer <= stack.end;
-    });
-  });
+/// Of all threads but the one that is borrowed.
+Stacks use_of_stacks(std::int64_t pid, std::int64_t but, const Process& process, std::list<Borrowed>& awaited) {
+  const std::vector<std::int64_t> threads = threads_to_try(pid);
+  if (threads.size() >= kMostThreadsToTry) return Stacks::unknown;  // not all are there
+  for (const std::int64_t tid : threads)
+    if (const Stacks use = tid == but ? Stacks::free : use_by(pid, tid, process, awaited); use != Stacks::free)
+      return use;
+  return Stacks::free;
 }
 
 enum class Cleared : std::uint8_t { done, in_use, gone };
 
-/// What killed recorders left, as long as no thread that was borrowed by them goes on with it.
-Cleared clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process) {
+/// What killed recorders left, unless a thread that was borrowed by them may go on with it.
+Cleared clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, const Process& process,
+                        std::list<Borrowed>& awaited) {
   const Traces& left = process.traces;
   if (!left.stacks.empty()) {
-    const std::vector<std::int64_t> threads = threads_to_try(pid);
-    if (threads.size() >= kMostThreadsToTry) return Cleared::done;  // not all are there: it stays
-    if (is_any_on(pid, tid, process, threads)) return Cleared::in_use;
+    const Stacks use = use_of_stacks(pid, tid, process, awaited);
+    if (use == Stacks::unknown) return Cleared::done;  // it stays
+    if (use == Stacks::in_use) return Cleared::in_use;
   }
   for (const std::uint64_t fd : left.descriptors)
     if (!close_memory(pid, caller, static_cast<long>(fd), kRingName) ||
@@ -320,7 +336,7 @@ std::optional<Attempt> look_for_others(std::int64_t pid, Process& process) {
 
 /// With a thread that stands still. Nothing when it may not be borrowed where it is.
 std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Process& process, const Agent& agent,
-                                  std::string_view config) {
+                                  std::string_view config, std::list<Borrowed>& awaited) {
   const Ns stopped = monotonic_now();
   const pid_t tid = thread.tid();
   const bool safe = is_safe_now(pid, thread.state().registers, process);
@@ -333,7 +349,7 @@ std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Proce
     caller.let_go();
     return std::nullopt;
   }
-  const Cleared cleared = clear_leftovers(pid, tid, caller, process);
+  const Cleared cleared = clear_leftovers(pid, tid, caller, process, awaited);
   if (cleared == Cleared::in_use) {
     caller.let_go();
     return Attempt{trouble(pid, "a thread of it may still do what a killed recorder wanted"), true};
@@ -404,7 +420,7 @@ class Threads {
       awaited_.erase(found);
       next_ = untried_.empty() ? monotonic_now() + kBetweenTries : 0;
       if (stop != Borrowed::Stop::stopped) return std::nullopt;
-      return try_thread(pid_, std::move(thread), process_, agent_, config_);
+      return try_thread(pid_, std::move(thread), process_, agent_, config_, awaited_);
     }
     return std::nullopt;
   }
