@@ -45,6 +45,37 @@ int main(void) {
 }
 """
 
+# Its thread waits in the kernel, where nobody can stop it, for a child that ends with the standard input.
+DOES_NOT_STOP = r"""
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+  char byte = 0;
+  puts("ready");
+  fflush(stdout);
+  if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, 0) == 0) _exit(read(0, &byte, 1) < 0);
+  return 0;
+}
+"""
+
+# Does what it is told to.
+ANSWERS = """
+import json, subprocess, sys
+def work(n): return n
+def start(program):
+    global child
+    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return child.stdout.readline().decode()
+print("ready", flush=True)
+for line in sys.stdin:
+    if line == "end\\n":
+        break
+    print(json.dumps(eval(line)), flush=True)
+"""
+
 # One thread, which computes.
 COMPUTES = """
 import time
@@ -142,6 +173,54 @@ class Beside(Case):
         self.goes_on(tracer)
         self.goes_on(child)
 
+    def record_beside(self, duration, *children):
+        """A recorder of all of them, when the first one is attached to and the recording has begun."""
+        command = [os.path.join(ARGS.bin, "culprit"), "record", "--collect", "python", "-o", self.path(), "--duration", duration, "--python", "__main__:work"]
+        for child in children:
+            command += ["-p", str(child.pid)]
+        recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.children.append(recorder)
+        self.attached(recorder, children[0])
+        return recorder
+
+    def call_until_its_end(self, child, recorder):
+        """How often it called `work`, and what the recorder said."""
+        count = 0
+        while recorder.poll() is None:
+            self.ask(child, f"work({count})")
+            count += 1
+            time.sleep(0.05)
+        return count, recorder.stderr.read()
+
+    def missed_none(self, count, errors, duration):
+        self.assertNotIn("stood still", errors)
+        self.assertLess(int(self.facts()["record.duration_ns"]) / 1e9, duration + 0.5)
+        self.assertGreater(self.calls()["work"], count * 0.8 - 10)  # what is called while it begins and ends is none of the recording
+
+    def test_processes_that_do_not_stop_hold_up_nobody(self):
+        child = self.program(text=ANSWERS)
+        stuck = [self.compiled(name, DOES_NOT_STOP, "cc", "-D_GNU_SOURCE") for name in ("one", "other")]
+        begin = time.monotonic()
+        recorder = self.record_beside("4s", child, *stuck)
+        count, errors = self.call_until_its_end(child, recorder)
+        self.assertLess(time.monotonic() - begin, 4 + 5)
+        self.missed_none(count, errors, 4)
+        for one in stuck:
+            self.assertIn(f"process {one.pid}: a thread of it gets no CPU", errors)
+            self.assertIn("gets no CPU", self.facts()[f"missing.python.{one.pid}"])
+            self.goes_on(one)
+        self.goes_on(child)
+
+    def test_one_that_joins_and_does_not_stop_holds_up_nobody(self):
+        child = self.program(text=ANSWERS)
+        self.goes_on(self.compiled("stuck", DOES_NOT_STOP, "cc", "-D_GNU_SOURCE"))
+        recorder = self.record_beside("4s", child)
+        self.assertEqual(self.ask(child, f"start({self.path('python3-stuck')!r})"), "ready\n")
+        count, errors = self.call_until_its_end(child, recorder)
+        self.missed_none(count, errors, 4)
+        self.assertIn("a thread of it gets no CPU", errors)
+        self.goes_on(child)
+
     def test_a_thread_that_hardly_gets_a_cpu_is_waited_for(self):
         """It comes behind another one on the same CPU."""
         child = self.program(text=COMPUTES)
@@ -154,11 +233,11 @@ class Beside(Case):
         refusals = []
         for _ in range(3):  # the machine may have more to do
             begin = time.monotonic()
-            done = self.culprit("record", "--force", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "1s", "--python", "__main__:work", "-v")
+            done = self.culprit("record", "--force", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "4s", "--python", "__main__:work", "-v")
             self.assertEqual(done.returncode, 0, done.stderr)
             if f"process {child.pid}: " not in done.stderr:
                 return
-            self.assertGreater(time.monotonic() - begin, 4, done.stderr)
+            self.assertGreater(time.monotonic() - begin, 5, done.stderr)
             refusals.append(done.stderr)
         self.fail("\n".join(refusals))
 

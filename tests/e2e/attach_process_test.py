@@ -234,6 +234,40 @@ int main(void) {
 }
 """
 
+# Its allocator computes for some seconds when the loader asks it the first time.
+SLOW_ALLOCATOR = r"""
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char memory[64 << 20];
+static size_t used = 0;
+static int seconds = 0;
+void* malloc(size_t bytes) {
+  if (seconds) {
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < seconds * 1000000000L);
+    seconds = 0;
+  }
+  char* at = memory + used;
+  used += (bytes + 15) & ~(size_t)15;
+  return used > sizeof memory ? NULL : at;
+}
+void free(void* at) { (void)at; }
+void* calloc(size_t n, size_t each) { return memset(malloc(n * each), 0, n * each); }
+void* realloc(void* at, size_t bytes) { return at ? memmove(malloc(bytes), at, bytes) : malloc(bytes); }
+int main(int count, char** words) {
+  struct pollfd in = {0, POLLIN, 0};
+  puts("ready");
+  fflush(stdout);
+  seconds = count > 1 ? atoi(words[1]) : 0;
+  return poll(&in, 1, -1) != 1;
+}
+"""
+
 
 class Process(Case):
     def descriptors(self, pid):
@@ -366,6 +400,36 @@ class Process(Case):
                 self.assertIsNone(child.poll(), "it runs")
                 self.idle(child)
             self.goes_on(child)
+
+    def slow(self, seconds):
+        self.goes_on(self.compiled("slow", SLOW_ALLOCATOR, "cc"))
+        child = self.start([self.path("python3-slow"), str(seconds)])
+        self.is_ready(child)
+        return child
+
+    def test_a_borrowed_thread_that_takes_long_is_waited_for(self):
+        child = self.slow(3)
+        done = self.attach_for(child.pid, "3s")
+        self.assertIn("there is no Python in this process", done.stderr)
+        self.idle(child)
+        self.assertEqual(self.rings_of(child), 0)
+        self.goes_on(child)
+
+    def test_a_borrowed_thread_that_takes_too_long(self):
+        """The recording ends before; what the thread comes back with is removed the next time."""
+        child = self.slow(8)
+        begin = time.monotonic()
+        done = self.attach_for(child.pid)
+        self.assertLess(time.monotonic() - begin, 7)
+        self.assertIn("a thread of it got no CPU any more while the agent was put in", done.stderr)
+        self.assertIsNone(child.poll(), "it runs")
+        self.idle(child)
+        self.wait_until(lambda: "S (sleeping)" in self.text_of(f"/proc/{child.pid}/status"), "it is not back")
+        self.idle(child)
+        self.put_in(child.pid)
+        self.idle(child)
+        self.assertEqual(self.rings_of(child), 0)
+        self.goes_on(child)
 
     def test_signals_that_come_while_a_thread_is_borrowed(self):
         child = self.compiled("signalled", SIGNALLED, "cc", "-D_GNU_SOURCE")

@@ -21,8 +21,9 @@ namespace culprit::record::inject {
 
 namespace {
 
-constexpr Ns kCallEndsWithin = 2'000'000'000;
+constexpr Ns kCallEndsWithin = 10'000'000'000;  // of a thread that hardly gets a CPU
 constexpr Ns kSpin = 2'000'000;
+constexpr Ns kSoon = 100'000'000;
 constexpr std::size_t kMostVectors = 16384;
 constexpr int kCallStop = SIGTRAP | 0x80;
 constexpr int kSignalsInTheWay = 16;
@@ -70,7 +71,7 @@ void wait_a_moment(Ns begin) {
   if (monotonic_now() - begin < kSpin && may_wait_awake())
     sched_yield();
   else
-    usleep(20);
+    usleep(monotonic_now() - begin < kSoon ? 20 : 200);
 }
 
 /// Whether it stopped, or has ended.
@@ -87,12 +88,12 @@ bool Borrowed::take_stop() {
   return true;
 }
 
-bool Borrowed::wait_for_stop(Ns most) {
+bool Borrowed::wait_for_stop(Ns most, const std::function<bool()>& goes_on) {
   const Ns begin = monotonic_now();
   const Ns end = begin + most;
   for (;;) {
     if (take_stop()) return tid_ != 0;
-    if (monotonic_now() > end) return false;
+    if (monotonic_now() > end || (goes_on && !goes_on())) return false;
     wait_a_moment(begin);
   }
 }
@@ -148,11 +149,11 @@ bool Borrowed::set(const user_regs_struct& registers) {
   return trace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, reinterpret_cast<std::uintptr_t>(&general)) == 0;
 }
 
-bool Borrowed::to_next_call() {
+bool Borrowed::to_next_call(const std::function<bool()>& goes_on) {
   for (;;) {
     if (tid_ == 0 || trace(PTRACE_SYSCALL, tid_, 0, static_cast<std::uintptr_t>(std::exchange(signal_, 0))) != 0)
       return false;
-    if (!wait_for_stop(kCallEndsWithin)) return false;
+    if (!wait_for_stop(kCallEndsWithin, goes_on)) return false;
     if ((event_ & 0xff) == kCallStop) return true;
     if (event_ >> 8 == 0) signal_ = event_ & 0xff;
   }

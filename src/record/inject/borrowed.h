@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,8 +36,9 @@ class Borrowed {
   /// Until let_go() signals wait, but those of its own mistakes. A thread that ends otherwise has this mask for good:
   /// its way back must hold the one of state().
   bool hold_signals();
-  /// Runs until the next system call begins or ends; false when the process is gone. Signals are passed on.
-  bool to_next_call();
+  /// Runs until the next system call begins or ends; false when the process is gone, or when it takes too long and
+  /// `goes_on`, which is asked again and again meanwhile, says so. Signals are passed on.
+  bool to_next_call(const std::function<bool()>& goes_on);
   [[nodiscard]] std::optional<user_regs_struct> registers() const;
   bool write(std::uint64_t at, std::span<const std::uint8_t> bytes) const;
   /// Everything as it was when it was stopped, with these registers; it goes on. The way back must still lie there: it
@@ -45,7 +47,7 @@ class Borrowed {
 
  private:
   Borrowed(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
-  bool wait_for_stop(Ns most);
+  bool wait_for_stop(Ns most, const std::function<bool()>& goes_on = {});
   bool take_stop();
   bool read_state();
   bool set_mask(std::uint64_t blocked) const;

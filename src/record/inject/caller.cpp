@@ -85,7 +85,7 @@ std::optional<long> Caller::call(long number, std::uint64_t a, std::uint64_t b, 
   }
   if (!set(r)) return std::nullopt;
   for (int n = 0; n < kMostCalls; ++n) {
-    if (!thread_.to_next_call()) return std::nullopt;
+    if (!thread_.to_next_call(goes_on_)) return std::nullopt;
     const auto now = thread_.registers();
     if (!now) return std::nullopt;
     if (now->rip != behind || now->rsp != back_ || --stops > 0) continue;
@@ -124,7 +124,7 @@ bool Caller::call_function(std::uint64_t function, std::uint64_t a, std::uint64_
   r.rax = 0;
   if (!set(r)) return false;
   for (int n = 0; n < kMostCalls; ++n) {
-    if (!thread_.to_next_call()) return false;
+    if (!thread_.to_next_call(goes_on_)) return false;
     const auto now = thread_.registers();
     if (!now) return false;
     if (now->orig_rax != __NR_rt_sigreturn || now->rip < process_.sigreturn || now->rip > process_.sigreturn + 16 ||

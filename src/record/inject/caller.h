@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "record/inject/borrowed.h"
 #include "record/inject/process.h"
@@ -18,10 +20,14 @@ class Caller {
  public:
   Caller(std::int64_t pid, std::int64_t tid, const Process& process, Borrowed thread);
 
+  /// Is asked again and again while a call is waited for, and says whether to go on with that.
+  void while_waiting(std::function<bool()> goes_on) { goes_on_ = std::move(goes_on); }
+
   [[nodiscard]] const ThreadState& state() const { return thread_.state(); }
   /// Lays the way back on the thread's own stack. Nothing is changed in the thread yet.
   bool prepare();
-  /// What the process's own `number` returns; a failed one is a negative errno. Nothing when the process is gone.
+  /// What the process's own `number` returns; a failed one is a negative errno. Nothing when the process is gone, or
+  /// the thread gets no CPU.
   std::optional<long> call(long number, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0, std::uint64_t d = 0,
                            std::uint64_t e = 0, std::uint64_t f = 0);
   /// Goes on with the calls on a stack of its own, whose last bytes are free for words().
@@ -45,6 +51,7 @@ class Caller {
 
   const Process& process_;
   Borrowed thread_;
+  std::function<bool()> goes_on_;
   user_regs_struct on_;
   std::uint64_t own_ = 0;  ///< the way back on the thread's own stack
   std::uint64_t back_ = 0;

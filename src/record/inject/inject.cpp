@@ -15,6 +15,7 @@
 #include <list>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -82,7 +83,8 @@ Result<Agent> read_agent(const std::string& path) {
 
 #if !defined(__x86_64__)
 
-Result<Injected> inject(std::int64_t pid, const Agent& /*agent*/, std::string_view /*config*/) {
+Result<Injected> inject(std::int64_t pid, const Agent& /*agent*/, std::string_view /*config*/,
+                        const std::stop_token& /*given_up*/) {
   return may_inject(pid).error();
 }
 
@@ -91,10 +93,12 @@ Result<Injected> inject(std::int64_t pid, const Agent& /*agent*/, std::string_vi
 namespace {
 
 constexpr const char* kInUse = "another recorder is attached to it";
+constexpr const char* kTooLate = "the recording ended before a thread of it could be borrowed";
 constexpr Ns kTryFor = 2'000'000'000;
-constexpr Ns kWaitFor = 5'000'000'000;   // for threads that get no CPU
-constexpr Ns kNextAfter = 100'000'000;   // without its stop another thread is tried, too
-constexpr Ns kLeaveWithin = 20'000'000;  // threads that are looked at shortly
+constexpr Ns kWaitFor = 5'000'000'000;    // for threads that get no CPU
+constexpr Ns kNextAfter = 100'000'000;    // without its stop another thread is tried, too
+constexpr Ns kEndWithin = 2'000'000'000;  // when it is given up
+constexpr Ns kLeaveWithin = 20'000'000;   // threads that are looked at shortly
 constexpr Ns kBetweenTries = 1'000'000;
 constexpr int kMostRefusals = 3;
 constexpr std::chrono::milliseconds kLeastPause{2};
@@ -167,6 +171,36 @@ Status write_agent(std::int64_t pid, long fd, const Agent& agent, const culprit_
   close(here);
   if (done < bytes.size()) return trouble(pid, "cannot hand it the agent: " + errno_text(errno));
   return {};
+}
+
+/// How long a borrowed thread is waited for. An agent that may have begun meanwhile sees that its recorder lives.
+class Patience {
+ public:
+  explicit Patience(std::stop_token given_up) : given_up_(std::move(given_up)) {}
+  void keep_alive(culprit_agent_header* header) { header_ = header; }
+  bool lasts() {
+    const Ns now = monotonic_now();
+    if (header_ != nullptr) __atomic_store_n(&header_->alive, static_cast<std::uint64_t>(now), __ATOMIC_RELAXED);
+    if (until_ == 0 && given_up_.stop_requested()) until_ = now + kEndWithin;
+    return until_ == 0 || now < until_;
+  }
+
+ private:
+  std::stop_token given_up_;
+  culprit_agent_header* header_ = nullptr;
+  Ns until_ = 0;
+};
+
+/// Why a borrowed thread did not do what it was asked for.
+Error left_off(std::int64_t pid, pid_t tid) {
+  return trouble(pid, has_ended(pid, tid) ? "it ended while the agent was put in"
+                                          : "a thread of it got no CPU any more while the agent was put in");
+}
+
+/// An agent that is begun by a thread that is not back: it ends at once, and does not take the stack away from it.
+void leave(culprit_agent_header* header) {
+  __atomic_store_n(&header->stack, std::uint64_t{0}, __ATOMIC_RELEASE);
+  __atomic_store_n(&header->stop, 1U, __ATOMIC_RELEASE);
 }
 
 /// What the process was made to have for the agent.
@@ -247,9 +281,8 @@ Cleared clear_leftovers(std::int64_t pid, std::int64_t tid, Caller& caller, cons
 }
 
 /// With the thread at a safe point.
-Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process, const Agent& agent,
-                        std::string_view config) {
-  const Error gone = trouble(pid, "it ended while the agent was put in");
+Result<Injected> put_in(std::int64_t pid, pid_t tid, Caller& caller, Patience& patience, const Process& process,
+                        const Agent& agent, std::string_view config) {
   Made made;
   const auto refuse = [&](std::string what) -> Error {
     undo(pid, caller, made);
@@ -257,17 +290,19 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
   };
   const auto name = caller.short_words(kRingName);
   const auto ring = name ? caller.call(__NR_memfd_create, *name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
-  if (!ring) return gone;
+  if (!ring) return left_off(pid, tid);
   if (*ring < 0) return refuse("it cannot make memory to share: " + errno_text(static_cast<int>(-*ring)));
   made.ring = *ring;
   // A private copy of the shared memory, by whose name it is known when the recorder is killed.
   const auto stack = caller.call(__NR_mmap, 0, kOwnStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
                                  static_cast<std::uint64_t>(*ring), 0);
-  if (!stack) return gone;
+  if (!stack) return left_off(pid, tid);
   if (*stack < 0 && *stack > -4096) return refuse("it has no memory left: " + errno_text(static_cast<int>(-*stack)));
   made.stack = *stack;
   auto shared = make_shared_memory(pid, *ring, config, static_cast<std::uint64_t>(*stack));
   if (!shared) return refuse(shared.error().what);
+  auto* header = static_cast<culprit_agent_header*>(shared->data());
+  patience.keep_alive(header);
   bool called = false;
   if (process.resident_begin) {
     if (!caller.move_to(static_cast<std::uint64_t>(*stack))) return refuse("cannot write into it");
@@ -276,7 +311,7 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
     const auto agent_name = caller.short_words(kAgentName);
     const auto file =
         agent_name ? caller.call(__NR_memfd_create, *agent_name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : std::nullopt;
-    if (!file) return gone;
+    if (!file) return left_off(pid, tid);
     if (*file < 0) return refuse("it cannot make memory for the agent: " + errno_text(static_cast<int>(-*file)));
     made.agent = *file;
     const culprit_agent_parameters parameters = {
@@ -290,12 +325,15 @@ Result<Injected> put_in(std::int64_t pid, Caller& caller, const Process& process
     if (!at) return refuse("cannot write into it");
     called = caller.call_function(process.dlopen, *at, process.dlopen_flags);
   }
-  if (!called) return gone;
-  auto* header = static_cast<culprit_agent_header*>(shared->data());
+  const auto not_back = [&] {
+    leave(header);
+    return left_off(pid, tid);
+  };
+  if (!called) return not_back();
   const std::uint32_t begun = __atomic_load_n(&header->begun, __ATOMIC_ACQUIRE);
   if (begun == 0) return refuse(process.resident_begin ? kInUse : "it could not load the agent (dlopen failed)");
   if (begun != 1) return refuse("it could not start a thread for the agent");
-  if (!caller.let_go()) return gone;
+  if (!caller.let_go()) return not_back();
   __atomic_store_n(&header->returned, 1U, __ATOMIC_RELEASE);
   Injected injected;
   injected.shared = std::move(*shared);
@@ -336,11 +374,14 @@ std::optional<Attempt> look_for_others(std::int64_t pid, Process& process) {
 
 /// With a thread that stands still. Nothing when it may not be borrowed where it is.
 std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Process& process, const Agent& agent,
-                                  std::string_view config, std::list<Borrowed>& awaited) {
+                                  std::string_view config, std::list<Borrowed>& awaited,
+                                  const std::stop_token& given_up) {
   const Ns stopped = monotonic_now();
   const pid_t tid = thread.tid();
   const bool safe = is_safe_now(pid, thread.state().registers, process);
   Caller caller(pid, tid, process, std::move(thread));
+  Patience patience(given_up);
+  caller.while_waiting([&patience] { return patience.lasts(); });
   if (Status may = may_call(pid, tid); !may) {
     caller.let_go();
     return Attempt{may.error()};
@@ -354,8 +395,8 @@ std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Proce
     caller.let_go();
     return Attempt{trouble(pid, "a thread of it may still do what a killed recorder wanted"), true};
   }
-  if (cleared == Cleared::gone) return Attempt{trouble(pid, "it ended while the agent was put in")};
-  auto injected = put_in(pid, caller, process, agent, config);
+  if (cleared == Cleared::gone) return Attempt{left_off(pid, tid)};
+  auto injected = put_in(pid, tid, caller, patience, process, agent, config);
   if (injected) injected->stopped = monotonic_now() - stopped;
   return Attempt{std::move(injected)};
 }
@@ -364,20 +405,23 @@ std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Proce
 /// while others are tried.
 class Threads {
  public:
-  Threads(std::int64_t pid, Process& process, const Agent& agent, std::string_view config)
-      : pid_(pid), process_(process), agent_(agent), config_(config) {}
+  Threads(std::int64_t pid, Process& process, const Agent& agent, std::string_view config,
+          const std::stop_token& given_up)
+      : pid_(pid), process_(process), agent_(agent), config_(config), given_up_(given_up) {}
 
   Attempt try_all() {
     const Ns begin = monotonic_now();
     for (;;) {
       const Ns now = monotonic_now();
       if (now - begin > (awaited_.empty() ? kTryFor : kWaitFor)) break;
+      if (given_up_.stop_requested() && (awaited_.empty() || now - begin > kNextAfter)) break;
       if (now >= next_)
         if (auto attempt = seize_next(now)) return std::move(*attempt);
       if (auto attempt = look_at_awaited()) return std::move(*attempt);
       wait_a_moment(seized_);
     }
     if (!awaited_.empty()) return {trouble(pid_, "a thread of it gets no CPU: it does not stop")};
+    if (given_up_.stop_requested() && !why_) return {trouble(pid_, kTooLate)};
     return {why_ ? *why_ : trouble(pid_, "no thread of it came to a point where it may be borrowed")};
   }
 
@@ -420,7 +464,7 @@ class Threads {
       awaited_.erase(found);
       next_ = untried_.empty() ? monotonic_now() + kBetweenTries : 0;
       if (stop != Borrowed::Stop::stopped) return std::nullopt;
-      return try_thread(pid_, std::move(thread), process_, agent_, config_, awaited_);
+      return try_thread(pid_, std::move(thread), process_, agent_, config_, awaited_, given_up_);
     }
     return std::nullopt;
   }
@@ -429,6 +473,7 @@ class Threads {
   Process& process_;
   const Agent& agent_;
   std::string_view config_;
+  const std::stop_token& given_up_;
   std::vector<std::int64_t> untried_;
   std::list<Borrowed> awaited_;
   int refusals_ = 0;
@@ -437,29 +482,32 @@ class Threads {
   std::optional<Error> why_;
 };
 
-Attempt attempt_to_inject(std::int64_t pid, const Agent& agent, std::string_view config) {
+Attempt attempt_to_inject(std::int64_t pid, const Agent& agent, std::string_view config,
+                          const std::stop_token& given_up) {
   if (const std::int64_t tracer = tracer_of(pid, 0); tracer != 0) return {traced_by(pid, tracer), true};
-  auto process = look_at(pid, agent);
+  auto process = look_at(pid, agent, given_up);
   if (!process) return {process.error()};
   // Whatever happens to this thread, the kernel lets go of what it traces when it ends.
   std::optional<Attempt> attempt;
   std::thread([&, is_prompt = Prompt::is_held()] {
     std::optional<Prompt> prompt;  // while a thread of the process stands still this one should not wait for a CPU
     if (is_prompt) prompt.emplace();
-    attempt.emplace(Threads(pid, *process, agent, config).try_all());
+    attempt.emplace(Threads(pid, *process, agent, config, given_up).try_all());
   }).join();
   return std::move(*attempt);
 }
 
 }  // namespace
 
-Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config) {
+Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config,
+                        const std::stop_token& given_up) {
   // Of several recorders that come at the same moment each sees the others; who comes again first has it.
   std::minstd_rand chance(static_cast<unsigned>(getpid()));
   const Ns begin = monotonic_now();
   for (auto most = kLeastPause;; most = std::min(2 * most, kMostPause)) {
-    Attempt attempt = attempt_to_inject(pid, agent, config);
-    if (!attempt.again || monotonic_now() - begin > kTryFor) return std::move(attempt.result);
+    Attempt attempt = attempt_to_inject(pid, agent, config, given_up);
+    if (!attempt.again || given_up.stop_requested() || monotonic_now() - begin > kTryFor)
+      return std::move(attempt.result);
     const auto longest = std::chrono::microseconds(most).count();
     std::this_thread::sleep_for(std::chrono::microseconds(chance() % static_cast<unsigned>(longest)));
   }

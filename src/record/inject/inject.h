@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,11 +57,14 @@ struct Injected {
   Ns stopped = 0;  ///< for how long the borrowed thread stood still or worked for the agent
 };
 
-/// Puts the agent into process `pid` with `config` in the shared memory. Takes milliseconds; at most two seconds where
-/// no thread comes to a safe point. Errors (Environment): the process is gone, static, of another architecture,
-/// restricted by seccomp, traced by another, running with another user's privileges than its own, without a safe point,
-/// or ptrace is not permitted; the process is then unchanged.
-Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config);
+/// Puts the agent into process `pid` with `config` in the shared memory. Takes milliseconds; two seconds where no
+/// thread comes to a safe point or others have the process, more than five where its threads get no CPU (see Pending).
+/// When it is to be given up nothing is begun any more, and what is begun has two seconds to end. Errors (Environment):
+/// the process is gone, static, of another architecture, restricted by seccomp, traced by another, running with another
+/// user's privileges than its own, without a safe point, or ptrace is not permitted; the process is then unchanged,
+/// unless a thread that was borrowed gets no CPU any more.
+Result<Injected> inject(std::int64_t pid, const Agent& agent, std::string_view config,
+                        const std::stop_token& given_up = {});
 
 /// Why inject() would refuse the process; nothing when it would try. Changes nothing.
 Status may_inject(std::int64_t pid);

@@ -123,12 +123,12 @@ SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid) {
 namespace {
 
 /// What the kernel says of it, and who has it already.
-Status is_permitted(std::int64_t pid, const Traces& traces) {
+Status is_permitted(std::int64_t pid, const Traces& traces, const std::stop_token& given_up) {
   // One that is stopped and continued again and again (by a supervisor, by `culprit inject pause`) runs soon.
   constexpr int kLooks = 50;
   constexpr std::chrono::milliseconds kBetween{20};
   std::map<std::string, std::string> status;
-  for (int look = 0; look < kLooks; ++look) {
+  for (int look = 0; look == 0 || (look < kLooks && !given_up.stop_requested()); ++look) {
     if (look > 0) std::this_thread::sleep_for(kBetween);
     status = status_of(fmt::format("/proc/{}/status", pid));
     const auto state = status.find("State");
@@ -165,10 +165,10 @@ Status may_inject(std::int64_t pid) {
   return {};
 }
 
-Result<Process> look_at(std::int64_t pid, const Agent& agent) {
+Result<Process> look_at(std::int64_t pid, const Agent& agent, const std::stop_token& given_up) {
   Process process;
   process.traces = traces_in(pid);
-  if (Status may = is_permitted(pid, process.traces); !may) return may.error();
+  if (Status may = is_permitted(pid, process.traces, given_up); !may) return may.error();
   process.code = executable_mappings(pid);
   find_writable_memory(pid, process);
   find_allocators(pid, process);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,8 @@ struct Process {
 enum class SystemCalls : std::uint8_t { all, filtered, few };
 SystemCalls system_calls_of(std::int64_t pid, std::int64_t tid);
 
-/// Refuses what may not be touched; not what somebody traces.
-Result<Process> look_at(std::int64_t pid, const Agent& agent);
+/// Refuses what may not be touched; not what somebody traces. One that is stopped is waited for, a second at most.
+Result<Process> look_at(std::int64_t pid, const Agent& agent, const std::stop_token& given_up = {});
 
 /// The refusal of a process that is traced by process `tracer`.
 Error traced_by(std::int64_t pid, std::int64_t tracer);

@@ -14,6 +14,7 @@
 #include "core/saturating.h"
 #include "record/collector/installed_library.h"
 #include "record/inject/inject.h"
+#include "record/inject/pending.h"
 #include "record/python/python_process.h"
 #include "record/python/ready_sets.h"
 #include "record/python/watched.h"
@@ -26,7 +27,8 @@ constexpr Ns kUntilStarted = 300'000'000;  // a new process: its interpreter mus
 constexpr Ns kUntilNextTry = 1'000'000'000;
 constexpr Ns kUntilAgentHasEnded = 100'000'000;
 constexpr int kMostTries = 5;
-constexpr Ns kReadyWithin = 1'000'000'000;
+constexpr Ns kReadyWithin = 2'000'000'000;  // all together; the recording begins without those that are later
+constexpr Ns kNextAfter = 100'000'000;      // one that takes longer does not hold up others
 constexpr Ns kStopsWithin = 2'000'000'000;
 constexpr std::chrono::milliseconds kAskAgain{2};
 constexpr std::size_t kMostWatched = 64;
@@ -54,8 +56,13 @@ class PythonCollector final : public Collector {
     bool again = false;  ///< it was attached to before: a refusal may pass
   };
 
-  void wait_until_ready(Session& session);
+  void put_into_first(Session& session);
   void put_into(std::int64_t pid, Candidate& candidate, Ns now);
+  /// One after the other, unless one takes long.
+  [[nodiscard]] bool may_put_in(Ns now) const;
+  void take_pending(Session& session);
+  void take(std::int64_t pid, Result<inject::Injected> injected, Session& session);
+  void read_all(Session& session);
   [[nodiscard]] bool is_wanted(std::int64_t pid) const;
   void look_at_state(Watched& watched, Ns now);
   void note_failures();
@@ -84,12 +91,13 @@ class PythonCollector final : public Collector {
   Ns agent_start_cpu_ = 0;  ///< until the recording began
   Ns agent_stop_cpu_ = 0;   ///< since it ended
   std::uint64_t requests_begun_before_ = 0;
-  std::set<std::string> found_;                  ///< functions, anywhere
-  std::set<std::string> absent_;                 ///< functions, from a module that is there
-  std::map<std::string, std::string> unusable_;  ///< functions, why
-  std::set<std::int64_t> attached_;              ///< processes
-  std::map<std::int64_t, std::string> failed_;   ///< of these, what the agent said
-  std::map<std::int64_t, std::string> gaps_;     ///< of these, what happened meanwhile
+  std::set<std::string> found_;                                       ///< functions, anywhere
+  std::set<std::string> absent_;                                      ///< functions, from a module that is there
+  std::map<std::string, std::string> unusable_;                       ///< functions, why
+  std::set<std::int64_t> attached_;                                   ///< processes
+  std::map<std::int64_t, std::string> failed_;                        ///< of these, what the agent said
+  std::map<std::int64_t, std::string> gaps_;                          ///< of these, what happened meanwhile
+  std::map<std::int64_t, std::unique_ptr<inject::Pending>> pending_;  ///< they use agent_ and config_
 };
 
 Status PythonCollector::start(Session& session) {
@@ -122,11 +130,8 @@ Status PythonCollector::start(Session& session) {
     return many;
   }
   started_ = true;
-  const Ns now = monotonic_now();
-  for (const Target& target : session.targets)
-    if (!session.starts_command && is_wanted(target.pid)) put_into(target.pid, candidates_[target.pid], now);
+  if (!session.starts_command) put_into_first(session);
   for (const Target& target : session.targets) target_joined(target);
-  wait_until_ready(session);
   agent_start_cpu_ = agents_cpu();
   return {};
 }
@@ -137,19 +142,38 @@ Ns PythonCollector::agents_cpu() const {
   return sum;
 }
 
-/// Steps that are not seen because the agents are not ready yet would look like a slower beginning.
-void PythonCollector::wait_until_ready(Session& session) {
-  const Ns until = monotonic_now() + kReadyWithin;
-  const auto is_starting = [](const auto& entry) { return entry.second->ring().state() == CULPRIT_AGENT_STARTING; };
-  while (std::ranges::any_of(watched_, is_starting) && monotonic_now() < until) {
+/// Into those that are there. Steps that are not seen because the agents are not ready yet would look like a slower
+/// beginning.
+void PythonCollector::put_into_first(Session& session) {
+  Ns now = monotonic_now();
+  const Ns until = now + kReadyWithin;
+  std::vector<std::int64_t> wanted;
+  for (const Target& target : session.targets)
+    if (is_wanted(target.pid)) wanted.push_back(target.pid);
+  for (const std::int64_t pid : wanted) candidates_[pid].due = now;
+  const auto is_under_way = [&](std::int64_t pid) {
+    const auto watched = watched_.find(pid);
+    return watched != watched_.end() ? watched->second->ring().state() == CULPRIT_AGENT_STARTING
+                                     : pending_.contains(pid) || candidates_[pid].tries == 0;
+  };
+  for (auto next = wanted.begin(); std::ranges::any_of(wanted, is_under_way) && now < until; now = monotonic_now()) {
+    if (next != wanted.end() && may_put_in(now)) {
+      put_into(*next, candidates_[*next], now);
+      ++next;
+    }
     std::this_thread::sleep_for(kAskAgain);
-    for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now(), session.begin);
+    take_pending(session);
+    read_all(session);
   }
-  for (const auto& entry : watched_)
-    if (is_starting(entry))
-      session.writer.metadata(fmt::format("missing.python.{}", entry.first),
+  for (const std::int64_t pid : wanted)
+    if (is_under_way(pid))
+      session.writer.metadata(fmt::format("missing.python.{}", pid),
                               "its functions were not watched yet when the recording began");
   note_failures();
+}
+
+void PythonCollector::read_all(Session& session) {
+  for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now(), session.begin);
 }
 
 void PythonCollector::note_failures() {
@@ -201,14 +225,41 @@ bool PythonCollector::is_wanted(std::int64_t pid) const {
 void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
   ++candidate.tries;
   candidate.due = now + kUntilNextTry;
-  if (watched_.size() >= kMostWatched) {
+  if (watched_.size() + pending_.size() >= kMostWatched) {
     refused_.emplace(fmt::format("more than {} processes of Python", kMostWatched), "");
     return;
   }
-  auto injected = inject::inject(pid, agent_, config_);
+  pending_[pid] = std::make_unique<inject::Pending>(pid, agent_, config_);
+}
+
+bool PythonCollector::may_put_in(Ns now) const {
+  return std::ranges::none_of(pending_, [&](const auto& entry) { return now - entry.second->begun() < kNextAfter; });
+}
+
+void PythonCollector::take_pending(Session& session) {
+  for (auto entry = pending_.begin(); entry != pending_.end();) {
+    auto injected = entry->second->take();
+    if (!injected) {
+      ++entry;
+      continue;
+    }
+    const std::int64_t pid = entry->first;
+    entry = pending_.erase(entry);
+    take(pid, std::move(*injected), session);
+  }
+}
+
+void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, Session& session) {
+  const auto candidate = candidates_.find(pid);
+  if (candidate == candidates_.end()) {  // it has left meanwhile
+    if (injected) AgentRing(injected->shared.data()).ask_to_stop();
+    return;
+  }
   if (!injected) {
     refused_.emplace(fmt::format("{}: {}", injected.error().where, injected.error().what), injected.error().remedy);
-    if (!candidate.again) candidate.tries = kMostTries;
+    if (!candidate->second.again) candidate->second.tries = kMostTries;
+    if (session.begin != kNotBegun)
+      session.writer.metadata(fmt::format("missing.python.{}", pid), injected.error().what);
     return;
   }
   std::erase_if(refused_,
@@ -225,6 +276,7 @@ void PythonCollector::target_joined(const Target& target) {
 
 void PythonCollector::target_left(const Target& target) {
   candidates_.erase(target.pid);
+  if (const auto pending = pending_.find(target.pid); pending != pending_.end()) pending->second->give_up();
   const auto found = watched_.find(target.pid);
   if (found == watched_.end()) return;
   ended_.push_back(std::move(found->second));
@@ -235,7 +287,7 @@ void PythonCollector::target_left(const Target& target) {
 void PythonCollector::look_at_state(Watched& watched, Ns now) {
   if (watched.ring().state() != CULPRIT_AGENT_FAILED || watched.trouble() != kNoPythonYet) return;
   Candidate& candidate = candidates_[watched.pid()];
-  if (candidate.tries >= kMostTries || now < candidate.due) return;
+  if (candidate.tries >= kMostTries || now < candidate.due || pending_.contains(watched.pid())) return;
   put_into(watched.pid(), candidate, now);
 }
 
@@ -245,6 +297,7 @@ void PythonCollector::poll(Session& session, Ns now) {
     ended->read(session.writer, now, session.begin);
     remember(*ended, session.writer);
   }
+  take_pending(session);
   std::vector<std::int64_t> failed;
   std::vector<std::int64_t> given_up;
   for (const auto& [pid, watched] : watched_) {
@@ -258,15 +311,17 @@ void PythonCollector::poll(Session& session, Ns now) {
   for (const std::int64_t pid : failed) look_at_state(*watched_[pid], now);
   for (const std::int64_t pid : given_up) give_up(pid, session.writer, now);
   look_for_other_programs(session.writer, now);
+  if (!may_put_in(now)) return;
   for (auto& [pid, candidate] : candidates_) {
-    if (watched_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due) continue;
+    if (watched_.contains(pid) || pending_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due)
+      continue;
     candidate.due = now + kUntilNextTry;
     if (!is_wanted(pid)) {
       ++candidate.tries;  // it may still execute another program
       continue;
     }
     put_into(pid, candidate, now);
-    return;  // one at a time: it takes milliseconds
+    return;
   }
 }
 
@@ -274,6 +329,12 @@ void PythonCollector::stop(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   stopped_ = true;
   const Ns before = agents_cpu();
+  for (const auto& [pid, pending] : pending_) pending->give_up();
+  while (!pending_.empty()) {
+    read_all(session);
+    std::this_thread::sleep_for(kAskAgain);
+    take_pending(session);
+  }
   for (const auto& [pid, watched] : watched_) {
     if (watched->ring().state() == CULPRIT_AGENT_STOPPED) note_gap(pid, session.writer);
     watched->ring().ask_to_stop();
@@ -285,7 +346,7 @@ void PythonCollector::stop(Session& session, Ns now) {
            ::access(fmt::format("/proc/{}/exe", entry.first).c_str(), F_OK) == 0;
   };
   while (std::ranges::any_of(watched_, is_working) && monotonic_now() < end) {
-    for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now(), session.begin);
+    read_all(session);
     std::this_thread::sleep_for(kAskAgain);
   }
   for (const auto& [pid, watched] : watched_)
