@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ab/paired.h"
+#include "core/error.h"
 #include "core/units.h"
 #include "model/alternation.h"
 #include "record/collector/collector.h"
@@ -77,6 +78,7 @@ struct Alternated {
   std::array<std::vector<std::string>, 2> recordings;
   std::array<std::vector<Span>, 2> turns;  ///< in which the steps count; empty: everywhere
   std::array<double, 2> cut{};  ///< share of the turns that steps took which a switch cut; of several starts the most
+  std::optional<Error> failed;  ///< why a later start came to nothing; what was found is of those before it
 };
 
 }  // namespace culprit::ab

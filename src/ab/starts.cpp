@@ -148,10 +148,12 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
     if (!now) {
       if (!all) return now.error();
       conclude_early(*all, looks, question.detect);
-      if (now.error().kind == ErrorKind::cancelled)
+      if (now.error().kind == ErrorKind::cancelled) {
         all->found.end = model::AlternationEnd::interrupted;
-      else
+      } else {
+        all->failed = now.error();
         all->found.notes.push_back(fmt::format("Start {} failed: {}", start, to_string(now.error())));
+      }
       break;
     }
     stage.pairs += now->found.turns.turns / 2;

@@ -24,7 +24,7 @@ struct StartsPlan {
 
 /// Starts both servers, lets them run in turns as alternate() does, ends them, and again, until the effect is found,
 /// excluded, or the budget is spent, of which every start but the first is a part. Errors: those of RunningServers and
-/// alternate() in the first start; later ones end it with what is known, and a note.
+/// alternate() in the first start; one of a later start ends it with what is known, a note and Alternated::failed.
 Result<Alternated> alternate(const StartsPlan& plan, const Question& question, int stop_fd,
                              const ProgressSink& progress = {});
 

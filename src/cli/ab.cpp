@@ -420,7 +420,9 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   if (!alternated) return alternated.error();
   const model::RunComparison comparison = ab::conclude(*alternated, !options.keep.empty());
   keep_last(comparison);
-  return deliver_comparison(*report, comparison, "ab");
+  auto code = deliver_comparison(*report, comparison, "ab");
+  if (code && alternated->failed) return *alternated->failed;
+  return code;
 }
 
 }  // namespace

@@ -367,6 +367,26 @@ class Turns(Ab):
         self.assertRegex(done.stderr, "the candidate ended with exit code 1 (while it was compared|before anything was measured)")
         self.assertIn("  no data are left\n", done.stderr)
 
+    def test_a_later_start_that_fails_is_an_error_behind_what_is_known(self):
+        server = self.path("server.py")
+        with open(server, "w", encoding="utf-8") as file:
+            file.write("import os, socket, sys, time\n"
+                       "def step(n):\n    return sum(range(n))\n"
+                       "if len(sys.argv) > 2:\n"
+                       "    if os.path.exists(sys.argv[2]): sys.exit('not a second time')\n"
+                       "    open(sys.argv[2], 'w').close()\n"
+                       "listening = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
+                       "while True:\n    step(20000); time.sleep(0.001)\n")
+        done = self.run_ab("-q", "--json", "--fail-on", "regression", "--starts", "2", "-n", "12", "--turns", "200ms", "--python",
+                           "__main__:step(n) as step", "--", sys.executable, server, "{port}", "--vs", "--", sys.executable, server, "{port}",
+                           self.path("mark"), code=4)
+        who = "the candidate ended with exit code 1 before it was ready"
+        self.assertIn(who, done.stderr)
+        self.assertIn("  not a second time\n", done.stderr)
+        found = json.loads(done.stdout)["alternation"]
+        self.assertEqual((found["starts"], found["turns"]["turns"], found["end"]), (1, 12, "side_ended"))
+        self.assertIn(f"Start 2 failed: {sys.executable}: {who}", "".join(found["notes"]))
+
     def test_servers_are_started_loaded_and_ended(self):
         script = self.path("server.py")
         with open(script, "w", encoding="utf-8") as file:
