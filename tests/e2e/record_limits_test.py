@@ -6,6 +6,8 @@ lost in `info` and in `diff`. Tests that need eBPF skip where this machine has n
 """
 
 import argparse
+import csv
+import io
 import json
 import os
 import resource
@@ -75,6 +77,30 @@ class Limits(record_test.Case):
         self.recorded("--", "sh", "-c", script)
         names = [process["process"] for process in json.loads(self.answer("info", "--json", self.path()))["scheduling"]["processes"]]
         self.assertEqual(names.count("true"), 400, set(names))
+
+    def need_flushes(self, folder):
+        """A file system on a disk that has a cache to flush."""
+        device = os.stat(folder).st_dev
+        disk = os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+        if not os.path.exists(disk):
+            self.skipTest(f"{folder} is on no disk")
+        if os.path.exists(os.path.join(disk, "partition")):
+            disk = os.path.dirname(disk)
+        with open(os.path.join(disk, "queue", "write_cache"), encoding="ascii") as file:
+            if file.read().strip() != "write back":
+                self.skipTest(f"{os.path.basename(disk)} has no cache to flush")
+
+    def test_flushes_have_the_name_of_their_disk(self):
+        self.need_ebpf()
+        self.need_flushes("/var/tmp")
+        program = ("import os, tempfile\nwith tempfile.NamedTemporaryFile(dir='/var/tmp') as f:\n"
+                   " for _ in range(30): f.write(b'x' * 5000), f.flush(), os.fsync(f.fileno())")
+        self.recorded("--", sys.executable, "-c", program)
+        top = self.answer("top", "--by", "disk", "--format", "csv", self.path())
+        disks = [row["disk"] for row in csv.DictReader(io.StringIO(top)) if row["operation"] == "flush"]
+        self.assertNotEqual(disks, [], top)
+        for disk in disks:
+            self.assertTrue(os.path.exists(os.path.join("/sys/class/block", disk)), top)
 
     def test_calls_of_many_short_threads_are_all_counted(self):
         self.need_ebpf()

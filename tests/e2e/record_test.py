@@ -206,14 +206,6 @@ class Contents(Case):
         totals = [arguments for _, call, category, arguments in recording.slices if category == "syscall_total" and name in call]
         return *(sum(arguments[key] for arguments in totals) for key in ("count", "total_ns")), recording.facts
 
-    def test_flushes_have_the_name_of_their_disk(self):
-        program = ("import os, tempfile\nwith tempfile.NamedTemporaryFile(dir='/var/tmp') as f:\n"
-                   " for _ in range(30): f.write(b'x' * 5000), f.flush(), os.fsync(f.fileno())")
-        self.culprit("-o", self.path(), "--", sys.executable, "-c", program)
-        top = subprocess.run([os.path.join(ARGS.bin, "culprit"), "top", "--by", "disk", "--format", "csv", self.path()], capture_output=True,
-                             text=True, check=True, timeout=LIMIT)
-        self.assertNotIn("\n0:0,", top.stdout)
-
     def test_deep_counts_every_system_call_when_asked(self):
         self.need_ebpf()
         done = self.culprit("--every-call", "--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
