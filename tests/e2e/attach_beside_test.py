@@ -139,6 +139,17 @@ class Beside(Case):
         self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
         self.assertEqual(child.wait(timeout=LIMIT), 0)
 
+    def test_who_comes_right_behind_a_killed_recorder_waits_until_its_agent_has_ended(self):
+        child = self.program(text=COMPUTES)
+        killed = self.recorder(child.pid, "__main__:work", name="killed.pftrace")
+        self.attached(killed, child)
+        killed.kill()
+        killed.wait()
+        done = self.culprit("record", "--collect", "python", "-o", self.path("second.pftrace"), "-p", str(child.pid), "--duration", "14s", "--python", "__main__:work", "-v")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(self.calls("second.pftrace").get("work", 0), 0, done.stderr)
+        self.assertIn("calls before it could be attached to are missing", self.facts("second.pftrace")[f"missing.python.{child.pid}"])
+
     def test_several_recorders_leave_a_program_in_c_as_it_was(self):
         child = self.compiled("threads", THREADS, "cc", "-pthread")
         before = self.state(child)

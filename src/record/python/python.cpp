@@ -53,7 +53,7 @@ class PythonCollector final : public Collector {
   struct Candidate {
     Ns due = 0;
     int tries = 0;
-    bool again = false;  ///< it was attached to before: a refusal may pass
+    std::string refused{};  ///< why it was, at first
   };
 
   void put_into_first(Session& session);
@@ -68,6 +68,7 @@ class PythonCollector final : public Collector {
   void note_failures();
   void give_up(std::int64_t pid, perfetto::Writer& writer, Ns now);
   void note_gap(std::int64_t pid, perfetto::Writer& writer);
+  void note_late(std::int64_t pid, Candidate& candidate, perfetto::Writer& writer);
   void look_for_other_programs(perfetto::Writer& writer, Ns now);
   [[nodiscard]] std::string why_missing() const;
   [[nodiscard]] bool works_somewhere() const { return attached_.size() > failed_.size(); }
@@ -194,7 +195,7 @@ void PythonCollector::look_for_other_programs(perfetto::Writer& writer, Ns now) 
     }
     entry->second->give_up(writer);
     remember(*entry->second, writer);
-    candidates_[entry->first] = {now + kUntilStarted, 0, true};
+    candidates_[entry->first] = {now + kUntilStarted};
     entry = watched_.erase(entry);
   }
 }
@@ -205,12 +206,18 @@ void PythonCollector::give_up(std::int64_t pid, perfetto::Writer& writer, Ns now
   found->second->give_up(writer);
   remember(*found->second, writer);
   watched_.erase(found);
-  candidates_[pid] = {now + kUntilAgentHasEnded, 0, true};
+  candidates_[pid] = {now + kUntilAgentHasEnded};
   note_gap(pid, writer);
 }
 
 void PythonCollector::note_gap(std::int64_t pid, perfetto::Writer& writer) {
   gaps_[pid] = "the recorder stood still for more than 5 s: calls in that time and shortly after are missing";
+  writer.metadata(fmt::format("missing.python.{}", pid), gaps_[pid]);
+}
+
+void PythonCollector::note_late(std::int64_t pid, Candidate& candidate, perfetto::Writer& writer) {
+  gaps_[pid] =
+      fmt::format("calls before it could be attached to are missing: {}", std::exchange(candidate.refused, {}));
   writer.metadata(fmt::format("missing.python.{}", pid), gaps_[pid]);
 }
 
@@ -255,15 +262,18 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
     if (injected) AgentRing(injected->shared.data()).ask_to_stop();
     return;
   }
+  std::erase_if(refused_,
+                [&](const auto& refusal) { return refusal.first.starts_with(fmt::format("process {}: ", pid)); });
   if (!injected) {
+    // It may pass: an agent whose recorder was killed is there for some seconds.
+    candidate->second.due = monotonic_now() + candidate->second.tries * kUntilNextTry;
     refused_.emplace(fmt::format("{}: {}", injected.error().where, injected.error().what), injected.error().remedy);
-    if (!candidate->second.again) candidate->second.tries = kMostTries;
+    if (candidate->second.refused.empty()) candidate->second.refused = injected.error().what;
     if (session.begin != kNotBegun)
       session.writer.metadata(fmt::format("missing.python.{}", pid), injected.error().what);
     return;
   }
-  std::erase_if(refused_,
-                [&](const auto& refusal) { return refusal.first.starts_with(fmt::format("process {}: ", pid)); });
+  if (!candidate->second.refused.empty()) note_late(pid, candidate->second, session.writer);
   watched_[pid] = std::make_unique<Watched>(pid, std::move(*injected), functions_);
   attached_.insert(pid);
   failed_.erase(pid);
@@ -271,7 +281,7 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
 
 void PythonCollector::target_joined(const Target& target) {
   if (!started_ || watched_.contains(target.pid)) return;
-  candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted, 0, false});
+  candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted});
 }
 
 void PythonCollector::target_left(const Target& target) {
