@@ -18,6 +18,7 @@
 
 #include "ab/child.h"
 #include "ab/freezer.h"
+#include "ab/memory.h"
 #include "core/file.h"
 #include "faults/files.h"
 #include "faults/guard.h"
@@ -40,19 +41,6 @@ std::uint64_t memory_of(pid_t pid) {
   const auto text = read_file(fmt::format("/proc/{}/smaps_rollup", pid));
   if (!text) return 0;
   return static_cast<std::uint64_t>(faults::number_after(*text, "Pss:").value_or(0)) * 1024;
-}
-
-/// Two sides that swap measure the disk.
-Status enough_memory() {
-  constexpr std::int64_t kLeast = 50;  // of so many parts, one
-  const auto text = read_file("/proc/meminfo");
-  if (!text) return {};
-  const auto all = faults::number_after(*text, "MemTotal:");
-  const auto left = faults::number_after(*text, "MemAvailable:");
-  if (!all || !left || *left * kLeast > *all) return {};
-  return environment_error(
-      fmt::format("only {} of memory are left while both sides run", format_bytes(static_cast<double>(*left) * 1024)),
-      "/proc/meminfo", "compare smaller ones, or on a machine with more memory");
 }
 
 /// All of one side that stands still together.
@@ -202,7 +190,7 @@ Status Match::prepare() {
     if (Status status = runs(target->id()); !status) return status;
     begun_[side].emplace(std::move(*target));
   }
-  if (Status status = enough_memory(); !status) return status;
+  if (Status status = enough_memory({plan_.sides.begin(), plan_.sides.end()}); !status) return status;
   // The recorders attach while everybody runs, and before anything can be frozen.
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = record_side(side); !status) return status;
@@ -214,10 +202,14 @@ Status Match::prepare() {
   guard_.emplace(std::move(*guard));
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = take_side(side); !status) return status;
+  std::vector<pid_t> all;
   for (const Side& side : sides_)
     for (const Freezer& freezer : side.freezers)
-      for (const faults::ProcessId& process : freezer.processes()) memory_ += memory_of(process.pid);
-  return enough_memory();
+      for (const faults::ProcessId& process : freezer.processes()) {
+        memory_ += memory_of(process.pid);
+        all.push_back(process.pid);
+      }
+  return enough_memory(all);
 }
 
 /// Both run side by side for a moment, which tells whether they have steps and how long those are. Error: a side has
