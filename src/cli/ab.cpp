@@ -51,7 +51,7 @@ struct AbVerbOptions {
   std::string detect = "5%";
   std::string budget = "10m";
   std::size_t pairs = 0;
-  std::size_t warm_up = 1;
+  std::optional<std::size_t> warm_up;
   std::string turns;
   std::string ready;
   std::string load;
@@ -278,7 +278,7 @@ Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, TwoComma
                                           const ab::Question& question, int stop_fd) {
   ab::Commands plan;
   plan.commands = std::move(commands);
-  plan.warm_up = options.warm_up;
+  plan.warm_up = options.warm_up.value_or(plan.warm_up);
   plan.own_directories = options.fresh_directory;
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
@@ -393,12 +393,18 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
                        "leave it out: steps are seen by recording");
   if (!of_commands && options.fresh_directory)
     return usage_error("--fresh-directory is of commands that end by themselves", "leave it out");
+  if (!of_commands && options.warm_up)
+    return usage_error("--warmup is of commands that end by themselves",
+                       "leave it out: turns begin when both sides have steps");
   TwoCommands commands;
   std::array<std::string, 2> sides;
   if (words.empty()) {
     if (options.processes.size() != 2)
       return usage_error(fmt::format("{} processes are named", options.processes.size()),
                          "name both sides: culprit ab -p PID --vs -p PID");
+    if (!options.versus)
+      return usage_error("nothing says which process is the candidate",
+                         "write --vs between them: culprit ab -p PID --vs -p PID");
     sides = {options.processes[0], options.processes[1]};
   } else {
     auto given = commands_of(words);
@@ -439,7 +445,9 @@ void add_ab(CommandLine& app, Invocation& invocation) {
   verb->add_option("--budget", options->budget, "end after this time at the latest (default: 10m)")->type_name("TIME");
   verb->add_option("-n,--pairs", options->pairs, "run so many pairs, and look at them once; else it ends when it knows")
       ->type_name("N");
-  verb->add_option("--warmup", options->warm_up, "pairs of runs before those that count (default: 1)")->type_name("N");
+  verb->add_option("--warmup", options->warm_up,
+                   "of commands that end by themselves: pairs of runs before those that count (default: 1)")
+      ->type_name("N");
   verb->add_option("--turns", options->turns,
                    "how long one runs while the other stands still: of processes and servers (default: auto, by how "
                    "long their steps are), and of commands that run long, which are then started both")

@@ -132,6 +132,7 @@ template Option* Verb::add_option(const std::string&, std::vector<std::string>&,
 template Option* Verb::add_option(const std::string&, int&, const std::string&);
 template Option* Verb::add_option(const std::string&, unsigned&, const std::string&);
 template Option* Verb::add_option(const std::string&, std::size_t&, const std::string&);
+template Option* Verb::add_option(const std::string&, std::optional<std::size_t>&, const std::string&);
 template Option* Verb::add_option(const std::string&, std::int64_t&, const std::string&);
 template Option* Verb::add_option(const std::string&, std::vector<std::int64_t>&, const std::string&);
 template Option* Verb::add_option(const std::string&, double&, const std::string&);

@@ -261,9 +261,13 @@ class Commands(Ab):
                       ["--fresh-directory", "--turns", "auto", "--", "true", "--vs", "--", "true"]):
             self.run_ab(*words, code=2)
 
-    def test_what_would_be_waited_for_in_vain_is_refused(self):
+    def test_what_would_be_waited_for_in_vain_or_do_nothing_is_refused(self):
         for words, text in ((["--ready", "nonsense{port}", "--", "true", "{port}", "--vs", "--", "true", "{port}"], "is no URL of http or https"),
                             (["--load", "true {port}", "--", "true", "{port}", "--vs", "--", "true"], "the command of the candidate has no {port}"),
+                            (["-p", "4194001", "-p", "4194002"], "write --vs between them"),
+                            (["--warmup", "2", "-p", "4194001", "--vs", "-p", "4194002"], "--warmup is of commands"),
+                            (["--warmup", "1", "--load", "true {port}", "--", "true", "{port}", "--vs", "--", "true", "{port}"], "--warmup is of commands"),
+                            (["--warmup", "0", "--turns", "auto", "--", "true", "--vs", "--", "true"], "--warmup is of commands"),
                             (["--load", "true", "-p", "4194001", "--vs", "-p", "4194002"], "--ready and --load are of servers")):
             self.assertIn(text, self.run_ab("-q", *words, code=2).stderr)
 
