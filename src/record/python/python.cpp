@@ -273,7 +273,9 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
       session.writer.metadata(fmt::format("missing.python.{}", pid), injected.error().what);
     return;
   }
-  if (!candidate->second.refused.empty()) note_late(pid, candidate->second, session.writer);
+  if (!candidate->second.refused.empty() && session.begin != kNotBegun)
+    note_late(pid, candidate->second, session.writer);
+  candidate->second.refused.clear();
   watched_[pid] = std::make_unique<Watched>(pid, std::move(*injected), functions_);
   attached_.insert(pid);
   failed_.erase(pid);
