@@ -45,6 +45,47 @@ int main(void) {
 }
 """
 
+# Holds the loader's lock while it waits in the kernel, where nobody can stop it, for a child that sleeps.
+LOADS_SLOWLY = r"""
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((constructor)) static void wait(void) {
+  if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, 0) == 0) _exit(sleep(3) != 0);
+}
+"""
+
+# Its first thread loads that library, and says how long it took; another one computes.
+LOADER = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+static volatile int stop = 0;
+static void* compute(void* n) {
+  while (!stop) n = (char*)n + 1;
+  return n;
+}
+int main(void) {
+  char line[16];
+  struct timespec begin, end;
+  pthread_t thread;
+  pthread_create(&thread, NULL, compute, NULL);
+  puts("ready");
+  fflush(stdout);
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  if (!dlopen(LIBRARY, RTLD_NOW)) return 3;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  printf("%f\n", (end.tv_sec - begin.tv_sec) + (end.tv_nsec - begin.tv_nsec) / 1e9);
+  fflush(stdout);
+  if (!fgets(line, sizeof line, stdin)) return 2;
+  stop = 1;
+  pthread_join(thread, NULL);
+  return 0;
+}
+"""
+
 # Its thread waits in the kernel, where nobody can stop it, for a child that ends with the standard input.
 DOES_NOT_STOP = r"""
 #include <sched.h>
@@ -230,6 +271,17 @@ class Beside(Case):
         count, errors = self.call_until_its_end(child, recorder)
         self.missed_none(count, errors, 4)
         self.assertIn("a thread of it gets no CPU", errors)
+        self.goes_on(child)
+
+    def test_who_holds_the_lock_of_the_loader_goes_on(self):
+        library = self.path("libslow.so")
+        with open(self.path("slow.c"), "w", encoding="utf-8") as file:
+            file.write(LOADS_SLOWLY)
+        subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-shared", "-fPIC", self.path("slow.c"), "-o", library], check=True)
+        child = self.compiled("loader", LOADER, "cc", "-D_GNU_SOURCE", "-pthread", f'-DLIBRARY="{library}"')
+        done = self.culprit("record", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "8s", "--python", "__main__:work", "-v")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(float(child.stdout.readline()), 6, done.stderr)
         self.goes_on(child)
 
     def test_a_thread_that_hardly_gets_a_cpu_is_waited_for(self):

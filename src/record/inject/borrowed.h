@@ -23,6 +23,8 @@ class Borrowed {
   /// Waits so long until it stands still. May be called again when it does not yet: it does as soon as it gets a CPU.
   /// Signals that come are passed on before.
   Stop stop(Ns most);
+  /// Of one that was asked to stop: whether it does now, or has ended, so that it can be let go of.
+  [[nodiscard]] bool has_come() { return tid_ == 0 || take_stop(); }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
   Borrowed(Borrowed&& other) noexcept;

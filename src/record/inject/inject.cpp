@@ -173,13 +173,17 @@ Status write_agent(std::int64_t pid, long fd, const Agent& agent, const culprit_
   return {};
 }
 
-/// How long a borrowed thread is waited for. An agent that may have begun meanwhile sees that its recorder lives.
+/// How long a borrowed thread is waited for. An agent that may have begun meanwhile sees that its recorder lives, and
+/// other threads that were asked to stop go on as soon as they do: one of them may hold a lock that the borrowed one
+/// waits for.
 class Patience {
  public:
-  explicit Patience(std::stop_token given_up) : given_up_(std::move(given_up)) {}
+  Patience(std::stop_token given_up, std::list<Borrowed>& awaited)
+      : given_up_(std::move(given_up)), awaited_(awaited) {}
   void keep_alive(culprit_agent_header* header) { header_ = header; }
   bool lasts() {
     const Ns now = monotonic_now();
+    awaited_.remove_if([](Borrowed& thread) { return thread.has_come(); });
     if (header_ != nullptr) __atomic_store_n(&header_->alive, static_cast<std::uint64_t>(now), __ATOMIC_RELAXED);
     if (until_ == 0 && given_up_.stop_requested()) until_ = now + kEndWithin;
     return until_ == 0 || now < until_;
@@ -187,6 +191,7 @@ class Patience {
 
  private:
   std::stop_token given_up_;
+  std::list<Borrowed>& awaited_;
   culprit_agent_header* header_ = nullptr;
   Ns until_ = 0;
 };
@@ -380,7 +385,7 @@ std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Proce
   const pid_t tid = thread.tid();
   const bool safe = is_safe_now(pid, thread.state().registers, process);
   Caller caller(pid, tid, process, std::move(thread));
-  Patience patience(given_up);
+  Patience patience(given_up, awaited);
   caller.while_waiting([&patience] { return patience.lasts(); });
   if (Status may = may_call(pid, tid); !may) {
     caller.let_go();

@@ -279,6 +279,7 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
   watched_[pid] = std::make_unique<Watched>(pid, std::move(*injected), functions_);
   attached_.insert(pid);
   failed_.erase(pid);
+  if (stopped_) watched_[pid]->ring().ask_to_stop();
 }
 
 void PythonCollector::target_joined(const Target& target) {
@@ -342,14 +343,14 @@ void PythonCollector::stop(Session& session, Ns now) {
   stopped_ = true;
   const Ns before = agents_cpu();
   for (const auto& [pid, pending] : pending_) pending->give_up();
+  for (const auto& [pid, watched] : watched_) {
+    if (watched->ring().state() == CULPRIT_AGENT_STOPPED) note_gap(pid, session.writer);
+    watched->ring().ask_to_stop();
+  }
   while (!pending_.empty()) {
     read_all(session);
     std::this_thread::sleep_for(kAskAgain);
     take_pending(session);
-  }
-  for (const auto& [pid, watched] : watched_) {
-    if (watched->ring().state() == CULPRIT_AGENT_STOPPED) note_gap(pid, session.writer);
-    watched->ring().ask_to_stop();
   }
   const Ns end = monotonic_now() + kStopsWithin;
   const auto is_working = [](const auto& entry) {
