@@ -191,7 +191,7 @@ class Commands(Ab):
         os.remove(self.path("runs"))
         found = self.answer(*words, "-n", "3", *side, "--vs", *side)["alternation"]
         self.assertEqual((found["quantity"], found["changes"][0]["pairs"], found["changes"][0]["values"]), ("run time", 3, [3, 3]))
-        self.assertIn("Times of runs are compared, because run 2 of the", found["notes"][0])
+        self.assertIn("Times of runs are compared, because run 2 of the", "\n".join(found["notes"]))
         os.remove(self.path("runs"))
         self.assertIn("has no steps", self.run_ab(*words, "--on", "step", "-n", "3", *side, "--vs", *side, code=4).stderr)
 
