@@ -96,8 +96,8 @@ void CallWindows::begin_period(Ns at) {
 
 double CallWindows::part(Ns at) const { return ratio(at - begin_, last_); }
 
-double CallWindows::share(Ns at) const { return ratio(covered_, at - start_); }
-double CallWindows::timed_share(Ns at) const { return ratio(timed_, at - start_); }
+double CallWindows::share(Ns at) const { return std::min(1.0, ratio(covered_, at - start_)); }
+double CallWindows::timed_share(Ns at) const { return std::min(1.0, ratio(timed_, at - start_)); }
 
 std::optional<double> CallWindows::error() const {
   constexpr std::size_t kFewest = 4;
