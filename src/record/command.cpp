@@ -70,6 +70,9 @@ Result<Command> Command::prepare(const std::vector<std::string>& arguments, cons
   };
   if (pipe2(go.data(), O_CLOEXEC) != 0 || pipe2(failed.data(), O_CLOEXEC) != 0) return trouble("cannot make a pipe");
 
+  // Who ignores it, as some that start programs do, is not told how they end.
+  if (is_ignored(SIGCHLD)) static_cast<void>(std::signal(SIGCHLD, SIG_DFL));
+
   // Everything that allocates happens before the fork.
   std::vector<std::string> texts = arguments;
   std::vector<std::string> variables = merged_environment(environment);
@@ -145,16 +148,20 @@ Status Command::go() {
 
 std::optional<int> Command::ended() {
   if (status_ || pid_ <= 0 || go_fd_ >= 0) return status_;
+  // Stops of it belong to the thread that puts an agent into it, and would be told here, too.
+  siginfo_t seen{};
+  const bool is_there = waitid(P_PID, static_cast<id_t>(pid_), &seen, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (!is_there && errno == ECHILD) status_ = 0;  // somebody else took its status
+  if (!is_there || seen.si_pid == 0 ||
+      (seen.si_code != CLD_EXITED && seen.si_code != CLD_KILLED && seen.si_code != CLD_DUMPED))
+    return status_;
   int status = 0;
   rusage usage{};
-  const pid_t got = wait4(static_cast<pid_t>(pid_), &status, WNOHANG, &usage);
-  if (got == static_cast<pid_t>(pid_)) {
-    status_ = status;
-    const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * 1'000'000'000 + Ns{t.tv_usec} * 1000; };
-    note_end(monotonic_now());
-    use_ = {end_ - begin_, ns(usage.ru_utime) + ns(usage.ru_stime)};
-  }
-  if (got < 0 && errno == ECHILD) status_ = 0;  // somebody else took its status
+  if (wait4(static_cast<pid_t>(pid_), &status, WNOHANG, &usage) != static_cast<pid_t>(pid_)) return status_;
+  status_ = status;
+  const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * 1'000'000'000 + Ns{t.tv_usec} * 1000; };
+  note_end(monotonic_now());
+  use_ = {end_ - begin_, ns(usage.ru_utime) + ns(usage.ru_stime)};
   return status_;
 }
 

@@ -373,7 +373,8 @@ void Recorder::State::check_end(Ns now, int stop_fd) {
     ending = Ending::duration;
   else if (options.steps > 0 && session->steps >= options.steps)
     ending = Ending::steps;
-  else if (command_status || (targets.over() && leaving.empty()))
+  // A command's first thread may have ended before the last, which is when its status is there.
+  else if (command ? command_status.has_value() : targets.over() && leaving.empty())
     ending = Ending::target_ended;
 }
 
@@ -460,6 +461,8 @@ RecordSummary Recorder::State::finish() {
     end = begin != 0 ? now : 0;
     if (session) {
       const Ns before = own_cpu();
+      session->end = now;
+      if (set.probes) set.probes->end_at(now);
       for (const Target& target : current) rename(target);
       for (std::size_t i = 0; i < collects.size(); ++i)
         if (collects[i]) set.collectors[i]->stop(*session, now);

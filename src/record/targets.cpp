@@ -35,7 +35,7 @@ std::vector<std::int64_t> numbers_in(const std::string& folder) {
 
 }  // namespace
 
-bool has_ended(const ProcessStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
+bool has_ended(const ProcessStat& stat) { return stat.state == 'X' || (stat.state == 'Z' && stat.threads < 2); }
 
 std::optional<ProcessStat> parse_stat(std::string_view text) {
   const std::size_t open = text.find(" (");
@@ -54,8 +54,8 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   rest >> flags;
   constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD of the kernel
   stat.kernel_thread = (flags & kKernelThread) != 0;
-  for (int field = 10; field < 22; ++field) rest >> skipped;
-  rest >> stat.start_ticks;
+  for (int field = 10; field < 20; ++field) rest >> skipped;
+  rest >> stat.threads >> skipped >> stat.start_ticks;
   if (!rest || stat.parent < 0 || stat.start_ticks < 0) return std::nullopt;
   return stat;
 }

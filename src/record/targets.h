@@ -21,13 +21,14 @@ struct ProcessStat {
   std::int64_t parent = 0;
   std::int64_t start_ticks = 0;
   char state = '?';
+  std::int64_t threads = 1;  ///< those left, where the first has ended and is still counted
   bool kernel_thread = false;
   std::string name;  ///< the kernel's 15 characters
 };
 
 /// proc(5): the name in parentheses may hold spaces, parentheses and line breaks. nullopt: not such a text.
 std::optional<ProcessStat> parse_stat(std::string_view text);
-/// A zombie, or less.
+/// A zombie, or less; not one whose first thread alone has ended.
 bool has_ended(const ProcessStat& stat);
 
 /// The processes of one recording. `proc` is where the kernel's view of them is mounted.

@@ -361,6 +361,22 @@ class Ends(Case):
         self.assertEqual(done.stdout, "through\n")
         self.assertEqual(done.stderr, "oops\n")
 
+    def test_the_first_thread_of_a_command_may_end_before_the_others(self):
+        program = ("import ctypes, os, threading, time\n"
+                   "def last():\n for _ in range(180): time.sleep(0.01)\n os._exit(7)\n"
+                   "threading.Thread(target=last).start()\nctypes.CDLL(None).syscall(60, 0)")
+        done = self.culprit("-q", "-o", self.path(), "--", sys.executable, "-c", program)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        recording = pftrace.Recording(self.path())
+        self.assertGreater(int(recording.facts["record.duration_ns"]), 1_800_000_000)
+        if recording.facts["sched.source"] == "ebpf":
+            self.assertGreater(sum(category == "blocked" for _, _, category, _ in recording.slices), 170)
+
+    def test_who_ignores_the_end_of_children_is_told_the_exit_code(self):
+        done = self.culprit("-q", "-o", self.path(), "--", "sh", "-c", "exit 7",
+                            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 7)
+
     def test_a_command_killed_by_a_signal(self):
         done = self.culprit("-q", "-o", self.path(), "--", "sh", "-c", "kill -9 $$")
         self.assertEqual(done.returncode, 137)

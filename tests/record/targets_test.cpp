@@ -55,6 +55,15 @@ TEST(ParseStat, ThreadsOfTheKernelAreToldByTheirFlagNotByTheirNumber) {
   EXPECT_EQ(kernel->start_ticks, 7);
 }
 
+TEST(ParseStat, AProcessHasEndedWhenItsLastThreadHas) {
+  const auto others_run = parse_stat("9 (a) Z 1 9 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 2 0 7 0 0");
+  ASSERT_TRUE(others_run);
+  EXPECT_EQ(others_run->threads, 2);
+  EXPECT_EQ(others_run->start_ticks, 7);
+  EXPECT_FALSE(has_ended(*others_run));
+  EXPECT_TRUE(has_ended(*parse_stat("9 (a) Z 1 9 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0")));
+}
+
 TEST(ParseStat, RefusesNonsense) {
   for (const auto* text : {"", "x", "12", "12 (a", "12 a) S 1", "12 (a) S", "0 (a) S 1", "-3 (a) S 1 2 3", ") ( 1"})
     EXPECT_FALSE(parse_stat(text)) << text;

@@ -84,6 +84,7 @@ struct Probes::State {
   int stats_fd = -1;  // the kernel measures the programs while it is open
   Ns attached_at = 0;
   Ns attached_for = 0;  // known after detach()
+  Ns end = kNotBegun;   // of the recording
   Ns stats_since = 0;   // opened or closed
   Ns measured = 0;
   std::vector<Runs> begun;  // of each program, when the kernel began to measure
@@ -183,7 +184,7 @@ Status Probes::State::load() {
 
   const auto record = [](void* self, void* data, std::size_t size) {
     auto* state = static_cast<State*>(self);
-    if (!dispatch({static_cast<const std::byte*>(data), size}, state->listeners)) ++state->malformed;
+    if (!dispatch({static_cast<const std::byte*>(data), size}, state->listeners, state->end)) ++state->malformed;
     const bool look = ++state->taken % kBetweenLooks == 0;
     return look && monotonic_now() >= state->consume_until ? -EAGAIN : 0;
   };
@@ -378,6 +379,7 @@ Status Probes::open() {
   return *state_->opened;
 }
 
+void Probes::end_at(Ns end) { state_->end = end; }
 bool Probes::is_open() const { return state_->skeleton != nullptr && state_->opened.has_value(); }
 
 void Probes::detach() {

@@ -103,10 +103,11 @@ culprit_waking waking_of(const culprit_woken& woken, std::int32_t tid, std::int3
   return waking;
 }
 
-bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
+bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> listeners, Ns end) {
   culprit_head head;
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.at > static_cast<__u64>(end) && head.kind != CULPRIT_CALLS) listeners = {};
   switch (head.kind) {
     case CULPRIT_SWITCH:
       return hand_over(bytes, listeners, &Listener::on_switch);

@@ -48,6 +48,7 @@ struct Session {
   bool starts_command = true;  ///< false: the targets run already, Collector::environment() reaches nobody
   std::uint64_t steps = 0;  ///< steps of the targets that ended so far; counted up by collectors that see step markers
   Ns begin = kNotBegun;     ///< of the recording, CLOCK_MONOTONIC; what began before is not recorded
+  Ns end = kNotBegun;       ///< what begins later is not recorded; collectors take their time to stop
 };
 
 /// What a collector has cost and lost so far.

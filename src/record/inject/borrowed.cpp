@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "record/collector/collector.h"
+#include "record/inject/status_file.h"
 
 namespace culprit::record::inject {
 
@@ -48,6 +49,12 @@ bool may_wait_awake() {
   return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;  // NOLINT(hicpp-signed-bitwise)
 }
 
+bool has_ended(const siginfo_t& seen) {
+  return seen.si_code == CLD_EXITED || seen.si_code == CLD_KILLED || seen.si_code == CLD_DUMPED;
+}
+
+bool is_child_of_ours(pid_t pid) { return number_in("/proc/" + std::to_string(pid) + "/status", "PPid:") == getpid(); }
+
 }  // namespace
 
 Borrowed::Borrowed(Borrowed&& other) noexcept
@@ -74,16 +81,22 @@ void wait_a_moment(Ns begin) {
     usleep(monotonic_now() - begin < kSoon ? 20 : 200);
 }
 
-/// Whether it stopped, or has ended.
+/// Whether it stopped, or has ended. How a child of this process ended is for who started it to take.
 bool Borrowed::take_stop() {
-  int status = 0;
-  const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
-  if (got == 0 || (got < 0 && errno == EINTR)) return false;
-  if (got < 0 || !WIFSTOPPED(status)) {
+  siginfo_t seen{};
+  const auto look = [&](int options) {
+    return waitid(P_PID, static_cast<id_t>(tid_), &seen, options | WNOHANG | __WALL) == 0;
+  };
+  const bool is_there = look(WEXITED | WSTOPPED | WNOWAIT);
+  if (is_there && seen.si_pid == 0) return false;
+  if (!is_there || has_ended(seen)) {
+    if (is_there && !(tid_ == pid_ && is_child_of_ours(pid_))) look(WEXITED);
     tid_ = 0;
     return true;
   }
-  event_ = status >> 8;
+  // Killed since, it is seen at the next look.
+  if (!look(WSTOPPED) || seen.si_pid == 0) return false;
+  event_ = seen.si_status;
   if (!stands_ && event_ >> 8 == 0) signal_ = event_ & 0xff;
   return true;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "record/agent/agent_ring.h"
 #include "record/collector/collector.h"
 #include "record/collector/target_memory.h"
+#include "record/inject/status_file.h"
 
 namespace culprit::record::inject {
 
@@ -19,24 +19,6 @@ namespace {
 
 constexpr Ns kGone = 2'000'000'000;       // a recorder that has given no sign for so long does not answer
 constexpr Ns kAgentsEnd = 7'000'000'000;  // an agent without one has ended by then
-
-/// What stands behind a name in a file like /proc/PID/status.
-std::string value_in(const std::filesystem::path& path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(name)) continue;
-    const std::size_t at = line.find_first_not_of(" \t", name.size());
-    return at == std::string::npos ? std::string() : line.substr(at);
-  }
-  return {};
-}
-
-std::int64_t number_in(const std::filesystem::path& path, std::string_view name) {
-  const std::string value = value_in(path, name);
-  std::int64_t number = 0;
-  std::from_chars(value.data(), value.data() + value.size(), number);
-  return number;
-}
 
 bool has_agents_thread(std::int64_t pid) {
   std::error_code code;

@@ -174,7 +174,8 @@ void PythonCollector::put_into_first(Session& session) {
 }
 
 void PythonCollector::read_all(Session& session) {
-  for (const auto& [pid, watched] : watched_) watched->read(session.writer, monotonic_now(), session.begin);
+  for (const auto& [pid, watched] : watched_)
+    watched->read(session.writer, monotonic_now(), session.begin, session.end);
 }
 
 void PythonCollector::note_failures() {
@@ -307,14 +308,14 @@ void PythonCollector::look_at_state(Watched& watched, Ns now) {
 void PythonCollector::poll(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   for (const auto& ended : std::exchange(ended_, {})) {
-    ended->read(session.writer, now, session.begin);
+    ended->read(session.writer, now, session.begin, session.end);
     remember(*ended, session.writer);
   }
   take_pending(session);
   std::vector<std::int64_t> failed;
   std::vector<std::int64_t> given_up;
   for (const auto& [pid, watched] : watched_) {
-    watched->read(session.writer, now, session.begin);
+    watched->read(session.writer, now, session.begin, session.end);
     session.steps += watched->new_steps();
     const std::uint32_t state = watched->ring().state();
     if (state == CULPRIT_AGENT_FAILED) failed.push_back(pid);
@@ -363,7 +364,7 @@ void PythonCollector::stop(Session& session, Ns now) {
     std::this_thread::sleep_for(kAskAgain);
   }
   for (const auto& [pid, watched] : watched_)
-    watched->read(session.writer, std::max(now, monotonic_now()), session.begin);
+    watched->read(session.writer, std::max(now, monotonic_now()), session.begin, session.end);
   note_failures();
   agent_stop_cpu_ = std::max(agents_cpu() - before, Ns{0});
   for (const auto& ended : ended_) remember(*ended, session.writer);

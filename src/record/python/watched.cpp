@@ -52,8 +52,9 @@ bool Watched::has_executed_another() const {
   return now != 0 && now != stack_;
 }
 
-bool Watched::read(perfetto::Writer& writer, Ns now, Ns since) {
+bool Watched::read(perfetto::Writer& writer, Ns now, Ns since, Ns until) {
   since_ = since;
+  until_ = until;
   if (since == kNotBegun) dropped_before_ = ring_.dropped();
   has_looked_ = false;
   ring_.is_alive(now);
@@ -155,7 +156,7 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
       return end(writer, *thread, record.value, at);
     case CULPRIT_AGENT_GC_BEGIN: {
       if (is_too_deep(*thread)) return;
-      const bool written = at >= since_;
+      const bool written = at >= since_ && at <= until_;
       if (written) writer.slice_begin(thread->track, at, fmt::format("gc generation {}", record.value), "python");
       thread->open.push_back({kCollection, false, written});
       return;
@@ -182,7 +183,7 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
     thread.open.push_back({record.value, false, false});
     return;
   }
-  if (at < since_) {
+  if (at < since_ || at > until_) {
     thread.open.push_back({record.value, false, false});
     return;
   }

@@ -24,8 +24,8 @@ class Watched {
   Watched(std::int64_t pid, inject::Injected injected, const std::vector<FunctionSpec>& functions);
 
   /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC; of calls that
-  /// began before `since` nothing is written.
-  bool read(perfetto::Writer& writer, Ns now, Ns since = 0);
+  /// began before `since` or after `until` nothing is written.
+  bool read(perfetto::Writer& writer, Ns now, Ns since = 0, Ns until = kNotBegun);
   /// What is open ends where its thread was seen last: nobody is watching any more.
   void give_up(perfetto::Writer& writer) { close_all(writer); }
   AgentRing& ring() { return ring_; }
@@ -102,6 +102,7 @@ class Watched {
   Ns forgot_ = 0;
   Ns begun_ = 0;
   Ns since_ = 0;
+  Ns until_ = kNotBegun;
   std::uint64_t dropped_before_ = 0;
   Ns stopped_ = 0;
   std::uint64_t calls_ = 0;

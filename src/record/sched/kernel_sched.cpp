@@ -131,6 +131,7 @@ void KernelSched::stop(Session& session, Ns now) {
   while (probes_->consume() > 0) {
   }
   for (const culprit_wake_slot& slot : probes_->waiting()) {
+    if (slot.woken.at > static_cast<__u64>(now)) continue;
     char name[CULPRIT_COMM] = {};
     if (const auto known = names_.find(slot.tid); known != names_.end()) std::ranges::copy(known->second, name);
     on_waking(bpf::waking_of(slot.woken, slot.tid, slot.tgid, name));

@@ -48,9 +48,21 @@ std::vector<std::byte> bytes_of(T record, __u32 kind, __u64 at = 1000) {
   return bytes;
 }
 
-bool hear(Heard& heard, std::span<const std::byte> bytes) {
+bool hear(Heard& heard, std::span<const std::byte> bytes, Ns end = std::numeric_limits<Ns>::max()) {
   Listener* listeners[] = {&heard};
-  return dispatch(bytes, listeners);
+  return dispatch(bytes, listeners, end);
+}
+
+TEST(Records, WhatHappensAfterTheEndIsToldNobodyButTotalsOfCallsAre) {
+  Heard heard;
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH, 1001), 1000));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_sample{}, CULPRIT_SAMPLE, 1001), 1000));
+  EXPECT_EQ(heard.total(), 0u);
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH, 1000), 1000));
+  EXPECT_TRUE(hear(heard, bytes_of(culprit_calls{}, CULPRIT_CALLS, 1001), 1000));
+  EXPECT_EQ(heard.switches.size(), 1u);
+  EXPECT_EQ(heard.totals.size(), 1u);
+  EXPECT_FALSE(hear(heard, std::vector<std::byte>(sizeof(culprit_head)), 1000)) << "a malformed one is one also then";
 }
 
 TEST(Records, EveryKindReachesItsListener) {

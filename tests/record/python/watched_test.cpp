@@ -97,6 +97,17 @@ TEST_F(Agent, CallsThatBeganBeforeTheRecordingAreLeftOut) {
   EXPECT_EQ(durations(), std::vector<Ns>{500});
 }
 
+TEST_F(Agent, CallsThatBeginAfterTheRecordingAreLeftOutAndThoseUnderWayEnd) {
+  const Ns end = monotonic_now() - 5000;
+  put(CULPRIT_AGENT_BEGIN, end - 500);
+  put(CULPRIT_AGENT_END, end + 200);
+  put(CULPRIT_AGENT_BEGIN, end + 1000);
+  put(CULPRIT_AGENT_END, end + 1500);
+  watched->read(*writer, monotonic_now(), 0, end);
+  EXPECT_EQ(watched->calls(), 1U);
+  EXPECT_EQ(durations(), std::vector<Ns>{700});
+}
+
 TEST_F(Agent, WhatItDroppedBeforeTheRecordingBeganIsNoLoss) {
   header->dropped = 7;
   watched->read(*writer, monotonic_now(), kNotBegun);
