@@ -48,6 +48,7 @@ struct OneRun {
   Done done;
   std::string recording;
   std::vector<Step> steps;
+  std::string how;  ///< they were found, or why not
 };
 
 class Alternator {
@@ -135,6 +136,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
       auto steps = steps_of(run.recording, quantity_);
       if (!steps) return steps.error();
       run.steps = std::move(steps->steps);
+      run.how = std::move(steps->how);
     }
   }
   return std::optional(std::move(run));
@@ -200,8 +202,9 @@ Result<bool> Alternator::run_pair(bool counts) {
       break;
     }
     return environment_error(
-        fmt::format("a run of the {} has no steps that are surely such{}", kSideNames[side],
-                    quantity_.pattern.empty() ? "" : fmt::format(", or nothing called {} in them", quantity_.pattern)),
+        fmt::format("a run of the {} has no steps that are surely such{} ({})", kSideNames[side],
+                    quantity_.pattern.empty() ? "" : fmt::format(", or nothing called {} in them", quantity_.pattern),
+                    runs[side].how),
         commands_.commands[side].front(), "compare the time of the whole run: --on run");
   }
   add(runs);

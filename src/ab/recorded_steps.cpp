@@ -85,6 +85,13 @@ void add_units(const Trace& trace, const cycles::Found& found, StepsOf& result) 
   for (const Ns start : found.work->starts) result.units.push_back(start + trace.base_ns);
 }
 
+/// Python functions that were asked for, and that could not be watched, may be why there are no steps.
+std::string unwatched(const Trace& trace) {
+  for (const auto& [key, value] : trace.metadata)
+    if (key.starts_with("missing.python")) return "; Python functions are missing: " + value;
+  return {};
+}
+
 }  // namespace
 
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
@@ -98,6 +105,7 @@ Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
   const bool sure = found->cycles.period_confidence >= kLeastConfidence;
   if (!model::are_steps(found->cycles.method) || !sure) {
     add_units(trace, *found, result);
+    result.how += unwatched(trace);
     return result;
   }
   for (const compare::StepTime& step : compare::step_times(found->cycles))

@@ -194,6 +194,9 @@ class Commands(Ab):
         self.assertIn("Times of runs are compared, because run 2 of the", "\n".join(found["notes"]))
         os.remove(self.path("runs"))
         self.assertIn("has no steps", self.run_ab(*words, "--on", "step", "-n", "3", *side, "--vs", *side, code=4).stderr)
+        other = ["-q", "--warmup", "0", "--python", "steps:other(n) as step", "--on", "step", "-n", "1"]
+        os.remove(self.path("runs"))
+        self.assertIn("Python functions are missing: ", self.run_ab(*other, *side, "--vs", *side, code=4).stderr)
 
     def test_the_last_result_is_shown_again(self):
         self.run_ab("--last", code=3)

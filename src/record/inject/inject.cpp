@@ -29,6 +29,7 @@
 #include "record/inject/process.h"
 #include "record/inject/safe_point.h"
 #include "record/inject/seccomp.h"
+#include "record/inject/status_file.h"
 
 #if defined(__x86_64__)
 #include <asm/unistd.h>
@@ -401,8 +402,12 @@ std::optional<Attempt> try_thread(std::int64_t pid, Borrowed thread, const Proce
     return Attempt{trouble(pid, "a thread of it may still do what a killed recorder wanted"), true};
   }
   if (cleared == Cleared::gone) return Attempt{left_off(pid, tid)};
+  const std::uint64_t stack = start_of_stack(pid);
   auto injected = put_in(pid, tid, caller, patience, process, agent, config);
-  if (injected) injected->stopped = monotonic_now() - stopped;
+  if (injected) {
+    injected->stopped = monotonic_now() - stopped;
+    injected->stack = stack;
+  }
   return Attempt{std::move(injected)};
 }
 

@@ -54,7 +54,8 @@ class Shared {
 
 struct Injected {
   Shared shared;
-  Ns stopped = 0;  ///< for how long the borrowed thread stood still or worked for the agent
+  Ns stopped = 0;           ///< for how long the borrowed thread stood still or worked for the agent
+  std::uint64_t stack = 0;  ///< where that of the process began then, see start_of_stack()
 };
 
 /// Puts the agent into process `pid` with `config` in the shared memory. Takes milliseconds; two seconds where no

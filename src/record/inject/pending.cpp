@@ -14,9 +14,9 @@ namespace culprit::record::inject {
 Pending::Pending(std::int64_t pid, const Agent& agent, const std::string& config)
     : begun_(monotonic_now()),
       thread_([this, pid, &agent, &config, is_prompt = Prompt::is_held()](const std::stop_token& given_up) {
+        std::optional<Prompt> prompt;
+        if (is_prompt) prompt.emplace();
         try {
-          std::optional<Prompt> prompt;
-          if (is_prompt) prompt.emplace();
           result_.emplace(inject(pid, agent, config, given_up));
         } catch (const std::exception& error) {  // no memory, no thread
           result_.emplace(environment_error(error.what(), fmt::format("process {}", pid)));

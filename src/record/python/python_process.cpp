@@ -57,18 +57,6 @@ std::string title_of(std::int64_t pid) {
 
 bool has_own_namespace(std::int64_t pid) { return namespace_ids(fmt::format("/proc/{}", pid)).size() > 1; }
 
-std::uint64_t stack_of(std::int64_t pid) {
-  constexpr int kStartStack = 28;  // of proc_pid_stat(5), where the name, in parentheses, is the second
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < kStartStack && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t value = 0;
-  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), value);
-  return value;
-}
-
 std::unordered_map<std::int32_t, std::int32_t> threads_in(std::int64_t pid) {
   std::unordered_map<std::int32_t, std::int32_t> threads;
   std::error_code code;

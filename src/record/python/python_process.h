@@ -13,9 +13,6 @@ bool runs_python(std::int64_t pid);
 /// Its command line or title, whatever it calls itself; lower case, blanks between the words.
 std::string title_of(std::int64_t pid);
 
-/// Where its stack began: another place, nearly always, when it executes a program anew. 0: not known.
-std::uint64_t stack_of(std::int64_t pid);
-
 /// The threads that it has now: their ids in the process's own pid namespace, and those that the kernel has for us.
 std::unordered_map<std::int32_t, std::int32_t> threads_in(std::int64_t pid);
 bool has_own_namespace(std::int64_t pid);

@@ -10,6 +10,7 @@
 
 #include "core/utf8.h"
 #include "record/collector/step_name.h"
+#include "record/inject/status_file.h"
 #include "record/python/python_process.h"
 
 namespace culprit::record::python {
@@ -43,13 +44,13 @@ Watched::Watched(std::int64_t pid, inject::Injected injected, const std::vector<
       specs_(functions),
       requests_(pid),
       own_namespace_(has_own_namespace(pid)),
-      stack_(stack_of(pid)),
+      stack_(injected.stack),
       begun_(monotonic_now()),
       stopped_(injected.stopped) {}
 
 bool Watched::has_executed_another() const {
-  const std::uint64_t now = stack_of(pid_);
-  return now != 0 && now != stack_;
+  const std::uint64_t now = inject::start_of_stack(pid_);
+  return stack_ != 0 && now != 0 && now != stack_;
 }
 
 bool Watched::read(perfetto::Writer& writer, Ns now, Ns since, Ns until) {

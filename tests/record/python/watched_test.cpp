@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "record/inject/status_file.h"
 #include "record/nvtx/recording.h"
 #include "support/temp_file.h"
 
@@ -72,6 +73,20 @@ struct Agent : ::testing::Test {
   std::unique_ptr<Watched> watched;
   std::unique_ptr<perfetto::Writer> writer;
 };
+
+TEST_F(Agent, WhatIsExecutedWhileTheAgentIsStillOnItsWayHereIsNoticed) {
+  EXPECT_FALSE(watched->has_executed_another()) << "where the stack was is not known";
+  const auto with_stack = [&](std::uint64_t stack) {
+    inject::Injected injected;
+    void* at = mmap(nullptr, CULPRIT_AGENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    injected.shared = inject::Shared(at, CULPRIT_AGENT_BYTES);
+    injected.stack = stack;
+    return Watched(getpid(), std::move(injected), specs).has_executed_another();
+  };
+  const std::uint64_t now = inject::start_of_stack(getpid());
+  EXPECT_FALSE(with_stack(now));
+  EXPECT_TRUE(with_stack(now + 4096));
+}
 
 TEST_F(Agent, ARecorderThatWaitedForACpuTakesWhatHappenedMeanwhile) {
   const Ns looked = monotonic_now() - 5 * kSecond;
