@@ -44,9 +44,8 @@ constexpr Ns kRound = 50 * kMillisecond;
 constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
 constexpr Ns kFlush = kSecond;
 constexpr Ns kClock = 5 * kSecond;
-constexpr Ns kFullLook =
-    10 * kSecond;  // at all processes, where the kernel tells of forks: only for records that were lost
-constexpr Ns kUnasked = 5 * kSecond;  // without a sign that anybody came
+constexpr Ns kFullLook = 10 * kSecond;  // at all processes, where the kernel tells of forks: for records that were lost
+constexpr Ns kUnasked = 5 * kSecond;    // without a sign that anybody came
 constexpr std::size_t kManyTargets = 8;
 
 Ns boottime_of(std::int64_t ticks) {
@@ -66,10 +65,6 @@ bool readable(int fd) {
   pollfd file{fd, POLLIN, 0};
   return fd >= 0 && ::poll(&file, 1, 0) > 0 && (file.revents & POLLIN) != 0;
 }
-
-}  // namespace
-
-namespace {
 
 /// What the facts of earlier files told already.
 struct Told {
