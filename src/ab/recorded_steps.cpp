@@ -87,8 +87,9 @@ void add_units(const Trace& trace, const cycles::Found& found, StepsOf& result) 
 
 /// Python functions that were asked for, and that could not be watched, may be why there are no steps.
 std::string unwatched(const Trace& trace) {
-  for (const auto& [key, value] : trace.metadata)
-    if (key.starts_with("missing.python")) return "; Python functions are missing: " + value;
+  for (const Rank& rank : trace.ranks)
+    for (const auto& [key, value] : rank.metadata)
+      if (key.starts_with("missing.python")) return "; Python functions are missing: " + value;
   return {};
 }
 
