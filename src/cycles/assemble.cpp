@@ -326,6 +326,9 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
   measure_windows(trace, rows, draft);
   measure_spans(trace, lane_of_cycle, draft);
   find_phases(trace, cutting, draft);
+  if (const std::size_t skipped = mark_skipped(draft); skipped > 0)
+    notes.push_back(fmt::format("numbers of markers are skipped: {} cycle{} of several steps {} left out", skipped,
+                                skipped == 1 ? "" : "s", skipped == 1 ? "is" : "are"));
   mark_edges(draft);
   find_idle_host(trace, order, cutting, draft);
   number_cycles(trace, draft, notes);

@@ -32,6 +32,10 @@ void find_phases(const Trace& trace, const Cutting& cutting, Draft& draft);
 /// Sets `partial` and `warm_up`.
 void mark_edges(Draft& draft);
 
+/// Sets `partial` of cycles at whose end numbers of markers are skipped: markers were lost, and they are several steps.
+/// How many.
+std::size_t mark_skipped(Draft& draft);
+
 /// Sets the part of each period in which neither the anchor's thread nor a device of the rank had work.
 void find_idle_host(const Trace& trace, const SliceOrder& order, const Cutting& cutting, Draft& draft);
 

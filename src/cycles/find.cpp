@@ -143,6 +143,12 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
   return sequence;
 }
 
+bool begin_alike(const Cutting& a, const Cutting& b) {
+  return std::ranges::equal(a.lanes, b.lanes, [](const Lane& x, const Lane& y) {
+    return x.rank == y.rank && std::ranges::equal(x.cuts, y.cuts, {}, &Cut::begin, &Cut::begin);
+  });
+}
+
 Found nothing(const Trace& trace) {
   Found found;
   found.cycle_of_slice.assign(trace.slices.size(), kNone);
@@ -239,6 +245,10 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
                          "give the name of a marker or function in the trace; without --anchor one is chosen");
     note_work_outside(host_work(trace, order), *cutting);
     cutting = doubt_parts(trace, order, std::move(*cutting));
+    // What would be found by itself is no less sure when it is named.
+    if (cutting->period_confidence < confidence::kConfirmed)
+      if (const auto found = cut(trace, order, options, passes); found && begin_alike(*found, *cutting))
+        cutting->period_confidence = std::max(cutting->period_confidence, found->period_confidence);
   } else {
     cutting = cut(trace, order, options, passes);
     if (!passes.next()) return cancelled_error();

@@ -46,11 +46,24 @@ struct Judged {
   bool numbers_repeat = false;  // they start again: parts of something larger
 };
 
+/// Times that were rounded, to microseconds or as floating point, make markers that follow each other overlap.
+bool touches(const Track1& before, const Slice& s) {
+  constexpr Ns kRounding = 1000;
+  constexpr Ns kSmallPart = 100;
+  const Ns overlap = before.reach - s.begin;
+  const Ns shorter = std::min(before.reach - before.cuts.back().begin, s.duration);
+  return s.end() > before.reach && s.begin > before.cuts.back().begin &&
+         (overlap <= std::min(kRounding, shorter / 2) || overlap <= shorter / kSmallPart);
+}
+
 void take(Family& family, const Trace& trace, SliceIndex index, TrackId track) {
   const Slice& s = trace.slices[index];
   Track1& t = family.tracks[track];
   t.track = track;
-  if (!t.cuts.empty() && s.begin < t.reach) return;  // inside another one
+  if (!t.cuts.empty() && s.begin < t.reach) {
+    if (!touches(t, s)) return;  // inside another one
+    t.cuts.back().end = s.begin;
+  }
   t.cuts.push_back({s.begin, s.end(), s.name, iteration_number(trace.name(s)).value_or(-1)});
   t.reach = std::max(t.reach, s.end());
   t.total = add_saturating(t.total, s.duration);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "cycles/draft.h"
@@ -94,13 +95,17 @@ void mark_edges(Draft& draft) {
     };
     std::uint64_t gpu = 0;
     for (std::uint32_t i = 0; i < n; ++i) gpu += draft.operations[lane.first + i];
-    for (const std::uint32_t i : {std::uint32_t{0}, n - 1}) {
-      const auto work = [&](std::uint32_t row) { return gpu > 0 ? draft.operations[row] : draft.host_slices[row]; };
+    const auto has_less = [&](std::uint32_t i, const auto& work) {
       const std::vector<double> others = like(i, 0, work);
-      if (others.size() < 2) continue;
-      const double usual = stats::median(others);
-      if (static_cast<double>(work(lane.first + i)) < usual * kPartial) draft.cycles[lane.first + i].partial = true;
-    }
+      return others.size() >= 2 && static_cast<double>(work(lane.first + i)) < stats::median(others) * kPartial;
+    };
+    const auto on_host = [&](std::uint32_t row) { return draft.host_slices[row]; };
+    const auto on_device = [&](std::uint32_t row) { return draft.operations[row]; };
+    for (const std::uint32_t i : {std::uint32_t{0}, n - 1})
+      if (gpu > 0 ? has_less(i, on_device) : has_less(i, on_host)) draft.cycles[lane.first + i].partial = true;
+    // The host is steps ahead of its device, and what it launched last is not in the recording.
+    for (std::uint32_t i = n - 1; gpu > 0 && i-- > 0 && has_less(i, on_device) && !has_less(i, on_host);)
+      draft.cycles[lane.first + i].partial = true;
     for (std::uint32_t i = 0; i < std::max<std::uint32_t>(1, n / 4); ++i) {
       const auto period = [&](std::uint32_t row) { return draft.cycles[row].period; };
       const std::vector<double> later = like(i, i + 1, period);
@@ -114,6 +119,27 @@ void mark_edges(Draft& draft) {
       draft.cycles[lane.first + i].warm_up = true;
     }
   }
+}
+
+std::size_t mark_skipped(Draft& draft) {
+  constexpr double kUsually = 0.8;  // of the numbers rise by the same
+  std::size_t skipped = 0;
+  for (const DraftLane& lane : draft.lanes) {
+    const std::vector<Cut>& cuts = lane.lane->cuts;
+    std::map<std::int64_t, std::size_t> rises;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
+      if (cuts[i].number >= 0 && cuts[i + 1].number > cuts[i].number) ++rises[cuts[i + 1].number - cuts[i].number];
+    if (rises.empty()) continue;
+    const auto [rise, times] =
+        *std::ranges::max_element(rises, {}, &std::pair<const std::int64_t, std::size_t>::second);
+    if (static_cast<double>(times) < kUsually * static_cast<double>(cuts.size() - 1)) continue;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      if (cuts[i].number < 0 || cuts[i + 1].number - cuts[i].number <= rise) continue;
+      draft.cycles[lane.first + i].partial = true;
+      ++skipped;
+    }
+  }
+  return skipped;
 }
 
 }  // namespace culprit::cycles

@@ -67,7 +67,7 @@ struct Cycle {
   Ns span_begin = 0;  ///< first and last activity of the cycle
   Ns span_end = 0;
   Ns no_work = 0;        ///< part of the period in which nothing was to be done
-  bool partial = false;  ///< cut by the begin or the end of the recording
+  bool partial = false;  ///< cut by the begin or the end of the recording, or several steps, whose markers were lost
   bool warm_up = false;  ///< longer than its successors for reasons of starting
   std::vector<DeviceWindow> devices;
 };
