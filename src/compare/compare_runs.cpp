@@ -73,6 +73,7 @@ model::RunFacts facts_of(std::span<const Recording> recordings) {
     all.programs.insert(facts.programs.begin(), facts.programs.end());
     all.presets.insert(facts.presets.begin(), facts.presets.end());
     all.collectors.insert(facts.collectors.begin(), facts.collectors.end());
+    all.functions.insert(facts.functions.begin(), facts.functions.end());
   }
   return all;
 }
@@ -468,7 +469,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.on_cpu = share_changes(base, candidate, &model::Collected::functions);
     result.python = share_changes(base, candidate, &model::Collected::python);
   }
-  const bool on_host = !facts_of(base).gpu_work;
+  const std::array facts = {facts_of(base), facts_of(candidate)};
+  const bool on_host = !facts[0].gpu_work;
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
@@ -480,6 +482,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       if (model::HostChanges around = surroundings_of(a.host, b.host);
           !around.beside.empty() || !around.counters.empty())
         result.host = std::move(around);
+    if (facts[0].device_models == facts[1].device_models) {
+      result.resources = resource_changes(a.resources, b.resources, result.steady);
+      result.resources_alike = result.steady.size();
+    }
     return result;
   }
   if (work) {
@@ -539,6 +545,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.in_turns = in_turns(a.taken(), b.taken());
   if (far_apart(a.taken(), b.taken())) of_functions.own_drift = kLooseOwnDrift;
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
+  of_functions.left_out = captured_on_one_side(facts[0], facts[1]);
+  if (!of_functions.left_out.empty())
+    result.notes.emplace_back(
+        "Functions of the host that one side alone captured, and what lies between functions, are not compared");
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);
   if (const std::string other = other_kernel_sizes(result); !other.empty() && result.why.empty()) {

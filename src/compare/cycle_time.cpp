@@ -75,7 +75,7 @@ std::size_t enough_recordings(double difference, double error, double upper, dou
 /// What an interval of the difference of mean logarithms says; one recording against one has the error `of_two`.
 void decide(const MeanDifference& d, double of_two, model::CycleTimeOutcome& result) {
   const double upper = std::log1p(result.tolerance);
-  const double lower = std::log1p(-result.tolerance);
+  const double lower = -upper;
   result.low = std::expm1(d.difference - d.half);
   result.high = std::expm1(d.difference + d.half);
   result.smallest_seen = std::expm1(upper + d.half + kPower * d.error);
@@ -145,7 +145,7 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   if (b.n > 0) result.time_ns[1] = std::exp(b.mean);
   if (a.n == 0 || b.n == 0) return result;
   const double upper = std::log1p(options.tolerance);
-  const double lower = std::log1p(-options.tolerance);
+  const double lower = -upper;
   result.change = std::expm1(b.mean - a.mean);
   const double fewest = options.measured ? std::min(options.fewest, kFewestMeasured) : options.fewest;
   if (a.effective < fewest || b.effective < fewest) {

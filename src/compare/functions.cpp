@@ -298,6 +298,7 @@ class Comparer {
     const std::string_view kind = profile.texts[use.kind];
     if (use.count == 0 || kind == "gpu_annotation") return false;
     if (kind == "annotation" && !model::is_input(profile.texts[use.function])) return false;
+    if (!options_.left_out.empty() && options_.left_out.contains(kind)) return false;
     const model::ProfileCycle& cycle = profile.cycles[use.cycle];
     if (cycle.other_work || !phases_.contains(cycle.phase)) return false;
     const model::ProcessPair& pair = roles_.pairs[roles_.of_side[side][use.process]];
@@ -345,7 +346,7 @@ class Comparer {
     finding.impact_ns = side[1].mean - side[0].mean;
     if (uses[0].times.empty()) return all_on_one_side(uses[1].times.size(), cycles[1], cycles[0]);
     if (uses[1].times.empty()) return all_on_one_side(uses[0].times.size(), cycles[0], cycles[1]);
-    const double tolerated = options_.tolerance * side[0].mean;
+    const double tolerated = options_.tolerance * std::min(side[0].mean, side[1].mean);
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return separation(uses, side, tolerated);
     const double between =
         options_.between * options_.between * (side[0].mean * side[0].mean + side[1].mean * side[1].mean);
@@ -513,7 +514,7 @@ class Comparer {
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return 1;
     const double squares = side[0].mean * side[0].mean + side[1].mean * side[1].mean;
     return chance_beyond(difference_of(side[0], side[1], between * between * squares),
-                         options_.tolerance * side[0].mean);
+                         options_.tolerance * std::min(side[0].mean, side[1].mean));
   }
 
   static double chance_beyond(const MeanDifference& d, double tolerated) {

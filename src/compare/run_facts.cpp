@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,7 +36,24 @@ std::vector<model::Difference> differences_of(const model::RunFacts& base, const
   recorded("program", base.programs, candidate.programs);
   recorded("preset", base.presets, candidate.presets);
   recorded("collectors", base.collectors, candidate.collectors);
+  if (base.functions != candidate.functions) {
+    const auto text = [](const std::set<std::string>& kinds) {
+      return kinds.empty() ? std::string("none") : fmt::format("{}", fmt::join(kinds, ", "));
+    };
+    model::Difference& difference = differences.emplace_back();
+    difference.what = "functions of the host";
+    difference.base = text(base.functions);
+    difference.candidate = text(candidate.functions);
+    difference.first = true;
+  }
   return differences;
+}
+
+std::set<std::string, std::less<>> captured_on_one_side(const model::RunFacts& base, const model::RunFacts& candidate) {
+  std::set<std::string, std::less<>> kinds;
+  std::ranges::set_symmetric_difference(base.functions, candidate.functions, std::inserter(kinds, kinds.end()));
+  if (!kinds.empty()) kinds.emplace("between");
+  return kinds;
 }
 
 }  // namespace culprit::compare

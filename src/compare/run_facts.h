@@ -2,6 +2,9 @@
 // is other work, however alike the names of the functions are.
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "model/comparison.h"
@@ -11,7 +14,11 @@ namespace culprit::compare {
 
 /// Facts that both sides know and that differ, those that block first. GPU work on one side only, other device models
 /// and another world size block; other ranks of the same world do not, nor another
-/// program, preset or set of collectors, which is said first.
+/// program, preset, set of collectors or of captured functions, which is said first.
 std::vector<model::Difference> differences_of(const model::RunFacts& base, const model::RunFacts& candidate);
+
+/// Kinds of functions of the host that were captured on one side only, which tells how it was recorded and not what
+/// ran; and "between", the time between functions, if there are any.
+std::set<std::string, std::less<>> captured_on_one_side(const model::RunFacts& base, const model::RunFacts& candidate);
 
 }  // namespace culprit::compare

@@ -27,6 +27,7 @@ struct RunFacts {
   std::set<std::string> programs{};    ///< of recordings: what was recorded
   std::set<std::string> presets{};     ///< and how
   std::set<std::string> collectors{};  ///< and by what
+  std::set<std::string> functions{};   ///< kinds of the host's that were captured: "cpu_op", "python"
 };
 
 /// Every value that the files of a run give a fact about machine, libraries and limits.

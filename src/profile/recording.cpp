@@ -10,8 +10,10 @@
 #include "core/intervals.h"
 #include "core/saturating.h"
 #include "cycles/work_units.h"
+#include "model/comparison.h"
 #include "profile/collected.h"
 #include "profile/collectives.h"
+#include "profile/function_kind.h"
 #include "profile/host_evidence.h"
 #include "profile/run_profile.h"
 #include "trace/loss.h"
@@ -20,6 +22,21 @@ namespace culprit::profile {
 
 namespace {
 
+/// Of the kinds that a profiler captures or not, as it is told. Garbage is collected now and then.
+std::set<std::string> captured_functions(const Trace& trace) {
+  std::set<std::string> kinds;
+  bool python = false;
+  bool operators = false;
+  for (std::size_t i = 0; i < trace.slices.size() && !(python && operators); ++i) {
+    const SliceClass kind = trace.slice_class(trace.slices[i]);
+    operators = operators || kind == SliceClass::cpu_op;
+    python = python || (kind == SliceClass::python && !model::is_collector(trace.name(trace.slices[i])));
+  }
+  if (operators) kinds.emplace(to_string(FunctionKind::cpu_op));
+  if (python) kinds.emplace(to_string(FunctionKind::python));
+  return kinds;
+}
+
 model::RunFacts facts_of(const Trace& trace) {
   model::RunFacts facts;
   for (const Rank& rank : trace.ranks) {
@@ -27,6 +44,7 @@ model::RunFacts facts_of(const Trace& trace) {
     facts.world_size = std::max(facts.world_size, rank.world_size);
   }
   facts.gpu_work = !trace.gpu.empty();
+  facts.functions = captured_functions(trace);
   for (const Rank& rank : trace.ranks)
     for (const auto& [key, value] : rank.metadata) {
       if (key == "record.preset") facts.presets.insert(value);

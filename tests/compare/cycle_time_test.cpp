@@ -51,6 +51,22 @@ TEST(CycleTime, InsideTheToleranceIsNoRegressionHoweverSure) {
   EXPECT_EQ(judge_cycle_time(a, b, {.tolerance = 0.01, .between = 0.0001}).outcome, Outcome::regression);
 }
 
+TEST(CycleTime, SwappedSidesMirrorWhateverTheTolerance) {
+  for (const double tolerance : {0.01, 0.03, 0.1, 0.5})
+    for (const double slower : {1.005, 1.02, 1.0295, 1.031, 1.09, 1.11, 1.49, 1.6}) {
+      const auto a = normal(200, 1e7, 1e5, 1);
+      const auto b = normal(200, 1e7 * slower, 1e5 * slower, 2);
+      const auto there = judge_cycle_time(a, b, {.tolerance = tolerance, .between = 0.0001});
+      const auto back = judge_cycle_time(b, a, {.tolerance = tolerance, .between = 0.0001});
+      const Outcome mirrored = there.outcome == Outcome::regression    ? Outcome::improvement
+                               : there.outcome == Outcome::improvement ? Outcome::regression
+                                                                       : there.outcome;
+      EXPECT_EQ(back.outcome, mirrored) << tolerance << " " << slower;
+      EXPECT_NEAR(std::log1p(back.change), -std::log1p(there.change), 1e-9);
+      EXPECT_NEAR(std::log1p(back.low), -std::log1p(there.high), 1e-9);
+    }
+}
+
 TEST(CycleTime, WhatIsUndecidedSaysHowManyRecordingsWouldDecide) {
   const auto a = normal(400, 1e7, 1e5, 1);
   const auto enough = [&](double slower) {

@@ -76,6 +76,30 @@ TEST(CompareFunctions, ALargerShareOfAShorterCycleIsNoChange) {
   EXPECT_EQ(findings[0].status, FunctionStatus::same);
 }
 
+TEST(CompareFunctions, SwappedSidesMirrorAroundTheTolerance) {
+  for (const double slower : {1.01, 1.045, 1.049, 1.051, 1.055, 1.06, 1.3}) {
+    const Times a = {{"gemm", noisy(30'000, 30, 1)}, {".mm", noisy(9'000, 9, 2)}};
+    const Times b = {{"gemm", noisy(30'000 * slower, 30 * slower, 3)}, {".mm", noisy(9'000 * slower, 9 * slower, 4)}};
+    const FunctionOptions options = {.between = 0.0001};
+    const Compared there = compared(a, b, kCycles, kCycles, options);
+    const Compared back = compared(b, a, kCycles, kCycles, options);
+    for (const char* name : {"gemm", ".mm"}) {
+      EXPECT_EQ(there[name].status, back[name].status) << name << " " << slower;
+      EXPECT_NEAR(there[name].impact_ns, -back[name].impact_ns, 1e-6);
+      EXPECT_NEAR(there[name].q, back[name].q, 1e-9);
+    }
+  }
+}
+
+TEST(CompareFunctions, KindsThatAreLeftOutAreNot) {
+  const Times a = {{"gemm", noisy(30'000, 300, 1)}, {".mm", noisy(9'000, 90, 2)}};
+  FunctionOptions options;
+  options.left_out = {"cpu_op"};
+  const Compared c = compared(a, {{"gemm", noisy(30'000, 300, 3)}}, kCycles, kCycles, options);
+  ASSERT_EQ(c.findings.size(), 1U);
+  EXPECT_EQ(c.texts[c.findings[0].function], "gemm");
+}
+
 TEST(CompareFunctions, NoiseIsUndecided) {
   const Compared c = compared({{"f", noisy(10'000, 8'000, 1)}}, {{"f", noisy(10'500, 8'000, 2)}});
   EXPECT_EQ(c["f"].status, FunctionStatus::unknown);

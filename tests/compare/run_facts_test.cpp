@@ -44,6 +44,21 @@ TEST(Differences, AnotherRankOfTheSameWorldDoesNotBlock) {
   EXPECT_FALSE(d[0].blocks);
 }
 
+TEST(Differences, FunctionsThatOneSideAloneCapturedAreSaidFirstAndLeftOut) {
+  RunFacts a;
+  a.functions = {"cpu_op"};
+  RunFacts b = a;
+  EXPECT_TRUE(differences_of(a, b).empty());
+  EXPECT_TRUE(captured_on_one_side(a, b).empty());
+  b.functions.insert("python");
+  const auto d = differences_of(a, b);
+  ASSERT_EQ(d.size(), 1U);
+  EXPECT_TRUE(d[0].first);
+  EXPECT_EQ(d[0].candidate, "cpu_op, python");
+  EXPECT_EQ(captured_on_one_side(b, a), (std::set<std::string, std::less<>>{"between", "python"}));
+  EXPECT_EQ(captured_on_one_side(RunFacts{}, a), (std::set<std::string, std::less<>>{"between", "cpu_op"}));
+}
+
 TEST(Differences, AnotherPresetOrSetOfCollectorsIsSaidFirst) {
   RunFacts a;
   a.programs = {"redis-server"};
