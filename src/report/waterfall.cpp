@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "model/table_rows.h"
 
@@ -41,6 +42,22 @@ bool differs(const RunComparison& comparison, model::Phase phase) {
   });
 }
 
+/// The outcome's change is that of mean logarithms. Empty: the means of times changed by nearly as much.
+std::string other_mean(const RunComparison& comparison, const Waterfall& waterfall) {
+  constexpr double kNearly = 0.1;  // of the change
+  constexpr double kLittle = 0.01;
+  const auto outcome = std::ranges::find(comparison.cycle_times, waterfall.phase, &model::CycleTimeOutcome::phase);
+  const auto [before, after] = waterfall.window_ns;
+  if (outcome == comparison.cycle_times.end() || !std::isfinite(outcome->change) || !(before > 0) || !(after > 0))
+    return {};
+  const double judged = std::log1p(outcome->change);
+  const double away = std::abs(std::log(after / before) - judged);
+  if (away <= kLittle || away <= kNearly * std::abs(judged)) return {};
+  return fmt::format(
+      "Means of times: {:+.1f} %. The outcome, {:+.1f} %, is of mean logarithms, in which few long cycles count less.",
+      (after / before - 1) * 100, outcome->change * 100);
+}
+
 std::vector<Row> rows_of(const RunComparison& comparison, const Waterfall& waterfall, std::size_t most) {
   std::vector<Row> rows;
   Row rest{"all else", 0, 0, {}};
@@ -66,8 +83,10 @@ std::vector<model::Table> waterfall_tables(const RunComparison& comparison, std:
   const auto ns = [](double value) { return Cell(std::int64_t{std::llround(value)}); };
   for (const Waterfall& waterfall : comparison.waterfalls) {
     if (!differs(comparison, waterfall.phase)) continue;
-    const std::string where =
+    std::string where =
         waterfall.device < 0 ? "the thread of the cycles" : fmt::format("device {}", waterfall.device);
+    if (const std::size_t ranks = model::count_ranks(comparison.processes); ranks > 1)
+      where += fmt::format(", mean of {} ranks", ranks);
     tables.push_back(model::make_table<Row>(
         fmt::format("Where the difference comes from, {} ({})", where, phase_name(waterfall.phase)),
         fmt::format("waterfall_{}", phase_name(waterfall.phase)),
@@ -77,6 +96,8 @@ std::vector<model::Table> waterfall_tables(const RunComparison& comparison, std:
          {{"Change", "change_ns", ColumnType::time}, [=](const Row& row) { return ns(row.after - row.before); }},
          {{"Calls", "calls"}, &Row::calls}},
         rows_of(comparison, waterfall, most_lines)));
+    if (std::string note = other_mean(comparison, waterfall); !note.empty())
+      tables.back().notes.push_back(std::move(note));
   }
   return tables;
 }

@@ -1,0 +1,34 @@
+#include "report/waterfall.h"
+
+#include <gtest/gtest.h>
+
+namespace culprit::report {
+namespace {
+
+std::vector<std::string> notes_of(double change, double before, double after) {
+  model::RunComparison c;
+  model::CycleTimeOutcome& outcome = c.cycle_times.emplace_back();
+  outcome.phase = model::Phase::decode;
+  outcome.outcome = model::Outcome::regression;
+  outcome.change = change;
+  model::Waterfall& waterfall = c.waterfalls.emplace_back();
+  waterfall.phase = model::Phase::decode;
+  waterfall.window_ns = {before, after};
+  const auto tables = waterfall_tables(c, 10);
+  EXPECT_EQ(tables.size(), 1U);
+  return tables.empty() ? std::vector<std::string>() : tables[0].notes;
+}
+
+TEST(Waterfall, SaysWhereItsMeansAreNotThoseOfTheOutcome) {
+  EXPECT_TRUE(notes_of(0.20, 1000, 1200).empty());
+  EXPECT_TRUE(notes_of(0.20, 1000, 1215).empty()) << "nearly the same";
+  EXPECT_TRUE(notes_of(0.04, 1000, 1049).empty()) << "a difference of less than a percent";
+  const auto notes = notes_of(0.243, 1000, 1311);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(
+      notes[0],
+      "Means of times: +31.1 %. The outcome, +24.3 %, is of mean logarithms, in which few long cycles count less.");
+}
+
+}  // namespace
+}  // namespace culprit::report
