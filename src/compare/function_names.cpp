@@ -101,18 +101,21 @@ std::string match_key(std::string_view name) {
 std::vector<std::pair<std::size_t, std::size_t>> pair_renamed(const std::vector<OneSided>& rows) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::set<std::size_t> taken;
-  for (const bool short_names : {false, true}) {
+  enum class By : std::uint8_t { name, short_name, place };
+  for (const By by : {By::name, By::short_name, By::place}) {
     std::map<Place, Rows> places;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const OneSided& row = rows[i];
-      if (taken.contains(i)) continue;
-      places[{row.phase, row.process, row.kind, row.device, match_key(short_names ? row.short_name : row.name)}]
-            [row.side]
-                .push_back(i);
+      if (taken.contains(i) || (by == By::place && (!row.on_device || row.parent == 0))) continue;
+      places[{row.phase, row.process, row.kind, row.device,
+              by == By::name         ? match_key(row.name)
+              : by == By::short_name ? match_key(row.short_name)
+                                     : std::to_string(row.parent)}][row.side]
+          .push_back(i);
     }
     for (auto& [place, sides] : places) {
       const bool only = sides[0].size() == 1 && sides[1].size() == 1;
-      if ((short_names && !only) || std::max(sides[0].size(), sides[1].size()) > kMostAlike) continue;
+      if ((by != By::name && !only) || std::max(sides[0].size(), sides[1].size()) > kMostAlike) continue;
       for (auto& side : sides)
         std::ranges::sort(side, {}, [&](std::size_t i) { return std::pair(rows[i].time, rows[i].name); });
       for (const std::size_t before : sides[0]) {
@@ -120,7 +123,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pair_renamed(const std::vector<
           return !taken.contains(after) && rows[before].parent == rows[after].parent &&
                  as_many_calls(rows[before].calls, rows[after].calls);
         };
-        const auto after = only && !short_names ? sides[1].begin() : std::ranges::find_if(sides[1], is_it);
+        const auto after = only && by == By::name ? sides[1].begin() : std::ranges::find_if(sides[1], is_it);
         if (after == sides[1].end()) continue;
         pairs.emplace_back(before, *after);
         taken.insert({before, *after});

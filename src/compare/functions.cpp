@@ -202,7 +202,7 @@ class Comparer {
       const auto cycles = static_cast<double>(cycles_[side].total(key.phase, key.process));
       one_sided.push_back(
           {side, key.phase, key.process, key.kind, key.device, texts_[key.function], texts_[short_names_[i]],
-           parent_of(uses_[i][side]), static_cast<double>(uses_[i][side].calls) / cycles,
+           parent_of(uses_[i][side]), texts_[key.device] != "Host", static_cast<double>(uses_[i][side].calls) / cycles,
            uses_[i][side].called / static_cast<double>(std::max<std::int64_t>(1, uses_[i][side].calls))});
       row_of.push_back(i);
     }

@@ -83,8 +83,7 @@ std::vector<model::Table> waterfall_tables(const RunComparison& comparison, std:
   const auto ns = [](double value) { return Cell(std::int64_t{std::llround(value)}); };
   for (const Waterfall& waterfall : comparison.waterfalls) {
     if (!differs(comparison, waterfall.phase)) continue;
-    std::string where =
-        waterfall.device < 0 ? "the thread of the cycles" : fmt::format("device {}", waterfall.device);
+    std::string where = waterfall.device < 0 ? "the thread of the cycles" : fmt::format("device {}", waterfall.device);
     if (const std::size_t ranks = model::count_ranks(comparison.processes); ranks > 1)
       where += fmt::format(", mean of {} ranks", ranks);
     tables.push_back(model::make_table<Row>(

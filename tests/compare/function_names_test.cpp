@@ -83,6 +83,25 @@ TEST(PairRenamed, ByCallsAndParentWhereSeveralCouldBeMeant) {
   EXPECT_THAT(pair_renamed({row(0, "f_1", 16), row(1, "f_3", 8), row(1, "f_4", 8)}), IsEmpty());
 }
 
+TEST(PairRenamed, AKernelThatTookAnothersPlaceIsItsSuccessor) {
+  const auto kernel = [](std::size_t side, std::string_view name, double calls, StringId parent) {
+    OneSided r = row(side, name, calls, parent);
+    r.on_device = true;
+    return r;
+  };
+  EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "flashinfer::Decode", 4, 5)}),
+              UnorderedElementsAre(Pair{0, 1}));
+  EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "flashinfer::Decode", 8, 5)}), IsEmpty())
+      << "called otherwise";
+  EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "flashinfer::Decode", 4, 6)}), IsEmpty());
+  EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 0), kernel(1, "flashinfer::Decode", 4, 0)}), IsEmpty())
+      << "nobody knows who launched them";
+  EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "a", 4, 5), kernel(1, "b", 4, 5)}), IsEmpty())
+      << "one became two";
+  EXPECT_THAT(pair_renamed({row(0, "read", 4, 5), row(1, "write", 4, 5)}), IsEmpty())
+      << "the host's are what they are called";
+}
+
 TEST(PairRenamed, TheLongerOneIsTheLongerOne) {
   std::vector<OneSided> rows = {row(0, "model.py(95): forward"), row(0, "model.py(150): forward"),
                                 row(1, "model.py(101): forward"), row(1, "model.py(156): forward")};
