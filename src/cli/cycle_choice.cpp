@@ -121,7 +121,7 @@ Result<ChosenCycles> choose_cycles(const Trace& trace, const CycleChoice& choice
     if (Status status = keep(chosen, choice); !status) return status.error();
   if (cycles.anchor_given && cycles.period_confidence < kLowConfidence)
     chosen.notes.push_back(
-        fmt::format("Cycles begin at '{}' as asked; by how regularly it comes it is {:.0f}% likely that "
+        fmt::format("Cycles begin at '{}' as asked; it is {:.0f}% likely that "
                     "a cycle is one step",
                     cycles.anchor, cycles.period_confidence * 100));
   else if (std::min(cycles.period_confidence, cycles.phase_confidence) < kLowConfidence)

@@ -247,8 +247,11 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     cutting = doubt_parts(trace, order, std::move(*cutting));
     // What would be found by itself is no less sure when it is named.
     if (cutting->period_confidence < confidence::kConfirmed)
-      if (const auto found = cut(trace, order, options, passes); found && begin_alike(*found, *cutting))
-        cutting->period_confidence = std::max(cutting->period_confidence, found->period_confidence);
+      if (const auto found = cut(trace, order, options, passes);
+          found && begin_alike(*found, *cutting) && found->period_confidence > cutting->period_confidence) {
+        cutting->period_confidence = found->period_confidence;
+        cutting->reason += "; it would be found without being named, too";
+      }
   } else {
     cutting = cut(trace, order, options, passes);
     if (!passes.next()) return cancelled_error();

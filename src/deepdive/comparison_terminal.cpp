@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/display_width.h"
 #include "core/escape.h"
@@ -44,20 +45,43 @@ std::string rows_text(const Comparison& comparison, std::size_t most_rows, const
   return out;
 }
 
+/// Mean per cycle, us: its share of the mean cycle.
+double time_of(const Comparison& comparison, const SuspicionRow& row, std::size_t side) {
+  return row.beta[side] / 100 * comparison.sides[side].mean_cycle_us;
+}
+
+bool takes_as_long(const Comparison& comparison, const SuspicionRow& row) {
+  constexpr double kAlike = 0.1;
+  const double before = time_of(comparison, row, 0);
+  const double after = time_of(comparison, row, 1);
+  return std::abs(after - before) <= kAlike * std::max(before, after);
+}
+
 std::string findings_text(const Comparison& comparison, const NameStyle& style) {
   if (comparison.findings.empty())
     return fmt::format("  Findings: none with a Suspicion Score above {:g}\n", kSuspicionThreshold);
-  std::string out = "  First findings:\n";
+  std::string out;
+  std::size_t alike = 0;
   for (const SuspicionFinding& finding : comparison.findings) {
     const SuspicionRow& row = comparison.rows[finding.row];
-    out += fmt::format("  - {} on {}: β {:.2f} -> {:.2f} % (score {:.2f})\n", style.name(row.function),
-                       style.name(row.device), row.beta[0], row.beta[1], row.score);
+    if (takes_as_long(comparison, row)) {
+      ++alike;
+      continue;
+    }
+    out += fmt::format("  - {} on {}: β {:.2f} -> {:.2f} % (score {:.2f}), {} -> {} us per cycle\n",
+                       style.name(row.function), style.name(row.device), row.beta[0], row.beta[1], row.score,
+                       with_thousands(time_of(comparison, row, 0), 2), with_thousands(time_of(comparison, row, 1), 2));
     for (const std::size_t i : finding.resources) {
       const SuspicionRow& resource = comparison.rows[i];
       out += fmt::format("      {}: {} -> {}\n", style.name(resource.metric), with_thousands(resource.mu[0], 2),
                          with_thousands(resource.mu[1], 2));
     }
   }
+  if (!out.empty()) out.insert(0, "  First findings:\n");
+  if (alike > 0)
+    out += fmt::format(
+        "  {} of the {} highest scores: a share that moved with the cycle, {} as long per cycle as before\n", alike,
+        comparison.findings.size(), alike == 1 ? "it takes" : "they take");
   return out;
 }
 

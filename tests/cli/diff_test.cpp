@@ -124,6 +124,7 @@ TEST_F(Diff, TwoTablesDirectly) {
 TEST_F(Diff, EveryFormGoesToStandardOutput) {
   write_case();
   EXPECT_THAT(diff({at("case")}).out, HasSubstr("First findings"));
+  EXPECT_THAT(diff({at("case")}).out, HasSubstr(" us per cycle\n"));
   EXPECT_THAT(diff({at("case"), "--json"}).out, HasSubstr("{\"score\":\"suspicion\""));
   EXPECT_THAT(diff({at("case"), "--format", "md"}).out, HasSubstr("## 4. Legend"));
   EXPECT_EQ(diff({at("case"), "--json", "--format", "md"}).code, 2);
