@@ -246,7 +246,7 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     note_work_outside(host_work(trace, order), *cutting);
     cutting = doubt_parts(trace, order, std::move(*cutting));
     // What would be found by itself is no less sure when it is named.
-    if (cutting->period_confidence < confidence::kConfirmed)
+    if (cutting->period_confidence <= confidence::kGiven)
       if (const auto found = cut(trace, order, options, passes);
           found && begin_alike(*found, *cutting) && found->period_confidence > cutting->period_confidence) {
         cutting->period_confidence = found->period_confidence;

@@ -149,9 +149,8 @@ std::string cycles_heading(const model::Cycles& cycles) {
                                                                                         : "sequence of launches";
   if (cycles.anchor_given)
     return fmt::format(
-        "Found by {}: {}\nConfidence: where a step begins was given by the user; {:.0f}% that a cycle is one step, by "
-        "how "
-        "regularly it comes\nReason: {}\n",
+        "Found by {}: {}\nConfidence: where a step begins was given by the user; {:.0f}% that a cycle is one step\n"
+        "Reason: {}\n",
         how, shorten(escape_terminal(cycles.anchor), 160), cycles.period_confidence * 100,
         escape_terminal(cycles.reason));
   return fmt::format(
