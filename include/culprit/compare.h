@@ -19,7 +19,7 @@ namespace culprit {
 
 struct CompareOptions {
   std::string anchor{};     ///< name of the marker or function that begins a cycle; empty: found
-  double tolerance = 0.03;  ///< relative change of the cycle time that does not matter
+  double tolerance = 0.03;  ///< relative change of the cycle time that does not matter, between 0 and 1
   Task task{};              ///< both sides are measured at the same time, and report alike
 };
 
@@ -133,7 +133,7 @@ struct Comparison {
 
 /// Compares two runs, each of one or more recordings of the same (load_recordings()), which are pooled. Runs that must
 /// not be compared give the outcome not_comparable and why. Errors: usage, when a side has no recording, a recording
-/// comes twice or the anchor does not occur; input, when recordings of one side are not of the same run.
+/// comes twice, the anchor does not occur or the tolerance is no share; input, when recordings of one side are not of the same run.
 /// `earlier`: further recordings of the same workload, three or more; how much they differ is how much two recordings
 /// of the same do, which is assumed otherwise. Those that are not of it are left out, with a note.
 CULPRIT_API Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate,

@@ -22,7 +22,7 @@ struct TopOptions {
   std::string sort = "time";  ///< time, calls, avg, min, median, max or name
   bool reverse = false;
   std::size_t limit = 0;  ///< rows; 0: all
-  std::string anchor{};   ///< of cycles, as CycleOptions::anchor
+  std::string anchor{};   ///< of cycles, as CycleOptions::anchor; only by cycle or phase
   Task task{};
 };
 

@@ -1,5 +1,7 @@
 #include "library/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -166,6 +168,8 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
                                      std::array<model::RunPicture, 2>* pictures) {
   for (const auto* side : {&baseline, &candidate})
     if (side->empty()) return usage_error("a side has no recording", "give at least one on each side");
+  if (!(options.tolerance > 0 && options.tolerance < 1))
+    return usage_error(fmt::format("tolerance {} is no share between 0 and 1", options.tolerance), "0.03 is 3 %");
   std::array<Side, 2> sides;
   sides[0].runs = std::move(baseline);
   sides[1].runs = std::move(candidate);

@@ -51,6 +51,8 @@ Result<Table> top(const Run& run, const TopOptions& options) {
     if (!cycles) return cycles.error();
     found = std::move(*cycles);
     query.cycles = &*found;
+  } else if (!options.anchor.empty()) {
+    return usage_error("an anchor begins cycles, and this table has none", "group by cycle or phase");
   }
   profile::Nesting nesting;
   if ((query.classes & ~summary::kGpuWork) != 0) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "library/write_steps.h"
 
@@ -112,6 +113,14 @@ TEST(LibraryCompare, BadArgumentsAreErrorsOfUsage) {
   ASSERT_FALSE(anchor);
   EXPECT_EQ(anchor.error().kind, ErrorKind::usage);
   EXPECT_FALSE(load_recordings({}));
+  for (const double tolerance : {0.0, 1.0, 9.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    options = {};
+    options.tolerance = tolerance;
+    const auto compared = compare_runs(load({file.path()}), load({other.path()}), options);
+    ASSERT_FALSE(compared) << tolerance;
+    EXPECT_EQ(compared.error().kind, ErrorKind::usage);
+    EXPECT_THAT(to_string(compared.error()), HasSubstr("no share between 0 and 1"));
+  }
 }
 
 }  // namespace
