@@ -6,14 +6,15 @@
             train_step()
 
 The baseline is made with ``--culprit-store``, when the test passes, and lies in the folder of ``--culprit-baselines`` (default: .culprit in pytest's root folder).
-A test fails on ``regression`` and warns on ``inconclusive``. A baseline of another machine is not compared; that tells a warning, too.
+It keeps the last five: the newest is compared, the others tell how much the same test differs by itself. With less than four nothing is decided but large differences.
+A test fails on ``regression`` and warns on ``inconclusive``. A baseline of another machine is not compared; that tells a warning, too. A file that is none fails.
 Where PyTorch uses a GPU, each step begins and ends when the current device has nothing left to do.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
-import json
 import os
 import platform
 import re
@@ -25,16 +26,30 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
+from . import _baseline
+
+_FEWEST = 5  # steps of which a comparison decides anything
 _DEFAULTS = {"steps": 30, "warm_up": 3, "tolerance": None}
 # What makes another machine of it; the rest is told beside the comparison. A GPU is named only where PyTorch has used it so far.
 _MACHINE = ("cpu", "cpus", "gpu")
 
 
+def _share(text: str) -> float:
+    """Of the option."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1 (0.05 is 5 %)")
+    return share
+
+
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("culprit")
-    group.addoption("--culprit-store", action="store_true", help="measured tests store their steps as the baseline")
+    group.addoption("--culprit-store", action="store_true", help="measured tests that pass store their steps as the baseline; the last 5 are kept, and decide")
     group.addoption("--culprit-baselines", metavar="DIR", help="where baselines lie (default: .culprit in the root folder)")
-    group.addoption("--culprit-tolerance", metavar="SHARE", type=float, default=0.05, help="change that does not matter (default: 0.05)")
+    group.addoption("--culprit-tolerance", metavar="SHARE", type=_share, default=0.05, help="change that does not matter (default: 0.05)")
 
 
 def pytest_configure(config: Any) -> None:
@@ -84,18 +99,10 @@ class Steps:
                 self.begins.append(begin)
                 self.ends.append(time.perf_counter_ns())
 
-    def write(self, path: str) -> None:
-        """As a trace of steps, complete or not at all."""
+    def recording(self) -> _baseline.Recording:
+        """What was measured, and on what."""
         first = self.begins[0]
-        events = [
-            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": (begin - first) / 1e3, "dur": (end - begin) / 1e3}
-            for i, (begin, end) in enumerate(zip(self.begins, self.ends))
-        ]
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        made = f"{path}.{os.getpid()}.new"
-        with open(made, "w", encoding="utf-8") as file:
-            json.dump({"schemaVersion": 1, "culpritFacts": facts(), "traceEvents": events}, file)
-        os.replace(made, path)
+        return _baseline.Recording(facts(), [((begin - first) / 1e3, (end - begin) / 1e3) for begin, end in zip(self.begins, self.ends)])
 
 
 def _options_of(item: Any) -> Dict[str, Any]:
@@ -107,7 +114,7 @@ def _options_of(item: Any) -> Dict[str, Any]:
     if marker.args or unknown:
         pytest.fail(f"pytest.mark.culprit takes {', '.join(_DEFAULTS)} by name, and not {', '.join([*map(repr, marker.args), *unknown])}", pytrace=False)
     options = {**_DEFAULTS, **marker.kwargs}
-    for name, least in (("steps", 2), ("warm_up", 0)):
+    for name, least in (("steps", _FEWEST), ("warm_up", 0)):
         value = options[name]
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             pytest.fail(f"pytest.mark.culprit: {name} is a whole number from {least} on, not {value!r}", pytrace=False)
@@ -151,42 +158,83 @@ def _baseline_of(item: Any) -> str:
     return os.path.join(folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', item.nodeid)[-150:]}-{known}.json")
 
 
-def _differences(baseline: str) -> Tuple[List[str], bool]:
-    """Names of facts in which the baseline is another than what runs here, each with both values; whether these make another machine."""
-    with open(baseline, encoding="utf-8") as file:
-        then = json.load(file).get("culpritFacts") or {}
-    now = facts()
+def _differences(then: Dict[str, str], now: Dict[str, str]) -> Tuple[List[str], bool]:
+    """Facts that differ, each with both values; whether these make another machine."""
     names = [name for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
     elsewhere = any(name in _MACHINE and (name != "gpu" or (name in then and name in now)) for name in names)
     return [f"{name}: {then.get(name, 'none')}, now {now.get(name, 'none')}" for name in names], elsewhere
 
 
+def _of_this_machine(recordings: List[_baseline.Recording], now: Dict[str, str]) -> List[_baseline.Recording]:
+    return [recording for recording in recordings if not _differences(recording.facts, now)[1]]
+
+
+def _store(path: str, new: _baseline.Recording) -> None:
+    """Before those that are there; what is no baseline makes way."""
+    try:
+        before = _of_this_machine(_baseline.read(path), new.facts)
+    except _baseline.Unusable:
+        before = []
+    try:
+        _baseline.write(path, [new, *before][: _baseline.KEPT])
+    except OSError as error:
+        pytest.fail(f"--culprit-store: the baseline {path} cannot be written: {error.strerror or error}", pytrace=False)
+
+
+def _unusable(path: str, why: object) -> None:
+    pytest.fail(f"the baseline {path} cannot be used: {why} (remove it, and make it anew with --culprit-store)", pytrace=False)
+
+
 def _judge(item: Any, steps: Steps) -> None:
     """Stores the steps, or holds them against those stored."""
-    if len(steps.ends) < 2:
-        pytest.fail("the test made no steps: iterate over culprit_steps", pytrace=False)
-    baseline = _baseline_of(item)
+    if len(steps.ends) < _FEWEST:
+        made = f"{len(steps.ends)} steps, {_FEWEST} are the least" if steps.ends else "no steps"
+        pytest.fail(f"the test made {made}: iterate over culprit_steps", pytrace=False)
+    path, new = _baseline_of(item), steps.recording()
     if item.config.getoption("--culprit-store"):
-        steps.write(baseline)
-        return
-    if not os.path.exists(baseline):
-        warnings.warn(f"no baseline of {item.nodeid}: make it with --culprit-store", stacklevel=1)
-        return
-    differences, elsewhere = _differences(baseline)
+        _store(path, new)
+    elif os.path.lexists(path):
+        _compare(item, path, new)
+    else:
+        warnings.warn(f"no baseline of {item.nodeid}: make it with --culprit-store, {_baseline.KEPT} times", stacklevel=1)
+
+
+def _compare(item: Any, path: str, new: _baseline.Recording) -> None:
+    """With the newest of those stored; the others are earlier ones of the same."""
+    try:
+        stored = _baseline.read(path)
+    except _baseline.Unusable as error:
+        _unusable(path, error)
+    differences, elsewhere = _differences(stored[0].facts, new.facts)
     if elsewhere:
         warnings.warn(f"{item.nodeid}: not_comparable: the baseline is of another machine ({'; '.join(differences)}): make it anew with --culprit-store", stacklevel=1)
         return
     from ._comparison import diff  # no other test run has to wait for it
+    from ._error import Error
 
     tolerance = _options_of(item)["tolerance"] or item.config.getoption("--culprit-tolerance")
+    earlier = _of_this_machine(stored[1:], new.facts)
     with tempfile.TemporaryDirectory(prefix="culprit-") as folder:
-        now = os.path.join(folder, "steps.json")
-        steps.write(now)
-        compared = diff(baseline, now, tolerance=tolerance)
+        now, *history = (os.path.join(folder, f"{name}.json") for name in ("steps", *(f"earlier{i}" for i in range(len(earlier)))))
+        for file, recording in zip([now, *history], [new, *earlier]):
+            _baseline.write(file, [recording])
+        try:
+            compared = diff(path, now, tolerance=tolerance, history=history)
+        except Error as error:
+            _unusable(path, error)
     other = f"what differs from the baseline: {'; '.join(differences)}\n" if differences else ""
     if compared.outcome == "regression":
         pytest.fail(f"{other}{compared}", pytrace=False)
     if compared.outcome in ("inconclusive", "not_comparable"):
-        warnings.warn(f"{item.nodeid}: {compared.outcome}\n{other}{compared}", stacklevel=1)
+        warnings.warn(f"{item.nodeid}: {compared.outcome}\n{_missing(1 + len(earlier))}{other}{compared}", stacklevel=1)
     elif differences:
         warnings.warn(f"{item.nodeid}: {compared.outcome}, {other}", stacklevel=1)
+
+
+def _missing(stored: int) -> str:
+    """What more recordings would tell."""
+    more = _baseline.KEPT - stored
+    if more <= 0:
+        return ""
+    times = "once more" if more == 1 else f"{more} more times"
+    return f"stored {stored} of {_baseline.KEPT} times: store it {times} (--culprit-store), so that how much it differs by itself is known\n"

@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import sys
 
 from python_package_test import Case, main, run
@@ -36,6 +37,10 @@ def test_it(culprit_steps):
         """Steps of about so many seconds; they differ by up to 1 %."""
         return self.pytest(name, self.TEST.format(steps, f"{seconds} * (1 + 0.001 * (_ * 7 % 11))"), *options)
 
+    def steady(self, name, scale, seed, *options):
+        """Steps of 2 ms times `scale`, with 1 % of noise."""
+        return self.pytest(name, self.TEST.format(30, f"__import__('random').Random(1000 * {seed} + _).gauss({0.002 * scale}, 0.00002)"), *options)
+
     def baselines(self, name):
         folder = os.path.join(self.at(name), ".culprit")
         return [os.path.join(folder, file) for file in sorted(os.listdir(folder))] if os.path.exists(folder) else []
@@ -48,6 +53,99 @@ def test_it(culprit_steps):
         self.assertEqual(slower.returncode, 1, slower.stdout)
         self.assertIn("regression", slower.stdout)
         self.assertRegex(slower.stdout, r"(?m)^1 failed in")
+
+    def test_five_stored_decide(self):
+        for seed in range(7):
+            self.assertEqual(self.steady("five", 1, seed, "--culprit-store").returncode, 0)
+        baseline, = self.baselines("five")
+        with open(baseline, encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["culpritEarlier"]), 4)
+        same = self.steady("five", 1, 10)
+        self.assertRegex(same.stdout, r"(?m)^1 passed in", "no_change is no warning")
+        slower = self.steady("five", 1.1, 11)
+        self.assertRegex(slower.stdout, r"(?m)^1 failed in")
+        self.assertIn("regression", slower.stdout)
+
+    def test_what_more_has_to_be_stored_is_told(self):
+        self.steady("one", 1, 0, "--culprit-store")
+        done = self.steady("one", 1.1, 1)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("stored 1 of 5 times: store it 4 more times", done.stdout)
+        self.assertIn("inconclusive", done.stdout)
+
+    def test_a_baseline_that_holds_one_recording_is_used_and_kept(self):
+        """As it was stored before there were several."""
+        self.steady("single", 1, 0, "--culprit-store")
+        baseline, = self.baselines("single")
+        with open(baseline, encoding="utf-8") as file:
+            stored = json.load(file)
+        del stored["culpritEarlier"]
+        with open(baseline, "w", encoding="utf-8") as file:
+            json.dump(stored, file)
+        self.assertIn("regression", self.steady("single", 9, 1).stdout)
+        for seed in range(2, 6):
+            self.steady("single", 1, seed, "--culprit-store")
+        self.assertRegex(self.steady("single", 1, 7).stdout, r"(?m)^1 passed in")
+
+    def test_what_is_no_baseline_fails_and_is_made_anew(self):
+        self.steady("damaged", 1, 0, "--culprit-store")
+        baseline, = self.baselines("damaged")
+        with open(baseline, encoding="utf-8") as file:
+            good = json.load(file)
+        events, facts = good["traceEvents"], good["culpritFacts"]
+        other = {"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "ts": 0, "dur": 1}
+        contents = {
+            "nothing": b"",
+            "text": b"this is no baseline",
+            "bytes": b"\xff\xfe\x00",
+            "deep": b"[" * 100_000,
+            "list": b"[1, 2]",
+            "empty": b"{}",
+            "without facts": {"traceEvents": events},
+            "facts are a text": {**good, "culpritFacts": "a"},
+            "without events": {"culpritFacts": facts},
+            "no events": {**good, "traceEvents": []},
+            "events are a number": {**good, "traceEvents": 5},
+            "events are numbers": {**good, "traceEvents": [1, 2]},
+            "events of others": {**good, "traceEvents": [other, other]},
+            "times are texts": {**good, "traceEvents": [{**event, "ts": "soon"} for event in events]},
+            "times are endless": {**good, "traceEvents": [{**event, "dur": float("inf")} for event in events]},
+            "earlier is a number": {**good, "culpritEarlier": 5},
+            "earlier has no steps": {**good, "culpritEarlier": [{"culpritFacts": facts, "steps": []}]},
+            "earlier has no times": {**good, "culpritEarlier": [{"culpritFacts": facts, "steps": [[1, "a"], [2]]}]},
+        }
+        for name, content in contents.items():
+            with self.subTest(name):
+                with open(baseline, "wb") as file:
+                    file.write(content if isinstance(content, bytes) else json.dumps(content).encode())
+                done = self.steady("damaged", 1, 1)
+                self.assertRegex(done.stdout, r"(?m)^1 failed in")
+                self.assertIn(f"the baseline {baseline} cannot be used", done.stdout)
+                self.assertIn("--culprit-store", done.stdout)
+                self.assertNotIn("Traceback", done.stdout)
+                self.assertNotIn("Error", done.stdout)
+        self.assertEqual(self.steady("damaged", 1, 2, "--culprit-store").returncode, 0)
+        self.assertEqual(self.steady("damaged", 1, 3).returncode, 0)
+
+    def test_where_no_baseline_can_lie_is_told(self):
+        self.steady("nowhere", 1, 0, "--culprit-store")
+        baseline, = self.baselines("nowhere")
+        os.remove(baseline)
+        os.makedirs(os.path.join(baseline, "below"))
+        for options in ((), ("--culprit-store",)):
+            done = self.steady("nowhere", 1, 1, *options)
+            self.assertRegex(done.stdout, r"(?m)^1 failed in")
+            self.assertRegex(done.stdout, f"the baseline {re.escape(baseline)} cannot be .*")
+            self.assertNotIn("Error", done.stdout)
+        done = self.steady("nowhere", 1, 2, "--culprit-store", "--culprit-baselines", __file__)
+        self.assertRegex(done.stdout, r"(?m)^1 failed in")
+        self.assertRegex(done.stdout, f"--culprit-store: the baseline {re.escape(__file__)}/.* cannot be written")
+
+    def test_the_tolerance_is_a_share(self):
+        for tolerance in ("10", "0", "-1", "1", "nan", "much"):
+            done = self.steady("share", 1, 0, f"--culprit-tolerance={tolerance}")
+            self.assertEqual(done.returncode, 4, done.stdout)
+            self.assertIn(f"argument --culprit-tolerance: '{tolerance}' is no share between 0 and 1", done.stderr)
 
     def test_what_cannot_be_decided_warns(self):
         """A baseline whose steps take 1 to 40 ms, and few of them."""
@@ -62,6 +160,11 @@ def test_it(culprit_steps):
         self.assertIn("the test made no steps", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^1 failed in")
 
+    def test_too_few_steps_fail(self):
+        done = self.pytest("few", self.TEST.format(5, 0.001) + "        if _ == 3:\n            break\n", "--culprit-store")
+        self.assertIn("the test made 3 steps, 5 are the least", done.stdout)
+        self.assertEqual(self.baselines("few"), [])
+
     def test_only_what_passed_is_judged_and_stored(self):
         text = self.TEST.format(5, 0.001)
         for end, outcome in (("pytest.skip('no')", "1 skipped"), ("assert False", "1 failed"), ("pytest.xfail('known')", "1 xfailed")):
@@ -75,7 +178,7 @@ def test_it(culprit_steps):
         self.assertIn("takes the fixture culprit_steps", done.stdout)
 
     def test_what_the_mark_does_not_know_is_an_error(self):
-        for options in ("50", "step=50", "steps=1", "steps='many'", "warm_up=-1", "tolerance=0", "tolerance='x'"):
+        for options in ("50", "step=50", "steps=1", "steps=4", "steps='many'", "warm_up=-1", "tolerance=0", "tolerance='x'"):
             done = self.pytest("mistaken", f"import pytest\n@pytest.mark.culprit({options})\ndef test_it(culprit_steps):\n    list(culprit_steps)\n")
             self.assertIn("pytest.mark.culprit", done.stdout, options)
             self.assertRegex(done.stdout, r"(?m)^1 error in", options)
@@ -89,7 +192,7 @@ def test_it(culprit_steps):
 
     def test_every_test_has_a_baseline_of_its_own(self):
         several = "@pytest.mark.parametrize('x', ['a+b', 'a b', 'c' * 300])\n@pytest.mark.culprit"
-        text = self.TEST.format(3, 0.001).replace("@pytest.mark.culprit", several).replace("(culprit_steps)", "(culprit_steps, x)")
+        text = self.TEST.format(5, 0.001).replace("@pytest.mark.culprit", several).replace("(culprit_steps)", "(culprit_steps, x)")
         done = self.pytest("names", text, "--culprit-store")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(len(self.baselines("names")), 3)
