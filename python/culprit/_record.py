@@ -8,8 +8,10 @@ import os
 import signal
 import stat
 import time
-from typing import IO, TYPE_CHECKING, List, Optional, Sequence, Tuple, Type, Union
+import warnings
+from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
+from . import _check
 from ._error import Error
 from ._program import program
 from ._run import Path, Run, load
@@ -37,19 +39,30 @@ def _error_output() -> int:
 
 
 class Recording:
-    """``with culprit.record(pid) as recording: ...``; afterwards ``recording.run`` is what was recorded."""
+    """``with culprit.record(pid) as recording: ...``; afterwards ``recording.run`` is what was recorded.
+
+    Standard input of a command is ``/dev/null``.
+    """
 
     def __init__(self, options: Sequence[str], process: str, command: Sequence[str], path: str) -> None:
         self.path = path
         """Where the recording lies; a file of its own is removed with the object."""
         self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
+        self.messages: List[str] = []
+        """What the recorder said, a line each; known behind the block."""
+        self.returncode: Optional[int] = None
+        """The exit code of the command, as a shell tells it; None: nobody saw it end, or a process was recorded. Known behind the block."""
         self._options, self._target, self._command = list(options), process, list(command)
+        self._progress = "not begun"
         self._process: Optional["subprocess.Popen[bytes]"] = None
-        self._messages: Optional[IO[bytes]] = None
+        self._said: Optional[IO[bytes]] = None
+        self._summary: Optional[IO[bytes]] = None
         self._before: Optional[Tuple[int, int, int]] = None
         self._run: Optional[Run] = None
 
     def __enter__(self) -> "Recording":
+        if self._progress != "not begun":
+            raise Error("a recording is used once (call culprit.record again)", "usage", "a recording is used once", "", "call culprit.record again")
         if not self.path:
             import tempfile
 
@@ -62,6 +75,7 @@ class Recording:
         except BaseException:
             self._end()
             raise
+        self._progress = "recording"
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
@@ -73,9 +87,12 @@ class Recording:
                 self._process.send_signal(signal.SIGINT)
             self._process.wait()
             if kind is None:
-                self._raise_what_failed()
+                summary = self._take_summary()
+                self._raise_what_failed(summary)
+                self._warn_of_missing_functions(summary)
         finally:
             self._end()
+            self._progress = "ended"
 
     def __del__(self) -> None:
         if self._folder is not None:
@@ -110,15 +127,19 @@ class Recording:
         import subprocess  # a third of what importing the package would take
         import tempfile
 
-        arguments = [program(), "record", "--quiet", "-o", self.path, *self._options]
         passed = _error_output()  # before another file takes the number of one that is closed
         try:
-            self._messages = tempfile.TemporaryFile()
+            self._said, self._summary = tempfile.TemporaryFile(), tempfile.TemporaryFile()
             self._before = self._state()
-            arguments += ["--command-stderr", str(passed), "--", *self._command] if self._command else ["-p", self._target]
-            # Ctrl-C of the terminal is for this process, which passes the end on.
-            self._process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=self._messages, pass_fds=[passed] if self._command else [],
-                                             start_new_session=True)
+            summary = fcntl.fcntl(self._summary.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+            try:
+                arguments = [program(), "record", f"--json-fd={summary}", "-o", self.path, *self._options]
+                arguments += ["--command-stderr", str(passed), "--", *self._command] if self._command else ["-p", self._target]
+                # Ctrl-C of the terminal is for this process, which passes the end on.
+                self._process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=self._said, pass_fds=[summary, *([passed] if self._command else [])],
+                                                 start_new_session=True)
+            finally:
+                os.close(summary)
         finally:
             os.close(passed)
 
@@ -131,17 +152,47 @@ class Recording:
                 raise Error(f"culprit record did not begin within {_START_S:g} s", "environment", f"culprit record did not begin within {_START_S:g} s")
             time.sleep(0.01)
         if self._process.poll() is not None:
-            self._raise_what_failed()
+            self._raise_what_failed(self._take_summary())
 
-    def _raise_what_failed(self) -> None:
-        """Of a recorder that has ended. The exit code may be the command's own: the recorder failed if it said something, or left no file."""
-        assert self._process is not None and self._messages is not None
-        self._messages.seek(0)
-        said = self._messages.read().decode("utf-8", "surrogateescape").strip()
-        code = self._process.wait()
-        if self._is_there() and not (said and code in _KINDS):
+    def _take_summary(self) -> Dict[str, Any]:
+        """What the recorder wrote of the recording when it ended; empty: it did not come so far."""
+        import json
+
+        assert self._summary is not None
+        self._summary.seek(0)
+        try:
+            summary = json.loads(self._summary.read() or b"{}")
+        except ValueError:
+            summary = {}  # cut off
+        self.returncode = summary.get("command_exit_code")
+        return dict(summary)
+
+    def _take_messages(self) -> str:
+        assert self._said is not None
+        self._said.seek(0)
+        said = self._said.read().decode("utf-8", "surrogateescape").strip()
+        self.messages = said.splitlines()
+        return said
+
+    def _raise_what_failed(self, summary: Dict[str, Any]) -> None:
+        """Of a recorder that has ended. Its exit code may be the command's own: it failed if its summary says so, or, where there is none, if it said something, or left
+        no file."""
+        assert self._process is not None
+        said, code = self._take_messages(), self._process.wait()
+        if summary and not summary.get("error") and self._is_there():
             return
-        raise Error(said or "culprit record ended without a recording", _KINDS.get(code, "environment"), said)
+        if not summary and self._is_there() and not (said and code in _KINDS):
+            return
+        what = f"culprit: {summary['error']}" if summary.get("error") else said
+        raise Error(what or "culprit record ended without a recording", _KINDS.get(code, "environment"), what)
+
+    def _warn_of_missing_functions(self, summary: Dict[str, Any]) -> None:
+        """Those that were asked for."""
+        if not any(option.startswith("--python") for option in self._options):
+            return
+        for collector in summary.get("collectors", []):
+            for missing in collector["missing"] if collector["name"] == "python" else []:
+                warnings.warn(f"culprit.record: not seen: {missing['what']}: {missing['why']}", stacklevel=3)
 
     def _end(self) -> None:
         """Whatever still runs, ends: the recorder, and the command that it started."""
@@ -159,12 +210,19 @@ class Recording:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         finally:
-            if self._messages is not None:
-                self._messages.close()
+            if self._said is not None and self._summary is not None:
+                self._take_messages()
+                self._take_summary()
+                self._said.close()
+                self._summary.close()
 
     @property
     def run(self) -> Run:
-        """What was recorded."""
+        """What was recorded. Error: the block has not ended."""
+        if self._progress != "ended":
+            what = "still recording" if self._progress == "recording" else "nothing is recorded yet"
+            remedy = "read run behind the block: with culprit.record(...) as recording"
+            raise Error(f"{what} ({remedy})", "usage", what, self.path, remedy)
         if self._run is None:
             self._run = load(self.path)
         return self._run
@@ -173,9 +231,17 @@ class Recording:
 def record(target: Union[int, str, Sequence[str]], *, output: Optional[Path] = None, options: Sequence[str] = ()) -> Recording:
     """Records a process (its number or name), or a command (a list), while the ``with`` block runs.
 
-    ``output``: where the recording stays; default: it goes with the object. ``options``: further options of ``culprit record``, such as ``["--preset", "deep"]``;
-    ``"--force"`` overwrites ``output``. Of a command the block waits for the end; when the block ends with an exception the command is ended, too.
-    Raises ``culprit.Error`` with the program's own message.
+    ``output``: where the recording stays; default: it goes with the object. ``options``: further options of ``culprit record``, in a list, such as
+    ``["--preset", "deep"]``; ``"--force"`` overwrites ``output``. Of a command the block waits for the end; when the block ends with an exception the command is ended, too.
+    Its standard input is ``/dev/null``. Behind the block ``returncode`` is its exit code and ``messages`` are what the recorder said; functions asked for by ``--python``
+    that were not there are warnings. Raises ``culprit.Error`` with the program's own message.
     """
-    process, command = (str(target), []) if isinstance(target, (int, str)) else ("", list(target))
-    return Recording(options, process, command, "" if output is None else os.fspath(output))
+    path = "" if output is None else os.fspath(output)
+    listed = _check.texts("options", options)
+    if isinstance(target, (int, str)):
+        name = target if isinstance(target, str) else str(_check.whole("target", target, 1, 2**31 - 1))
+        return Recording(listed, name, [], path)
+    command = _check.texts("target", target)
+    if not command:
+        raise ValueError("target is a command of at least one word, not an empty list")
+    return Recording(listed, "", command, path)

@@ -52,6 +52,7 @@ struct RecordVerbOptions {
   bool every_call = false;
   bool no_realtime = false;
   int command_stderr = -1;
+  int summary = -1;
   std::vector<std::string> python;
   std::string output;
   std::string switch_output;
@@ -65,14 +66,16 @@ struct RecordVerbOptions {
   std::string container;
 };
 
-void say(std::string_view text) {
+void write_all(int descriptor, std::string_view text) {
   std::string_view rest = text;
   while (!rest.empty()) {
-    const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
+    const ssize_t written = write(descriptor, rest.data(), rest.size());
     if (written <= 0) return;
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
 }
+
+void say(std::string_view text) { write_all(STDERR_FILENO, text); }
 
 /// A name for a file from the name of a program, which anybody may have chosen.
 std::string file_part(std::string_view name) {
@@ -232,6 +235,17 @@ std::string summary_json(const record::RecordSummary& summary) {
   return text;
 }
 
+/// In place of the summary of what did not begin.
+std::string error_json(const Error& error) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("error", to_string(error));
+  json.end_object();
+  json.finish();
+  return text;
+}
+
 /// "60s" or "60s,10".
 Status parse_switch(const std::string& text, record::RecordOptions& record) {
   const std::size_t comma = text.find(',');
@@ -298,6 +312,9 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (record.command_stderr >= 0 && fcntl(record.command_stderr, F_GETFD) < 0)
     return usage_error(fmt::format("--command-stderr {} is not an open file", record.command_stderr),
                        "give the number of a descriptor that the recorder inherits");
+  if (options.summary >= 0 && fcntl(options.summary, F_SETFD, FD_CLOEXEC) < 0)  // the command has none of it
+    return usage_error(fmt::format("--json-fd {} is not an open file", options.summary),
+                       "give the number of a descriptor that the recorder inherits");
   record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
 
@@ -319,7 +336,10 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   const Status started = recorder.start();
   const std::vector<record::CollectorSummary> begun = recorder.collectors();
   if (!options.quiet) say(missing_lines(begun, options.verbose, !options.python.empty()));
-  if (!started) return started.error();
+  if (!started) {
+    if (options.summary >= 0) write_all(options.summary, error_json(started.error()));
+    return started.error();
+  }
 
   std::function<void(const record::RecordProgress&)> progress;
   record::RecordProgress before;
@@ -335,6 +355,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (!options.quiet) say(missing_functions(begun, recorder.collectors()));
   if (options.json)
     if (Status status = write_output({}, summary_json(summary)); !status) return status.error();
+  if (options.summary >= 0) write_all(options.summary, summary_json(summary));
   if (summary.error) return *summary.error;
   return summary.command_status ? record::exit_code_of(*summary.command_status) : kFine;
 }
@@ -382,6 +403,10 @@ void add_record(CommandLine& app, Invocation& invocation) {
                  "may (SCHED_RR, which needs CAP_SYS_NICE), as what it does not fetch in time is lost");
   verb->add_option("--command-stderr", options->command_stderr,
                    "the COMMAND's standard error is this open file, so that messages of the recorder stand apart")
+      ->check(in_range(0, 1e6))
+      ->type_name("FD");
+  verb->add_option("--json-fd", options->summary,
+                   "write the summary as JSON into this open file, which the COMMAND does not inherit")
       ->check(in_range(0, 1e6))
       ->type_name("FD");
   verb->add_option("--python", options->python,

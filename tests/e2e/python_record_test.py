@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -61,12 +62,27 @@ class Recordings(Case):
             with culprit.record([self.at("nothing")]):
                 pass
         self.assertEqual(caught.exception.kind, "usage")
-        self.assertIn("cannot execute", str(caught.exception))
+        self.assertRegex(str(caught.exception), "^culprit: cannot execute")
 
     def test_a_descriptor_that_is_not_open_is_refused(self):
         done = run(os.path.join(ARGS.bin, "culprit"), "record", "-o", self.at("refused.pftrace"), "--command-stderr", "999", "--", "true")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--command-stderr 999 is not an open file", done.stderr)
+
+    def test_the_summary_goes_into_an_open_file(self):
+        """Which the command does not have."""
+        done = run(os.path.join(ARGS.bin, "culprit"), "record", "-o", self.at("refused.pftrace"), "--json-fd", "999", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--json-fd 999 is not an open file", done.stderr)
+        with open(self.at("summary.json"), "w+", encoding="utf-8") as file:
+            number = file.fileno()
+            command = ["sh", "-c", f"test -e /proc/self/fd/{number} && exit 9; exit 5"]
+            done = run(os.path.join(ARGS.bin, "culprit"), "record", "-o", self.at("summed.pftrace"), "--json-fd", str(number), "--", *command, pass_fds=[number])
+            if done.returncode == 4:
+                self.skipTest(done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (5, ""))
+            file.seek(0)
+            self.assertEqual(json.load(file)["command_exit_code"], 5)
 
     def test_a_command_may_say_much(self):
         program = "import culprit, sys\nwith culprit.record([sys.executable, '-c', 'import sys; sys.stderr.write(1_000_000 * chr(120))']): pass"
@@ -81,6 +97,47 @@ class Recordings(Case):
                 with culprit.record([sys.executable, "-c", f"import sys; sys.exit({code})"]) as recording:
                     time.sleep(1)
             self.assertTrue(os.path.exists(recording.path))
+            self.assertEqual(recording.returncode, code)
+
+    def test_what_the_recorder_says_is_kept(self):
+        with self.privileged():
+            with culprit.record(["sh", "-c", "echo said >&2; sleep 0.3; exit 7"]) as recording:
+                self.assertEqual((recording.messages, recording.returncode), ([], None))
+        self.assertRegex("\n".join(recording.messages), "(?m)^culprit: recorded [0-9.]+ s into ")
+        self.assertNotIn("said", recording.messages)
+        self.assertEqual(recording.returncode, 7)
+
+    def test_functions_that_were_not_there_are_a_warning(self):
+        command = [sys.executable, "-c", "import json, time; time.sleep(1)"]
+        with self.privileged(), self.assertWarnsRegex(UserWarning, "culprit.record: not seen: .*json:nothing") as caught:
+            with culprit.record(command, options=["--python", "json:nothing"]) as recording:
+                pass
+        self.assertEqual(caught.filename, __file__)
+        self.assertIn("json:nothing", "\n".join(recording.messages))
+        self.assertGreater(len(recording.run.top()), 0)
+
+    def test_what_is_not_recorded_yet_is_not_read(self):
+        with self.privileged():
+            with culprit.record(["sleep", "0.3"]) as recording:
+                with self.assertRaisesRegex(culprit.Error, "still recording"):
+                    recording.run
+        self.assertGreater(len(recording.run.top()), 0)
+        with self.assertRaisesRegex(culprit.Error, "nothing is recorded yet"):
+            culprit.record(["sleep", "0.3"]).run
+
+    def test_arguments_that_are_none_are_named(self):
+        for arguments, options, error, name in (
+            ((1,), {"options": "--force"}, TypeError, "options"),
+            ((1,), {"options": [1]}, TypeError, "options"),
+            ((True,), {}, TypeError, "target"),
+            ((0,), {}, ValueError, "target"),
+            ((None,), {}, TypeError, "target"),
+            ((b"sleep",), {}, TypeError, "target"),
+            (([],), {}, ValueError, "target"),
+            ((["sleep", 1],), {}, TypeError, "target"),
+        ):
+            with self.subTest(arguments=arguments, **options), self.assertRaisesRegex(error, f"^{name} is "):
+                culprit.record(*arguments, **options)
 
     def test_a_file_that_exists_is_overwritten_when_asked(self):
         path = self.at("there.pftrace")
@@ -137,7 +194,7 @@ class Recorders(Case):
         self.addCleanup(patched.stop)
 
     def write(self, body):
-        """`$4` is the recording."""
+        """`$2` names the file of the summary, `$4` is the recording."""
         with open(self.script, "w", encoding="ascii") as file:
             file.write(f"#!/bin/sh\necho $$ > {self.marked}\n{body}\n")
         os.chmod(self.script, 0o755)
@@ -184,10 +241,25 @@ class Recorders(Case):
         self.assert_ended()
 
     def test_a_command_that_fails_at_once_is_recorded(self):
-        self.write("touch $4; exit 7")
+        self.write("touch $4; echo '{\"command_exit_code\": 7}' > /proc/self/fd/${2#*=}; exit 7")
         with culprit.record(["a command"]) as recording:
             pass
         self.assertTrue(os.path.exists(recording.path))
+        self.assertEqual(recording.returncode, 7)
+
+    def test_messages_of_a_recording_that_succeeds_are_no_error(self):
+        """Though the command ends with a code that the recorder has, too."""
+        self.write("touch $4; echo '{\"command_exit_code\": 2}' > /proc/self/fd/${2#*=}; echo 'culprit: recorded' >&2; exit 2")
+        with culprit.record(["a command"]) as recording:
+            pass
+        self.assertEqual((recording.messages, recording.returncode), (["culprit: recorded"], 2))
+
+    def test_an_error_in_the_summary_is_one(self):
+        self.write("touch $4; echo '{\"error\": \"no space left\"}' > /proc/self/fd/${2#*=}; echo 'culprit: recorded' >&2; exit 3")
+        with self.assertRaises(culprit.Error) as caught:
+            with culprit.record(["a command"]):
+                time.sleep(0.3)
+        self.assertEqual((caught.exception.kind, str(caught.exception)), ("input", "culprit: no space left"))
 
     def test_no_file_is_an_error(self):
         self.write("exit 0")
