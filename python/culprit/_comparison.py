@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Sequence, Tuple, Union
 
-from . import _culprit
-from ._run import Path, Paths, Run, paths_of
+from . import _check, _culprit
+from ._run import Path, Paths, Run, load_options, paths_of
 from ._table import Table
 
 Side = Union[Paths, Run, Sequence[Run]]
@@ -92,8 +92,10 @@ class Comparison:
         return _rows("findings", rows, ("ns_per_cycle", "calls", "per_call_ns", "pid"))
 
     def waterfall(self) -> Table:
-        """Where the difference comes from, line by line: the changes of one phase and device sum to that of its cycles."""
-        lines = [{"phase": w["phase"], "device": w["device"], **line} for w in self.data["waterfall"] for line in w["lines"]]
+        """Where the difference comes from, line by line: the changes of one phase and device (None: the host) sum to that of its cycles."""
+        lines = [
+            {"phase": w["phase"], "device": w["device"] if w["device"] >= 0 else None, **line} for w in self.data["waterfall"] for line in w["lines"]
+        ]
         return _rows("waterfall", lines, ("ns_per_cycle", "calls"))
 
     def causes(self) -> Table:
@@ -126,24 +128,39 @@ class Comparison:
         return comparison_html(self)
 
 
-def _recordings(side: Side) -> List[_culprit.Run]:
+def _recordings(side: Side, options: Tuple[int, int]) -> List[_culprit.Run]:
     if isinstance(side, (str, os.PathLike)):
-        return _culprit.load_recordings(paths_of(side), 0, 200)
+        return _culprit.load_recordings(paths_of(side), *options)
+    if not isinstance(side, (Run, Iterable)):
+        raise TypeError(f"a side is a path, a run, or several, not {side!r}")
     items = [side] if isinstance(side, Run) else list(side)
     runs = [item._native for item in items if isinstance(item, Run)]
     paths = [item for item in items if not isinstance(item, Run)]
     if runs and paths:
         raise TypeError("a side is paths or runs, not both")
-    return runs or _culprit.load_recordings(paths_of(paths), 0, 200)
+    return runs or _culprit.load_recordings(paths_of(paths), *options)
 
 
-def diff(baseline: Side, candidate: Side, *, anchor: str = "", tolerance: float = 0.03, history: Sequence[Union[Path, Run]] = ()) -> Comparison:
+def diff(
+    baseline: Side,
+    candidate: Side,
+    *,
+    anchor: str = "",
+    tolerance: float = 0.03,
+    history: Sequence[Union[Path, Run]] = (),
+    threads: int = 0,
+    max_expansion: int = 200,
+) -> Comparison:
     """Compares two runs: did the steps become slower, which functions changed, and what caused it.
 
     A side is a path, several (ranks of one run, or recordings of the same again), a ``Run`` or several. ``tolerance``: relative change of the cycle time that does
-    not matter. ``history``: three or more earlier recordings of the same workload, in a list. Raises ``culprit.Error``.
+    not matter, between 0 and 1. ``history``: three or more earlier recordings of the same workload, in a list; of fewer the notes say that they tell nothing.
+    ``threads``, ``max_expansion``: as of ``load``, for sides that are paths. Raises ``culprit.Error``.
     """
     if isinstance(history, (str, bytes, os.PathLike, Run)):
         raise TypeError("history is a list of paths or runs")
-    earlier = [native for item in history for native in _recordings(item)]
-    return Comparison(*_culprit.compare(_recordings(baseline), _recordings(candidate), anchor, tolerance, earlier))
+    _check.text("anchor", anchor)
+    share = _check.number("tolerance", tolerance)
+    options = load_options(threads, max_expansion)
+    earlier = [native for item in history for native in _recordings(item, options)]
+    return Comparison(*_culprit.compare(_recordings(baseline, options), _recordings(candidate, options), anchor, share, earlier))

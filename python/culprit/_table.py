@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from . import _culprit
+from . import _check, _culprit
 
 _KINDS = {str: "text", int: "whole", float: "number"}
+
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def _kind_of(values: List[Any]) -> str:
+    known = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in known):
+        return "text"
+    return "whole" if all(isinstance(value, int) for value in known) else "number"
+
+
+def _column(name: Any, values: Any, kinds: Mapping[str, str]) -> Tuple[str, List[Any], str]:
+    """As the module takes it: name, values, kind. TypeError, ValueError: a value is not of the kind."""
+    _check.text("the name of a column", name)
+    called = f"column {name!r}"
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise TypeError(f"{called} is a list, not {values!r}")
+    listed = list(values)
+    kind = kinds.get(name, "") or _kind_of(listed)
+    return name, [None if value is None else _value(called, value, kind) for value in listed], kind
+
+
+def _value(called: str, value: Any, kind: str) -> Any:
+    if kind == "text":
+        return _check.text(f"a value of {called}", str(value))
+    if kind == "whole":
+        return _check.whole(f"a value of {called}", int(value) if isinstance(value, bool) else value, _LEAST, _MOST)
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"a value of {called} is a number, not {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"a value of {called} is larger than numbers are: {str(value)[:20]}...") from None
 
 
 class Table:
@@ -21,9 +57,16 @@ class Table:
 
     @classmethod
     def from_columns(cls, key: str, columns: Sequence[Tuple[str, List[Any]]], title: str = "", types: Optional[Mapping[str, type]] = None) -> "Table":
-        """A table of lists of equal length. ``types``: ``str``, ``int`` or ``float`` by name; of columns that it lacks the values tell."""
-        known = {name: _KINDS[kind] for name, kind in (types or {}).items()}
-        return cls(_culprit.table_of_lists(key, title, [(name, values, known.get(name, "")) for name, values in columns]))
+        """A table of lists of equal length. ``types``: ``str``, ``int`` or ``float`` by name; of columns that it lacks the values tell.
+
+        TypeError, ValueError: a value is not of its column's type, or a whole number has more than 64 bits; the column is named.
+        """
+        for name, kind in (types or {}).items():
+            if kind not in _KINDS:
+                raise TypeError(f"types: column {name!r} is str, int or float, not {kind!r}")
+        kinds = {name: _KINDS[kind] for name, kind in (types or {}).items()}
+        made = [_column(name, values, kinds) for name, values in columns]
+        return cls(_culprit.table_of_lists(_check.text("key", key), _check.text("title", title), made))
 
     @property
     def key(self) -> str:
@@ -65,7 +108,7 @@ class Table:
     def rows(self, most: Optional[int] = None) -> List[Dict[str, Any]]:
         """The first ``most`` rows, or all, as dictionaries."""
         names = self.columns
-        count = len(self) if most is None else min(most, len(self))
+        count = len(self) if most is None else min(_check.whole("most", most, 0, _MOST), len(self))
         return [{name: self._native.cell(c, r) for c, name in enumerate(names)} for r in range(count)]
 
     def to_dict(self) -> Dict[str, List[Any]]:
@@ -73,7 +116,10 @@ class Table:
         return {name: self._native.values(c) for c, name in enumerate(self.columns)}
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``; texts are categories. Needs pandas and pyarrow."""
+        """A ``pandas.DataFrame``; texts are categories. Needs pandas and pyarrow.
+
+        Whole numbers (pid, device, correlation) become doubles where one of the column is missing, which hold whole numbers exactly up to 2**53.
+        """
         return importlib.import_module("pyarrow").table(self).to_pandas()
 
     def __repr__(self) -> str:

@@ -130,8 +130,19 @@ nb::object cell(const ArrowColumn& column, std::size_t row) {
 
 nb::list values(const ArrowTable& table, std::size_t c) {
   if (c >= table.columns.size()) throw nb::index_error("no such column");
+  const ArrowColumn& column = table.columns[c];
+  const auto* texts = std::get_if<Texts>(&column.values);
+  std::vector<nb::object> made(texts == nullptr ? 0 : texts->size());  // of each text one, however many rows have it
   nb::list list;
-  for (std::size_t r = 0; r < table.rows; ++r) list.append(cell(table.columns[c], r));
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    if (texts == nullptr || !column.is_known(r)) {
+      list.append(cell(column, r));
+      continue;
+    }
+    nb::object& value = made[static_cast<std::size_t>(texts->codes[r])];
+    if (!value.is_valid()) value = cell(column, r);
+    list.append(value);
+  }
   return list;
 }
 

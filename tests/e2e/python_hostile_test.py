@@ -159,6 +159,51 @@ class Hostile(Case):
             with self.subTest(repr(wrong)), self.assertRaises(culprit.Error):
                 culprit.load(wrong)
 
+    def test_arguments_that_are_none_are_named(self):
+        run, of = culprit.load(self.trace), culprit.Table.from_columns
+        for call, error, name in (
+            (lambda: run.top(limit=-1), ValueError, "limit"),
+            (lambda: run.top(limit=None), TypeError, "limit"),
+            (lambda: run.top(limit=2**70), ValueError, "limit"),
+            (lambda: run.top(by=3), TypeError, "by"),
+            (lambda: run.top(filter="\ud800"), ValueError, "filter"),
+            (lambda: run.top(classes=[3]), TypeError, "classes"),
+            (lambda: run.top(classes=None), TypeError, "classes"),
+            (lambda: run.top(reverse="no"), TypeError, "reverse"),
+            (lambda: run.cycles(skip=-1), ValueError, "skip"),
+            (lambda: run.cycles(anchor=None), TypeError, "anchor"),
+            (lambda: run.profile(skip=1.5), TypeError, "skip"),
+            (lambda: run.slices().rows(-1), ValueError, "most"),
+            (lambda: culprit.load(self.trace, threads=-1), ValueError, "threads"),
+            (lambda: culprit.load(self.trace, threads=100_000), ValueError, "threads"),
+            (lambda: culprit.load(self.trace, max_expansion=-1), ValueError, "max_expansion"),
+            (lambda: culprit.diff(self.trace, run, max_expansion=1.5), TypeError, "max_expansion"),
+            (lambda: culprit.diff(self.trace, run, threads=None), TypeError, "threads"),
+            (lambda: culprit.diff(self.trace, run, tolerance="3%"), TypeError, "tolerance"),
+            (lambda: culprit.diff(self.trace, run, anchor=3), TypeError, "anchor"),
+            (lambda: culprit.diff(3, run), TypeError, "a side"),
+            (lambda: of("k", [("a", [1, 2**70])]), ValueError, "a value of column 'a'"),
+            (lambda: of("k", [("a", [1.0, 10**400])]), ValueError, "a value of column 'a'"),
+            (lambda: of("k", [("a", [object()])]), TypeError, "a value of column 'a'"),
+            (lambda: of("k", [("a", ["\ud800"])]), ValueError, "a value of column 'a'"),
+            (lambda: of("k", [("a", [1.5])], types={"a": int}), TypeError, "a value of column 'a'"),
+            (lambda: of("k", [("a", ["x"])], types={"a": float}), TypeError, "a value of column 'a'"),
+            (lambda: of("k", [("a", [1])], types={"a": bool}), TypeError, "types: column 'a'"),
+            (lambda: of("k", [("a", "text")]), TypeError, "column 'a'"),
+            (lambda: of("k", [(1, [1])]), TypeError, "the name of a column"),
+            (lambda: of(1, []), TypeError, "key"),
+        ):
+            with self.subTest(name=name, error=error), self.assertRaisesRegex(error, f"^{name} is "):
+                call()
+        self.assertEqual(of("k", [("a", (True, None, 2)), ("b", (x for x in "xyz"))]).to_dict(), {"a": [1, None, 2], "b": ["x", "y", "z"]})
+
+    def test_a_tolerance_is_a_share(self):
+        other = self.made("other.json", "2")
+        for tolerance in (float("nan"), 9, -1, 0, 1):
+            with self.subTest(tolerance), self.assertRaisesRegex(culprit.Error, "no share between 0 and 1") as caught:
+                culprit.diff(self.trace, other, tolerance=tolerance)
+            self.assertEqual(caught.exception.kind, "usage")
+
 
 if __name__ == "__main__":
     main()

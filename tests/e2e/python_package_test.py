@@ -110,6 +110,31 @@ class Tables(Case):
         with self.assertRaises(KeyError):
             culprit.load(self.trace).slices()["colour"]
 
+    def test_an_anchor_without_cycles_is_an_error(self):
+        loaded = culprit.load(self.trace)
+        with self.assertRaisesRegex(culprit.Error, "an anchor begins cycles") as caught:
+            loaded.top(anchor="step[...]")
+        self.assertEqual(caught.exception.kind, "usage")
+        self.assertEqual(len(loaded.top(by="cycle", anchor="step[...]")), len(loaded.top(by="cycle")))
+
+    def test_each_text_of_a_column_is_made_once(self):
+        names = culprit.load(self.trace).slices()["name"]
+        self.assertLess(len({id(name) for name in names}), len(names) / 10)
+        self.assertEqual(len({id(name) for name in names}), len(set(names)))
+
+    def test_clocks_are_those_that_are_told(self):
+        with open(self.trace, encoding="utf-8") as file:
+            base = json.load(file)["baseTimeNanoseconds"]
+        loaded = culprit.load(self.trace)
+        begins = loaded.cycles()["begin_ns"]
+        self.assertEqual([base + begin for begin in begins], loaded.profile().cycles["begin_ns"])
+        slices = [(row["begin_ns"], row["name"]) for row in loaded.slices() if row["class"] == "kernel"]
+        first, launches = min(slices), loaded.kernels().launches
+        self.assertEqual((launches["begin_ns"][0], launches["kernel"][0]), (0, first[1]))
+        self.assertEqual(launches["begin_ns"][-1], max(slices)[0] - first[0])
+        step = min(row["begin_ns"] for row in loaded.slices() if row["name"].startswith("step["))
+        self.assertEqual(begins[0], step)
+
     def test_lists_make_tables(self):
         table = culprit.Table.from_columns("k", [("a", [1, None]), ("b", [0.5, 2]), ("c", ["x", "x"])])
         self.assertEqual(table.to_dict(), {"a": [1, None], "b": [0.5, 2.0], "c": ["x", "x"]})
@@ -216,6 +241,22 @@ class Comparisons(Case):
         self.assertEqual([[row["ci_low_ns"], row["ci_high_ns"]] for row in ours.findings()], [row["ci"] for row in ours.data["findings"]])
         for table, key in ((ours.effects(), "cycle_time"), (ours.findings(), "findings"), (ours.causes(), "verdicts"), (ours.resources(), "resources")):
             self.assertEqual({name for row in ours.data[key] for name, value in row.items() if not isinstance(value, (list, dict))} - set(table.columns), set())
+
+    def test_the_host_is_no_device(self):
+        """Of steps in which nothing runs on a device."""
+        paths = []
+        for duration in (1000, 4000):
+            paths.append(self.at(f"host{duration}.json"))
+            events = [
+                {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": 5000 * i, "dur": duration + 10 * (i * 7 % 5) - less}
+                for i in range(40)
+                for category, name, less in (("user_annotation", f"ProfilerStep#{i}", 0), ("cpu_op", "aten::mm", 100))
+            ]
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                json.dump({"traceEvents": events}, file)
+        compared = culprit.diff(*paths)
+        self.assertEqual({fall["device"] for fall in compared.data["waterfall"]}, {-1})
+        self.assertEqual(set(compared.waterfall()["device"]), {None})
 
     def test_the_same_is_no_change(self):
         loaded = culprit.load(self.trace)
