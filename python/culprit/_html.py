@@ -11,6 +11,8 @@ if typing.TYPE_CHECKING:
     from ._table import Table
 
 _MOST_ROWS = 20
+_NUMBERS = frozenset("pid tid rank device stream correlation process cycle launch baseline_pid candidate_pid".split())  # that name something
+_LONGEST_NS = 1e17  # three years: what is more is a time of day
 
 
 def duration(ns: float) -> str:
@@ -26,7 +28,9 @@ def _shown(column: str, value: Any) -> str:
         return ""
     if isinstance(value, str):
         return html.escape(value)
-    if column.endswith("_ns"):
+    if column in _NUMBERS:
+        return str(value)
+    if column.endswith(("_ns", "_ns_per_cycle")) and column not in ("begin_ns", "at_ns") and abs(value) < _LONGEST_NS:
         return duration(value)
     if isinstance(value, float):
         return f"{100 * value:.2f} %" if column in ("share", "self_share") else f"{value:.6g}"

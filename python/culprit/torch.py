@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
 import warnings
 from typing import IO, Any, List, Optional
 
+from . import _check
 from ._run import Path, Run, load
 from ._table import Table
 
@@ -23,35 +25,59 @@ from ._table import Table
 class TraceHandler:
     """What ``trace_handler`` gives: callable with a profiler."""
 
-    def __init__(self, folder: Path, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None) -> None:
+    def __init__(self, folder: Path, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None, keep: Optional[int] = 2) -> None:
         self._folder, self._summary, self._limit, self._file = os.fspath(folder), summary, limit, file
         self._name = name or f"{socket.gethostname()}_{os.getpid()}"
+        self._keep = None if keep is None else _check.whole("keep", keep, 0, 2**31)
         self.paths: List[str] = []
         """The traces that were written, in order."""
         self.runs: List[Run] = []
-        """What they hold; of a trace that could not be read there is none, but a warning."""
+        """What the last ``keep`` of them hold; of a trace that could not be read there is none, but a warning."""
 
     def __call__(self, profiler: Any) -> None:
         """Warns of what cannot be written, read or printed: a training run does not end for it."""
         try:
             path = self._free_path()
-            profiler.export_chrome_trace(path)
+            try:
+                profiler.export_chrome_trace(path)
+            except BaseException:
+                _remove_empty(path)
+                raise
             self.paths.append(path)
             run = load(path)
             self.runs.append(run)
+            if self._keep is not None:
+                del self.runs[: max(0, len(self.runs) - self._keep)]
             if self._summary:
                 print(summary_of(run.top(limit=self._limit)), file=self._file or sys.stdout)
         except Exception as error:
-            warnings.warn(f"culprit.torch: {error}", stacklevel=2)
+            _warn(f"culprit.torch: {error}")
 
     def _free_path(self) -> str:
-        """In the folder, which is made, for the next trace."""
+        """In the folder, which is made, for the next trace: an empty file, so that it is nobody else's."""
         os.makedirs(self._folder, exist_ok=True)
-        path = os.path.join(self._folder, f"{self._name}.{len(self.paths)}.pt.trace.json.gz")
-        while os.path.exists(path):  # of an earlier program
-            self._name += "_"
+        while True:
             path = os.path.join(self._folder, f"{self._name}.{len(self.paths)}.pt.trace.json.gz")
-        return path
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                return path
+            except FileExistsError:  # of an earlier program, or another handler
+                self._name += "_"
+
+
+def _remove_empty(path: str) -> None:
+    with contextlib.suppress(OSError):
+        if os.path.getsize(path) == 0:
+            os.remove(path)
+
+
+def _warn(text: str) -> None:
+    """For the line that called the handler. Where warnings are errors it is printed."""
+    try:
+        warnings.warn(text, stacklevel=3)
+    except Warning:
+        with contextlib.suppress(Exception):
+            print(text, file=sys.stderr)
 
 
 def summary_of(table: Table) -> str:
@@ -65,10 +91,10 @@ def summary_of(table: Table) -> str:
     return "\n".join([*lines, *table.notes])
 
 
-def trace_handler(folder: Path, *, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None) -> TraceHandler:
+def trace_handler(folder: Path, *, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None, keep: Optional[int] = 2) -> TraceHandler:
     """For ``torch.profiler.profile(on_trace_ready=...)``: each trace goes into ``folder`` as NAME.N.pt.trace.json.gz, which nothing overwrites.
-    What cannot be written, read or printed is a warning.
+    What cannot be written, read or printed is a warning, and is printed where warnings are errors.
 
-    ``summary``: prints the ``limit`` functions that took most. The handler keeps the runs in ``runs`` and their files in ``paths``.
+    ``summary``: prints the ``limit`` functions that took most. The handler has all files in ``paths``, and the last ``keep`` runs in ``runs`` (None: all; each takes memory).
     """
-    return TraceHandler(folder, summary, limit, name, file)
+    return TraceHandler(folder, summary, limit, name, file, keep)

@@ -275,6 +275,9 @@ class Comparisons(Case):
         compared = culprit.diff(self.trace, self.made("other.json", "3"))
         self.assertIn(compared.outcome.replace("_", " "), compared._repr_html_())
         hostile = culprit.Table.from_columns("k", [("a", ["<script>"])], title="<b>")._repr_html_()
+        shown = culprit.Table.from_columns("k", [("begin_ns", [10667864000001]), ("time_ns", [1750000000001000000]), ("x_ns_per_cycle", [2.5e6]), ("pid", [12345])])._repr_html_()
+        for cell in ("10,667,864,000,001", "1,750,000,000,001,000,000", "2.500 ms", "12345"):
+            self.assertIn(f"<td>{cell}</td>", shown)
         self.assertNotIn("<script>", hostile)
         self.assertNotIn("<b>", hostile)
 
@@ -339,6 +342,61 @@ class Profiler(Case):
             with self.assertWarnsRegex(UserWarning, f"culprit.torch: .*{said}"):
                 handler(profiler)
         self.assertEqual((len(handler.paths), len(handler.runs)), (1, 1))
+
+    def test_handlers_of_one_name_overwrite_nothing(self):
+        """Both look for a name before either writes."""
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                if handlers:
+                    handlers.pop()(self)
+                with open(Case.trace, "rb") as source, gzip.open(path, "wb") as target:
+                    shutil.copyfileobj(source, target)
+
+        made = [culprit.torch.trace_handler(self.at("beside"), summary=False, name="one") for _ in range(3)]
+        handlers = made[1:]
+        made[0](Profiler())
+        self.assertEqual([len(handler.runs) for handler in made], [1, 1, 1])
+        self.assertEqual(len(set().union(*(handler.paths for handler in made))), 3)
+
+    def test_a_trace_that_was_not_written_leaves_no_file(self):
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                raise RuntimeError("the profiler has no trace")
+
+        with self.assertWarns(UserWarning):
+            culprit.torch.trace_handler(self.at("unwritten"))(Profiler())
+        self.assertEqual(os.listdir(self.at("unwritten")), [])
+
+    def test_where_warnings_are_errors_the_run_goes_on(self):
+        program = """
+import culprit, culprit.torch, sys
+class Profiler:
+    def export_chrome_trace(self, path): raise RuntimeError("no trace")
+culprit.torch.trace_handler(sys.argv[1])(Profiler())
+print("goes on")
+"""
+        done = run(sys.executable, "-W", "error", "-c", program, self.at("errors"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "goes on\n", "culprit.torch: no trace\n"))
+
+    def test_the_last_runs_are_kept(self):
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                with open(Case.trace, "rb") as source, gzip.open(path, "wb") as target:
+                    shutil.copyfileobj(source, target)
+
+        for keep, kept in ((2, 2), (0, 0), (None, 3)):
+            handler = culprit.torch.trace_handler(self.at("kept"), summary=False, keep=keep)
+            for _ in range(3):
+                handler(Profiler())
+            self.assertEqual((len(handler.paths), len(handler.runs)), (3, kept))
+        with self.assertRaisesRegex(ValueError, "^keep is "):
+            culprit.torch.trace_handler(self.at("kept"), keep=-1)
 
     def test_what_took_no_time_has_no_share(self):
         import culprit.torch
