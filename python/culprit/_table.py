@@ -10,6 +10,7 @@ from . import _check, _culprit
 _KINDS = {str: "text", int: "whole", float: "number"}
 
 
+_TYPES = {kind: made for made, kind in _KINDS.items()}
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -28,7 +29,22 @@ def _column(name: Any, values: Any, kinds: Mapping[str, str]) -> Tuple[str, List
         raise TypeError(f"{called} is a list, not {values!r}")
     listed = list(values)
     kind = kinds.get(name, "") or _kind_of(listed)
-    return name, [None if value is None else _value(called, value, kind) for value in listed], kind
+    if not _is_plain([value for value in listed if value is not None], kind):
+        listed = [None if value is None else _value(called, value, kind) for value in listed]
+    return name, listed, kind
+
+
+def _is_plain(values: List[Any], kind: str) -> bool:
+    """Whether the module takes all as they are."""
+    if {*map(type, values)} - {_TYPES[kind]}:
+        return False
+    if kind == "whole":
+        return not values or (_LEAST <= min(values) and max(values) <= _MOST)
+    try:
+        "".join(values if kind == "text" else []).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _value(called: str, value: Any, kind: str) -> Any:
