@@ -49,9 +49,16 @@ struct Side {
   };
   std::map<std::pair<std::string, std::string>, Function> functions;  // by name and device
   std::map<std::pair<std::string, std::string>, Mean> resources;      // by metric and device
+  std::map<std::string, std::set<std::uint32_t>> seen_in;             // cycles with a row of the device
 
-  [[nodiscard]] double per_cycle(double sum) const {
-    return cycles_ns.empty() ? 0 : sum / static_cast<double>(cycles_ns.size());
+  /// A recorder that sees a device late, or loses it, tells nothing of it in the other cycles.
+  [[nodiscard]] std::size_t cycles_of(const std::string& device) const {
+    const auto found = seen_in.find(device);
+    return device == kHost || found == seen_in.end() ? cycles_ns.size() : found->second.size();
+  }
+  [[nodiscard]] double per_cycle(double sum, const std::string& device) const {
+    const std::size_t cycles = cycles_of(device);
+    return cycles == 0 ? 0 : sum / static_cast<double>(cycles);
   }
 };
 
@@ -64,7 +71,9 @@ Side side_of(const deepdive::Profile& profile, std::int64_t pid) {
     const deepdive::ProfileCycle& cycle = profile.cycles[use.cycle];
     if (seen.insert(use.cycle).second && cycle.duration_us > 0) side.cycles_ns.push_back(cycle.duration_us * kNsPerUs);
     if (!(use.duration_us >= 0)) continue;
-    Side::Function& function = side.functions[{std::string(texts[use.function]), std::string(texts[use.device])}];
+    const std::string device(texts[use.device]);
+    side.seen_in[device].insert(use.cycle);
+    Side::Function& function = side.functions[{std::string(texts[use.function]), device}];
     function.ns += use.duration_us * kNsPerUs;
     function.by_cycle[use.cycle] += use.duration_us * kNsPerUs;
     function.calls_by_cycle[use.cycle] += static_cast<double>(use.count);
@@ -98,6 +107,9 @@ void name_only_devices(std::array<Side, 2>& sides) {
     };
     rename(sides[s].functions);
     rename(sides[s].resources);
+    auto seen = sides[s].seen_in.extract(*devices[s].begin());
+    seen.key() = "GPU";
+    sides[s].seen_in.insert(std::move(seen));
   }
 }
 
@@ -108,37 +120,73 @@ std::optional<double> host_share(const Side& side, const std::string& metric) {
   return found->second.value() / kPercent;
 }
 
-/// Of a function's time per cycle, absent cycles as 0.
-compare::Series series_of(const Side& side, const Side::Function* function) {
-  std::vector<compare::CycleValue> values;
+/// Of cycles, and how many there are with those that have no value.
+struct Values {
+  std::vector<compare::CycleValue> present;
+  std::size_t all = 0;
+};
+
+/// A function's time per cycle, absent cycles as 0.
+Values times_of(const Side& side, const Side::Function* function, const std::string& device) {
+  Values values;
+  values.all = side.cycles_of(device);
   if (function != nullptr)
-    for (const auto& [cycle, ns] : function->by_cycle) values.push_back({cycle, ns});
-  return compare::summarise(values, side.cycles_ns.size());
+    for (const auto& [cycle, ns] : function->by_cycle) values.present.push_back({cycle, ns});
+  return values;
 }
 
 /// Of a call of it in each cycle that has some.
-compare::Series series_of_calls(const Side::Function& function) {
-  std::vector<compare::CycleValue> values;
+Values call_times_of(const Side::Function& function) {
+  Values values;
   for (const auto& [cycle, ns] : function.by_cycle)
-    if (const double calls = function.calls_by_cycle.at(cycle); calls > 0) values.push_back({cycle, ns / calls});
-  return compare::summarise(values, values.size());
+    if (const double calls = function.calls_by_cycle.at(cycle); calls > 0)
+      values.present.push_back({cycle, ns / calls});
+  values.all = values.present.size();
+  return values;
+}
+
+/// Every value of one side lies beyond all of the other, by a gap that is wide and twice as wide as what the values of
+/// a side range over: so far no drift inside of a side goes.
+bool lie_apart(const Values& a, const Values& b) {
+  constexpr std::size_t kFewest = 4;
+  constexpr double kMuch = 0.3;  // of logarithms: 35 %
+  const auto tells = [](const Values& v) {
+    return v.all >= kFewest && v.present.size() == v.all &&
+           std::ranges::all_of(v.present, [](const compare::CycleValue& c) { return c.value > 0; });
+  };
+  if (!tells(a) || !tells(b)) return false;
+  const auto [a_least, a_most] = std::ranges::minmax(a.present, {}, &compare::CycleValue::value);
+  const auto [b_least, b_most] = std::ranges::minmax(b.present, {}, &compare::CycleValue::value);
+  const double range = std::log(std::max(a_most.value / a_least.value, b_most.value / b_least.value));
+  const double gap = std::log(std::max(b_least.value / a_most.value, a_least.value / b_most.value));
+  return gap > kMuch && gap > 2 * range;
 }
 
 /// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance is another time.
-bool surely_differ(const compare::Series& a, const compare::Series& b) {
+bool surely_differ(const Values& base, const Values& candidate) {
   constexpr double kFarBeyond = 2;  // of half of a 95 % interval
-  if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return false;
+  const compare::Series a = compare::summarise(base.present, base.all);
+  const compare::Series b = compare::summarise(candidate.present, candidate.all);
+  if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return lie_apart(base, candidate);
   const compare::MeanDifference d = compare::difference_of(a, b, 0);
   return std::abs(d.difference) > kFarBeyond * d.half;
 }
 
-model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::array<const Side::Function*, 2>& both) {
-  if (!surely_differ(series_of(sides[0], both[0]), series_of(sides[1], both[1]))) return model::FunctionStatus::unknown;
+model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::array<const Side::Function*, 2>& both,
+                                const std::string& device) {
+  if (!surely_differ(times_of(sides[0], both[0], device), times_of(sides[1], both[1], device)))
+    return model::FunctionStatus::unknown;
   if (both[0] == nullptr) return model::FunctionStatus::added;
   return both[1] == nullptr ? model::FunctionStatus::gone : model::FunctionStatus::changed;
 }
 
-void add_functions(const std::array<Side, 2>& sides, model::RunComparison& result) {
+/// Whether a call lasts another time. Where a cycle is another thing a copy is of other bytes, which no table tells.
+bool calls_differ(const std::array<const Side::Function*, 2>& both, bool anchors_differ) {
+  if (anchors_differ && both[0]->kind.starts_with("gpu_mem")) return false;
+  return surely_differ(call_times_of(*both[0]), call_times_of(*both[1]));
+}
+
+void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model::RunComparison& result) {
   std::set<std::pair<std::string, std::string>> keys;
   for (const Side& side : sides)
     for (const auto& [key, function] : side.functions) keys.insert(key);
@@ -149,8 +197,8 @@ void add_functions(const std::array<Side, 2>& sides, model::RunComparison& resul
       const auto found = sides[s].functions.find(key);
       if (found == sides[s].functions.end()) continue;
       both[s] = &found->second;
-      finding.time_ns[s] = sides[s].per_cycle(found->second.ns);
-      finding.calls[s] = sides[s].per_cycle(found->second.calls);
+      finding.time_ns[s] = sides[s].per_cycle(found->second.ns, key.second);
+      finding.calls[s] = sides[s].per_cycle(found->second.calls, key.second);
       if (found->second.calls > 0) finding.per_call_ns[s] = found->second.ns / found->second.calls;
     }
     const Side::Function& any = both[0] != nullptr ? *both[0] : *both[1];
@@ -162,11 +210,9 @@ void add_functions(const std::array<Side, 2>& sides, model::RunComparison& resul
     finding.kind = result.texts.intern(communicates ? to_string(FunctionKind::gpu_comm) : std::string_view(any.kind));
     finding.device = result.texts.intern(key.second);
     // On the host the tables know threads and calls, not functions of the program.
-    if (key.second != kHost) {
-      finding.status = status_of(sides, both);
-      if (both[0] != nullptr && both[1] != nullptr)
-        finding.q_of_calls = surely_differ(series_of_calls(*both[0]), series_of_calls(*both[1])) ? 0 : 1;
-    }
+    if (key.second != kHost) finding.status = status_of(sides, both, key.second);
+    if (key.second != kHost && both[0] != nullptr && both[1] != nullptr)
+      finding.q_of_calls = calls_differ(both, anchors_differ) ? 0 : 1;
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];
     if (finding.per_call_ns[0] > 0 && finding.per_call_ns[1] > 0)
       finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
@@ -195,7 +241,8 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
     model::HostChange change{what, "ns per step", {}};
     for (std::size_t s = 0; s < 2; ++s) {
       const auto found = sides[s].functions.find({name, "Host"});
-      change.value[s] = found == sides[s].functions.end() ? 0 : sides[s].per_cycle(found->second.ns);
+      change.value[s] =
+          found == sides[s].functions.end() ? 0 : sides[s].per_cycle(found->second.ns, std::string(kHost));
     }
     if (*change.value[0] > 0 && *change.value[1] > 0) host.step.push_back(std::move(change));
   }
@@ -231,7 +278,7 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
     result.cycle_times.push_back(std::move(outcome));
   }
   if (!result.host) result.host.emplace();
-  add_functions(sides, result);
+  add_functions(sides, anchors_differ, result);
   add_resources(sides, result);
   // Where a cycle is another thing on each side, what threads did in one says nothing; devices do.
   if (!anchors_differ) add_host(sides, result);

@@ -39,6 +39,14 @@ deepdive::Profile table(const std::vector<Row>& rows, double cycle_us = 10000) {
   return profile;
 }
 
+/// Without what devices did in the cycles before this one: the recorder of devices began late.
+deepdive::Profile with_late_devices(deepdive::Profile profile, std::uint32_t first) {
+  std::erase_if(profile.functions, [&](const deepdive::FunctionUse& use) {
+    return profile.texts[use.device] != "Host" && use.cycle < first;
+  });
+  return profile;
+}
+
 std::vector<std::string> causes(const deepdive::Profile& base, const deepdive::Profile& candidate,
                                 bool anchors_differ = false) {
   deepdive::ProcessPair pair;
@@ -56,6 +64,32 @@ TEST(TableVerdicts, TheOnlyDeviceOfEachSideIsTheSame) {
   EXPECT_THAT(
       causes(table(on_7), table({{"gemm", "GPU 0", "gpu_compute", 2000}, {"norm", "GPU 0", "gpu_compute", 1000}})),
       testing::IsEmpty());
+}
+
+TEST(TableVerdicts, CyclesWithoutItsRowsTellNothingOfADevice) {
+  const Row host = {"oncpu", "Host", "oncpu", 9000};
+  const std::vector<Row> before = {
+      host, {"gemm", "GPU 0", "gpu_compute", 2000}, {"norm", "GPU 0", "gpu_compute", 1000}};
+  const std::vector<Row> after = {host, {"gemm", "GPU 0", "gpu_compute", 6000}, {"norm", "GPU 0", "gpu_compute", 1000}};
+  for (const std::uint32_t late : {3U, 7U})
+    EXPECT_THAT(causes(with_late_devices(table(before), late), with_late_devices(table(after, 14000), late)),
+                testing::ElementsAre("kernel_regression in gemm"))
+        << late;
+  deepdive::ProcessPair pair;
+  pair.base_pid = pair.candidate_pid = 1;
+  const auto result = comparison_of_tables(table(before), with_late_devices(table(before), 6), pair, false);
+  for (const model::FunctionFinding& f : result.functions)
+    EXPECT_NEAR(f.time_ns[1], f.time_ns[0], 0.001 * f.time_ns[0]) << result.texts[f.function];
+  EXPECT_THAT(causes(table(before), with_late_devices(table(before), 6)), testing::IsEmpty());
+}
+
+TEST(TableVerdicts, FewCyclesTellOfAKernelOnlyWhereTheyLieFarApart) {
+  const auto late = [](double gemm_us, double cycle_us) {
+    return with_late_devices(
+        table({{"gemm", "GPU 0", "gpu_compute", gemm_us}, {"norm", "GPU 0", "gpu_compute", 1000}}, cycle_us), 7);
+  };
+  EXPECT_THAT(causes(late(2000, 10000), late(6000, 14000)), testing::ElementsAre("kernel_regression in gemm"));
+  EXPECT_THAT(causes(late(2000, 10000), late(2600, 14000)), testing::ElementsAre("unknown"));
 }
 
 TEST(TableVerdicts, AWaitingRankIsNoSlowKernel) {
@@ -79,6 +113,13 @@ TEST(TableVerdicts, WhereACycleIsAnotherThingNoKernelIsNew) {
   const std::vector<Row> layers = {{"gemm", "GPU 0", "gpu_compute", 60}};
   EXPECT_THAT(causes(table(steps), table(layers, 300), true), testing::IsEmpty());
   EXPECT_THAT(causes(table(layers, 300), table(steps), true), testing::IsEmpty());
+}
+
+TEST(TableVerdicts, WhereACycleIsAnotherThingACopyIsOfOtherBytes) {
+  const Row gemm = {"gemm", "GPU 0", "gpu_compute", 2000};
+  const std::vector<Row> few = {gemm, {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 1000}};
+  const std::vector<Row> many = {gemm, {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 5000}};
+  EXPECT_THAT(causes(table(few), table(many), true), testing::IsEmpty());
 }
 
 }  // namespace
