@@ -180,6 +180,13 @@ model::FunctionStatus status_of(const std::array<Side, 2>& sides, const std::arr
   return both[1] == nullptr ? model::FunctionStatus::gone : model::FunctionStatus::changed;
 }
 
+/// Of the program: neither what its threads did nor a call, in which it may wait.
+bool is_function(std::string_view kind) {
+  using enum FunctionKind;
+  const auto known = parse_function_kind(kind);
+  return known == python || known == cpu_op || known == annotation;
+}
+
 /// Whether a call lasts another time. Where a cycle is another thing a copy is of other bytes, which no table tells.
 bool calls_differ(const std::array<const Side::Function*, 2>& both, bool anchors_differ) {
   if (anchors_differ && both[0]->kind.starts_with("gpu_mem")) return false;
@@ -209,8 +216,7 @@ void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model:
                               kind_of(SliceClass::kernel, key.first) == FunctionKind::gpu_comm;
     finding.kind = result.texts.intern(communicates ? to_string(FunctionKind::gpu_comm) : std::string_view(any.kind));
     finding.device = result.texts.intern(key.second);
-    // On the host the tables know threads and calls, not functions of the program.
-    if (key.second != kHost) finding.status = status_of(sides, both, key.second);
+    if (key.second != kHost || is_function(any.kind)) finding.status = status_of(sides, both, key.second);
     if (key.second != kHost && both[0] != nullptr && both[1] != nullptr)
       finding.q_of_calls = calls_differ(both, anchors_differ) ? 0 : 1;
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];

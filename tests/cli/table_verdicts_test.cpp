@@ -92,6 +92,20 @@ TEST(TableVerdicts, FewCyclesTellOfAKernelOnlyWhereTheyLieFarApart) {
   EXPECT_THAT(causes(late(2000, 10000), late(2600, 14000)), testing::ElementsAre("unknown"));
 }
 
+TEST(TableVerdicts, AFunctionOfTheProgramThatMakesInputIsNamed) {
+  const auto with = [](double loader_us, double forward_us, double cycle_us) {
+    return table({{"oncpu", "Host", "oncpu", 9000},
+                  {"runq", "Host", "runq", 100},
+                  {"_BaseDataLoaderIter.__next__", "Host", "python", loader_us},
+                  {"forward", "Host", "python", forward_us},
+                  {"cudaStreamSynchronize", "Host", "cpu_sync", forward_us}},
+                 cycle_us);
+  };
+  EXPECT_THAT(causes(with(300, 5000, 10000), with(4300, 5000, 14000)),
+              testing::ElementsAre("host_bound/data_input in _BaseDataLoaderIter.__next__"));
+  EXPECT_THAT(causes(with(300, 5000, 10000), with(300, 5000, 14000)), testing::ElementsAre("unknown"));
+}
+
 TEST(TableVerdicts, AWaitingRankIsNoSlowKernel) {
   const std::string reduce = "void sglang::cross_device_reduce_2stage<half, 4>(sglang::RankData*, int)";
   const std::vector<Row> before = {{"gemm", "GPU 0", "gpu_compute", 2000}, {reduce, "GPU 0", "gpu_compute", 1000}};
