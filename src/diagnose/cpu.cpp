@@ -36,6 +36,12 @@ bool felt_queue(const Evidence& evidence) {
   return step && step->runnable.rise() > kLeastImpact * step->all().without;
 }
 
+/// It took so much longer on its CPUs that it felt it.
+bool felt_on_cpu(const Evidence& evidence) {
+  const auto step = evidence.step();
+  return step && step->on_cpu.rise() >= kLeastImpact * step->all().without && evidence.slowdown() >= kLeastImpact;
+}
+
 std::string queue_text(const Evidence& evidence) {
   return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
 }
@@ -70,21 +76,24 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
 void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const double others = evidence.more_others();
   const auto beside = evidence.more_beside();
-  if (beside.empty() || !felt_queue(evidence)) return;
-  if (others < (beside.front().is_share ? kLeastShare : kLeastOthers)) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", 0.9);
+  if (beside.empty() || others < (beside.front().is_share ? kLeastShare : kLeastOthers)) return;
+  const bool queued = felt_queue(evidence);
+  // Where there are CPUs for all, who takes many shares their cores, their caches and the limit of their clock.
+  if (!queued && !(beside.front().is_share && felt_on_cpu(evidence))) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", queued ? 0.9 : 0.7);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
   verdict.impact_ns = queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
   for (const Beside& one : beside) {
     if (verdict.evidence.size() == 3) break;
     verdict.evidence.push_back(took(one));
   }
-  verdict.evidence.push_back(queue_text(evidence));
+  (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
   if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns += on_cpu.rise();
     verdict.work_ratio = on_cpu.ratio();
-    verdict.evidence.push_back(fmt::format("Beside them its threads took {} per step on CPUs, too", instead(on_cpu)));
+    verdict.evidence.push_back(
+        fmt::format("Beside them its threads took {} per step on CPUs{}", instead(on_cpu), queued ? ", too" : ""));
     if (const auto clock = evidence.counters("host.cpu", "frequency"); clock && clock->ratio() < 1)
       verdict.evidence.push_back(fmt::format("Their clock is {:.0f} % of what it was", clock->ratio() * 100));
   }

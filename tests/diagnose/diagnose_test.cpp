@@ -48,6 +48,31 @@ TEST(CpuRules, ARunQueueWithoutOthersIsNotTheirs) {
   EXPECT_THAT(causes(c), IsEmpty());
 }
 
+/// Tables sum over threads, and of others know the share of the machine.
+RunComparison of_tables(std::array<double, 2> on_cpu, std::array<double, 2> runnable,
+                        std::array<double, 2> others = {0.02, 0.02}) {
+  RunComparison c = comparison();
+  set_step(c, on_cpu, runnable, {0, 0});
+  c.host->step_thread.clear();
+  c.host->step.pop_back();
+  c.host->beside = {{"other processes", "fraction", {others[0], others[1]}}};
+  return c;
+}
+
+TEST(CpuRules, WhoTakesAPartOfTheMachineIsFeltOnItsCpusWithoutAQueue) {
+  const RunComparison c = of_tables({800, 1300}, {30, 40}, {0.02, 0.52});
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.7);
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("took 1.300s instead of 800.000ms per step on CPUs")));
+  EXPECT_THAT(verdicts[0].against, Contains(HasSubstr("for a CPU")));
+  EXPECT_THAT(causes(swapped(of_tables({800, 1300}, {30, 40}, {0.02, 0.52}))),
+              testing::ElementsAre("-cpu_contention/other_processes"));
+  // Nobody else took more, or it took hardly longer.
+  EXPECT_THAT(causes(of_tables({800, 1300}, {30, 40})), testing::ElementsAre("unknown"));
+  EXPECT_THAT(causes(of_tables({800, 820}, {30, 40}, {0.02, 0.52})), testing::ElementsAre("unknown"));
+}
+
 TEST(CpuRules, AClientThatWasThereBeforeIsNoCompetitor) {
   RunComparison c = contended();
   c.outcome = Outcome::inconclusive;
@@ -119,7 +144,7 @@ TEST(CpuRules, NeighboursOfALargeMachineThatLowerTheClockAreItsCause) {
   set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
   add_counter(c, "host.cpu.frequency", {3e9, 2.6e9});
   c.host->beside.push_back({"other processes", "fraction", {0.1, 0.3}});
-  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
   c.host->beside.back().value = {0.1, 0.12};
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_frequency_drop"));
 }
