@@ -143,6 +143,20 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Tables sum the queues of threads and name nobody who ran beside them.
+void queue_of_tables(const Evidence& evidence, Verdicts& verdicts) {
+  const auto step = evidence.step();
+  const model::RunComparison& all = evidence.comparison();
+  if (!step || all.work || !all.host->step_thread.empty()) return;
+  if (!verdicts.empty() || !evidence.is_slower() || !felt_queue(evidence) || step->runnable.ratio() < 2) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "", 0.6);
+  verdict.impact_ns = step->runnable.rise();
+  verdict.evidence = {queue_text(evidence)};
+  verdict.against.emplace_back("Nobody is known to have taken more CPUs: a quota, or fewer CPUs, would look alike");
+  verdict.next_step = "culprit record beside it tells who had the CPUs";
+  verdicts.push_back(std::move(verdict));
+}
+
 /// Traces that know no scheduling: what makes all functions of the host slower is what they share, and that is the
 /// CPUs.
 void alike(const Evidence& evidence, Verdicts& verdicts) {
@@ -242,7 +256,8 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
 constexpr std::array kRules = {Rule{"cpu.throttled", throttled}, Rule{"cpu.other_processes", other_processes},
                                Rule{"cpu.steal", steal},         Rule{"cpu.affinity", affinity},
                                Rule{"cpu.frequency", frequency}, Rule{"process.stopped", stopped},
-                               Rule{"cpu.queue", queue},         Rule{"cpu.alike", alike}};
+                               Rule{"cpu.queue", queue},         Rule{"cpu.queue_of_tables", queue_of_tables},
+                               Rule{"cpu.alike", alike}};
 
 }  // namespace
 

@@ -73,6 +73,17 @@ TEST(CpuRules, WhoTakesAPartOfTheMachineIsFeltOnItsCpusWithoutAQueue) {
   EXPECT_THAT(causes(of_tables({800, 820}, {30, 40}, {0.02, 0.52})), testing::ElementsAre("unknown"));
 }
 
+TEST(CpuRules, AQueueOfTablesIsTheCpusWhoeverHasThem) {
+  const RunComparison c = of_tables({800, 820}, {30, 450});
+  ASSERT_THAT(causes(c), testing::ElementsAre("cpu_contention"));
+  EXPECT_DOUBLE_EQ(diagnose(c)[0].confidence, 0.6);
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 420e6, 1);
+  RunComparison open = of_tables({800, 820}, {30, 450});
+  open.outcome = Outcome::inconclusive;
+  EXPECT_THAT(causes(open), IsEmpty());
+  EXPECT_THAT(causes(of_tables({800, 900}, {100, 150})), testing::ElementsAre("unknown"));
+}
+
 TEST(CpuRules, AClientThatWasThereBeforeIsNoCompetitor) {
   RunComparison c = contended();
   c.outcome = Outcome::inconclusive;
