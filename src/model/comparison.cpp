@@ -6,12 +6,15 @@
 #include <iterator>
 #include <set>
 
+#include "core/text.h"
+
 namespace culprit::model {
 
 namespace {
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
+bool is_of_name(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
 
 }  // namespace
 
@@ -22,30 +25,52 @@ std::size_t count_ranks(const std::vector<ProcessPair>& processes) {
 }
 
 bool is_input(std::string_view function) {
-  constexpr std::array<std::string_view, 19> kWords = {
-      "dataloader",     "data_loader", "dataset",   "datapipe",   "data_iter",      "dataiter",   "batch_iter",
-      "_next_data",     "fetch_data",  "load_data", "load_batch", "fetch_batch",    "read_batch", "get_batch",
-      "input_pipeline", "input_fn",    "tfrecord",  "collate",    "iteratorgetnext"};
-  const auto is_same = [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  constexpr std::array<std::string_view, 25> kWords = {
+      "dataloader",     "data_loader",     "dataset",        "datapipe",        "data_iter",
+      "dataiter",       "batch_iter",      "_next_data",     "fetch_data",      "load_data",
+      "load_batch",     "fetch_batch",     "read_batch",     "get_batch",       "input_fn",
+      "input_pipeline", "tfrecord",        "collate",        "daligeneric",     "iteratorgetnext",
+      "dali_iter",      "data_prefetcher", "dataprefetcher", "batch_generator", "batchgenerator"};
+  // Where more follows they are something else: "get_next_batch_to_run".
+  constexpr std::array<std::string_view, 12> kWhole = {"next_batch",         "next_train_batch",  "get_train_batch",
+                                                       "get_training_batch", "get_eval_batch",    "get_val_batch",
+                                                       "get_test_batch",     "fetch_train_batch", "load_train_batch",
+                                                       "read_sample",        "read_samples",      "load_sample"};
+  // Libraries of loaders, and what a loop calls of theirs.
+  constexpr std::array<std::string_view, 3> kFolders = {"dali/", "datasets/", "dataset/"};
+  constexpr std::array<std::string_view, 4> kItems = {"__next__", "__iter__", "__getitem__", "__getitems__"};
+  const auto is_same = [](char a, char b) { return (a == '-' ? '_' : to_lower(a)) == b; };
+  const auto find = [&](std::string_view text, std::string_view word) {
+    return std::ranges::search(text, word, is_same);
   };
-  const auto has = [&](std::string_view text, std::string_view word) {
-    return !std::ranges::search(text, word, is_same).empty();
+  const auto has = [&](std::string_view text, std::string_view word) { return !find(text, word).empty(); };
+  // "load_data", not "upload_data".
+  const auto begins = [](std::string_view text, const auto& found) {
+    return found.begin() == text.begin() || !is_letter(*std::prev(found.begin())) || is_upper(*found.begin());
   };
   // This thread waits for the loader all the time, and the step does not wait for it.
   if (has(function, "pin_memory")) return false;
   if (has(function, "utils/data/")) return true;
+  if (std::ranges::any_of(kItems, [&](std::string_view item) { return function.ends_with(item); }) &&
+      std::ranges::any_of(kFolders, [&](std::string_view folder) {
+        const auto found = find(function, folder);
+        return !found.empty() && begins(function, found);
+      }))
+    return true;
   // The folder of a program is not what it does.
   const std::size_t folder = function.find_last_of('/');
   if (folder != function.npos) function.remove_prefix(folder + 1);
-  return std::ranges::any_of(kWords, [&](std::string_view word) {
-    const auto found = std::ranges::search(function, word, is_same);
-    if (found.empty()) return false;
-    // "load_data", not "upload_data".
-    const bool begins =
-        found.begin() == function.begin() || !is_letter(*std::prev(found.begin())) || is_upper(*found.begin());
-    return begins;
-  });
+  // What a server runs next is nothing that it waits for.
+  if (has(function, "schedul")) return false;
+  const auto holds = [&](std::string_view word) {
+    const auto found = find(function, word);
+    return !found.empty() && begins(function, found);
+  };
+  const auto holds_whole = [&](std::string_view word) {
+    const auto found = find(function, word);
+    return holds(word) && (found.end() == function.end() || !is_of_name(*found.end()));
+  };
+  return std::ranges::any_of(kWords, holds) || std::ranges::any_of(kWhole, holds_whole);
 }
 
 bool is_collector(std::string_view function) {

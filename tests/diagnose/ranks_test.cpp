@@ -244,12 +244,36 @@ TEST(InputRules, WhatLiesInsideOfAnInputIsTheInputs) {
 }
 
 TEST(InputRules, WhatAnInputMayBeCalled) {
-  for (const char* name : {"DataLoader.__next__", "torch/utils/data/_utils/fetch.py(42): fetch", "WebDataset.decode",
-                           "IteratorGetNext", "train.py(12): get_batch", "default_collate"})
+  for (const char* name :
+       {"DataLoader.__next__", "torch/utils/data/_utils/fetch.py(42): fetch", "WebDataset.decode", "IteratorGetNext",
+        "train.py(12): get_batch", "default_collate", "nvidia/dali/plugin/pytorch.py(200): __next__",
+        "DALIGenericIterator.__next__", "data_prefetcher.next", "train.py(31): next_batch", "batch-generator",
+        "mmap_reader.py(10): read_sample", "datasets/iterable.py(1): __iter__",
+        "site-packages/datasets/arrow_dataset.py(2866): __getitem__", "train.py(44): get_train_batch"})
     EXPECT_TRUE(model::is_input(name)) << name;
-  for (const char* name : {"poll", "get_next_batch_to_run", "prepare_inputs", "aten::linear", "", "upload_data",
-                           "/mnt/datasets/exp/train.py(88): train_step", "target_batch",
-                           "torch/utils/data/_utils/pin_memory.py(31): do_one_step"})
+  for (const char* name : {"poll",
+                           "get_next_batch_to_run",
+                           "prepare_inputs",
+                           "aten::linear",
+                           "",
+                           "upload_data",
+                           "/mnt/datasets/exp/train.py(88): train_step",
+                           "target_batch",
+                           "torch/utils/data/_utils/pin_memory.py(31): do_one_step",
+                           "batch_norm",
+                           "aten::native_batch_norm",
+                           "next_token",
+                           "sample_next_token",
+                           "scheduler.get_next_batch_to_run",
+                           "vllm/core/scheduler.py(800): next_batch",
+                           "prefetch_kernel",
+                           "engine.py(9): train_batch",
+                           "kv_prefetcher.next",
+                           "get_sampling_params",
+                           "/home/datasets/train.py(3): forward",
+                           "torch/nn/modules/container.py(300): __iter__",
+                           "next_batch_size",
+                           "mydatasets/model.py(7): __getitem__"})
     EXPECT_FALSE(model::is_input(name)) << name;
 }
 
