@@ -61,6 +61,18 @@ bool has_moved(const Evidence& evidence, const FunctionFinding& f) {
   return (f.status == FunctionStatus::added || f.status == FunctionStatus::gone) && !is_new(evidence, f);
 }
 
+/// Others lie in it, or nobody tells what lies in what.
+bool may_call_others(const Evidence& evidence, const FunctionFinding& f) {
+  if (evidence.is_on_device(f)) return false;
+  bool known = false;
+  for (const FunctionFinding& other : evidence.comparison().functions) {
+    if (evidence.is_on_device(other) || other.parent == 0) continue;
+    if (other.parent == f.function && other.process == f.process) return true;
+    known = true;
+  }
+  return !known;
+}
+
 /// Of a function that changed: it takes longer on this side, by a part of the step that matters, and not because
 /// everything does.
 bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
@@ -74,8 +86,9 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   // Kernels are steadier than what shares its CPUs with others.
   const double least = evidence.is_on_device(f) ? kLeastOfKernel : kLeastImpact;
   if (rise <= 0 || rise < least * evidence.step_time(f.phase)) return false;
-  // What is nearly all of a step is no place in it.
-  if (evidence.turned(f.time_ns).without > kNearlyAll * evidence.step_time(f.phase)) return false;
+  // What is nearly all of a step, and calls others, is no place in it.
+  if (evidence.turned(f.time_ns).without > kNearlyAll * evidence.step_time(f.phase) && may_call_others(evidence, f))
+    return false;
   if (is_new(evidence, f)) return true;
   const Sides calls = evidence.turned(f.calls);
   if (calls.ratio() > kAlike) return true;  // more of them

@@ -148,6 +148,28 @@ TEST(ProgramRules, AFunctionThatAloneTakesLonger) {
   EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
 }
 
+TEST(ProgramRules, WhatIsNearlyAllOfAStepIsItsCauseWhereNothingLiesInIt) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "solve", "python", "Host", {9.5, 13.5}, {1, 1}, FunctionStatus::changed);
+  for (const char* name : {"log", "count", "save"}) add_function(c, name, "python", "Host", {0.1, 0.1}, {1, 1});
+  // Nobody tells what lies in what: it may be the step.
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  for (model::FunctionFinding& f : c.functions) f.parent = c.texts.intern("step");
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in solve"));
+  c.functions.back().parent = c.texts.intern("solve");
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, AKernelMayBeNearlyAllOfAStep) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "gemm", "gpu_compute", "GPU", {9, 13}, {1, 1}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in gemm"));
+}
+
 TEST(ProgramRules, WhoWaitsForALockOrASocketIsNotSlow) {
   for (const char* name : {"<built-in method acquire of _thread.lock object>", "threading.py(320): wait",
                            "zmq.sugar.socket.recv", "<built-in function sleep>", "selectors.py(468): select"}) {
