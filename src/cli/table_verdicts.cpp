@@ -236,7 +236,13 @@ void add_resources(const std::array<Side, 2>& sides, model::RunComparison& resul
   for (const auto& [key, mean] : sides[0].resources) {
     const auto other = sides[1].resources.find(key);
     if (other == sides[1].resources.end() || key.second == kHost) continue;
-    result.resources.push_back({key.first, key.second, -1, model::Unit::plain, {mean.value(), other->second.value()}});
+    model::ResourceChange change{key.first, key.second, -1, model::Unit::plain, {mean.value(), other->second.value()}};
+    // In the tables bytes are a hundred times as many, as shares in percent are.
+    if (key.first.starts_with("gpu_link_") || key.first.starts_with("gpu_pcie_")) {
+      change.unit = model::Unit::bytes_per_second;
+      for (std::optional<double>& value : change.value) *value /= kPercent;
+    }
+    result.resources.push_back(std::move(change));
   }
 }
 

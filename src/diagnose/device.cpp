@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/text.h"
 #include "diagnose/kernels.h"
@@ -242,8 +243,140 @@ void copies(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
-constexpr std::array kRules = {Rule{"gpu.clock", clock}, Rule{"gpu.other_process", other_process},
-                               Rule{"gpu.alike", alike}, Rule{"gpu.copies", copies}};
+/// A kind of link of devices by its own counters: whose bytes these are they do not tell.
+struct LinkKind {
+  std::string_view detail;
+  std::string_view name;
+  std::array<std::string_view, 2> counters;  ///< words of their names, lower case
+  std::array<std::string_view, 3> users;     ///< kinds of functions that send over it
+  std::string_view next_step;
+};
+constexpr LinkKind kNvlink = {"nvlink",
+                              "NVLink",
+                              {"nvlink", "gpu_link_"},
+                              {"gpu_comm", "gpu_memcpy_p2p", "gpu_memcpy_d2d"},
+                              "nvidia-smi nvlink -gt d, and what other programs on these devices send"};
+constexpr LinkKind kPcie = {"pcie",
+                            "PCIe",
+                            {"pcie", "pcie"},
+                            {"gpu_memcpy_h2d", "gpu_memcpy_d2h", "gpu_memcpy_other"},
+                            "nvidia-smi -q -d PCIE, and who else copies"};
+
+/// Bytes a second over it, of all its counters. nullopt: not known of both sides.
+std::optional<Sides> traffic_of(const Evidence& evidence, const Place& place, const LinkKind& link) {
+  Sides sum;
+  bool known = false;
+  for (const model::ResourceChange& change : evidence.comparison().resources) {
+    if (change.device != place.device || (change.rank != place.rank && change.rank >= 0)) continue;
+    if (change.unit != model::Unit::bytes_per_second || !change.value[0] || !change.value[1]) continue;
+    if (std::ranges::none_of(link.counters,
+                             [&](std::string_view word) { return contains_ignoring_case(change.metric, word); }))
+      continue;
+    const Sides bytes = evidence.turned(std::array{*change.value[0], *change.value[1]});
+    sum.without += bytes.without;
+    sum.with += bytes.with;
+    known = true;
+  }
+  return known ? std::optional(sum) : std::nullopt;
+}
+
+/// What a program itself sends over a link, per step.
+struct OwnUse {
+  Sides calls;
+  double larger = 1;        ///< times the bytes of a call, of those that have more
+  double weight = 0;        ///< ns, of what surely takes longer per call
+  double log = 0;           ///< of by how much
+  double rise = 0;          ///< ns
+  double largest_rise = 0;  ///< of a step of a phase, as a share of it
+  [[nodiscard]] double ratio() const { return weight > 0 ? std::exp(log / weight) : 1; }
+  [[nodiscard]] double more() const { return std::max(1.0, calls.ratio()) * larger; }
+};
+
+OwnUse own_use(const Evidence& evidence, const Place& place, const LinkKind& link) {
+  const model::RunComparison& all = evidence.comparison();
+  OwnUse own;
+  for (const model::FunctionFinding& f : all.functions) {
+    if (std::ranges::find(link.users, all.texts[f.kind]) == link.users.end() || evidence.place_of(f) != place) continue;
+    const double of_all = evidence.weight_of(f.phase);
+    const Sides calls = evidence.turned(f.calls);
+    own.calls.without += of_all * calls.without;
+    own.calls.with += of_all * calls.with;
+    // Of a collective the size is that of its kernel.
+    const Sides size = evidence.turned(f.size);
+    if (all.texts[f.kind] != "gpu_comm" && size.without > 0) own.larger = std::max(own.larger, size.ratio());
+    if (!(f.work_ratio > 0) || !std::isfinite(f.work_ratio) || !last_another_time(f)) continue;
+    const Sides time = evidence.turned(f.time_ns);
+    own.weight += of_all * time.without;
+    own.log += of_all * time.without * (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
+    own.rise += of_all * time.rise();
+    if (const double step = evidence.step_time(f.phase); step > 0)
+      own.largest_rise = std::max(own.largest_rise, time.rise() / step);
+  }
+  return own;
+}
+
+/// What kernels took more, ns, less what was said of their device.
+double unexplained(const DeviceKernels& kernels, std::string_view where, const Verdicts& verdicts) {
+  double rest = kernels.rise;
+  for (const Verdict& v : verdicts)
+    if (v.scope == model::VerdictScope::device && v.where == where)
+      rest -= std::isfinite(v.impact_ns) ? v.impact_ns : kernels.rise;
+  return rest;
+}
+
+/// A link over which far more went than before, and not by more transfers of the program; what sends over it, or, of
+/// links between devices, whose bytes go through their memory, all kernels, became slower.
+void crowded_link(const Evidence& evidence, Verdicts& verdicts, const LinkKind& link, bool kernels_feel_it) {
+  constexpr double kFarMore = 10;
+  constexpr double kLeastTraffic = 1e8;  // bytes a second more: less crowds no link
+  constexpr double kLeastLonger = 1.1;
+  constexpr double kLeastOfKernels = 0.5;
+  for (const DeviceKernels& kernels : kernels_of(evidence)) {
+    const auto traffic = traffic_of(evidence, kernels.place, link);
+    if (!traffic || traffic->rise() < kLeastTraffic) continue;
+    const OwnUse own = own_use(evidence, kernels.place, link);
+    if (traffic->ratio() < kFarMore * own.more()) continue;
+    const std::string where = evidence.name_of(kernels.place);
+    const bool slower_use = own.ratio() >= kLeastLonger;
+    const double rest = unexplained(kernels, where, verdicts);
+    const bool slower_kernels =
+        kernels_feel_it && kernels.kinds > 0 && are_slower(kernels) && rest >= kLeastOfKernels * kernels.rise;
+    DeviceKernels felt = kernels;
+    felt.rise = (slower_use ? own.rise : 0) + (slower_kernels ? rest : 0);
+    felt.largest_rise = std::max(slower_use ? own.largest_rise : 0, slower_kernels ? kernels.largest_rise : 0);
+    if ((!slower_use && !slower_kernels) || felt.rise < kLeastOfDevice * evidence.mean_step()) continue;
+    std::vector<std::string> moved = {fmt::format("{}/s instead of {}/s went over {} of {}",
+                                                  format_bytes(traffic->with), format_bytes(traffic->without),
+                                                  link.name, where)};
+    if (own.calls.without > 0)
+      moved.push_back(fmt::format("Its own transfers are x{:.2f} of what they were", own.more()));
+    const auto known = std::ranges::find_if(verdicts, [&](const Verdict& v) {
+      return v.cause == "interconnect_contention" && v.detail == link.detail && v.where == where;
+    });
+    if (known != verdicts.end()) {
+      known->confidence = std::max(known->confidence, 0.8);
+      known->evidence.insert(known->evidence.begin(), moved.begin(), moved.end());
+      continue;
+    }
+    Verdict verdict = verdict_of(evidence, felt, "interconnect_contention", std::string(link.detail), 0.8);
+    verdict.work_ratio = slower_use ? own.ratio() : verdict.work_ratio;
+    verdict.evidence = std::move(moved);
+    if (slower_use) verdict.evidence.push_back(fmt::format("What sends over it took x{:.2f} per call", own.ratio()));
+    if (slower_kernels) verdict.evidence.push_back(slower_text(kernels));
+    verdict.against.emplace_back("The counter does not say whose bytes these are");
+    verdict.next_step = link.next_step;
+    verdicts.push_back(std::move(verdict));
+  }
+}
+
+void nvlink(const Evidence& evidence, Verdicts& verdicts) { crowded_link(evidence, verdicts, kNvlink, true); }
+
+/// Kernels work on what lies on their device.
+void pcie(const Evidence& evidence, Verdicts& verdicts) { crowded_link(evidence, verdicts, kPcie, false); }
+
+constexpr std::array kRules = {Rule{"gpu.clock", clock},   Rule{"gpu.other_process", other_process},
+                               Rule{"gpu.nvlink", nvlink}, Rule{"gpu.alike", alike},
+                               Rule{"gpu.copies", copies}, Rule{"gpu.pcie", pcie}};
 
 }  // namespace
 

@@ -66,7 +66,7 @@ double explained_by_devices(const Evidence& evidence, const Verdicts& verdicts) 
   double most = 1;
   for (const Verdict& v : verdicts) {
     const bool clock = v.cause == "gpu_clock_drop" || v.detail == "gpu_clock_drop";
-    if (!clock && v.cause != "gpu_contention" && v.detail != "gpu_contention") continue;
+    if (!clock && v.cause != "gpu_contention" && v.detail != "gpu_contention" && v.detail != "nvlink") continue;
     double lowest = 1;
     for (const Evidence::DeviceResource& device : evidence.clocks())
       if (clock && device.moved && evidence.name_of(device.place) == v.where)

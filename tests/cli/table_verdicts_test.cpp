@@ -113,6 +113,27 @@ TEST(TableVerdicts, AWaitingRankIsNoSlowKernel) {
   EXPECT_THAT(causes(table(before), table(after, 14000)), testing::ElementsAre("unknown"));
 }
 
+TEST(TableVerdicts, BytesOfLinksAreAHundredTimesAsMany) {
+  const auto with = [](double reduce_us, double cycle_us, double hundredths) {
+    deepdive::Profile profile =
+        table({{"gemm", "GPU 0", "gpu_compute", 2000},
+               {"void vllm::cross_device_reduce_1stage<half, 2>()", "GPU 0", "gpu_compute", reduce_us}},
+              cycle_us);
+    for (std::uint32_t use = 0; use < profile.functions.size(); ++use) {
+      deepdive::ResourceUse resource;
+      resource.use = use;
+      resource.metric = profile.texts.intern("gpu_link_transmit");
+      resource.mu_pct = hundredths;
+      profile.resources.push_back(resource);
+    }
+    return profile;
+  };
+  EXPECT_THAT(causes(with(1000, 10000, 0), with(5000, 14000, 1e12)),
+              testing::ElementsAre("interconnect_contention/nvlink in GPU 0"));
+  // A megabyte a second.
+  EXPECT_THAT(causes(with(1000, 10000, 0), with(5000, 14000, 1e8)), testing::ElementsAre("unknown"));
+}
+
 TEST(TableVerdicts, CopiesThatTakeLongerAreTheLink) {
   const std::vector<Row> before = {{"gemm", "GPU 0", "gpu_compute", 2000},
                                    {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 1000}};

@@ -56,6 +56,76 @@ TEST(DeviceRules, WhyTheClockIsLow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));
 }
 
+/// Kernels, a collective and copies that take so many times longer while so many bytes a second went over a link.
+RunComparison beside_traffic(const char* counter, std::array<double, 2> bytes, double kernels, double collective,
+                             double copies) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.host->step.clear();
+  const auto add = [&](const char* name, const char* kind, double ms, double times) {
+    add_function(c, name, kind, "GPU 7", {ms, ms * times}, {4, 4},
+                 times > 1 ? FunctionStatus::changed : FunctionStatus::same);
+  };
+  for (const char* name : {"sgemm_a", "cutlass_c", "elementwise_a", "softmax_b"}) add(name, "gpu_compute", 1, kernels);
+  add("ncclDevKernel_AllReduce", "gpu_comm", 2, collective);
+  add("Memcpy HtoD", "gpu_memcpy_h2d", 2, copies);
+  c.resources.push_back({counter, "GPU 7", -1, model::Unit::bytes_per_second, {bytes[0], bytes[1]}});
+  return c;
+}
+
+TEST(DeviceRules, OthersOnTheLinksOfItsDeviceSlowKernelsAndCollectives) {
+  const std::vector<std::string> nvlink = {"interconnect_contention/nvlink in GPU 7"};
+  EXPECT_EQ(causes(beside_traffic("gpu_link_transmit", {1e6, 1e10}, 1.5, 1, 1)), nvlink);
+  EXPECT_EQ(causes(beside_traffic("gpu_link_receive", {0, 1e10}, 1, 2, 1)), nvlink);
+  EXPECT_EQ(causes(beside_traffic("DCGM_FI_PROF_NVLINK_TX bytes/s", {0, 1e10}, 1.5, 2, 1)), nvlink);
+  const RunComparison c = beside_traffic("gpu_link_transmit", {1e6, 1e10}, 1.5, 2, 1);
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.8);
+  EXPECT_NEAR(verdicts[0].impact_ns, 4e6, 1);
+  EXPECT_THAT(verdicts[0].against, Contains(HasSubstr("does not say whose")));
+  // It makes some kernels slower than others.
+  RunComparison uneven = beside_traffic("gpu_link_transmit", {1e6, 1e10}, 1.5, 1, 1);
+  uneven.functions[0].work_ratio = 2;
+  uneven.functions[0].time_ns[1] = 2e6;
+  EXPECT_EQ(causes(uneven), nvlink);
+  EXPECT_THAT(causes(swapped(beside_traffic("gpu_link_transmit", {1e6, 1e10}, 1.5, 1, 1))),
+              testing::ElementsAre("-interconnect_contention/nvlink in GPU 7"));
+}
+
+TEST(DeviceRules, TrafficThatNothingFeltOrThatIsItsOwnIsNoCause) {
+  EXPECT_THAT(causes(beside_traffic("gpu_link_transmit", {1e6, 1e10}, 1, 1, 1)), testing::ElementsAre("unknown"));
+  // Busy before, or next to nothing.
+  EXPECT_THAT(causes(beside_traffic("gpu_link_transmit", {4e9, 1e10}, 1, 2, 1)), testing::ElementsAre("unknown"));
+  EXPECT_THAT(causes(beside_traffic("gpu_link_transmit", {1e3, 1e6}, 1, 2, 1)), testing::ElementsAre("unknown"));
+  // It sends itself what it did not send.
+  RunComparison own = beside_traffic("gpu_link_transmit", {1e6, 1e10}, 1, 2, 1);
+  own.functions[4].calls = {4, 8000};
+  EXPECT_THAT(causes(own), testing::ElementsAre("unknown"));
+  own.functions[4].calls = {0, 4};
+  EXPECT_THAT(causes(own), testing::ElementsAre("unknown"));
+}
+
+TEST(DeviceRules, TrafficExplainsNoMoreThanAClockLeaves) {
+  RunComparison c = beside_traffic("gpu_link_transmit", {1e6, 1e10}, 2, 1, 1);
+  add_resource(c, "gpu_sm_frequency", "GPU 7", {1400, 700});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));
+  c.resources.back().value = {1400, 1300};
+  EXPECT_THAT(causes(c),
+              testing::ElementsAre("interconnect_contention/nvlink in GPU 7", "gpu_clock_drop/unknown in GPU 7"));
+}
+
+TEST(DeviceRules, CopiesBesideTrafficAreThePciesForSure) {
+  const RunComparison c = beside_traffic("gpu_pcie_receive", {1e6, 1e10}, 1, 1, 2.5);
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), testing::ElementsAre("interconnect_contention/pcie in GPU 7"));
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.8);
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("went over PCIe of GPU 7")));
+  // Kernels work on what lies on their device.
+  EXPECT_THAT(causes(beside_traffic("gpu_pcie_receive", {1e6, 1e10}, 1.5, 1, 1)),
+              testing::Not(Contains(HasSubstr("interconnect"))));
+}
+
 /// Kernels bound by arithmetic and by memory that take so many times longer; `counter`: the clock was recorded.
 RunComparison kernels(double arithmetic, double memory) {
   RunComparison c = comparison();
