@@ -130,6 +130,7 @@ void rank(Verdicts& verdicts) {
 
 /// Where the time went, of a slowdown that no rule explains.
 Verdict unknown(const Evidence& evidence) {
+  constexpr double kMost = 0.5;
   Verdict verdict;
   verdict.cause = kUnknown;
   verdict.side = evidence.side();
@@ -139,8 +140,9 @@ Verdict unknown(const Evidence& evidence) {
     std::array parts = {std::pair("on a CPU", step->on_cpu), std::pair("waiting for a CPU", step->runnable),
                         std::pair("blocked", step->blocked)};
     const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second.rise(); });
-    verdict.evidence.push_back(
-        fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
+    if (largest->second.rise() > 0 && largest->second.rise() >= kMost * evidence.growth())
+      verdict.evidence.push_back(
+          fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
   }
   const auto& host = evidence.comparison().host;
   if (host && host->machine && (host->machine->change > 0) == (evidence.side() == 1))

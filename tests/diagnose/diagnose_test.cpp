@@ -304,6 +304,15 @@ TEST(Diagnose, ASlowdownWithoutACauseSaysWhereTheTimeWent) {
   EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("on a CPU: 14.000ms instead of 10.000ms")));
 }
 
+TEST(Diagnose, WhatTakesLessThanHalfOfTheGrowthIsNotMostOfIt) {
+  RunComparison c = of_tables({1188, 1208}, {30, 30});
+  c.cycle_times[0].time_ns = {528e6, 792e6};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+  EXPECT_THAT(verdicts[0].evidence, IsEmpty());
+}
+
 TEST(SettingsRules, WhatNothingElseExplainsIsASettingThatDiffers) {
   model::RunComparison c = comparison();
   set_step(c, {10, 13}, {0, 0}, {0, 0});
