@@ -4,11 +4,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "model/ledger.h"
 
 namespace culprit::diagnose {
 
@@ -128,6 +131,33 @@ void rank(Verdicts& verdicts) {
   });
 }
 
+/// What makes a tenth of the growth of a step or more, by the ledgers of both sides; largest first.
+std::vector<std::string> largest_lines(const Evidence& evidence) {
+  constexpr double kLeastOfGrowth = 0.1;
+  constexpr std::size_t kMostLines = 3;
+  const model::RunComparison& all = evidence.comparison();
+  const auto short_name = [&](StringId function) -> std::string_view {
+    const auto found = std::ranges::find(all.functions, function, &model::FunctionFinding::function);
+    return all.texts[found != all.functions.end() && found->short_name != 0 ? found->short_name : function];
+  };
+  std::vector<std::pair<double, std::string>> lines;
+  for (const model::Waterfall& waterfall : all.waterfalls)
+    for (const model::WaterfallLine& line : waterfall.lines) {
+      const Sides time = evidence.turned(line.time_ns);
+      const double rise = evidence.weight_of(waterfall.phase) * time.rise();
+      if (!(rise > 0) || rise < kLeastOfGrowth * evidence.growth()) continue;
+      std::string text =
+          fmt::format("{}: {} per step", model::ledger_line_name(line.state, short_name(line.function)), instead(time));
+      if (all.waterfalls.size() > 1) text += fmt::format(" ({})", model::phase_name(waterfall.phase));
+      lines.emplace_back(rise, std::move(text));
+    }
+  std::ranges::stable_sort(lines, std::ranges::greater(), &std::pair<double, std::string>::first);
+  if (lines.size() > kMostLines) lines.resize(kMostLines);
+  std::vector<std::string> texts;
+  for (auto& [rise, text] : lines) texts.push_back(std::move(text));
+  return texts;
+}
+
 /// Where the time went, of a slowdown that no rule explains.
 Verdict unknown(const Evidence& evidence) {
   constexpr double kMost = 0.5;
@@ -144,6 +174,7 @@ Verdict unknown(const Evidence& evidence) {
       verdict.evidence.push_back(
           fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
   }
+  for (std::string& line : largest_lines(evidence)) verdict.evidence.push_back(std::move(line));
   const auto& host = evidence.comparison().host;
   if (host && host->machine && (host->machine->change > 0) == (evidence.side() == 1))
     verdict.evidence.push_back(

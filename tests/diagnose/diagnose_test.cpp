@@ -313,6 +313,35 @@ TEST(Diagnose, WhatTakesLessThanHalfOfTheGrowthIsNotMostOfIt) {
   EXPECT_THAT(verdicts[0].evidence, IsEmpty());
 }
 
+TEST(Diagnose, OfATraceTheLedgerSaysWhereTheTimeWent) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "void gemm<float>(float*)", "gpu_compute", "GPU", {1, 2}, {1, 1});
+  c.functions.back().short_name = c.texts.intern("gemm");
+  model::Waterfall waterfall;
+  waterfall.phase = model::Phase::other;
+  waterfall.device = 0;
+  const auto add = [&](model::LedgerState state, StringId function, double without, double with) {
+    model::WaterfallLine line;
+    line.state = state;
+    line.function = function;
+    line.time_ns = {without * 1e6, with * 1e6};
+    waterfall.lines.push_back(line);
+  };
+  add(model::LedgerState::function, c.functions.back().function, 1, 2);
+  add(model::LedgerState::idle_host, c.texts.intern("forward"), 0.1, 2.6);
+  add(model::LedgerState::idle_launch, 0, 0.1, 0.3);
+  add(model::LedgerState::idle_graph, 0, 1, 0.1);
+  c.waterfalls = {waterfall};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+  EXPECT_THAT(verdicts[0].evidence,
+              testing::ElementsAre("idle, not launched: forward: 2.600ms instead of 100.000us per step",
+                                   "gemm: 2.000ms instead of 1.000ms per step"));
+}
+
 TEST(SettingsRules, WhatNothingElseExplainsIsASettingThatDiffers) {
   model::RunComparison c = comparison();
   set_step(c, {10, 13}, {0, 0}, {0, 0});
