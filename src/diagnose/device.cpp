@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,15 +25,18 @@ constexpr double kLeastClock = 0.05;      // by so much it fell
 constexpr double kLeastOthersUse = 0.05;  // of the device, by other processes
 constexpr double kLeastSlower = 1.04;     // kernels' time, of all, or of a part of them that matters
 constexpr double kLeastPart = 0.1;        // of their time
+constexpr double kLeastExplained = 0.3;   // of what the kernels took more: by a clock that tells of them
 constexpr double kHotter = 3;             // degrees more
 constexpr double kHot = 85;               // degrees
 constexpr std::array<std::string_view, 2> kUse = {"gpu_usage", "GPU usage"};
 constexpr std::array<std::string_view, 2> kOwnUse = {"process_gpu_usage", "GPU process usage"};
 constexpr std::array<std::string_view, 2> kHeat = {"gpu_temp", "GPU temperature"};
 
-/// Active where the steps are called slower and its kernels took a part of some phase that matters.
+/// Active where the steps are called slower and its kernels took a part of some phase that matters; `most`: what the
+/// cause can have made of that, ns.
 Verdict verdict_of(const Evidence& evidence, const DeviceKernels& kernels, std::string cause, std::string detail,
-                   double confidence) {
+                   double confidence, double most = std::numeric_limits<double>::infinity()) {
+  const double explained = kernels.rise > most ? std::max(0.0, most) / kernels.rise : 1;
   Verdict verdict;
   verdict.cause = std::move(cause);
   verdict.detail = std::move(detail);
@@ -42,8 +46,8 @@ Verdict verdict_of(const Evidence& evidence, const DeviceKernels& kernels, std::
   verdict.side = evidence.side();
   verdict.confidence = confidence;
   verdict.work_ratio = std::max(kernels.ratio, kernels.slower_ratio);
-  if (evidence.mean_step() > 0) verdict.impact_ns = kernels.rise;
-  verdict.state = evidence.state_of(kernels.rise, kernels.largest_rise);
+  if (evidence.mean_step() > 0) verdict.impact_ns = explained * kernels.rise;
+  verdict.state = evidence.state_of(explained * kernels.rise, explained * kernels.largest_rise);
   return verdict;
 }
 
@@ -107,8 +111,8 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
     const auto clock = clock_of(evidence, kernels.place);
     // An idle device lowers its clock, too, and nobody's work takes longer by that.
     if (!clock || !fell(clock->value) || !are_slower(kernels)) continue;
-    Verdict verdict = verdict_of(evidence, kernels, "gpu_clock_drop", "", 0.9);
-    verdict.impact_ns = std::min(verdict.impact_ns, kernels.all.all * (1 / clock->value.ratio() - 1));
+    Verdict verdict =
+        verdict_of(evidence, kernels, "gpu_clock_drop", "", 0.9, kernels.all.all * (1 / clock->value.ratio() - 1));
     verdict.detail = reason_of(evidence, kernels.place, verdict);
     verdict.evidence.insert(verdict.evidence.begin(),
                             {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", verdict.where,
@@ -155,7 +159,8 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
   constexpr double kOfChange = 0.3;  // of that of the change
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
     const auto seen = [&](const Verdict& v) {
-      return v.scope == model::VerdictScope::device && v.where == evidence.name_of(kernels.place);
+      return v.scope == model::VerdictScope::device && v.where == evidence.name_of(kernels.place) &&
+             !(v.impact_ns < kLeastExplained * kernels.rise);
     };
     if (kernels.kinds < kFewest || std::ranges::any_of(verdicts, seen)) continue;
     if (kernels.slower_ratio < kLeastSlower || kernels.all.share_larger() > kFew) continue;

@@ -164,7 +164,28 @@ TEST(DeviceRules, AKernelThatIsSlowerThanTheClockMakesItIsItsOwn) {
   ASSERT_EQ(verdicts.size(), 2U);
   EXPECT_EQ(verdicts[0].cause, "kernel_regression");
   EXPECT_EQ(verdicts[1].cause, "gpu_clock_drop");
-  EXPECT_LT(verdicts[1].share, 0.3);  // 6 % of nine milliseconds
+  EXPECT_NEAR(verdicts[1].impact_ns, 9e6 * (1980.0 / 1870 - 1), 1);  // half a millisecond of three
+  EXPECT_EQ(verdicts[1].state, VerdictState::latent);
+}
+
+TEST(DeviceRules, AClockThatExplainsLittleDoesNotHideWhatElseSlowedTheDevice) {
+  RunComparison c = kernels(2, 2);
+  set_step(c, {10, 16}, {0.1, 0.1}, {1, 1});
+  c.host->step.clear();
+  add_resource(c, "gpu_sm_frequency", "GPU", {1980, 1870});
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU", "gpu_clock_drop/unknown in GPU"));
+  EXPECT_EQ(diagnose(c)[1].state, VerdictState::latent);
+  c.resources[0].value = {1980, 990};
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+  EXPECT_EQ(diagnose(c)[0].state, VerdictState::active);
+}
+
+TEST(DeviceRules, WhereTheClockExplainsLittleAndNothingElseIsKnownNoCauseWasFound) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0.1, 0.1}, {1, 1});
+  add_function(c, "attention", "gpu_compute", "GPU", {3, 6}, {4, 4});
+  add_resource(c, "gpu_sm_frequency", "GPU", {1980, 1870});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown", "gpu_clock_drop/unknown in GPU"));
 }
 
 TEST(DeviceRules, AClockThatWasRecordedSaysItBetter) {
