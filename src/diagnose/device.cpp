@@ -163,7 +163,7 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
              !(v.impact_ns < kLeastExplained * kernels.rise);
     };
     if (kernels.kinds < kFewest || std::ranges::any_of(verdicts, seen)) continue;
-    if (kernels.slower_ratio < kLeastSlower || kernels.all.share_larger() > kFew) continue;
+    if (kernels.slower_ratio < kLeastSlower || kernels.all.share_larger() > kFew || does_more(kernels)) continue;
     if (kernels.spread > std::max(kSpread, kOfChange * std::log(kernels.slower_ratio))) continue;
     // Without kernels of the other kind nothing tells the device from their code.
     const double least = kMayDo * kernels.all.all;

@@ -57,9 +57,17 @@ void add(KernelTime& time, double weight, bool slower, bool larger) {
   time.all += weight;
   if (slower) time.slower += weight;
   if (larger) time.larger += weight;
+  if (slower && larger) time.slower_and_larger += weight;
 }
 
 }  // namespace
+
+bool does_more(const DeviceKernels& kernels) {
+  constexpr double kMostKernels = 0.5;   // of their time
+  constexpr double kLeastLarger = 1.05;  // threads
+  const double share = std::max(kernels.all.share_larger(), kernels.all.share_larger_of_slower());
+  return share >= kMostKernels && kernels.size_ratio >= kLeastLarger;
+}
 
 std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
   const model::RunComparison& comparison = evidence.comparison();

@@ -19,8 +19,11 @@ struct KernelTime {
   double all = 0;
   double slower = 0;
   double larger = 0;
+  double slower_and_larger = 0;
   [[nodiscard]] double share_slower() const { return all > 0 ? slower / all : 0; }
   [[nodiscard]] double share_larger() const { return all > 0 ? larger / all : 0; }
+  /// Of the time of those that take longer.
+  [[nodiscard]] double share_larger_of_slower() const { return slower > 0 ? slower_and_larger / slower : 0; }
 };
 
 struct DeviceKernels {
@@ -36,6 +39,10 @@ struct DeviceKernels {
   double largest_rise = 0;  ///< of a step of a phase, as a share of it
   double size_ratio = 1;    ///< geometric mean of threads per call, with over without, of those with more
 };
+
+/// At least half of the time of its kernels, or of those that take longer, is of some with 5 % more threads: more work,
+/// not slower work. What grows with the model alone (the optimizer's kernels) takes as long as before.
+bool does_more(const DeviceKernels& kernels);
 
 /// Whether the calls of a function of a device surely last another time.
 inline bool last_another_time(const model::FunctionFinding& finding) {

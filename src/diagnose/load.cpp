@@ -15,8 +15,6 @@ namespace {
 using model::Verdict;
 
 constexpr double kLeastOther = 0.5;    // of the steps
-constexpr double kMostKernels = 0.5;   // of the kernels' time
-constexpr double kLeastLarger = 1.05;  // threads
 constexpr double kLeastLonger = 1.03;  // of the kernels' time
 constexpr double kMostOfBoth = 0.5;    // of the time of more calls
 constexpr double kMostInstead = 0.25;  // of it, by functions called less often
@@ -61,22 +59,25 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-/// Nothing tells what steps work on, but most kernels are launched with more threads.
+/// Nothing tells what steps work on, but most kernels, or most of those that take longer, are launched with more
+/// threads.
 void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
   for (const Verdict& v : verdicts)
     if (v.cause == "workload_changed") return;
   for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times)
     if (!outcome.usual_work[0].empty() || !outcome.usual_work[1].empty()) return;
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
-    if (kernels.all.share_larger() < kMostKernels || kernels.size_ratio < kLeastLarger || kernels.ratio < kLeastLonger)
-      continue;
+    if (!does_more(kernels) || kernels.ratio < kLeastLonger) continue;
+    const bool most_of_all = kernels.all.share_larger() >= kernels.all.share_larger_of_slower();
+    const double share = most_of_all ? kernels.all.share_larger() : kernels.all.share_larger_of_slower();
     Verdict verdict = verdict_of(evidence, kernels.rise, 0.7);
-    verdict.work_ratio = kernels.ratio;
+    verdict.work_ratio = most_of_all ? kernels.ratio : kernels.slower_ratio;
     verdict.state = kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;
     verdict.evidence = {
-        fmt::format("Kernels that take {:.0f} % of the time of {} are launched with x{:.2f} the threads",
-                    kernels.all.share_larger() * 100, evidence.name_of(kernels.place), kernels.size_ratio),
-        fmt::format("They took x{:.2f}", kernels.ratio)};
+        fmt::format("Kernels that take {:.0f} % of the time of {}{} are launched with x{:.2f} the threads", share * 100,
+                    evidence.name_of(kernels.place), most_of_all ? "" : " among those that take longer",
+                    kernels.size_ratio),
+        fmt::format("They took x{:.2f}", verdict.work_ratio)};
     verdict.against.emplace_back("A larger model would look alike");
     verdicts.push_back(std::move(verdict));
     return;

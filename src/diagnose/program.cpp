@@ -73,6 +73,14 @@ bool may_call_others(const Evidence& evidence, const FunctionFinding& f) {
   return !known;
 }
 
+/// A call of it takes longer than what all functions share makes it, and than as many more threads or bytes do.
+bool takes_longer(const Evidence& evidence, const FunctionFinding& f, double usual) {
+  const double ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
+  const Sides size = evidence.turned(f.size);
+  const double larger = size.without > 0 ? size.ratio() : 1;
+  return std::isfinite(ratio) && ratio > kAlike * std::max({1.0, usual, larger});
+}
+
 /// Of a function that changed: it takes longer on this side, by a part of the step that matters, and not because
 /// everything does.
 bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
@@ -92,8 +100,7 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   if (is_new(evidence, f)) return true;
   const Sides calls = evidence.turned(f.calls);
   if (calls.ratio() > kAlike) return true;  // more of them
-  const double ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
-  return std::isfinite(ratio) && ratio > kAlike * std::max(1.0, usual);
+  return takes_longer(evidence, f, usual);
 }
 
 /// Its thread was on a CPU for what it took longer, as far as that is known: a function in which a thread waits, for a
@@ -118,8 +125,7 @@ bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" 
 /// It is called more often as others are, which is told of all of them, and a call takes no longer.
 bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, const Verdicts& verdicts, double usual) {
   const Sides calls = evidence.turned(f.steady_calls);
-  const double ratio = evidence.side() == 1 ? f.work_ratio : 1 / f.work_ratio;
-  if (!(calls.without > 0) || !(calls.rise() > 0) || !(ratio <= kAlike * std::max(1.0, usual))) return false;
+  if (!(calls.without > 0) || !(calls.rise() > 0) || takes_longer(evidence, f, usual)) return false;
   const auto told = [](const Verdict& v) { return v.cause == "workload_changed" && v.detail == "calls"; };
   const auto of_its_phase = [&](const model::CallsChange& change) {
     return change.phase == f.phase && (change.device >= 0) == evidence.is_on_device(f);

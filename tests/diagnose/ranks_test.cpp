@@ -187,6 +187,48 @@ TEST(LoadRules, LargerKernelsAreMoreWork) {
   EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
 }
 
+/// A batch twice as large: products have more threads and take longer; the optimizer, more than half of the time, does
+/// not.
+RunComparison larger_batch() {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  const auto add = [&](const char* name, std::array<double, 2> ms, std::array<double, 2> threads) {
+    add_function(c, name, "gpu_compute", "GPU", ms, {4, 4},
+                 ms[1] > ms[0] ? model::FunctionStatus::changed : model::FunctionStatus::same);
+    c.functions.back().size = threads;
+  };
+  for (const char* name : {"sgemm_a", "sgemm_b"}) add(name, {1.5, 3}, {1000, 1430});
+  for (const char* name : {"softmax", "norm"}) add(name, {0.25, 0.5}, {1000, 2000});
+  add("multi_tensor_apply", {4, 4}, {1000, 1000});
+  return c;
+}
+
+TEST(LoadRules, ALargerBatchIsMoreWorkThoughTheOptimizerDoesAsMuchAsBefore) {
+  EXPECT_THAT(causes(larger_batch()), ElementsAre("workload_changed"));
+  EXPECT_THAT(causes(swapped(larger_batch())), ElementsAre("workload_changed"));
+  EXPECT_EQ(diagnose(swapped(larger_batch()))[0].side, 0U);
+  EXPECT_EQ(diagnose(larger_batch())[0].state, model::VerdictState::active);
+  EXPECT_NEAR(diagnose(larger_batch())[0].work_ratio, 2, 1e-9);
+  RunComparison c = larger_batch();
+  for (model::FunctionFinding& f : c.functions) f.size = {1000, 1000};
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
+}
+
+TEST(LoadRules, AKernelThatTakesLongerByItsThreadsIsNotSlower) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+  add_function(c, "attention", "gpu_compute", "GPU", {3, 6.9}, {8, 8}, model::FunctionStatus::changed);
+  c.cycle_times[0].usual_work = {"4 requests", "4 requests"};  // these tell it, and not how long the contexts are
+  EXPECT_THAT(causes(c), ElementsAre("kernel_regression of attention"));
+  c.functions.back().size = {1000, 2270};
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  c.functions.back().size = {1000, 1500};
+  EXPECT_THAT(causes(c), ElementsAre("kernel_regression of attention"));
+}
+
 TEST(LoadRules, WhereMarkersTellTheWorkNothingElseDoes) {
   RunComparison c = other_load(0.2);
   for (const char* name : {"sgemm", "softmax", "norm"}) {
