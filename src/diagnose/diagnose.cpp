@@ -107,19 +107,26 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
 }
 
-/// Of causes that made steps longer, what each made of that; where steps did not become longer, none did.
+/// Of causes that made steps longer, what each made of that; where steps did not become longer, none did. Other work
+/// is beyond what steps of like work take, and has no share of it.
 void add_shares(const Evidence& evidence, Verdicts& verdicts) {
   const double growth = evidence.growth();
-  // Where steps take as long as before nothing made them longer, whatever a part of them did.
-  const bool longer = growth > 0 && evidence.comparison().outcome != model::Outcome::no_change;
+  const bool tells_work = evidence.tells_work();
+  const auto is_other_work = [&](const Verdict& v) {
+    return tells_work && v.cause == "workload_changed" && v.detail.empty();
+  };
+  const auto has_share = [&](const Verdict& v) {
+    return std::isfinite(v.impact_ns) && v.state == VerdictState::active && !is_other_work(v);
+  };
   double sum = 0;
   for (Verdict& v : verdicts) {
-    if (v.state == VerdictState::active && !longer) v.state = VerdictState::latent;
-    if (std::isfinite(v.impact_ns) && v.state == VerdictState::active) sum += v.impact_ns;
+    // Where steps take as long as before nothing made them longer, whatever a part of them did.
+    const double longer = is_other_work(v) ? evidence.growth_of_all() : growth;
+    if (!(longer > 0) || evidence.comparison().outcome == model::Outcome::no_change) v.state = VerdictState::latent;
+    if (has_share(v)) sum += v.impact_ns;
   }
   for (Verdict& v : verdicts)
-    if (std::isfinite(v.impact_ns) && v.state == VerdictState::active && v.cause != kUnknown)
-      v.share = v.impact_ns / std::max(growth, sum);
+    if (has_share(v) && v.cause != kUnknown) v.share = v.impact_ns / std::max(growth, sum);
 }
 
 void rank(Verdicts& verdicts) {
@@ -207,8 +214,10 @@ std::vector<Verdict> diagnose(const model::RunComparison& comparison) {
   if (comparison.same_recording || comparison.outcome == model::Outcome::not_comparable ||
       comparison.comparability.level == model::Comparable::no)
     return {};
-  // Of what was only timed nothing is known.
-  if (!comparison.host && comparison.functions.empty() && comparison.resources.empty() && !comparison.work) return {};
+  // Of what was only timed nothing is known, unless its steps tell what they work on.
+  if (!comparison.host && comparison.functions.empty() && comparison.resources.empty() && !comparison.work &&
+      !Evidence(comparison, 1).tells_work())
+    return {};
   const bool improved = comparison.outcome == model::Outcome::improvement;
   const bool open = comparison.outcome == model::Outcome::inconclusive;
   const std::size_t slower = improved || (open && Evidence(comparison, 1).growth() < 0) ? 0 : 1;

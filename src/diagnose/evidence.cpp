@@ -255,6 +255,19 @@ double Evidence::growth() const {
   return growth;
 }
 
+double Evidence::growth_of_all() const {
+  double growth = 0;
+  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times)
+    growth += weight_of(outcome.phase) * turned(outcome.all_ns).rise();
+  return growth;
+}
+
+bool Evidence::tells_work() const {
+  return std::ranges::any_of(comparison_.cycle_times, [](const model::CycleTimeOutcome& outcome) {
+    return !outcome.usual_work[0].empty() && !outcome.usual_work[1].empty();
+  });
+}
+
 model::VerdictState Evidence::state_of(double impact, double of_phase) const {
   constexpr double kOfStep = 0.05;
   constexpr double kOfGrowth = 0.4;

@@ -124,6 +124,10 @@ class Evidence {
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;
+  /// The same of the mean of all steps, whatever they work on, ns.
+  [[nodiscard]] double growth_of_all() const;
+  /// Whether steps of some phase tell on both sides what they work on.
+  [[nodiscard]] bool tells_work() const;
   /// Active where the side is called slower and the impact, ns per step, is a part of the step or of its growth that
   /// matters. `of_phase`: the largest that it is of a step of a phase.
   [[nodiscard]] model::VerdictState state_of(double impact, double of_phase = 0) const;

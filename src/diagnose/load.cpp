@@ -39,6 +39,8 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   double impact = 0;
   double share = 0;
   std::string text;
+  model::Phase phase = model::Phase::other;
+  Sides all_steps;
   for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
     if (outcome.other_share < kLeastOther || outcome.usual_work[0].empty() || outcome.usual_work[1].empty()) continue;
     const Sides all = evidence.turned(outcome.all_ns);
@@ -47,6 +49,8 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
     if (rise < kLeastImpact * all.without || evidence.weight_of(outcome.phase) * rise <= impact) continue;
     impact = evidence.weight_of(outcome.phase) * rise;
     share = outcome.other_share;
+    phase = outcome.phase;
+    all_steps = all;
     const auto& work = outcome.usual_work;
     text = fmt::format("Steps ({}) are most often of {} instead of {}", model::phase_name(outcome.phase),
                        work[evidence.side()], work[1 - evidence.side()]);
@@ -54,8 +58,9 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   if (text.empty()) return;
   Verdict verdict = verdict_of(evidence, impact, 0.9);
   verdict.state = model::VerdictState::active;
-  verdict.evidence = {std::move(text),
-                      fmt::format("{:.0f} % of the steps work on something that the other side's do not", share * 100)};
+  verdict.evidence = {
+      std::move(text), fmt::format("{:.0f} % of the steps work on something that the other side's do not", share * 100),
+      fmt::format("Steps of any work ({}) take {} in the mean", model::phase_name(phase), instead(all_steps))};
   verdicts.push_back(std::move(verdict));
 }
 
@@ -72,7 +77,9 @@ void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
     const double share = most_of_all ? kernels.all.share_larger() : kernels.all.share_larger_of_slower();
     Verdict verdict = verdict_of(evidence, kernels.rise, 0.7);
     verdict.work_ratio = most_of_all ? kernels.ratio : kernels.slower_ratio;
-    verdict.state = kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;
+    const bool longer = evidence.is_slower() || evidence.growth() >= kLeastImpact * evidence.mean_step();
+    verdict.state =
+        longer && kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;
     verdict.evidence = {
         fmt::format("Kernels that take {:.0f} % of the time of {}{} are launched with x{:.2f} the threads", share * 100,
                     evidence.name_of(kernels.place), most_of_all ? "" : " among those that take longer",

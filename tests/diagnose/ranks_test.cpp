@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "comparison.h"
 #include "diagnose/diagnose.h"
 
@@ -158,12 +160,68 @@ RunComparison other_load(double other_share) {
   return c;
 }
 
+/// A batch twice as large: products have more threads and take longer; the optimizer, more than half of the time, does
+/// not.
+RunComparison larger_batch() {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  const auto add = [&](const char* name, std::array<double, 2> ms, std::array<double, 2> threads) {
+    add_function(c, name, "gpu_compute", "GPU", ms, {4, 4},
+                 ms[1] > ms[0] ? model::FunctionStatus::changed : model::FunctionStatus::same);
+    c.functions.back().size = threads;
+  };
+  for (const char* name : {"sgemm_a", "sgemm_b"}) add(name, {1.5, 3}, {1000, 1430});
+  for (const char* name : {"softmax", "norm"}) add(name, {0.25, 0.5}, {1000, 2000});
+  add("multi_tensor_apply", {4, 4}, {1000, 1000});
+  return c;
+}
+
 TEST(LoadRules, StepsOfOtherWorkAreAChangeOfLoad) {
   const auto verdicts = diagnose(other_load(0.9));
   ASSERT_EQ(verdicts.size(), 1U);
   EXPECT_EQ(verdicts[0].cause, "workload_changed");
   EXPECT_NEAR(verdicts[0].impact_ns, 8e6, 1);
   EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("32 requests instead of 8 requests"));
+}
+
+TEST(LoadRules, OtherWorkMadeNothingOfWhatLikeStepsTakeLonger) {
+  RunComparison c = other_load(0.9);
+  set_step(c, {10, 10.01}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  c.cycle_times[0].usual_work = {"8 requests", "32 requests"};
+  c.cycle_times[0].all_ns = {10e6, 18e6};
+  c.cycle_times[0].other_share = 0.9;
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_TRUE(std::isnan(verdicts[0].share));
+  EXPECT_THAT(verdicts[0].evidence, testing::Contains(HasSubstr("18.000ms instead of 10.000ms in the mean")));
+}
+
+TEST(LoadRules, WithoutStepsOfLikeWorkTheLoadIsStillTold) {
+  RunComparison c = other_load(0.9);
+  c.host.reset();  // a trace of which nothing is held against each other
+  c.cycle_times[0].time_ns = {model::kNoNumber, model::kNoNumber};
+  c.cycle_times[0].change = model::kNoNumber;
+  c.cycle_times[0].cycles = {0, 0};
+  c.cycle_times[0].other_work = {69, 55};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "workload_changed");
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_NEAR(verdicts[0].impact_ns, 8e6, 1);
+}
+
+TEST(LoadRules, LargerKernelsThatMakeNoStepLongerAreLatent) {
+  RunComparison c = larger_batch();
+  c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
+  EXPECT_EQ(diagnose(c)[0].state, model::VerdictState::active);
+  EXPECT_NEAR(diagnose(c)[0].share, 0.875, 1e-9);
+  c.cycle_times[0].time_ns[1] = 10.01e6;
+  ASSERT_EQ(causes(c).size(), 1U);
+  EXPECT_EQ(causes(c)[0], "workload_changed");
+  EXPECT_EQ(diagnose(c)[0].state, model::VerdictState::latent);
 }
 
 TEST(LoadRules, AFewStepsOfOtherWorkAreNone) { EXPECT_THAT(causes(other_load(0.2)), IsEmpty()); }
@@ -185,23 +243,6 @@ TEST(LoadRules, LargerKernelsAreMoreWork) {
   EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
   for (model::FunctionFinding& f : c.functions) f.size = {1000, 1000};
   EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
-}
-
-/// A batch twice as large: products have more threads and take longer; the optimizer, more than half of the time, does
-/// not.
-RunComparison larger_batch() {
-  RunComparison c = comparison();
-  set_step(c, {10, 14}, {0, 0}, {0, 0});
-  c.host->step.clear();
-  const auto add = [&](const char* name, std::array<double, 2> ms, std::array<double, 2> threads) {
-    add_function(c, name, "gpu_compute", "GPU", ms, {4, 4},
-                 ms[1] > ms[0] ? model::FunctionStatus::changed : model::FunctionStatus::same);
-    c.functions.back().size = threads;
-  };
-  for (const char* name : {"sgemm_a", "sgemm_b"}) add(name, {1.5, 3}, {1000, 1430});
-  for (const char* name : {"softmax", "norm"}) add(name, {0.25, 0.5}, {1000, 2000});
-  add("multi_tensor_apply", {4, 4}, {1000, 1000});
-  return c;
 }
 
 TEST(LoadRules, ALargerBatchIsMoreWorkThoughTheOptimizerDoesAsMuchAsBefore) {
