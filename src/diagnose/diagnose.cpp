@@ -129,6 +129,15 @@ void add_shares(const Evidence& evidence, Verdicts& verdicts) {
     if (has_share(v) && v.cause != kUnknown) v.share = v.impact_ns / std::max(growth, sum);
 }
 
+/// What a side lost it seems to call less often, and to take less time in.
+void add_losses(const Evidence& evidence, Verdicts& verdicts) {
+  const std::string text = evidence.losses_that_differ();
+  if (text.empty()) return;
+  for (Verdict& v : verdicts)
+    if (v.cause == "workload_changed" || v.cause.starts_with("kernel_") || v.scope == model::VerdictScope::function)
+      v.against.push_back(text);
+}
+
 void rank(Verdicts& verdicts) {
   const auto impact = [](const Verdict& v) { return std::isfinite(v.impact_ns) ? v.impact_ns : 0.0; };
   std::ranges::stable_sort(verdicts, [&](const Verdict& a, const Verdict& b) {
@@ -204,6 +213,7 @@ Verdicts of_side(const Evidence& evidence) {
       std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))
     verdicts.push_back(unknown(evidence));
   add_shares(evidence, verdicts);
+  add_losses(evidence, verdicts);
   rank(verdicts);
   return verdicts;
 }

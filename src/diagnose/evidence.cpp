@@ -181,6 +181,30 @@ std::string Evidence::name_of(const Place& place) const {
   return place.rank >= 0 && has_ranks() ? fmt::format("{} of rank {}", place.device, place.rank) : place.device;
 }
 
+std::string Evidence::losses_that_differ() const {
+  constexpr double kLeastTimes = 1.5;
+  constexpr double kLeastOfEvents = 0.01;
+  const auto lost = [&](std::size_t side, const std::string& reason) {
+    const auto& losses = comparison_.sides[side].losses;
+    const auto found = std::ranges::find(losses, reason, &model::LossCount::reason);
+    return found == losses.end() ? 0.0 : static_cast<double>(found->count);
+  };
+  std::string text;
+  double largest = 0;
+  for (const model::ComparedSide& either : comparison_.sides)
+    for (const model::LossCount& loss : either.losses) {
+      const std::array counts = {lost(0, loss.reason), lost(1, loss.reason)};
+      const std::size_t more = counts[1] > counts[0] ? 1 : 0;
+      const double difference = counts[more] - counts[1 - more];
+      if (counts[more] < kLeastTimes * counts[1 - more] || difference <= largest) continue;
+      if (difference < kLeastOfEvents * static_cast<double>(comparison_.sides[more].events)) continue;
+      largest = difference;
+      text = fmt::format("The sides did not lose alike: {:.0f} {} in the baseline, {:.0f} in the candidate", counts[0],
+                         loss.reason, counts[1]);
+    }
+  return text;
+}
+
 std::optional<std::array<std::string, 2>> Evidence::fact(std::string_view key) const {
   const auto& facts = comparison_.environment;
   const auto found = std::ranges::find(facts, key, &model::EnvironmentChange::key);

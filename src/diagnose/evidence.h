@@ -105,6 +105,8 @@ class Evidence {
   [[nodiscard]] bool has_ranks() const;
   /// Share of the steps that are of this phase: by it, what a phase tells per step of its own becomes per step of all.
   [[nodiscard]] double weight_of(model::Phase phase) const;
+  /// That the sides did not lose alike, by which one seems to do more than it does; empty: they did, as far as known.
+  [[nodiscard]] std::string losses_that_differ() const;
   /// A fact of the environment that differs.
   [[nodiscard]] std::optional<std::array<std::string, 2>> fact(std::string_view key) const;
   [[nodiscard]] bool is_on_device(const model::FunctionFinding& finding) const;

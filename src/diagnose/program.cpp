@@ -133,6 +133,36 @@ bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, con
   return std::ranges::any_of(verdicts, told) && std::ranges::any_of(evidence.comparison().calls, of_its_phase);
 }
 
+/// A kernel that is only launched more often: more work, or the same in smaller pieces, and no slower kernel.
+bool is_only_called_more(const Evidence& evidence, const FunctionFinding& f, double usual) {
+  return f.was == 0 && !is_new(evidence, f) && !takes_longer(evidence, f, usual);
+}
+
+/// The kernel that takes most more by being launched more often, where nothing else tells that the work changed.
+void more_launches(const Evidence& evidence, Verdicts& verdicts) {
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "workload_changed"; })) return;
+  const model::RunComparison& all = evidence.comparison();
+  const double usual = evidence.usual_ratio(true);
+  const FunctionFinding* worst = nullptr;
+  double most = 0;
+  for (const FunctionFinding& f : all.functions) {
+    if (all.texts[f.kind] != "gpu_compute" || !is_slower_alone(evidence, f, usual)) continue;
+    if (!is_only_called_more(evidence, f, usual)) continue;
+    const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
+    if (worst == nullptr || impact > most) worst = &f;
+    most = std::max(most, impact);
+  }
+  if (worst == nullptr) return;
+  Verdict verdict = verdict_of(evidence, *worst, "workload_changed", "calls", 0.7);
+  verdict.state = evidence.state_of(verdict.impact_ns, felt(evidence, *worst) / evidence.step_time(worst->phase));
+  verdict.evidence = {
+      fmt::format("{} is launched {} times per step, {}", verdict.where, instead_number(evidence.turned(worst->calls)),
+                  instead(evidence.turned(worst->time_ns))),
+      fmt::format("A call takes x{:.2f}", verdict.work_ratio)};
+  verdict.next_step = "compare the model, its layers, and what a step loops over";
+  verdicts.push_back(std::move(verdict));
+}
+
 /// The one that took most more; the others of a program follow from it as often as not.
 void functions(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
@@ -143,6 +173,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     for (const FunctionFinding& f : all.functions) {
       if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
       if (is_called_as_others(evidence, f, verdicts, usual)) continue;
+      if (device && is_only_called_more(evidence, f, usual)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;
@@ -303,8 +334,9 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
-constexpr std::array kRules = {Rule{"program.functions", functions}, Rule{"program.input", input},
-                               Rule{"program.lock", lock}, Rule{"program.hot_code", hot_code}};
+constexpr std::array kRules = {Rule{"program.more_launches", more_launches}, Rule{"program.functions", functions},
+                               Rule{"program.input", input}, Rule{"program.lock", lock},
+                               Rule{"program.hot_code", hot_code}};
 
 }  // namespace
 

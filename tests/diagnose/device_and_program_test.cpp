@@ -405,6 +405,41 @@ TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
   EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in slow_gemm"));
 }
 
+/// A kernel is launched twice as often, and a launch takes `ratio` times as long.
+RunComparison more_launches(double ratio) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+  add_function(c, "adam", "gpu_compute", "GPU", {2, 4 * ratio}, {2, 4}, FunctionStatus::changed);
+  return c;
+}
+
+TEST(ProgramRules, AKernelThatIsOnlyLaunchedMoreOftenIsNotSlower) {
+  EXPECT_THAT(causes(more_launches(1)), testing::ElementsAre("workload_changed/calls in adam"));
+  EXPECT_EQ(diagnose(more_launches(1))[0].state, VerdictState::active);
+  EXPECT_THAT(diagnose(more_launches(1))[0].evidence[0], HasSubstr("4 instead of 2 times per step"));
+  EXPECT_THAT(causes(swapped(more_launches(1))), testing::ElementsAre("-workload_changed/calls in adam"));
+  EXPECT_THAT(causes(more_launches(1.2)), testing::ElementsAre("kernel_regression in adam"));
+}
+
+TEST(ProgramRules, WhereTheSidesDidNotLoseAlikeThatSpeaksAgainstMoreLaunches) {
+  RunComparison c = more_launches(1);
+  for (model::ComparedSide& side : c.sides) side.events = 70000;
+  const auto lose = [&](std::size_t side, std::uint64_t count) {
+    c.sides[side].losses.resize(1);
+    c.sides[side].losses[0].reason = "flow_unbound";
+    c.sides[side].losses[0].count = count;
+  };
+  lose(0, 5385);
+  lose(1, 5000);
+  EXPECT_THAT(diagnose(c)[0].against, IsEmpty());
+  lose(1, 1373);
+  EXPECT_THAT(diagnose(c)[0].against, Contains(HasSubstr("5385 flow_unbound in the baseline, 1373 in the candidate")));
+  lose(0, 60);
+  lose(1, 0);  // of so many events nothing
+  EXPECT_THAT(diagnose(c)[0].against, IsEmpty());
+}
+
 TEST(ProgramRules, AFunctionThatIsInAnotherProcessNowIsNotNew) {
   RunComparison c = with_functions();
   add_function(c, "serve", "python", "Host", {0, 5}, {0, 1}, FunctionStatus::added);
