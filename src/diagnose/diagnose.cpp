@@ -79,6 +79,24 @@ double explained_by_devices(const Evidence& evidence, const Verdicts& verdicts) 
   return most;
 }
 
+/// By how much a kernel that works for all layers at once takes longer at most, where steps call as much more of all:
+/// as much as the calls became more. 1: they did not.
+double explained_by_calls(const Evidence& evidence, const Verdicts& verdicts) {
+  constexpr double kMargin = 1.05;
+  const auto told = [](const Verdict& v) {
+    return v.cause == "workload_changed" && v.detail == "calls" && v.scope == model::VerdictScope::process;
+  };
+  double most = 1;
+  if (std::ranges::none_of(verdicts, told)) return most;
+  const model::RunComparison& all = evidence.comparison();
+  for (const model::CallsChange& change : all.calls) {
+    if ((evidence.side() == 1 ? change.more : change.fewer) == 0) continue;
+    const Sides calls = evidence.turned(all.functions[change.example[evidence.side()]].steady_calls);
+    if (calls.without > 0 && calls.rise() > 0) most = std::max(most, kMargin * calls.ratio());
+  }
+  return most;
+}
+
 void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   // Who streams through memory takes CPUs as well.
   absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes");
@@ -95,7 +113,7 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
       v.impact_ns = model::kNoNumber;
   absorb(verdicts, "cpu_contention", "unknown", "host_bound", "function");
   // A device that is slower makes some kernels slower than others.
-  const double explained = explained_by_devices(evidence, verdicts);
+  const double explained = std::max(explained_by_devices(evidence, verdicts), explained_by_calls(evidence, verdicts));
   if (explained > 1)
     std::erase_if(verdicts,
                   [&](const Verdict& v) { return v.cause == "kernel_regression" && !(v.work_ratio > explained); });

@@ -562,6 +562,19 @@ TEST(Calls, AFunctionWhoseCallsTakeLongerAsWellIsNamedBesides) {
   EXPECT_TRUE(named);
 }
 
+TEST(Calls, AKernelThatWorksForAllLayersTakesLongerByAsMuch) {
+  const auto with_adam = [](double times) {
+    model::RunComparison c = with_a_layer_more(model::Outcome::regression);
+    for (const char* name : {"x", "y", "z"}) add_function(c, name, "gpu_compute", "GPU", {1, 1}, {1, 1});
+    add_function(c, "adam", "gpu_compute", "GPU", {2, 2 * times}, {4, 4}, model::FunctionStatus::changed);
+    std::vector<std::string> named;
+    for (const model::Verdict& v : diagnose(c)) named.push_back(v.cause);
+    return named;
+  };
+  EXPECT_THAT(with_adam(7.0 / 6), testing::ElementsAre("workload_changed"));
+  EXPECT_THAT(with_adam(2), testing::UnorderedElementsAre("workload_changed", "kernel_regression"));
+}
+
 TEST(Calls, NewFunctionsAreToldByThemselves) {
   model::RunComparison c = with_a_layer_more(model::Outcome::regression);
   c.calls[0].of_both_ns = {0, 0.3e6};
