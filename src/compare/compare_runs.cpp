@@ -32,6 +32,7 @@
 #include "compare/run_facts.h"
 #include "compare/series.h"
 #include "compare/waterfall.h"
+#include "compare/whole_run.h"
 #include "compare/work.h"
 #include "compare/workload.h"
 #include "stats/quantile.h"
@@ -441,6 +442,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
+  result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   result.notes = notes_on(chosen);
   Known known;

@@ -20,6 +20,7 @@
 #include "model/profile.h"
 #include "model/recording.h"
 #include "model/verdict.h"
+#include "model/whole_run.h"
 #include "model/work_units.h"
 
 namespace culprit::model {
@@ -277,10 +278,11 @@ struct WorkComparison {
 };
 
 struct RunComparison {
-  Outcome outcome = Outcome::inconclusive;  ///< of all phases together
-  std::string why;                          ///< what limits the outcome; empty: its cycle times say all
-  std::optional<Alternation> alternation;   ///< both sides ran in turns, which decides the outcome
-  bool same_recording = false;              ///< both sides are one: nothing was compared
+  Outcome outcome = Outcome::inconclusive;         ///< of all phases together
+  std::optional<std::array<WholeRun, 2>> whole{};  ///< of both sides, the mean of their recordings
+  std::string why;                                 ///< what limits the outcome; empty: its cycle times say all
+  std::optional<Alternation> alternation;          ///< both sides ran in turns, which decides the outcome
+  bool same_recording = false;                     ///< both sides are one: nothing was compared
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
   std::vector<CycleTimeOutcome> cycle_times;  ///< by phase

@@ -14,6 +14,7 @@
 #include "model/host_evidence.h"
 #include "model/loss_count.h"
 #include "model/profile.h"
+#include "model/whole_run.h"
 #include "model/work_units.h"
 
 namespace culprit::model {
@@ -64,6 +65,7 @@ struct Recording {
   HostEvidence host;
   std::optional<WorkUnits> work;  ///< of recordings without cycles
   Collected collected;            ///< of recordings
+  WholeRun whole;
   Environment environment;
   std::vector<LossCount> losses;
   std::uint64_t events = 0;       ///< that were kept

@@ -16,6 +16,7 @@
 #include "profile/function_kind.h"
 #include "profile/host_evidence.h"
 #include "profile/run_profile.h"
+#include "profile/whole_run.h"
 #include "trace/loss.h"
 
 namespace culprit::profile {
@@ -151,6 +152,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.cycles = outline.found.cycles;
   recording.facts = facts_of(trace);
   recording.environment = environment_of(trace);
+  recording.whole = whole_run_of(trace);
   recording.host =
       recording.cycles.cycles.empty() ? host_evidence_per_second(trace) : host_evidence(trace, recording.cycles);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for

@@ -9,6 +9,7 @@
 #include "report/cycles_report.h"
 #include "report/run_comparison.h"
 #include "report/run_comparison_tables.h"
+#include "report/whole_run_report.h"
 #include "report/work_comparison.h"
 
 namespace culprit::report {
@@ -198,6 +199,7 @@ std::string comparison_json(const RunComparison& comparison) {
   for (const model::FunctionFinding& f : comparison.functions) write_finding(json, comparison, f);
   json.end_array();
   write_calls(json, comparison);
+  write_whole_run(json, comparison);
   json.begin_array("resources");
   for (const model::ResourceChange& r : comparison.resources) {
     json.begin_object(JsonForm::line);

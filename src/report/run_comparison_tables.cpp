@@ -18,6 +18,7 @@
 #include "report/calls_report.h"
 #include "report/collected_report.h"
 #include "report/host_report.h"
+#include "report/whole_run_report.h"
 #include "report/work_comparison.h"
 #include "stats/quantile.h"
 
@@ -473,6 +474,8 @@ std::vector<Table> evidence_tables(const RunComparison& comparison, std::size_t 
   std::vector<Table> tables;
   if (comparison.outcome == Outcome::not_comparable) {
     // What differs between unlike runs is no answer: only what may tell why they are unlike.
+    if (!comparison.resources.empty()) tables.push_back(resource_table(comparison));
+    for (Table& table : whole_run_tables(comparison)) tables.push_back(std::move(table));
     if (!comparison.environment.empty()) tables.push_back(environment_table(comparison, kMostFactsOfUnlike));
     return tables;
   }
@@ -484,6 +487,7 @@ std::vector<Table> evidence_tables(const RunComparison& comparison, std::size_t 
   }
   for (Table& table : collected_tables(comparison, most_facts)) tables.push_back(std::move(table));
   if (!comparison.resources.empty()) tables.push_back(resource_table(comparison));
+  for (Table& table : whole_run_tables(comparison)) tables.push_back(std::move(table));
   if (!comparison.environment.empty()) tables.push_back(environment_table(comparison, most_facts));
   return tables;
 }
