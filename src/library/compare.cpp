@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -106,6 +107,13 @@ std::vector<model::PictureStep> steps_of(const model::Cycles& cycles) {
 std::span<const model::Recording> seen(const Side& side) {
   return side.outline ? std::span<const model::Recording>(&side.outline->recording, 1)
                       : std::span<const model::Recording>(side.recordings);
+}
+
+std::set<std::string> devices_of(const Side& side) {
+  std::set<std::string> models;
+  for (const model::Recording& recording : seen(side))
+    models.insert(recording.facts.device_models.begin(), recording.facts.device_models.end());
+  return models;
 }
 
 /// An earlier recording of the same, without its trace.
@@ -207,7 +215,10 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   }
   side_by_side(sides, [&](Side& side) { outline(side, recording); });
   if (const auto error = failed()) return *error;
-  const bool whole = compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
+  // Of devices of one model the resources are compared whatever their steps are.
+  const std::set<std::string> devices = devices_of(sides[0]);
+  const bool whole = (!devices.empty() && devices == devices_of(sides[1])) ||
+                     compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
   side_by_side(sides, [&](Side& side) { take(side, whole, task); });
   if (const auto error = failed()) return *error;
   if (pictures != nullptr) {

@@ -31,6 +31,7 @@ struct Plan {
   std::string device = "A100";
   int world = 1;
   std::string marker = "ProfilerStep#";
+  int clock = 0;  ///< MHz; 0: not recorded
 };
 
 /// A trace with one marked step per period, in each of them every kernel once.
@@ -42,6 +43,9 @@ std::string trace(const Plan& plan) {
   for (const int period : plan.periods) {
     events += fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"{}{}","pid":1,"tid":1,"ts":{},"dur":{}}},)",
                           plan.marker, ++step, at, period - 1);
+    if (plan.clock > 0)
+      events +=
+          fmt::format(R"({{"ph":"C","name":"GPU 0 clock","pid":0,"ts":{},"args":{{"MHz":{}}}}},)", at + 50, plan.clock);
     int offset = 5;
     for (const std::string& kernel : plan.kernels) {
       ++correlation;
@@ -284,6 +288,21 @@ TEST_F(DiffTraces, CyclesAndProfileAgreeOnTracesWithoutCycles) {
       EXPECT_EQ(result.code, 2) << verb << choice;
       EXPECT_THAT(result.output, AllOf(HasSubstr("no cycle fits"), HasSubstr("24 other"))) << verb << choice;
     }
+}
+
+TEST_F(DiffTraces, ResourcesOfDevicesAreComparedWhateverTheStepsAre) {
+  const std::string fast = dir.file("fast.json", trace({.periods = steps(24, 1000), .clock = 1410}));
+  const std::string lowered =
+      dir.file("lowered.json", trace({.periods = steps(24, 1300), .marker = "train iteration ", .clock = 705}));
+  const auto found = json::parse(run_program("diff " + fast + " " + lowered + " --json").output);
+  EXPECT_EQ(found["outcome"], "not_comparable");
+  ASSERT_EQ(found["resources"].size(), 1U);
+  EXPECT_EQ(found["resources"][0]["metric"], "GPU clock");
+  EXPECT_EQ(found["resources"][0]["candidate"], 705e6);
+  EXPECT_EQ(found["whole_run"]["kernels"], (json{48.0, 48.0}));
+  const std::string other = dir.file(
+      "other.json", trace({.periods = steps(24, 1300), .device = "V100", .marker = "train iteration ", .clock = 705}));
+  EXPECT_EQ(json::parse(run_program("diff " + fast + " " + other + " --json").output)["resources"].size(), 0U);
 }
 
 TEST_F(DiffTraces, CyclesSayWhatTheirPeriodsLeaveOut) {
