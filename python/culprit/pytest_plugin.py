@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, NoReturn, Tuple
 
 import pytest
 
@@ -181,7 +181,7 @@ def _store(path: str, new: _baseline.Recording) -> None:
         pytest.fail(f"--culprit-store: the baseline {path} cannot be written: {error.strerror or error}", pytrace=False)
 
 
-def _unusable(path: str, why: object) -> None:
+def _unusable(path: str, why: object) -> NoReturn:
     pytest.fail(f"the baseline {path} cannot be used: {why} (remove it, and make it anew with --culprit-store)", pytrace=False)
 
 
