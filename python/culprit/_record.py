@@ -183,7 +183,7 @@ class Recording:
             return
         if not summary and self._is_there() and not (said and code in _KINDS):
             return
-        what = f"culprit: {summary['error']}" if summary.get("error") else said
+        what = f"culprit: {summary['error']}" if summary.get("error") else "" if summary else said
         raise Error(what or "culprit record ended without a recording", _KINDS.get(code, "environment"), what)
 
     def _warn_of_missing_functions(self, summary: Dict[str, Any]) -> None:

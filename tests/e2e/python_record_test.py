@@ -262,10 +262,12 @@ class Recorders(Case):
         self.assertEqual((caught.exception.kind, str(caught.exception)), ("input", "culprit: no space left"))
 
     def test_no_file_is_an_error(self):
-        self.write("exit 0")
-        with self.assertRaisesRegex(culprit.Error, "without a recording"):
-            with culprit.record(1):
-                pass
+        summed = "touch $4; sleep 0.3; rm $4; echo '{\"steps\": 0}' > /proc/self/fd/${2#*=}; echo 'culprit: recorded' >&2; exit 0"
+        for target, body in ((1, "exit 0"), (["a command"], summed)):
+            self.write(body)
+            with self.subTest(body), self.assertRaisesRegex(culprit.Error, "^culprit record ended without a recording$"):
+                with culprit.record(target):
+                    pass
 
     def test_what_the_block_raises_after_the_end_is_raised_and_nothing_stays(self):
         """Neither the recorder, which has ended, nor the command that it left."""
