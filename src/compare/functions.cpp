@@ -344,10 +344,12 @@ class Comparer {
     const std::array<Series, 2> side = {summarise(uses[0].times, cycles[0]), summarise(uses[1].times, cycles[1])};
     finding.time_ns = {side[0].mean, side[1].mean};
     finding.impact_ns = side[1].mean - side[0].mean;
+    const double tolerated = options_.tolerance * std::min(side[0].mean, side[1].mean);
+    finding.apart = are_apart(uses, side, tolerated);
     if (uses[0].times.empty()) return all_on_one_side(uses[1].times.size(), cycles[1], cycles[0]);
     if (uses[1].times.empty()) return all_on_one_side(uses[0].times.size(), cycles[0], cycles[1]);
-    const double tolerated = options_.tolerance * std::min(side[0].mean, side[1].mean);
-    if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return separation(uses, side, tolerated);
+    if (side[0].effective < kFewCycles || side[1].effective < kFewCycles)
+      return finding.apart ? std::min(1.0, separation_by_chance(side[0].likely, side[1].likely)) : 1;
     const double between =
         options_.between * options_.between * (side[0].mean * side[0].mean + side[1].mean * side[1].mean);
     const MeanDifference d = difference_of(side[0], side[1], between);
@@ -545,8 +547,8 @@ class Comparer {
     return std::exp(choose(static_cast<double>(n), some) - choose(static_cast<double>(n + m), some));
   }
 
-  [[nodiscard]] double separation(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,
-                                  double tolerated) const {
+  [[nodiscard]] bool are_apart(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,
+                               double tolerated) const {
     std::array<std::pair<double, double>, 2> span;  // least and most
     for (std::size_t s = 0; s < 2; ++s) {
       const bool absent = uses[s].times.size() < side[s].n;
@@ -556,8 +558,7 @@ class Comparer {
     }
     const double rare = kRare * options_.between * side[0].mean;
     const bool apart = span[1].first > span[0].second || span[1].second < span[0].first;
-    if (!apart || std::abs(side[1].mean - side[0].mean) <= tolerated + rare) return 1;
-    return std::min(1.0, separation_by_chance(side[0].likely, side[1].likely));
+    return apart && std::abs(side[1].mean - side[0].mean) > tolerated + rare;
   }
 
   const Roles& roles_;

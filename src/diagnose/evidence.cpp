@@ -242,17 +242,26 @@ double Evidence::felt(double all_threads_ns) const {
   return std::min(all_threads_ns, std::max(0.0, parts->blocked.rise()));
 }
 
-std::optional<double> Evidence::idle_rise(model::Phase phase) const {
+template <class Counts>
+std::optional<double> Evidence::idle_rise_where(model::Phase phase, const Counts& counts) const {
   for (const model::Waterfall& waterfall : comparison_.waterfalls) {
     if (waterfall.phase != phase || waterfall.device < 0) continue;
     double rise = 0;
     for (const model::WaterfallLine& line : waterfall.lines)
-      if (line.state != model::LedgerState::function && line.state != model::LedgerState::no_work)
+      if (line.state != model::LedgerState::function && line.state != model::LedgerState::no_work && counts(line))
         rise += turned(line.time_ns).rise();
     // It is the mean of the ranks; one alone may have waited for all of that.
     return rise * static_cast<double>(std::max<std::size_t>(1, model::count_ranks(comparison_.processes)));
   }
   return std::nullopt;
+}
+
+std::optional<double> Evidence::idle_rise(model::Phase phase) const {
+  return idle_rise_where(phase, [](const model::WaterfallLine&) { return true; });
+}
+
+std::optional<double> Evidence::idle_rise(model::Phase phase, StringId function) const {
+  return idle_rise_where(phase, [&](const model::WaterfallLine& line) { return line.function == function; });
 }
 
 double Evidence::weight_of(model::Phase phase) const {

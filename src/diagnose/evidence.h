@@ -124,6 +124,8 @@ class Evidence {
   /// can have cost: a call that waits for the device takes as much longer as the device does. Of several ranks the most
   /// that one of them can have waited. nullopt: no device works there.
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase) const;
+  /// The same while the host was in this function itself.
+  [[nodiscard]] std::optional<double> idle_rise(model::Phase phase, StringId function) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;
   /// The same of the mean of all steps, whatever they work on, ns.
@@ -141,6 +143,8 @@ class Evidence {
   [[nodiscard]] Sides turned(const std::array<double, 2>& values) const { return {values[1 - side_], values[side_]}; }
 
  private:
+  template <class Counts>
+  [[nodiscard]] std::optional<double> idle_rise_where(model::Phase phase, const Counts& counts) const;
   [[nodiscard]] std::vector<std::pair<std::string, Sides>> all_states() const;
   [[nodiscard]] Sides turned(const std::array<std::optional<double>, 2>& values) const {
     return {values[1 - side_].value_or(0), values[side_].value_or(0)};

@@ -81,11 +81,11 @@ bool takes_longer(const Evidence& evidence, const FunctionFinding& f, double usu
   return std::isfinite(ratio) && ratio > kAlike * std::max({1.0, usual, larger});
 }
 
-/// Of a function that changed: it takes longer on this side, by a part of the step that matters, and not because
-/// everything does.
-bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
+/// Of a function that changed, or seems to: it takes longer on this side, by a part of the step that matters, and not
+/// because everything does.
+bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
   const model::RunComparison& all = evidence.comparison();
-  if (!model::has_changed(f) || f.moved_inside != 0 || has_moved(evidence, f)) return false;
+  if (f.moved_inside != 0 || has_moved(evidence, f)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
   if (all.texts[f.kind] == "python" && model::is_python_wait(all.texts[f.function])) return false;
   // Where a step is another thing on each side nothing is a part of it.
@@ -101,6 +101,10 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   const Sides calls = evidence.turned(f.calls);
   if (calls.ratio() > kAlike) return true;  // more of them
   return takes_longer(evidence, f, usual);
+}
+
+bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
+  return model::has_changed(f) && would_be_slower_alone(evidence, f, usual);
 }
 
 /// Its thread was on a CPU for what it took longer, as far as that is known: a function in which a thread waits, for a
@@ -334,6 +338,58 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
+/// Of few steps nothing of one function is shown beyond chance among hundreds. Where the steps are called slower and
+/// nothing else says why, the one that makes most of it is likely, if every step takes longer in it than all of the
+/// other side.
+void likely(const Evidence& evidence, Verdicts& verdicts) {
+  const auto is_active = [](const Verdict& v) { return v.state == model::VerdictState::active; };
+  if (!evidence.is_slower() || std::ranges::any_of(verdicts, is_active)) return;
+  const model::RunComparison& all = evidence.comparison();
+  const std::array usual = {evidence.usual_ratio(false), evidence.usual_ratio(true)};
+  const auto is_input = [&](const FunctionFinding& f) {
+    return !evidence.is_on_device(f) && model::is_input(all.texts[f.function]);
+  };
+  const FunctionFinding* worst = nullptr;
+  double most = 0;
+  for (const FunctionFinding& f : all.functions) {
+    const bool device = evidence.is_on_device(f);
+    if (!f.apart || model::has_changed(f)) continue;
+    if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind])) continue;
+    if (!is_input(f) && (!would_be_slower_alone(evidence, f, usual.at(device)) || (!device && !ran(evidence, f))))
+      continue;
+    const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
+    if (impact < kLeastOfGrowth * evidence.growth()) continue;
+    // A call that waits for the device may take longer by as much as the device idled elsewhere.
+    if (!device && !is_input(f) &&
+        evidence.weight_of(f.phase) * evidence.idle_rise(f.phase, f.function).value_or(impact) <
+            kLeastOfGrowth * evidence.growth())
+      continue;
+    // What makes the input lies inside of what waits for it.
+    if (worst != nullptr && (is_input(*worst) != is_input(f) ? is_input(*worst) : impact <= most)) continue;
+    worst = &f;
+    most = impact;
+  }
+  if (worst == nullptr) return;
+  const FunctionFinding& f = *worst;
+  const bool device = evidence.is_on_device(f);
+  std::string cause = "host_bound";
+  std::string detail = is_input(f) ? "data_input" : model::is_collector(all.texts[f.function]) ? "gc" : "function";
+  if (device) {
+    const bool more = is_only_called_more(evidence, f, usual[1]);
+    cause = is_new(evidence, f) || f.was != 0 ? "kernel_changed" : more ? "workload_changed" : "kernel_regression";
+    detail = more ? "calls" : "";
+  }
+  Verdict verdict = verdict_of(evidence, f, std::move(cause), std::move(detail), 0.6);
+  verdict.state = model::VerdictState::active;
+  verdict.evidence = {fmt::format("{} takes {} per step", verdict.where, instead(evidence.turned(f.time_ns))),
+                      "Each step takes longer in it than every step of the other side"};
+  verdict.against.push_back(
+      fmt::format("So few steps do not show it beyond chance among {} functions", all.functions.size()));
+  verdict.next_step = "record more steps, and compare again";
+  verdicts.push_back(std::move(verdict));
+}
+
+constexpr std::array kLastRules = {Rule{"program.likely", likely}};
 constexpr std::array kRules = {Rule{"program.more_launches", more_launches}, Rule{"program.functions", functions},
                                Rule{"program.input", input}, Rule{"program.lock", lock},
                                Rule{"program.hot_code", hot_code}};
@@ -341,5 +397,6 @@ constexpr std::array kRules = {Rule{"program.more_launches", more_launches}, Rul
 }  // namespace
 
 std::span<const Rule> program_rules() { return kRules; }
+std::span<const Rule> few_steps_rules() { return kLastRules; }
 
 }  // namespace culprit::diagnose

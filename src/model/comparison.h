@@ -94,6 +94,7 @@ struct FunctionFinding {
   /// Threads that a call launches, or bytes that it copies or sets; 0: not known.
   std::array<double, 2> size{};
   double q = kNoNumber;  ///< rate of false discoveries at which it counts as changed, new or gone
+  bool apart = false;    ///< each cycle of one side takes longer in it than all of the other, beyond the tolerance
   /// The function or range in which most of its time lay, or was launched, on every side that has it; 0: none, or not
   /// the same.
   StringId parent = 0;

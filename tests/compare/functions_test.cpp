@@ -175,6 +175,16 @@ TEST(CompareFunctions, FewCyclesTellOnlyByFullSeparation) {
       FunctionStatus::changed);
 }
 
+TEST(CompareFunctions, SidesAreApartWhereEachCycleOfOneTakesLonger) {
+  const auto apart = [](std::vector<double> base, std::vector<double> candidate) {
+    return compared({{"f", base}}, {{"f", candidate}}, base.size(), candidate.size())["f"].apart;
+  };
+  EXPECT_TRUE(apart({10'000, 10'100, 9'900}, {20'000, 20'100, 19'000}));
+  EXPECT_TRUE(apart({20'000, 20'100, 19'000}, {10'000, 10'100, 9'900}));
+  EXPECT_FALSE(apart({10'000, 10'100, 19'900}, {20'000, 20'100, 19'000})) << "one takes as long";
+  EXPECT_FALSE(apart({10'000, 10'100, 9'900}, {10'300, 10'400, 10'300})) << "that does not matter";
+}
+
 TEST(CompareFunctions, FalseDiscoveriesAreRareThoughManyAreAsked) {
   int reports = 0;
   constexpr int kReports = 40;

@@ -405,6 +405,71 @@ TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
   EXPECT_THAT(causes(c), testing::ElementsAre("kernel_changed in slow_gemm"));
 }
 
+/// Five steps of which none but the whole is called slower.
+RunComparison few_steps() {
+  RunComparison c = with_functions();
+  c.host->step.clear();
+  c.cycle_times[0].cycles = {5, 5};
+  return c;
+}
+
+TEST(FewSteps, WhatMakesMostOfAllStepsIsLikely) {
+  RunComparison c = few_steps();
+  add_function(c, "tokenize", "python", "Host", {1, 4.5}, {4, 4});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));  // some steps take as long as before in it
+  c.functions.back().apart = true;
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
+  const model::Verdict likely = diagnose(c)[0];
+  EXPECT_EQ(likely.state, VerdictState::active);
+  EXPECT_NEAR(likely.confidence, 0.6, 1e-9);
+  EXPECT_THAT(likely.against, Contains(HasSubstr("among 4 functions")));
+  c.functions.back().time_ns[1] = 2.5e6;  // of four milliseconds
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.back().time_ns[1] = 4.5e6;
+  c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
+  EXPECT_THAT(causes(c), IsEmpty());
+  c.outcome = c.cycle_times[0].outcome = Outcome::regression;
+  EXPECT_THAT(causes(swapped(std::move(c))), testing::ElementsAre("-host_bound/function in tokenize"));
+}
+
+TEST(FewSteps, WaitingForTheInputIsTheInputs) {
+  RunComparison c = few_steps();
+  for (const char* name : {"decode_image", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"}) {
+    add_function(c, name, "annotation", "Host", {0.1, 3.9}, {1, 1});
+    c.functions.back().apart = true;
+  }
+  EXPECT_THAT(causes(c),
+              testing::ElementsAre("host_bound/data_input in " + std::string(c.texts[c.functions[4].function])));
+}
+
+TEST(FewSteps, KernelsAreCalledWhatTheyAre) {
+  RunComparison c = few_steps();
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {1, 1}, {1, 1});
+  add_function(c, "gemm", "gpu_compute", "GPU", {2, 5.5}, {4, 4});
+  c.functions.back().apart = true;
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in gemm"));
+  c.functions.back().calls = {4, 11};
+  c.functions.back().work_ratio = 1;
+  EXPECT_THAT(causes(c), testing::ElementsAre("workload_changed/calls in gemm"));
+}
+
+TEST(FewSteps, ACallThatWaitsForADeviceThatIdledElsewhereIsNotSlow) {
+  RunComparison c = few_steps();
+  add_function(c, "cudaMemcpyAsync", "cuda_api", "Host", {1, 4.5}, {1, 1});
+  c.functions.back().apart = true;
+  add_device(c, {9, 9}, {1, 5});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.waterfalls[0].lines[1].function = c.functions.back().function;
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in cudaMemcpyAsync"));
+}
+
+TEST(FewSteps, WhatWaitsIsNotSlow) {
+  RunComparison c = few_steps();
+  add_function(c, "cudaStreamSynchronize", "sync", "Host", {1, 4.5}, {1, 1});
+  c.functions.back().apart = true;
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
 /// A kernel is launched twice as often, and a launch takes `ratio` times as long.
 RunComparison more_launches(double ratio) {
   RunComparison c = comparison();
