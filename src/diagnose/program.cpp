@@ -47,6 +47,19 @@ Verdict verdict_of(const Evidence& evidence, const FunctionFinding& f, std::stri
   return verdict;
 }
 
+/// Of several ranks that one on which the function takes longer by itself; -1: another one does by half as much, or
+/// there is only one.
+std::int32_t only_rank(const Evidence& evidence, const FunctionFinding& f) {
+  constexpr double kMostElsewhere = 0.5;
+  if (!evidence.has_ranks()) return -1;
+  const double most = kMostElsewhere * evidence.turned(f.time_ns).rise();
+  const bool elsewhere = std::ranges::any_of(evidence.comparison().functions, [&](const FunctionFinding& other) {
+    return other.function == f.function && other.kind == f.kind && other.phase == f.phase &&
+           other.process != f.process && evidence.turned(other.time_ns).rise() > most;
+  });
+  return elsewhere ? -1 : evidence.place_of(f).rank;
+}
+
 /// The side has it and the other does not, in no process.
 bool is_new(const Evidence& evidence, const FunctionFinding& f) {
   const bool added = evidence.side() == 1;
@@ -189,7 +202,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const bool collector = !device && model::is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
-    if (device && evidence.has_ranks()) verdict.rank = evidence.place_of(*worst).rank;
+    if (evidence.has_ranks()) verdict.rank = device ? evidence.place_of(*worst).rank : only_rank(evidence, *worst);
     verdict.state = evidence.state_of(verdict.impact_ns, felt(evidence, *worst) / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
                                     instead(evidence.turned(worst->time_ns)),
@@ -252,6 +265,7 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   }
   if (worst == nullptr) return;
   Verdict verdict = verdict_of(evidence, *worst, "host_bound", "data_input", 0.9);
+  verdict.rank = only_rank(evidence, *worst);
   verdict.state = evidence.is_slower() ? model::VerdictState::active : model::VerdictState::latent;
   verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
@@ -381,6 +395,7 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
   }
   Verdict verdict = verdict_of(evidence, f, std::move(cause), std::move(detail), 0.6);
   verdict.state = model::VerdictState::active;
+  verdict.rank = only_rank(evidence, f);
   verdict.evidence = {fmt::format("{} takes {} per step", verdict.where, instead(evidence.turned(f.time_ns))),
                       "Each step takes longer in it than every step of the other side"};
   verdict.against.push_back(

@@ -311,6 +311,34 @@ TEST(RankRules, AKernelThatIsSlowerOnTheLateRankAloneIsWhyItIsLate) {
 }
 
 /// `decode` inside of `get` inside of the loader.
+/// Four ranks that wait for their input, `of_others`: ms on all but the third.
+RunComparison late_input(const char* name, double of_others) {
+  RunComparison c = late_rank();
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    c.processes.push_back({rank, {100 + rank, 200 + rank}});
+    const double ms = rank == 2 ? 5 : of_others;
+    add_function(c, name, "annotation", "Host", {1, ms}, {1, 1},
+                 ms > 1 ? model::FunctionStatus::changed : model::FunctionStatus::same);
+    c.functions.back().process = static_cast<std::uint32_t>(rank);
+  }
+  return c;
+}
+
+TEST(RankRules, AnInputOrAFunctionThatIsLateOnOneRankIsWhyItIsLate) {
+  for (const char* name : {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "tokenize"}) {
+    const auto verdicts = diagnose(late_input(name, 1));
+    ASSERT_EQ(verdicts.size(), 1U) << name;
+    EXPECT_EQ(verdicts[0].cause, "straggler");
+    EXPECT_EQ(verdicts[0].detail, "host_bound");
+    EXPECT_EQ(verdicts[0].rank, 2);
+  }
+  const auto all = diagnose(late_input("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 4.5));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].detail, "data_input");
+  EXPECT_EQ(all[0].rank, -1);
+  EXPECT_EQ(all[1].cause, "straggler");
+}
+
 TEST(InputRules, WhatLiesInsideOfAnInputIsTheInputs) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0, 0}, {0, 0});
