@@ -177,63 +177,111 @@ bool has_ranks(const Recording& run) {
   return ranks.size() > 1;
 }
 
-/// Per step, by kind, while nothing more important ran there.
-std::map<Place, std::map<std::string, double>> exposed_times(const Recording& run) {
-  std::map<Place, std::map<std::string, double>> times;
+double cycles_of_rank(const Recording& run, std::int32_t rank) {
+  const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == rank; };
+  return static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(run.profile.cycles, of_rank)));
+}
+
+/// A step of a device, which is from its first operation in one to that in the next: where the host runs ahead that is
+/// not when the host's begins and ends.
+struct DeviceStep {
+  double length = 0;                    ///< mean, ns
+  std::map<std::string, double> kinds;  ///< mean, ns, while nothing more important ran there
+  [[nodiscard]] double idle() const {
+    double busy = 0;
+    for (const auto& [kind, time] : kinds) busy += time;
+    return std::max(0.0, length - busy);
+  }
+};
+
+std::map<Place, DeviceStep> device_steps(const Recording& run) {
+  std::map<Place, std::map<std::uint32_t, double>> windows;  // by cycle
+  for (const model::LedgerWindow& window : run.profile.ledger.windows)
+    if (window.device >= 0 && window.length > 0)
+      windows[{run.profile.cycles[window.cycle].rank, fmt::format("GPU {}", window.device)}][window.cycle] +=
+          static_cast<double>(window.length);
+  std::map<Place, DeviceStep> steps;
   for (const model::FunctionUse& use : run.profile.functions) {
     if (use.exposed < 0) continue;
     const Place place{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])};
-    times[place][std::string(run.profile.texts[use.kind])] += static_cast<double>(use.exposed);
+    const auto known = windows.find(place);
+    if (known != windows.end() && !known->second.contains(use.cycle)) continue;
+    steps[place].kinds[std::string(run.profile.texts[use.kind])] += static_cast<double>(use.exposed);
   }
-  for (auto& [place, kinds] : times) {
-    const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == place.first; };
-    const auto cycles =
-        static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(run.profile.cycles, of_rank)));
-    for (auto& [kind, time] : kinds) time /= cycles;
+  for (auto& [place, step] : steps) {
+    double cycles = cycles_of_rank(run, place.first);
+    step.length = mean_step(run);
+    if (const auto known = windows.find(place); known != windows.end()) {
+      cycles = static_cast<double>(known->second.size());
+      step.length = 0;
+      for (const auto& [cycle, length] : known->second) step.length += length / cycles;
+    }
+    for (auto& [kind, time] : step.kinds) time /= cycles;
+  }
+  return steps;
+}
+
+/// Of the device of the rank that idles least in a step; without devices the step.
+double least_idle(const Recording& run, const std::map<Place, DeviceStep>& steps, std::int32_t rank) {
+  double least = mean_step(run);
+  for (const auto& [place, step] : steps)
+    if (place.first == rank) least = std::min(least, step.idle());
+  return least;
+}
+
+/// What one rank spends in some functions of the host, per step, ns.
+struct HostTime {
+  double time = 0;
+  double felt = 0;  ///< of that while its devices were idle
+  std::string name;
+};
+
+std::map<std::int32_t, HostTime> host_times(const Recording& run, bool collectors) {
+  std::map<std::int32_t, std::map<std::string, double>> functions;
+  for (const model::FunctionUse& use : run.profile.functions) {
+    if (run.profile.texts[use.device] != "Host") continue;
+    const std::string_view function = run.profile.texts[use.function];
+    if (collectors ? !model::is_collector(function) : !model::is_input(function)) continue;
+    functions[run.profile.processes[use.process].rank][std::string(function)] +=
+        static_cast<double>(collectors && use.own >= 0 ? use.own : use.duration);
+  }
+  const auto steps = device_steps(run);
+  std::map<std::int32_t, HostTime> times;
+  for (const auto& [rank, named] : functions) {
+    HostTime& sum = times[rank];
+    for (const auto& [name, time] : named) sum.time += time / cycles_of_rank(run, rank);
+    sum.name = std::ranges::max_element(named, {}, [](const auto& one) { return one.second; })->first;
+    sum.felt = std::min(least_idle(run, steps, rank), sum.time);
   }
   return times;
 }
 
-/// Of the device that idles least in a step; without devices the step.
-double least_idle(const Recording& run) {
-  double least = mean_step(run);
-  const double step = least;
-  for (const auto& [place, kinds] : exposed_times(run)) {
-    double busy = 0;
-    for (const auto& [kind, time] : kinds) busy += time;
-    least = std::min(least, std::max(0.0, step - busy));
-  }
-  return least;
-}
-
-/// Functions of the host, per step of one rank: collections of garbage, and what a step waits for to work on.
+/// Functions of the host, per step of the rank that felt them most: collections of garbage, and what a step waits for
+/// to work on.
 void functions(const Recording& run, Verdicts& verdicts) {
   const double step = mean_step(run);
   if (!(step > 0) || run.host.per_second) return;
-  std::array<double, 2> time{};
-  std::array<std::string, 2> name;
-  for (const model::FunctionUse& use : run.profile.functions) {
-    if (run.profile.texts[use.device] != "Host") continue;
-    const std::string_view function = run.profile.texts[use.function];
-    const bool collector = model::is_collector(function);
-    if (!collector && !model::is_input(function)) continue;
-    time[collector ? 0 : 1] += static_cast<double>(collector && use.own >= 0 ? use.own : use.duration);
-    name[collector ? 0 : 1] = function;
-  }
-  const auto cycles = static_cast<double>(std::max<std::size_t>(1, run.profile.cycles.size()));
-  // While devices work nobody waits for the host.
-  const double idle = least_idle(run);
-  for (std::size_t i = 0; i < time.size(); ++i) {
-    const double mean = std::min(idle, time[i] / cycles);
-    if (mean < kLeastImpact * step) continue;
-    Verdict& verdict = verdicts.emplace_back(verdict_of("host_bound", i == 0 ? "gc" : "data_input", mean, 0.8));
+  for (const bool collectors : {true, false}) {
+    const auto times = host_times(run, collectors);
+    const auto worst = std::ranges::max_element(times, {}, [](const auto& of_rank) { return of_rank.second.felt; });
+    if (worst == times.end() || worst->second.felt < kLeastImpact * step) continue;
+    const auto& [rank, host] = *worst;
+    double others = 0;
+    for (const auto& [other, of_other] : times)
+      if (other != rank) others = std::max(others, of_other.felt);
+    const bool alone = has_ranks(run) && host.felt >= kTwiceAsLate * others;
+    Verdict& verdict =
+        verdicts.emplace_back(verdict_of("host_bound", collectors ? "gc" : "data_input", host.felt, 0.8));
     verdict.scope = model::VerdictScope::function;
-    verdict.where = name[i];
-    verdict.evidence = {i == 0 ? fmt::format("Collections of garbage take {}", per(run, time[i] / cycles))
-                               : fmt::format("A step waits for its input: {}", per(run, time[i] / cycles))};
-    if (mean < time[i] / cycles)
-      verdict.evidence.push_back(fmt::format("A device works meanwhile, and is idle for {}", per(run, idle)));
-    verdict.next_step = i == 0
+    verdict.where = host.name;
+    if (alone) verdict.rank = rank;
+    const std::string on = alone ? fmt::format(" on rank {}", rank) : "";
+    verdict.evidence = {
+        collectors ? fmt::format("Collections of garbage take {}{}", per(run, host.time), on)
+                   : fmt::format("A step{} waits for its input in {}: {}", on, host.name, per(run, host.time))};
+    if (host.felt < host.time)
+      verdict.evidence.push_back(fmt::format("A device works meanwhile, and is idle for {}", per(run, host.felt)));
+    verdict.next_step = collectors
                             ? "gc.freeze() behind the start, larger thresholds, or collections between steps"
                             : "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   }
@@ -315,9 +363,7 @@ void devices(const Recording& run, Verdicts& verdicts) {
     if (run.profile.texts[use.kind] == "gpu_compute" && run.profile.texts[use.device] == worst->first.second &&
         run.profile.processes[use.process].rank == worst->first.first)
       time += static_cast<double>(use.exposed >= 0 ? use.exposed : use.duration);
-  const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == worst->first.first; };
-  const auto cycles =
-      static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(run.profile.cycles, of_rank)));
+  const double cycles = cycles_of_rank(run, worst->first.first);
   Verdict verdict = verdict_of("gpu_contention", "unknown", time / cycles * (1 - 1 / worst->second), 0.6);
   verdict.scope = model::VerdictScope::device;
   verdict.where = place_text(worst->first, has_ranks(run));
@@ -371,21 +417,17 @@ void ranks(const Recording& run, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-void add_devices(const Recording& run, double step, std::vector<StepPart>& parts) {
+void add_devices(const Recording& run, std::vector<StepPart>& parts) {
   const bool ranks = has_ranks(run);
   std::size_t places = 0;
-  for (const auto& [place, kinds] : exposed_times(run)) {
+  for (const auto& [place, step] : device_steps(run)) {
     if (++places > kMostPlaces) break;
-    double all = 0;
     const std::size_t first = parts.size();
-    for (const auto& [kind, time] : kinds) {
-      parts.push_back({place_text(place, ranks), kind, time, time / step});
-      all += time;
-    }
+    for (const auto& [kind, time] : step.kinds)
+      parts.push_back({place_text(place, ranks), kind, time, time / step.length});
     std::ranges::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end(), std::ranges::greater(),
                              &StepPart::time_ns);
-    const double idle = std::max(0.0, step - all);
-    parts.push_back({place_text(place, ranks), "idle", idle, idle / step});
+    parts.push_back({place_text(place, ranks), "idle", step.idle(), step.idle() / step.length});
   }
 }
 
@@ -400,7 +442,7 @@ std::vector<StepPart> step_parts(const Recording& run) {
   std::vector<StepPart> parts;
   const double step = mean_step(run);
   if (!(step > 0)) return parts;
-  add_devices(run, step, parts);
+  add_devices(run, parts);
   if (run.host.step) {
     const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
     const std::string where = fmt::format("thread {}", run.host.step->name);

@@ -162,5 +162,73 @@ TEST(OneRun, PartsOfAPlaceSumToTheStep) {
   EXPECT_NEAR(thread, 10 * kMs, 1);
 }
 
+/// Of one device in the step of a rank.
+void add_window(Recording& made, std::int32_t rank, double ms) {
+  model::LedgerWindow window;
+  window.cycle = static_cast<std::uint32_t>(rank);
+  window.device = 0;
+  window.length = static_cast<Ns>(ms * kMs);
+  made.profile.ledger.windows.push_back(window);
+}
+
+TEST(OneRun, AStepOfADeviceIsItsOwnWhereTheHostRunsAhead) {
+  Recording made = run(6, 3, 1);
+  add_rank(made, 0);
+  add_rank(made, 0);  // a step that is cut: nothing tells how long it was
+  add_use(made, 0, "gemm", "gpu_compute", "GPU 0", 10.5);
+  add_use(made, 0, "Memset", "gpu_memset", "GPU 0", 0.5);
+  add_use(made, 1, "gemm", "gpu_compute", "GPU 0", 10.5);
+  add_window(made, 0, 12);
+  double time = 0;
+  double share = 0;
+  for (const model::StepPart& part : step_parts(made)) {
+    if (part.where != "GPU 0") continue;
+    if (part.what == "idle") {
+      EXPECT_NEAR(part.time_ns, kMs, 1);
+    }
+    time += part.time_ns;
+    share += part.share;
+  }
+  EXPECT_NEAR(time, 12 * kMs, 1);
+  EXPECT_NEAR(share, 1, 1e-9);
+}
+
+TEST(OneRun, InputOfOneRankIsHeldAgainstItsOwnDevice) {
+  const char* loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  const auto made_with = [&](double of_others) {
+    Recording made = run(10, 0, 0);
+    for (std::int32_t rank = 0; rank < 4; ++rank) {
+      add_rank(made, rank);
+      add_use(made, rank, "gemm", "gpu_compute", "GPU 0", 5);
+      if (rank != 1) add_use(made, rank, "ncclDevKernel_AllReduce", "gpu_comm", "GPU 0", 5);
+      add_use(made, rank, loader, "python", "Host", rank == 1 ? 4 : of_others);
+    }
+    return made;
+  };
+  Recording made = made_with(0.1);
+  ASSERT_EQ(causes(made).size(), 1U);
+  model::Verdict verdict = diagnose_run(made)[0];
+  EXPECT_EQ(verdict.detail, "data_input");
+  EXPECT_EQ(verdict.rank, 1);
+  EXPECT_NEAR(verdict.impact_ns, 4 * kMs, 1);
+  EXPECT_THAT(verdict.evidence, testing::Contains(HasSubstr("on rank 1")));
+  for (std::int32_t rank = 0; rank < 4; ++rank)
+    made.collectives.push_back({.rank = rank, .cycles = 1, .calls = 4, .held_up_ns = rank == 1 ? 4 * kMs : 1e4});
+  verdict = diagnose_run(made)[0];
+  EXPECT_THAT(causes(made), ElementsAre("straggler/host_bound in rank 1"));
+  EXPECT_THAT(verdict.evidence, testing::Contains(HasSubstr("waits for its input in enumerate(DataLoader)")));
+}
+
+TEST(OneRun, InputOfAllRanksIsNoRanks) {
+  Recording made = run(10, 0, 0);
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    add_rank(made, rank);
+    add_use(made, rank, "gemm", "gpu_compute", "GPU 0", 5);
+    add_use(made, rank, "DataLoader.__next__", "python", "Host", 4);
+  }
+  ASSERT_EQ(causes(made).size(), 1U);
+  EXPECT_EQ(diagnose_run(made)[0].rank, -1);
+}
+
 }  // namespace
 }  // namespace culprit::diagnose
