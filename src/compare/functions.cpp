@@ -556,7 +556,7 @@ class Comparer {
       for (const CycleValue& v : uses[s].times)
         span[s] = {std::min(span[s].first, v.value), std::max(span[s].second, v.value)};
     }
-    const double rare = kRare * options_.between * side[0].mean;
+    const double rare = kRare * options_.between * std::min(side[0].mean, side[1].mean);
     const bool apart = span[1].first > span[0].second || span[1].second < span[0].first;
     return apart && std::abs(side[1].mean - side[0].mean) > tolerated + rare;
   }
