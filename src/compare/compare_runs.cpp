@@ -281,6 +281,8 @@ std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const S
     outcome.usual_work = work.most_often;
     outcome.other_share = work.other_share;
     outcome.all_ns = work.all_ns;
+    outcome.prompt_tokens = work.prompt_tokens;
+    outcome.knows_context = work.knows_context;
     if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(outcome);
   }
   return outcomes;

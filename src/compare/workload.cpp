@@ -41,6 +41,22 @@ std::string most_often(const Classes& classes) {
   return most == classes.end() ? std::string() : work_text(most->first);
 }
 
+/// Of a step, in the mean; 0: not known of every step.
+double prompt_tokens(const Classes& classes) {
+  double sum = 0;
+  double steps = 0;
+  for (const auto& [work, times] : classes) {
+    if (work.tokens < 0) return 0;
+    sum += static_cast<double>(times.size()) * std::exp2(work.tokens / kTokenSteps);
+    steps += static_cast<double>(times.size());
+  }
+  return steps > 0 ? sum / steps : 0;
+}
+
+bool knows_context(const Classes& classes) {
+  return !classes.empty() && std::ranges::all_of(classes, [](const auto& c) { return c.first.cached >= 0; });
+}
+
 }  // namespace
 
 WorkClass work_class(const model::Workload& workload, model::Phase phase) {
@@ -97,6 +113,8 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   for (std::size_t s = 0; s < 2; ++s)
     if (all[s] > 0) result.all_ns[s] /= static_cast<double>(all[s]);
   for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.prompt_tokens[s] = prompt_tokens(classes[s]);
+  result.knows_context = knows_context(classes[0]) && knows_context(classes[1]);
   const auto knows = [](const Classes& side) {
     return std::ranges::any_of(side, [](const auto& c) { return is_known(c.first); });
   };

@@ -49,7 +49,9 @@ struct MatchedWork {
   bool mix_differs = false;               ///< shares of a class differ by more than a tenth and two standard errors
   /// Of the steps of a side that would have to work on something else to be alike, less twice what chance makes of it.
   double other_share = 0;
-  std::array<double, 2> all_ns{};  ///< mean of all steps, also of those left out
+  std::array<double, 2> all_ns{};         ///< mean of all steps, also of those left out
+  std::array<double, 2> prompt_tokens{};  ///< of these, as exact as classes are; 0: not known of all
+  bool knows_context = false;             ///< all steps of both sides tell what they look back at
 };
 
 /// Classes with kFewestAlike steps or more on both sides are matched. Times are then freed of what the class makes of

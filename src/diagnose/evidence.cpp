@@ -301,6 +301,17 @@ bool Evidence::tells_work() const {
   });
 }
 
+bool Evidence::has_longer_contexts(model::Phase phase) const {
+  const auto of_phase = [&](const model::CycleTimeOutcome& o) { return o.phase == phase && !o.knows_context; };
+  const auto has_longer_prompts = [&](const model::CycleTimeOutcome& o) {
+    const Sides tokens = turned(o.prompt_tokens);
+    return tokens.without > 0 && tokens.ratio() >= kLongerPrompts;
+  };
+  const auto& outcomes = comparison_.cycle_times;
+  return (phase == model::Phase::decode || phase == model::Phase::mixed) && std::ranges::any_of(outcomes, of_phase) &&
+         std::ranges::any_of(outcomes, has_longer_prompts);
+}
+
 model::VerdictState Evidence::state_of(double impact, double of_phase) const {
   constexpr double kOfStep = 0.05;
   constexpr double kOfGrowth = 0.4;

@@ -43,6 +43,9 @@ struct Beside {
   bool is_share = false;  ///< of all CPUs of the machine, instead of a number of CPUs
 };
 
+/// Prompts are longer by so much: classes of work are halves of a doubling.
+inline constexpr double kLongerPrompts = 1.5;
+
 /// A device of a rank, as functions and resources name both.
 struct Place {
   std::int32_t rank = -1;
@@ -132,6 +135,8 @@ class Evidence {
   [[nodiscard]] double growth_of_all() const;
   /// Whether steps of some phase tell on both sides what they work on.
   [[nodiscard]] bool tells_work() const;
+  /// Whether steps of the phase, which do not tell what they look back at, do so at more: prompts are longer.
+  [[nodiscard]] bool has_longer_contexts(model::Phase phase) const;
   /// Active where the side is called slower and the impact, ns per step, is a part of the step or of its growth that
   /// matters. `of_phase`: the largest that it is of a step of a phase.
   [[nodiscard]] model::VerdictState state_of(double impact, double of_phase = 0) const;

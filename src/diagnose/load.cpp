@@ -64,6 +64,35 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Prompts are longer: a few steps, often without their like on the other side, but the longest, and the contexts of
+/// all others grow by them.
+void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
+  constexpr double kLeastOfAll = 0.02;  // of the mean step, whatever it works on
+  for (const Verdict& v : verdicts)
+    if (v.cause == "workload_changed") return;
+  double mean = 0;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times)
+    mean += evidence.weight_of(outcome.phase) * evidence.turned(outcome.all_ns).without;
+  for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
+    const Sides tokens = evidence.turned(outcome.prompt_tokens);
+    const Sides all = evidence.turned(outcome.all_ns);
+    if (!(tokens.without > 0) || tokens.ratio() < kLongerPrompts) continue;
+    const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
+    const double impact = evidence.weight_of(outcome.phase) * (all.rise() - (std::isfinite(alike) ? alike : 0));
+    if (impact < kLeastOfAll * mean) continue;
+    Verdict verdict = verdict_of(evidence, impact, 0.8);
+    verdict.state = impact >= kLeastImpact * mean ? model::VerdictState::active : model::VerdictState::latent;
+    verdict.evidence = {fmt::format("Steps ({}) compute {:.0f} instead of {:.0f} tokens of prompts",
+                                    model::phase_name(outcome.phase), tokens.with, tokens.without),
+                        fmt::format("They take {} in the mean", instead(all))};
+    if (!model::is_judged(outcome)) verdict.evidence.back() += "; none of like work is on both sides";
+    if (evidence.has_longer_contexts(model::Phase::decode))
+      verdict.evidence.emplace_back("Steps (decode) do not tell how much they look back at, which is more then");
+    verdicts.push_back(std::move(verdict));
+    return;
+  }
+}
+
 /// Nothing tells what steps work on, but most kernels, or most of those that take longer, are launched with more
 /// threads.
 void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
@@ -135,8 +164,8 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"load.marked", marked}, Rule{"load.larger_kernels", larger_kernels},
-                               Rule{"load.more_calls", more_calls}};
+constexpr std::array kRules = {Rule{"load.marked", marked}, Rule{"load.longer_prompts", longer_prompts},
+                               Rule{"load.larger_kernels", larger_kernels}, Rule{"load.more_calls", more_calls}};
 
 }  // namespace
 

@@ -99,6 +99,7 @@ bool takes_longer(const Evidence& evidence, const FunctionFinding& f, double usu
 bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
   const model::RunComparison& all = evidence.comparison();
   if (f.moved_inside != 0 || has_moved(evidence, f)) return false;
+  if (!is_new(evidence, f) && evidence.has_longer_contexts(f.phase)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
   if (all.texts[f.kind] == "python" && model::is_python_wait(all.texts[f.function])) return false;
   // Where a step is another thing on each side nothing is a part of it.

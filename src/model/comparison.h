@@ -53,6 +53,8 @@ struct CycleTimeOutcome {
   std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
   double other_share = 0;          ///< of the cycles of a side that would have to work on something else to be alike
   std::array<double, 2> all_ns{};  ///< mean of all whole cycles, whatever they worked on
+  std::array<double, 2> prompt_tokens{};  ///< that one of them computes, mean; 0: not known
+  bool knows_context = false;             ///< both sides tell how many tokens cycles look back at
 };
 
 /// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.

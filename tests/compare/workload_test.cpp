@@ -103,6 +103,26 @@ TEST(MatchWork, OtherWorkIsLeftOutAndNamed) {
   EXPECT_TRUE(m.mix_differs);
 }
 
+TEST(MatchWork, SaysHowLongPromptsAreAndWhetherContextsAreKnown) {
+  const auto step = [](std::int64_t tokens, Phase phase, std::int64_t cached = -1) {
+    Workload w;
+    w.batch = 4;
+    w.context_tokens = tokens;
+    w.cached_tokens = cached;
+    return WorkedTime{work_class(w, phase), 100};
+  };
+  const std::vector<WorkedTime> base = {step(128, Phase::prefill), step(128, Phase::prefill)};
+  const std::vector<WorkedTime> candidate = {step(1024, Phase::prefill), step(512, Phase::prefill)};
+  EXPECT_NEAR(match_work(base, candidate).prompt_tokens[0], 128, 1e-9);
+  EXPECT_NEAR(match_work(base, candidate).prompt_tokens[1], 768, 1e-9);
+  EXPECT_FALSE(match_work(base, candidate).knows_context);
+  const std::vector<WorkedTime> knows = {step(-1, Phase::decode, 400)};
+  const std::vector<WorkedTime> does_not = {step(-1, Phase::decode, 400), step(-1, Phase::decode)};
+  EXPECT_TRUE(match_work(knows, knows).knows_context);
+  EXPECT_FALSE(match_work(knows, does_not).knows_context);
+  EXPECT_EQ(match_work(knows, knows).prompt_tokens[0], 0);
+}
+
 TEST(MatchWork, AnotherMixOfTheSameStepsIsNoDifference) {
   const auto m = match_work(steps(2, 60, 10) + steps(4, 100, 40), steps(2, 60, 40) + steps(4, 100, 10));
   EXPECT_NEAR(mean_log(m.times[0]), mean_log(m.times[1]), 1e-12);

@@ -120,6 +120,7 @@ inline model::RunComparison swapped(model::RunComparison c) {
   for (model::CycleTimeOutcome& t : c.cycle_times) {
     turn(t.usual_work);
     turn(t.all_ns);
+    turn(t.prompt_tokens);
     turn(t.time_ns);
     turn(t.cycles);
     t.change = 1 / (1 + t.change) - 1;

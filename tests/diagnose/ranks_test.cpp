@@ -256,6 +256,44 @@ TEST(LoadRules, ALargerBatchIsMoreWorkThoughTheOptimizerDoesAsMuchAsBefore) {
   EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
 }
 
+/// Four steps in a hundred compute prompts, none like the other side's; an operator of the others takes longer.
+RunComparison other_prompts(std::array<double, 2> tokens, double prefill_ms) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {16, 21}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  model::CycleTimeOutcome& decode = c.cycle_times[0];
+  decode.phase = model::Phase::decode;
+  decode.cycles = {48, 48};
+  decode.usual_work = {"4 requests", "4 requests"};
+  decode.all_ns = decode.time_ns;
+  model::CycleTimeOutcome prefill;
+  prefill.phase = model::Phase::prefill;
+  prefill.other_work = {2, 4};
+  prefill.usual_work = {"108 to 152 prompt tokens", "862 to 1217 prompt tokens"};
+  prefill.all_ns = {28e6, prefill_ms * 1e6};
+  prefill.prompt_tokens = tokens;
+  c.cycle_times.push_back(prefill);
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "cpu_op", "Host", {2, 2}, {1, 1});
+  add_function(c, "aten::index", "cpu_op", "Host", {1, 2.4}, {1, 1}, model::FunctionStatus::changed);
+  for (model::FunctionFinding& f : c.functions) f.phase = model::Phase::decode;
+  return c;
+}
+
+TEST(LoadRules, LongerPromptsAreOtherWorkAndNoFunctionsFault) {
+  const auto verdicts = diagnose(other_prompts({128, 1024}, 57));
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "workload_changed");
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("1024 instead of 128 tokens of prompts"));
+  EXPECT_THAT(causes(swapped(other_prompts({128, 1024}, 57))), ElementsAre("workload_changed"));
+  EXPECT_EQ(diagnose(other_prompts({128, 1024}, 40))[0].state, model::VerdictState::latent);
+  EXPECT_THAT(causes(other_prompts({128, 256}, 29)), IsEmpty());  // that is nothing of the whole
+  EXPECT_THAT(causes(other_prompts({128, 128}, 57)), ElementsAre("host_bound/function of aten::index"));
+  RunComparison c = other_prompts({128, 1024}, 57);
+  c.cycle_times[0].knows_context = true;  // and like ones were compared
+  EXPECT_THAT(causes(c), testing::Contains("host_bound/function of aten::index"));
+}
+
 TEST(LoadRules, AKernelThatTakesLongerByItsThreadsIsNotSlower) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0, 0}, {0, 0});
