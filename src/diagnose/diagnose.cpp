@@ -188,6 +188,7 @@ std::vector<std::string> largest_lines(const Evidence& evidence) {
   std::ranges::stable_sort(lines, std::ranges::greater(), &std::pair<double, std::string>::first);
   if (lines.size() > kMostLines) lines.resize(kMostLines);
   std::vector<std::string> texts;
+  texts.reserve(lines.size());
   for (auto& [rise, text] : lines) texts.push_back(std::move(text));
   return texts;
 }
