@@ -154,9 +154,7 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
   constexpr double kNearlyAll = 0.85;
   constexpr double kMost = 0.7;
   constexpr double kFew = 0.5;
-  constexpr double kMayDo = 0.03;    // of the kernels' time: a kind that tells
-  constexpr double kSpread = 0.1;    // of logarithms
-  constexpr double kOfChange = 0.3;  // of that of the change
+  constexpr double kMayDo = 0.03;  // of the kernels' time: a kind that tells
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
     const auto seen = [&](const Verdict& v) {
       return v.scope == model::VerdictScope::device && v.where == evidence.name_of(kernels.place) &&
@@ -164,7 +162,10 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
     };
     if (kernels.kinds < kFewest || std::ranges::any_of(verdicts, seen)) continue;
     if (kernels.slower_ratio < kLeastSlower || kernels.all.share_larger() > kFew || does_more(kernels)) continue;
-    if (kernels.spread > std::max(kSpread, kOfChange * std::log(kernels.slower_ratio))) continue;
+    // A lower clock makes arithmetic slower alike, and of the rest each kernel in its way.
+    const bool all_alike = kernels.spread <= spread_alike(kernels.slower_ratio);
+    const bool arithmetic_alike =
+        kernels.arithmetic_names >= kFewest && kernels.arithmetic_spread <= spread_alike(kernels.arithmetic_ratio);
     // Without kernels of the other kind nothing tells the device from their code.
     const double least = kMayDo * kernels.all.all;
     if (kernels.arithmetic.all < least || kernels.memory.all < least) continue;
@@ -174,24 +175,26 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
     std::string cause;
     std::string detail = "unknown";
     double confidence = 0.6;
-    if (arithmetic >= kNearlyAll && memory >= kNearlyAll) {
+    if (all_alike && arithmetic >= kNearlyAll && memory >= kNearlyAll) {
       cause = clock ? "gpu_contention" : "gpu_clock_drop";
       if (clock) detail = "other_process";
       if (!clock) confidence = 0.5;
-    } else if (arithmetic >= kNearlyAll && memory < kFew && !clock) {
+    } else if ((all_alike || arithmetic_alike) && arithmetic >= kNearlyAll && !clock) {
       cause = "gpu_clock_drop";
-    } else if (memory >= kMost && arithmetic < kFew) {
+      // Far down it makes some of what is bound by memory slower, too, as another process does.
+      if (memory >= kFew || !all_alike) confidence = 0.5;
+    } else if (all_alike && memory >= kMost && arithmetic < kFew) {
       cause = "gpu_contention";
       detail = "memory_pressure";
     } else {
       continue;
     }
     Verdict verdict = verdict_of(evidence, kernels, cause, detail, confidence);
-    verdict.work_ratio = kernels.slower_ratio;
+    verdict.work_ratio = all_alike ? kernels.slower_ratio : kernels.arithmetic_ratio;
     verdict.evidence = {fmt::format(
         "{} kernels took x{:.2f} alike: {:.0f} % of the time of those that are bound by arithmetic, {:.0f} % of "
         "those that are bound by memory",
-        kernels.kinds, kernels.slower_ratio, arithmetic * 100, memory * 100)};
+        all_alike ? kernels.kinds : kernels.arithmetic_names, verdict.work_ratio, arithmetic * 100, memory * 100)};
     if (clock)
       verdict.evidence.push_back(fmt::format("Its clock is {:.0f} % of what it was", clock->value.ratio() * 100));
     verdict.against.emplace_back("No counter of the device says so; a library built anew could do that, too");

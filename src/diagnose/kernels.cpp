@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,15 +42,39 @@ struct Kernel {
   Bound bound = Bound::unknown;
 };
 
+/// Weighted logarithms of ratios.
+struct Logs {
+  double weight = 0;
+  double sum = 0;
+  double squares = 0;
+  void add(double of, double log) {
+    weight += of;
+    sum += of * log;
+    squares += of * log * log;
+  }
+  [[nodiscard]] double mean() const { return weight > 0 ? sum / weight : 0; }
+  /// Standard deviation.
+  [[nodiscard]] double spread() const {
+    return weight > 0 ? std::sqrt(std::max(0.0, squares / weight - mean() * mean())) : 0;
+  }
+};
+
+/// Of the time of a call, with over without.
+double log_of(const Evidence& evidence, const model::FunctionFinding& f) {
+  return (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
+}
+
+bool surely_another_time(const model::FunctionFinding& f) { return model::has_changed(f) || last_another_time(f); }
+
 /// Sums that become the means of a device.
 struct Sums {
   std::vector<Kernel> all;
   DeviceKernels kernels;
   double log = 0;
-  double slower_weight = 0;
-  double slower_log = 0;
-  double slower_square = 0;
+  Logs slower;
   double size_log = 0;
+  std::set<StringId> arithmetic_names;
+  Logs arithmetic;
   std::map<model::Phase, double> rises;
 };
 
@@ -69,6 +94,51 @@ bool does_more(const DeviceKernels& kernels) {
   return share >= kMostKernels && kernels.size_ratio >= kLeastLarger;
 }
 
+double spread_alike(double ratio) {
+  constexpr double kSpread = 0.1;    // of logarithms
+  constexpr double kOfChange = 0.3;  // of that of the change
+  return std::max(kSpread, kOfChange * std::log(ratio));
+}
+
+bool is_one_of_many(const Evidence& evidence, const model::FunctionFinding& kernel) {
+  constexpr std::size_t kFewest = 2;  // others
+  constexpr double kLeastTime = 0.1;  // of the kernel's, by the others together
+  const auto may_differ = [](double log) {
+    constexpr double kSpread = 0.05;
+    constexpr double kOfChange = 0.15;
+    return std::max(kSpread, kOfChange * log);
+  };
+  const double log = log_of(evidence, kernel);
+  if (!std::isfinite(log)) return false;
+  struct Other {
+    StringId name = 0;
+    double log = 0;
+    double time = 0;
+  };
+  std::vector<Other> others;  // that take longer by as much, or by more
+  const model::RunComparison& all = evidence.comparison();
+  for (const model::FunctionFinding& f : all.functions) {
+    if (f.kind != kernel.kind || f.was != 0 || f.function == kernel.function || !surely_another_time(f)) continue;
+    const double of_other = log_of(evidence, f);
+    if (!(of_other > std::log(kSlower)) || of_other < log - may_differ(log)) continue;
+    if (evidence.place_of(f) != evidence.place_of(kernel)) continue;
+    others.push_back({f.function, of_other, evidence.weight_of(f.phase) * evidence.turned(f.time_ns).without});
+  }
+  const double least = kLeastTime * evidence.weight_of(kernel.phase) * evidence.turned(kernel.time_ns).without;
+  return std::ranges::any_of(others, [&](const Other& middle) {
+    std::set<StringId> names;
+    double time = 0;
+    for (const Other& other : others) {
+      if (std::abs(other.log - middle.log) > may_differ(middle.log)) continue;
+      names.insert(other.name);
+      time += other.time;
+    }
+    // Where the kernel itself is not one of them, three are.
+    const bool is_one = std::abs(log - middle.log) <= may_differ(middle.log);
+    return names.size() >= kFewest + (is_one ? 0 : 1) && time >= least;
+  });
+}
+
 std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
   const model::RunComparison& comparison = evidence.comparison();
   std::map<Place, Sums> devices;
@@ -81,8 +151,8 @@ std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
     // A kernel that was chosen anew tells of itself, not of the device or the load.
     if (f.was != 0 || !(f.work_ratio > 0) || !std::isfinite(f.work_ratio)) continue;
     const double weight = evidence.weight_of(f.phase) * time.without;
-    const double log = (evidence.side() == 1 ? 1 : -1) * std::log(f.work_ratio);
-    const bool slower = (model::has_changed(f) || last_another_time(f)) && log > std::log(kSlower);
+    const double log = log_of(evidence, f);
+    const bool slower = surely_another_time(f) && log > std::log(kSlower);
     const Sides size = evidence.turned(f.size);
     const bool larger = size.without > 0 && size.with > kLarger * size.without;
     sums.all.push_back({weight, log, slower, larger, bound_of(comparison.texts[f.function], f.phase)});
@@ -90,14 +160,15 @@ std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
     if (larger) sums.size_log += weight * std::log(size.with / size.without);
     if (!slower) continue;
     ++sums.kernels.kinds;
-    sums.slower_weight += weight;
-    sums.slower_log += weight * log;
-    sums.slower_square += weight * log * log;
+    sums.slower.add(weight, log);
+    if (sums.all.back().bound != Bound::arithmetic) continue;
+    sums.arithmetic.add(weight, log);
+    sums.arithmetic_names.insert(f.function);
   }
   std::vector<DeviceKernels> result;
   for (auto& [place, sums] : devices) {
     // One whose calls spread is slower as the others are when it lies nearer to them than to nothing.
-    const double half = sums.kernels.kinds > 0 ? sums.slower_log / sums.slower_weight / 2 : 0;
+    const double half = sums.slower.mean() / 2;
     for (const Kernel& kernel : sums.all) {
       const bool slower = kernel.sure || (half > 0 && kernel.log >= half);
       add(sums.kernels.all, kernel.weight, slower, kernel.larger);
@@ -106,13 +177,13 @@ std::vector<DeviceKernels> kernels_of(const Evidence& evidence) {
     }
     DeviceKernels& kernels = result.emplace_back(std::move(sums.kernels));
     kernels.place = place;
+    kernels.arithmetic_names = sums.arithmetic_names.size();
+    kernels.arithmetic_ratio = std::exp(sums.arithmetic.mean());
+    kernels.arithmetic_spread = sums.arithmetic.spread();
     if (kernels.all.all > 0) kernels.ratio = std::exp(sums.log / kernels.all.all);
     if (kernels.all.larger > 0) kernels.size_ratio = std::exp(sums.size_log / kernels.all.larger);
-    if (sums.slower_weight > 0) {
-      const double mean = sums.slower_log / sums.slower_weight;
-      kernels.slower_ratio = std::exp(mean);
-      kernels.spread = std::sqrt(std::max(0.0, sums.slower_square / sums.slower_weight - mean * mean));
-    }
+    kernels.slower_ratio = std::exp(sums.slower.mean());
+    kernels.spread = sums.slower.spread();
     for (const auto& [phase, rise] : sums.rises)
       if (const double step = evidence.step_time(phase); step > 0)
         kernels.largest_rise = std::max(kernels.largest_rise, rise / step);

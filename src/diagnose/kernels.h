@@ -29,12 +29,15 @@ struct KernelTime {
 struct DeviceKernels {
   Place place;
   KernelTime all;
-  KernelTime arithmetic;    ///< bound by it, by phase and name
-  KernelTime memory;        ///< the same
-  std::size_t kinds = 0;    ///< of functions that surely take longer
-  double ratio = 1;         ///< geometric mean of time per call, with over without, of all
-  double slower_ratio = 1;  ///< the same of those that surely take longer
-  double spread = 0;        ///< of the logarithms of these, standard deviation
+  KernelTime arithmetic;             ///< bound by it, by phase and name
+  KernelTime memory;                 ///< the same
+  std::size_t kinds = 0;             ///< of functions that surely take longer, in each phase
+  double ratio = 1;                  ///< geometric mean of time per call, with over without, of all
+  double slower_ratio = 1;           ///< the same of those that surely take longer
+  double spread = 0;                 ///< of the logarithms of these, standard deviation
+  std::size_t arithmetic_names = 0;  ///< of those of them that are bound by arithmetic, without phases
+  double arithmetic_ratio = 1;       ///< of these
+  double arithmetic_spread = 0;
   double rise = 0;          ///< what all took more of a step of any phase, ns
   double largest_rise = 0;  ///< of a step of a phase, as a share of it
   double size_ratio = 1;    ///< geometric mean of threads per call, with over without, of those with more
@@ -43,6 +46,13 @@ struct DeviceKernels {
 /// At least half of the time of its kernels, or of those that take longer, is of some with 5 % more threads: more work,
 /// not slower work. What grows with the model alone (the optimizer's kernels) takes as long as before.
 bool does_more(const DeviceKernels& kernels);
+
+/// By how much logarithms of times per call may differ of kernels that became slower alike by this ratio.
+double spread_alike(double ratio);
+
+/// Whether two other kernels or more of its device take longer by about as much as one another, and this one by no
+/// more: that is what they share, and no fault of one.
+bool is_one_of_many(const Evidence& evidence, const model::FunctionFinding& kernel);
 
 /// Whether the calls of a function of a device surely last another time.
 inline bool last_another_time(const model::FunctionFinding& finding) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/kernels.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 
@@ -192,6 +193,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
       if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
       if (is_called_as_others(evidence, f, verdicts, usual)) continue;
       if (device && is_only_called_more(evidence, f, usual)) continue;
+      if (device && f.was == 0 && !is_new(evidence, f) && is_one_of_many(evidence, f)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;

@@ -147,10 +147,52 @@ TEST(DeviceRules, KernelsThatAreSlowerAlikeShareTheDevice) {
   EXPECT_THAT(diagnose(kernels(2, 1))[0].against, Contains(HasSubstr("No counter")));
 }
 
-TEST(DeviceRules, WithoutKernelsOfTheOtherKindTheirCodeIsBlamed) {
+TEST(DeviceRules, WithoutKernelsOfTheOtherKindNeitherTheClockNorOneKernelIsBlamed) {
   RunComparison c = kernels(2, 1);
   c.functions.resize(3);  // three products: a new library is as likely as a clock
-  EXPECT_THAT(causes(c), testing::Not(Contains(HasSubstr("gpu_clock_drop"))));
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.resize(2);
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in sgemm_a"));
+}
+
+TEST(DeviceRules, AClockFarDownMakesSomeOfWhatIsBoundByMemorySlower) {
+  RunComparison c = kernels(5, 5);
+  c.functions[3].work_ratio = 1;
+  c.functions[3].status = FunctionStatus::same;
+  c.functions[3].q_of_calls = 1;
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+  EXPECT_NEAR(diagnose(c)[0].confidence, 0.5, 1e-9);
+  EXPECT_THAT(diagnose(c)[0].against, Contains(HasSubstr("Another process on the device")));
+  add_resource(c, "GPU clock", "GPU", {1.4e9, 1.4e9});  // it did not fall
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(DeviceRules, AKernelThatIsSlowerByAsMuchAsTwoOthersIsNotTheFault) {
+  RunComparison c = kernels(1, 1);
+  c.functions.resize(4);
+  for (const auto& [name, times] : {std::pair("x", 7.2), std::pair("y", 7.3), std::pair("z", 7.0)})
+    add_function(c, name, "gpu_compute", "GPU", {0.2, 0.2 * times}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.back().work_ratio = 1.5;  // two are no many
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in y"));
+  c.functions.back().work_ratio = 7;
+  add_function(c, "partly", "gpu_compute", "GPU", {1, 3}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.back().work_ratio = 12;
+  EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in partly"));
+}
+
+TEST(DeviceRules, AClockFarDownMakesEachOfWhatIsBoundByMemorySlowerInItsWay) {
+  RunComparison c = kernels(5, 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    model::FunctionFinding& f = c.functions[3 + i];
+    f.work_ratio = i == 0 ? 1.1 : i == 1 ? 1.4 : 7;
+    f.status = FunctionStatus::changed;
+    f.q_of_calls = 0;
+  }
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+  EXPECT_NEAR(diagnose(c)[0].work_ratio, 5, 1e-9);
+  EXPECT_NEAR(diagnose(c)[0].confidence, 0.5, 1e-9);
 }
 
 TEST(DeviceRules, AKernelThatIsSlowerThanTheClockMakesItIsItsOwn) {
