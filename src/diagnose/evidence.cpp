@@ -205,6 +205,14 @@ std::string Evidence::losses_that_differ() const {
   return text;
 }
 
+bool Evidence::doubts_cycles() const {
+  constexpr double kSure = 0.8;
+  return !comparison_.why.empty() && comparison_.outcome == Outcome::inconclusive &&
+         std::ranges::any_of(comparison_.sides, [](const model::ComparedSide& side) {
+           return side.period_confidence > 0 && side.period_confidence < kSure;
+         });
+}
+
 std::optional<std::array<std::string, 2>> Evidence::fact(std::string_view key) const {
   const auto& facts = comparison_.environment;
   const auto found = std::ranges::find(facts, key, &model::EnvironmentChange::key);

@@ -110,6 +110,9 @@ class Evidence {
   [[nodiscard]] double weight_of(model::Phase phase) const;
   /// That the sides did not lose alike, by which one seems to do more than it does; empty: they did, as far as known.
   [[nodiscard]] std::string losses_that_differ() const;
+  /// Whether it is doubted that a cycle is one step, on a side: then a function may take longer because its cycles do
+  /// more.
+  [[nodiscard]] bool doubts_cycles() const;
   /// A fact of the environment that differs.
   [[nodiscard]] std::optional<std::array<std::string, 2>> fact(std::string_view key) const;
   [[nodiscard]] bool is_on_device(const model::FunctionFinding& finding) const;

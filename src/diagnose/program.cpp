@@ -99,7 +99,7 @@ bool takes_longer(const Evidence& evidence, const FunctionFinding& f, double usu
 /// because everything does.
 bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
   const model::RunComparison& all = evidence.comparison();
-  if (f.moved_inside != 0 || has_moved(evidence, f)) return false;
+  if (f.moved_inside != 0 || has_moved(evidence, f) || evidence.doubts_cycles()) return false;
   if (!is_new(evidence, f) && evidence.has_longer_contexts(f.phase)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
   if (all.texts[f.kind] == "python" && model::is_python_wait(all.texts[f.function])) return false;
@@ -256,6 +256,7 @@ bool lies_in_input(const Evidence& evidence, std::string_view where) {
 
 /// A step that waits for what it works on: loading it is the cause, whoever of the program does it.
 void input(const Evidence& evidence, Verdicts& verdicts) {
+  if (evidence.doubts_cycles()) return;
   const model::RunComparison& all = evidence.comparison();
   const FunctionFinding* worst = nullptr;
   double most = 0;

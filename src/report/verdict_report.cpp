@@ -13,7 +13,7 @@ using model::Verdict;
 
 constexpr double kPercent = 100;
 
-std::string head_of(const Verdict& verdict, bool besides, std::string_view side) {
+std::string head_of(const Verdict& verdict, bool besides, std::string_view side, bool decided) {
   if (verdict.cause == "unknown") return "No cause was found";
   std::string text = besides             ? fmt::format("Besides, in the {}: {}", side, verdict.cause)
                      : verdict.side == 0 ? fmt::format("Cause, in the {}: {}", side, verdict.cause)
@@ -21,7 +21,8 @@ std::string head_of(const Verdict& verdict, bool besides, std::string_view side)
   if (!verdict.detail.empty()) text += fmt::format(" ({})", verdict.detail);
   if (!verdict.where.empty()) text += fmt::format(" in {}", verdict.where);
   if (verdict.state == model::VerdictState::latent)
-    text += ", latent: the steps are not longer by it, as far as is seen";
+    text += decided ? ", latent: the steps are not longer by it, as far as is seen"
+                    : ", latent: it is not decided whether steps are longer by it";
   if (std::isfinite(verdict.share))
     text += fmt::format(", {:.0f} % of what a step takes longer", verdict.share * kPercent);
   return text + fmt::format(", confidence {:.0f} %", verdict.confidence * kPercent);
@@ -41,7 +42,8 @@ std::vector<VerdictText> verdict_texts(const model::RunComparison& comparison,
   std::vector<VerdictText> texts;
   for (const Verdict& verdict : comparison.verdicts) {
     VerdictText& text = texts.emplace_back(verdict_text(verdict));
-    text.head = head_of(verdict, verdict.side != comparison.verdicts.front().side, sides.at(verdict.side));
+    text.head = head_of(verdict, verdict.side != comparison.verdicts.front().side, sides.at(verdict.side),
+                        comparison.outcome != model::Outcome::inconclusive);
   }
   return texts;
 }

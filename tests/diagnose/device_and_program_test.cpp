@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "comparison.h"
 
 namespace culprit::diagnose {
@@ -301,6 +299,20 @@ TEST(ProgramRules, AKernelMayBeNearlyAllOfAStep) {
   c.host->step.clear();
   add_function(c, "gemm", "gpu_compute", "GPU", {9, 13}, {1, 1}, FunctionStatus::changed);
   EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in gemm"));
+}
+
+TEST(ProgramRules, WhereACycleMayBeSeveralStepsNoFunctionIsNamed) {
+  RunComparison c = with_functions();
+  c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
+  add_function(c, "tokenize", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
+  add_function(c, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "annotation", "Host", {1, 5}, {1, 1},
+               FunctionStatus::changed);
+  EXPECT_EQ(causes(c).size(), 2U);
+  c.why = "it is not sure that a cycle of the candidate is one step";
+  for (model::ComparedSide& side : c.sides) side.period_confidence = 1;
+  EXPECT_EQ(causes(c).size(), 2U);
+  c.sides[1].period_confidence = 0.79;
+  EXPECT_THAT(causes(c), IsEmpty());
 }
 
 TEST(ProgramRules, WhoWaitsForALockOrASocketIsNotSlow) {

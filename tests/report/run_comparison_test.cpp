@@ -180,6 +180,11 @@ TEST(RunComparison, StepsPerSecondStandBesideTheOutcome) {
                                   "Cause: cpu_contention (other_processes), confidence 90 %\n  stress-ng\nBeside it"));
   EXPECT_THAT(comparison_markdown(c), HasSubstr("\n- Cause: cpu"));
   EXPECT_THAT(comparison_markdown(c), HasSubstr("confidence 90 %\n  - stress-ng\n- Beside it"));
+  verdict.state = model::VerdictState::latent;
+  EXPECT_THAT(comparison_markdown(c), HasSubstr("latent: the steps are not longer by it"));
+  c.outcome = Outcome::inconclusive;
+  EXPECT_THAT(comparison_markdown(c), HasSubstr("latent: it is not decided whether steps are longer by it"));
+  c.outcome = Outcome::regression;
   c.verdicts.clear();
   c.host->steps_per_second = {90, 60};
   EXPECT_THAT(comparison_terminal(c, 10), testing::StartsWith("Outcome: regression; steps 90/s -> 60/s, -33.3 % (like "

@@ -75,12 +75,12 @@ function where(v: Verdict): string {
   return name === undefined || name === null ? "" : ` in ${name}`;
 }
 
-function card(v: Verdict, unit: string): HTMLElement {
+function card(v: Verdict, unit: string, decided: boolean): HTMLElement {
   const list = (title: string, lines: string[]) => (lines.length === 0 ? null : h("div", {}, h("strong", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line)))));
   const head = v.cause === "unknown" ? "No cause was found" : `${v.cause}${v.detail ? ` (${v.detail})` : ""}${where(v)}`;
   const facts = [
     v.side === "baseline" ? "in the baseline" : null,
-    v.cause !== "unknown" && v.state === "latent" ? "latent: the steps are not longer by it, as far as is seen" : null,
+    v.cause !== "unknown" && v.state === "latent" ? (decided ? "latent: the steps are not longer by it, as far as is seen" : "latent: it is not decided whether steps are longer by it") : null,
     v.share !== null ? `${percent(v.share, 0)} of what a step takes longer` : null,
     v.impact_ns !== null ? `${duration(v.impact_ns)} per ${unit}` : null,
     v.cause === "unknown" ? null : `confidence ${percent(v.confidence, 0)}`,
@@ -91,7 +91,7 @@ function card(v: Verdict, unit: string): HTMLElement {
 
 function causes(c: Comparison): Part {
   const none = c.outcome === "not_comparable" ? "Of runs that cannot be compared no cause is named." : "No cause is named: nothing was called slower, or nothing that is known was in its way.";
-  return part("causes", "Causes", c.verdicts.length === 0 ? nothing(none) : h("div", { class: "cards" }, ...c.verdicts.map((v) => card(v, c.work ? "unit of work" : "step"))));
+  return part("causes", "Causes", c.verdicts.length === 0 ? nothing(none) : h("div", { class: "cards" }, ...c.verdicts.map((v) => card(v, c.work ? "unit of work" : "step", c.outcome !== "inconclusive"))));
 }
 
 // ---- distributions
