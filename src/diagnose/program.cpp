@@ -152,6 +152,21 @@ bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, con
   return std::ranges::any_of(verdicts, told) && std::ranges::any_of(evidence.comparison().calls, of_its_phase);
 }
 
+/// What a kernel that this side alone has does, other kernels of the other side alone do there and take no less: it was
+/// replaced, which is told of them.
+bool was_replaced(const Evidence& evidence, const FunctionFinding& f) {
+  if (!is_new(evidence, f) || f.was != 0) return false;
+  Sides time;
+  for (const FunctionFinding& other : evidence.comparison().functions) {
+    if (other.kind != f.kind || other.phase != f.phase || evidence.place_of(other) != evidence.place_of(f)) continue;
+    if (other.was != 0 || (other.status != FunctionStatus::added && other.status != FunctionStatus::gone)) continue;
+    const Sides of_other = evidence.turned(other.time_ns);
+    time.without += of_other.without;
+    time.with += of_other.with;
+  }
+  return time.without > 0 && time.rise() <= 0;
+}
+
 /// A kernel that is only launched more often: more work, or the same in smaller pieces, and no slower kernel.
 bool is_only_called_more(const Evidence& evidence, const FunctionFinding& f, double usual) {
   return f.was == 0 && !is_new(evidence, f) && !takes_longer(evidence, f, usual);
@@ -192,7 +207,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     for (const FunctionFinding& f : all.functions) {
       if (evidence.is_on_device(f) != device || !is_slower_alone(evidence, f, usual)) continue;
       if (is_called_as_others(evidence, f, verdicts, usual)) continue;
-      if (device && is_only_called_more(evidence, f, usual)) continue;
+      if (device && (is_only_called_more(evidence, f, usual) || was_replaced(evidence, f))) continue;
       if (device && f.was == 0 && !is_new(evidence, f) && is_one_of_many(evidence, f)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);

@@ -559,6 +559,19 @@ TEST(ProgramRules, WhereTheSidesDidNotLoseAlikeThatSpeaksAgainstMoreLaunches) {
   EXPECT_THAT(diagnose(c)[0].against, IsEmpty());
 }
 
+TEST(ProgramRules, AKernelInsteadOfAnotherIsToldOnce) {
+  const auto replaced = [](double before, double after) {
+    RunComparison c = comparison();
+    set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+    for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
+    add_function(c, "flash", "gpu_compute", "GPU", {before, 0}, {8, 0}, FunctionStatus::gone);
+    add_function(c, "flashinfer", "gpu_compute", "GPU", {0, after}, {0, 8}, FunctionStatus::added);
+    return causes(c);
+  };
+  EXPECT_THAT(replaced(1.2, 6.1), testing::ElementsAre("kernel_changed in flashinfer"));
+  EXPECT_THAT(replaced(6.1, 1.2), testing::ElementsAre("unknown", "-kernel_changed in flash"));
+}
+
 TEST(ProgramRules, AFunctionThatIsInAnotherProcessNowIsNotNew) {
   RunComparison c = with_functions();
   add_function(c, "serve", "python", "Host", {0, 5}, {0, 1}, FunctionStatus::added);
