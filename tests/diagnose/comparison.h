@@ -145,4 +145,18 @@ inline model::RunComparison with_functions() {
   return c;
 }
 
+/// Kernels bound by arithmetic and by memory that take so many times longer; `counter`: the clock was recorded.
+inline model::RunComparison kernels(double arithmetic, double memory) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.host->step.clear();  // a profiler's trace
+  const auto add = [&](const char* name, double times) {
+    add_function(c, name, "gpu_compute", "GPU", {1, times}, {4, 4},
+                 times > 1.1 ? model::FunctionStatus::changed : model::FunctionStatus::same);
+  };
+  for (const char* name : {"sgemm_a", "sgemm_b", "cutlass_c"}) add(name, arithmetic);
+  for (const char* name : {"elementwise_a", "softmax_b", "layer_norm_c"}) add(name, memory);
+  return c;
+}
+
 }  // namespace culprit::diagnose

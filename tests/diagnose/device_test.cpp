@@ -124,20 +124,6 @@ TEST(DeviceRules, CopiesBesideTrafficAreThePciesForSure) {
               testing::Not(Contains(HasSubstr("interconnect"))));
 }
 
-/// Kernels bound by arithmetic and by memory that take so many times longer; `counter`: the clock was recorded.
-RunComparison kernels(double arithmetic, double memory) {
-  RunComparison c = comparison();
-  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
-  c.host->step.clear();  // a profiler's trace
-  const auto add = [&](const char* name, double times) {
-    add_function(c, name, "gpu_compute", "GPU", {1, times}, {4, 4},
-                 times > 1.1 ? FunctionStatus::changed : FunctionStatus::same);
-  };
-  for (const char* name : {"sgemm_a", "sgemm_b", "cutlass_c"}) add(name, arithmetic);
-  for (const char* name : {"elementwise_a", "softmax_b", "layer_norm_c"}) add(name, memory);
-  return c;
-}
-
 TEST(DeviceRules, KernelsThatAreSlowerAlikeShareTheDevice) {
   EXPECT_THAT(causes(kernels(2, 1)), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
   EXPECT_THAT(causes(kernels(1, 2)), testing::ElementsAre("gpu_contention/memory_pressure in GPU"));
