@@ -57,9 +57,12 @@ class Calls(Case):
                 self.assertFalse(compared.data["same_recording"])
 
         work(100)
-        before = resident()
-        work(300)
-        self.assertLess(resident() - before, 3e6)
+        growths = []
+        for _ in range(3):  # the allocator makes an arena for another thread now and then; what leaks does so each time
+            before = resident()
+            work(300)
+            growths.append(resident() - before)
+        self.assertLess(min(growths), 1e6, growths)
 
     def test_control_c_ends_a_load(self):
         large = self.made("large.json", "1", steps=20_000)
