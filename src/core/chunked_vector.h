@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace culprit {
@@ -31,7 +32,7 @@ class ChunkedVector {
   const T& back() const { return (*this)[size_ - 1]; }
 
   void push_back(const T& value) {
-    if ((size_ & (kChunk - 1)) == 0) chunks_.emplace_back(static_cast<T*>(::operator new(kChunk * sizeof(T))));
+    if ((size_ & (kChunk - 1)) == 0) add_chunk();
     chunks_[size_ >> kShift][size_ & (kChunk - 1)] = value;
     ++size_;
   }
@@ -53,6 +54,13 @@ class ChunkedVector {
   struct Free {
     void operator()(T* chunk) const { ::operator delete(chunk); }
   };
+
+  /// Owned before there is a place for it, which may find no memory.
+  void add_chunk() {
+    std::unique_ptr<T[], Free> chunk(static_cast<T*>(::operator new(kChunk * sizeof(T))));
+    chunks_.push_back(std::move(chunk));
+  }
+
   /// Bare memory: what no row has used is never touched, and costs nothing. (An array of T would be written whole.)
   std::vector<std::unique_ptr<T[], Free>> chunks_;
   std::size_t size_ = 0;

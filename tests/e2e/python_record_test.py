@@ -108,7 +108,7 @@ class Recordings(Case):
         self.assertEqual(recording.returncode, 7)
 
     def test_functions_that_were_not_there_are_a_warning(self):
-        command = [sys.executable, "-c", "import json, time; time.sleep(1)"]
+        command = [sys.executable, "-c", "import json, time; time.sleep(4)"]  # as long as two tries take
         with self.privileged(), self.assertWarnsRegex(UserWarning, "culprit.record: not seen: .*json:nothing") as caught:
             with culprit.record(command, options=["--python", "json:nothing"]) as recording:
                 pass
