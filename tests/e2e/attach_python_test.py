@@ -108,6 +108,9 @@ class Python(Case):
         self.end(child)
 
     def test_a_program_that_executes_itself_anew_is_watched_again(self):
+        with open("/proc/self/personality", encoding="ascii") as file:
+            if int(file.read(), 16) & 0x0040000:  # ADDR_NO_RANDOMIZE
+                self.skipTest("addresses are not randomised here: the same program anew has its stack at the same place")
         child = self.answering("def work(n): return n\ndef anew(): os.execv(sys.executable, [sys.executable, *sys.argv])")
         recorder = self.recorder(child.pid, "__main__:work")
         self.attached(recorder, child)
