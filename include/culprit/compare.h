@@ -133,7 +133,8 @@ struct Comparison {
 
 /// Compares two runs, each of one or more recordings of the same (load_recordings()), which are pooled. Runs that must
 /// not be compared give the outcome not_comparable and why. Errors: usage, when a side has no recording, a recording
-/// comes twice, the anchor does not occur or the tolerance is no share; input, when recordings of one side are not of the same run.
+/// comes twice, the anchor does not occur or the tolerance is no share; input, when recordings of one side are not of
+/// the same run.
 /// `earlier`: further recordings of the same workload, three or more; how much they differ is how much two recordings
 /// of the same do, which is assumed otherwise. Those that are not of it are left out, with a note.
 CULPRIT_API Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate,

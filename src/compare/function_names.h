@@ -41,11 +41,10 @@ inline constexpr std::size_t kMostAlike = 64;
 
 /// Rows of the baseline and the candidate that are one function, each in one pair at most: those of one match_key() of
 /// their names, if each side has one of it; of several the ones of one parent and as many calls, in the order of their
-/// times. Then, of what is left,
-/// those of one match_key() of their short names if each side has one of it, called as often, from the same parent;
-/// at last, on devices, whatever their names are, if the parent launches one alone on each side that the other does not
-/// have, as often: a kernel that took another's place.
-/// More than kMostAlike rows of one key are nobody. O(n log n).
+/// times. Then, of what is left, those of one match_key() of their short names if each side has one of it, called as
+/// often, from the same parent; at last, on devices, whatever their names are, if the parent launches one alone on each
+/// side that the other does not have, as often: a kernel that took another's place. More than kMostAlike rows of one
+/// key are nobody. O(n log n).
 std::vector<std::pair<std::size_t, std::size_t>> pair_renamed(const std::vector<OneSided>& rows);
 
 }  // namespace culprit::compare

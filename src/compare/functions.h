@@ -37,7 +37,7 @@ struct FunctionOptions {
   double discovery = 0.05;       ///< rate of false discoveries among those called changed, new or gone
   /// What threads did by the scheduler's account is told elsewhere (HostChanges), once for all functions.
   bool without_scheduling = false;
-  std::set<std::string, std::less<>> left_out{};  ///< kinds of functions
+  std::set<std::string, std::less<>> left_out{};  ///< kinds of functions that are not compared
 };
 
 /// One finding per function that ran in a phase of `phases`, in a process that both sides have. Ranges that only

@@ -182,7 +182,7 @@ class Commands(Ab):
         with open(program, "w", encoding="utf-8") as file:
             file.write("import os, sys, time\nfrom steps import step\n"
                        "with open(sys.argv[1], 'a') as file: file.write('x')\n"
-                       "for i in range(400 if os.path.getsize(sys.argv[1]) <= 2 else 0): step(20000); time.sleep(0.002)\n")
+                       "for i in range(1200 if os.path.getsize(sys.argv[1]) <= 2 else 0): step(20000); time.sleep(0.002)\n")
         side = ["--", sys.executable, program, self.path("runs")]
         words = ["-q", "--warmup", "0", "--python", "steps:step(n) as step"]
         first = self.answer(*words, "-n", "1", *side, "--vs", *side)["alternation"]
