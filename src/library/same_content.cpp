@@ -4,16 +4,33 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
 
 #include "core/hash.h"
+#include "formats/io/input.h"
 
 namespace culprit::library {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// As much text as there is room for, less at its end; nothing when it cannot be read.
+std::optional<std::string_view> next_chunk(formats::Input& input, std::string& room) {
+  std::size_t filled = 0;
+  while (filled < room.size()) {
+    const auto n = input.read(room.data() + filled, room.size() - filled);
+    if (!n) return std::nullopt;
+    if (*n == 0) break;
+    filled += *n;
+  }
+  return std::string_view(room).substr(0, filled);
+}
+
+}  // namespace
 
 FileState state_of(const std::string& path) {
   FileState state;
@@ -33,21 +50,21 @@ bool same_content(const std::string& a, const std::string& b) {
   std::error_code code;
   if (!fs::is_regular_file(a, code) || !fs::is_regular_file(b, code)) return false;
   if (fs::equivalent(a, b, code)) return true;
-  const std::uintmax_t size = fs::file_size(a, code);
-  if (code || size != fs::file_size(b, code) || code) return false;
+  auto first = formats::Input::open(a);
+  auto second = formats::Input::open(b);
+  if (!first || !second) return false;
+  const bool plain =
+      first->compression() == formats::Compression::none && second->compression() == formats::Compression::none;
+  if (plain && first->file_bytes() != second->file_bytes()) return false;
   constexpr std::size_t kChunk = std::size_t{1} << 18;
-  std::ifstream first(a, std::ios::binary);
-  std::ifstream second(b, std::ios::binary);
   std::string x(kChunk, '\0');
   std::string y(kChunk, '\0');
-  while (first && second) {
-    first.read(x.data(), kChunk);
-    second.read(y.data(), kChunk);
-    const auto n = static_cast<std::size_t>(first.gcount());
-    if (first.gcount() != second.gcount() || std::string_view(x).substr(0, n) != std::string_view(y).substr(0, n))
-      return false;
+  while (true) {
+    const std::optional<std::string_view> one = next_chunk(*first, x);
+    const std::optional<std::string_view> other = next_chunk(*second, y);
+    if (!one || !other || *one != *other) return false;
+    if (one->empty()) return true;
   }
-  return first.eof() && second.eof();
 }
 
 std::vector<std::vector<std::uint64_t>> content_numbers(const std::vector<std::vector<FileState>>& lists) {

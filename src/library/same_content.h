@@ -19,7 +19,7 @@ struct FileState {
 };
 FileState state_of(const std::string& path);
 
-/// True when both are one file, or regular files of the same content.
+/// True when both are one file, or regular files of the same content, packed or not.
 bool same_content(const std::string& a, const std::string& b);
 
 /// One number per file of each list, the same for the same content. What is no regular file, or is not any more what it

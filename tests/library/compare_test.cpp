@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "library/write_steps.h"
+#include "support/temp_file.h"
 
 namespace culprit {
 namespace {
@@ -70,6 +73,25 @@ TEST(LibraryCompare, ARunComparedWithItselfIsTheSameRecordingAndIsSaidSo) {
   const auto loaded_twice = compare_runs(load({file.path()}), load({file.path()}));
   ASSERT_TRUE(loaded_twice);
   EXPECT_TRUE(loaded_twice->same_recording);
+}
+
+TEST(LibraryCompare, ACopyIsTheSameRecordingHoweverItIsPacked) {
+  const StepsFile file(20, 100);
+  std::ostringstream text;
+  text << std::ifstream(file.path()).rdbuf();
+  const test::TempDir folder;
+  const std::vector<std::string> copies = {folder.file("plain.json", text.str()),
+                                           folder.file("packed.json.gz", test::gzip(text.str())),
+                                           folder.file("packed.json.zst", test::zstd(text.str()))};
+  for (const std::string& copy : copies) {
+    const auto compared = compare_runs(load({file.path()}), load({copy}));
+    ASSERT_TRUE(compared) << copy;
+    EXPECT_TRUE(compared->same_recording) << copy;
+  }
+  const StepsFile longer(21, 100);
+  const auto compared = compare_runs(load({longer.path()}), load({copies[1]}));
+  ASSERT_TRUE(compared);
+  EXPECT_FALSE(compared->same_recording);
 }
 
 TEST(LibraryCompare, AFileWrittenAnewBetweenTwoLoadsIsAnotherRecording) {
