@@ -36,6 +36,7 @@ struct CycleTime {
   double high = 0;
   double smallest_seen = 0;  ///< smallest regression that would have been seen four times out of five
   std::array<std::size_t, 2> cycles{};
+  std::int32_t rank = -1;  ///< of that rank alone, which decides nothing; -1: of each step the slowest
 };
 
 /// One function of one rank on one device in one phase, per cycle; a cycle without it counts as 0. Time is exposed time
@@ -121,7 +122,7 @@ struct Comparison {
   bool same_recording = false;              ///< both sides are one: nothing was compared
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
-  std::vector<CycleTime> cycle_times;     ///< by phase
+  std::vector<CycleTime> cycle_times;     ///< by phase; then of each rank, where both sides have several
   std::vector<Finding> findings;          ///< largest impact first
   std::vector<ResourceChange> resources;  ///< by metric, rank and device
   std::vector<FactChange> environment;    ///< machine, libraries and limits

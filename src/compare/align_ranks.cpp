@@ -28,6 +28,7 @@ void renumber(Recording& recording, const std::map<std::int32_t, std::int32_t>& 
   for (model::ProfileCycle& cycle : recording.profile.cycles) change(cycle.rank);
   for (model::ResourceSeries& series : recording.profile.series) change(series.rank);
   for (model::RankCollectives& rank : recording.collectives) change(rank.rank);
+  for (std::int32_t& rank : recording.rank_numbers) change(rank);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include "compare/functions.h"
 #include "compare/held_back.h"
 #include "compare/host_changes.h"
+#include "compare/judge_phases.h"
 #include "compare/kernel_sizes.h"
 #include "compare/machine.h"
 #include "compare/resources.h"
@@ -56,11 +57,13 @@ struct Side {
   model::HostEvidence host;
   model::Environment environment;
   std::vector<StepTime> times;
-  std::vector<Ns> begins;  ///< of the recordings, since the epoch; 0: not known
-  Ns lasting = 0;          ///< of all recordings together, from the first cycle to the end of the last
+  std::map<std::int32_t, std::vector<StepTime>> times_of_rank;  ///< by number
+  std::vector<Ns> begins;                                       ///< of the recordings, since the epoch; 0: not known
+  Ns lasting = 0;  ///< of all recordings together, from the first cycle to the end of the last
   ResourceMeans resources;
   CollectivesOfSide collectives;
   [[nodiscard]] Taken taken() const { return {begins, lasting}; }
+  [[nodiscard]] StepsOfSide steps() const { return {times, &profile, taken()}; }
 };
 
 model::RunFacts facts_of(std::span<const Recording> recordings) {
@@ -180,10 +183,14 @@ Side pool(std::vector<Recording> recordings) {
   side.cycles = cycles_of(recordings);
   for (Recording& recording : recordings) {
     spread_workloads(recording);
-    for (StepTime time : step_times(recording.cycles)) {
-      time.recording = static_cast<std::uint32_t>(side.begins.size());
-      side.times.push_back(time);
-    }
+    const auto add = [&](std::vector<StepTime> times, std::vector<StepTime>& to) {
+      for (StepTime& time : times) time.recording = static_cast<std::uint32_t>(side.begins.size());
+      std::ranges::move(times, std::back_inserter(to));
+    };
+    add(step_times(recording.cycles), side.times);
+    for (std::size_t row = 0; recording.rank_numbers.size() > 1 && row < recording.rank_numbers.size(); ++row)
+      add(step_times(recording.cycles, static_cast<std::uint16_t>(row)),
+          side.times_of_rank[recording.rank_numbers[row]]);
     if (const auto& cycles = recording.cycles.cycles; !cycles.empty()) {
       Ns end = 0;
       Ns begin = std::numeric_limits<Ns>::max();
@@ -206,86 +213,27 @@ Side pool(std::vector<Recording> recordings) {
   return side;
 }
 
-/// Steps of like work, by phase; filled where there are any.
-using WorkOfPhase = std::map<model::Phase, MatchedWork>;
-
-/// Steps of recordings.
-using StepsOf = std::vector<std::vector<StepTime>>;
-
-/// What else is known of how much two recordings of the same differ.
-struct Known {
-  StepsOf earlier;
-  bool machine_moved = false;  ///< the recorder's fixed work took another time
-};
-
-/// Which time of a step is judged, and whose drift tells how much two recordings of the same differ.
-struct Judged {
-  double StepTime::*time = &StepTime::time;
-  std::array<bool, 2> disturbed = {};  ///< what made that side drift is known, the other's tells
-};
-
-std::vector<model::CycleTimeOutcome> judge_cycle_times(const Side& base, const Side& candidate,
-                                                       const std::vector<model::Phase>& phases, bool forget,
-                                                       bool on_host, const CompareOptions& options,
-                                                       WorkOfPhase& matched, const Known& known,
-                                                       const Judged& judged = {}) {
-  std::vector<model::CycleTimeOutcome> outcomes;
-  for (const model::Phase phase : phases) {
-    const auto of_phase = [&](std::span<const StepTime> times) {
-      std::vector<WorkedTime> steps;
-      for (const StepTime& t : times)
-        if ((forget && t.guessed ? model::Phase::other : t.phase) == phase)
-          steps.push_back({t.work, t.*judged.time, t.recording});
-      return steps;
-    };
-    const std::array steps = {of_phase(base.times), of_phase(candidate.times)};
-    if (steps[0].empty() || steps[1].empty()) continue;
-    const MatchedWork& work = matched[phase] = match_work(steps[0], steps[1]);
-    const auto& values = work.times;
-    // A host is shared with others and drifts; how much, its recordings tell themselves, as a lower bound. A device
-    // shares in that for as long as it waits for the host.
-    const double waits = std::max(waits_for_host(base.profile, phase), waits_for_host(candidate.profile, phase));
-    const double between =
-        on_host
-            ? std::max({options.between,
-                        spread_on_host(options.between_on_host, base.taken(), candidate.taken(), known.machine_moved),
-                        judged.disturbed[0] ? 0 : drift_inside(values[0]),
-                        judged.disturbed[1] ? 0 : drift_inside(values[1])})
-            : std::max({spread_on_device(options.between, options.between_on_host, waits, base.taken(),
-                                         candidate.taken(), known.machine_moved),
-                        drift_beyond_chance(logs_of(values[0])), drift_beyond_chance(logs_of(values[1]))});
-    const double session = in_turns(base.taken(), candidate.taken()) ? 0
-                           : on_host                                 ? options.between_on_host
-                                                                     : options.between;
-    // Both sides together, so that swapping them changes nothing.
-    std::vector<WorkedTime> both = steps[0];
-    both.insert(both.end(), steps[1].begin(), steps[1].end());
-    const auto is_other = [&](const WorkedTime& step) {
-      return !work.classes.empty() && !work.classes.contains(step.work);
-    };
-    std::erase_if(both, is_other);
-    std::vector<std::vector<WorkedTime>> steps_of_earlier;
-    for (const std::vector<StepTime>& times : known.earlier)
-      std::erase_if(steps_of_earlier.emplace_back(of_phase(times)), is_other);
-    const auto recordings =
-        judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]}, options.tolerance, session);
-    model::CycleTimeOutcome outcome = recordings
-                                          ? *recordings
-                                          : judge_cycle_time(values[0], values[1],
-                                                             {.tolerance = options.tolerance,
-                                                              .between = between,
-                                                              .disturbed = judged.disturbed,
-                                                              .measured = spread_of_steps(both, steps_of_earlier)});
-    outcome.phase = phase;
-    outcome.other_work = work.left_out;
-    outcome.usual_work = work.most_often;
-    outcome.other_share = work.other_share;
-    outcome.all_ns = work.all_ns;
-    outcome.prompt_tokens = work.prompt_tokens;
-    outcome.knows_context = work.knows_context;
-    if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(outcome);
+/// What each rank that both sides have took, where that is more than one.
+std::vector<model::CycleTimeOutcome> times_of_ranks(const Side& base, const Side& candidate, const HowToJudge& how,
+                                                    bool in_doubt) {
+  std::vector<model::CycleTimeOutcome> all;
+  for (const auto& [rank, times] : base.times_of_rank) {
+    const auto other = candidate.times_of_rank.find(rank);
+    if (other == candidate.times_of_rank.end()) continue;
+    WorkOfPhase matched;
+    for (model::CycleTimeOutcome& outcome :
+         judge_phases({StepsOfSide{times, &base.profile, base.taken()},
+                       StepsOfSide{other->second, &candidate.profile, candidate.taken()}},
+                      how, matched)) {
+      if (!model::is_judged(outcome)) continue;
+      outcome.rank = rank;
+      if (in_doubt) outcome.outcome = Outcome::inconclusive;
+      all.push_back(std::move(outcome));
+    }
   }
-  return outcomes;
+  if (std::ranges::all_of(all, [&](const auto& o) { return o.rank == all.front().rank; })) all.clear();
+  std::ranges::stable_sort(all, {}, &model::CycleTimeOutcome::phase);
+  return all;
 }
 
 /// Functions of steps whose like the other side lacks are not held against others.
@@ -513,7 +461,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
   const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
   WorkOfPhase matched;
-  result.cycle_times = judge_cycle_times(a, b, phases, forget, on_host, options, matched, known);
+  const HowToJudge how{phases, forget, on_host, options, known};
+  result.cycle_times = judge_phases({a.steps(), b.steps()}, how, matched);
   result.why = doubt(result.sides, !result.cycle_times.empty(), options);
   if (result.why.empty() && std::ranges::none_of(result.cycle_times, model::is_judged))
     result.why = "the sides have no steps of like work";
@@ -524,6 +473,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (!result.why.empty())
     for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
   result.outcome = overall(result.cycle_times);
+  result.rank_times = times_of_ranks(a, b, how, !result.why.empty());
   double between = options.between;
   for (const model::CycleTimeOutcome& outcome : result.cycle_times) between = std::max(between, outcome.between);
   double assumed = options.between;
@@ -573,7 +523,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host) {
     std::array<std::string, 2> slower;
     const auto judge_periods = [&](std::array<bool, 2> disturbed) {
-      return judge_cycle_times(a, b, phases, forget, on_host, options, matched, known, {&StepTime::period, disturbed});
+      return judge_phases({a.steps(), b.steps()}, how, matched, {&StepTime::period, disturbed});
     };
     for (std::size_t side = 0; side < 2; ++side)
       if (was_held_back(*result.host, side))

@@ -106,23 +106,28 @@ std::vector<double> means_of_recordings(const RecordedTimes& side) {
 
 }  // namespace
 
-std::vector<StepTime> step_times(const model::Cycles& cycles) {
+std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std::uint16_t> rank) {
   const std::vector<bool> whole = model::whole_periods(cycles);
   std::map<std::uint32_t, StepTime> steps;
+  std::map<std::uint32_t, WorkClass> works;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const model::Cycle& cycle = cycles.cycles[i];
     if (!whole[i]) continue;
+    if (WorkClass& work = works[cycle.number]; work == WorkClass()) work = work_class(cycle.workload, cycle.phase);
+    if (rank && cycle.rank != *rank) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
     StepTime& step =
         steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0, 0, cycle.begin})
             .first->second;
-    if (step.work == WorkClass()) step.work = work_class(cycle.workload, cycle.phase);
     step.time = std::max(step.time, time);
     step.period = std::max(step.period, static_cast<double>(cycle.period));
   }
   std::vector<StepTime> times;
   times.reserve(steps.size());
-  for (const auto& [number, step] : steps) times.push_back(step);
+  for (auto& [number, step] : steps) {
+    step.work = works[number];
+    times.push_back(step);
+  }
   return times;
 }
 

@@ -27,8 +27,9 @@ struct StepTime {
 };
 
 /// One per number of a cycle, ascending: ranks of one step are no replicates. Partial and warm-up cycles, and the last
-/// of every process, whose end is not known, are left out.
-std::vector<StepTime> step_times(const model::Cycles& cycles);
+/// of every process, whose end is not known, are left out. `rank`, a row of the trace's ranks: of that one alone; what
+/// it worked on any rank tells.
+std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std::uint16_t> rank = {});
 
 /// How much recordings of the same differ, as earlier ones tell it: of their mean logarithms.
 struct MeasuredSpread {

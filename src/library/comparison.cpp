@@ -56,9 +56,9 @@ Comparison comparison_of(model::RunComparison compared) {
   for (const model::Difference& d : whole.comparability.differences)
     out.comparability.differences.push_back({d.what, {d.base, d.candidate}, d.blocks});
   out.sides = {side_of(whole.sides[0]), side_of(whole.sides[1])};
-  for (const model::CycleTimeOutcome& t : whole.cycle_times)
+  for (const model::CycleTimeOutcome& t : model::all_cycle_times(whole))
     out.cycle_times.push_back({std::string(model::phase_name(t.phase)), t.outcome, t.time_ns, t.change, t.low, t.high,
-                               t.smallest_seen, t.cycles});
+                               t.smallest_seen, t.cycles, t.rank});
   for (const model::FunctionFinding& f : whole.functions) out.findings.push_back(finding_of(whole, f));
   for (const model::ResourceChange& r : whole.resources)
     out.resources.push_back({r.metric, r.device, r.rank, unit_of(r.unit), r.value});

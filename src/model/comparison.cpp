@@ -101,4 +101,10 @@ bool is_python_wait(std::string_view function) {
   return std::ranges::find(kWords, function) != kWords.end();
 }
 
+std::vector<CycleTimeOutcome> all_cycle_times(const RunComparison& comparison) {
+  std::vector<CycleTimeOutcome> all = comparison.cycle_times;
+  all.insert(all.end(), comparison.rank_times.begin(), comparison.rank_times.end());
+  return all;
+}
+
 }  // namespace culprit::model

@@ -34,6 +34,7 @@ inline constexpr std::size_t kMostRecordings = 20;  ///< that anyone would be as
 /// Cycle times of one phase, and what follows from them.
 struct CycleTimeOutcome {
   Phase phase = Phase::other;
+  std::int32_t rank = -1;  ///< its number; -1: of each step the slowest rank
   Outcome outcome = Outcome::inconclusive;
   std::array<double, 2> time_ns{kNoNumber, kNoNumber};  ///< geometric means
   double change = kNoNumber;                            ///< of these
@@ -177,6 +178,10 @@ struct ProcessPair {
   std::array<std::optional<std::int64_t>, 2> pid;
 };
 
+struct RunComparison;
+/// Of all ranks together, by phase, then of each rank.
+std::vector<CycleTimeOutcome> all_cycle_times(const RunComparison& comparison);
+
 /// How many ranks these are of.
 std::size_t count_ranks(const std::vector<ProcessPair>& processes);
 
@@ -289,6 +294,7 @@ struct RunComparison {
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
   std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
+  std::vector<CycleTimeOutcome> rank_times;   ///< by phase, then rank: where both sides have several; decide nothing
   StringTable texts;
   std::vector<ProcessPair> processes;
   std::vector<Waterfall> waterfalls;          ///< by phase

@@ -59,6 +59,7 @@ struct Recording {
   std::vector<std::string> files;
   std::uint64_t digest = 0;  ///< of their content; 0: not known. Equal ones are the same recording
   Cycles cycles;
+  std::vector<std::int32_t> rank_numbers{};    ///< by Cycle::rank
   Profile profile;                             ///< over whole cycles
   std::vector<RankCollectives> collectives{};  ///< by rank; where several were recorded
   RunFacts facts;

@@ -18,6 +18,7 @@
 #include "profile/run_profile.h"
 #include "profile/whole_run.h"
 #include "trace/loss.h"
+#include "trace/rank_numbers.h"
 
 namespace culprit::profile {
 
@@ -189,6 +190,7 @@ Result<model::Recording> complete(const Trace& trace, Outline outline, const Tas
   options.task = task;
   outline.recording.profile = run_profile(trace, outline.found, options);
   outline.recording.collectives = collectives_of(trace, outline.found);
+  outline.recording.rank_numbers = rank_numbers(trace);
   if (task.stop.stop_requested()) return cancelled_error();
   return std::move(outline.recording);
 }

@@ -40,6 +40,7 @@ Table cycle_time_table(const RunComparison& comparison) {
   using C = model::CycleTimeOutcome;
   return model::make_table<C>("Cycle time", "cycle_time",
                               {{{"Phase", "phase"}, [](const C& c) { return phase_name(c.phase); }},
+                               {{"Rank", "rank"}, [](const C& c) { return model::known_cell(c.rank); }},
                                {{"Outcome", "outcome"}, [](const C& c) { return to_string(c.outcome); }},
                                {{"Baseline", "baseline_ns"}, side(&C::time_ns, 0)},
                                {{"Candidate", "candidate_ns"}, side(&C::time_ns, 1)},
@@ -53,7 +54,7 @@ Table cycle_time_table(const RunComparison& comparison) {
                                {{"Candidate cycles", "candidate_cycles"}, side(&C::cycles, 1)},
                                {{"Baseline independent", "baseline_n_eff"}, side(&C::effective, 0)},
                                {{"Candidate independent", "candidate_n_eff"}, side(&C::effective, 1)}},
-                              comparison.cycle_times);
+                              model::all_cycle_times(comparison));
 }
 
 Table waterfall_table(const RunComparison& comparison) {

@@ -8,6 +8,7 @@
 
 #include "core/display_width.h"
 #include "core/escape.h"
+#include "report/rank_times.h"
 #include "report/render.h"
 #include "report/run_comparison_tables.h"
 #include "report/verdict_report.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNameWidth = 60;
 constexpr std::size_t kMostFacts = 10;
 constexpr std::size_t kMostLines = 6;  ///< of a waterfall
+constexpr std::size_t kMostRanks = 8;
 
 std::string name_of(const RunComparison& comparison, std::size_t number) {
   const model::ComparedSide& side = comparison.sides[number];
@@ -55,6 +57,8 @@ std::string comparison_terminal(const RunComparison& comparison, std::size_t mos
   if (wide) look = {};
   if (const auto tables = waterfall_tables(comparison, kMostLines); !summary && !tables.empty())
     out += "\n" + render_terminal(tables, look);
+  if (const auto tables = rank_time_tables(comparison, kMostRanks); !summary && !tables.empty())
+    out += "\n" + render_terminal(tables, look);
   if (const auto tables = changed_functions(comparison, most_rows); !summary && !tables.empty())
     out += "\n" + render_terminal(tables, look);
   if (const auto tables = evidence_tables(comparison, kMostFacts); !summary && !tables.empty())
@@ -75,8 +79,8 @@ std::string comparison_markdown(const RunComparison& comparison) {
     for (const std::string& line : verdict.lines) out += "  - " + escape_markdown(line) + "\n";
   }
   for (const std::string& line : outcome.details) out += "- " + escape_markdown(line) + "\n";
-  for (const auto& tables :
-       {waterfall_tables(comparison, 0), changed_functions(comparison, 0), evidence_tables(comparison, 0)})
+  for (const auto& tables : {waterfall_tables(comparison, 0), rank_time_tables(comparison, 0),
+                             changed_functions(comparison, 0), evidence_tables(comparison, 0)})
     if (!tables.empty()) out += "\n" + render_markdown(tables);
   const std::vector<std::string> notes = note_lines(comparison);
   if (!notes.empty()) out += "\n";

@@ -1,4 +1,5 @@
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,7 @@ void write_side(JsonWriter& json, std::string_view name, const model::ComparedSi
 void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.begin_object(JsonForm::line);
   json.member("phase", phase_name(o.phase));
+  json.member("rank", o.rank >= 0 ? std::optional(o.rank) : std::nullopt);
   json.member("outcome", to_string(o.outcome));
   json.member("baseline_ns", o.time_ns[0]);
   json.member("candidate_ns", o.time_ns[1]);
@@ -189,7 +191,7 @@ std::string comparison_json(const RunComparison& comparison) {
   json.end_object();
   for (std::size_t s = 0; s < kSideNames.size(); ++s) write_side(json, kSideNames[s], comparison.sides[s]);
   json.begin_array("cycle_time");
-  for (const model::CycleTimeOutcome& o : comparison.cycle_times) write_cycle_time(json, o);
+  for (const model::CycleTimeOutcome& o : model::all_cycle_times(comparison)) write_cycle_time(json, o);
   json.end_array();
   json.begin_array("waterfall");
   for (const model::Waterfall& waterfall : comparison.waterfalls) write_waterfall(json, comparison, waterfall);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <tuple>
 
 #include "library/write_steps.h"
 #include "support/temp_file.h"
@@ -121,6 +122,28 @@ TEST(LibraryCompare, FilesOfSeveralRanksAreOneRunOthersAreRecordingsOfTheSame) {
   ASSERT_TRUE(compared) << to_string(compared.error());
   EXPECT_EQ(compared->sides[0].recordings, 2U);
   EXPECT_EQ(compared->outcome, Outcome::regression) << compared->why;
+}
+
+TEST(LibraryCompare, EachRankHasItsCycleTimeBehindThatOfTheSlowest) {
+  const StepsFile good0(60, 100, 0);
+  const StepsFile good1(60, 100, 1);
+  const StepsFile same0(60, 101, 0);
+  const StepsFile slow1(60, 400, 1);
+  const auto compared = compare_runs(load({good0.path(), good1.path()}), load({same0.path(), slow1.path()}));
+  ASSERT_TRUE(compared) << to_string(compared.error());
+  ASSERT_EQ(compared->cycle_times.size(), 3U);
+  const auto& [all, first, second] =
+      std::tie(compared->cycle_times[0], compared->cycle_times[1], compared->cycle_times[2]);
+  EXPECT_EQ(all.rank, -1);
+  EXPECT_NEAR(all.change, 0.3, 0.01);
+  EXPECT_EQ(first.rank, 0);
+  EXPECT_NEAR(first.change, 0.001, 0.005);
+  EXPECT_EQ(first.outcome, Outcome::inconclusive) << "one recording a side";
+  EXPECT_EQ(second.rank, 1);
+  EXPECT_NEAR(second.change, 0.3, 0.01);
+  EXPECT_EQ(second.outcome, Outcome::regression);
+  EXPECT_EQ(compared->outcome, Outcome::regression);
+  EXPECT_THAT(to_text(*compared), HasSubstr("A step on each rank"));
 }
 
 TEST(LibraryCompare, BadArgumentsAreErrorsOfUsage) {

@@ -261,7 +261,7 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   EXPECT_THAT(files["environment"], EndsWith("\ndriver,1,2\n"));
   EXPECT_THAT(files["comparability"], EndsWith("\nworld size,2,4,yes\n"));
   EXPECT_THAT(files["data_quality"], EndsWith("\ncandidate,clock_jump,warning,3\n"));
-  EXPECT_THAT(files["cycle_time"], StartsWith("phase,outcome,baseline_ns,candidate_ns,change,ci_low,ci_high,"));
+  EXPECT_THAT(files["cycle_time"], StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,change,ci_low,ci_high,"));
   EXPECT_EQ(files.size(), 6U);
   for (const auto& [name, text] : comparison_csv_files(RunComparison()))
     EXPECT_EQ(std::ranges::count(text, '\n'), 1) << name << ": a heading alone";
