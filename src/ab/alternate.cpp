@@ -20,10 +20,17 @@ std::string name_of(const Quantity& quantity) {
       return fmt::format("time in {} per step", quantity.pattern);
     case calls:
       return fmt::format("calls of {} per step", quantity.pattern);
+    case bytes:
+      return fmt::format("bytes of {} per step", quantity.pattern);
+    case counter:
+      return quantity.pattern;
   }
   return {};
 }
 
-std::string unit_of(const Quantity& quantity) { return quantity.kind == Quantity::Kind::calls ? "" : "ns"; }
+std::string unit_of(const Quantity& quantity) {
+  using enum Quantity::Kind;
+  return quantity.kind == calls || quantity.kind == bytes || quantity.kind == counter ? "" : "ns";
+}
 
 }  // namespace culprit::ab

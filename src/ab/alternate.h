@@ -30,13 +30,15 @@ struct Quantity {
     throughput,  ///< of what stays up: time of a turn by the steps that ended in it, waits included
     function,    ///< per step, time in functions, kernels and ranges of a name
     calls,       ///< per step, how many of them
+    bytes,       ///< per step, what copies and fills of a name moved
+    counter,     ///< mean of a recorded counter over a turn, or the run of a command
   };
   Kind kind = Kind::automatic;
   std::string pattern{};  ///< of the name, as a shell's
 };
 /// "step time", "CPU time".
 std::string name_of(const Quantity& quantity);
-/// "ns", or "" for a count.
+/// "ns", or "" for what is no time.
 std::string unit_of(const Quantity& quantity);
 
 struct Question {

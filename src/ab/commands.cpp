@@ -164,7 +164,9 @@ void Alternator::add(const std::array<OneRun, 2>& runs) {
   const auto pair = static_cast<std::uint32_t>(pairs_);
   for (std::uint8_t side = 0; side < 2; ++side) {
     const OneRun& run = runs[side];
-    if (needs_steps()) {
+    if (quantity_.kind == Quantity::Kind::counter) {
+      values_.push_back({pair, side, model::Phase::other, {}, mean_value(run.steps)});
+    } else if (needs_steps()) {
       for (const Step& step : run.steps) values_.push_back({pair, side, step.phase, step.work, step.value});
     } else {
       const Ns value = quantity_.kind == Quantity::Kind::cpu ? run.done.use.cpu : run.done.use.run;
@@ -201,6 +203,9 @@ Result<bool> Alternator::run_pair(bool counts) {
       go_over_to_runs(side);
       break;
     }
+    if (quantity_.kind == Quantity::Kind::counter)
+      return environment_error(fmt::format("a run of the {}: {}", kSideNames[side], runs[side].how),
+                               commands_.commands[side].front());
     return environment_error(
         fmt::format("a run of the {} has no steps that are surely such{} ({})", kSideNames[side],
                     quantity_.pattern.empty() ? "" : fmt::format(", or nothing called {} in them", quantity_.pattern),
@@ -278,7 +283,7 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
   found.looks = looks.looks();
   found.quantity = name_of(quantity_);
   found.unit = unit_of(quantity_);
-  found.of_steps = needs_steps();
+  found.of_steps = needs_steps() && quantity_.kind != Quantity::Kind::counter;
   found.pairs_left_out = pairs_ - (differences.empty() ? 0 : differences.front().change.pairs);
   take(differences);
   return std::move(result_);

@@ -2,11 +2,13 @@
 
 #include <culprit/load.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -14,11 +16,13 @@
 #include "cycles/find.h"
 #include "library/run_data.h"
 #include "profile/recording.h"
+#include "stats/quantile.h"
 
 namespace culprit::ab {
 
 namespace {
 
+constexpr Ns kMostParts = 4096;               // of a stretch in which a counter did not change
 constexpr std::string_view kOnCpu = "oncpu";  // slices of the scheduling of a thread
 
 /// The step in which a moment lies, or null.
@@ -51,20 +55,82 @@ void measure_functions(const Trace& trace, const Quantity& quantity, std::vector
     const auto [match, is_new] = known.try_emplace(slice.name, false);
     if (is_new) match->second = fnmatch(quantity.pattern.c_str(), std::string(trace.name(slice)).c_str(), 0) == 0;
     if (!match->second) continue;
-    if (Step* step = step_at(steps, slice.begin + trace.base_ns))
-      step->value += quantity.kind == Quantity::Kind::calls ? 1 : static_cast<double>(slice.duration);
+    Step* step = step_at(steps, slice.begin + trace.base_ns);
+    if (step == nullptr) continue;
+    if (quantity.kind == Quantity::Kind::calls)
+      step->value += 1;
+    else if (quantity.kind == Quantity::Kind::function)
+      step->value += static_cast<double>(slice.duration);
+    else if (slice.gpu != kNone)
+      step->value += static_cast<double>(trace.gpu[slice.gpu].bytes);
   }
 }
 
 void measure(const Trace& trace, const Quantity& quantity, std::vector<Step>& steps) {
   using enum Quantity::Kind;
-  if (quantity.kind != cpu && quantity.kind != function && quantity.kind != calls) return;
+  if (quantity.kind != cpu && quantity.kind != function && quantity.kind != calls && quantity.kind != bytes) return;
   for (Step& step : steps) step.value = 0;
   if (quantity.kind == cpu)
     measure_cpu(trace, steps);
   else
     measure_functions(trace, quantity, steps);
   std::erase_if(steps, [](const Step& step) { return step.value <= 0; });
+}
+
+/// What a recorder wrote of one counter: a value that did not change is not written again, so that a stretch may be
+/// many times as long as the time between two samples.
+std::vector<Step> stretches_of(const CounterSeries& series, Ns base) {
+  std::vector<Ns> gaps;
+  for (std::size_t i = 1; i < series.samples.size(); ++i)
+    gaps.push_back(series.samples[i].at - series.samples[i - 1].at);
+  std::erase_if(gaps, [](Ns gap) { return gap <= 0; });
+  if (gaps.empty()) return {};
+  const Ns usual = std::max<Ns>(stats::median_of_times(gaps), 1);
+  std::vector<Step> stretches;
+  for (std::size_t i = 1; i < series.samples.size(); ++i) {
+    const CounterSample& sample = series.samples[i - 1];
+    const Ns length = series.samples[i].at - sample.at;
+    const Ns parts = std::clamp<Ns>((length + usual / 2) / usual, 1, kMostParts);
+    for (Ns part = 0; part < parts && length > 0; ++part)
+      stretches.push_back({base + sample.at + length * part / parts,
+                           base + sample.at + length * (part + 1) / parts,
+                           model::Phase::other,
+                           {},
+                           sample.value});
+  }
+  return stretches;
+}
+
+/// Names that begin like one that is none: " (there are host.cpu.busy, host.cpu.idle)".
+std::string alike(const Trace& trace, const std::string& pattern) {
+  constexpr std::size_t kMost = 8;
+  std::set<std::string> names;
+  for (const CounterSeries& series : trace.counters)
+    if (const std::string_view name = trace.strings[series.name]; name.starts_with(pattern)) names.emplace(name);
+  const bool more = names.size() > kMost;
+  while (names.size() > kMost) names.erase(std::prev(names.end()));
+  return names.empty() ? "" : fmt::format(" (there are {}{})", fmt::join(names, ", "), more ? ", ..." : "");
+}
+
+/// The counter of that name, of all processes that have one.
+StepsOf samples_of(const Trace& trace, const std::string& pattern) {
+  std::set<std::string> names;
+  StepsOf result;
+  for (const CounterSeries& series : trace.counters) {
+    const std::string name(trace.strings[series.name]);
+    if (fnmatch(pattern.c_str(), name.c_str(), 0) != 0) continue;
+    names.insert(name);
+    std::ranges::move(stretches_of(series, trace.base_ns), std::back_inserter(result.steps));
+  }
+  std::ranges::sort(result.steps, {}, &Step::begin);
+  if (names.size() > 1) {
+    result.steps.clear();
+    result.how = fmt::format("'{}' is more than one counter: {}", pattern, fmt::join(names, ", "));
+  } else if (result.steps.empty()) {
+    result.how = names.empty() ? fmt::format("no counter '{}' is recorded{}", pattern, alike(trace, pattern))
+                               : fmt::format("'{}' has less than two samples in a recording", pattern);
+  }
+  return result;
 }
 
 /// Wake-ups of the one thread that works, where each is a unit: one that handles several at once would do more of them
@@ -95,10 +161,22 @@ std::string unwatched(const Trace& trace) {
 
 }  // namespace
 
+double mean_value(const std::vector<Step>& stretches) {
+  double sum = 0;
+  double time = 0;
+  for (const Step& stretch : stretches) {
+    const auto length = static_cast<double>(stretch.end - stretch.begin);
+    sum += stretch.value * length;
+    time += length;
+  }
+  return time > 0 ? sum / time : 0;
+}
+
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
   const auto run = load_run({file});
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
+  if (quantity.kind == Quantity::Kind::counter) return samples_of(trace, quantity.pattern);
   const auto found = cycles::find_cycles(trace, order_slices(trace), {});
   if (!found) return found.error();
   StepsOf result;

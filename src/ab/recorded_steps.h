@@ -26,9 +26,10 @@ struct Step {
 /// How sure it must be that a cycle is a step.
 inline constexpr double kLeastConfidence = 0.8;
 
-/// In order of time; those that have nothing of a `quantity` are left out. Empty where the recording has no steps, or
-/// it is doubtful that they are; then `units`, where one thread does the work, are the begins of its units. Error: the
-/// file cannot be read. One that still grows is read as far as it goes.
+/// In order of time; those that have nothing of a `quantity` are left out. Of a counter the stretches between two
+/// samples, with the value that held. Empty where the recording has no steps, or it is doubtful that they are; then
+/// `units`, where one thread does the work, are the begins of its units. Error: the file cannot be read. One that still
+/// grows is read as far as it goes.
 struct StepsOf {
   std::vector<Step> steps{};
   std::vector<Ns> units{};
@@ -37,6 +38,9 @@ struct StepsOf {
   std::string how{};   ///< they were found, or why not: a sentence
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
+
+/// Of stretches of a counter the mean value, by time; 0: there are none.
+double mean_value(const std::vector<Step>& stretches);
 
 /// The recording with its profile; of `turns` (by time, not overlapping; none: all of it) only steps that lie wholly in
 /// one of them count. The names of the programs are left out: which ones are compared the user has said.

@@ -32,6 +32,31 @@ std::vector<Turn> of_side(const std::vector<Turn>& turns, std::uint8_t side) {
   return own;
 }
 
+/// One value per turn: the mean of the stretches of a counter that lie wholly in it, behind its settling.
+Result<TurnValues> means_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
+                            const Quantity& quantity) {
+  for (std::size_t side = 0; side < 2; ++side)
+    if (sides[side].steps.empty())
+      return environment_error(fmt::format("{}: {}", kSideNames[side], sides[side].how), "",
+                               "'culprit info --show counters' lists those of a recording");
+  TurnValues result;
+  result.quantity = name_of(quantity);
+  result.unit = unit_of(quantity);
+  result.settling = kLeastSettling;
+  for (std::uint8_t side = 0; side < 2; ++side) {
+    for (const Turn& turn : of_side(turns, side)) {
+      const auto& all = sides[side].steps;
+      const auto first = std::ranges::lower_bound(all, turn.span.begin + result.settling, {}, &Step::begin);
+      const auto last = std::ranges::lower_bound(all, turn.span.end, {}, &Step::begin);
+      std::vector<Step> inside(first, last);
+      std::erase_if(inside, [&](const Step& stretch) { return stretch.end > turn.span.end; });
+      const double mean = mean_value(inside);
+      if (mean > 0) result.values.push_back({turn.pair, side, model::Phase::other, {}, mean});
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Ns length_for(double mean_step) {
@@ -87,6 +112,7 @@ Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<
 
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity) {
+  if (quantity.kind == Quantity::Kind::counter) return means_of(sides, turns, quantity);
   TurnValues result;
   const bool steps = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.steps.empty(); });
   const bool units = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.units.empty(); });

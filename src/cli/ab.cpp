@@ -235,16 +235,21 @@ std::optional<ab::Quantity> quantity_of(const std::string& text) {
     if (text == name) return ab::Quantity{kind};
   for (const auto& [prefix, kind] :
        {std::pair(std::string_view("function:"), function), std::pair(std::string_view("kernel:"), function),
-        std::pair(std::string_view("calls:"), calls)})
+        std::pair(std::string_view("calls:"), calls), std::pair(std::string_view("bytes:"), bytes),
+        std::pair(std::string_view("counter:"), counter)})
     if (text.starts_with(prefix) && text.size() > prefix.size()) return ab::Quantity{kind, text.substr(prefix.size())};
+  // "host.cpu.busy": no other name has a dot.
+  if (text.find('.') != std::string::npos && text.find(':') == std::string::npos) return ab::Quantity{counter, text};
   return std::nullopt;
 }
 
 std::string quantity_problem(const std::string& text) {
   return quantity_of(text)
              ? ""
-             : fmt::format("'{}' is none of auto, step, run, cpu, throughput, function:NAME, kernel:NAME, calls:NAME",
-                           text);
+             : fmt::format(
+                   "'{}' is none of auto, step, run, cpu, throughput, function:NAME, kernel:NAME, calls:NAME, "
+                   "bytes:NAME, counter:NAME",
+                   text);
 }
 
 Result<ab::Question> question_of(const AbVerbOptions& options, const std::string& folder,
@@ -258,8 +263,9 @@ Result<ab::Question> question_of(const AbVerbOptions& options, const std::string
   question.budget = *budget;
   question.pairs = options.pairs;
   question.seed = options.seed != 0 ? options.seed : std::random_device()();
-  // Runs of commands are short: of those 'watch' sees too little.
-  const bool deep = options.preset.empty() ? of_commands : options.preset == "deep";
+  // Runs of commands are short: of those 'watch' sees too little; of counters it sees one sample a second.
+  const bool counter = question.quantity.kind == ab::Quantity::Kind::counter;
+  const bool deep = options.preset.empty() ? of_commands || counter : options.preset == "deep";
   question.prompt = !options.no_realtime;
   question.preset = deep ? record::Preset::deep : record::Preset::watch;
   question.recorded = !options.no_record;
@@ -386,7 +392,8 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
     return usage_error(
         fmt::format("--on {} is of {}", options.on, of_commands ? "what stays up" : "commands that end by themselves"),
         of_commands ? "compare the time of the run: --on run" : "what stays up is compared by its steps: --on step");
-  if (options.no_record && (quantity.kind == step || quantity.kind == function || quantity.kind == calls))
+  const bool of_run = quantity.kind == automatic || quantity.kind == run || quantity.kind == cpu;
+  if (options.no_record && !of_run)
     return usage_error(fmt::format("--on {} needs recordings", options.on), "leave out --no-record");
   if (!of_commands && options.no_record)
     return usage_error("--no-record is of commands that end by themselves",
@@ -469,13 +476,14 @@ void add_ab(CommandLine& app, Invocation& invocation) {
           "what is compared: auto (default: the time of a step, where the programs have such, else of the run), "
           "step, run (of commands), cpu (CPU time of a command's run, else per step), throughput (of what stays "
           "up: time from step to step, waits included), function:NAME (per step, time in functions, kernels and "
-          "ranges of that name, * is anything; kernel:NAME is the same) or calls:NAME (how many of them)")
+          "ranges of that name, * is anything; kernel:NAME is the same), calls:NAME (how many of them), bytes:NAME "
+          "(per step, what copies and fills on a GPU of that name moved) or counter:NAME (its mean over a turn, or a "
+          "command's run; a name with a dot, as host.cpu.used, may stand alone)")
       ->check({quantity_problem, {}})
       ->type_name("WHAT");
   verb->add_option("--preset", options->preset,
                    "how sides are recorded, as of 'culprit record': watch (default of processes and servers) or deep "
-                   "(default of "
-                   "commands)")
+                   "(default of commands and counters)")
       ->check(one_of({"watch", "deep"}));
   verb->add_flag("--no-realtime", options->no_realtime,
                  "leave recorders and turns at their priority, as of 'culprit record'");

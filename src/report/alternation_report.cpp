@@ -99,8 +99,10 @@ std::string meaning(const Alternation& alternation) {
     case Outcome::no_change:
       return fmt::format("a difference of {} is excluded", asked);
     case Outcome::inconclusive:
-      return std::isfinite(first.low) ? fmt::format("neither no difference nor one of {} is excluded", asked)
-                                      : std::string("too few pairs to bound it");
+      if (!std::isfinite(first.low)) return "too few pairs to bound it";
+      if (first.low > 0 || first.high < 0)
+        return "no difference is excluded with an error of 5 %, an outcome takes 2 %";
+      return fmt::format("neither no difference nor one of {} is excluded", asked);
     default:
       return {};
   }

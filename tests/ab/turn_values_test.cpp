@@ -1,9 +1,11 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "ab/recorded_steps.h"
 #include "ab/turns.h"
 
 namespace culprit::ab {
@@ -55,6 +57,38 @@ TEST(TurnLength, IsLongEnoughForItsSteps) {
 TEST(Settling, IsTheLeastWhereTurnsBeginAsTheyGoOn) {
   const auto turns = turns_of(30);
   EXPECT_EQ(settling_of({steps_in(turns, 0, 7), steps_in(turns, 1, 7)}, turns), kLeastSettling);
+}
+
+TEST(CounterOfTurns, IsTheMeanOfWhatLiesWhollyInATurn) {
+  const auto turns = turns_of(2);
+  std::array<StepsOf, 2> sides;
+  for (std::uint8_t side = 0; side < 2; ++side)
+    for (Ns at = 0; at < 1200 * kMs; at += 40 * kMs) {
+      const Turn& turn = turns[static_cast<std::size_t>(at / (300 * kMs))];
+      const bool inside = turn.side == side && at >= turn.span.begin + kLeastSettling && at + 40 * kMs <= turn.span.end;
+      sides[side].steps.push_back({at, at + 40 * kMs, model::Phase::other, {}, inside ? 2.0 + side + turn.pair : 100});
+    }
+  const auto found = values_of(sides, turns, {Quantity::Kind::counter, "host.cpu.used"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(found->quantity, "host.cpu.used");
+  EXPECT_EQ(found->unit, "");
+  EXPECT_FALSE(found->of_steps);
+  ASSERT_EQ(found->values.size(), 4U);
+  for (const Value& value : found->values) EXPECT_DOUBLE_EQ(value.value, 2.0 + value.side + value.pair);
+}
+
+TEST(CounterOfTurns, OneThatASideLacksIsAnErrorThatSaysWhy) {
+  std::array<StepsOf, 2> sides;
+  sides[0].steps.push_back({0, 40 * kMs, model::Phase::other, {}, 1});
+  sides[1].how = "no counter 'gpu.power' is recorded";
+  const auto found = values_of(sides, turns_of(2), {Quantity::Kind::counter, "gpu.power"});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(to_string(found.error()), ::testing::HasSubstr("candidate: no counter 'gpu.power' is recorded"));
+}
+
+TEST(MeanValue, IsByTime) {
+  EXPECT_EQ(mean_value({}), 0);
+  EXPECT_DOUBLE_EQ(mean_value({{0, 30, model::Phase::other, {}, 1}, {30, 40, model::Phase::other, {}, 5}}), 2);
 }
 
 TEST(Settling, LastsWhileStepsAreUnlikeTheRest) {

@@ -162,6 +162,23 @@ class Commands(Ab):
         self.assertEqual(answer["alternation"]["quantity"], "CPU time")
         self.assertLess(answer["alternation"]["changes"][0]["ratio"], 1.6)
 
+    FAULTS = ("import mmap, sys, time\n"
+              "end = time.monotonic() + 0.7\n"
+              "while time.monotonic() < end:\n"
+              "    if sys.argv[1] == 'faults': mmap.mmap(-1, 1 << 20)[::4096] = b'x' * 256\n"
+              "    else: time.sleep(0.01)\n")
+
+    def test_a_counter(self):
+        side = ["--", sys.executable, "-c", self.FAULTS]
+        words = ["-q", "-n", "8", "--warmup", "0", "--on"]
+        found = self.answer(*words, "host.faults.minor", *side, "sleeps", "--vs", *side, "faults")
+        self.assertEqual((found["outcome"], found["alternation"]["quantity"]), ("regression", "host.faults.minor"))
+        self.assertGreater(found["alternation"]["changes"][0]["ratio"], 3)
+        done = self.run_ab(*words, "host.cpu", *side, "sleeps", "--vs", *side, "sleeps", code=4)
+        self.assertIn("no counter 'host.cpu' is recorded (there are host.cpu.", done.stderr)
+        done = self.run_ab("--no-record", *words, "counter:x", *side, "sleeps", "--vs", *side, "sleeps", code=2)
+        self.assertIn("--on counter:x needs recordings", done.stderr)
+
     def test_a_failing_side_ends_it_with_what_it_printed(self):
         done = self.run_ab("-q", "--no-record", "--", "true", "--vs", "--", "sh", "-c", "echo broken; exit 3", code=4)
         self.assertIn("the candidate failed with exit code 3", done.stderr)
