@@ -18,9 +18,10 @@ namespace {
 
 constexpr double kLeastError = 1e-6;  // of a start
 
-/// Logarithms of one side's values of one kind of work in one pair.
+/// One side's values of one kind of work in one pair.
 struct Sum {
-  double sum = 0;
+  double sum = 0;    // of their logarithms
+  double plain = 0;  // of themselves
   std::size_t n = 0;
 };
 using ByWork = std::map<compare::WorkClass, std::array<Sum, 2>>;
@@ -28,6 +29,7 @@ using ByWork = std::map<compare::WorkClass, std::array<Sum, 2>>;
 void add_pair(const ByWork& works, std::array<Sum, 2>& alike, Differences& to) {
   double sum = 0;
   double weights = 0;
+  std::array<double, 2> plain{};
   for (const auto& [work, sides] : works) {
     const auto& [a, b] = sides;
     if (a.n == 0 || b.n == 0) {
@@ -41,11 +43,14 @@ void add_pair(const ByWork& works, std::array<Sum, 2>& alike, Differences& to) {
     sum += weight * (b.sum / nb - a.sum / na);
     weights += weight;
     for (std::size_t side = 0; side < 2; ++side) {
+      plain[side] += weight * sides[side].plain / static_cast<double>(sides[side].n);
       alike[side].sum += sides[side].sum;
       alike[side].n += sides[side].n;
     }
   }
-  if (weights > 0) to.logs.push_back(sum / weights);
+  if (!(weights > 0)) return;
+  to.logs.push_back(sum / weights);
+  to.sums.push_back(plain);
 }
 
 /// Means of as many neighbours as leave no more than kMostDifferences; the last ones, which are fewer, are left out.
@@ -76,6 +81,7 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
     const double log = std::log(v.value);
     Sum& one = phase.pairs[v.pair][v.work][v.side];
     one.sum += log;
+    one.plain += v.value;
     ++one.n;
     phase.total += v.value;
   }
@@ -95,6 +101,7 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
     if (change.pairs > 0) {
       change.change = std::expm1(stats::signed_rank_interval(phase.result.logs, 1).estimate);
       change.memory = stats::memory_of(phase.result.logs);
+      fill_total(phase.result);
     }
     found.emplace_back(change.pairs > 0 ? phase.total : 0.0, std::move(phase.result));
   }
@@ -103,6 +110,40 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
   result.reserve(found.size());
   for (auto& [total, differences] : found) result.push_back(std::move(differences));
   return result;
+}
+
+void fill_total(Differences& of) {
+  std::vector<double> differences;
+  double base = 0;
+  for (const auto& [a, b] : of.sums) {
+    differences.push_back(b - a);
+    base += a;
+  }
+  if (!(base > 0)) return;
+  const auto pairs = static_cast<double>(differences.size());
+  base /= pairs;
+  const stats::Moments moments = stats::moments(differences);
+  of.change.total = moments.mean / base;
+  if (differences.size() < kFewestPairs) return;
+  const double error = moments.std * std::sqrt(of.change.memory / pairs) / base;
+  const double half = stats::student_quantile(0.975, pairs - 1) * error;
+  of.change.total_low = of.change.total - half;
+  of.change.total_high = of.change.total + half;
+}
+
+bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, double detect) {
+  const bool longer = change.total_low > 0;
+  const bool shorter = change.total_high < 0;
+  switch (outcome) {
+    case model::Outcome::regression:
+      return shorter;
+    case model::Outcome::improvement:
+      return longer;
+    case model::Outcome::no_change:
+      return (longer || shorter) && std::abs(change.total) >= detect;
+    default:
+      return false;
+  }
 }
 
 Together together(std::span<const Start> starts, const StartSpread& assumed) {
@@ -213,12 +254,13 @@ model::Outcome Looks::look(Differences& first, double share) {
   if (!(last_ > 0) || (first.logs.empty() && before_.empty())) return inconclusive;
   seen_spread_ = fill_interval(first, allowed_.interval * last_);
   const model::PairedChange& change = first.change;
-  if (change.low > -detect_ && change.high < detect_) return no_change;
   double spread = 0;
   const auto sure = interval_of(first, allowed_.decision * last_, spread);
-  if (sure.low > 0) return regression;
-  if (sure.high < 0) return improvement;
-  return inconclusive;
+  const model::Outcome outcome = change.low > -detect_ && change.high < detect_ ? no_change
+                                 : sure.low > 0                                 ? regression
+                                 : sure.high < 0                                ? improvement
+                                                                                : inconclusive;
+  return is_contradicted(outcome, change, detect_) ? inconclusive : outcome;
 }
 
 void Looks::fill(Differences& other) const {

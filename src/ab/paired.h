@@ -29,7 +29,8 @@ struct Value {
 /// What all pairs say of one phase before it is asked how sure that is.
 struct Differences {
   model::PairedChange change;
-  std::vector<double> logs;  ///< one per pair, in order: candidate over baseline, of like work
+  std::vector<double> logs;                   ///< one per pair, in order: candidate over baseline, of like work
+  std::vector<std::array<double, 2>> sums{};  ///< one per pair: arithmetic means of both sides, of like work
 };
 
 /// By phase, that with the most time first. Inside of a pair values of like work are held against each other: the
@@ -37,6 +38,13 @@ struct Differences {
 /// like work on both sides have no difference. `values` by pair. Of more than kMostDifferences neighbours are averaged,
 /// because an interval takes the square of their number.
 std::vector<Differences> differences_of(std::span<const Value> values);
+
+/// Fills `total` and its interval from `sums`.
+void fill_total(Differences& of);
+
+/// Whether all runs together took the other way than the typical one, which decides: a regression whose mean is surely
+/// shorter, an improvement whose mean is surely longer, no change where the mean surely moved, and by `detect` or more.
+bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, double detect);
 
 /// What one start of both sides says alone, in logarithms.
 struct Start {
@@ -88,7 +96,8 @@ class Looks {
   /// it and so on, from kFirstLook on.
   [[nodiscard]] bool is_due(double share, std::size_t pairs) const;
   /// Fills the interval of `first`, the phase that decides, and gives the outcome: no_change when the 95 % interval
-  /// lies within the effect asked for, regression or improvement when no change is excluded, else inconclusive. `share`
+  /// lies within the effect asked for, regression or improvement when no change is excluded, else, or where that
+  /// is_contradicted(), inconclusive. `share`
   /// is that of the budget, 1 at the last look, which is allowed half of all error if there were others before it.
   model::Outcome look(Differences& first, double share);
   /// The interval alone, as of the last look: of a phase that decides nothing.

@@ -36,6 +36,11 @@ struct PairedChange {
   double spread = kNoNumber;  ///< standard deviation of single pairs
   double memory = 1;          ///< by how much more the pairs vary together than independent ones; widens the interval
   std::array<std::size_t, 2> other_work{};  ///< steps without like ones on the other side
+  /// Of the arithmetic means, with the 95 % interval of Student's t: what all of them together take. Another matter
+  /// than `change`, which is of the typical pair, where few take far longer than the rest.
+  double total = kNoNumber;
+  double total_low = kNoNumber;
+  double total_high = kNoNumber;
 };
 
 /// Of turns: how the time was cut.

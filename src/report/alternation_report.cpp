@@ -38,6 +38,11 @@ std::string end_text(const Alternation& alternation) {
   return {};
 }
 
+/// What was compared.
+std::string_view kind_text(const Alternation& alternation) {
+  return alternation.of_steps ? "steps" : alternation.in_turns ? "turns" : "runs";
+}
+
 std::string named(const Alternation& alternation, const PairedChange& change) {
   return change.phase == model::Phase::other
              ? alternation.quantity
@@ -91,6 +96,11 @@ std::string starts_text(const Alternation& alternation) {
           : std::string());
 }
 
+/// Few may take so much longer than the rest that all together changed otherwise than the typical one.
+bool total_differs(const PairedChange& change) {
+  return change.change < change.total_low || change.change > change.total_high;
+}
+
 /// What the outcome means for whom asked for an effect of this size.
 std::string meaning(const Alternation& alternation) {
   const std::string asked = fmt::format("{:.3g} %", alternation.detect * kPercent);
@@ -100,6 +110,8 @@ std::string meaning(const Alternation& alternation) {
       return fmt::format("a difference of {} is excluded", asked);
     case Outcome::inconclusive:
       if (!std::isfinite(first.low)) return "too few pairs to bound it";
+      if (total_differs(first) && (first.total_low > 0 || first.total_high < 0))
+        return fmt::format("the mean of all {} says otherwise", kind_text(alternation));
       if (first.low > 0 || first.high < 0)
         return "no difference is excluded with an error of 5 %, an outcome takes 2 %";
       return fmt::format("neither no difference nor one of {} is excluded", asked);
@@ -132,11 +144,13 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
       "From {} pairs of {} ({} and {} {}) in {:.0f} s, single pairs {:.1f} % apart; {}", first.pairs,
       alternation.in_turns ? fmt::format("turns of {:.3g} s", static_cast<double>(alternation.turns.length) / 1e9)
                            : "runs",
-      first.values[0], first.values[1],
-      alternation.of_steps   ? "steps"
-      : alternation.in_turns ? "turns"
-                             : "runs",
-      alternation.seconds, std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
+      first.values[0], first.values[1], kind_text(alternation), alternation.seconds,
+      std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
+  if (total_differs(first))
+    lines.push_back(fmt::format(
+        "That is of the typical pair; the arithmetic mean changed by {:+.1f} % ({:+.1f} to {:+.1f}): few {} take far "
+        "longer than the rest",
+        first.total * kPercent, first.total_low * kPercent, first.total_high * kPercent, kind_text(alternation)));
   for (std::size_t i = 1; i < alternation.changes.size(); ++i) {
     const PairedChange& other = alternation.changes[i];
     if (other.pairs > 0)
@@ -175,6 +189,9 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
     json.member("ci_high", 1 + change.high);
     json.member("spread", change.spread);
     json.member("memory", change.memory);
+    json.member("total_ratio", 1 + change.total);
+    json.member("total_ci_low", 1 + change.total_low);
+    json.member("total_ci_high", 1 + change.total_high);
     json.member("other_work", change.other_work);
     json.end_object();
   }

@@ -175,6 +175,43 @@ TEST(Looks, EqualTurnsOfWhichNeighboursAreAlikeAreSeldomCalledDifferent) {
   }
 }
 
+/// Runs of which most are by `typical` shorter, and one in ten takes `slow` times as long.
+Differences of_two_kinds(std::uint32_t pairs, double typical, double slow) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(1, 0.01);
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    values.push_back(value(pair, 0, 50e6 * noise(random)));
+    values.push_back(value(pair, 1, 50e6 * (pair % 10 == 3 ? slow : typical) * noise(random)));
+  }
+  return differences_of(values).front();
+}
+
+TEST(Looks, WhatIsShorterAsARuleAndLongerOnTheWholeIsNoImprovement) {
+  Differences contradicted = of_two_kinds(200, 0.9, 6);
+  EXPECT_EQ(Looks(0.05, {}).look(contradicted, 1), Outcome::inconclusive);
+  EXPECT_LT(contradicted.change.high, -0.05);
+  EXPECT_NEAR(contradicted.change.total, 0.9 * 0.9 + 0.6 - 1, 0.01);
+  EXPECT_GT(contradicted.change.total_low, 0.1);
+  Differences longer_on_the_whole = of_two_kinds(200, 1, 6);
+  EXPECT_EQ(Looks(0.05, {}).look(longer_on_the_whole, 1), Outcome::inconclusive);
+  Differences both = of_two_kinds(200, 0.9, 0.8);
+  EXPECT_EQ(Looks(0.05, {}).look(both, 1), Outcome::improvement);
+}
+
+TEST(Looks, OneRunThatHungContradictsNothing) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(1, 0.01);
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < 60; ++pair) {
+    values.push_back(value(pair, 0, pair == 20 ? 10e9 : 50e6 * noise(random)));
+    values.push_back(value(pair, 1, 55e6 * noise(random)));
+  }
+  Differences slower = differences_of(values).front();
+  EXPECT_LT(slower.change.total, 0);
+  EXPECT_EQ(Looks(0.05, {}).look(slower, 1), Outcome::regression);
+}
+
 TEST(Looks, FewerTurnsThanTellTheirMemoryHaveNoInterval) {
   Looks looks(0.05, {}, {}, kFewestTurns);
   Differences few = Stream(1, 1.0, 0.01, 0).until(kFewestTurns - 1);
