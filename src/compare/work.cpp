@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "compare/earlier.h"
 #include "compare/host_changes.h"
 #include "compare/series.h"
+#include "compare/work_outcome.h"
 #include "core/units.h"
 #include "stats/distributions.h"
 #include "stats/log_buckets.h"
@@ -37,13 +39,10 @@ constexpr double kUnitsPerWindow = 5;         // fewer say nothing of a rate
 constexpr double kFewestWindows = 2;          // independent ones; the t distribution makes intervals of few wide
 constexpr double kFewOfManyUnits = 8;         // windows that hold enough units: fewer say little
 constexpr std::size_t kMostOfLongUnits = 16;  // stretches from end to end
-constexpr std::size_t kFewestStretches = 4;   // of which a drift could be told
 constexpr double kFewestSeconds = 5;          // in which stretches are longer than a window
 constexpr double kSecond = 1e9;
 constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
-constexpr double kLongerQueue = 0.25;
-constexpr double kNoneLeft = 0.9;  // share of the CPUs that were busy
 
 const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
   const auto at = std::ranges::find_if(work.units, [&](const WorkUnit& unit) { return same_unit(unit, like); });
@@ -259,23 +258,6 @@ WorkChange plain(std::string what, std::string unit, double base, double candida
   return change;
 }
 
-/// Whether others took CPUs of the side that the program, or who asks it, wanted: its run queue got longer, or no CPU
-/// was left.
-bool competed(const model::WorkComparison& result, std::size_t side, double busy) {
-  double more = 0;
-  for (const WorkChange& other : result.others) more += other.value[side] - other.value[1 - side];
-  const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
-  const bool longer = queue != result.parts.end() && queue->value[side] > (1 + kLongerQueue) * queue->value[1 - side];
-  return was_held_back(more, 0) && (longer || busy > kNoneLeft);
-}
-
-/// What is known of the stretches of both sides.
-struct Stretches {
-  std::size_t fewest = 0;         ///< of a side
-  double typical = 0;             ///< change of the median time per unit
-  std::array<bool, 2> held_back;  ///< the side by others, and it was the slower one
-};
-
 Stretches stretches_of(const Side& a, const Side& b, const std::array<bool, 2>& held_back) {
   const auto median = [](std::vector<double> times) {
     std::ranges::sort(times);
@@ -284,71 +266,19 @@ Stretches stretches_of(const Side& a, const Side& b, const std::array<bool, 2>& 
   return {std::min(a.time.size(), b.time.size()), median(b.time) / median(a.time) - 1, held_back};
 }
 
-/// Where the throughput spreads too much: the side that others held back is slower by what its units waited for a CPU,
-/// if it was so most of the time.
-std::optional<Outcome> by_waits(model::WorkComparison& result, const Stretches& stretches, double time_change) {
-  constexpr double kEnough = 0.1;
-  const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
-  if (queue == result.parts.end() || stretches.fewest < kFewestStretches) return std::nullopt;
-  const double count_error = std::sqrt(2.0) * result.unit.count_error.value_or(0);
-  for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
-    const auto longer = [&](double change) { return side == 1 ? change : 1 / (1 + change) - 1; };
-    if (!stretches.held_back[side] || !(longer(time_change) >= kEnough) || !(longer(stretches.typical) >= kEnough))
-      continue;
-    const Waited slower{result.worked.value[side] / (1 + count_error), queue->value[side] / (1 + count_error)};
-    if (surely_longer(slower, {result.worked.value[1 - side], queue->value[1 - side]}) == 0) continue;
-    result.reading = fmt::format("each unit waited {} instead of {} for a CPU, more than recordings of the same do",
-                                 format_duration(queue->value[side]), format_duration(queue->value[1 - side]));
-    return side == 1 ? Outcome::regression : Outcome::improvement;
+/// How long requests waited for their answers, where that was measured on both sides.
+std::optional<Answered> answered_of(const Side& a, const Side& b) {
+  constexpr std::uint64_t kFewestAnswers = 20;
+  Answered answered;
+  for (std::size_t s = 0; s < 2; ++s) {
+    const std::vector<std::uint64_t>& counts = (s == 0 ? a : b).answers;
+    const auto median = stats::log_bucket_quantile(counts, 0.5);
+    if (!median || std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) < kFewestAnswers)
+      return std::nullopt;
+    answered.median[s] = *median;
+    answered.mean[s] = stats::log_bucket_mean(counts).value_or(*median);
   }
-  return std::nullopt;
-}
-
-void decide(model::WorkComparison& result, Outcome time, Outcome work, double time_change, double tolerance,
-            const std::array<double, 2>& busy, const Stretches& stretches) {
-  const bool against = work == Outcome::regression ? time_change < -tolerance : time_change > tolerance;
-  const double worked_change = result.worked.change;
-  const double explains = time_change != 0 ? std::log1p(worked_change) / std::log1p(time_change) : 0;
-  result.outcome = Outcome::inconclusive;
-  switch (time) {
-    case Outcome::regression:
-    case Outcome::improvement: {
-      const bool slower = time == Outcome::regression;
-      const std::size_t side = slower ? 1 : 0;
-      if (explains >= kExplains || competed(result, side, busy[side])) {
-        result.outcome = time;
-        if (explains < kExplains) result.reading = "others took CPUs that the program, or who asks it, wanted";
-      } else if (explains < kDoesNotExplain) {
-        result.outcome = Outcome::no_change;
-        result.reading = slower ? "less work arrived: each unit took hardly longer, and the threads waited for work"
-                                : "more work arrived: each unit took hardly less time";
-      } else {
-        result.why = fmt::format("throughput changed, but only {:.0f} % of that is explained by the work itself",
-                                 explains * 100);
-      }
-      break;
-    }
-    case Outcome::no_change:
-    case Outcome::inconclusive:
-      if (std::abs(worked_change) > kWorkAlone && std::abs(time_change) < kSameThroughput && !against &&
-          (work == Outcome::regression || work == Outcome::improvement)) {
-        result.outcome = work;
-        result.reading = "as much work was done, and each unit took another time";
-      } else if (const auto slower =
-                     time == Outcome::inconclusive ? by_waits(result, stretches, time_change) : std::nullopt) {
-        result.outcome = *slower;
-      } else {
-        result.outcome = time;
-        if (!std::isfinite(result.throughput.low))
-          result.why =
-              stretches.fewest < kFewestStretches
-                  ? "too few units for an interval; record longer or repeat"
-                  : "its rate drifts inside the recordings, so that they give no interval; record longer or repeat";
-      }
-      break;
-    case Outcome::not_comparable:
-      break;
-  }
+  return answered;
 }
 
 void add_parts(model::WorkComparison& result, const Side& base, const Side& candidate) {
@@ -491,8 +421,13 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   add_calls(result, a, b);
   for (const auto& [name, cpus] : others) result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
-  decide(result, time_outcome, work_outcome, time.change, options.tolerance,
-         {mean_of(base, "host.cpu.busy"), mean_of(candidate, "host.cpu.busy")}, stretches_of(a, b, known));
+  decide_work(result, {time_outcome,
+                       work_outcome,
+                       time.change,
+                       options.tolerance,
+                       {mean_of(base, "host.cpu.busy"), mean_of(candidate, "host.cpu.busy")},
+                       stretches_of(a, b, known),
+                       answered_of(a, b)});
   if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {

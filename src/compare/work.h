@@ -32,9 +32,11 @@ std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base
 /// The outcome, with t the time per unit by throughput, w the time worked per unit, both judged as cycle times are over
 /// windows of about a second (see judge_cycle_time()):
 /// * t longer: regression, when w grew at least half as much (of logarithms), or when processes beside took half a CPU
-///   more and the run queue took a quarter longer, or nine tenths of the CPUs were busy; no change, when w grew less
-///   than a quarter of it: less work arrived; else inconclusive;
-/// * t shorter: improvement, when w shrank at least half as much; no change, when less than a quarter: more arrived;
+///   more and the run queue took a quarter longer, or nine tenths of the CPUs were busy, or when requests waited longer
+///   for their answers, at least half as much by median and mean; no change, when that, or w where answers were not
+///   measured, grew less than a quarter of it: less work arrived; else inconclusive (decide_work());
+/// * t shorter: improvement, when one of them shrank at least half as much; no change, when less than a quarter: more
+///   arrived;
 /// * t not shown to differ, nor by more than kSameThroughput, nor against w: regression or improvement when w changed
 /// by
 ///   more than kWorkAlone and is judged so.

@@ -14,13 +14,12 @@ bool is_one_of(const std::array<Names, n>& names, std::string_view call) {
   return std::ranges::find(names, call) != names.end();
 }
 
-constexpr std::array<Names, 26> kForWork = {"epoll_wait",    "epoll_pwait",    "epoll_pwait2",    "poll",
-                                            "ppoll",         "select",         "pselect6",        "accept",
-                                            "accept4",       "recvfrom",       "recvmsg",         "recvmmsg",
-                                            "read",          "readv",          "wait4",           "waitid",
-                                            "nanosleep",     "pause",          "clock_nanosleep", "io_getevents",
-                                            "io_pgetevents", "io_uring_enter", "msgrcv",          "rt_sigtimedwait",
-                                            "rt_sigsuspend", "mq_timedreceive"};
+constexpr std::array<Names, 24> kForWork = {
+    "epoll_wait",      "epoll_pwait",   "epoll_pwait2",   "poll",         "ppoll",         "select",         "pselect6",
+    "accept",          "accept4",       "recvfrom",       "recvmsg",      "recvmmsg",      "read",           "readv",
+    "wait4",           "waitid",        "pause",          "io_getevents", "io_pgetevents", "io_uring_enter", "msgrcv",
+    "rt_sigtimedwait", "rt_sigsuspend", "mq_timedreceive"};
+constexpr std::array<Names, 2> kTime = {"nanosleep", "clock_nanosleep"};
 constexpr std::array<Names, 8> kPool = {"futex",      "futex_waitv", "futex_wait",  "semop",
                                         "semtimedop", "unknown",     "sched_yield", "restart_syscall"};
 constexpr std::array<Names, 7> kEventWait = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll",
@@ -33,6 +32,7 @@ constexpr std::array<Names, 9> kSend = {"write",    "writev",   "sendto", "sendm
 
 Wait wait_of(std::string_view call) {
   if (is_one_of(kForWork, call)) return Wait::for_work;
+  if (is_one_of(kTime, call)) return Wait::time;
   return is_one_of(kPool, call) ? Wait::pool : Wait::in_work;
 }
 

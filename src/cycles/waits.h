@@ -7,7 +7,8 @@
 namespace culprit::cycles {
 
 enum class Wait : std::uint8_t {
-  for_work,  ///< for events, connections, messages, children, time to pass
+  for_work,  ///< for events, connections, messages, children
+  time,      ///< for time to pass: for work in threads that mostly wait so (timers, polls), else part of the work
   pool,      ///< on a lock or a condition: for work in threads that mostly wait so, else part of the work
   in_work,   ///< for a disk, memory, room in a buffer, ...
 };

@@ -269,12 +269,28 @@ class Finder {
     return name;
   }
 
-  void follow(WorkThread& thread, const Rows& rows) {
-    // Longest wait by time, most frequent one for what was too short to keep its reason.
-    struct Sum {
-      std::uint64_t count = 0;
-      Ns time = 0;
+  struct Sum {
+    std::uint64_t count = 0;
+    Ns time = 0;
+  };
+
+  /// How a thread waits for work: in what it waits longest. Who sleeps no more often than it waits otherwise sleeps in
+  /// its work, however long.
+  static Wait main_wait(const std::map<Wait, Sum>& kinds) {
+    constexpr double kAsOften = 0.5;
+    const auto sum_of = [&](Wait wait) {
+      const auto found = kinds.find(wait);
+      return found == kinds.end() ? Sum{} : found->second;
     };
+    const Wait other = sum_of(Wait::for_work).time > sum_of(Wait::pool).time ? Wait::for_work : Wait::pool;
+    const Sum waits = sum_of(other);
+    const Sum sleeps = sum_of(Wait::time);
+    const bool as_often = static_cast<double>(waits.count) >= kAsOften * static_cast<double>(sleeps.count);
+    return as_often || waits.time > sleeps.time ? other : Wait::time;
+  }
+
+  void follow(WorkThread& thread, const Rows& rows) {
+    // By time; the most frequent one stands for what was too short to keep its reason.
     std::map<StringId, Sum> sums;
     std::size_t next = 0;
     for (const State& state : rows.states) {
@@ -284,14 +300,18 @@ class Finder {
       ++sums[reason].count;
       sums[reason].time += state.end - state.begin;
     }
-    StringId longest = kNone;
     StringId usual = kNone;
+    std::map<Wait, Sum> kinds;
     for (const auto& [name, sum] : sums) {
-      const Wait wait = wait_of(call_of(name));
-      if (wait != Wait::in_work && (longest == kNone || sum.time > sums[longest].time)) longest = name;
+      Sum& kind = kinds[wait_of(call_of(name))];
+      kind.count += sum.count;
+      kind.time += sum.time;
       if (usual == kNone || sum.count > sums[usual].count) usual = name;
     }
-    const bool pool = longest == kNone || wait_of(call_of(longest)) == Wait::pool;
+    const Wait waits_for = main_wait(kinds);
+    StringId longest = kNone;
+    for (const auto& [name, sum] : sums)
+      if (wait_of(call_of(name)) == waits_for && (longest == kNone || sum.time > sums[longest].time)) longest = name;
     if (longest != kNone) thread.wait = call_of(longest);
 
     next = 0;
@@ -304,7 +324,7 @@ class Finder {
         if (reason == kNone) reason = usual;
         const std::string what = reason == kNone ? std::string("unknown") : std::string(call_of(reason));
         const Wait wait = wait_of(what);
-        waits = wait == Wait::for_work || (wait == Wait::pool && pool);
+        waits = wait == Wait::for_work || (wait == waits_for && wait != Wait::in_work);
         add(waits ? out_.waits : out_.blocked, what, 1, length);
       } else if (state.kind == State::Kind::uninterruptible || state.kind == State::Kind::stopped) {
         const StringId reason = reason_at(rows.reasons, next, state.begin);

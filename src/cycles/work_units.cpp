@@ -404,14 +404,20 @@ std::optional<WorkUnit> transactions(const Trace& trace, const Answers& answers,
   return unit;
 }
 
+/// On all connections of its processes.
+std::uint64_t answers_of_program(const Trace& trace, std::string_view program) {
+  const std::vector<std::uint64_t> by_process = answers_by_process(trace);
+  std::uint64_t answers = 0;
+  for (ProcessId process = 0; process < by_process.size(); ++process)
+    if (by_process[process] > 0 && program_name(trace, process) == program) answers += by_process[process];
+  return answers;
+}
+
 /// Where calls were not looked at always, all answers on connections were: so many there are, when they can be these.
 void correct_estimate(const Trace& trace, const std::vector<model::WorkWindow>& windows, const CallEstimates& estimates,
                       WorkUnit& unit) {
   if (unit.kind != UnitKind::request && unit.kind != UnitKind::message) return;
-  const std::vector<std::uint64_t> by_process = answers_by_process(trace);
-  std::uint64_t answers = 0;
-  for (ProcessId process = 0; process < by_process.size(); ++process)
-    if (by_process[process] > 0 && program_name(trace, process) == unit.process) answers += by_process[process];
+  const std::uint64_t answers = answers_of_program(trace, unit.process);
   const double error = estimates.error.value_or(1);
   // An estimate that could be anything could be these, too, and need not be.
   if (answers < kFewestUnits || error > kWildEstimate ||
@@ -425,6 +431,22 @@ void correct_estimate(const Trace& trace, const std::vector<model::WorkWindow>& 
     for (double& count : unit.per_window) count *= static_cast<double>(answers) / static_cast<double>(unit.count);
   unit.count = answers;
   unit.reason += "; so many answers were seen";
+}
+
+/// Who asks others for each answer (a proxy) receives and sends several times for it: so often exactly, where the
+/// answers on accepted connections were counted.
+void count_by_answers(const Trace& trace, WorkUnit& unit) {
+  constexpr double kMostTimes = 8;
+  constexpr double kNearlyWhole = 0.03;
+  if (unit.kind != UnitKind::request) return;
+  const auto answers = static_cast<double>(answers_of_program(trace, unit.process));
+  if (answers < kFewestUnits) return;
+  const double times = static_cast<double>(unit.count) / answers;
+  const double whole = std::round(times);
+  if (whole < 2 || whole > kMostTimes || std::abs(times / whole - 1) > kNearlyWhole) return;
+  for (double& count : unit.per_window) count /= whole;
+  unit.count = static_cast<std::uint64_t>(std::llround(static_cast<double>(unit.count) / whole));
+  unit.reason += fmt::format("; {:.0f} times for each answer on its connections", whole);
 }
 
 void add_latencies(const WorkThreads& work, const std::optional<Answers>& answers, std::vector<Ns> lifetimes,
@@ -508,8 +530,11 @@ model::WorkUnits find_work_units(const Trace& trace) {
   Requests requests(trace, work);
   std::vector<WorkUnit> found = requests.find();
   const std::optional<CallEstimates> estimates = call_estimates(trace);
-  if (estimates)
-    for (WorkUnit& unit : found) correct_estimate(trace, work.windows, *estimates, unit);
+  for (WorkUnit& unit : found)
+    if (estimates)
+      correct_estimate(trace, work.windows, *estimates, unit);
+    else
+      count_by_answers(trace, unit);
   order(found, requests.pids);
   if (auto unit = answered(trace, work)) add_answers(found, std::move(*unit), estimates.has_value());
   std::vector<Ns> lifetimes;

@@ -130,6 +130,8 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
 void add_shares(const Evidence& evidence, Verdicts& verdicts) {
   const double growth = evidence.growth();
   const bool tells_work = evidence.tells_work();
+  const bool was_faster = evidence.comparison().outcome ==
+                          (evidence.side() == 1 ? model::Outcome::improvement : model::Outcome::regression);
   const auto is_other_work = [&](const Verdict& v) {
     return tells_work && v.cause == "workload_changed" && v.detail.empty();
   };
@@ -140,7 +142,8 @@ void add_shares(const Evidence& evidence, Verdicts& verdicts) {
   for (Verdict& v : verdicts) {
     // Where steps take as long as before nothing made them longer, whatever a part of them did.
     const double longer = is_other_work(v) ? evidence.growth_of_all() : growth;
-    if (!(longer > 0) || evidence.comparison().outcome == model::Outcome::no_change) v.state = VerdictState::latent;
+    if (!(longer > 0) || was_faster || evidence.comparison().outcome == model::Outcome::no_change)
+      v.state = VerdictState::latent;
     if (has_share(v)) sum += v.impact_ns;
   }
   for (Verdict& v : verdicts)
@@ -215,9 +218,14 @@ Verdict unknown(const Evidence& evidence) {
     verdict.evidence.push_back(
         fmt::format("Fixed work of the recorder took {:+.0f} %: the machine itself was slower",
                     (evidence.side() == 1 ? host->machine->change : 1 / (1 + host->machine->change) - 1) * 100));
-  verdict.next_step = evidence.comparison().alternation
-                          ? "culprit record --preset deep of each side sees more"
-                          : "culprit ab tells whether it comes again; culprit record --preset deep sees more";
+  const auto& work = evidence.comparison().work;
+  if (work && !work->waits_in.empty())
+    verdict.next_step =
+        fmt::format("culprit top --stacks shows where it calls {}: a backend, a lock or a sleep", work->waits_in);
+  else
+    verdict.next_step = evidence.comparison().alternation
+                            ? "culprit record --preset deep of each side sees more"
+                            : "culprit ab tells whether it comes again; culprit record --preset deep sees more";
   return verdict;
 }
 

@@ -271,7 +271,9 @@ struct WorkComparison {
   Outcome outcome = Outcome::inconclusive;
   std::string why;      ///< what limits the outcome
   std::string reading;  ///< what else to know to understand it
-  WorkUnit unit;        ///< of the baseline, with the lower confidence of the sides
+  std::string
+      waits_in;   ///< the call in which the slower side waits inside its requests; empty: it does not, or in none
+  WorkUnit unit;  ///< of the baseline, with the lower confidence of the sides
   std::array<std::uint64_t, 2> counts{};
   std::array<double, 2> seconds{};
   double between = 0;       ///< spread between recordings of the same

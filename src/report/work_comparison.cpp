@@ -189,6 +189,7 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   json.member("reason", work.unit.reason);
   if (work.unit.count_error) json.member("count_error", *work.unit.count_error);
   json.member("reading", work.reading);
+  json.member("waits_in", work.waits_in);
   json.member("units", work.counts);
   json.member("seconds", work.seconds);
   json.member("between", work.between);

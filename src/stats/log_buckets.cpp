@@ -47,4 +47,16 @@ std::optional<double> log_bucket_quantile(std::span<const std::uint64_t> counts,
   return static_cast<double>(log_bucket_begin(last + 1));
 }
 
+std::optional<double> log_bucket_mean(std::span<const std::uint64_t> counts) {
+  counts = counts.first(std::min(counts.size(), kLogBuckets));
+  double all = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto count = static_cast<double>(counts[i]);
+    all += count;
+    sum += count * static_cast<double>(log_bucket_begin(i) + log_bucket_begin(i + 1)) / 2;
+  }
+  return all > 0 ? std::optional(sum / all) : std::nullopt;
+}
+
 }  // namespace culprit::stats

@@ -19,4 +19,7 @@ std::uint64_t log_bucket_begin(std::size_t bucket);
 /// was counted. Buckets behind kLogBuckets are not looked at.
 std::optional<double> log_bucket_quantile(std::span<const std::uint64_t> counts, double q);
 
+/// The mean, each taken for the middle of its bucket. nullopt: none was counted.
+std::optional<double> log_bucket_mean(std::span<const std::uint64_t> counts);
+
 }  // namespace culprit::stats

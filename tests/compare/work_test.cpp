@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compare/compare_runs.h"
+#include "stats/log_buckets.h"
 
 namespace culprit::compare {
 namespace {
@@ -131,6 +132,55 @@ TEST(CompareWork, LessDemandIsNoRegression) {
   EXPECT_EQ(c.outcome, model::Outcome::no_change);
   EXPECT_NE(c.reading.find("less work arrived"), std::string::npos);
   EXPECT_NEAR(c.throughput.change, -0.75, 0.01);
+}
+
+/// One whose requests all waited so long for their answers.
+model::Recording answering(const Server& server, double answer_ns) {
+  model::Recording r = recorded(server);
+  r.work->latency_kind = model::LatencyKind::answer;
+  r.work->answers.resize(stats::kLogBuckets);
+  r.work->answers[stats::log_bucket_of(static_cast<std::uint64_t>(answer_ns))] = 1000;
+  return r;
+}
+
+TEST(CompareWork, RequestsThatWaitForABackendInsideAreNoLackOfDemand) {
+  const model::Recording fast = answering({.rate = 4000}, 150e3);
+  model::Recording slow = answering({.rate = 1000}, 900e3);
+  slow.work->calls = {{"recvfrom", 12'000, 9e9}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "recvfrom");
+  EXPECT_NE(c.reading.find("for their answers"), std::string::npos) << c.reading;
+  const model::WorkComparison back = compare_work({&slow, 1}, {&fast, 1});
+  EXPECT_EQ(back.outcome, model::Outcome::improvement);
+  EXPECT_EQ(back.waits_in, "recvfrom");
+}
+
+TEST(CompareWork, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
+  const model::Recording busy = answering({.rate = 4000, .run_queue = 20e3}, 150e3);
+  for (const double answer : {150e3, 200e3}) {
+    // Its own work says neither yes nor no.
+    const model::Recording calm = answering({.rate = 500, .run_queue = 110e3}, answer);
+    const model::WorkComparison c = compare_work({&busy, 1}, {&calm, 1});
+    EXPECT_EQ(c.outcome, model::Outcome::no_change) << answer;
+    EXPECT_NE(c.reading.find("each answer took hardly longer"), std::string::npos) << c.reading;
+  }
+  EXPECT_EQ(compare({.rate = 4000, .run_queue = 20e3}, {.rate = 500, .run_queue = 110e3}).outcome,
+            model::Outcome::inconclusive)
+      << "without answers";
+  const model::Recording between = answering({.rate = 500}, 320e3);
+  EXPECT_EQ(compare_work({&busy, 1}, {&between, 1}).outcome, model::Outcome::inconclusive);
+}
+
+TEST(CompareWork, AsMuchWorkWithAnswersThatTakeTwiceAsLongIsNotCalledTheSame) {
+  const model::Recording fast = answering({.rate = 1000}, 150e3);
+  const model::Recording same = answering({.rate = 1000}, 200e3);
+  const model::Recording slow = answering({.rate = 1000}, 400e3);
+  const WorkOptions sure{.between = 0.001};
+  EXPECT_EQ(compare_work({&fast, 1}, {&same, 1}, sure).outcome, model::Outcome::no_change);
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1}, sure);
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
+  EXPECT_NE(c.why.find("answers took"), std::string::npos) << c.why;
 }
 
 TEST(CompareWork, LongerWaitsForWorkAreNeverAnImprovement) {

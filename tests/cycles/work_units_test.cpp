@@ -341,153 +341,27 @@ TEST(Waits, TellWaitingForWorkFromWork) {
   EXPECT_EQ(wait_of("epoll_wait"), Wait::for_work);
   EXPECT_EQ(wait_of("accept4"), Wait::for_work);
   EXPECT_EQ(wait_of("futex"), Wait::pool);
+  EXPECT_EQ(wait_of("nanosleep"), Wait::time);
   EXPECT_EQ(wait_of("fdatasync"), Wait::in_work);
   EXPECT_EQ(wait_of("page_fault"), Wait::in_work);
 }
 
-TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
+TEST(WorkUnits, ASleepInARequestIsWorkAndOneOfATimerIsNone) {
   Recorded r;
   auto server = r.thread(7, 7, "server", "server");
-  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
-  r.calls(server, kSecond, "read", 1000);
-  r.calls(server, kSecond, "write", 1000);
-  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
-  r.answers(7, "port 9", "answer", stats::log_bucket_of(kMs), 10);
+  for (int i = 0; i < 100; ++i) {
+    r.does(server, "blocked", 2 * kMs, "recvfrom");
+    r.does(server, "oncpu", kMs);
+    r.does(server, "blocked", 6 * kMs, "clock_nanosleep");
+    r.does(server, "oncpu", kMs);
+  }
+  auto timer = r.thread(7, 8, "server", "timer");
+  r.serve(timer, 50, 18 * kMs, kMs, kMs, "clock_nanosleep");
   const model::WorkUnits work = r.find();
-  EXPECT_EQ(work.latency_kind, model::LatencyKind::answer);
-  EXPECT_EQ(work.port, "port 80");
-  EXPECT_TRUE(work.latencies.empty());
-  ASSERT_EQ(work.answers.size(), stats::kLogBuckets);
-  EXPECT_EQ(work.answers[stats::log_bucket_of(3 * kMs)], 1000U);
-  EXPECT_EQ(work.units.front().kind, model::UnitKind::request) << "nothing says that requests belong together";
-}
-
-/// A server whose calls were counted in windows, as `sends` of them; 1000 answers were seen.
-model::WorkUnit sampled(std::uint64_t sends) {
-  Recorded r;
-  auto server = r.thread(7, 7, "server", "server");
-  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
-  for (const Ns second : {1, 2}) {
-    r.calls(server, second * kSecond, "read", sends / 2);
-    r.calls(server, second * kSecond, "write", sends / 2);
-  }
-  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
-  r.fact("syscalls.counted_share", "0.125");
-  r.fact("syscalls.count_error", "0.0300");
-  return r.find().units.front();
-}
-
-TEST(WorkUnits, WhereCallsAreEstimatesTheAnswersAreTheNumberOfRequests) {
-  const model::WorkUnit unit = sampled(1100);
-  EXPECT_EQ(unit.count, 1000U);
-  EXPECT_EQ(unit.count_error, std::nullopt);
-  ASSERT_EQ(unit.per_window.size(), 2U);
-  EXPECT_NEAR(unit.per_window[0], 500, 1e-9);
-}
-
-TEST(WorkUnits, CallsOfWildEstimatesPairThoughWindowsCutThemApart) {
-  for (const std::string_view error : {"0.04", "0.96"}) {
-    Recorded r;
-    auto server = r.thread(7, 7, "server", "server");
-    r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
-    r.calls(server, kSecond, "read", 17577);
-    r.calls(server, kSecond, "write", 16616);
-    r.fact("syscalls.counted_share", "0.14");
-    r.fact("syscalls.count_error", std::string(error));
-    const model::WorkUnit unit = r.find().units.front();
-    EXPECT_EQ(unit.kind == model::UnitKind::request, error == "0.96");
-  }
-}
-
-TEST(WorkUnits, TurnsOfAnEventLoopThatWereCountedInWindowsAreEstimates) {
-  Recorded r;
-  auto server = r.thread(7, 7, "server", "server");
-  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
-  r.calls(server, kSecond, "epoll_wait", 400);
-  EXPECT_FALSE(r.find().units.front().count_error);
-  r = Recorded();
-  server = r.thread(7, 7, "server", "server");
-  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
-  r.calls(server, kSecond, "epoll_wait", 400);
-  r.fact("syscalls.counted_share", "0.14");
-  r.fact("syscalls.count_error", "0.25");
-  const model::WorkUnit unit = r.find().units.front();
-  EXPECT_EQ(unit.kind, model::UnitKind::iteration);
-  EXPECT_EQ(unit.count_error, 0.25);
-}
-
-TEST(WorkUnits, EstimatesThatAnswersDoNotConfirmSayHowSureTheyAre) {
-  const model::WorkUnit unit = sampled(4000);
-  EXPECT_EQ(unit.count, 4000U);
-  EXPECT_EQ(unit.count_error, 0.03);
-}
-
-/// A server with a thread for each connection, whose calls do not pair; its answers were counted.
-Recorded answering() {
-  Recorded r;
-  auto server = r.thread(7, 7, "server", "server");
-  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
-  for (const Ns second : {1, 2}) {
-    r.calls(server, second * kSecond, "recvfrom", 97);
-    r.calls(server, second * kSecond, "sendto", 731);
-  }
-  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
-  for (const auto& [at, count] : {std::pair(0 * kSecond, 0.0), {kSecond, 600.0}, {2 * kSecond, 1000.0}})
-    r.counted("answers", 7, at, count);
-  return r;
-}
-
-TEST(WorkUnits, WithoutCallsThatPairAnswersAreRequests) {
-  Recorded r = answering();
-  const model::WorkUnit unit = r.find().units.front();
-  EXPECT_EQ(unit.kind, model::UnitKind::request);
-  EXPECT_EQ(unit_text(unit), "requests of server (answers)");
-  EXPECT_EQ(unit.count, 1000U);
-  EXPECT_EQ(unit.per_window, (std::vector<double>{600, 400}));
-}
-
-TEST(WorkUnits, AnswersComeFirstOnlyWhereCallsAreEstimates) {
-  for (const bool estimates : {false, true}) {
-    Recorded r = answering();
-    auto worker = r.thread(7, 9, "server", "worker");
-    r.serve(worker, 200, 5 * kMs, kMs, 4 * kMs);
-    for (const Ns second : {1, 2}) {
-      r.calls(worker, second * kSecond, "read", 400);
-      r.calls(worker, second * kSecond, "write", 400);
-    }
-    if (estimates) r.fact("syscalls.counted_share", "0.125");
-    EXPECT_EQ(r.find().units.front().receive, estimates ? "answers" : "read");
-  }
-}
-
-/// A backend that answered 7000 statements; of 17 bytes is each 7th answer, `regular` of 1000 times.
-model::WorkUnits statements(std::uint64_t regular) {
-  Recorded r;
-  auto backend = r.thread(7, 7, "postgres: bench", "postgres");
-  r.serve(backend, 100, 5 * kMs, kMs, 4 * kMs);
-  r.calls(backend, kSecond, "recvfrom", 7003);
-  r.calls(backend, kSecond, "sendto", 7001);
-  r.answers(7, "port 5432", "answer", 100, 7000);
-  r.answers(0, "port 5432", "answer of 17 bytes after others", 7, regular);
-  r.answers(0, "port 5432", "answer of 17 bytes after others", 3, 1000 - regular);
-  r.answers(0, "port 5432", "answer of 20 bytes after others", 1, 2000);
-  r.answers(0, "port 5432", "answer of 20 bytes after others", 2, 1000);
-  return r.find();
-}
-
-TEST(WorkUnits, RequestsThatComeAgainInTheSameOrderAreATransaction) {
-  const model::WorkUnits work = statements(998);
-  const model::WorkUnit& unit = work.units.front();
-  EXPECT_EQ(unit.kind, model::UnitKind::transaction) << unit.reason;
-  EXPECT_EQ(unit.count, 1000U);
-  EXPECT_GE(unit.confidence, 0.8);
-  EXPECT_EQ(work.units[1].kind, model::UnitKind::request);
-  EXPECT_EQ(work.units[1].count, 7001U);
-  EXPECT_DOUBLE_EQ(unit.per_window.front(), work.units[1].per_window.front() / 7);
-}
-
-TEST(WorkUnits, RequestsInNoOrderAreNoTransaction) {
-  EXPECT_EQ(statements(600).units.front().kind, model::UnitKind::request);
+  ASSERT_EQ(work.blocked.size(), 1U);
+  EXPECT_EQ(work.blocked[0].name, "clock_nanosleep");
+  EXPECT_EQ(work.blocked[0].count, 100U);
+  EXPECT_DOUBLE_EQ(sum_of(work).waiting, 200.0 * kMs + 50 * 18.0 * kMs);
 }
 
 /// Threads of an idle vLLM: 100 time-outs a second each.

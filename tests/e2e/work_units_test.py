@@ -44,12 +44,36 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler); print(serve
 """
 
 
+# One thread for each connection, which asks a backend for each answer.
+PROXY = r"""
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)
+answered = [0]
+def serve(peer):
+    backend = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    while data := peer.recv(100):
+        if data == b"end": print(answered[0], flush=True)
+        else: backend.sendall(data); answered[0] += 1; peer.sendall(backend.recv(100))
+while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+BACKEND = r"""
+import socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)
+def serve(peer):
+    while data := peer.recv(100): time.sleep(float(sys.argv[1])); peer.sendall(data)
+while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
 class Server:
-    def __init__(self, program=SERVER):
+    def __init__(self, program=SERVER, *arguments):
         self.program = program
+        self.arguments = arguments
 
     def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", self.program], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([sys.executable, "-c", self.program, *self.arguments], stdout=subprocess.PIPE,
+                                        text=True)
         self.port = int(self.process.stdout.readline())
         return self
 
@@ -226,6 +250,20 @@ class WorkUnits(unittest.TestCase):
         self.assertNotEqual(diff["outcome"], "improvement", diff["work"])
         back = answer("diff", self.path("calm"), self.path("busy"))
         self.assertNotEqual(back["outcome"], "improvement", back["work"])
+
+    def test_a_slower_backend_is_no_lack_of_demand(self):
+        for name, waits in (("fast", 0), ("slow", 0.01)):
+            with Server(BACKEND, str(waits)) as backend, Server(PROXY, str(backend.port)) as proxy:
+                code, answered, error = record(proxy, self.path(name), 0.002)
+            self.assertIn(code, (0, 128 + 15, -15), error)
+            unit = answer("info", self.path(name))["work_units"]["units"][0]
+            self.assertAlmostEqual(unit["count"] / answered, 1, delta=0.06, msg=unit)
+        diff = answer("diff", self.path("fast"), self.path("slow"))
+        if not any(latency["what"].startswith("answered in") for latency in diff["work"]["latency"]):
+            self.skipTest("how long connections wait for answers is not seen here")
+        self.assertEqual((diff["outcome"], diff["work"]["waits_in"]), ("regression", "recvfrom"), diff["work"]["reading"])
+        back = answer("diff", self.path("slow"), self.path("fast"))
+        self.assertEqual(back["outcome"], "improvement", back["work"])
 
     def test_a_wait_is_no_anchor(self):
         self.recorded("busy", 0.002)

@@ -50,6 +50,13 @@ TEST(LogBuckets, QuantilesAreWithinAnEighthOfTheExactOnes) {
   }
 }
 
+TEST(LogBuckets, TheMeanIsWithinASixteenth) {
+  std::vector<std::uint64_t> counts(kLogBuckets);
+  EXPECT_FALSE(log_bucket_mean(counts));
+  for (const std::uint64_t value : {1'000'000U, 2'000'000U, 9'000'000U}) ++counts[log_bucket_of(value)];
+  EXPECT_NEAR(log_bucket_mean(counts).value(), 4e6, 4e6 / 16);
+}
+
 TEST(LogBuckets, NothingCountedHasNoQuantile) {
   EXPECT_FALSE(log_bucket_quantile(std::vector<std::uint64_t>(kLogBuckets), 0.5));
   EXPECT_FALSE(log_bucket_quantile({}, 0.5));

@@ -32,6 +32,7 @@ Ns CallWindows::next() const { return opened_ == 0 ? open_at_ : closed_ == 0 && 
 void CallWindows::opened(Ns at) {
   opened_ = at;
   close_at_ = at + (close_at_ - open_at_);
+  end_ = std::max(end_, close_at_);
   length_ = close_at_ - at;
   scale_ = ratio(end_ - begin_, close_at_ - at);
 }
@@ -54,6 +55,11 @@ void CallWindows::end_period(Ns at) {
   length_ = (closed_ != 0 ? closed_ : at) - opened_;
   scale_ = ratio(at - begin_, length_);
   if (whole_ && periods_ == 0) scale_ = 1;  // who is started begins when all is attached
+}
+
+void CallWindows::end_recording(Ns at) {
+  end_period(at);
+  if (periods_ > 0 && !whole_ && length_ < kWindow / 2) opened_ = closed_ = 0;
 }
 
 void CallWindows::counted(Ns at, double calls, double doubt) {

@@ -33,7 +33,7 @@ class CallWindows {
   [[nodiscard]] Ns next() const;
   /// Calls of this window are timed, too.
   [[nodiscard]] bool timed() const { return timed_period_; }
-  /// When it was done.
+  /// When it was done. A recorder that comes late has a whole window all the same: the period ends later.
   void opened(Ns at);
   void closed(Ns at);
   /// The period ends; `calls` is what all of it was estimated to be, wrong by up to `doubt` of them the same way
@@ -45,6 +45,8 @@ class CallWindows {
   [[nodiscard]] double scale() const { return scale_; }
   /// The same when the period ends at `at`.
   void end_period(Ns at);
+  /// The recording ends in it. A window that had just begun then is none: it would stand for hundreds like itself.
+  void end_recording(Ns at);
   [[nodiscard]] bool window_was() const { return opened_ != 0; }
   /// How long the last window was.
   [[nodiscard]] Ns length() const { return length_; }

@@ -151,7 +151,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   void stop(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
     if (windows_ && windows_->is_open()) windows_->closed(probes_->close_window());
-    if (windows_) windows_->end_period(now);
+    now = std::max(now, monotonic_now());
+    if (windows_) windows_->end_recording(now);
     probes_->detach();
     probes_->ask_for_calls();
     while (probes_->consume() > 0) {
@@ -339,6 +340,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   void write_call(Told& told, const Call& call, const culprit_total& total, Ns now, double scale) {
+    if (windows_ && !windows_->window_was()) return;
     CallEstimate& estimate = told.estimate;
     if (total.count < estimate.count || total.timed < estimate.timed || total.total_ns < estimate.total_ns) return;
     told.of_period = estimate.add(total.count, total.timed, total.total_ns, scale);

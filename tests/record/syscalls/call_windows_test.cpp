@@ -39,8 +39,8 @@ Outcome simulate(const std::function<double(Ns)>& rate, Ns length, std::uint32_t
     seen = 0;
   }
   if (windows.is_open()) windows.closed(length);
-  windows.end_period(length);
-  outcome.calls += seen * windows.scale();
+  windows.end_recording(length);
+  if (windows.window_was()) outcome.calls += seen * windows.scale();
   outcome.share = windows.share(length);
   outcome.timed = windows.timed_share(length);
   outcome.error = windows.error();
@@ -96,6 +96,43 @@ TEST(CallWindows, WhatIsShorterThanAWindowIsCountedWhole) {
   windows.closed(20 * kMillisecond);
   windows.end_period(20 * kMillisecond);
   EXPECT_DOUBLE_EQ(windows.scale(), 1);
+}
+
+TEST(CallWindows, ARecorderThatComesLateHasAWholeWindow) {
+  for (const double few : {0.0, 2000.0}) {
+    CallWindows windows(0, 1, few);
+    windows.opened(0);
+    if (few == 0) windows.closed(CallWindows::kWindow);
+    windows.end_period(CallWindows::kPeriod);
+    windows.counted(CallWindows::kPeriod, 1);
+    const Ns late = 10 * CallWindows::kPeriod;
+    if (!windows.is_open()) windows.opened(late);
+    Ns now = late;
+    for (; windows.due(now) != CallWindows::Due::count; now += kMillisecond)
+      if (windows.due(now) == CallWindows::Due::close) windows.closed(now);
+    windows.end_period(now);
+    EXPECT_GE(windows.length(), CallWindows::kWindow);
+    EXPECT_LE(windows.scale(), 10.0 * CallWindows::kPeriod / CallWindows::kWindow);
+    EXPECT_GT(windows.scale(), 0.99);
+  }
+}
+
+TEST(CallWindows, OneThatHasJustBegunWhenTheRecordingEndsIsNone) {
+  const auto ended = [](Ns open) {
+    CallWindows windows(0, 1);
+    windows.opened(0);
+    windows.closed(CallWindows::kWindow);
+    windows.end_period(CallWindows::kPeriod);
+    windows.counted(CallWindows::kPeriod, 1);
+    const Ns at = windows.next();
+    windows.opened(at);
+    windows.closed(at + open);
+    windows.end_recording(at + open);
+    return windows.window_was();
+  };
+  EXPECT_FALSE(ended(1));
+  EXPECT_FALSE(ended(2 * kMillisecond));
+  EXPECT_TRUE(ended(20 * kMillisecond));
 }
 
 TEST(CallWindows, WhatIsWrongInTheSameWayAlwaysIsPartOfTheError) {

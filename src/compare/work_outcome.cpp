@@ -1,0 +1,162 @@
+#include "compare/work_outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "compare/bystanders.h"
+#include "compare/host_changes.h"
+#include "compare/work.h"
+#include "core/units.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::Outcome;
+using model::WorkChange;
+
+/// Whether others took CPUs of the side that the program, or who asks it, wanted: its run queue got longer, or no CPU
+/// was left.
+bool competed(const model::WorkComparison& result, std::size_t side, double busy) {
+  double more = 0;
+  for (const WorkChange& other : result.others) more += other.value[side] - other.value[1 - side];
+  const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
+  const bool longer = queue != result.parts.end() && queue->value[side] > (1 + kLongerQueue) * queue->value[1 - side];
+  return was_held_back(more, 0) && (longer || busy > kNoneLeft);
+}
+
+/// Where the throughput spreads too much: the side that others held back is slower by what its units waited for a CPU,
+/// if it was so most of the time.
+std::optional<Outcome> by_waits(model::WorkComparison& result, const Stretches& stretches, double time_change) {
+  constexpr double kEnough = 0.1;
+  const auto queue = std::ranges::find(result.parts, kInRunQueue, &WorkChange::what);
+  if (queue == result.parts.end() || stretches.fewest < kFewestStretches) return std::nullopt;
+  const double count_error = std::sqrt(2.0) * result.unit.count_error.value_or(0);
+  for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+    const auto longer = [&](double change) { return side == 1 ? change : 1 / (1 + change) - 1; };
+    if (!stretches.held_back[side] || !(longer(time_change) >= kEnough) || !(longer(stretches.typical) >= kEnough))
+      continue;
+    const Waited slower{result.worked.value[side] / (1 + count_error), queue->value[side] / (1 + count_error)};
+    if (surely_longer(slower, {result.worked.value[1 - side], queue->value[1 - side]}) == 0) continue;
+    result.reading = fmt::format("each unit waited {} instead of {} for a CPU, more than recordings of the same do",
+                                 format_duration(queue->value[side]), format_duration(queue->value[1 - side]));
+    return side == 1 ? Outcome::regression : Outcome::improvement;
+  }
+  return std::nullopt;
+}
+
+/// The share of a change of the time per unit that a change by this ratio makes, as logarithms.
+double share_of(double ratio, double time_change) {
+  return time_change != 0 && ratio > 0 ? std::log(ratio) / std::log1p(time_change) : 0;
+}
+
+/// What waiting for answers says of a changed throughput.
+enum class Waiting : std::uint8_t { unknown, hardly, partly, explains };
+
+Waiting waiting_of(const std::optional<Answered>& answered, double time_change) {
+  constexpr double kHardly = 0.1;  // of a wait, whatever it makes of the change
+  if (!answered) return Waiting::unknown;
+  const std::array ratios = {answered->median[1] / answered->median[0], answered->mean[1] / answered->mean[0]};
+  const auto all = [&](const auto& holds) { return std::ranges::all_of(ratios, holds); };
+  if (all([&](double ratio) {
+        return share_of(ratio, time_change) >= kExplains && std::abs(std::log(ratio)) >= std::log1p(kWorkAlone);
+      }))
+    return Waiting::explains;
+  const bool hardly = all([&](double ratio) {
+    return share_of(ratio, time_change) < kDoesNotExplain || std::abs(std::log(ratio)) < std::log1p(kHardly);
+  });
+  return hardly ? Waiting::hardly : Waiting::partly;
+}
+
+/// The call that took most of what a request takes longer; empty: none did.
+std::string waits_in(const model::WorkComparison& result, std::size_t slower) {
+  const model::CallChange* most = nullptr;
+  const auto more = [&](const model::CallChange& call) {
+    return call.per_unit[slower] * call.per_call_ns[slower] - call.per_unit[1 - slower] * call.per_call_ns[1 - slower];
+  };
+  for (const model::CallChange& call : result.calls)
+    if (!call.waits && more(call) > 0 && (most == nullptr || more(call) > more(*most))) most = &call;
+  return most != nullptr ? most->name : std::string();
+}
+
+/// Whether answers took another time by a factor of two.
+bool took_otherwise(const Answered& answered) {
+  const double median = std::log2(answered.median[1] / answered.median[0]);
+  const double mean = std::log2(answered.mean[1] / answered.mean[0]);
+  return median * mean > 0 && std::min(std::abs(median), std::abs(mean)) >= 1;
+}
+
+/// The throughput changed.
+void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
+  const bool slower = judged.time == Outcome::regression;
+  const std::size_t side = slower ? 1 : 0;
+  const double explains = share_of(1 + result.worked.change, judged.time_change);
+  const Waiting waiting = waiting_of(judged.answered, judged.time_change);
+  if (explains >= kExplains || competed(result, side, judged.busy[side])) {
+    result.outcome = judged.time;
+    if (explains < kExplains) result.reading = "others took CPUs that the program, or who asks it, wanted";
+  } else if (waiting == Waiting::explains) {
+    result.outcome = judged.time;
+    result.waits_in = waits_in(result, side);
+    const auto& median = judged.answered->median;
+    result.reading = fmt::format(
+        "requests waited {} instead of {} for their answers, and the program did not work "
+        "then but waited itself{}",
+        format_duration(median[side]), format_duration(median[1 - side]),
+        result.waits_in.empty() ? "" : ", most in " + result.waits_in);
+  } else if (waiting == Waiting::unknown ? explains < kDoesNotExplain : waiting == Waiting::hardly) {
+    result.outcome = Outcome::no_change;
+    const std::string_view what = waiting == Waiting::hardly ? "each answer" : "each unit";
+    result.reading =
+        slower ? fmt::format("less work arrived: {} took hardly longer, and the threads waited for work", what)
+               : fmt::format("more work arrived: {} took hardly less time", what);
+  } else if (waiting == Waiting::partly) {
+    result.why = "throughput changed, but neither the work itself nor how long requests waited explains it";
+  } else {
+    result.why =
+        fmt::format("throughput changed, but only {:.0f} % of that is explained by the work itself", explains * 100);
+  }
+}
+
+/// The throughput is not shown to have changed.
+void decide_alike(model::WorkComparison& result, const WorkJudged& judged) {
+  const double worked_change = result.worked.change;
+  const bool against = judged.work == Outcome::regression ? judged.time_change < -judged.tolerance
+                                                          : judged.time_change > judged.tolerance;
+  if (std::abs(worked_change) > kWorkAlone && std::abs(judged.time_change) < kSameThroughput && !against &&
+      (judged.work == Outcome::regression || judged.work == Outcome::improvement)) {
+    result.outcome = judged.work;
+    result.reading = "as much work was done, and each unit took another time";
+  } else if (const auto slower = judged.time == Outcome::inconclusive
+                                     ? by_waits(result, judged.stretches, judged.time_change)
+                                     : std::nullopt) {
+    result.outcome = *slower;
+  } else if (judged.time == Outcome::no_change && judged.answered && took_otherwise(*judged.answered)) {
+    result.why = fmt::format("as much work was done, but answers took {} instead of {}",
+                             format_duration(judged.answered->median[1]), format_duration(judged.answered->median[0]));
+  } else {
+    result.outcome = judged.time;
+    if (!std::isfinite(result.throughput.low))
+      result.why =
+          judged.stretches.fewest < kFewestStretches
+              ? "too few units for an interval; record longer or repeat"
+              : "its rate drifts inside the recordings, so that they give no interval; record longer or repeat";
+  }
+}
+
+}  // namespace
+
+void decide_work(model::WorkComparison& result, const WorkJudged& judged) {
+  result.outcome = Outcome::inconclusive;
+  if (judged.time == Outcome::regression || judged.time == Outcome::improvement)
+    decide_changed(result, judged);
+  else if (judged.time != Outcome::not_comparable)
+    decide_alike(result, judged);
+}
+
+}  // namespace culprit::compare

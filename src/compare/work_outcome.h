@@ -1,0 +1,51 @@
+// What a changed throughput means: that the program became slower, that others held it back, or that less was asked of
+// it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "model/comparison.h"
+
+namespace culprit::compare {
+
+inline constexpr std::size_t kFewestStretches = 4;  ///< of which a drift could be told
+inline constexpr double kLongerQueue = 0.25;
+inline constexpr double kNoneLeft = 0.9;  ///< share of the CPUs that were busy
+
+/// What is known of the stretches of both sides.
+struct Stretches {
+  std::size_t fewest = 0;         ///< of a side
+  double typical = 0;             ///< change of the median time per unit
+  std::array<bool, 2> held_back;  ///< the side by others, and it was the slower one
+};
+
+/// How long requests waited for their answers, ns, per side.
+struct Answered {
+  std::array<double, 2> median{};
+  std::array<double, 2> mean{};
+};
+
+/// What was judged of throughput and work.
+struct WorkJudged {
+  model::Outcome time = model::Outcome::inconclusive;  ///< of the time per unit by throughput
+  model::Outcome work = model::Outcome::inconclusive;  ///< of the time worked per unit
+  double time_change = 0;
+  double tolerance = 0;
+  std::array<double, 2> busy{};  ///< share of the CPUs
+  Stretches stretches;
+  std::optional<Answered> answered;
+};
+
+/// Fills `outcome`, `reading` and `why` of a comparison whose changes, parts, calls and others are known.
+///
+/// As many requests are being answered at a time as come in the time that one takes (Little). Where less is asked of a
+/// program, fewer are; where it takes longer over each, as many or more. So a lower throughput is less demand when
+/// neither the work of a request nor the wait for its answer grew with the time from one request to the next, and is
+/// the program's own when one of them did, as logarithms, by kExplains or more (the wait by a quarter at least). What a
+/// program waits for meanwhile (a backend, a lock, a time) is no work, and is not told from waiting for the next
+/// request: only the answers tell.
+void decide_work(model::WorkComparison& result, const WorkJudged& judged);
+
+}  // namespace culprit::compare
