@@ -88,7 +88,7 @@ SEC("tp_btf/sk_data_ready")
 int on_data_ready(__u64 *ctx) {
   struct sock *sk = (struct sock *)ctx[0];
   struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
-  if (!c || (c->open && !c->has_parts)) return 0;
+  if (!c || over || (c->open && !c->has_parts)) return 0;
   take_answer(c);
   c->requests += 1;
   c->open = 1;
@@ -102,7 +102,7 @@ int on_data_ready(__u64 *ctx) {
 SEC("tp_btf/sock_send_length")
 int on_sent(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if (!is_target(task->tgid)) return 0;
+  if (over || !is_target(task->tgid)) return 0;
   __s32 bytes = (__s32)ctx[1];
   struct sock *sk = (struct sock *)ctx[0];
   if (bytes <= 0) return 0;

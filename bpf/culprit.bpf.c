@@ -28,6 +28,7 @@ const volatile __u64 all_timed = 8192;  // begins and ends of calls of one numbe
 volatile __u32 call_window = 0;  // in which system calls are timed; one that began in another window is not
 volatile __u32 untimed = 0;      // calls of this window are not timed
 volatile __u32 uncounted = 0;    // no window is open
+volatile __u32 over = 0;         // the recording: until all programs are detached the busiest ones tell nothing more
 volatile __s32 measured = 0;     // thread of the recorder that measures what counting a call costs; its calls are told to nobody
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
@@ -275,6 +276,7 @@ int on_switch(__u64 *ctx) {
   struct task_struct *prev = (struct task_struct *)ctx[1];
   struct task_struct *next = (struct task_struct *)ctx[2];
   struct culprit_cpu *cpu = this_cpu();
+  if (over) return 0;
   int from = is_target(prev->tgid);
   int to = is_target(next->tgid);
   if (!from && !to && !cpu->instead) return 0;
@@ -321,7 +323,7 @@ static __always_inline int keep_wake(struct task_struct *task, struct task_struc
 }
 
 static __always_inline int waking(struct task_struct *task, __u32 is_new) {
-  if (!is_target(task->tgid)) return 0;
+  if (over || !is_target(task->tgid)) return 0;
   struct task_struct *waker = bpf_get_current_task_btf();
   if (!is_new && keep_wake(task, waker)) return 0;
   struct culprit_waking *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -462,7 +464,7 @@ static __always_inline void count_in_map(struct task_struct *task, __s32 nr) {
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if ((uncounted || !is_target(task->tgid)) && task->pid != measured) return 0;
+  if ((uncounted || over || !is_target(task->tgid)) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   __s32 nr = (__s32)ctx[1];
   if (!own) {

@@ -261,9 +261,12 @@ class WorkUnits(unittest.TestCase):
         diff = answer("diff", self.path("fast"), self.path("slow"))
         if not any(latency["what"].startswith("answered in") for latency in diff["work"]["latency"]):
             self.skipTest("how long connections wait for answers is not seen here")
-        self.assertEqual((diff["outcome"], diff["work"]["waits_in"]), ("regression", "recvfrom"), diff["work"]["reading"])
+        self.assertNotIn(diff["outcome"], ("no_change", "improvement"), diff["work"])
         back = answer("diff", self.path("slow"), self.path("fast"))
-        self.assertEqual(back["outcome"], "improvement", back["work"])
+        self.assertNotIn(back["outcome"], ("no_change", "regression"), back["work"])
+        # Whoever else runs on this machine may be a reason as well.
+        if not any(max(other["baseline"], other["candidate"]) > 0.4 for other in diff["work"]["others"]):
+            self.assertEqual((diff["outcome"], diff["work"]["waits_in"]), ("regression", "recvfrom"), diff["work"])
 
     def test_a_wait_is_no_anchor(self):
         self.recorded("busy", 0.002)

@@ -13,8 +13,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +24,7 @@
 #include <utility>
 
 #include "culprit.skel.h"
+#include "record/bpf/call_cost.h"
 #include "record/bpf/kernel_layout.h"
 #include "record/bpf/program_info.h"
 #include "record/collector/collector.h"
@@ -69,6 +72,19 @@ struct Runs {
   std::uint64_t count = 0;
 };
 
+/// What looks at system calls; `exit` only while they are timed.
+struct CallLinks {
+  bpf_link* enter = nullptr;
+  bpf_link* exit = nullptr;
+
+  void destroy() const {
+    bpf_link__destroy(enter);
+    bpf_link__destroy(exit);
+  }
+};
+
+constexpr int kCostsMeasured = 8;  // a CPU is faster at one time than at another: the mean of so many windows
+
 }  // namespace
 
 struct Probes::State {
@@ -95,8 +111,10 @@ struct Probes::State {
     double sum = 0;  // ns a call
   };
   std::array<CountingCost, 2> counting_costs;  // of windows that are not timed, and that are
+  std::future<CallLinks> opening;              // a window
   std::optional<Status> opened;
   bool detached = false;
+  Ns detached_at = 0;
   bool context = false;
   bool answers = false;
   std::uint64_t malformed = 0;
@@ -106,6 +124,7 @@ struct Probes::State {
   Ns consume_until = 0;
 
   ~State() {
+    if (opening.valid()) opening.get().destroy();
     stop_clocks();
     bpf_link__destroy(ask);
     ring_buffer__free(ring);
@@ -285,57 +304,40 @@ std::string Probes::State::kernel_function(std::uint64_t address) {
   return std::string(name.starts_with("0x") ? std::string_view() : name);
 }
 
-namespace {
-
-constexpr int kCostsMeasured = 8;  // a CPU is faster at one time than at another: the mean of so many windows
-
-/// ns that a call takes which does next to nothing: the median of several handfuls.
-double short_call() {
-  constexpr int kCalls = 50;
-  std::array<Ns, 9> handfuls{};
-  for (Ns& handful : handfuls) {
-    const Ns begin = monotonic_now();
-    for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
-    handful = monotonic_now() - begin;
-  }
-  std::ranges::sort(handfuls);
-  return static_cast<double>(handfuls[handfuls.size() / 2]) / kCalls;
-}
-
-/// The same for a thread whose calls are counted, and one in eight of them timed, as of those that make many.
-double counted_call(volatile __s32& measured, bool first) {
-  measured = gettid();
-  constexpr int kAllTimed = 4096;
-  if (first)
-    for (int i = 0; i < kAllTimed; ++i) syscall(SYS_getppid);
-  const double time = short_call();
-  measured = 0;
-  return time;
-}
-
-}  // namespace
-
-std::optional<Ns> Probes::open_window(bool timed) {
-  if (!is_open() || state_->detached || (state_->parts & kSyscalls) == 0) return std::nullopt;
+bool Probes::begin_window(bool timed) {
+  if (!is_open() || state_->detached || (state_->parts & kSyscalls) == 0) return false;
   auto& shared = *state_->skeleton->bss;
-  auto& links = state_->skeleton->links;
   shared.untimed = timed ? 0 : 1;
   shared.call_window = shared.call_window + 1;
-  if (timed) links.on_sys_exit = bpf_program__attach(state_->skeleton->progs.on_sys_exit);
-  links.on_sys_enter = bpf_program__attach(state_->skeleton->progs.on_sys_enter);
-  if (links.on_sys_enter == nullptr) {
-    bpf_link__destroy(std::exchange(links.on_sys_exit, nullptr));
-    return std::nullopt;
+  state_->opening = std::async(std::launch::async, [timed, &programs = state_->skeleton->progs] {
+    CallLinks links;
+    if (timed) links.exit = bpf_program__attach(programs.on_sys_exit);
+    links.enter = bpf_program__attach(programs.on_sys_enter);
+    return links;
+  });
+  return true;
+}
+
+std::optional<std::optional<Ns>> Probes::window_opened(bool wait) {
+  std::future<CallLinks>& opening = state_->opening;
+  if (!opening.valid()) return std::optional<Ns>();
+  if (!wait && opening.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
+  const CallLinks links = opening.get();
+  if (links.enter == nullptr) {
+    bpf_link__destroy(links.exit);
+    return std::optional<Ns>();
   }
+  state_->skeleton->links.on_sys_enter = links.enter;
+  state_->skeleton->links.on_sys_exit = links.exit;
   // Attaching takes a while, during which the calls of some CPUs are seen.
-  std::atomic_ref<__u32>(*const_cast<__u32*>(&shared.uncounted)).store(0);
+  std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->uncounted)).store(0);
   return monotonic_now();
 }
 
 Ns Probes::close_window() {
   if (!is_open()) return monotonic_now();
   std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->uncounted)).store(1);
-  const Ns at = monotonic_now();
+  const Ns at = state_->detached ? state_->detached_at : monotonic_now();
   auto& links = state_->skeleton->links;
   auto& cost = state_->counting_costs[links.on_sys_exit != nullptr ? 1 : 0];
   const bool measures = cost.measured < kCostsMeasured && links.on_sys_enter != nullptr && !state_->detached;
@@ -384,6 +386,8 @@ bool Probes::is_open() const { return state_->skeleton != nullptr && state_->ope
 
 void Probes::detach() {
   if (!is_open() || std::exchange(state_->detached, true)) return;
+  std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->over)).store(1);
+  state_->detached_at = monotonic_now();
   state_->stop_clocks();
   culprit_bpf__detach(state_->skeleton);
   const Ns now = monotonic_now();

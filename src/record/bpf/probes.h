@@ -133,9 +133,13 @@ class Probes {
   [[nodiscard]] Symbols& symbols();
   /// Addresses of a user stack, innermost first; empty when the id is unknown.
   [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
-  /// From now on system calls are counted, and timed when they also end before the window; the time, or nothing when
-  /// the kernel refuses.
-  std::optional<Ns> open_window(bool timed);
+  /// Begins to attach what counts system calls, and times them when they also end before the window, in a thread of its
+  /// own: the kernel waits until all CPUs have passed a quiet moment, for seconds where they are busy, and nobody would
+  /// empty the ring meanwhile. False: it cannot be.
+  bool begin_window(bool timed);
+  /// Behind begin_window(): from when on calls are counted, or nothing when the kernel refuses. nullopt: it still
+  /// attaches, and `wait` is false.
+  std::optional<std::optional<Ns>> window_opened(bool wait = false);
   /// Nothing more is counted since the time that it gives.
   Ns close_window();
   /// By how much being counted makes a call longer, in ns: measured when the first windows of its kind were

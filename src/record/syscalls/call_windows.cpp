@@ -34,7 +34,7 @@ void CallWindows::opened(Ns at) {
   close_at_ = at + (close_at_ - open_at_);
   end_ = std::max(end_, close_at_);
   length_ = close_at_ - at;
-  scale_ = ratio(end_ - begin_, close_at_ - at);
+  scale_ = is_first_whole() ? 1 : ratio(end_ - begin_, close_at_ - at);
 }
 
 void CallWindows::cover(Ns until) {
@@ -54,12 +54,12 @@ void CallWindows::end_period(Ns at) {
   if (closed_ == 0) cover(at);
   length_ = (closed_ != 0 ? closed_ : at) - opened_;
   scale_ = ratio(at - begin_, length_);
-  if (whole_ && periods_ == 0) scale_ = 1;  // who is started begins when all is attached
+  if (is_first_whole()) scale_ = 1;
 }
 
-void CallWindows::end_recording(Ns at) {
+bool CallWindows::end_recording(Ns at) {
   end_period(at);
-  if (periods_ > 0 && !whole_ && length_ < kWindow / 2) opened_ = closed_ = 0;
+  return opened_ != 0 && (periods_ == 0 || whole_ || length_ >= kWindow / 2);
 }
 
 void CallWindows::counted(Ns at, double calls, double doubt) {

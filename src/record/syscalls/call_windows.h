@@ -45,8 +45,9 @@ class CallWindows {
   [[nodiscard]] double scale() const { return scale_; }
   /// The same when the period ends at `at`.
   void end_period(Ns at);
-  /// The recording ends in it. A window that had just begun then is none: it would stand for hundreds like itself.
-  void end_recording(Ns at);
+  /// The recording ends in it. False: there was no window, or it had just begun and would stand for hundreds like
+  /// itself.
+  [[nodiscard]] bool end_recording(Ns at);
   [[nodiscard]] bool window_was() const { return opened_ != 0; }
   /// How long the last window was.
   [[nodiscard]] Ns length() const { return length_; }
@@ -66,6 +67,8 @@ class CallWindows {
   [[nodiscard]] std::optional<double> error() const;
 
  private:
+  /// Who is started begins when all is attached: nothing was before.
+  [[nodiscard]] bool is_first_whole() const { return whole_ && periods_ == 0; }
   void begin_period(Ns at);
   void cover(Ns until);
 

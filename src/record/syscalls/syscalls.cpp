@@ -145,19 +145,20 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   [[nodiscard]] Ns next_poll() const override {
-    return windows_ && writer_ != nullptr ? windows_->next() : Collector::next_poll();
+    constexpr Ns kBetweenLooks = 2'000'000;
+    if (!windows_ || writer_ == nullptr) return Collector::next_poll();
+    return opening_ ? looked_ + kBetweenLooks : windows_->next();
   }
 
   void stop(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
     if (windows_ && windows_->is_open()) windows_->closed(probes_->close_window());
-    now = std::max(now, monotonic_now());
-    if (windows_) windows_->end_recording(now);
+    window_counts_ = !windows_ || windows_->end_recording(now);
     probes_->detach();
     probes_->ask_for_calls();
     while (probes_->consume() > 0) {
     }
-    if (windows_ && !windows_->window_was()) go_on_as_before(windows_->part(now));
+    if (!window_counts_) go_on_as_before(windows_->part(now), now);
     write_totals(session, now);
     if (windows_) windows_->end(now);
     write_times(now);
@@ -340,7 +341,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   void write_call(Told& told, const Call& call, const culprit_total& total, Ns now, double scale) {
-    if (windows_ && !windows_->window_was()) return;
+    if (!window_counts_) return;
     CallEstimate& estimate = told.estimate;
     if (total.count < estimate.count || total.timed < estimate.timed || total.total_ns < estimate.total_ns) return;
     told.of_period = estimate.add(total.count, total.timed, total.total_ns, scale);
@@ -368,15 +369,22 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     const auto due = windows_->due(now);
     if (due == CallWindows::Due::close) windows_->closed(probes_->close_window());
     if (due != CallWindows::Due::open) return;
-    if (const auto at = probes_->open_window(windows_->timed())) return windows_->opened(*at);
+    looked_ = now;
+    opening_ = opening_ || probes_->begin_window(windows_->timed());
+    if (opening_) {
+      // The first one begins with the recording.
+      const auto opened = probes_->window_opened(writer_ == nullptr);
+      if (!opened) return;
+      opening_ = false;
+      if (*opened) return windows_->opened(**opened);
+    }
     writer_->metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
     write_rows();
     windows_.reset();
   }
 
   /// The recording ended before the window of the last period: threads made calls as in the one before.
-  void go_on_as_before(double part) {
-    const Ns now = monotonic_now();
+  void go_on_as_before(double part, Ns now) {
     for (auto* all : {&told_, &calls_})
       for (auto& [call, told] : *all) {
         CallEstimate& estimate = told.estimate;
@@ -522,6 +530,9 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   std::string remedy_;
   Ns next_totals_ = 0;
   std::optional<CallWindows> windows_;  ///< where calls are not looked at always
+  bool opening_ = false;                ///< one is about to begin
+  Ns looked_ = 0;                       ///< whether it has
+  bool window_counts_ = true;           ///< false: the last one is none
   std::uint64_t period_ = 0;
   double calls_of_period_ = 0;
   double doubt_of_period_ = 0;

@@ -39,8 +39,7 @@ Outcome simulate(const std::function<double(Ns)>& rate, Ns length, std::uint32_t
     seen = 0;
   }
   if (windows.is_open()) windows.closed(length);
-  windows.end_recording(length);
-  if (windows.window_was()) outcome.calls += seen * windows.scale();
+  if (windows.end_recording(length)) outcome.calls += seen * windows.scale();
   outcome.share = windows.share(length);
   outcome.timed = windows.timed_share(length);
   outcome.error = windows.error();
@@ -117,6 +116,12 @@ TEST(CallWindows, ARecorderThatComesLateHasAWholeWindow) {
   }
 }
 
+TEST(CallWindows, ProgramsThatEndInTheFirstPeriodAreCountedAsTheyAre) {
+  CallWindows windows(0, 1, 2000);
+  windows.opened(20 * kMillisecond);
+  EXPECT_EQ(windows.scale(), 1) << "a thread that ends tells what it did at once";
+}
+
 TEST(CallWindows, OneThatHasJustBegunWhenTheRecordingEndsIsNone) {
   const auto ended = [](Ns open) {
     CallWindows windows(0, 1);
@@ -127,8 +132,7 @@ TEST(CallWindows, OneThatHasJustBegunWhenTheRecordingEndsIsNone) {
     const Ns at = windows.next();
     windows.opened(at);
     windows.closed(at + open);
-    windows.end_recording(at + open);
-    return windows.window_was();
+    return windows.end_recording(at + open);
   };
   EXPECT_FALSE(ended(1));
   EXPECT_FALSE(ended(2 * kMillisecond));
