@@ -225,8 +225,64 @@ class Python(Case):
                 self.finish(recorder)
                 calls = self.calls(name, "all")
                 self.assertEqual((calls["work"], calls["step: turn"]), (5, 5))
-                self.assertNotIn("missing.python.__main__:work(n)", self.facts(name))
+                self.assertIn("is watched as __main__:work", self.facts(name)["missing.python.__main__:work(n)"])
                 self.assertIs(self.ask(child, "work.__code__ is before"), True)
+                self.end(child)
+
+    def test_functions_that_share_their_code(self):
+        setup = ("def timed(f):\n    def wrapper(n): return f(n)\n    return wrapper\n"
+                 "a, b = timed(lambda n: n), timed(lambda n: n)\ndef turn(): return sum(a(n) + b(n) + b(n) for n in range(10))")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:a", "__main__:b", name=name)
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "turn()"), 135)
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                if version_of(python) >= (3, 12):
+                    self.assertIn("shares its code with __main__:a", self.facts(name)["missing.python.__main__:b"])
+                else:
+                    self.assertEqual((calls["a"], calls["b"]), (10, 20))
+                self.end(child)
+
+    def test_what_is_looked_at_is_as_it_was_and_recurses_as_deep(self):
+        setup = ("def deep(n): return 0 if n == 0 else 1 + deep(n - 1)\n"
+                 "def odd(a, /, result, *, enter=3, **rest): return a\n"
+                 "def kinds(a, b=2, /, *, original=4): return [a, b, original]\n"
+                 "def signatures(): return [str(inspect.signature(f)) for f in (odd, kinds)]\n"
+                 "def turn(): return [odd(1, 2, x=5), odd(1, result=2, enter=4), *kinds(1), *kinds(1, 3, original=5)]\n"
+                 "def to_the_ground(n):\n    sys.setrecursionlimit(100000)\n    return deep(n)")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                before = self.ask(child, "[signatures(), turn()]")
+                recorder = self.recorder(child.pid, "__main__:deep", "__main__:odd(enter, x)", "__main__:kinds(a, b, original)", name=name)
+                self.attached(recorder, child)
+                now = self.ask(child, "[signatures(), turn()]")
+                self.assertEqual((now[0][1], now[1]), (before[0][1], before[1]))
+                # Before 3.11 each call of Python code takes of the stack of its thread, watched or not.
+                depth = 2000 if version_of(python) < (3, 11) else 40_000
+                self.assertEqual(self.ask(child, f"to_the_ground({depth})"), depth)
+                self.finish(recorder)
+                self.assertEqual(self.ask(child, "signatures()"), before[0])
+                self.assertEqual(self.calls(name, "all")["kinds"], 2)
+                self.end(child)
+
+    def test_a_number_that_calls_the_function_takes_it_once(self):
+        setup = ("class Queue:\n    @property\n    def size(self): return self.count() and 7\n    def count(self): return 1\n"
+                 "queue = Queue()\ndef turn(): return [queue.count() for _ in range(5)][-1]")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:Queue.count(self.size)", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "turn()")
+                self.finish(recorder)
+                self.assertEqual(self.calls(name, "all")["Queue.count"], 5)
                 self.end(child)
 
     def test_functions_are_as_they_were_when_torch_compiles(self):

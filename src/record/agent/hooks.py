@@ -6,7 +6,7 @@ import sys
 CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MONITORING = getattr(sys, "monitoring", None)
 SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
-state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "suspended": [], "codes": [], "compiler": "absent", "gc": False}
+state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "suspended": [], "codes": [], "known": [], "compiler": "absent", "gc": False}
 
 
 def parse(text):
@@ -166,10 +166,26 @@ def captures_of(function, code, captures):
                  for kind, name, path in captures)
 
 
+def known_as(function, code):
+    """As what it is watched already, with which numbers, and whether it is the same function."""
+    for asked, other, its_code, captures in state["known"]:
+        if other is function or (MONITORING is not None and its_code is code):
+            return asked, captures, other is function
+    return None
+
+
 def attach(asked, qualified, function, code, captures):
-    if any(known is code for known in state["codes"]) or any(replacement is code for _, _, replacement, _ in state["exchanged"]):
-        say("found\0" + asked)  # for another that was asked for before
+    known = known_as(function, code)
+    if known is not None:
+        other, numbers, same = known
+        if not same:
+            say("unusable\0" + asked + "\0shares its code with " + other + ", which is watched: its calls are counted as calls of that")
+        elif captures and captures != numbers:
+            say("unusable\0" + asked + "\0is watched as " + other + ", with the numbers that are named there alone")
+        else:
+            say("found\0" + asked)
         return
+    state["known"].append((asked, function, code, captures))
     describe = "\0".join((qualified, code.co_filename, str(code.co_firstlineno), asked))
     number = len(state["codes"])
     if MONITORING is not None:
@@ -188,8 +204,8 @@ def attach(asked, qualified, function, code, captures):
         say("unusable\0" + asked + "\0" + COMPILED)
         return
     state["codes"].append(code)
-    watch(code, describe, captures_of(function, code, captures))
-    exchange(function, asked, kind_of(code), {"NUMBER": str(state["session"] * SESSIONS + number)})
+    watch(function, describe, captures_of(function, code, captures))
+    exchange(function, asked, kind_of(code), {"@NUMBER@": str(state["session"] * SESSIONS + number)})
 
 
 # Before 3.12. What is exchanged is the code of the function, so that whoever holds the function calls the new one.
@@ -197,28 +213,45 @@ def attach(asked, qualified, function, code, captures):
 # Of co_flags; what types.coroutine makes of a generator may be awaited.
 GENERATOR_FUNCTION, COROUTINE_FUNCTION, MAY_BE_AWAITED, ASYNCHRONOUS_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
-PLAIN = """def f(*args, **kwargs):
-    "enter"(NUMBER, args, kwargs)
+# HEAD, CALL and TAKEN are filled in by own_parameters(). The names in quotes become the objects themselves.
+PLAIN = """def f(@HEAD@):
+    "culprit:enter"(@NUMBER@, @TAKEN@)
     try:
-        result = "original"(*args, **kwargs)
+        result = "culprit:original"(@CALL@)
     except BaseException:
-        "leave"(NUMBER, None, 1)
+        "culprit:leave"(@NUMBER@, None, 1)
         raise
-    "leave"(NUMBER, result, 0)
+    "culprit:leave"(@NUMBER@, result, 0)
     return result
 """
-GENERATOR = """def f(*args, **kwargs):
-    return (yield from "segments"("original"(*args, **kwargs), NUMBER, args, kwargs))
+GENERATOR = """def f(@HEAD@):
+    return (yield from "culprit:segments"("culprit:original"(@CALL@), @NUMBER@, @TAKEN@))
 """
-COROUTINE = """async def f(*args, **kwargs):
-    return await "segments"("original"(*args, **kwargs), NUMBER, args, kwargs)
+COROUTINE = """async def f(@HEAD@):
+    return await "culprit:segments"("culprit:original"(@CALL@), @NUMBER@, @TAKEN@)
 """
 
 
-COMPILER = """def f(*args, **kwargs):
-    "give_up"()
-    return "original"(*args, **kwargs)
+COMPILER = """def f(@HEAD@):
+    "culprit:give_up"()
+    return "culprit:original"(@CALL@)
 """
+
+WITH_ANY = 0x04 | 0x08  # of co_flags: *args, **kwargs
+
+
+def own_parameters(code):
+    """The same parameters: who looks at the function sees what it saw, and Python 3.11 calls the original without a frame of C,
+    so that it recurses as deep as before on the stack of the thread."""
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    names, keywords = list(code.co_varnames[:count]), list(code.co_varnames[count:count + only])
+    if code.co_flags & WITH_ANY or not all(name.isidentifier() for name in names + keywords):
+        return {"@HEAD@": "*args, **kwargs", "@CALL@": "*args, **kwargs", "@TAKEN@": "args, kwargs"}
+    first = getattr(code, "co_posonlyargcount", 0)
+    head = names[:first] + (["/"] if first else []) + names[first:] + (["*"] + keywords if keywords else [])
+    return {"@HEAD@": ", ".join(head),
+            "@CALL@": ", ".join(names + [name + "=" + name for name in keywords]),
+            "@TAKEN@": "(" + "".join(name + ", " for name in names) + "), {" + ", ".join('"' + name + '": ' + name for name in keywords) + "}"}
 
 
 def kind_of(code):
@@ -275,13 +308,14 @@ def exchange(function, asked, text, names):
     original.__kwdefaults__ = function.__kwdefaults__
     original.__qualname__ = function.__qualname__
     source = text
-    for name, value in names.items():
+    for name, value in {**names, **own_parameters(code)}.items():
         source = source.replace(name, value)
     made = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(source, code.co_filename, "exec"), made)
-    meant = {"enter": on_enter, "leave": on_leave, "original": original, "segments": Segments, "give_up": give_up}
+    meant = {"culprit:enter": on_enter, "culprit:leave": on_leave, "culprit:original": original, "culprit:segments": Segments,
+             "culprit:give_up": give_up}
     made = made["f"].__code__
     replacement = made.replace(co_consts=tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts),
                                co_flags=made.co_flags | code.co_flags & MAY_BE_AWAITED, co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_freevars=code.co_freevars)
@@ -368,4 +402,4 @@ def end():
 
         if on_gc in gc.callbacks:
             gc.callbacks.remove(on_gc)
-    state.update(wanted=[], missing=[], exchanged=[], suspended=[], codes=[], compiler="absent", gc=False)
+    state.update(wanted=[], missing=[], exchanged=[], suspended=[], codes=[], known=[], compiler="absent", gc=False)

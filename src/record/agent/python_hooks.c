@@ -216,17 +216,30 @@ static Object* argument_of(const struct capture* capture, Object* tuple, Object*
   return found;
 }
 
+/* Taking a number may run code of the program that calls a watched function: that is none of the program's calls.
+   Threads in which it is so, by the global lock's leave; more at once than fit are told. */
+enum { kMostTaking = 8 };
+static uint32_t taking[kMostTaking];
+static uint32_t* taking_of(uint32_t thread) {
+  for (int i = 0; i < kMostTaking; ++i)
+    if (taking[i] == thread) return &taking[i];
+  return NULL;
+}
+
 static void begin(int number, Object* tuple, Object* by_name, int resumed) {
   struct function* f = &functions[number];
   int64_t values[CULPRIT_AGENT_ARGUMENTS];
   uint8_t missing = 0;
   const uint8_t count = resumed ? 0 : f->count;
+  uint32_t* const place = count > 0 ? taking_of(0) : NULL;
+  if (place) *place = (uint32_t)thread();
   for (uint8_t i = 0; i < count; ++i) {
     values[i] = 0;
     if (f->captures[i].of_result ||
         !number_of(&f->captures[i], argument_of(&f->captures[i], tuple, by_name), &values[i]))
       missing = (uint8_t)(missing | 1u << i);
   }
+  if (place) *place = 0;
   culprit_agent_write(CULPRIT_AGENT_BEGIN, resumed ? CULPRIT_AGENT_RESUMED : 0, thread(), (uint32_t)number, values,
                       count, missing, NULL, 0);
 }
@@ -239,12 +252,15 @@ static void end(int number, Object* result, uint8_t flags) {
   }
   int64_t values[CULPRIT_AGENT_ARGUMENTS];
   uint8_t missing = 0;
+  uint32_t* const place = taking_of(0);
+  if (place) *place = (uint32_t)thread();
   for (uint8_t i = 0; i < f->count; ++i) {
     values[i] = 0;
     if (f->captures[i].of_result) Py_IncRef(result);
     if (!f->captures[i].of_result || !number_of(&f->captures[i], result, &values[i]))
       missing = (uint8_t)(missing | 1u << i);
   }
+  if (place) *place = 0;
   culprit_agent_write(CULPRIT_AGENT_END, flags, thread(), (uint32_t)number, values, f->count, missing, NULL, 0);
 }
 
@@ -293,14 +309,14 @@ static int number_in(Object* object) {
 }
 static Object* on_enter(Object* self, Object* const* a, Size n) {
   (void)self;
-  const int number = n == 3 ? number_in(a[0]) : -1;
+  const int number = n == 3 && !taking_of((uint32_t)thread()) ? number_in(a[0]) : -1;
   if (number >= 0)
     begin(number, is_a(a[1], tuple_type) ? a[1] : NULL, is_a(a[2], dict_type) ? a[2] : NULL, !is_a(a[1], tuple_type));
   return nothing();
 }
 static Object* on_leave(Object* self, Object* const* a, Size n) {
   (void)self;
-  const int number = n == 3 ? number_in(a[0]) : -1;
+  const int number = n == 3 && !taking_of((uint32_t)thread()) ? number_in(a[0]) : -1;
   const long long flags = number >= 0 ? PyLong_AsLongLong(a[2]) : 0;
   if (number >= 0) end(number, flags ? NULL : a[1], (uint8_t)flags);
   return nothing();
