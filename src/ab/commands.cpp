@@ -227,6 +227,8 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
   found.sides = question_.sides;
   quantity_ = question_.quantity;
   if (!question_.recorded && quantity_.kind == Quantity::Kind::automatic) quantity_.kind = Quantity::Kind::run;
+  const Ns begin = record::monotonic_now();
+  Ns usual = 0;  // of a pair
   for (std::size_t i = 0; i < commands_.warm_up; ++i) {
     const auto went_on = run_pair(false);
     if (!went_on) return went_on.error();
@@ -235,9 +237,9 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
       return std::move(result_);
     }
   }
+  if (commands_.warm_up > 0) usual = (record::monotonic_now() - begin) / static_cast<Ns>(commands_.warm_up);
   numbers_ = {};
   Looks looks(question_.detect, question_.allowed);
-  const Ns begin = record::monotonic_now();
   std::vector<Differences> differences;
   const auto look = [&](double share) {
     differences = differences_of(values_);
@@ -246,13 +248,21 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
     for (std::size_t i = 1; i < differences.size(); ++i) looks.fill(differences[i]);
   };
   Progress state;
-  for (bool over = false; !over;) {
+  bool over = question_.pairs == 0 && record::monotonic_now() - begin + usual > question_.budget;
+  if (over) {
+    found.end = model::AlternationEnd::budget;
+    found.notes.push_back(fmt::format(
+        "A pair takes {}: {} of them, the fewest that decide, and those before them take {}",
+        format_duration(static_cast<double>(usual)), kFewestPairs,
+        format_duration(static_cast<double>(usual) * static_cast<double>(kFewestPairs + commands_.warm_up))));
+  }
+  while (!over) {
     const auto went_on = run_pair(true);
     if (!went_on) return went_on.error();
     const Ns elapsed = record::monotonic_now() - begin;
     const auto budget = static_cast<double>(question_.budget);
     // Another pair takes as long as those before it.
-    const double next = static_cast<double>(elapsed) * (1 + 1 / static_cast<double>(std::max<std::size_t>(pairs_, 1)));
+    const double next = static_cast<double>(elapsed) * (1 + 1 / static_cast<double>(pairs_ + commands_.warm_up));
     double share = question_.pairs > 0 ? 0 : std::min(1.0, static_cast<double>(elapsed) / budget);
     if (!*went_on) {
       found.end = model::AlternationEnd::interrupted;

@@ -138,7 +138,7 @@ bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, 
     case model::Outcome::regression:
       return shorter;
     case model::Outcome::improvement:
-      return longer;
+      return longer || change.total >= detect;
     case model::Outcome::no_change:
       return (longer || shorter) && std::abs(change.total) >= detect;
     default:

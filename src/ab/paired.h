@@ -43,7 +43,8 @@ std::vector<Differences> differences_of(std::span<const Value> values);
 void fill_total(Differences& of);
 
 /// Whether all runs together took the other way than the typical one, which decides: a regression whose mean is surely
-/// shorter, an improvement whose mean is surely longer, no change where the mean surely moved, and by `detect` or more.
+/// shorter, an improvement whose mean is surely longer, or longer by `detect` (rare long runs make it unsure), no
+/// change where the mean surely moved, and by `detect` or more.
 bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, double detect);
 
 /// What one start of both sides says alone, in logarithms.
@@ -76,10 +77,8 @@ struct Allowed {
 };
 
 inline constexpr std::size_t kMostDifferences = 2000;
-/// Fewer pairs than this are not looked at.
-inline constexpr std::size_t kFewestPairs = 6;
-/// Of turns: a side may be slow for longer than one of them, and fewer pairs do not tell how alike neighbours are.
-inline constexpr std::size_t kFewestTurns = 16;
+using model::kFewestPairs;
+using model::kFewestTurns;
 /// The first look comes at this share of the budget at the earliest.
 inline constexpr double kFirstLook = 1.0 / 32;
 

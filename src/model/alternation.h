@@ -24,6 +24,11 @@ using culprit::Outcome;
 enum class AlternationEnd : std::uint8_t { found, excluded, budget, pairs, interrupted, side_ended };
 std::string_view to_string(AlternationEnd end);
 
+/// Fewer pairs than this are not looked at.
+inline constexpr std::size_t kFewestPairs = 6;
+/// Of turns: a side may be slow for longer than one of them, and fewer pairs do not tell how alike neighbours are.
+inline constexpr std::size_t kFewestTurns = 16;
+
 /// The pairs of one quantity, of steps of one phase where steps are compared.
 struct PairedChange {
   Phase phase = Phase::other;

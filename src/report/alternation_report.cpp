@@ -109,8 +109,10 @@ std::string meaning(const Alternation& alternation) {
     case Outcome::no_change:
       return fmt::format("a difference of {} is excluded", asked);
     case Outcome::inconclusive:
-      if (!std::isfinite(first.low)) return "too few pairs to bound it";
-      if (total_differs(first) && (first.total_low > 0 || first.total_high < 0))
+      if (!std::isfinite(first.low))
+        return fmt::format("too few pairs to bound it, {} or more tell",
+                           alternation.in_turns ? model::kFewestTurns : model::kFewestPairs);
+      if (total_differs(first) && first.total * first.change < 0)
         return fmt::format("the mean of all {} says otherwise", kind_text(alternation));
       if (first.low > 0 || first.high < 0)
         return "no difference is excluded with an error of 5 %, an outcome takes 2 %";
@@ -134,6 +136,7 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
   std::vector<std::string> lines;
   if (alternation.changes.empty()) {
     lines.push_back(fmt::format("Outcome: inconclusive: no pair was complete; {}", end_text(alternation)));
+    lines.insert(lines.end(), alternation.notes.begin(), alternation.notes.end());
     return lines;
   }
   const PairedChange& first = alternation.changes.front();

@@ -199,6 +199,18 @@ TEST(Looks, WhatIsShorterAsARuleAndLongerOnTheWholeIsNoImprovement) {
   EXPECT_EQ(Looks(0.05, {}).look(both, 1), Outcome::improvement);
 }
 
+TEST(Looks, AnImprovementWhoseMeanIsLongerIsNoneHoweverUnsureThatIs) {
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < 33; ++pair) {
+    values.push_back(value(pair, 0, 50e6 + 1e4 * (pair % 7)));
+    values.push_back(value(pair, 1, pair == 11 || pair == 23 ? 300e6 : 45e6 + 1e4 * (pair % 5)));
+  }
+  Differences rarely = differences_of(values).front();
+  EXPECT_EQ(Looks(0.05, {}).look(rarely, 1), Outcome::inconclusive);
+  EXPECT_LT(rarely.change.total_low, 0);
+  EXPECT_GT(rarely.change.total, 0.05);
+}
+
 TEST(Looks, OneRunThatHungContradictsNothing) {
   std::mt19937 random(7);
   std::normal_distribution<double> noise(1, 0.01);

@@ -179,6 +179,11 @@ class Commands(Ab):
         done = self.run_ab("--no-record", *words, "counter:x", *side, "sleeps", "--vs", *side, "sleeps", code=2)
         self.assertIn("--on counter:x needs recordings", done.stderr)
 
+    def test_a_budget_that_is_too_short_says_how_long_a_pair_takes(self):
+        done = self.run_ab("-q", "--no-record", "--budget", "100ms", "--", "sleep", "0.1", "--vs", "--", "sleep", "0.1")
+        self.assertIn("no pair was complete; ended because the budget is spent", done.stdout)
+        self.assertIn("A pair takes 2", done.stdout)
+
     def test_a_failing_side_ends_it_with_what_it_printed(self):
         done = self.run_ab("-q", "--no-record", "--", "true", "--vs", "--", "sh", "-c", "echo broken; exit 3", code=4)
         self.assertIn("the candidate failed with exit code 3", done.stderr)
