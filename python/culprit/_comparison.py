@@ -15,7 +15,9 @@ Side = Union[Paths, Run, Sequence[Run]]
 # Of each table the columns, by what they hold. A value of both sides is two columns.
 _COLUMNS: Dict[str, Tuple[Tuple[type, str], ...]] = {
     "effects": (
-        (str, "phase outcome"),
+        (str, "phase"),
+        (int, "rank"),
+        (str, "outcome"),
         (float, "baseline_ns candidate_ns ratio ci_low ci_high tolerance detectable"),
         (int, "baseline_n candidate_n"),
         (float, "baseline_n_eff candidate_n_eff between"),
@@ -83,7 +85,8 @@ class Comparison:
         return list(self.data["verdicts"])
 
     def effects(self) -> Table:
-        """Cycle times by phase: baseline_ns, candidate_ns, ratio, ci_low, ci_high (of the ratio), and cycles of both."""
+        """Cycle times by phase: baseline_ns, candidate_ns, ratio, ci_low, ci_high (of the ratio), and cycles of both. rank None: of each step the
+        slowest one, which decides; else of that one, where both sides have several."""
         return _rows("effects", self.data["cycle_time"], ("n", "n_eff"))
 
     def findings(self) -> Table:
