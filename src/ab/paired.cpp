@@ -63,6 +63,44 @@ std::vector<double> averaged(std::vector<double> logs) {
   return means;
 }
 
+/// Fills `total` and its interval from `sums`.
+void fill_total(Differences& of) {
+  std::vector<double> differences;
+  double base = 0;
+  for (const auto& [a, b] : of.sums) {
+    differences.push_back(b - a);
+    base += a;
+  }
+  if (!(base > 0)) return;
+  const auto pairs = static_cast<double>(differences.size());
+  base /= pairs;
+  const stats::Moments moments = stats::moments(differences);
+  of.change.total = moments.mean / base;
+  if (differences.size() < kFewestPairs) return;
+  const double error = moments.std * std::sqrt(of.change.memory / pairs) / base;
+  const double half = stats::student_quantile(0.975, pairs - 1) * error;
+  of.change.total_low = of.change.total - half;
+  of.change.total_high = of.change.total + half;
+}
+
+/// Whether all runs together took the other way than the typical one: a regression whose mean is surely shorter, an
+/// improvement whose mean is surely longer, or longer by `detect` (rare long runs make it unsure), no change where the
+/// mean surely moved, and by `detect` or more.
+bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, double detect) {
+  const bool longer = change.total_low > 0;
+  const bool shorter = change.total_high < 0;
+  switch (outcome) {
+    case model::Outcome::regression:
+      return shorter;
+    case model::Outcome::improvement:
+      return longer || change.total >= detect;
+    case model::Outcome::no_change:
+      return (longer || shorter) && std::abs(change.total) >= detect;
+    default:
+      return false;
+  }
+}
+
 /// The largest of 1/2, 1/4, 1/8, ... that is no more than `share`.
 double half_below(double share) { return std::exp2(std::floor(std::log2(share))); }
 
@@ -110,40 +148,6 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
   result.reserve(found.size());
   for (auto& [total, differences] : found) result.push_back(std::move(differences));
   return result;
-}
-
-void fill_total(Differences& of) {
-  std::vector<double> differences;
-  double base = 0;
-  for (const auto& [a, b] : of.sums) {
-    differences.push_back(b - a);
-    base += a;
-  }
-  if (!(base > 0)) return;
-  const auto pairs = static_cast<double>(differences.size());
-  base /= pairs;
-  const stats::Moments moments = stats::moments(differences);
-  of.change.total = moments.mean / base;
-  if (differences.size() < kFewestPairs) return;
-  const double error = moments.std * std::sqrt(of.change.memory / pairs) / base;
-  const double half = stats::student_quantile(0.975, pairs - 1) * error;
-  of.change.total_low = of.change.total - half;
-  of.change.total_high = of.change.total + half;
-}
-
-bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, double detect) {
-  const bool longer = change.total_low > 0;
-  const bool shorter = change.total_high < 0;
-  switch (outcome) {
-    case model::Outcome::regression:
-      return shorter;
-    case model::Outcome::improvement:
-      return longer || change.total >= detect;
-    case model::Outcome::no_change:
-      return (longer || shorter) && std::abs(change.total) >= detect;
-    default:
-      return false;
-  }
 }
 
 Together together(std::span<const Start> starts, const StartSpread& assumed) {

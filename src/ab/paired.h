@@ -39,14 +39,6 @@ struct Differences {
 /// because an interval takes the square of their number.
 std::vector<Differences> differences_of(std::span<const Value> values);
 
-/// Fills `total` and its interval from `sums`.
-void fill_total(Differences& of);
-
-/// Whether all runs together took the other way than the typical one, which decides: a regression whose mean is surely
-/// shorter, an improvement whose mean is surely longer, or longer by `detect` (rare long runs make it unsure), no
-/// change where the mean surely moved, and by `detect` or more.
-bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, double detect);
-
 /// What one start of both sides says alone, in logarithms.
 struct Start {
   double change = 0;
@@ -95,8 +87,9 @@ class Looks {
   /// it and so on, from kFirstLook on.
   [[nodiscard]] bool is_due(double share, std::size_t pairs) const;
   /// Fills the interval of `first`, the phase that decides, and gives the outcome: no_change when the 95 % interval
-  /// lies within the effect asked for, regression or improvement when no change is excluded, else, or where that
-  /// is_contradicted(), inconclusive. `share`
+  /// lies within the effect asked for, regression or improvement when no change is excluded, else inconclusive; so also
+  /// where the arithmetic mean says otherwise than the typical pair: an improvement whose mean is longer, surely or by
+  /// that effect, a regression whose mean is surely shorter, no change whose mean surely moved by that effect. `share`
   /// is that of the budget, 1 at the last look, which is allowed half of all error if there were others before it.
   model::Outcome look(Differences& first, double share);
   /// The interval alone, as of the last look: of a phase that decides nothing.

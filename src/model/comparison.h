@@ -178,10 +178,6 @@ struct ProcessPair {
   std::array<std::optional<std::int64_t>, 2> pid;
 };
 
-struct RunComparison;
-/// Of all ranks together, by phase, then of each rank.
-std::vector<CycleTimeOutcome> all_cycle_times(const RunComparison& comparison);
-
 /// How many ranks these are of.
 std::size_t count_ranks(const std::vector<ProcessPair>& processes);
 
@@ -269,11 +265,10 @@ struct ShareChange {
 /// Recordings without cycles, by their units of work.
 struct WorkComparison {
   Outcome outcome = Outcome::inconclusive;
-  std::string why;      ///< what limits the outcome
-  std::string reading;  ///< what else to know to understand it
-  std::string
-      waits_in;   ///< the call in which the slower side waits inside its requests; empty: it does not, or in none
-  WorkUnit unit;  ///< of the baseline, with the lower confidence of the sides
+  std::string why;       ///< what limits the outcome
+  std::string reading;   ///< what else to know to understand it
+  std::string waits_in;  ///< the call in which the slower side waits inside of its requests; empty: in none
+  WorkUnit unit;         ///< of the baseline, with the lower confidence of the sides
   std::array<std::uint64_t, 2> counts{};
   std::array<double, 2> seconds{};
   double between = 0;       ///< spread between recordings of the same
@@ -316,5 +311,8 @@ struct RunComparison {
   std::vector<std::string> assumptions;
   std::vector<std::string> notes;
 };
+
+/// Of all ranks together, by phase, then of each rank.
+std::vector<CycleTimeOutcome> all_cycle_times(const RunComparison& comparison);
 
 }  // namespace culprit::model

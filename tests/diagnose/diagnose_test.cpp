@@ -475,5 +475,36 @@ TEST(Diagnose, EachSideMayHaveItsOwn) {
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "-process_stopped"));
 }
 
+/// A program without steps whose requests wait for a backend on the candidate's side; others took CPUs on the other's.
+RunComparison waiting_inside() {
+  RunComparison c = comparison();
+  model::WorkComparison& work = c.work.emplace();
+  work.outcome = Outcome::regression;
+  work.waits_in = "recvfrom";
+  work.unit.kind = model::UnitKind::request;
+  const auto part = [](std::string what, double base, double candidate) {
+    return model::WorkChange{std::move(what), "ns", {base, candidate}};
+  };
+  work.parts = {part("on CPU", 33e3, 27e3), part("runnable, in the run queue", 60e3, 40e3)};
+  work.others = {{"loop", "CPUs", {0.9, 0}}};
+  add_beside(c, "loop", {0.9, 0});
+  return c;
+}
+
+TEST(Diagnose, WhatAProgramWaitsForInItsRequestsIsToBeLookedFor) {
+  const auto verdicts = diagnose(waiting_inside());
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+  EXPECT_EQ(verdicts[0].next_step, "culprit top --stacks shows where it calls recvfrom: a backend, a lock or a sleep");
+}
+
+TEST(Diagnose, WhatTheFasterSideHadIsLatent) {
+  const auto verdicts = diagnose(waiting_inside());
+  const auto beside = std::ranges::find(verdicts, "cpu_contention", &model::Verdict::cause);
+  ASSERT_NE(beside, verdicts.end());
+  EXPECT_EQ(beside->side, 0U);
+  EXPECT_EQ(beside->state, model::VerdictState::latent);
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

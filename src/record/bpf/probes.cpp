@@ -25,6 +25,7 @@
 
 #include "culprit.skel.h"
 #include "record/bpf/call_cost.h"
+#include "record/bpf/call_links.h"
 #include "record/bpf/kernel_layout.h"
 #include "record/bpf/program_info.h"
 #include "record/collector/collector.h"
@@ -70,17 +71,6 @@ bool has_tracepoint(const btf* kernel, const char* type_name) {
 struct Runs {
   std::uint64_t ns = 0;
   std::uint64_t count = 0;
-};
-
-/// What looks at system calls; `exit` only while they are timed.
-struct CallLinks {
-  bpf_link* enter = nullptr;
-  bpf_link* exit = nullptr;
-
-  void destroy() const {
-    bpf_link__destroy(enter);
-    bpf_link__destroy(exit);
-  }
 };
 
 constexpr int kCostsMeasured = 8;  // a CPU is faster at one time than at another: the mean of so many windows
@@ -309,12 +299,8 @@ bool Probes::begin_window(bool timed) {
   auto& shared = *state_->skeleton->bss;
   shared.untimed = timed ? 0 : 1;
   shared.call_window = shared.call_window + 1;
-  state_->opening = std::async(std::launch::async, [timed, &programs = state_->skeleton->progs] {
-    CallLinks links;
-    if (timed) links.exit = bpf_program__attach(programs.on_sys_exit);
-    links.enter = bpf_program__attach(programs.on_sys_enter);
-    return links;
-  });
+  const auto& programs = state_->skeleton->progs;
+  state_->opening = attach_calls(programs.on_sys_enter, timed ? programs.on_sys_exit : nullptr);
   return true;
 }
 

@@ -1,0 +1,75 @@
+#include "ab/recorded_steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/temp_file.h"
+
+namespace culprit::ab {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Steps of 1 ms, each of which copies 1000 bytes, and its number, to the device; every 10th not. A counter with a
+/// sample every ms, which is 4 from the begin, then 8 from 50 ms on, and not written again as long as it stays.
+std::string trace() {
+  std::string events;
+  for (int step = 0; step < 100; ++step) {
+    const std::string begin = std::to_string(step * 1000);
+    const std::string at = std::to_string(step * 1000 + 100);
+    const std::string id = std::to_string(step + 1);
+    events += R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#)" + std::to_string(step) +
+              R"(","pid":1,"tid":1,"ts":)" + begin + R"(,"dur":990},)";
+    events += R"({"ph":"X","cat":"cuda_runtime","name":"cudaMemcpyAsync","pid":1,"tid":1,"ts":)" + at +
+              R"(,"dur":5,"args":{"correlation":)" + id + "}},";
+    if (step % 10 != 9)
+      events += R"({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":0,"tid":7,"ts":)" + at +
+                R"(,"dur":50,"args":{"device":0,"stream":7,"correlation":)" + id + R"(,"bytes":)" +
+                std::to_string(1000 + step) + "}},";
+  }
+  for (const auto& [at, value] : {std::pair(0, 4), std::pair(1000, 4), std::pair(2000, 4), std::pair(3000, 4),
+                                  std::pair(50000, 8), std::pair(51000, 8), std::pair(99000, 8)})
+    events += R"({"ph":"C","name":"queue.length","pid":1,"ts":)" + std::to_string(at) + R"(,"args":{"value":)" +
+              std::to_string(value) + "}},";
+  events.pop_back();
+  return R"({"schemaVersion": 1, "traceEvents": [)" + events + "]}";
+}
+
+class RecordedSteps : public ::testing::Test {
+ protected:
+  test::TempDir folder_;
+  std::string file_ = folder_.file("steps.json", trace());
+};
+
+TEST_F(RecordedSteps, BytesAreThoseOfCopiesOfTheName) {
+  const auto found = steps_of(file_, {Quantity::Kind::bytes, "Memcpy*"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_GE(found->steps.size(), 85U);
+  EXPECT_LE(found->steps.size(), 90U) << "steps without any are left out";
+  const double first = found->steps.front().value;
+  EXPECT_DOUBLE_EQ(found->steps[1].value, first + 1);
+  EXPECT_GE(first, 1000);
+  const auto none = steps_of(file_, {Quantity::Kind::bytes, "cudaMemcpy*"});
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->steps.empty()) << "the call that asks for a copy moves nothing itself";
+}
+
+TEST_F(RecordedSteps, OfACounterAreTheStretchesInWhichItHeld) {
+  const auto found = steps_of(file_, {Quantity::Kind::counter, "queue.length"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_EQ(found->steps.size(), 99U) << "a value that holds for long is as many stretches as samples would be";
+  EXPECT_EQ(found->steps.front().end - found->steps.front().begin, 1'000'000);
+  EXPECT_NEAR(mean_value(found->steps), (50 * 4 + 49 * 8) / 99.0, 1e-9);
+}
+
+TEST_F(RecordedSteps, ACounterThatIsNoneSaysWhichThereAre) {
+  const auto found = steps_of(file_, {Quantity::Kind::counter, "queue"});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->steps.empty());
+  EXPECT_THAT(found->how, HasSubstr("no counter 'queue' is recorded (there are queue.length)"));
+}
+
+}  // namespace
+}  // namespace culprit::ab
