@@ -45,6 +45,7 @@ void add_pair(const ByWork& works, std::array<Sum, 2>& alike, Differences& to) {
     for (std::size_t side = 0; side < 2; ++side) {
       plain[side] += weight * sides[side].plain / static_cast<double>(sides[side].n);
       alike[side].sum += sides[side].sum;
+      alike[side].plain += sides[side].plain;
       alike[side].n += sides[side].n;
     }
   }
@@ -134,7 +135,9 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
     phase.result.logs = averaged(std::move(phase.result.logs));
     for (std::size_t side = 0; side < 2; ++side) {
       change.values[side] = alike[side].n;
-      if (alike[side].n > 0) change.mean[side] = std::exp(alike[side].sum / static_cast<double>(alike[side].n));
+      if (alike[side].n == 0) continue;
+      change.mean[side] = std::exp(alike[side].sum / static_cast<double>(alike[side].n));
+      change.total_mean[side] = alike[side].plain / static_cast<double>(alike[side].n);
     }
     if (change.pairs > 0) {
       change.change = std::expm1(stats::signed_rank_interval(phase.result.logs, 1).estimate);

@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "compare/cycle_time.h"
+#include "core/text.h"
 #include "cycles/find.h"
 #include "library/run_data.h"
 #include "profile/recording.h"
 #include "stats/quantile.h"
+#include "trace/span.h"
 
 namespace culprit::ab {
 
@@ -77,19 +79,20 @@ void measure(const Trace& trace, const Quantity& quantity, std::vector<Step>& st
   std::erase_if(steps, [](const Step& step) { return step.value <= 0; });
 }
 
-/// What a recorder wrote of one counter: a value that did not change is not written again, so that a stretch may be
-/// many times as long as the time between two samples.
-std::vector<Step> stretches_of(const CounterSeries& series, Ns base) {
+/// What a recorder wrote of one counter, until `end`: a value that did not change is not written again, so that a
+/// stretch may be many times as long as the time between two samples, `sampled` (0: not known).
+std::vector<Step> stretches_of(const CounterSeries& series, Ns base, Ns end, Ns sampled) {
   std::vector<Ns> gaps;
   for (std::size_t i = 1; i < series.samples.size(); ++i)
     gaps.push_back(series.samples[i].at - series.samples[i - 1].at);
   std::erase_if(gaps, [](Ns gap) { return gap <= 0; });
-  if (gaps.empty()) return {};
-  const Ns usual = std::max<Ns>(stats::median_of_times(gaps), 1);
+  if (gaps.empty() && sampled == 0) return {};
+  Ns usual = gaps.empty() ? sampled : std::max<Ns>(stats::median_of_times(gaps), 1);
+  if (sampled > 0) usual = std::min(usual, sampled);
   std::vector<Step> stretches;
-  for (std::size_t i = 1; i < series.samples.size(); ++i) {
-    const CounterSample& sample = series.samples[i - 1];
-    const Ns length = series.samples[i].at - sample.at;
+  for (std::size_t i = 0; i < series.samples.size(); ++i) {
+    const CounterSample& sample = series.samples[i];
+    const Ns length = (i + 1 < series.samples.size() ? series.samples[i + 1].at : end) - sample.at;
     const Ns parts = std::clamp<Ns>((length + usual / 2) / usual, 1, kMostParts);
     for (Ns part = 0; part < parts && length > 0; ++part)
       stretches.push_back({base + sample.at + length * part / parts,
@@ -114,21 +117,24 @@ std::string alike(const Trace& trace, const std::string& pattern) {
 
 /// The counter of that name, of all processes that have one.
 StepsOf samples_of(const Trace& trace, const std::string& pattern) {
+  const Ns end = recorded_span(trace).end;
+  const Ns sampled = parse_number<Ns>(fact_of(trace, "host.interval_ns")).value_or(0);
   std::set<std::string> names;
   StepsOf result;
   for (const CounterSeries& series : trace.counters) {
     const std::string name(trace.strings[series.name]);
     if (fnmatch(pattern.c_str(), name.c_str(), 0) != 0) continue;
     names.insert(name);
-    std::ranges::move(stretches_of(series, trace.base_ns), std::back_inserter(result.steps));
+    std::ranges::move(stretches_of(series, trace.base_ns, end, sampled), std::back_inserter(result.steps));
   }
   std::ranges::sort(result.steps, {}, &Step::begin);
   if (names.size() > 1) {
     result.steps.clear();
     result.how = fmt::format("'{}' is more than one counter: {}", pattern, fmt::join(names, ", "));
   } else if (result.steps.empty()) {
-    result.how = names.empty() ? fmt::format("no counter '{}' is recorded{}", pattern, alike(trace, pattern))
-                               : fmt::format("'{}' has less than two samples in a recording", pattern);
+    result.how = names.empty()
+                     ? fmt::format("no counter '{}' is recorded{}", pattern, alike(trace, pattern))
+                     : fmt::format("'{}' has less than two samples in a recording: longer runs tell more", pattern);
   }
   return result;
 }

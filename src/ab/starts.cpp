@@ -27,6 +27,9 @@ model::PairedChange added(const model::PairedChange& before, const model::Paired
     all.values[side] += before.values[side];
     if (before.values[side] == 0) continue;
     const auto weight = static_cast<double>(before.values[side]) / static_cast<double>(all.values[side]);
+    all.total_mean[side] = now.values[side] == 0
+                               ? before.total_mean[side]
+                               : weight * before.total_mean[side] + (1 - weight) * now.total_mean[side];
     all.mean[side] = now.values[side] == 0
                          ? before.mean[side]
                          : std::exp(weight * std::log(before.mean[side]) + (1 - weight) * std::log(now.mean[side]));

@@ -73,6 +73,14 @@ Waiting waiting_of(const std::optional<Answered>& answered, double time_change) 
   return hardly ? Waiting::hardly : Waiting::partly;
 }
 
+/// Whether what the work of a request grew by is what waiting for its answer grew by, or could be: requests that are
+/// answered at the same time may wait for the work of each other.
+bool work_is_waited_for(const model::WorkComparison& result, const Answered& answered, std::size_t slower) {
+  const double at_a_time = answered.mean[slower] * 1e-9 * result.throughput.value[slower];
+  const double worked = result.worked.value[slower] - result.worked.value[1 - slower];
+  return worked * std::max(1.0, at_a_time) >= kExplains * (answered.mean[slower] - answered.mean[1 - slower]);
+}
+
 /// The call that took most of what a request takes longer; empty: none did.
 std::string waits_in(const model::WorkComparison& result, std::size_t slower) {
   const model::CallChange* most = nullptr;
@@ -97,9 +105,11 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
   const std::size_t side = slower ? 1 : 0;
   const double explains = share_of(1 + result.worked.change, judged.time_change);
   const Waiting waiting = waiting_of(judged.answered, judged.time_change);
-  if (explains >= kExplains || competed(result, side, judged.busy[side])) {
+  const bool by_work =
+      explains >= kExplains && (waiting != Waiting::explains || work_is_waited_for(result, *judged.answered, side));
+  if (by_work || competed(result, side, judged.busy[side])) {
     result.outcome = judged.time;
-    if (explains < kExplains) result.reading = "others took CPUs that the program, or who asks it, wanted";
+    if (!by_work) result.reading = "others took CPUs that the program, or who asks it, wanted";
   } else if (waiting == Waiting::explains) {
     result.outcome = judged.time;
     result.waits_in = waits_in(result, side);

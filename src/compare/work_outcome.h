@@ -45,7 +45,8 @@ struct WorkJudged {
 /// neither the work of a request nor the wait for its answer grew with the time from one request to the next, and is
 /// the program's own when one of them did, as logarithms, by kExplains or more (the wait by a quarter at least). What a
 /// program waits for meanwhile (a backend, a lock, a time) is no work, and is not told from waiting for the next
-/// request: only the answers tell.
+/// request: only the answers tell. Where work and waiting both grew so much, it is the work that is told, unless what
+/// the requests that are answered at a time grew by in work is less than half of what an answer takes longer.
 void decide_work(model::WorkComparison& result, const WorkJudged& judged);
 
 }  // namespace culprit::compare

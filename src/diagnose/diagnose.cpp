@@ -204,7 +204,9 @@ Verdict unknown(const Evidence& evidence) {
   verdict.side = evidence.side();
   verdict.confidence = 0;
   if (evidence.growth() > 0) verdict.impact_ns = evidence.growth();
-  if (const auto step = evidence.step()) {
+  const auto& work = evidence.comparison().work;
+  const bool waits = work && !work->waits_in.empty();  // which is no part of a step
+  if (const auto step = evidence.step(); step && !waits) {
     std::array parts = {std::pair("on a CPU", step->on_cpu), std::pair("waiting for a CPU", step->runnable),
                         std::pair("blocked", step->blocked)};
     const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second.rise(); });
@@ -218,8 +220,7 @@ Verdict unknown(const Evidence& evidence) {
     verdict.evidence.push_back(
         fmt::format("Fixed work of the recorder took {:+.0f} %: the machine itself was slower",
                     (evidence.side() == 1 ? host->machine->change : 1 / (1 + host->machine->change) - 1) * 100));
-  const auto& work = evidence.comparison().work;
-  if (work && !work->waits_in.empty())
+  if (waits)
     verdict.next_step =
         fmt::format("culprit top --stacks shows where it calls {}: a backend, a lock or a sleep", work->waits_in);
   else

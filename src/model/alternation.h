@@ -43,6 +43,7 @@ struct PairedChange {
   std::array<std::size_t, 2> other_work{};  ///< steps without like ones on the other side
   /// Of the arithmetic means, with the 95 % interval of Student's t: what all of them together take. Another matter
   /// than `change`, which is of the typical pair, where few take far longer than the rest.
+  std::array<double, 2> total_mean{kNoNumber, kNoNumber};
   double total = kNoNumber;
   double total_low = kNoNumber;
   double total_high = kNoNumber;

@@ -49,10 +49,9 @@ std::string named(const Alternation& alternation, const PairedChange& change) {
              : fmt::format("{} ({})", alternation.quantity, model::phase_name(change.phase));
 }
 
-std::string means_text(const Alternation& alternation, const PairedChange& change) {
-  return alternation.unit == "ns"
-             ? fmt::format("{} -> {}", format_duration(change.mean[0]), format_duration(change.mean[1]))
-             : fmt::format("{:.3g} -> {:.3g}", change.mean[0], change.mean[1]);
+std::string means_text(const Alternation& alternation, const std::array<double, 2>& mean) {
+  return alternation.unit == "ns" ? fmt::format("{} -> {}", format_duration(mean[0]), format_duration(mean[1]))
+                                  : fmt::format("{:.3g} -> {:.3g}", mean[0], mean[1]);
 }
 
 std::string left_out_text(const Alternation& alternation) {
@@ -141,8 +140,10 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
   }
   const PairedChange& first = alternation.changes.front();
   const std::string meant = meaning(alternation);
-  lines.push_back(fmt::format("Outcome: {}; {} {}, {}{}", to_string(alternation.outcome), named(alternation, first),
-                              change_text(first), means_text(alternation, first), meant.empty() ? "" : "; " + meant));
+  // A mean between the typical and the few that take far longer would be neither's.
+  const std::string means = total_differs(first) ? "" : ", " + means_text(alternation, first.mean);
+  lines.push_back(fmt::format("Outcome: {}; {} {}{}{}", to_string(alternation.outcome), named(alternation, first),
+                              change_text(first), means, meant.empty() ? "" : "; " + meant));
   lines.push_back(fmt::format(
       "From {} pairs of {} ({} and {} {}) in {:.0f} s, single pairs {:.1f} % apart; {}", first.pairs,
       alternation.in_turns ? fmt::format("turns of {:.3g} s", static_cast<double>(alternation.turns.length) / 1e9)
@@ -151,14 +152,15 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
       std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
   if (total_differs(first))
     lines.push_back(fmt::format(
-        "That is of the typical pair; the arithmetic mean changed by {:+.1f} % ({:+.1f} to {:+.1f}): few {} take far "
-        "longer than the rest",
-        first.total * kPercent, first.total_low * kPercent, first.total_high * kPercent, kind_text(alternation)));
+        "That is of the typical pair; the arithmetic mean changed by {:+.1f} % ({:+.1f} to {:+.1f}), {}: few {} take "
+        "far longer than the rest",
+        first.total * kPercent, first.total_low * kPercent, first.total_high * kPercent,
+        means_text(alternation, first.total_mean), kind_text(alternation)));
   for (std::size_t i = 1; i < alternation.changes.size(); ++i) {
     const PairedChange& other = alternation.changes[i];
     if (other.pairs > 0)
       lines.push_back(fmt::format("Besides, {}: {}, {}, from {} pairs", named(alternation, other), change_text(other),
-                                  means_text(alternation, other), other.pairs));
+                                  means_text(alternation, other.mean), other.pairs));
   }
   if (const std::string left = left_out_text(alternation); !left.empty()) lines.push_back("Left out: " + left);
   if (alternation.in_turns) {

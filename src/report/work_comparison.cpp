@@ -44,10 +44,12 @@ Cell known_time(double value) { return value > 0 ? whole_ns(value) : Cell(); }
 Cell ratio(const std::array<double, 2>& value) { return value[0] > 0 ? Cell(value[1] / value[0]) : Cell(); }
 
 /// The part of the work that differs most.
+/// The part that differs most the way that all of them do; null: none does.
 const WorkChange* largest(const WorkComparison& work) {
-  const auto size = [](const WorkChange& c) { return std::abs(c.value[1] - c.value[0]); };
+  const double sign = work.worked.value[1] < work.worked.value[0] ? -1 : 1;
+  const auto size = [&](const WorkChange& c) { return sign * (c.value[1] - c.value[0]); };
   const auto at = std::ranges::max_element(work.parts, {}, size);
-  return at == work.parts.end() ? nullptr : &*at;
+  return at == work.parts.end() || size(*at) <= 0 ? nullptr : &*at;
 }
 
 void write_change(JsonWriter& json, const WorkChange& change) {

@@ -59,9 +59,9 @@ TEST_F(RecordedSteps, BytesAreThoseOfCopiesOfTheName) {
 TEST_F(RecordedSteps, OfACounterAreTheStretchesInWhichItHeld) {
   const auto found = steps_of(file_, {Quantity::Kind::counter, "queue.length"});
   ASSERT_TRUE(found) << to_string(found.error());
-  ASSERT_EQ(found->steps.size(), 99U) << "a value that holds for long is as many stretches as samples would be";
+  ASSERT_EQ(found->steps.size(), 100U) << "a value that holds for long is as many stretches as samples would be";
   EXPECT_EQ(found->steps.front().end - found->steps.front().begin, 1'000'000);
-  EXPECT_NEAR(mean_value(found->steps), (50 * 4 + 49 * 8) / 99.0, 1e-9);
+  EXPECT_NEAR(mean_value(found->steps), (50 * 4 + 49.99 * 8) / 99.99, 1e-9) << "the last value holds until the end";
 }
 
 TEST_F(RecordedSteps, ACounterThatIsNoneSaysWhichThereAre) {

@@ -156,6 +156,26 @@ TEST(CompareWork, RequestsThatWaitForABackendInsideAreNoLackOfDemand) {
   EXPECT_EQ(back.waits_in, "recvfrom");
 }
 
+TEST(CompareWork, WorkThatGrewAsMuchIsNotToldForAWaitThatIsFortyTimesAsLong) {
+  const model::Recording fast = answering({.rate = 259, .on_cpu = 117e3, .run_queue = 100e3}, 10e6);
+  model::Recording slow = answering({.rate = 170, .on_cpu = 153e3, .run_queue = 139e3}, 18e6);
+  slow.work->calls = {{"recvfrom", 4080, 36e9}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "recvfrom") << c.reading;
+  EXPECT_EQ(compare_work({&slow, 1}, {&fast, 1}).waits_in, "recvfrom");
+}
+
+TEST(CompareWork, RequestsThatWaitForTheWorkOfOthersWaitForWork) {
+  // One thread and 50 clients: each answer waits for the work of all.
+  const model::Recording fast = answering({.rate = 8000, .on_cpu = 100e3, .run_queue = 20e3}, 50 * 125e3);
+  model::Recording slow = answering({.rate = 4000, .on_cpu = 200e3, .run_queue = 40e3}, 50 * 250e3);
+  slow.work->calls = {{"read", 48'000, 1e9}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "");
+}
+
 TEST(CompareWork, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
   const model::Recording busy = answering({.rate = 4000, .run_queue = 20e3}, 150e3);
   for (const double answer : {150e3, 200e3}) {
