@@ -225,7 +225,7 @@ class Python(Case):
                 self.finish(recorder)
                 calls = self.calls(name, "all")
                 self.assertEqual((calls["work"], calls["step: turn"]), (5, 5))
-                self.assertIn("is watched as __main__:work as turn already: name all", self.facts(name)["missing.python.__main__:work(n)"])
+                self.assertIn("is watched as __main__:work already: name all that is wanted of it in one line", self.facts(name)["missing.python.__main__:work(n)"])
                 self.assertIs(self.ask(child, "work.__code__ is before"), True)
                 self.end(child)
 

@@ -180,7 +180,7 @@ def attach(asked, qualified, function, code, captures):
         other, numbers, same = known
         if not same:
             say("unusable\0" + asked + "\0shares its code with " + other + ", which is watched: its calls are counted as calls of that")
-        elif asked != other and (" as " in asked or (captures and captures != numbers)):
+        elif captures and captures != numbers:
             say("unusable\0" + asked + "\0is watched as " + other + " already: name all that is wanted of it in one line")
         else:
             say("found\0" + asked)
