@@ -45,7 +45,7 @@ def parse_table(text):
     if len(rules) < 3:
         raise ValueError("no table of three rules")
     spans = [match.span() for match in re.finditer(r"-+", lines[rules[0]])]
-    header = [lines[rules[0] + 1][a:b].strip() for a, b in spans]
+    header = re.split(r"\s{2,}", lines[rules[0] + 1].strip())  # a word may be longer than its column
     try:
         time_at = next(header.index(name) for name in ("Self CUDA", "Self Device") if name in header)
         calls_at = header.index("# of Calls")

@@ -3,7 +3,7 @@
 
     gpu_samples_test.py --bin BUILD_DIR --source ROOT [unittest options]
 
-Stand-ins take the places of PyTorch, ncu and the worker processes; no test touches a device.
+Stand-ins take the places of PyTorch, ncu and the worker processes; no test touches a device. What an H100 gave is in tests/data/gpu.
 """
 
 import argparse
@@ -131,6 +131,25 @@ class Refusals(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = call("--check", "-o", folder, "--build", ARGS.bin)
         self.assertEqual(done.returncode, 1, done.stderr)
+
+
+class Collected(unittest.TestCase):
+    def test_what_a_real_device_gave_is_read_as_its_tools_read_it(self):
+        done = call("--check", "-o", os.path.join(ARGS.source, "tests", "data", "gpu"), "--build", ARGS.bin)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        checks = [line.split(": ")[-1] for line in done.stdout.splitlines() if line.startswith("ok ")]
+        self.assertEqual({check: checks.count(check) for check in ("top equals key_averages()", "kernels equals the trace", "kernels equals ncu")},
+                         {"top equals key_averages()": 12, "kernels equals the trace": 12, "kernels equals ncu": 3})
+        self.assertEqual(sum(check.startswith("launched in the order") for check in checks), 12)
+
+    def test_the_same_is_never_called_different(self):
+        """Three processes that did the same; and beside another one on the device, of which two to four steps tell too little."""
+        folder = os.path.join(ARGS.source, "tests", "data", "gpu")
+        for phase in ("prefill", "decode", "train"):
+            base, *others = (os.path.join(folder, f"{phase}.{name}.json.gz") for name in ("quiet0", "quiet1", "quiet2"))
+            for other in others:
+                done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", base, other, "--json"], capture_output=True, text=True, check=True)
+                self.assertNotIn(json.loads(done.stdout)["outcome"], ("regression", "improvement"), other)
 
 
 class SelfTest(unittest.TestCase):
