@@ -146,6 +146,49 @@ void other_process(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
+/// A device idles, and what it is to do next has been launched: it works for somebody else meanwhile. The kernels that
+/// it leaves for that take longer by it, each as often as it is hit.
+void turns(const Evidence& evidence, Verdicts& verdicts) {
+  constexpr double kLeastLonger = 2;  // times as long: latencies of launches spread
+  const std::vector<DeviceKernels> devices = kernels_of(evidence);
+  for (const DeviceKernels& kernels : devices) {
+    const std::string where = evidence.name_of(kernels.place);
+    if (std::ranges::any_of(
+            verdicts, [&](const Verdict& v) { return v.scope == model::VerdictScope::device && v.where == where; }))
+      continue;
+    Sides idle;
+    double largest = 0;
+    double host = 0;
+    for (const model::Waterfall& waterfall : evidence.comparison().waterfalls) {
+      const bool is_it = devices.size() == 1 || kernels.place.device == fmt::format("GPU {}", waterfall.device);
+      if (waterfall.device < 0 || !is_it) continue;
+      const Sides of_phase = evidence.launched_idle(waterfall.phase, waterfall.device);
+      idle.without += evidence.weight_of(waterfall.phase) * of_phase.without;
+      idle.with += evidence.weight_of(waterfall.phase) * of_phase.with;
+      host += evidence.weight_of(waterfall.phase) * evidence.idle_rise(waterfall.phase).value_or(0);
+      if (const double step = evidence.step_time(waterfall.phase); step > 0)
+        largest = std::max(largest, of_phase.rise() / step);
+    }
+    if (idle.rise() < kLeastImpact * evidence.mean_step() || idle.ratio() < kLeastLonger) continue;
+    // A host that is late, and a device that slept meanwhile, begin late as well; no kernel takes long by that.
+    if (!are_slower(kernels) || host > idle.rise()) continue;
+    DeviceKernels felt = kernels;
+    felt.rise = idle.rise() + std::max(0.0, kernels.rise);
+    felt.largest_rise = std::max(largest, kernels.largest_rise);
+    Verdict verdict = verdict_of(evidence, felt, "gpu_contention", "other_process", 0.7);
+    verdict.evidence = {
+        fmt::format("{} idled for {} per step though its next work had been launched", where, instead(idle))};
+    if (kernels.rise > 0)
+      verdict.evidence.push_back(
+          fmt::format("Its kernels took {} more per step, unlike one another", format_duration(kernels.rise)));
+    verdict.against.emplace_back(
+        "Nobody counted who used it: waiting for another device, or for a function of the host in a stream, would look "
+        "alike");
+    verdict.next_step = "nvidia-smi names the processes on it";
+    verdicts.push_back(std::move(verdict));
+  }
+}
+
 /// Kernels that became slower alike share what they share: the device, not their code. Of a clock that was not recorded
 /// that is all there is: arithmetic is slower by it, and memory is not; where others use the memory it is the other way
 /// round; where all is slower, others use the device, or its clock is far down.
@@ -383,8 +426,9 @@ void nvlink(const Evidence& evidence, Verdicts& verdicts) { crowded_link(evidenc
 void pcie(const Evidence& evidence, Verdicts& verdicts) { crowded_link(evidence, verdicts, kPcie, false); }
 
 constexpr std::array kRules = {Rule{"gpu.clock", clock},   Rule{"gpu.other_process", other_process},
-                               Rule{"gpu.nvlink", nvlink}, Rule{"gpu.alike", alike},
-                               Rule{"gpu.copies", copies}, Rule{"gpu.pcie", pcie}};
+                               Rule{"gpu.nvlink", nvlink}, Rule{"gpu.turns", turns},
+                               Rule{"gpu.alike", alike},   Rule{"gpu.copies", copies},
+                               Rule{"gpu.pcie", pcie}};
 
 }  // namespace
 

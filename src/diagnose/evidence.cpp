@@ -265,11 +265,25 @@ std::optional<double> Evidence::idle_rise_where(model::Phase phase, const Counts
 }
 
 std::optional<double> Evidence::idle_rise(model::Phase phase) const {
-  return idle_rise_where(phase, [](const model::WaterfallLine&) { return true; });
+  return idle_rise_where(
+      phase, [](const model::WaterfallLine& line) { return line.state != model::LedgerState::idle_latency; });
 }
 
 std::optional<double> Evidence::idle_rise(model::Phase phase, StringId function) const {
   return idle_rise_where(phase, [&](const model::WaterfallLine& line) { return line.function == function; });
+}
+
+Sides Evidence::launched_idle(model::Phase phase, std::int32_t device) const {
+  Sides sum;
+  for (const model::Waterfall& waterfall : comparison_.waterfalls) {
+    if (waterfall.phase != phase || waterfall.device != device) continue;
+    for (const model::WaterfallLine& line : waterfall.lines)
+      if (line.state == model::LedgerState::idle_latency) {
+        sum.without += turned(line.time_ns).without;
+        sum.with += turned(line.time_ns).with;
+      }
+  }
+  return sum;
 }
 
 double Evidence::weight_of(model::Phase phase) const {

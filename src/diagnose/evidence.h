@@ -128,10 +128,13 @@ class Evidence {
   [[nodiscard]] double felt(double all_threads_ns) const;
   /// Where a device works in the steps of the phase: by how much longer it idled in one, ns. That is all that the host
   /// can have cost: a call that waits for the device takes as much longer as the device does. Of several ranks the most
-  /// that one of them can have waited. nullopt: no device works there.
+  /// that one of them can have waited. What had been launched and had not begun waited for the device. nullopt: no
+  /// device works there.
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase) const;
   /// The same while the host was in this function itself.
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase, StringId function) const;
+  /// How long a device idled in a step of the phase though its next work had been launched, ns.
+  [[nodiscard]] Sides launched_idle(model::Phase phase, std::int32_t device) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;
   /// The same of the mean of all steps, whatever they work on, ns.

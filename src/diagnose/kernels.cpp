@@ -87,11 +87,21 @@ void add(KernelTime& time, double weight, bool slower, bool larger) {
 
 }  // namespace
 
+LargerKernels larger_kernels_of(const DeviceKernels& kernels) {
+  constexpr double kTells = 0.1;  // of the time of all
+  LargerKernels most = {kernels.all.share_larger(), "", false};
+  if (const double share = kernels.all.share_larger_of_slower(); share > most.share)
+    most = {share, " among those that take longer", true};
+  if (const double share = kernels.memory.share_larger();
+      share > most.share && kernels.memory.all >= kTells * kernels.all.all)
+    most = {share, " among those that are bound by memory", false};
+  return most;
+}
+
 bool does_more(const DeviceKernels& kernels) {
   constexpr double kMostKernels = 0.5;   // of their time
   constexpr double kLeastLarger = 1.05;  // threads
-  const double share = std::max(kernels.all.share_larger(), kernels.all.share_larger_of_slower());
-  return share >= kMostKernels && kernels.size_ratio >= kLeastLarger;
+  return larger_kernels_of(kernels).share >= kMostKernels && kernels.size_ratio >= kLeastLarger;
 }
 
 double spread_alike(double ratio) {

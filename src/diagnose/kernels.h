@@ -7,6 +7,7 @@
 // for one token.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "diagnose/evidence.h"
@@ -43,8 +44,19 @@ struct DeviceKernels {
   double size_ratio = 1;    ///< geometric mean of threads per call, with over without, of those with more
 };
 
-/// At least half of the time of its kernels, or of those that take longer, is of some with 5 % more threads: more work,
-/// not slower work. What grows with the model alone (the optimizer's kernels) takes as long as before.
+/// Kernels that were launched with more threads, as a share of those of which they are most.
+struct LargerKernels {
+  double share = 0;
+  std::string_view of;  ///< what they are a share of, as words behind "the time of GPU": "", " among those ..."
+  bool slower = false;  ///< of those that surely take longer alone
+};
+
+/// Of all, of those that take longer, and of those that are bound by memory, where these take time that tells: how many
+/// threads kernels of libraries are launched with often depends on the device alone.
+LargerKernels larger_kernels_of(const DeviceKernels& kernels);
+
+/// That share is a half or more, of kernels with 5 % more threads: more work, not slower work. What grows with the
+/// model alone (the optimizer's kernels) takes as long as before.
 bool does_more(const DeviceKernels& kernels);
 
 /// By how much logarithms of times per call may differ of kernels that became slower alike by this ratio.

@@ -93,8 +93,7 @@ void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
-/// Nothing tells what steps work on, but most kernels, or most of those that take longer, are launched with more
-/// threads.
+/// Nothing tells what steps work on, but most kernels, of all or of those that tell, are launched with more threads.
 void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
   for (const Verdict& v : verdicts)
     if (v.cause == "workload_changed") return;
@@ -102,17 +101,15 @@ void larger_kernels(const Evidence& evidence, Verdicts& verdicts) {
     if (!outcome.usual_work[0].empty() || !outcome.usual_work[1].empty()) return;
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
     if (!does_more(kernels) || kernels.ratio < kLeastLonger) continue;
-    const bool most_of_all = kernels.all.share_larger() >= kernels.all.share_larger_of_slower();
-    const double share = most_of_all ? kernels.all.share_larger() : kernels.all.share_larger_of_slower();
+    const LargerKernels larger = larger_kernels_of(kernels);
     Verdict verdict = verdict_of(evidence, kernels.rise, 0.7);
-    verdict.work_ratio = most_of_all ? kernels.ratio : kernels.slower_ratio;
+    verdict.work_ratio = larger.slower ? kernels.slower_ratio : kernels.ratio;
     const bool longer = evidence.is_slower() || evidence.growth() >= kLeastImpact * evidence.mean_step();
     verdict.state =
         longer && kernels.largest_rise >= kLeastImpact ? model::VerdictState::active : model::VerdictState::latent;
     verdict.evidence = {
-        fmt::format("Kernels that take {:.0f} % of the time of {}{} are launched with x{:.2f} the threads", share * 100,
-                    evidence.name_of(kernels.place), most_of_all ? "" : " among those that take longer",
-                    kernels.size_ratio),
+        fmt::format("Kernels that take {:.0f} % of the time of {}{} are launched with x{:.2f} the threads",
+                    larger.share * 100, evidence.name_of(kernels.place), larger.of, kernels.size_ratio),
         fmt::format("They took x{:.2f}", verdict.work_ratio)};
     verdict.against.emplace_back("A larger model would look alike");
     verdicts.push_back(std::move(verdict));

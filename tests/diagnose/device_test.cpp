@@ -139,6 +139,58 @@ TEST(DeviceRules, WithoutKernelsOfTheOtherKindNeitherTheClockNorOneKernelIsBlame
   EXPECT_THAT(causes(c), testing::ElementsAre("kernel_regression in sgemm_a"));
 }
 
+/// A device that idles for so long per step, ms, in this state.
+RunComparison idles(model::LedgerState state, std::array<double, 2> ms, double longer = 4) {
+  RunComparison c = kernels(1, 1);
+  add_function(c, "hit", "gpu_compute", "GPU", {0.5, 0.5 * longer}, {4, 4},
+               longer > 1 ? FunctionStatus::changed : FunctionStatus::same);
+  model::Waterfall waterfall;
+  waterfall.device = 0;
+  model::WaterfallLine line;
+  line.state = state;
+  line.time_ns = {ms[0] * 1e6, ms[1] * 1e6};
+  waterfall.lines = {line};
+  c.waterfalls = {waterfall};
+  return c;
+}
+
+TEST(DeviceRules, ADeviceThatIdlesThoughWorkWasLaunchedWorksForSomebodyElse) {
+  RunComparison c = idles(model::LedgerState::idle_latency, {0.1, 3});
+  ASSERT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU"));
+  const auto verdicts = diagnose(c);
+  EXPECT_EQ(verdicts[0].state, VerdictState::active);
+  EXPECT_NEAR(verdicts[0].impact_ns, 2.9e6 + 1.5e6, 1e3);
+  EXPECT_THAT(verdicts[0].against, Contains(HasSubstr("waiting for another device")));
+  // What waits for it is not slow, and neither are the kernels that it left in the middle.
+  add_function(c, "cudaMemcpyAsync", "cuda_api", "", {0.1, 3}, {1, 1}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU"));
+}
+
+TEST(DeviceRules, ADeviceThatWaitsForItsHostOrALittleLongerWorksForNobodyElse) {
+  const auto one_kernel = testing::ElementsAre("kernel_regression in hit");
+  EXPECT_THAT(causes(idles(model::LedgerState::idle_host, {0.1, 3})), one_kernel);
+  EXPECT_THAT(causes(idles(model::LedgerState::idle_launch, {0.1, 3})), one_kernel);
+  EXPECT_THAT(causes(idles(model::LedgerState::idle_latency, {0.1, 0.5})), one_kernel);
+  EXPECT_THAT(causes(idles(model::LedgerState::idle_latency, {3, 4})), one_kernel);
+  // It waited for its host for longer than that.
+  RunComparison late = idles(model::LedgerState::idle_latency, {0.1, 1});
+  late.waterfalls[0].lines.push_back(late.waterfalls[0].lines[0]);
+  late.waterfalls[0].lines[1].state = model::LedgerState::idle_host;
+  late.waterfalls[0].lines[1].time_ns[1] = 3e6;
+  EXPECT_THAT(causes(late), one_kernel);
+  // No kernel takes longer: it began late.
+  EXPECT_THAT(causes(idles(model::LedgerState::idle_latency, {0.1, 3}, 1)), testing::ElementsAre("unknown"));
+}
+
+TEST(DeviceRules, MoreWorkIsToldByKernelsWhoseThreadsAreThatOfTheirWork) {
+  RunComparison c = kernels(1.4, 1.4);
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU"));
+  for (std::size_t i = 0; i < c.functions.size(); ++i)
+    c.functions[i].size = {132 * 384, i < 3 ? 132 * 384 : 1.5 * 132 * 384};  // products are launched as the device is
+  EXPECT_THAT(causes(c), testing::ElementsAre("workload_changed"));
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("among those that")));
+}
+
 TEST(DeviceRules, AClockFarDownMakesSomeOfWhatIsBoundByMemorySlower) {
   RunComparison c = kernels(5, 5);
   c.functions[3].work_ratio = 1;
