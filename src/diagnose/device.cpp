@@ -175,7 +175,7 @@ void turns(const Evidence& evidence, Verdicts& verdicts) {
     DeviceKernels felt = kernels;
     felt.rise = idle.rise() + std::max(0.0, kernels.rise);
     felt.largest_rise = std::max(largest, kernels.largest_rise);
-    Verdict verdict = verdict_of(evidence, felt, "gpu_contention", "other_process", 0.7);
+    Verdict verdict = verdict_of(evidence, felt, "gpu_contention", "other_process", kSureOfTurns);
     verdict.evidence = {
         fmt::format("{} idled for {} per step though its next work had been launched", where, instead(idle))};
     if (kernels.rise > 0)

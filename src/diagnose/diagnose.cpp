@@ -119,7 +119,7 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
                   [&](const Verdict& v) { return v.cause == "kernel_regression" && !(v.work_ratio > explained); });
   // A device that works for others now and then leaves the kernels that it has begun, each as it happens.
   const auto takes_turns = [](const Verdict& v) {
-    return v.cause == "gpu_contention" && v.detail == "other_process" && v.confidence < 0.8;
+    return v.cause == "gpu_contention" && v.detail == "other_process" && v.confidence == kSureOfTurns;
   };
   if (std::ranges::any_of(verdicts, takes_turns))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });

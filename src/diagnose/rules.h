@@ -34,6 +34,9 @@ std::span<const Rule> settings_rules();   ///< asked last: for what the others l
 
 /// A step must have become longer by this share by a cause that is called active.
 inline constexpr double kLeastImpact = 0.05;
+/// Confidence that a device works for others now and then: by it the verdict is known from that of a device that is
+/// slow all the time, beside which one kernel may be slower yet.
+inline constexpr double kSureOfTurns = 0.7;
 /// What devices do is steadier: work that became slower by this share of a step is told though steps did not.
 inline constexpr double kLeastOfDevice = 0.01;
 
