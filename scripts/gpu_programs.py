@@ -197,7 +197,8 @@ STEPS = {"train": 12, "decode": 2 * (TOKENS + 1), "graph": 60}
 def use_cpus(cpus):
     """All threads there are, and those that they start."""
     for thread in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(thread), cpus)
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread), cpus)
 
 
 def run(options):

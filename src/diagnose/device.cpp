@@ -179,8 +179,7 @@ void turns(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence = {
         fmt::format("{} idled for {} per step though its next work had been launched", where, instead(idle))};
     if (kernels.rise > 0)
-      verdict.evidence.push_back(
-          fmt::format("Its kernels took {} more per step, unlike one another", format_duration(kernels.rise)));
+      verdict.evidence.push_back(fmt::format("Its kernels took {} more per step", format_duration(kernels.rise)));
     verdict.against.emplace_back(
         "Nobody counted who used it: waiting for another device, or for a function of the host in a stream, would look "
         "alike");
