@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -158,11 +159,62 @@ void divide_by_samples(const std::map<StringId, std::map<StringId, Sampled>>& sa
   lines.insert(lines.end(), divided.begin(), divided.end());
 }
 
+/// Time of the thread of the cycles by function, ns per cycle, and how much of it is `between`.
+struct OwnTime {
+  std::array<double, 2> all{};
+  double between = 0;
+};
+
+/// Of the windows of hosts. nullopt: a side has none.
+std::optional<std::map<StringId, OwnTime>> own_times(const std::array<const Profile*, 2>& profiles,
+                                                     const std::array<Rows, 2>& rows, StringTable& texts) {
+  if (rows[0].empty() || rows[1].empty()) return std::nullopt;
+  std::map<StringId, OwnTime> times;
+  const auto weights = weights_of(profiles, rows);
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const std::size_t w : rows[s])
+      for (const LedgerLine& line : model::lines_of(profiles[s]->ledger, w)) {
+        if (line.state != LedgerState::function && line.state != LedgerState::between) continue;
+        const double time = weights[s].at(class_of(*profiles[s], w)) * static_cast<double>(line.time);
+        OwnTime& own = times[texts.intern(profiles[s]->texts[line.function])];
+        own.all[s] += time;
+        if (line.state == LedgerState::between) own.between += time;
+      }
+  return times;
+}
+
+/// What the host did while a device waited for it, of the lines that say so.
+void add_own_times(const std::map<StringId, OwnTime>& times, std::vector<model::WaterfallLine>& lines) {
+  for (model::WaterfallLine& line : lines) {
+    const auto own = times.find(line.function);
+    if (line.state != LedgerState::idle_host || own == times.end()) continue;
+    line.host_ns = own->second.all;
+    line.between = 2 * own->second.between > own->second.all[0] + own->second.all[1];
+  }
+}
+
+/// How much of a line the windows of both sides have.
+struct Range {
+  std::array<double, 2> least{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  std::array<double, 2> most{};
+  std::array<std::size_t, 2> windows{};  ///< that have some
+  void add(std::size_t side, double time) {
+    least.at(side) = std::min(least.at(side), time);
+    most.at(side) = std::max(most.at(side), time);
+    ++windows.at(side);
+  }
+  [[nodiscard]] bool is_apart(const std::array<std::size_t, 2>& all) const {
+    const auto from = [&](std::size_t side) { return windows.at(side) == all.at(side) ? least.at(side) : 0; };
+    return from(0) > most[1] || from(1) > most[0];
+  }
+};
+
 Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std::array<Rows, 2>& rows,
                        StringTable& texts) {
   Waterfall result;
   result.device = profiles[0]->ledger.windows[rows[0].front()].device;
   std::map<std::pair<LedgerState, StringId>, model::WaterfallLine> lines;
+  std::map<StringId, Range> waits;
   const auto weights = weights_of(profiles, rows);
   WeightOfCycle weight_of_cycle;
   for (std::size_t s = 0; s < 2; ++s)
@@ -180,9 +232,13 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
         line.function = function;
         line.time_ns[s] += weight * static_cast<double>(from.time);
         line.calls[s] += weight * static_cast<double>(from.count);
+        if (from.state == LedgerState::idle_host) waits[function].add(s, static_cast<double>(from.time));
       }
     }
-  for (const auto& [key, line] : lines) result.lines.push_back(line);
+  for (auto& [key, line] : lines) {
+    if (line.state == LedgerState::idle_host) line.apart = waits.at(line.function).is_apart(result.windows);
+    result.lines.push_back(line);
+  }
   if (result.device < 0) divide_by_samples(samples_of(profiles, weight_of_cycle, texts), result.lines, texts);
   for (model::WaterfallLine& line : result.lines) {
     line.change_ns = line.time_ns[1] - line.time_ns[0];
@@ -202,14 +258,16 @@ std::vector<Waterfall> waterfalls_of(const Profile& base, const Profile& candida
                                      const std::vector<model::Phase>& phases, StringTable& texts) {
   std::vector<Waterfall> all;
   const std::array profiles = {&base, &candidate};
-  for (const model::Phase phase : phases)
-    for (const bool on_device : {true, false}) {
-      const std::array rows = {rows_of(base, phase, on_device), rows_of(candidate, phase, on_device)};
-      if (rows[0].empty() || rows[1].empty()) continue;
-      all.push_back(waterfall_of(profiles, rows, texts));
-      all.back().phase = phase;
-      break;
-    }
+  for (const model::Phase phase : phases) {
+    const std::array hosts = {rows_of(base, phase, false), rows_of(candidate, phase, false)};
+    const std::array devices = {rows_of(base, phase, true), rows_of(candidate, phase, true)};
+    const bool on_device = !devices[0].empty() && !devices[1].empty();
+    const auto times = own_times(profiles, hosts, texts);
+    if (!on_device && !times) continue;
+    all.push_back(waterfall_of(profiles, on_device ? devices : hosts, texts));
+    all.back().phase = phase;
+    if (on_device && times) add_own_times(*times, all.back().lines);
+  }
   return all;
 }
 

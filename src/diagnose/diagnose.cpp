@@ -242,6 +242,7 @@ Verdicts of_side(const Evidence& evidence) {
        {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(evidence, verdicts);
+  for (const Rule& rule : late_host_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : few_steps_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);
   if (evidence.is_slower() &&

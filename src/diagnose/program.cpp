@@ -115,7 +115,11 @@ bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, d
   if (is_new(evidence, f)) return true;
   const Sides calls = evidence.turned(f.calls);
   if (calls.ratio() > kAlike) return true;  // more of them
-  return takes_longer(evidence, f, usual);
+  if (!takes_longer(evidence, f, usual)) return false;
+  // Functions of a host that are slower as one differ; what is beyond them has to matter by itself.
+  const Sides time = evidence.turned(f.time_ns);
+  return evidence.is_on_device(f) || !(usual > kAlike) ||
+         time.with - usual * time.without >= least * evidence.step_time(f.phase);
 }
 
 bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {

@@ -29,7 +29,8 @@ std::span<const Rule> device_rules();
 std::span<const Rule> load_rules();
 std::span<const Rule> program_rules();
 std::span<const Rule> rank_rules();       ///< asked after those: they say of whom the others' verdicts are
-std::span<const Rule> few_steps_rules();  ///< asked when what explains another has gone into it
+std::span<const Rule> late_host_rules();  ///< asked when what explains another has gone into it
+std::span<const Rule> few_steps_rules();  ///< asked after those
 std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
 
 /// A step must have become longer by this share by a cause that is called active.

@@ -149,6 +149,11 @@ struct WaterfallLine {
   double change_ns = 0;             ///< time_ns[1] - time_ns[0]
   double by_calls_ns =
       0;  ///< of it what more or fewer calls of the baseline's mean time make; the rest is longer calls
+  /// Of idle time of a device for its host: time of the thread of the cycles in that function itself, or where it is
+  /// `between`; kNoNumber: not known.
+  std::array<double, 2> host_ns{kNoNumber, kNoNumber};
+  bool between = false;  ///< of such: in a range that only encloses functions, or in none
+  bool apart = false;    ///< of such: each window of one side has more of it than all of the other
 };
 
 /// Where the difference of the cycles of one phase comes from: the lines' changes sum to that of the windows.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,32 @@ TEST_F(Waterfalls, AnotherMixOfWorkIsNoLine) {
   const auto found = all();
   EXPECT_DOUBLE_EQ(found[0].window_ns[0], 150);
   EXPECT_NEAR(found[0].lines[0].change_ns, 0, 1e-9);
+}
+
+TEST_F(Waterfalls, WhatADeviceWaitsForIsHeldAgainstItsHost) {
+  const auto step = [](Side& side, Ns waits, Ns host) {
+    side.cycle({{"gemm", 50}, {"step", waits, 1, LedgerState::idle_host}}, 0);
+    side.window({{"mm", 40}, {"step", host, 1, LedgerState::between}}, -1);
+  };
+  for (const Ns waits : {10, 14}) step(base, waits, 20);
+  for (const Ns waits : {15, 90}) step(candidate, waits, 60);
+  auto lines = all()[0].lines;
+  ASSERT_EQ(texts[lines[0].function], "step");
+  EXPECT_DOUBLE_EQ(lines[0].host_ns[0], 20);
+  EXPECT_DOUBLE_EQ(lines[0].host_ns[1], 60);
+  EXPECT_TRUE(lines[0].between);
+  EXPECT_TRUE(lines[0].apart);
+  EXPECT_TRUE(std::isnan(lines[1].host_ns[0]));  // of the device's own work nothing is asked
+  step(candidate, 14, 60);
+  EXPECT_FALSE(all()[0].lines[0].apart);
+  candidate.cycle({{"gemm", 50}}, 0);  // one in which it did not wait at all
+  EXPECT_FALSE(all()[0].lines[0].apart);
+}
+
+TEST_F(Waterfalls, WithoutWindowsOfAHostNothingIsKnownOfIt) {
+  for (Side* side : {&base, &candidate}) side->cycle({{"gemm", 50}, {"step", 9, 1, LedgerState::idle_host}}, 0);
+  const auto found = all();
+  for (const auto& line : found[0].lines) EXPECT_TRUE(std::isnan(line.host_ns[0]));
 }
 
 TEST_F(Waterfalls, SwappingTheSidesMirrorsEveryLine) {

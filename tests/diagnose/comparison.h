@@ -102,6 +102,12 @@ inline model::RunComparison swapped(model::RunComparison c) {
     else if (f.status == model::FunctionStatus::gone)
       f.status = model::FunctionStatus::added;
   }
+  for (model::Waterfall& waterfall : c.waterfalls)
+    for (model::WaterfallLine& line : waterfall.lines) {
+      turn(line.time_ns);
+      turn(line.calls);
+      turn(line.host_ns);
+    }
   for (model::ResourceChange& r : c.resources) turn(r.value);
   for (model::EnvironmentChange& e : c.environment) turn(e.value);
   for (model::DiskChange& d : c.disks) {

@@ -184,6 +184,17 @@ TEST(ProgramRules, WorkThatMovedInsideOfAFunctionIsNone) {
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
+TEST(ProgramRules, OfFunctionsThatAreAllSlowerOneCountsByWhatItIsBeyondThem) {
+  RunComparison c = comparison();
+  set_step(c, {10, 16}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 3.2}, {1, 1});
+  add_function(c, "tokenize", "python", "Host", {1, 1.8}, {4, 4}, FunctionStatus::changed);  // x1.6 would be as all
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.back().time_ns[1] = 2.3e6;
+  c.functions.back().work_ratio = 2.3;
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
+}
+
 TEST(ProgramRules, KernelsThatAreSlowerOrNew) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
