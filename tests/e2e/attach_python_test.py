@@ -229,6 +229,14 @@ class Python(Case):
                 self.assertIs(self.ask(child, "work.__code__ is before"), True)
                 self.end(child)
 
+    def test_one_function_in_two_lines_that_want_different_things(self):
+        for first, second in (("m:f(n) as a", "m:f(n) as b"), ("m:f", "m:f as b"), ("m:f(n) requests queue=n..now", "m:f(n)")):
+            done = self.culprit("record", "-o", self.path(), "--python", first, "--python", second, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("twice, and asks for different things", done.stderr)
+        done = self.culprit("record", "-o", self.path(), "--collect", "python", "--python", "m:f as a", "--python", "m:f as a", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_functions_that_share_their_code(self):
         setup = ("def timed(f):\n    def wrapper(n): return f(n)\n    return wrapper\n"
                  "a, b = timed(lambda n: n), timed(lambda n: n)\ndef turn(): return sum(a(n) + b(n) + b(n) for n in range(10))")
@@ -246,6 +254,56 @@ class Python(Case):
                 else:
                     self.assertEqual((calls["a"], calls["b"]), (10, 20))
                 self.end(child)
+
+    def test_what_a_function_does_not_have_is_said(self):
+        setup = ("import functools\ndef work(n, *, size=3, **rest): return n\ndef plain(a): return a\nshort = functools.partial(plain, 1)\n"
+                 "def turn(): return [work(n) for n in range(5)] + [plain(2), short()]")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:work(n, size, other)", "__main__:short(a, b.c, len(d))", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "turn()")
+                self.finish(recorder)
+                calls, facts = self.calls(name, "all"), self.facts(name)
+                self.assertEqual((calls["work"], calls["short"]), (5, 2))
+                self.assertNotIn("missing.python.__main__:work(n, size, other)", facts)
+                self.assertEqual(facts["missing.python.__main__:short(a, b.c, len(d))"],
+                                 "is functools.partial of plain: all calls of that are counted; has no argument b, d: its numbers are missing")
+                self.end(child)
+
+    def test_all_that_one_name_stands_for(self):
+        setup = ("import functools\n@functools.singledispatch\ndef show(x): return 0\n@show.register\ndef _(x: int): return 1\n@show.register\ndef _(x: str): return 2\n"
+                 "class Shows:\n    @functools.singledispatchmethod\n    def show(self, x): return 0\n    @show.register\n    def _(self, x: int): return 1\n"
+                 "def maker(which):\n    if which:\n        def inner(n): return n\n    else:\n        def inner(n): return -n\n    return inner\n"
+                 "a, b = maker(True), maker(False)\n"
+                 "def turn(): return [show(1), show('a'), show(1.5), Shows().show(1), Shows().show('a'), a(1), b(1), b(2)]")
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                before = self.ask(child, "turn()")
+                recorder = self.recorder(child.pid, "__main__:show", "__main__:Shows.show", "__main__:maker.<locals>.inner", name=name)
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "turn()"), before)
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                self.assertEqual((calls["show"], calls["Shows.show"]), (3, 2))
+                if version_of(python) >= (3, 12):
+                    self.assertEqual(calls["maker.<locals>.inner"], 3)
+                self.end(child)
+
+    def test_children_that_end_before_they_are_attached_to_are_counted(self):
+        if os.geteuid() != 0:
+            self.skipTest("root alone is told of each child")
+        child = self.answering("import os\ndef work(n): return n\ndef fork():\n    pid = os.fork()\n    if pid == 0:\n        time.sleep(0.1)\n        os._exit(0)\n    return os.waitpid(pid, 0)[1]", "/usr/bin/python3")
+        recorder = self.recorder(child.pid, "__main__:work", name="forks.pftrace", collect="python,sched")
+        self.attached(recorder, child)
+        self.assertEqual(self.ask(child, "[fork() for _ in range(4)]"), [0] * 4)
+        self.finish(recorder)
+        self.assertEqual(self.facts("forks.pftrace")["missing.python.processes"], "4 ended, or the recording did, before they could be attached to")
+        self.end(child)
 
     def test_what_is_looked_at_is_as_it_was_and_recurses_as_deep(self):
         setup = ("def deep(n): return 0 if n == 0 else 1 + deep(n - 1)\n"

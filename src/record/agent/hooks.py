@@ -4,6 +4,7 @@
 import sys
 
 CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
+MOST = 512  # functions that are watched
 MONITORING = getattr(sys, "monitoring", None)
 SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
 state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "suspended": [], "codes": [], "known": [], "compiler": "absent", "gc": False}
@@ -94,7 +95,7 @@ def find(wanted):
     asked, module_name, qualified, captures = wanted
     found = False
     for module in modules_of(module_name):
-        for function in functions_in(module, qualified.split(".")):
+        for function in functions_in(module, qualified.split("."), asked):
             code = getattr(function, "__code__", None) if not hasattr(function, "co_code") else function
             if code is None:
                 say("unusable\0" + asked + "\0is no Python function")
@@ -122,6 +123,8 @@ def innermost(member):
             member = member.__func__
         elif kind is property and member.fget is not None:
             member = member.fget
+        elif kind.__name__ == "singledispatchmethod" and hasattr(member, "func"):
+            member = member.func
         elif getattr(member, "__wrapped__", None) is not None:
             member = member.__wrapped__
         elif kind.__name__ == "partial" and hasattr(member, "func"):
@@ -133,25 +136,41 @@ def innermost(member):
     return member
 
 
-def functions_in(owner, names):
+def functions_in(owner, names, asked):
     for i, name in enumerate(names):
         if name == "<locals>":
             code = getattr(innermost(owner), "__code__", None)
-            inner = code_within(code, [n for n in names[i + 1:] if n != "<locals>"])
-            return [inner] if inner is not None else []
+            return codes_within(code, [n for n in names[i + 1:] if n != "<locals>"])
         owner = member_of(owner, name)
         if owner is None:
             return []
-    return [innermost(owner)]
+    function = innermost(owner)
+    if type(owner).__name__ == "partial" and hasattr(owner, "func"):
+        say("unusable\0" + asked + "\0is functools.partial of " + str(getattr(function, "__qualname__", "")) + ": all calls of that are counted")
+    return [function, *(f for f in registered(owner) if f is not function)]
 
 
-def code_within(code, names):
-    """Of a function that another one makes, all of whose copies share it."""
+def registered(member):
+    """What a generic function calls by the type of its first argument."""
+    if type(member).__name__ == "singledispatchmethod":
+        member = getattr(member, "dispatcher", None)
+    names = getattr(member, "__dict__", None)
+    registry = names.get("registry") if isinstance(names, dict) and "dispatch" in names else None
+    return list({id(f): f for f in map(innermost, registry.values())}.values()) if hasattr(registry, "values") else []
+
+
+def codes_within(code, names):
+    """Of functions that another one makes, all of whose copies share it: each of that name."""
+    codes = [code] if code is not None else []
     for name in names:
-        if code is None:
-            return None
-        code = next((c for c in code.co_consts if hasattr(c, "co_code") and c.co_name == name), None)
-    return code
+        codes = [c for outer in codes for c in outer.co_consts if hasattr(c, "co_code") and c.co_name == name]
+    return codes
+
+
+def names_given(code):
+    """Those of its arguments, and of what lies around it."""
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & WITH_ARGUMENTS) + bool(code.co_flags & WITH_KEYWORDS)
+    return code.co_varnames[:count] + code.co_freevars
 
 
 def captures_of(function, code, captures):
@@ -185,7 +204,13 @@ def attach(asked, qualified, function, code, captures):
         else:
             say("found\0" + asked)
         return
+    if len(state["codes"]) >= MOST:
+        say("unusable\0" + asked + "\0comes behind " + str(MOST) + " others, which are all that are watched in a process")
+        return
     state["known"].append((asked, function, code, captures))
+    lacking = [name for _, name, _ in captures if name != "return" and name not in names_given(code)]
+    if lacking and not code.co_flags & WITH_KEYWORDS:
+        say("unusable\0" + asked + "\0has no argument " + ", ".join(dict.fromkeys(lacking)) + ": its numbers are missing")
     describe = "\0".join((qualified, code.co_filename, str(code.co_firstlineno), asked))
     number = len(state["codes"])
     if MONITORING is not None:
@@ -237,7 +262,8 @@ COMPILER = """def f(@HEAD@):
     return "culprit:original"(@CALL@)
 """
 
-WITH_ANY = 0x04 | 0x08  # of co_flags: *args, **kwargs
+WITH_ARGUMENTS, WITH_KEYWORDS = 0x04, 0x08  # of co_flags: *args, **kwargs
+WITH_ANY = WITH_ARGUMENTS | WITH_KEYWORDS
 
 
 def own_parameters(code):

@@ -27,6 +27,7 @@ struct RequestSpan {
   std::string begin;
   std::string end;
   std::string tokens;  ///< not empty: the mean of the (tokens - 1) parts between so many tokens
+  bool operator==(const RequestSpan&) const = default;
 };
 
 struct FunctionSpec {

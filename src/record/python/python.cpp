@@ -53,7 +53,8 @@ class PythonCollector final : public Collector {
   struct Candidate {
     Ns due = 0;
     int tries = 0;
-    std::string refused{};  ///< why it was, at first
+    std::string refused{};   ///< why it was, at first
+    bool is_wanted = false;  ///< was when it came
   };
 
   void put_into_first(Session& session);
@@ -70,6 +71,7 @@ class PythonCollector final : public Collector {
   void note_gap(std::int64_t pid, perfetto::Writer& writer);
   void note_late(std::int64_t pid, Candidate& candidate, perfetto::Writer& writer);
   void look_for_other_programs(perfetto::Writer& writer, Ns now);
+  [[nodiscard]] bool is_too_short(std::int64_t pid, const Candidate& candidate) const;
   [[nodiscard]] std::string why_missing() const;
   [[nodiscard]] bool works_somewhere() const { return attached_.size() > failed_.size(); }
   void remember(const Watched& watched, perfetto::Writer& writer);
@@ -92,12 +94,13 @@ class PythonCollector final : public Collector {
   Ns agent_start_cpu_ = 0;  ///< until the recording began
   Ns agent_stop_cpu_ = 0;   ///< since it ended
   std::uint64_t requests_begun_before_ = 0;
-  std::set<std::string> found_;                                       ///< functions, anywhere
-  std::set<std::string> absent_;                                      ///< functions, from a module that is there
-  std::map<std::string, std::string> unusable_;                       ///< functions, why
-  std::set<std::int64_t> attached_;                                   ///< processes
-  std::map<std::int64_t, std::string> failed_;                        ///< of these, what the agent said
-  std::map<std::int64_t, std::string> gaps_;                          ///< of these, what happened meanwhile
+  std::uint64_t too_short_ = 0;                  ///< processes of Python that ended before they were attached to
+  std::set<std::string> found_;                  ///< functions, anywhere
+  std::set<std::string> absent_;                 ///< functions, from a module that is there
+  std::map<std::string, std::string> unusable_;  ///< functions, why
+  std::set<std::int64_t> attached_;              ///< processes
+  std::map<std::int64_t, std::string> failed_;   ///< of these, what the agent said
+  std::map<std::int64_t, std::string> gaps_;     ///< of these, what happened meanwhile
   std::map<std::int64_t, std::unique_ptr<inject::Pending>> pending_;  ///< they use agent_ and config_
 };
 
@@ -285,10 +288,13 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
 
 void PythonCollector::target_joined(const Target& target) {
   if (!started_ || watched_.contains(target.pid)) return;
-  candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted});
+  const auto [candidate, fresh] = candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted});
+  if (fresh) candidate->second.is_wanted = is_wanted(target.pid);
 }
 
 void PythonCollector::target_left(const Target& target) {
+  const auto candidate = candidates_.find(target.pid);
+  if (candidate != candidates_.end() && is_too_short(target.pid, candidate->second)) ++too_short_;
   candidates_.erase(target.pid);
   if (const auto pending = pending_.find(target.pid); pending != pending_.end()) pending->second->give_up();
   const auto found = watched_.find(target.pid);
@@ -368,6 +374,8 @@ void PythonCollector::stop(Session& session, Ns now) {
   note_failures();
   agent_stop_cpu_ = std::max(agents_cpu() - before, Ns{0});
   for (const auto& ended : ended_) remember(*ended, session.writer);
+  for (const auto& [pid, candidate] : candidates_)
+    if (is_too_short(pid, candidate)) ++too_short_;
   write_facts(session.writer);
 }
 
@@ -392,6 +400,11 @@ void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer)
   absent_.insert(watched.absent().begin(), watched.absent().end());
 }
 
+/// It ended, or the recording did, before anybody tried.
+bool PythonCollector::is_too_short(std::int64_t pid, const Candidate& candidate) const {
+  return candidate.is_wanted && candidate.tries == 0 && !attached_.contains(pid);
+}
+
 /// Of a function that was asked for.
 std::string PythonCollector::why_missing() const {
   return works_somewhere() || failed_.empty() ? "no such function was imported" : failed_.begin()->second;
@@ -410,6 +423,9 @@ void PythonCollector::write_facts(perfetto::Writer& writer) {
   writer.metadata("cost.python.stopped_ns", std::to_string(longest_stop_));
   if (requests_begun_before_ != 0)
     writer.metadata("python.requests_begun_before", std::to_string(requests_begun_before_));
+  if (too_short_ != 0)
+    writer.metadata("missing.python.processes",
+                    fmt::format("{} ended, or the recording did, before they could be attached to", too_short_));
 }
 
 std::vector<Sight> PythonCollector::sights() const {
@@ -431,6 +447,9 @@ std::vector<Sight> PythonCollector::sights() const {
   for (const auto& [asked, why] : unusable_) misses(fmt::format("Python function {}", asked), why);
   for (const auto& [pid, why] : failed_) misses(fmt::format("Python functions of process {}", pid), why);
   for (const auto& [pid, why] : gaps_) misses(fmt::format("Python functions of process {}", pid), why);
+  if (too_short_ != 0)
+    misses(fmt::format("Python functions of {} process{}", too_short_, too_short_ == 1 ? "" : "es"),
+           "ended, or the recording did, within some 0.3 s, before they were attached to");
   for (const auto& [why, remedy] : refused_) misses("Python functions", why, remedy);
   if (refused_.empty() && works_somewhere())
     sights.push_back({fmt::format("Python functions ({} processes)", attached_.size() - failed_.size()), true, {}, {}});

@@ -261,13 +261,24 @@ const FunctionSpec* Watched::spec_of(std::string_view text) const {
   return spec != specs_.end() ? &*spec : nullptr;
 }
 
+namespace {
+
+/// Each once, and not without end.
+void add_reason(std::string& reasons, std::string_view reason) {
+  constexpr std::size_t kMost = 1000;
+  if (reasons.find(reason) != std::string::npos || reasons.size() + reason.size() > kMost) return;
+  reasons += (reasons.empty() ? "" : "; ") + std::string(reason);
+}
+
+}  // namespace
+
 void Watched::take_message(std::string_view text) {
   const std::vector<std::string_view> fields = fields_of(text);
   const FunctionSpec* const spec = fields.size() > 1 ? spec_of(fields[1]) : nullptr;
   if (fields.size() > 1 && spec == nullptr)
     ++malformed_;
   else if (fields[0] == "unusable" && fields.size() == 3)
-    unusable_.emplace(spec->text, repair_utf8(fields[2]));
+    add_reason(unusable_[spec->text], repair_utf8(fields[2]));
   else if (fields[0] == "found" && fields.size() == 2)
     found_.insert(spec->text);
   else if (fields[0] == "absent" && fields.size() == 2)
