@@ -513,6 +513,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   use_new_names(a.profile, result.functions, result.texts);
   result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
   result.calls = calls_changes(result.functions, result.waterfalls, result.texts);
+  const auto hosts = late_hosts_of(a.profile, b.profile, result.waterfalls, result.texts);
+  std::ranges::copy(calls_changes(result.functions, hosts, result.texts), std::back_inserter(result.calls));
   result.collectives = collective_changes(a.collectives, b.collectives, forget);
   result.resources = resource_changes(a.resources, b.resources, result.steady);
   result.resources_alike = result.steady.size();

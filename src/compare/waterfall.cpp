@@ -214,7 +214,7 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
   Waterfall result;
   result.device = profiles[0]->ledger.windows[rows[0].front()].device;
   std::map<std::pair<LedgerState, StringId>, model::WaterfallLine> lines;
-  std::map<StringId, Range> waits;
+  std::map<std::pair<LedgerState, StringId>, Range> idle;
   const auto weights = weights_of(profiles, rows);
   WeightOfCycle weight_of_cycle;
   for (std::size_t s = 0; s < 2; ++s)
@@ -232,11 +232,11 @@ Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std:
         line.function = function;
         line.time_ns[s] += weight * static_cast<double>(from.time);
         line.calls[s] += weight * static_cast<double>(from.count);
-        if (from.state == LedgerState::idle_host) waits[function].add(s, static_cast<double>(from.time));
+        if (is_idle(from.state)) idle[{from.state, function}].add(s, static_cast<double>(from.time));
       }
     }
   for (auto& [key, line] : lines) {
-    if (line.state == LedgerState::idle_host) line.apart = waits.at(line.function).is_apart(result.windows);
+    if (is_idle(line.state)) line.apart = idle.at(key).is_apart(result.windows);
     result.lines.push_back(line);
   }
   if (result.device < 0) divide_by_samples(samples_of(profiles, weight_of_cycle, texts), result.lines, texts);
@@ -269,6 +269,25 @@ std::vector<Waterfall> waterfalls_of(const Profile& base, const Profile& candida
     if (on_device && times) add_own_times(*times, all.back().lines);
   }
   return all;
+}
+
+std::vector<Waterfall> late_hosts_of(const Profile& base, const Profile& candidate, const std::vector<Waterfall>& all,
+                                     StringTable& texts) {
+  constexpr double kMost = 0.5;
+  std::vector<Waterfall> hosts;
+  for (const Waterfall& waterfall : all) {
+    if (waterfall.device < 0) continue;
+    std::array<double, 2> waits{};
+    for (const model::WaterfallLine& line : waterfall.lines)
+      if (line.state == LedgerState::idle_host || line.state == LedgerState::idle_launch)
+        for (std::size_t s = 0; s < 2; ++s) waits.at(s) += line.time_ns.at(s);
+    if (waits[0] < kMost * waterfall.window_ns[0] || waits[1] < kMost * waterfall.window_ns[1]) continue;
+    const std::array rows = {rows_of(base, waterfall.phase, false), rows_of(candidate, waterfall.phase, false)};
+    if (rows[0].empty() || rows[1].empty()) continue;
+    hosts.push_back(waterfall_of({&base, &candidate}, rows, texts));
+    hosts.back().phase = waterfall.phase;
+  }
+  return hosts;
 }
 
 void use_new_names(model::Profile& base, const std::vector<model::FunctionFinding>& findings,

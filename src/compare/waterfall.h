@@ -18,6 +18,12 @@ namespace culprit::compare {
 std::vector<model::Waterfall> waterfalls_of(const model::Profile& base, const model::Profile& candidate,
                                             const std::vector<model::Phase>& phases, StringTable& texts);
 
+/// Those of the threads that run the cycles, of the phases of which `all` has that of a device, which waits for its
+/// host half of the time or more on both sides: what such steps call takes the host's time, and hides that of the
+/// device.
+std::vector<model::Waterfall> late_hosts_of(const model::Profile& base, const model::Profile& candidate,
+                                            const std::vector<model::Waterfall>& all, StringTable& texts);
+
 /// Gives the lines of the baseline's ledger the names that the candidate has for them (FunctionFinding::was), where all
 /// processes that have them agree.
 void use_new_names(model::Profile& base, const std::vector<model::FunctionFinding>& findings, const StringTable& texts);

@@ -147,9 +147,13 @@ void other_process(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 /// A device idles, and what it is to do next has been launched: it works for somebody else meanwhile. The kernels that
-/// it leaves for that take longer by it, each as often as it is hit.
+/// it leaves for that take longer by it, each as often as it is hit; where they are too short to be left, the idle time
+/// alone must be most of what a step takes longer, and in each of them.
 void turns(const Evidence& evidence, Verdicts& verdicts) {
   constexpr double kLeastLonger = 2;  // times as long: latencies of launches spread
+  constexpr double kFarLonger = 10;
+  constexpr double kMostOfGrowth = 0.5;
+  constexpr double kLittleOfHost = 0.1;  // of that time
   const std::vector<DeviceKernels> devices = kernels_of(evidence);
   for (const DeviceKernels& kernels : devices) {
     const std::string where = evidence.name_of(kernels.place);
@@ -157,12 +161,14 @@ void turns(const Evidence& evidence, Verdicts& verdicts) {
             verdicts, [&](const Verdict& v) { return v.scope == model::VerdictScope::device && v.where == where; }))
       continue;
     Sides idle;
+    bool apart = false;
     double largest = 0;
     double host = 0;
     for (const model::Waterfall& waterfall : evidence.comparison().waterfalls) {
       const bool is_it = devices.size() == 1 || kernels.place.device == fmt::format("GPU {}", waterfall.device);
       if (waterfall.device < 0 || !is_it) continue;
-      const Sides of_phase = evidence.launched_idle(waterfall.phase, waterfall.device);
+      const auto [of_phase, is_apart] = evidence.launched_idle(waterfall.phase, waterfall.device);
+      apart = apart || (is_apart && of_phase.rise() >= kMostOfGrowth * evidence.growth());
       idle.without += evidence.weight_of(waterfall.phase) * of_phase.without;
       idle.with += evidence.weight_of(waterfall.phase) * of_phase.with;
       host += evidence.weight_of(waterfall.phase) * evidence.idle_rise(waterfall.phase).value_or(0);
@@ -171,11 +177,14 @@ void turns(const Evidence& evidence, Verdicts& verdicts) {
     }
     if (idle.rise() < kLeastImpact * evidence.mean_step() || idle.ratio() < kLeastLonger) continue;
     // A host that is late, and a device that slept meanwhile, begin late as well; no kernel takes long by that.
-    if (!are_slower(kernels) || host > idle.rise()) continue;
+    const bool alone = apart && idle.ratio() >= kFarLonger && idle.rise() >= kMostOfGrowth * evidence.growth() &&
+                       host <= kLittleOfHost * idle.rise();
+    if ((!are_slower(kernels) && !alone) || host > idle.rise()) continue;
     DeviceKernels felt = kernels;
     felt.rise = idle.rise() + std::max(0.0, kernels.rise);
     felt.largest_rise = std::max(largest, kernels.largest_rise);
-    Verdict verdict = verdict_of(evidence, felt, "gpu_contention", "other_process", kSureOfTurns);
+    Verdict verdict =
+        verdict_of(evidence, felt, "gpu_contention", "other_process", are_slower(kernels) ? kSureOfTurns : 0.6);
     verdict.evidence = {
         fmt::format("{} idled for {} per step though its next work had been launched", where, instead(idle))};
     if (kernels.rise > 0)

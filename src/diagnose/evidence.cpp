@@ -273,17 +273,18 @@ std::optional<double> Evidence::idle_rise(model::Phase phase, StringId function)
   return idle_rise_where(phase, [&](const model::WaterfallLine& line) { return line.function == function; });
 }
 
-Sides Evidence::launched_idle(model::Phase phase, std::int32_t device) const {
-  Sides sum;
+Evidence::LaunchedIdle Evidence::launched_idle(model::Phase phase, std::int32_t device) const {
+  LaunchedIdle idle;
   for (const model::Waterfall& waterfall : comparison_.waterfalls) {
     if (waterfall.phase != phase || waterfall.device != device) continue;
     for (const model::WaterfallLine& line : waterfall.lines)
       if (line.state == model::LedgerState::idle_latency) {
-        sum.without += turned(line.time_ns).without;
-        sum.with += turned(line.time_ns).with;
+        idle.time.without += turned(line.time_ns).without;
+        idle.time.with += turned(line.time_ns).with;
+        idle.apart = line.apart;
       }
   }
-  return sum;
+  return idle;
 }
 
 double Evidence::weight_of(model::Phase phase) const {

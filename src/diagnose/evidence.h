@@ -133,8 +133,13 @@ class Evidence {
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase) const;
   /// The same while the host was in this function itself.
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase, StringId function) const;
-  /// How long a device idled in a step of the phase though its next work had been launched, ns.
-  [[nodiscard]] Sides launched_idle(model::Phase phase, std::int32_t device) const;
+  /// How long a device idled in a step of the phase though its next work had been launched, ns. `apart`: in each step
+  /// for longer than in all of the other side.
+  struct LaunchedIdle {
+    Sides time;
+    bool apart = false;
+  };
+  [[nodiscard]] LaunchedIdle launched_idle(model::Phase phase, std::int32_t device) const;
   /// By how much a step took longer on this side, ns; below 0: it took less.
   [[nodiscard]] double growth() const;
   /// The same of the mean of all steps, whatever they work on, ns.

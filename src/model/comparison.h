@@ -153,7 +153,7 @@ struct WaterfallLine {
   /// `between`; kNoNumber: not known.
   std::array<double, 2> host_ns{kNoNumber, kNoNumber};
   bool between = false;  ///< of such: in a range that only encloses functions, or in none
-  bool apart = false;    ///< of such: each window of one side has more of it than all of the other
+  bool apart = false;    ///< of idle time: each window of one side has more of it than all of the other
 };
 
 /// Where the difference of the cycles of one phase comes from: the lines' changes sum to that of the windows.

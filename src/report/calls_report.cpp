@@ -26,7 +26,11 @@ std::string functions_text(const CallsChange& change) {
 }
 
 std::string line_of(const RunComparison& comparison, const CallsChange& change) {
-  std::string line = fmt::format("Calls per step ({}): {}", phase_name(change.phase), functions_text(change));
+  const bool beside_device = change.device < 0 && std::ranges::any_of(comparison.calls, [&](const CallsChange& other) {
+                               return other.phase == change.phase && other.device >= 0;
+                             });
+  std::string line = fmt::format("Calls per step ({}{}): {}", phase_name(change.phase), beside_device ? ", host" : "",
+                                 functions_text(change));
   const std::size_t side = change.change > 0 ? 1 : 0;
   if ((side == 1 ? change.more : change.fewer) > 0) {
     const model::FunctionFinding& f = comparison.functions[change.example[side]];

@@ -146,6 +146,22 @@ TEST_F(Waterfalls, WithoutWindowsOfAHostNothingIsKnownOfIt) {
   for (const auto& line : found[0].lines) EXPECT_TRUE(std::isnan(line.host_ns[0]));
 }
 
+TEST_F(Waterfalls, HostsThatDevicesWaitForHaveTheirOwn) {
+  const auto step = [](Side& side, Ns works, LedgerState waits) {
+    side.cycle({{"gemm", works}, {"mm", 100 - works, 1, waits}}, 0);
+    side.window({{"mm", 90}, {"", 10, 1, LedgerState::between}}, -1);
+  };
+  step(base, 40, LedgerState::idle_host);
+  step(candidate, 50, LedgerState::idle_launch);
+  const auto of_hosts = [&] { return late_hosts_of(base.profile, candidate.profile, all(), texts); };
+  ASSERT_EQ(of_hosts().size(), 1U);
+  EXPECT_EQ(of_hosts()[0].device, -1);
+  EXPECT_EQ(of_hosts()[0].phase, Phase::decode);
+  EXPECT_DOUBLE_EQ(of_hosts()[0].window_ns[1], 100);
+  step(candidate, 60, LedgerState::idle_host);
+  EXPECT_TRUE(of_hosts().empty());
+}
+
 TEST_F(Waterfalls, SwappingTheSidesMirrorsEveryLine) {
   base.cycle({{"mm", 60, 2}, {"old", 40}}, -1, 1);
   base.cycle({{"mm", 90, 3}}, -1, 4);

@@ -166,6 +166,19 @@ TEST(DeviceRules, ADeviceThatIdlesThoughWorkWasLaunchedWorksForSomebodyElse) {
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU"));
 }
 
+TEST(DeviceRules, KernelsThatAreTooShortToBeLeftAreNotAsked) {
+  RunComparison c = idles(model::LedgerState::idle_latency, {0.1, 3}, 1);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));  // one long wait makes a mean, too
+  c.waterfalls[0].lines[0].apart = true;
+  ASSERT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU"));
+  EXPECT_NEAR(diagnose(c)[0].confidence, 0.6, 1e-9);
+  // Its host was late besides, by which the device may have slept.
+  c.waterfalls[0].lines.push_back(c.waterfalls[0].lines[0]);
+  c.waterfalls[0].lines[1].state = model::LedgerState::idle_host;
+  c.waterfalls[0].lines[1].time_ns[1] = 0.5e6;
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
 TEST(DeviceRules, ADeviceThatWaitsForItsHostOrALittleLongerWorksForNobodyElse) {
   const auto one_kernel = testing::ElementsAre("kernel_regression in hit");
   EXPECT_THAT(causes(idles(model::LedgerState::idle_host, {0.1, 3})), one_kernel);
@@ -179,7 +192,11 @@ TEST(DeviceRules, ADeviceThatWaitsForItsHostOrALittleLongerWorksForNobodyElse) {
   late.waterfalls[0].lines[1].time_ns[1] = 3e6;
   EXPECT_THAT(causes(late), one_kernel);
   // No kernel takes longer: it began late.
-  EXPECT_THAT(causes(idles(model::LedgerState::idle_latency, {0.1, 3}, 1)), testing::ElementsAre("unknown"));
+  for (const std::array<double, 2> ms : {std::array{0.4, 3.0}, std::array{0.1, 1.9}}) {
+    RunComparison c = idles(model::LedgerState::idle_latency, ms, 1);
+    c.waterfalls[0].lines[0].apart = true;
+    EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  }
 }
 
 TEST(DeviceRules, MoreWorkIsToldByKernelsWhoseThreadsAreThatOfTheirWork) {
