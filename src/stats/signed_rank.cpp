@@ -19,6 +19,9 @@ constexpr double kMarginOfFew = 2;        // further ones, where few values leav
 constexpr double kMostOfFew = 0.6;        // autocorrelation up to which those have one
 constexpr std::size_t kFewestAlike = 16;  // values of which one is computed: of fewer it is chance
 
+/// Of values of which each is made of the one before and chance.
+double memory_by(double autocorrelation) { return (1 + autocorrelation) / (1 - autocorrelation); }
+
 std::vector<double> distribution_of(std::size_t n) {
   std::vector<double> share(n * (n + 1) / 2 + 1, 0.0);
   share[0] = 1;
@@ -53,6 +56,30 @@ double signed_rank_tail(std::size_t n, double w) {
   return std::accumulate(share.begin(), share.begin() + static_cast<std::ptrdiff_t>(last) + 1, 0.0);
 }
 
+namespace {
+
+/// Autocorrelation at a lag of values around 0, freed of the bias of a mean that was theirs.
+double autocorrelation(std::span<const double> values, std::size_t lag, double square) {
+  double product = 0;
+  for (std::size_t i = lag; i < values.size(); ++i) product += values[i] * values[i - lag];
+  return product / square + 1 / static_cast<double>(values.size());
+}
+
+/// 1 + 2 (r1 + r2 + ...) up to where the sums of two neighbours are positive no more (Geyer's initial positive
+/// sequence, Statistical Science 7, 1992): a state that changes slowly beneath much noise shows little at lag 1.
+double long_memory(std::span<const double> values, double square) {
+  constexpr std::size_t kLongest = 3;  // lags up to a third of the values
+  double sum = -1;
+  for (std::size_t lag = 0; lag + 1 <= values.size() / kLongest; lag += 2) {
+    const double two = autocorrelation(values, lag, square) + autocorrelation(values, lag + 1, square);
+    if (two <= 0) break;
+    sum += 2 * two;
+  }
+  return std::max(1.0, sum);
+}
+
+}  // namespace
+
 double memory_of(std::span<const double> values) {
   const std::size_t n = values.size();
   if (n < kFewestAlike) return 1;
@@ -61,20 +88,18 @@ double memory_of(std::span<const double> values) {
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
   std::vector<double> rank(n);
   const double middle = static_cast<double>(n - 1) / 2;
-  for (std::size_t r = 0; r < n; ++r) rank[order[r]] = static_cast<double>(r) - middle;
-  double product = 0;
-  double square = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    square += rank[i] * rank[i];
-    if (i > 0) product += rank[i] * rank[i - 1];
+  for (std::size_t from = 0, to = 0; from < n; from = to) {  // equal ones share theirs
+    while (to < n && values[order[to]] == values[order[from]]) ++to;
+    for (std::size_t r = from; r < to; ++r) rank[order[r]] = static_cast<double>(from + to - 1) / 2 - middle;
   }
+  const double square = std::inner_product(rank.begin(), rank.end(), rank.begin(), 0.0);
+  if (square == 0) return 1;
+  const double slow = std::min(long_memory(rank, square), memory_by(kMostAlike));
   // What is seen in n values is too low by (1 + 3 r) / n on average; a standard error more pays for chance.
   const auto count = static_cast<double>(n);
-  const double seen = product / square;
+  const double seen = autocorrelation(rank, 1, square) - 1 / count;
   const double likely = seen + (1 + 3 * seen) / count;
-  if (likely <= 0) return 1;
-  const double r = std::min(likely + kMargin / std::sqrt(count), kMostAlike);
-  return (1 + r) / (1 - r);
+  return likely <= 0 ? slow : std::max(slow, memory_by(std::min(likely + kMargin / std::sqrt(count), kMostAlike)));
 }
 
 SignedRankInterval signed_rank_interval(std::span<const double> values, double error, double memory) {

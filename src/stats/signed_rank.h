@@ -14,7 +14,8 @@ double signed_rank_tail(std::size_t n, double w);
 
 /// By how much more the sum of ranks varies because neighbours resemble each other: (1 + r) / (1 - r) with the
 /// autocorrelation of lag 1 of the values' ranks, freed of its bias and with a margin of its standard error where
-/// it is positive; 1 otherwise, and of fewer than 16 values.
+/// it is positive, or by the autocorrelations of all lags that show some, if that is more; 19 at most. 1 otherwise, and
+/// of fewer than 16 values. O(n^2).
 double memory_of(std::span<const double> values);
 
 struct SignedRankInterval {

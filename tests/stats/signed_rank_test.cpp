@@ -96,6 +96,17 @@ TEST(SignedRankInterval, PaysForMemory) {
   EXPECT_LT(missed(200, 0.05, draw), 0.07);
 }
 
+TEST(SignedRankInterval, PaysForASlowStateBeneathNoise) {
+  std::mt19937 random(10);
+  std::normal_distribution<double> normal;
+  double state = 0;
+  const auto draw = [&](double) {
+    state = 0.95 * state + std::sqrt(1 - 0.95 * 0.95) * normal(random);
+    return 0.6 * state + normal(random);
+  };
+  EXPECT_LT(missed(600, 0.05, draw), 0.17);  // 0.36 by neighbours alone
+}
+
 TEST(SignedRankInterval, MemoryOfFewValuesWidensItButTakesItAwayOnlyWhereItIsMuch) {
   std::mt19937 random(9);
   std::normal_distribution<double> normal;
