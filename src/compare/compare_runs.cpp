@@ -78,6 +78,7 @@ model::RunFacts facts_of(std::span<const Recording> recordings) {
     all.presets.insert(facts.presets.begin(), facts.presets.end());
     all.collectors.insert(facts.collectors.begin(), facts.collectors.end());
     all.functions.insert(facts.functions.begin(), facts.functions.end());
+    all.options.insert(facts.options.begin(), facts.options.end());
   }
   return all;
 }
@@ -500,6 +501,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (far_apart(a.taken(), b.taken())) of_functions.own_drift = kLooseOwnDrift;
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   of_functions.left_out = captured_on_one_side(facts[0], facts[1]);
+  result.profiled_alone = profiled_alone(facts[0], facts[1]);
   if (!of_functions.left_out.empty())
     result.notes.emplace_back(
         "Functions of the host that one side alone captured, and what lies between functions, are not compared");

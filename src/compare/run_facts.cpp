@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace culprit::compare {
 
@@ -36,16 +38,19 @@ std::vector<model::Difference> differences_of(const model::RunFacts& base, const
   recorded("program", base.programs, candidate.programs);
   recorded("preset", base.presets, candidate.presets);
   recorded("collectors", base.collectors, candidate.collectors);
-  if (base.functions != candidate.functions) {
+  const auto differ = [&](std::string_view what, const std::set<std::string>& a, const std::set<std::string>& b) {
+    if (a == b) return;
     const auto text = [](const std::set<std::string>& kinds) {
       return kinds.empty() ? std::string("none") : fmt::format("{}", fmt::join(kinds, ", "));
     };
     model::Difference& difference = differences.emplace_back();
-    difference.what = "functions of the host";
-    difference.base = text(base.functions);
-    difference.candidate = text(candidate.functions);
+    difference.what = what;
+    difference.base = text(a);
+    difference.candidate = text(b);
     difference.first = true;
-  }
+  };
+  differ("functions of the host", base.functions, candidate.functions);
+  differ("options of the profiler", base.options, candidate.options);
   return differences;
 }
 
@@ -54,6 +59,18 @@ std::set<std::string, std::less<>> captured_on_one_side(const model::RunFacts& b
   std::ranges::set_symmetric_difference(base.functions, candidate.functions, std::inserter(kinds, kinds.end()));
   if (!kinds.empty()) kinds.emplace("between");
   return kinds;
+}
+
+std::array<std::vector<std::string>, 2> profiled_alone(const model::RunFacts& base, const model::RunFacts& candidate) {
+  if (!base.presets.empty() || !candidate.presets.empty()) return {};
+  std::array<std::vector<std::string>, 2> alone;
+  const auto add = [&](const std::set<std::string>& a, const std::set<std::string>& b) {
+    std::ranges::set_difference(a, b, std::back_inserter(alone[0]));
+    std::ranges::set_difference(b, a, std::back_inserter(alone[1]));
+  };
+  add(base.options, candidate.options);
+  add(base.functions, candidate.functions);
+  return alone;
 }
 
 }  // namespace culprit::compare

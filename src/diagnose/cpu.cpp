@@ -1,8 +1,12 @@
 // Who kept the program from its CPUs, or made them slower.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "core/text.h"
 #include "diagnose/rules.h"
@@ -158,7 +162,7 @@ void queue_of_tables(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 /// Traces that know no scheduling: what makes all functions of the host slower is what they share, and that is the
-/// CPUs.
+/// CPUs, or who records them.
 void alike(const Evidence& evidence, Verdicts& verdicts) {
   constexpr double kLeastUsual = 1.15;
   constexpr std::size_t kFewest = 8;
@@ -177,12 +181,21 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
   for (const auto& [phase, time] : rises)
     rise += evidence.weight_of(phase) * std::min(time, evidence.idle_rise(phase).value_or(time));
   if (rise < kLeastImpact * evidence.mean_step()) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "unknown", 0.5);
+  const std::vector<std::string>& alone = evidence.profiled_alone();
+  Verdict verdict = alone.empty() ? verdict_of(evidence, "cpu_contention", "unknown", 0.5)
+                                  : verdict_of(evidence, "profiler_overhead", "", 0.6);
   verdict.work_ratio = usual;
   verdict.impact_ns = std::min(rise, std::max(0.0, evidence.growth()));
   verdict.evidence = {fmt::format("A call of the middle one of all functions of the host takes x{:.2f}", usual)};
-  verdict.against.emplace_back("Scheduling was not recorded: a lower clock of the CPUs would look alike");
-  verdict.next_step = "culprit record beside it tells who had the CPUs";
+  if (alone.empty()) {
+    verdict.against.emplace_back("Scheduling was not recorded: a lower clock of the CPUs would look alike");
+    verdict.next_step = "culprit record beside it tells who had the CPUs";
+  } else {
+    verdict.evidence.push_back(
+        fmt::format("Its profiler alone recorded {}, which takes time in every call", fmt::join(alone, ", ")));
+    verdict.against.emplace_back("Scheduling was not recorded: others on the CPUs would look alike");
+    verdict.next_step = "record both sides with the same options of the profiler";
+  }
   verdicts.push_back(std::move(verdict));
 }
 

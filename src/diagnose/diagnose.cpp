@@ -107,11 +107,9 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
     absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
   // Who has fewer CPUs loses most where threads wait for each other; all functions count already.
   for (Verdict& v : verdicts)
-    if (v.cause == "host_bound" && std::ranges::any_of(verdicts, [](const Verdict& by) {
-          return by.cause == "cpu_contention" && by.detail == "unknown";
-        }))
-      v.impact_ns = model::kNoNumber;
+    if (v.cause == "host_bound" && std::ranges::any_of(verdicts, is_of_all_functions)) v.impact_ns = model::kNoNumber;
   absorb(verdicts, "cpu_contention", "unknown", "host_bound", "function");
+  absorb(verdicts, "profiler_overhead", "", "host_bound", "function");
   // A device that is slower makes some kernels slower than others.
   const double explained = std::max(explained_by_devices(evidence, verdicts), explained_by_calls(evidence, verdicts));
   if (explained > 1)

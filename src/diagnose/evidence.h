@@ -119,6 +119,8 @@ class Evidence {
   /// By how much a call of the middle one of all functions of the host, or of devices, that both sides have takes
   /// longer: what they share is no function's. 1: there are too few.
   [[nodiscard]] double usual_ratio(bool device) const;
+  /// What its profiler recorded and that of the other side did not.
+  [[nodiscard]] const std::vector<std::string>& profiled_alone() const { return comparison_.profiled_alone[side_]; }
   /// Whether the side is called slower than the other.
   [[nodiscard]] bool is_slower() const;
   /// Relative change of the time of a step, or unit of work, as the outcome judges it; 0: not known.

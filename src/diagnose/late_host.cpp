@@ -48,7 +48,7 @@ double own_rise(const Evidence& evidence, const WaterfallLine& line) {
 /// left.
 bool is_explained(const Evidence& evidence, const Verdicts& verdicts, bool by_input) {
   return std::ranges::any_of(verdicts, [&](const Verdict& v) {
-    if (v.cause == "cpu_contention" && v.detail == "unknown") return false;
+    if (is_of_all_functions(v)) return false;
     if (by_input && v.detail == "data_input") return false;
     return !std::isfinite(v.impact_ns) ? v.state == VerdictState::active
                                        : v.impact_ns >= kLeastOfGrowth * evidence.growth();
@@ -83,6 +83,8 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
   const std::string_view name = all.texts[worst->function];
   const bool by_input = model::is_input(name);
   if (is_explained(evidence, verdicts, by_input)) return;
+  if (!by_input && !evidence.profiled_alone().empty())
+    return;  // a host that is recorded in more detail is late by that
   const model::FunctionFinding* finding = finding_of(all, worst->function);
   Verdict verdict;
   verdict.cause = "host_bound";
@@ -113,7 +115,7 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
           ? "record Python's functions (torch.profiler with_stack, or culprit record --python, --preset deep)"
           : "culprit top --stacks of both sides";
   for (Verdict& v : verdicts)
-    if (v.cause == "cpu_contention" && std::isfinite(v.impact_ns))
+    if (is_of_all_functions(v) && std::isfinite(v.impact_ns))
       v.impact_ns = std::clamp(v.impact_ns, 0.0, std::max(0.0, growth - most));
   std::erase_if(verdicts, [&](const Verdict& v) { return by_input && v.detail == "data_input"; });
   verdicts.push_back(std::move(verdict));

@@ -33,6 +33,11 @@ std::span<const Rule> late_host_rules();  ///< asked when what explains another 
 std::span<const Rule> few_steps_rules();  ///< asked after those
 std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
 
+/// A verdict on all functions of the host together, of traces that know no scheduling.
+inline bool is_of_all_functions(const model::Verdict& verdict) {
+  return (verdict.cause == "cpu_contention" && verdict.detail == "unknown") || verdict.cause == "profiler_overhead";
+}
+
 /// A step must have become longer by this share by a cause that is called active.
 inline constexpr double kLeastImpact = 0.05;
 /// Confidence that a device works for others now and then: by it the verdict is known from that of a device that is

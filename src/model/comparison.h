@@ -295,8 +295,9 @@ struct RunComparison {
   bool same_recording = false;                     ///< both sides are one: nothing was compared
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
-  std::vector<CycleTimeOutcome> cycle_times;  ///< by phase
-  std::vector<CycleTimeOutcome> rank_times;   ///< by phase, then rank: where both sides have several; decide nothing
+  std::array<std::vector<std::string>, 2> profiled_alone;  ///< what a side's profiler recorded, and the other's did not
+  std::vector<CycleTimeOutcome> cycle_times;               ///< by phase
+  std::vector<CycleTimeOutcome> rank_times;  ///< by phase, then rank: where both sides have several; decide nothing
   StringTable texts;
   std::vector<ProcessPair> processes;
   std::vector<Waterfall> waterfalls;          ///< by phase

@@ -29,6 +29,7 @@ struct RunFacts {
   std::set<std::string> presets{};     ///< and how
   std::set<std::string> collectors{};  ///< and by what
   std::set<std::string> functions{};   ///< kinds of the host's that were captured: "cpu_op", "python"
+  std::set<std::string> options{};     ///< what a profiler was asked to record besides: "with_stack"
 };
 
 /// Every value that the files of a run give a fact about machine, libraries and limits.

@@ -49,6 +49,7 @@ model::RunFacts facts_of(const Trace& trace) {
   facts.functions = captured_functions(trace);
   for (const Rank& rank : trace.ranks)
     for (const auto& [key, value] : rank.metadata) {
+      if (key.starts_with(kProfilerOption)) facts.options.insert(key.substr(kProfilerOption.size()));
       if (key == "record.preset") facts.presets.insert(value);
       if (key == "env.target.program") facts.programs.insert(value);
       constexpr std::string_view kBefore = "cost.";

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace culprit::compare {
 namespace {
 
@@ -57,6 +60,25 @@ TEST(Differences, FunctionsThatOneSideAloneCapturedAreSaidFirstAndLeftOut) {
   EXPECT_EQ(d[0].candidate, "cpu_op, python");
   EXPECT_EQ(captured_on_one_side(b, a), (std::set<std::string, std::less<>>{"between", "python"}));
   EXPECT_EQ(captured_on_one_side(RunFacts{}, a), (std::set<std::string, std::less<>>{"between", "cpu_op"}));
+}
+
+TEST(Differences, WhatOneProfilerAloneRecordedIsSaidFirstAndKept) {
+  RunFacts a;
+  a.functions = {"cpu_op"};
+  a.options = {"record_shapes"};
+  RunFacts b = a;
+  b.functions.insert("python");
+  b.options.insert("with_stack");
+  const auto d = differences_of(a, b);
+  ASSERT_EQ(d.size(), 2U);
+  EXPECT_EQ(d[1].what, "options of the profiler");
+  EXPECT_EQ(d[1].base, "record_shapes");
+  EXPECT_TRUE(d[1].first);
+  EXPECT_TRUE(profiled_alone(a, b)[0].empty());
+  EXPECT_EQ(profiled_alone(a, b)[1], (std::vector<std::string>{"with_stack", "python"}));
+  EXPECT_EQ(profiled_alone(b, a)[0], (std::vector<std::string>{"with_stack", "python"}));
+  b.presets = {"deep"};  // a recording of Culprit's
+  EXPECT_TRUE(profiled_alone(a, b)[1].empty());
 }
 
 TEST(Differences, AnotherPresetOrSetOfCollectorsIsSaidFirst) {

@@ -203,6 +203,16 @@ TEST(CpuRules, AllFunctionsOfTheHostAlikeAreTheCpusWhereNothingElseTells) {
   EXPECT_NEAR(diagnose(c)[0].work_ratio, 2, 1e-9);
 }
 
+TEST(CpuRules, AProfilerThatRecordedMoreMakesAllFunctionsSlower) {
+  RunComparison c = operators(2);
+  add_function(c, "aten::mm", "torch", "Host", {1, 2}, {4, 4}, FunctionStatus::same);
+  c.profiled_alone[1] = {"with_stack", "python"};
+  ASSERT_THAT(causes(c), testing::ElementsAre("profiler_overhead"));
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("alone recorded with_stack, python")));
+  std::swap(c.profiled_alone[0], c.profiled_alone[1]);  // the faster side was looked at closer
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/unknown"));
+}
+
 TEST(CpuRules, OneFunctionBesideOthersAsFastAsBeforeIsNotTheCpus) {
   RunComparison c = operators(1);
   set_step(c, {10, 22}, {0, 0}, {0, 0});

@@ -115,6 +115,15 @@ TEST(LateHost, WhatAllFunctionsTakeLongerHasTheRest) {
   EXPECT_NEAR(diagnose(c)[1].share, 0.25, 1e-6);
 }
 
+TEST(LateHost, AHostThatIsRecordedInMoreDetailIsLateByThat) {
+  RunComparison c = late("ProfilerStep#N", {0, 4}, {2, 6}, true);
+  c.profiled_alone[1] = {"with_stack"};
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  RunComparison input = late("enumerate(DataLoader)#It.__next__", {0, 4}, {0, 5}, false);
+  input.profiled_alone[1] = {"with_stack"};
+  EXPECT_THAT(causes(input), ElementsAre("host_bound/data_input in enumerate(DataLoader)#It.__next__"));
+}
+
 TEST(LateHost, SwappedSidesSwapTheSide) {
   EXPECT_THAT(causes(swapped(late("ProfilerStep#N", {0, 4}, {2, 6}, true))),
               ElementsAre("-host_bound/between_functions in ProfilerStep#N"));

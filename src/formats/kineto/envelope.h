@@ -12,7 +12,8 @@ namespace culprit::formats::kineto {
 
 /// Members beside the events that are read.
 inline constexpr std::string_view kMembers[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds",
-                                                "schemaVersion"};
+                                                "schemaVersion",    "with_stack",      "record_shapes",
+                                                "profile_memory",   "with_flops",      "with_modules"};
 
 /// Reads the top level of a trace as a stream of text pieces. The events themselves never pass through it.
 class Envelope {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -80,6 +81,8 @@ void apply_member(std::string_view key, std::string_view json, Trace& trace) {
     if (!rank.has_base && base != 0) trace.losses.add(LossReason::metadata_invalid);
   } else if (key == "schemaVersion") {
     rank.schema = std::string(json);
+  } else if (trim(json) != "0" && trim(json) != "false") {  // what it was asked to record besides
+    rank.metadata.emplace_back(fmt::format("{}{}", kProfilerOption, key), "1");
   }
 }
 

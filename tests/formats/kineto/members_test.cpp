@@ -341,6 +341,13 @@ TEST(Envelope, MembersOfTheWrongTypeAreCounted) {
   EXPECT_EQ(trace_of(R"({"distributedInfo":null,"traceEvents":[]})").losses.total(), 0U);
 }
 
+TEST(Envelope, WhatTheProfilerWasAskedForIsKept) {
+  const Trace t =
+      trace_of(R"({"with_stack": 1, "record_shapes": 0 ,"with_flops":true,"with_modules":false,"traceEvents":[]})");
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(t.ranks[0].metadata, (Facts{{"profiler.with_flops", "1"}, {"profiler.with_stack", "1"}}));
+}
+
 TEST(Envelope, TheBaseIsExactHoweverItIsWritten) {
   for (const char* base : {"1700000000123456789", "\"1700000000123456789\"", "1700000000123456789.0"})
     EXPECT_EQ(trace_of(fmt::format(R"({{"traceEvents":[],"baseTimeNanoseconds":{}}})", base)).base_ns,
