@@ -128,9 +128,16 @@ Result<model::RunComparison> compare(const DiffOptions& options, Pictures* pictu
   return library::compare(std::move(**base), std::move(**candidate), how, earlier, pictures);
 }
 
-int exit_of(const std::string& fail_on, model::Outcome outcome) {
+int exit_of(const std::string& fail_on, const model::RunComparison& comparison) {
   using enum model::Outcome;
+  const model::Outcome outcome = comparison.outcome;
   if (fail_on.empty()) return kFine;
+  if (comparison.same_recording) {  // a gate that was given one file twice would never end with anything else
+    if (fail_on == "inconclusive" || fail_on == "not_comparable") return kUndecided;
+    [[maybe_unused]] const int written = std::fputs(
+        "culprit: warning: nothing was compared; '--fail-on not_comparable' does not let that pass\n", stderr);
+    return kFine;
+  }
   if (outcome == not_comparable) return kUndecided;
   if (fail_on == "not_comparable") return kFine;
   if (outcome == regression || (fail_on == "any" && outcome == improvement)) return kDifference;
@@ -197,7 +204,7 @@ std::string comparison_text(const DiffOptions& options, const model::RunComparis
 Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison,
                                std::string_view verb, std::span<const model::RunPicture> pictures) {
   if (Status status = deliver(options, report_of(options, comparison, verb, pictures)); !status) return status.error();
-  return exit_of(options.fail_on, comparison.outcome);
+  return exit_of(options.fail_on, comparison);
 }
 
 Result<int> diff_runs(const DiffOptions& options) {

@@ -9,6 +9,7 @@
 #include "core/json_writer.h"
 #include "core/output_file.h"
 #include "core/units.h"
+#include "formats/kineto/envelope.h"
 #include "formats/kineto/writer_gzip.h"
 
 namespace culprit::formats::kineto {
@@ -140,6 +141,10 @@ class Writer {
       json_.member("world_size", file.world_size);
       json_.end_object();
     }
+    for (const auto& [key, value] : file.metadata)
+      if (const std::string_view option = std::string_view(key).substr(std::min(key.size(), kProfilerOption.size()));
+          key.starts_with(kProfilerOption) && std::ranges::find(kMembers, option) != std::end(kMembers))
+        json_.member(option, 1);
     if (absolute_) json_.member("baseTimeNanoseconds", file.base_ns);
     json_.member("displayTimeUnit", "ms");
     json_.begin_array("traceEvents");

@@ -166,6 +166,16 @@ TEST_F(WriterFile, ManyEventsInManyPieces) {
   EXPECT_EQ(content_of(save_and_load(make.trace(), "a.json.gz")), content_of(make.trace()));
 }
 
+TEST(Writer, WhatTheProfilerWasAskedForIsWrittenBack) {
+  TraceMaker make;
+  make.slice(make.thread(1, 1), "cpu_op", "op", 0, 1);
+  make.trace().ranks[0].metadata = {{"profiler.with_stack", "1"}, {"profiler.evil", "1"}, {"env.x", "1"}};
+  const json parsed = json::parse(text_of(make.trace()));
+  EXPECT_EQ(parsed["with_stack"], 1);
+  EXPECT_FALSE(parsed.contains("evil"));
+  EXPECT_FALSE(parsed.contains("env.x"));
+}
+
 TEST(Writer, HostileNamesAreValidJson) {
   TraceMaker make;
   const std::string hostile = "\x1b[2J</script>\"\\|=cmd()\n\xff\xe2\x80\xae";
