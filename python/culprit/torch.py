@@ -28,6 +28,7 @@ class TraceHandler:
     def __init__(self, folder: Path, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None, keep: Optional[int] = 2) -> None:
         self._folder, self._summary, self._limit, self._file = os.fspath(folder), summary, limit, file
         self._name = name or f"{socket.gethostname()}_{os.getpid()}"
+        self._other = 0  # handlers of this name before
         self._keep = None if keep is None else _check.whole("keep", keep, 0, 2**31)
         self.paths: List[str] = []
         """The traces that were written, in order."""
@@ -57,12 +58,13 @@ class TraceHandler:
         """In the folder, which is made, for the next trace: an empty file, so that it is nobody else's."""
         os.makedirs(self._folder, exist_ok=True)
         while True:
-            path = os.path.join(self._folder, f"{self._name}.{len(self.paths)}.pt.trace.json.gz")
+            name = self._name if self._other == 0 else f"{self._name}-{self._other + 1}"
+            path = os.path.join(self._folder, f"{name}.{len(self.paths)}.pt.trace.json.gz")
             try:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 return path
             except FileExistsError:  # of an earlier program, or another handler
-                self._name += "_"
+                self._other += 1
 
 
 def _remove_empty(path: str) -> None:

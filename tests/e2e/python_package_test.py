@@ -360,6 +360,22 @@ class Profiler(Case):
         self.assertEqual([len(handler.runs) for handler in made], [1, 1, 1])
         self.assertEqual(len(set().union(*(handler.paths for handler in made))), 3)
 
+    def test_there_may_be_hundreds_of_handlers_of_one_name(self):
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                with gzip.open(path, "wt") as target:
+                    target.write('{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]}')
+
+        paths = set()
+        for _ in range(260):
+            handler = culprit.torch.trace_handler(self.at("many"), summary=False, name="nightly")
+            handler(Profiler())
+            paths.update(handler.paths)
+        self.assertEqual(len(paths), 260)
+        self.assertIn("nightly-260.0.pt.trace.json.gz", {os.path.basename(path) for path in paths})
+
     def test_a_trace_that_was_not_written_leaves_no_file(self):
         import culprit.torch
 
