@@ -20,6 +20,8 @@ using model::Verdict;
 
 constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that others took more
 constexpr double kLeastOthers = 0.3;     // CPUs that others took more
+constexpr double kFewOthers = 0.15;      // the same, where the kernel says that much more waited for CPUs
+constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
 constexpr double kLeastThrottled = 2e7;  // ns per second
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
@@ -80,8 +82,12 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
 void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const double others = evidence.more_others();
   const auto beside = evidence.more_beside();
-  if (beside.empty() || others < (beside.front().is_share ? kLeastShare : kLeastOthers)) return;
   const bool queued = felt_queue(evidence);
+  // Threads that spin leave little to others, who hold them up by their turns.
+  const auto waits = evidence.counter("host.pressure.cpu.some");
+  const bool held_up = queued && waits && waits->rise() >= kLeastWaits;
+  if (beside.empty()) return;
+  if (others < (beside.front().is_share ? kLeastShare : held_up ? kFewOthers : kLeastOthers)) return;
   // Where there are CPUs for all, who takes many shares their cores, their caches and the limit of their clock.
   if (!queued && !(beside.front().is_share && felt_on_cpu(evidence))) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", queued ? 0.9 : 0.7);
@@ -101,6 +107,8 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     if (const auto clock = evidence.counters("host.cpu", "frequency"); clock && clock->ratio() < 1)
       verdict.evidence.push_back(fmt::format("Their clock is {:.0f} % of what it was", clock->ratio() * 100));
   }
+  if (held_up)
+    verdict.evidence.push_back(fmt::format("Somebody waited for a CPU {} of the time", instead_percent(*waits)));
   if (const auto pressure = evidence.counter("host.pressure.io.some"); pressure && pressure->rise() > kLeastPressure)
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
   if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");

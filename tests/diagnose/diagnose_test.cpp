@@ -35,6 +35,21 @@ TEST(CpuRules, OthersThatTookCpusAreNamed) {
   EXPECT_THAT(verdicts[0].next_step, HasSubstr("stress-ng-cpu"));
 }
 
+TEST(CpuRules, OthersThatGotLittleCountWhereMuchMoreWaitedForCpus) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {9, 9}, {1.6, 3.2}, {0, 0});
+  add_beside(c, "stress-ng-cpu", {0, 0.26});
+  EXPECT_THAT(causes(c), IsEmpty());
+  add_counter(c, "host.pressure.cpu.some", {0.225, 0.35});
+  EXPECT_THAT(causes(c), IsEmpty());
+  c.host->counters.back().value[1] = 0.94;
+  ASSERT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  EXPECT_EQ(diagnose(c)[0].state, VerdictState::latent);
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("94 % instead of 22.5 % of the time")));
+  c.host->beside.back().value[1] = 0.1;
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
 TEST(CpuRules, OthersWhomTheProgramDidNotFeelAreNone) {
   RunComparison c = comparison(Outcome::no_change);
   set_step(c, {10, 10}, {0.1, 0.2}, {1, 1});
