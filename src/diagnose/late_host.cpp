@@ -21,17 +21,19 @@ using model::WaterfallLine;
 
 constexpr double kLeastOfGrowth = 0.5;
 
-/// What the functions of this name are; nullptr: it is none, but a range or nothing.
-const model::FunctionFinding* finding_of(const model::RunComparison& all, StringId function) {
+/// What is found of functions of the host of this name; nullptr: it is none, but a range or nothing.
+const model::FunctionFinding* finding_of(const Evidence& evidence, StringId function) {
+  const auto& functions = evidence.comparison().functions;
   const auto found = std::ranges::find_if(
-      all.functions, [&](const model::FunctionFinding& f) { return f.function == function && f.device != 0; });
-  return found == all.functions.end() ? nullptr : &*found;
+      functions, [&](const model::FunctionFinding& f) { return f.function == function && !evidence.is_on_device(f); });
+  return found == functions.end() ? nullptr : &*found;
 }
 
 /// A call that ends when a device, or anything else, has done something: who is late behind it was not woken in time.
-bool waits(const model::RunComparison& all, StringId function) {
-  const model::FunctionFinding* f = finding_of(all, function);
+bool waits(const Evidence& evidence, StringId function) {
+  const model::FunctionFinding* f = finding_of(evidence, function);
   if (f == nullptr) return false;
+  const model::RunComparison& all = evidence.comparison();
   const std::string_view kind = all.texts[f->kind];
   const std::string_view name = all.texts[function];
   return model::is_wait(kind) || (kind == "cuda_api" && name.find("Memcpy") != name.npos) ||
@@ -67,7 +69,7 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
   double most = 0;
   for (const Waterfall& waterfall : all.waterfalls)
     for (const WaterfallLine& line : waterfall.lines) {
-      if (line.state != model::LedgerState::idle_host || waits(all, line.function)) continue;
+      if (line.state != model::LedgerState::idle_host || waits(evidence, line.function)) continue;
       if (!line.apart && !evidence.is_slower()) continue;
       const double rise = evidence.turned(line.time_ns).rise();
       const double least = kLeastOfGrowth * growth / evidence.weight_of(waterfall.phase);
@@ -85,7 +87,7 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
   if (is_explained(evidence, verdicts, by_input)) return;
   if (!by_input && !evidence.profiled_alone().empty())
     return;  // a host that is recorded in more detail is late by that
-  const model::FunctionFinding* finding = finding_of(all, worst->function);
+  const model::FunctionFinding* finding = finding_of(evidence, worst->function);
   Verdict verdict;
   verdict.cause = "host_bound";
   verdict.detail = by_input                    ? "data_input"

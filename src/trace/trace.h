@@ -164,10 +164,10 @@ struct RecordingFile {
   std::uint64_t events = 0;
 };
 
-/// One input file, which is one rank of the run.
 /// Of keys of Rank::metadata: what a profiler was asked to record besides ("profiler.with_stack").
 inline constexpr std::string_view kProfilerOption = "profiler.";
 
+/// One input file, which is one rank of the run.
 struct Rank {
   std::string path;
   std::int64_t rank = -1;  ///< -1 when the file does not say

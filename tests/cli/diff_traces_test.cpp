@@ -122,8 +122,9 @@ TEST_F(DiffTraces, OneRecordingOnBothSidesIsSaidToBeThat) {
   for (const std::string& other : {good, copy, dir.path("link.json")}) {
     const auto result = run_program("diff " + good + " " + other + " --fail-on any 2>&1");
     EXPECT_EQ(result.code, 0) << result.output;
-    EXPECT_THAT(result.output, HasSubstr("Baseline and candidate are the same recording"));
     EXPECT_THAT(result.output, HasSubstr("warning: nothing was compared"));
+    EXPECT_THAT(run_program("diff " + good + " " + other + " --fail-on any 2>/dev/null").output,
+                testing::StartsWith("Baseline and candidate are the same recording"));
     for (const char* strict : {"inconclusive", "not_comparable"})
       EXPECT_EQ(run_program("diff " + good + " " + other + " --fail-on " + strict + " 2>&1").code, 5);
   }

@@ -173,7 +173,7 @@ class Commands(Ab):
         words = ["-q", "-n", "8", "--warmup", "0", "--on"]
         found = self.answer(*words, "host.faults.minor", *side, "sleeps", "--vs", *side, "faults")
         self.assertEqual((found["outcome"], found["alternation"]["quantity"]), ("regression", "host.faults.minor"))
-        self.assertGreater(found["alternation"]["changes"][0]["ratio"], 1.5)  # the machine's: what else faults is in both
+        self.assertGreater(found["alternation"]["changes"][0]["ratio"], 3)
         done = self.run_ab(*words, "host.cpu", *side, "sleeps", "--vs", *side, "sleeps", code=4)
         self.assertIn("no counter 'host.cpu' is recorded (there are host.cpu.", done.stderr)
         done = self.run_ab("--no-record", *words, "counter:x", *side, "sleeps", "--vs", *side, "sleeps", code=2)

@@ -53,8 +53,8 @@ class PythonCollector final : public Collector {
   struct Candidate {
     Ns due = 0;
     int tries = 0;
-    std::string refused{};   ///< why it was, at first
-    bool is_wanted = false;  ///< was when it came
+    std::string refused{};      ///< why it was, at first
+    bool is_asked_for = false;  ///< it ran Python when it came, of which functions were asked for
   };
 
   void put_into_first(Session& session);
@@ -289,7 +289,7 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
 void PythonCollector::target_joined(const Target& target) {
   if (!started_ || watched_.contains(target.pid)) return;
   const auto [candidate, fresh] = candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted});
-  if (fresh) candidate->second.is_wanted = is_wanted(target.pid);
+  if (fresh) candidate->second.is_asked_for = !options_.functions.empty() && runs_python(target.pid);
 }
 
 void PythonCollector::target_left(const Target& target) {
@@ -402,7 +402,7 @@ void PythonCollector::remember(const Watched& watched, perfetto::Writer& writer)
 
 /// It ended, or the recording did, before anybody tried.
 bool PythonCollector::is_too_short(std::int64_t pid, const Candidate& candidate) const {
-  return candidate.is_wanted && candidate.tries == 0 && !attached_.contains(pid);
+  return candidate.is_asked_for && candidate.tries == 0 && !attached_.contains(pid);
 }
 
 /// Of a function that was asked for.
