@@ -9,6 +9,7 @@ import signal
 import stat
 import time
 import warnings
+import weakref
 from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _check
@@ -18,7 +19,6 @@ from ._run import Path, Run, load
 
 if TYPE_CHECKING:
     import subprocess
-    import tempfile
     from types import TracebackType
 
 _START_S = 30.0  # until there is a file
@@ -26,16 +26,28 @@ _END_S = 15.0  # until the recorder has ended that was asked to
 _KINDS = {2: "usage", 3: "input", 4: "environment"}  # by the program's exit code
 
 
+def _beyond_standard(file: int) -> int:
+    """The same open file by a number that none of the standard ones has, whichever of these are closed."""
+    try:
+        return fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(file)
+
+
 def _error_output() -> int:
-    """A duplicate of standard error, or of nothing where this process has none; no standard descriptor, whichever are closed."""
+    """A duplicate of standard error, or of nothing where this process has none."""
     try:
         return fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, 3)
     except OSError:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        try:
-            return fcntl.fcntl(nothing, fcntl.F_DUPFD_CLOEXEC, 3)
-        finally:
-            os.close(nothing)
+        return _beyond_standard(os.open(os.devnull, os.O_WRONLY))
+
+
+def _remove(folder: str, owner: int) -> None:
+    """Of this process, and not of one that it was forked from."""
+    if os.getpid() == owner:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Recording:
@@ -47,7 +59,6 @@ class Recording:
     def __init__(self, options: Sequence[str], process: str, command: Sequence[str], path: str) -> None:
         self.path = path
         """Where the recording lies; a file of its own is removed with the object."""
-        self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
         self.messages: List[str] = []
         """What the recorder said, a line each; known behind the block."""
         self.returncode: Optional[int] = None
@@ -58,6 +69,8 @@ class Recording:
         self._said: Optional[IO[bytes]] = None
         self._summary: Optional[IO[bytes]] = None
         self._before: Optional[Tuple[int, int, int]] = None
+        self._owner = os.getpid()
+        self._alive: Optional[int] = None  # closed when this process ends, whatever ends it: then the recorder does
         self._run: Optional[Run] = None
 
     def __enter__(self) -> "Recording":
@@ -66,8 +79,9 @@ class Recording:
         if not self.path:
             import tempfile
 
-            self._folder = tempfile.TemporaryDirectory(prefix="culprit-")
-            self.path = os.path.join(self._folder.name, "recording.pftrace")
+            folder = tempfile.mkdtemp(prefix="culprit-")
+            weakref.finalize(self, _remove, folder, self._owner)
+            self.path = os.path.join(folder, "recording.pftrace")
         self._check()
         try:
             self._start()
@@ -95,8 +109,8 @@ class Recording:
             self._progress = "ended"
 
     def __del__(self) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
+        if os.getpid() == self._owner:
+            self._end()
 
     def _check(self) -> None:
         """Before anything is started."""
@@ -132,14 +146,17 @@ class Recording:
             self._said, self._summary = tempfile.TemporaryFile(), tempfile.TemporaryFile()
             self._before = self._state()
             summary = fcntl.fcntl(self._summary.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+            end, self._alive = map(_beyond_standard, os.pipe())
             try:
                 arguments = [program(), "record", f"--json-fd={summary}", "-o", self.path, *self._options]
-                arguments += ["--command-stderr", str(passed), "--", *self._command] if self._command else ["-p", self._target]
+                arguments += ["--command-stderr", str(passed)] if self._command else ["-p", self._target]
+                arguments += [f"--end-fd={end}", *(["--", *self._command] if self._command else [])]
                 # Ctrl-C of the terminal is for this process, which passes the end on.
-                self._process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=self._said, pass_fds=[summary, *([passed] if self._command else [])],
+                self._process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=self._said, pass_fds=[summary, end, *([passed] if self._command else [])],
                                                  start_new_session=True)
             finally:
                 os.close(summary)
+                os.close(end)
         finally:
             os.close(passed)
 
@@ -210,7 +227,10 @@ class Recording:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         finally:
-            if self._said is not None and self._summary is not None:
+            if self._alive is not None:
+                os.close(self._alive)
+                self._alive = None
+            if self._said is not None and self._summary is not None and not self._said.closed:
                 self._take_messages()
                 self._take_summary()
                 self._said.close()

@@ -2,10 +2,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -13,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -53,6 +58,7 @@ struct RecordVerbOptions {
   bool no_realtime = false;
   int command_stderr = -1;
   int summary = -1;
+  int end = -1;
   std::vector<std::string> python;
   std::string output;
   std::string switch_output;
@@ -73,6 +79,26 @@ void write_all(int descriptor, std::string_view text) {
     if (written <= 0) return;
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+/// From now on this process gets SIGTERM when nobody can write into this pipe any more, also of one who was killed; at
+/// once, where nobody can already.
+Status end_with(int pipe) {
+  const bool inherits_nobody = fcntl(pipe, F_SETFD, FD_CLOEXEC) == 0;
+  const int flags = fcntl(pipe, F_GETFL);
+  struct stat file {};
+  if (!inherits_nobody || fstat(pipe, &file) != 0 || !S_ISFIFO(file.st_mode) || (flags & O_ACCMODE) != O_RDONLY)
+    return usage_error(fmt::format("--end-fd {} is not the end of a pipe that is read", pipe),
+                       "give the number of a descriptor that the recorder inherits");
+  const bool told = fcntl(pipe, F_SETOWN, getpid()) == 0 && fcntl(pipe, F_SETSIG, SIGTERM) == 0 &&
+                    fcntl(pipe, F_SETFL, flags | O_ASYNC) == 0;
+  if (!told)
+    return environment_error("cannot ask for a signal at the end of a pipe: " +
+                                 std::generic_category().message(errno),
+                             "--end-fd");
+  pollfd asked{pipe, POLLIN, 0};
+  if (poll(&asked, 1, 0) > 0 && (asked.revents & POLLHUP) != 0) kill(getpid(), SIGTERM);
+  return {};
 }
 
 void say(std::string_view text) { write_all(STDERR_FILENO, text); }
@@ -315,6 +341,8 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (options.summary >= 0 && fcntl(options.summary, F_SETFD, FD_CLOEXEC) < 0)  // the command has none of it
     return usage_error(fmt::format("--json-fd {} is not an open file", options.summary),
                        "give the number of a descriptor that the recorder inherits");
+  if (options.end >= 0)
+    if (Status status = end_with(options.end); !status) return status.error();
   record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
 
@@ -407,6 +435,11 @@ void add_record(CommandLine& app, Invocation& invocation) {
       ->type_name("FD");
   verb->add_option("--json-fd", options->summary,
                    "write the summary as JSON into this open file, which the COMMAND does not inherit")
+      ->check(in_range(0, 1e6))
+      ->type_name("FD");
+  verb->add_option("--end-fd", options->end,
+                   "end, as by SIGTERM, when nobody can write into this pipe any more: with the program that holds its "
+                   "other end, whatever ends that")
       ->check(in_range(0, 1e6))
       ->type_name("FD");
   verb->add_option("--python", options->python,

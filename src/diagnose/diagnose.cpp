@@ -23,14 +23,14 @@ using model::Verdict;
 using model::VerdictState;
 
 /// A verdict that another one explains goes; what it saw stays as evidence.
-void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, std::string_view cause,
-            std::string_view detail) {
+template <class IsExplained>
+void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, const IsExplained& is_explained) {
   const auto by = std::ranges::find_if(
       verdicts, [&](const Verdict& v) { return v.cause == by_cause && (by_detail.empty() || v.detail == by_detail); });
   if (by == verdicts.end()) return;
   Verdict& stays = *by;
   for (Verdict& v : verdicts)
-    if (&v != &stays && v.cause == cause && v.detail == detail) {
+    if (&v != &stays && is_explained(v)) {
       if (std::isfinite(v.impact_ns))
         stays.impact_ns = (std::isfinite(stays.impact_ns) ? stays.impact_ns : 0) + v.impact_ns;
       for (std::string& sentence : v.evidence)
@@ -39,6 +39,11 @@ void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_d
       v.cause.clear();
     }
   std::erase_if(verdicts, [](const Verdict& v) { return v.cause.empty(); });
+}
+
+void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, std::string_view cause,
+            std::string_view detail) {
+  absorb(verdicts, by_cause, by_detail, [&](const Verdict& v) { return v.cause == cause && v.detail == detail; });
 }
 
 /// The same of several ranks is one.
@@ -108,8 +113,8 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   // Who has fewer CPUs loses most where threads wait for each other; all functions count already.
   for (Verdict& v : verdicts)
     if (v.cause == "host_bound" && std::ranges::any_of(verdicts, is_of_all_functions)) v.impact_ns = model::kNoNumber;
-  absorb(verdicts, "cpu_contention", "unknown", "host_bound", "function");
-  absorb(verdicts, "profiler_overhead", "", "host_bound", "function");
+  absorb(verdicts, "cpu_contention", "unknown", is_of_one_function);
+  absorb(verdicts, "profiler_overhead", "", is_of_one_function);
   // A device that is slower makes some kernels slower than others.
   const double explained = std::max(explained_by_devices(evidence, verdicts), explained_by_calls(evidence, verdicts));
   if (explained > 1)
@@ -126,7 +131,7 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
   merge_ranks(verdicts);
   // What the machine did to all functions is none of one.
-  absorb(verdicts, "cpu_frequency_drop", "", "host_bound", "function");
+  absorb(verdicts, "cpu_frequency_drop", "", is_of_one_function);
 }
 
 /// Of causes that made steps longer, what each made of that; where steps did not become longer, none did. Other work

@@ -114,7 +114,7 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
   verdict.next_step =
       by_input ? "more workers that load, data nearer or smaller, or work on it moved out of the loader"
       : worst->between
-          ? "record Python's functions (torch.profiler with_stack, or culprit record --python, --preset deep)"
+          ? kRecordPython
           : "culprit top --stacks of both sides";
   for (Verdict& v : verdicts)
     if (is_of_all_functions(v) && std::isfinite(v.impact_ns))

@@ -145,6 +145,27 @@ bool ran(const Evidence& evidence, const FunctionFinding& f) {
 /// Not a function, but what a thread did.
 bool is_state(std::string_view kind) { return kind == "oncpu" || kind == "runq" || kind == "blocked"; }
 
+bool is_between(const Evidence& evidence, const FunctionFinding& f) {
+  return evidence.comparison().texts[f.kind] == "between";
+}
+
+/// Detail of a host that is late in it.
+const char* of_one_function(const Evidence& evidence, const FunctionFinding& f) {
+  if (model::is_collector(evidence.comparison().texts[f.function])) return "gc";
+  return is_between(evidence, f) ? "between_functions" : "function";
+}
+
+/// What lies between functions, of a process of which no function was recorded: a step is all of that, and it is no
+/// place in it.
+bool is_all_there_is(const Evidence& evidence, const FunctionFinding& f) {
+  if (!is_between(evidence, f)) return false;
+  const model::RunComparison& all = evidence.comparison();
+  return std::ranges::none_of(all.functions, [&](const FunctionFinding& other) {
+    return other.process == f.process && other.phase == f.phase && !evidence.is_on_device(other) &&
+           all.texts[other.kind] != "between" && !is_state(all.texts[other.kind]);
+  });
+}
+
 /// It is called more often as others are, which is told of all of them, and a call takes no longer.
 bool is_called_as_others(const Evidence& evidence, const FunctionFinding& f, const Verdicts& verdicts, double usual) {
   const Sides calls = evidence.turned(f.steady_calls);
@@ -213,7 +234,8 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
       if (is_called_as_others(evidence, f, verdicts, usual)) continue;
       if (device && (is_only_called_more(evidence, f, usual) || was_replaced(evidence, f))) continue;
       if (device && f.was == 0 && !is_new(evidence, f) && is_one_of_many(evidence, f)) continue;
-      if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || !ran(evidence, f)) continue;
+      if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f) || !ran(evidence, f))
+        continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;
       most = std::max(most, impact);
@@ -221,9 +243,8 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     if (worst == nullptr) continue;
     const Sides calls = evidence.turned(worst->calls);
     const bool fresh = is_new(evidence, *worst) || worst->was != 0;
-    const bool collector = !device && model::is_collector(all.texts[worst->function]);
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
-                             : verdict_of(evidence, *worst, "host_bound", collector ? "gc" : "function", 0.8);
+                             : verdict_of(evidence, *worst, "host_bound", of_one_function(evidence, *worst), 0.8);
     if (evidence.has_ranks()) verdict.rank = device ? evidence.place_of(*worst).rank : only_rank(evidence, *worst);
     verdict.state = evidence.state_of(verdict.impact_ns, felt(evidence, *worst) / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
@@ -239,8 +260,9 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     else
       verdict.evidence.push_back(fmt::format("A call takes x{:.2f}, the middle one of all functions there x{:.2f}",
                                              verdict.work_ratio, usual));
-    verdict.next_step =
-        device ? "culprit kernels of both sides, launch by launch" : "culprit top --stacks of both sides";
+    verdict.next_step = device                         ? "culprit kernels of both sides, launch by launch"
+                        : is_between(evidence, *worst) ? kRecordPython
+                                                       : "culprit top --stacks of both sides";
     verdicts.push_back(std::move(verdict));
   }
 }
@@ -293,7 +315,7 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   std::erase_if(verdicts, [&](const Verdict& v) {
-    return v.cause == "host_bound" && v.detail == "function" &&
+    return is_of_one_function(v) &&
            (v.where == verdict.where || lies_in_input(evidence, v.where));
   });
   verdicts.push_back(std::move(verdict));
@@ -391,7 +413,8 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
   for (const FunctionFinding& f : all.functions) {
     const bool device = evidence.is_on_device(f);
     if (!f.apart || model::has_changed(f)) continue;
-    if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind])) continue;
+    if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f))
+      continue;
     if (!is_input(f) && (!would_be_slower_alone(evidence, f, usual.at(device)) || (!device && !ran(evidence, f))))
       continue;
     const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
@@ -410,7 +433,7 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
   const FunctionFinding& f = *worst;
   const bool device = evidence.is_on_device(f);
   std::string cause = "host_bound";
-  std::string detail = is_input(f) ? "data_input" : model::is_collector(all.texts[f.function]) ? "gc" : "function";
+  std::string detail = is_input(f) ? "data_input" : of_one_function(evidence, f);
   if (device) {
     const bool more = is_only_called_more(evidence, f, usual[1]);
     cause = is_new(evidence, f) || f.was != 0 ? "kernel_changed" : more ? "workload_changed" : "kernel_regression";

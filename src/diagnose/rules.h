@@ -38,6 +38,15 @@ inline bool is_of_all_functions(const model::Verdict& verdict) {
   return (verdict.cause == "cpu_contention" && verdict.detail == "unknown") || verdict.cause == "profiler_overhead";
 }
 
+/// The thread of the steps was longer in one place of the program.
+inline bool is_of_one_function(const model::Verdict& verdict) {
+  return verdict.cause == "host_bound" && (verdict.detail == "function" || verdict.detail == "between_functions");
+}
+
+/// Where nobody knows what runs between functions.
+inline constexpr const char* kRecordPython =
+    "record Python's functions (torch.profiler with_stack, or culprit record --python, --preset deep)";
+
 /// A step must have become longer by this share by a cause that is called active.
 inline constexpr double kLeastImpact = 0.05;
 /// Confidence that a device works for others now and then: by it the verdict is known from that of a device that is

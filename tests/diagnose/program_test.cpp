@@ -35,6 +35,24 @@ TEST(ProgramRules, WhatIsNearlyAllOfAStepIsItsCauseWhereNothingLiesInIt) {
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
+TEST(ProgramRules, BetweenFunctionsIsAPlaceOnlyWhereFunctionsWereRecorded) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {0, 0});
+  c.host->step.clear();
+  add_function(c, "between functions: step", "between", "Host", {9.9, 13.9}, {1, 1}, FunctionStatus::changed);
+  c.functions.back().parent = c.texts.intern("step");
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.back().apart = true;
+  c.functions.back().status = FunctionStatus::inconclusive;
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.functions.back().status = FunctionStatus::changed;
+  for (const char* name : {"log", "count", "save"}) {
+    add_function(c, name, "python", "Host", {0.1, 0.1}, {1, 1});
+    c.functions.back().parent = c.texts.intern("step");
+  }
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/between_functions in between functions: step"));
+}
+
 TEST(ProgramRules, AKernelMayBeNearlyAllOfAStep) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0, 0}, {0, 0});

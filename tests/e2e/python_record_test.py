@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest.mock
 
@@ -172,6 +173,63 @@ class Recordings(Case):
         with open(held, encoding="ascii") as file:
             self.assertFalse(os.path.exists(f"/proc/{file.read()}"))
 
+    def test_a_program_that_is_killed_leaves_nothing_that_runs(self):
+        with self.privileged():
+            with culprit.record(["true"]):
+                pass
+        program = """
+import culprit, sys, time
+with culprit.record(["sleep", "100"], output=sys.argv[1]) as recording:
+    print(recording._process.pid, flush=True)
+    time.sleep(100)
+"""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number):
+                kept = self.at(f"killed{number}.pftrace")
+                started = subprocess.Popen([sys.executable, "-c", program, kept], stdout=subprocess.PIPE, text=True)
+                recorder = int(started.stdout.readline())
+                with open(f"/proc/{recorder}/task/{recorder}/children", encoding="ascii") as file:
+                    command = int(file.read())
+                started.send_signal(number)
+                started.wait()
+                started.stdout.close()
+                self.assert_gone(recorder)
+                self.assert_gone(command)
+                self.assertEqual(culprit.load(kept).losses, [])
+
+    def test_a_recording_that_is_dropped_ends(self):
+        with self.privileged():
+            recording = culprit.record(["sleep", "100"]).__enter__()
+        recorder, path = recording._process.pid, recording.path
+        if os.fork() == 0:  # what it has of the recording is not its own
+            recording.__del__()
+            del recording
+            os._exit(0)
+        os.wait()
+        self.assertTrue(os.path.exists(f"/proc/{recorder}") and os.path.exists(path))
+        del recording
+        self.assert_gone(recorder)
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
+
+    def assert_gone(self, pid):
+        end = time.monotonic() + 20
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+    def test_a_pipe_that_none_can_be_told_of_is_refused(self):
+        with tempfile.TemporaryFile() as file:
+            done = run(os.path.join(ARGS.bin, "culprit"), "record", "-o", self.at("refused.pftrace"), "--end-fd", str(file.fileno()), "--", "true", pass_fds=[file.fileno()])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is not the end of a pipe that is read", done.stderr)
+
+    def test_a_pipe_that_nobody_holds_ends_it_at_once(self):
+        end, held = os.pipe()
+        os.close(held)
+        begin = time.monotonic()
+        run(os.path.join(ARGS.bin, "culprit"), "record", "-o", self.at("ended.pftrace"), "--end-fd", str(end), "--", "sleep", "100", pass_fds=[end])
+        os.close(end)
+        self.assertLess(time.monotonic() - begin, 30)
 
     def test_a_block_that_fails_after_the_command_has_ended_is_that_error(self):
         with self.privileged(), self.assertRaisesRegex(ValueError, "of the block"):
