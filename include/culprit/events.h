@@ -23,7 +23,7 @@ struct Categories {
 struct FrameColumn {
   std::string key;  ///< with its unit: "begin_ns"
   std::variant<std::vector<std::int64_t>, std::vector<double>, Categories> values;
-  bool negative_is_none = false;  ///< whole numbers: below 0 nothing is known
+  bool has_none = false;  ///< whole numbers: -1 is not known
 };
 
 /// Columns of equal length.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any, Iterable, List
 
 
@@ -20,8 +21,8 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
 
 
 def number(name: str, value: Any) -> float:
-    """TypeError: it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """TypeError: it is none, as a text is not."""
+    if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is a number, not {value!r}")
     return float(value)
 
@@ -35,6 +36,20 @@ def text(name: str, value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{name} is a text that UTF-8 can write, not {value!r}") from None
     return value
+
+
+def path(name: str, value: Any) -> str:
+    """TypeError, ValueError: it is none."""
+    if isinstance(value, bytes):
+        raise TypeError(f"{name} is a path as text, or an os.PathLike of one, not bytes (os.fsdecode makes one of them)")
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} is a path, not {value!r}")
+    made = os.fspath(value)
+    if not isinstance(made, str):
+        raise TypeError(f"{name} is a path as text, or an os.PathLike of one, not {value!r}")
+    if "\0" in made:
+        raise ValueError(f"{name}: no path holds a null character: {made!r}")
+    return made
 
 
 def texts(name: str, values: Any) -> List[str]:

@@ -9,7 +9,7 @@ from . import _check, _culprit
 from ._run import Path, Paths, Run, load_options, paths_of
 from ._table import Table
 
-Side = Union[Paths, Run, Sequence[Run]]
+Side = Union[Paths, Run, Iterable[Run]]
 
 
 # Of each table the columns, by what they hold. A value of both sides is two columns.
@@ -131,17 +131,17 @@ class Comparison:
         return comparison_html(self)
 
 
-def _recordings(side: Side, options: Tuple[int, int]) -> List[_culprit.Run]:
-    if isinstance(side, (str, os.PathLike)):
-        return _culprit.load_recordings(paths_of(side), *options)
-    if not isinstance(side, (Run, Iterable)):
-        raise TypeError(f"a side is a path, a run, or several, not {side!r}")
+def _recordings(name: str, side: Side, options: Tuple[int, int]) -> List[_culprit.Run]:
+    if isinstance(side, (str, bytes, os.PathLike)):
+        return _culprit.load_recordings(paths_of(name, side), *options)
+    if not isinstance(side, (Run, Iterable)) or hasattr(side, "read"):
+        raise TypeError(f"{name} is a path, a run, or several, not {side!r}")
     items = [side] if isinstance(side, Run) else list(side)
     runs = [item._native for item in items if isinstance(item, Run)]
     paths = [item for item in items if not isinstance(item, Run)]
     if runs and paths:
-        raise TypeError("a side is paths or runs, not both")
-    return runs or _culprit.load_recordings(paths_of(paths), *options)
+        raise TypeError(f"{name} is paths or runs, not both")
+    return runs or _culprit.load_recordings(paths_of(name, paths), *options)
 
 
 def diff(
@@ -150,7 +150,7 @@ def diff(
     *,
     anchor: str = "",
     tolerance: float = 0.03,
-    history: Sequence[Union[Path, Run]] = (),
+    history: Iterable[Union[Path, Run]] = (),
     threads: int = 0,
     max_expansion: int = 200,
 ) -> Comparison:
@@ -160,10 +160,10 @@ def diff(
     not matter, between 0 and 1. ``history``: three or more earlier recordings of the same workload, in a list; of fewer the notes say that they tell nothing.
     ``threads``, ``max_expansion``: as of ``load``, for sides that are paths. Raises ``culprit.Error``.
     """
-    if isinstance(history, (str, bytes, os.PathLike, Run)):
-        raise TypeError("history is a list of paths or runs")
+    if isinstance(history, (str, bytes, os.PathLike, Run)) or not isinstance(history, Iterable):
+        raise TypeError(f"history is a list of paths or runs, not {history!r}")
     _check.text("anchor", anchor)
     share = _check.number("tolerance", tolerance)
     options = load_options(threads, max_expansion)
-    earlier = [native for item in history for native in _recordings(item, options)]
-    return Comparison(*_culprit.compare(_recordings(baseline, options), _recordings(candidate, options), anchor, share, earlier))
+    earlier = [native for item in history for native in _recordings("history", item, options)]
+    return Comparison(*_culprit.compare(_recordings("baseline", baseline, options), _recordings("candidate", candidate, options), anchor, share, earlier))

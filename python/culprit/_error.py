@@ -10,3 +10,7 @@ class Error(Exception):
     def __init__(self, message: str, kind: str = "input", what: str = "", where: str = "", remedy: str = "") -> None:
         super().__init__(message)
         self.kind, self.what, self.where, self.remedy = kind, what, where, remedy
+
+
+class CulpritWarning(UserWarning):
+    """What this package warns of: of a measurement that decides nothing, or of what could not be seen, written or read. It is never an error of the program that is measured."""

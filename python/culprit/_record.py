@@ -13,7 +13,7 @@ import weakref
 from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _check
-from ._error import Error
+from ._error import CulpritWarning, Error
 from ._program import program
 from ._run import Path, Run, load
 
@@ -209,7 +209,7 @@ class Recording:
             return
         for collector in summary.get("collectors", []):
             for missing in collector["missing"] if collector["name"] == "python" else []:
-                warnings.warn(f"culprit.record: not seen: {missing['what']}: {missing['why']}", stacklevel=3)
+                warnings.warn(f"culprit.record: not seen: {missing['what']}: {missing['why']}", CulpritWarning, stacklevel=3)
 
     def _end(self) -> None:
         """Whatever still runs, ends: the recorder, and the command that it started."""
@@ -256,7 +256,7 @@ def record(target: Union[int, str, Sequence[str]], *, output: Optional[Path] = N
     Its standard input is ``/dev/null``. Behind the block ``returncode`` is its exit code and ``messages`` are what the recorder said; functions asked for by ``--python``
     that were not there are warnings. Raises ``culprit.Error`` with the program's own message.
     """
-    path = "" if output is None else os.fspath(output)
+    path = "" if output is None else _check.path("output", output)
     listed = _check.texts("options", options)
     if isinstance(target, (int, str)):
         name = target if isinstance(target, str) else str(_check.whole("target", target, 1, 2**31 - 1))

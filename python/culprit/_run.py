@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 from . import _check, _culprit
 from ._table import Table
 
 Path = Union[str, "os.PathLike[str]"]
-Paths = Union[Path, Sequence[Path]]
+Paths = Union[Path, Iterable[Path]]
 
 
-def paths_of(paths: Paths) -> List[bytes]:
-    """One path or several, as the system has them."""
-    if isinstance(paths, (str, os.PathLike)):
-        return [_bytes_of(paths)]
-    return [_bytes_of(path) for path in paths]
-
-
-def _bytes_of(path: Path) -> bytes:
-    text = os.fspath(path)
-    if not isinstance(text, str):
-        raise TypeError(f"a path is a text, not {type(text).__name__}")
-    if "\0" in text:
-        raise ValueError(f"no path holds a null character: {text!r}")
-    return os.fsencode(text)
+def paths_of(name: str, paths: Paths) -> List[bytes]:
+    """One path or several, as the system has them. TypeError, ValueError: the argument of this name is none."""
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        return [os.fsencode(_check.path(name, paths))]
+    if not isinstance(paths, Iterable) or hasattr(paths, "read"):
+        raise TypeError(f"{name} is a path or several, not {paths!r}")
+    return [os.fsencode(_check.path(f"each of {name}", path)) for path in paths]
 
 
 class Profile(NamedTuple):
@@ -35,7 +28,7 @@ class Profile(NamedTuple):
     """
 
     cycles: Table
-    """cycle, rank, pid, phase, anchor, begin_ns (since the epoch), duration_ns."""
+    """cycle, rank, pid, phase, anchor, begin_ns (since the epoch), duration_ns. The notes say how they were found."""
     functions: Table
     """By cycle, process, function and device: function, short_name, kind, device, count, duration_ns, exposed_ns, beta (share of the cycle)."""
     resources: Table
@@ -43,7 +36,9 @@ class Profile(NamedTuple):
     counters: Table
     """Every sample: metric, unit, host, rank, device, pid, time_ns (since the epoch), value."""
     ledger: Table
-    """cycle, rank, phase, pid, device (None: the thread that runs the cycles), state, function, count, time_ns. The rows of a cycle, rank, process and device sum to its window."""
+    """cycle, rank, phase, pid, device (None: the thread that runs the cycles), window_ns, state, function, count, time_ns. The rows of a cycle, rank, process and device sum
+    to its window: on the host the period of the cycle, on a device from the first operation that the cycle launched to the first of the next one. A note says how many
+    cycles have no rows, as the last one, whose end is not known."""
 
 
 class Kernels(NamedTuple):
@@ -145,4 +140,4 @@ def load(paths: Paths, threads: int = 0, max_expansion: int = 200) -> Run:
     ``threads``: 0 is all cores. ``max_expansion``: how many times its size a file may become, 0 is no limit. Raises ``culprit.Error``; damage inside of a good
     file is counted in ``Run.losses``.
     """
-    return Run(_culprit.load_run(paths_of(paths), *load_options(threads, max_expansion)))
+    return Run(_culprit.load_run(paths_of("paths", paths), *load_options(threads, max_expansion)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+import operator
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from . import _check, _culprit
 
@@ -15,10 +16,19 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def _kind_of(values: List[Any]) -> str:
-    known = [value for value in values if value is not None]
-    if any(isinstance(value, str) for value in known):
+    examples = {type(value): value for value in values if value is not None}.values()
+    if any(isinstance(value, str) for value in examples):
         return "text"
-    return "whole" if all(isinstance(value, int) for value in known) else "number"
+    return "whole" if all(map(_is_whole, examples)) else "number"
+
+
+def _is_whole(value: Any) -> bool:
+    """As those of NumPy are, too."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _column(name: Any, values: Any, kinds: Mapping[str, str]) -> Tuple[str, List[Any], str]:
@@ -72,7 +82,7 @@ class Table:
         self._native = native
 
     @classmethod
-    def from_columns(cls, key: str, columns: Sequence[Tuple[str, List[Any]]], title: str = "", types: Optional[Mapping[str, type]] = None) -> "Table":
+    def from_columns(cls, key: str, columns: Iterable[Tuple[str, Iterable[Any]]], title: str = "", types: Optional[Mapping[str, type]] = None) -> "Table":
         """A table of lists of equal length. ``types``: ``str``, ``int`` or ``float`` by name; of columns that it lacks the values tell.
 
         TypeError, ValueError: a value is not of its column's type, or a whole number has more than 64 bits; the column is named.

@@ -21,12 +21,15 @@ import re
 import sys
 import tempfile
 import time
-import warnings
-from typing import Any, Dict, Iterator, List, NoReturn, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NoReturn, Tuple
 
 import pytest
 
 from . import _baseline
+from ._error import CulpritWarning, Error
+
+if TYPE_CHECKING:
+    from ._comparison import Comparison
 
 _FEWEST = 5  # steps of which a comparison decides anything
 _DEFAULTS = {"steps": 30, "warm_up": 3, "tolerance": None}
@@ -151,6 +154,23 @@ def pytest_runtest_call(item: Any) -> None:
         _judge(item, steps)
 
 
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
+    """What passes though it is marked as failing is no baseline."""
+    outcome: Any = yield
+    if call.when == "call" and hasattr(outcome.get_result(), "wasxfail"):
+        item.culprit_new = None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: Any) -> None:
+    """Comes when nothing has failed, the end of the test's fixtures included."""
+    new = getattr(item, "culprit_new", None)
+    if new is not None:
+        item.culprit_new = None
+        _store(_baseline_of(item), new)
+
+
 def _baseline_of(item: Any) -> str:
     """The readable part of the name may be cut, or that of another test."""
     folder = item.config.getoption("--culprit-baselines") or os.path.join(str(item.config.rootpath), ".culprit")
@@ -192,11 +212,11 @@ def _judge(item: Any, steps: Steps) -> None:
         pytest.fail(f"the test made {made}: iterate over culprit_steps", pytrace=False)
     path, new = _baseline_of(item), steps.recording()
     if item.config.getoption("--culprit-store"):
-        _store(path, new)
+        item.culprit_new = new
     elif os.path.lexists(path):
         _compare(item, path, new)
     else:
-        warnings.warn(f"no baseline of {item.nodeid}: make it with --culprit-store, {_baseline.KEPT} times", stacklevel=1)
+        item.warn(CulpritWarning(f"no baseline of {item.nodeid}: make it with --culprit-store, {_baseline.KEPT} times"))
 
 
 def _compare(item: Any, path: str, new: _baseline.Recording) -> None:
@@ -207,10 +227,9 @@ def _compare(item: Any, path: str, new: _baseline.Recording) -> None:
         _unusable(path, error)
     differences, elsewhere = _differences(stored[0].facts, new.facts)
     if elsewhere:
-        warnings.warn(f"{item.nodeid}: not_comparable: the baseline is of another machine ({'; '.join(differences)}): make it anew with --culprit-store", stacklevel=1)
+        item.warn(CulpritWarning(f"{item.nodeid}: not_comparable: the baseline is of another machine ({'; '.join(differences)}): make it anew with --culprit-store"))
         return
     from ._comparison import diff  # no other test run has to wait for it
-    from ._error import Error
 
     tolerance = _options_of(item)["tolerance"] or item.config.getoption("--culprit-tolerance")
     earlier = _of_this_machine(stored[1:], new.facts)
@@ -222,13 +241,35 @@ def _compare(item: Any, path: str, new: _baseline.Recording) -> None:
             compared = diff(path, now, tolerance=tolerance, history=history)
         except Error as error:
             _unusable(path, error)
-    other = f"what differs from the baseline: {'; '.join(differences)}\n" if differences else ""
+    told = _told(compared)
+    if differences:
+        told += f"\nwhat differs from the baseline: {'; '.join(differences)}"
     if compared.outcome == "regression":
-        pytest.fail(f"{other}{compared}", pytrace=False)
+        pytest.fail(told, pytrace=False)
     if compared.outcome in ("inconclusive", "not_comparable"):
-        warnings.warn(f"{item.nodeid}: {compared.outcome}\n{_missing(1 + len(earlier))}{other}{compared}", stacklevel=1)
+        item.warn(CulpritWarning(f"{item.nodeid}: {told}{_missing(1 + len(earlier))}"))
     elif differences:
-        warnings.warn(f"{item.nodeid}: {compared.outcome}, {other}", stacklevel=1)
+        item.warn(CulpritWarning(f"{item.nodeid}: {told}"))
+
+
+def _told(compared: Comparison) -> str:
+    """What is known of steps that say nothing of what lies in them."""
+    from ._html import duration
+
+    lines = [compared.outcome + (f": {compared.why}" if compared.why else "")]
+    for row in compared.effects():
+        change = "" if row["ratio"] is None else f", {100 * (row['ratio'] - 1):+.1f} %"
+        if row["ci_low"] is not None and row["ci_high"] is not None:
+            change += f" (95 % interval {100 * (row['ci_low'] - 1):+.1f} to {100 * (row['ci_high'] - 1):+.1f} %)"
+        steps = f"from {row['baseline_n']} and {row['candidate_n']} steps; changes within {100 * row['tolerance']:g} % do not count"
+        if row["baseline_ns"] is not None and row["candidate_ns"] is not None:
+            lines.append(f"a step takes {duration(row['candidate_ns'])}, in the baseline {duration(row['baseline_ns'])}{change}, {steps}")
+        if row["earlier"] > 0:
+            lines.append(f"{row['earlier']} earlier measurements of the same differ by {100 * row['between']:.2g} % (standard deviation)")
+    lines += compared.data["comparability"]["reasons"] + compared.data["assumptions"]
+    if compared.outcome == "regression":
+        lines.append("where it went is not in a baseline: compare traces of before and now (torch.profiler, culprit record) by culprit diff")
+    return "\n".join(lines)
 
 
 def _missing(stored: int) -> str:
@@ -237,4 +278,4 @@ def _missing(stored: int) -> str:
     if more <= 0:
         return ""
     times = "once more" if more == 1 else f"{more} more times"
-    return f"stored {stored} of {_baseline.KEPT} times: store it {times} (--culprit-store), so that how much it differs by itself is known\n"
+    return f"\nstored {stored} of {_baseline.KEPT} times: store it {times} (--culprit-store), so that how much it differs by itself is known"

@@ -18,16 +18,27 @@ import warnings
 from typing import IO, Any, List, Optional
 
 from . import _check
+from ._error import CulpritWarning
 from ._run import Path, Run, load
 from ._table import Table
+
+
+_LONGEST_NAME = 200  # what follows has place in 255
 
 
 class TraceHandler:
     """What ``trace_handler`` gives: callable with a profiler."""
 
     def __init__(self, folder: Path, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None, keep: Optional[int] = 2) -> None:
-        self._folder, self._summary, self._limit, self._file = os.fspath(folder), summary, limit, file
-        self._name = name or f"{socket.gethostname()}_{os.getpid()}"
+        self._folder = _check.path("folder", folder)
+        if not isinstance(summary, bool):
+            raise TypeError(f"summary is True or False, not {summary!r}")
+        if file is not None and not callable(getattr(file, "write", None)):
+            raise TypeError(f"file is one that texts are written to, not {file!r}")
+        self._summary, self._limit, self._file = summary, _check.whole("limit", limit, 0, 2**63 - 1), file
+        self._name = _check.text("name", name) or f"{socket.gethostname()}_{os.getpid()}"
+        if "/" in self._name or "\0" in self._name or len(os.fsencode(self._name)) > _LONGEST_NAME:
+            raise ValueError(f"name is a part of the names of files, of at most {_LONGEST_NAME} bytes and without '/', not {name!r}")
         self._other = 0  # handlers of this name before
         self._keep = None if keep is None else _check.whole("keep", keep, 0, 2**31)
         self.paths: List[str] = []
@@ -76,7 +87,7 @@ def _remove_empty(path: str) -> None:
 def _warn(text: str) -> None:
     """For the line that called the handler. Where warnings are errors it is printed."""
     try:
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, CulpritWarning, stacklevel=3)
     except Warning:
         with contextlib.suppress(Exception):
             print(text, file=sys.stderr)

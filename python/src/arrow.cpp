@@ -233,9 +233,9 @@ ArrowTable arrow_of(Frame frame) {
     column.key = column.title = from.key;
     if (auto* whole = std::get_if<std::vector<std::int64_t>>(&from.values)) {
       column.values = std::move(*whole);
-      if (from.negative_is_none)
+      if (from.has_none)
         set_nulls(column, frame.rows,
-                  [&](std::size_t r) { return std::get<std::vector<std::int64_t>>(column.values)[r] >= 0; });
+                  [&](std::size_t r) { return std::get<std::vector<std::int64_t>>(column.values)[r] != -1; });
     } else if (auto* numbers = std::get_if<std::vector<double>>(&from.values)) {
       column.values = std::move(*numbers);
     } else {

@@ -93,8 +93,7 @@ Status end_with(int pipe) {
   const bool told = fcntl(pipe, F_SETOWN, getpid()) == 0 && fcntl(pipe, F_SETSIG, SIGTERM) == 0 &&
                     fcntl(pipe, F_SETFL, flags | O_ASYNC) == 0;
   if (!told)
-    return environment_error("cannot ask for a signal at the end of a pipe: " +
-                                 std::generic_category().message(errno),
+    return environment_error("cannot ask for a signal at the end of a pipe: " + std::generic_category().message(errno),
                              "--end-fd");
   pollfd asked{pipe, POLLIN, 0};
   if (poll(&asked, 1, 0) > 0 && (asked.revents & POLLHUP) != 0) kill(getpid(), SIGTERM);

@@ -24,7 +24,8 @@ using model::VerdictState;
 
 /// A verdict that another one explains goes; what it saw stays as evidence.
 template <class IsExplained>
-void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, const IsExplained& is_explained) {
+void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail,
+            const IsExplained& is_explained) {
   const auto by = std::ranges::find_if(
       verdicts, [&](const Verdict& v) { return v.cause == by_cause && (by_detail.empty() || v.detail == by_detail); });
   if (by == verdicts.end()) return;

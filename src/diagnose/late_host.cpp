@@ -111,11 +111,9 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
         worst->between || !by_input
             ? "Scheduling was not recorded: a thread that had no CPU, or not the interpreter's lock, would look alike"
             : "Scheduling was not recorded: workers that had no CPU would look alike");
-  verdict.next_step =
-      by_input ? "more workers that load, data nearer or smaller, or work on it moved out of the loader"
-      : worst->between
-          ? kRecordPython
-          : "culprit top --stacks of both sides";
+  verdict.next_step = by_input ? "more workers that load, data nearer or smaller, or work on it moved out of the loader"
+                      : worst->between ? kRecordPython
+                                       : "culprit top --stacks of both sides";
   for (Verdict& v : verdicts)
     if (is_of_all_functions(v) && std::isfinite(v.impact_ns))
       v.impact_ns = std::clamp(v.impact_ns, 0.0, std::max(0.0, growth - most));

@@ -234,7 +234,8 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
       if (is_called_as_others(evidence, f, verdicts, usual)) continue;
       if (device && (is_only_called_more(evidence, f, usual) || was_replaced(evidence, f))) continue;
       if (device && f.was == 0 && !is_new(evidence, f) && is_one_of_many(evidence, f)) continue;
-      if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f) || !ran(evidence, f))
+      if (device ? all.texts[f.kind] != "gpu_compute"
+                 : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f) || !ran(evidence, f))
         continue;
       const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;
@@ -315,8 +316,7 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   std::erase_if(verdicts, [&](const Verdict& v) {
-    return is_of_one_function(v) &&
-           (v.where == verdict.where || lies_in_input(evidence, v.where));
+    return is_of_one_function(v) && (v.where == verdict.where || lies_in_input(evidence, v.where));
   });
   verdicts.push_back(std::move(verdict));
 }

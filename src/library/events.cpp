@@ -35,8 +35,8 @@ class Codes {
   Categories out_;
 };
 
-FrameColumn numbers(std::string key, Numbers values, bool negative_is_none = false) {
-  return {std::move(key), std::move(values), negative_is_none};
+FrameColumn numbers(std::string key, Numbers values, bool has_none = false) {
+  return {std::move(key), std::move(values), has_none};
 }
 
 void add(Frame& frame, FrameColumn column) {

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <utility>
 
+#include "core/units.h"
 #include "library/columns.h"
 #include "library/run_data.h"
 #include "profile/profile_tables.h"
@@ -67,9 +70,22 @@ Result<Profile> profile_run(const Run& run, const CycleOptions& options) {
   if (!measured) return measured.error();
   const model::Profile& profile = measured->profile;
   using library::columns_of;
-  return Profile{columns_of(profile::cycles_table(profile)), columns_of(profile::functions_table(profile)),
-                 columns_of(profile::resources_table(profile)), columns_of(profile::counters_table(profile)),
-                 columns_of(profile::ledger_table(profile))};
+  Profile out{columns_of(profile::cycles_table(profile)), columns_of(profile::functions_table(profile)),
+              columns_of(profile::resources_table(profile)), columns_of(profile::counters_table(profile)),
+              columns_of(profile::ledger_table(profile))};
+  const model::Cycles& cycles = measured->found.cycles;
+  out.cycles.notes.push_back(fmt::format("Cycles begin at '{}': {}", cycles.anchor, cycles.reason));
+  out.cycles.notes.insert(out.cycles.notes.end(), cycles.notes.begin(), cycles.notes.end());
+  if (const std::uint64_t placed = measured->found.placed_by_time; placed != 0)
+    out.functions.notes.push_back(
+        fmt::format("{} GPU operations without a known launch were placed by time", format_count(placed)));
+  std::set<std::uint32_t> told;
+  for (const model::LedgerWindow& window : profile.ledger.windows) told.insert(window.cycle);
+  if (const std::size_t without = profile.cycles.size() - told.size(); without > 0)
+    out.ledger.notes.push_back(
+        fmt::format("{} of {} cycles have no rows: their period is not known, as that of the last of a rank",
+                    format_count(without), format_count(profile.cycles.size())));
+  return out;
 }
 
 }  // namespace culprit

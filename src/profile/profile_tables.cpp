@@ -264,6 +264,7 @@ Table ledger_table(const Profile& profile) {
        {{"Phase", "phase", ColumnType::text, 0}, [&](const Row& row) { return to_string(cycle(row).phase); }},
        {{"Process", "pid", ColumnType::count, 0}, [&](const Row& row) { return known_cell(cycle(row).pid); }},
        {{"Device", "device", ColumnType::count, 0}, [](const Row& row) { return known_cell(row.window.device); }},
+       {{"Window", "window_ns", ColumnType::time, 3}, [](const Row& row) { return row.window.length; }},
        {{"State", "state", ColumnType::text, 0}, [](const Row& row) { return ledger_state_name(row.line.state); }},
        {{"Function", "function", ColumnType::name, 0},
         [&](const Row& row) {

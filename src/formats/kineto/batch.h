@@ -25,6 +25,7 @@ struct CounterEvent {
   double value;
   StringId name;
   std::uint32_t track;
+  bool of_process = false;  ///< the track only tells whose
 };
 
 /// A counter of the slice with this row of Batch::slices.

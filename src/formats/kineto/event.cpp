@@ -1,10 +1,14 @@
 #include "formats/kineto/event.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 namespace culprit::formats::kineto {
 
@@ -285,6 +289,39 @@ void EventSink::counter(Event& event, Ns ts, Batch& batch) {
   }
 }
 
+/// What PyTorch's allocator of a device has given out and holds, of the whole process.
+void EventSink::memory(Event& event, Ns ts, Batch& batch) {
+  order_values(event, batch);
+  const auto argument = [&](std::string_view key) -> const Arguments::Value* {
+    const auto found = std::ranges::lower_bound(event.values, key, {}, &Arguments::Value::key);
+    return found != event.values.end() && found->key == key ? &*found : nullptr;
+  };
+  const auto number = [&](std::string_view key) {
+    const Arguments::Value* found = argument(key);
+    return found != nullptr ? found->value : std::nullopt;
+  };
+  const auto type = number("Device Type");
+  if (!type) return;
+  constexpr double kCpu = 0;
+  constexpr double kGpu = 1;
+  const double device = number("Device Id").value_or(-1);
+  for (const auto& [key, what] : {std::pair("Total Allocated", "allocated"), std::pair("Total Reserved", "reserved")}) {
+    const Arguments::Value* value = argument(key);
+    if (value == nullptr) continue;
+    if (!value->value) {
+      batch.lose(LossReason::counter_value_invalid);
+      continue;
+    }
+    scratch_.clear();
+    if (*type == kGpu)
+      fmt::format_to(std::back_inserter(scratch_), "GPU {:.0f} ", device);
+    else if (*type != kCpu)
+      fmt::format_to(std::back_inserter(scratch_), "Device {:.0f}:{:.0f} ", *type, device);
+    fmt::format_to(std::back_inserter(scratch_), "memory {}.bytes", what);
+    batch.counters.push_back({ts, *value->value, strings_.intern(scratch_), track(event, batch), true});
+  }
+}
+
 void EventSink::metadata(const Event& event, Batch& batch) {
   const std::string_view name = event.name.value_or("");
   MetadataKind kind;
@@ -355,6 +392,7 @@ void EventSink::emit(Event& event, Batch& batch) {
     case 'I':
     case 'R': {
       const StringId name = name_of(event);
+      if (event.phase == 'i' && named && is_memory_event(*event.name)) memory(event, ts, batch);
       return batch.instants.push_back({ts, name, track(event, batch)});
     }
     default:

@@ -99,6 +99,9 @@ struct Event {
   void clear_arguments();
 };
 
+/// A call of PyTorch's allocators (profile_memory): a point in time that says what a device's memory holds.
+inline bool is_memory_event(std::string_view name) { return name == "[memory]" || name == "[OutOfMemory]"; }
+
 /// Gives names, tracks and categories the numbers of one worker and appends events to its batch.
 class EventSink {
  public:
@@ -115,6 +118,7 @@ class EventSink {
   void slice(Event& event, Ns ts, Batch& batch);
   void half(const Event& event, Ns ts, Batch& batch);
   void counter(Event& event, Ns ts, Batch& batch);
+  void memory(Event& event, Ns ts, Batch& batch);
   void metadata(const Event& event, Batch& batch);
   StringId name_of(const Event& event);
 

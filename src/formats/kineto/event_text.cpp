@@ -130,7 +130,8 @@ class ArgumentReader {
         event.phase == 'X' &&
         ((event.seen & bit(Event::cat)) == 0 ||
          (event.category.size() == kRangeSize && classify_category(event.category) == SliceClass::counter_range));
-    collect_ = event.phase == 0 || event.phase == 'C' || may_be_range;
+    const bool may_be_memory = event.phase == 'i' && (!event.name || is_memory_event(*event.name));
+    collect_ = event.phase == 0 || event.phase == 'C' || may_be_range || may_be_memory;
   }
 
   bool read(simdjson::ondemand::object& object, bool nested) {

@@ -154,7 +154,8 @@ void Joiner::apply(const Batch& batch, Translation& t, std::string_view text, st
     builder_.add(Instant{instant.at, string(t, instant.name), track(t, instant.track)});
   for (const CounterEvent& counter : batch.counters) {
     const TrackId where = track(t, counter.track);
-    builder_.add_counter(string(t, counter.name), trace.tracks[where].process, where, {counter.at, counter.value});
+    builder_.add_counter(string(t, counter.name), trace.tracks[where].process, counter.of_process ? kNone : where,
+                         {counter.at, counter.value});
   }
   for (const Metadata& metadata : batch.metadata) apply(metadata, t);
   count(batch, offset);
