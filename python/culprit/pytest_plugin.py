@@ -14,6 +14,7 @@ Where PyTorch uses a GPU, each step begins and ends when the current device has 
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
 import os
 import platform
@@ -198,7 +199,24 @@ def _store(path: str, new: _baseline.Recording) -> None:
     try:
         _baseline.write(path, [new, *before][: _baseline.KEPT])
     except OSError as error:
-        pytest.fail(f"--culprit-store: the baseline {path} cannot be written: {error.strerror or error}", pytrace=False)
+        _unwritable(path, error.strerror or str(error))
+
+
+def _check_place(path: str) -> None:
+    """Fails where no baseline can be written, while that is the test's failure and not that of its teardown."""
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        _unwritable(path, error.strerror or str(error))
+    if os.path.isdir(path):
+        _unwritable(path, os.strerror(errno.EISDIR))
+    if not os.access(folder, os.W_OK):
+        _unwritable(path, os.strerror(errno.EACCES))
+
+
+def _unwritable(path: str, why: str) -> NoReturn:
+    pytest.fail(f"--culprit-store: the baseline {path} cannot be written: {why}", pytrace=False)
 
 
 def _unusable(path: str, why: object) -> NoReturn:
@@ -212,6 +230,7 @@ def _judge(item: Any, steps: Steps) -> None:
         pytest.fail(f"the test made {made}: iterate over culprit_steps", pytrace=False)
     path, new = _baseline_of(item), steps.recording()
     if item.config.getoption("--culprit-store"):
+        _check_place(path)
         item.culprit_new = new
     elif os.path.lexists(path):
         _compare(item, path, new)

@@ -181,7 +181,15 @@ class Hostile(Case):
             (lambda: culprit.diff(self.trace, run, threads=None), TypeError, "threads"),
             (lambda: culprit.diff(self.trace, run, tolerance="3%"), TypeError, "tolerance"),
             (lambda: culprit.diff(self.trace, run, anchor=3), TypeError, "anchor"),
-            (lambda: culprit.diff(3, run), TypeError, "a side"),
+            (lambda: culprit.diff(3, run), TypeError, "baseline"),
+            (lambda: culprit.diff(run, b"bytes"), TypeError, "candidate"),
+            (lambda: culprit.diff([run, self.trace], run), TypeError, "baseline"),
+            (lambda: culprit.diff(run, run, history=3), TypeError, "history"),
+            (lambda: culprit.diff(run, run, history=[3]), TypeError, "history"),
+            (lambda: culprit.load(3), TypeError, "paths"),
+            (lambda: culprit.load(b"bytes"), TypeError, "paths"),
+            (lambda: culprit.load([3]), TypeError, "each of paths"),
+            (lambda: culprit.record(["true"], output=3), TypeError, "output"),
             (lambda: of("k", [("a", [1, 2**70])]), ValueError, "a value of column 'a'"),
             (lambda: of("k", [("a", [1.0, 10**400])]), ValueError, "a value of column 'a'"),
             (lambda: of("k", [("a", [object()])]), TypeError, "a value of column 'a'"),
@@ -195,6 +203,8 @@ class Hostile(Case):
         ):
             with self.subTest(name=name, error=error), self.assertRaisesRegex(error, f"^{name} is "):
                 call()
+        with open(self.trace, "rb") as file, self.assertRaisesRegex(TypeError, "^paths is "):
+            culprit.load(file)
         self.assertEqual(of("k", [("a", (True, None, 2)), ("b", (x for x in "xyz"))]).to_dict(), {"a": [1, None, 2], "b": ["x", "y", "z"]})
 
     def test_a_tolerance_is_a_share(self):

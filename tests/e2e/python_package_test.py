@@ -5,6 +5,7 @@
 """
 
 import argparse
+import collections
 import gc
 import gzip
 import json
@@ -94,6 +95,15 @@ class Tables(Case):
         for row in loaded.profile().ledger:
             host[row["cycle"]] += row["time_ns"] if row["device"] is None else 0
         self.assertEqual(host, {**periods, 30: 0})  # the end of the last is not known
+        profile = loaded.profile()
+        self.assertRegex(profile.cycles.notes[0], "^Cycles begin at ")
+        self.assertEqual(profile.ledger.notes, ["1 of 30 cycles have no rows: their period is not known, as that of the last of a rank"])
+        sums, windows = collections.Counter(), {}
+        for row in profile.ledger:
+            place = row["cycle"], row["device"]
+            sums[place] += row["time_ns"]
+            windows[place] = row["window_ns"]
+        self.assertEqual(dict(sums), windows)
 
     def test_what_a_fusion_saves_is_that_of_the_program(self):
         ours = culprit.load(self.trace).fusion()
@@ -140,6 +150,16 @@ class Tables(Case):
         self.assertEqual(table.to_dict(), {"a": [1, None], "b": [0.5, 2.0], "c": ["x", "x"]})
         with self.assertRaises(ValueError):
             culprit.Table.from_columns("k", [("a", [1]), ("b", [1, 2])])
+        numpy = __import__("numpy")
+        large = [2**53 + 1, -(2**62) - 1]
+        self.assertEqual(culprit.Table.from_columns("k", [("a", numpy.array(large)), ("b", [numpy.float32(0.5), None])]).to_dict(), {"a": large, "b": [0.5, None]})
+
+    def test_numbers_of_threads_may_be_negative(self):
+        path = self.at("threads.json")
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": str(tid), "ts": 1, "dur": 2, "pid": 1, "tid": tid} for tid in (-1029147072, 7, "worker")]}, file)
+        slices = culprit.load(path).slices()
+        self.assertEqual(dict(zip(slices["name"], slices["tid"])), {"-1029147072": -1029147072, "7": 7, "worker": None})
 
     def test_types_of_columns_do_not_depend_on_what_is_in_them(self):
         import pyarrow
@@ -413,6 +433,18 @@ print("goes on")
             self.assertEqual((len(handler.paths), len(handler.runs)), (3, kept))
         with self.assertRaisesRegex(ValueError, "^keep is "):
             culprit.torch.trace_handler(self.at("kept"), keep=-1)
+
+    def test_what_a_handler_cannot_do_is_told_when_it_is_made(self):
+        import culprit.torch
+
+        for error, name, options in (
+            (TypeError, "folder", {"folder": 3}), (TypeError, "folder", {"folder": b"bytes"}), (TypeError, "summary", {"summary": "no"}),
+            (ValueError, "limit", {"limit": -1}), (TypeError, "limit", {"limit": "a"}), (TypeError, "name", {"name": 5}), (ValueError, "name", {"name": "../up"}),
+            (ValueError, "name", {"name": "a/b"}), (ValueError, "name", {"name": "x" * 300}), (TypeError, "file", {"file": 3}),
+        ):
+            with self.subTest(options), self.assertRaisesRegex(error, f"^{name} is "):
+                culprit.torch.trace_handler(**{"folder": self.at("never"), **options})
+        self.assertFalse(os.path.exists(self.at("never")))
 
     def test_what_took_no_time_has_no_share(self):
         import culprit.torch

@@ -152,7 +152,7 @@ def test_it(culprit_steps):
         self.measured("undecided", "0.001 * [1, 3, 40, 2, 20][_]", "--culprit-store", steps=5)
         done = self.measured("undecided", "0.001 * [20, 2, 1, 40, 5][_]", steps=5)
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, r"UserWarning: \S+test_it: inconclusive")
+        self.assertRegex(done.stdout, r"CulpritWarning: \S+test_it: inconclusive")
         self.assertIn("1 passed, 1 warning", done.stdout)
 
     def test_a_test_without_steps_fails(self):
@@ -171,6 +171,28 @@ def test_it(culprit_steps):
             done = self.pytest("ended", f"{text}        if _ == 3:\n            {end}\n", "--culprit-store")
             self.assertRegex(done.stdout, rf"(?m)^{outcome} in")
         self.assertEqual(self.baselines("ended"), [])
+        kept = f"{text}        pass\n"
+        torn = kept.replace("def test_it(", "@pytest.fixture\ndef torn():\n    yield\n    assert False\ndef test_it(torn, ").replace("@pytest.mark.culprit(", "culprit_mark = pytest.mark.culprit(")
+        torn = torn.replace("def test_it(", "@culprit_mark\ndef test_it(")
+        for changed, outcome in ((torn, "1 passed, 1 error"), (kept.replace("@pytest.mark.culprit", "@pytest.mark.xfail\n@pytest.mark.culprit"), "1 xpassed")):
+            self.assertRegex(self.pytest("ended", changed, "--culprit-store").stdout, rf"(?m)^{outcome} in")
+        self.assertEqual(self.baselines("ended"), [])
+        self.assertRegex(self.pytest("ended", kept, "--culprit-store").stdout, r"(?m)^1 passed in")
+        self.assertEqual(len(self.baselines("ended")), 1)
+
+    def test_no_place_is_named_of_steps_alone(self):
+        for seed in range(5):
+            self.steady("nowhere", 1, seed, "--culprit-store")
+        said = self.steady("nowhere", 1.5, 9).stdout
+        self.assertRegex(said, r"regression\na step takes 3\.\d+ ms, in the baseline 2\.\d+ ms, \+\d+\.\d %")
+        self.assertRegex(said, r"4 earlier measurements of the same differ by \S+ %")
+        for word in ("Cause", "ProfilerStep", "host_bound", "/tmp"):
+            self.assertNotIn(word, said.split("short test summary")[0].replace(self.at("nowhere"), ""))
+
+    def test_its_warnings_can_be_told_from_those_of_others(self):
+        failed = self.measured("warned", 0.002, "-W", "error")
+        self.assertEqual(failed.returncode, 1)
+        self.assertEqual(self.measured("warned", 0.002, "-W", "error", "-W", "ignore::culprit.CulpritWarning").returncode, 0)
 
     def test_a_marked_test_that_is_not_measured_is_an_error(self):
         done = self.pytest("forgotten", "import pytest\n@pytest.mark.culprit\ndef test_it():\n    pass\n")

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "formats/kineto/read_text.h"
 
@@ -122,6 +125,28 @@ TEST(Reader, PairsAsynchronousSlicesByIdAndKeepsInstantsAndCounters) {
   ASSERT_EQ(t.counters.size(), 2U);
   EXPECT_EQ(t.strings[t.counters[0].name], "mem");
   EXPECT_EQ(t.strings[t.counters[1].name], "mem.other");
+  EXPECT_EQ(t.losses[LossReason::counter_value_invalid], 1U);
+}
+
+TEST(Reader, TotalsOfPyTorchsAllocatorsAreCountersOfTheProcess) {
+  const Trace t = good(wrap(
+      R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":1,"args":{"Device Type":0,"Device Id":-1,"Bytes":8,"Total Allocated":8}},)"
+      R"({"ph":"i","name":"[memory]","pid":1,"tid":2,"ts":2,"args":{"Device Type":0,"Device Id":-1,"Bytes":-8,"Total Allocated":0}},)"
+      R"({"args":{"Total Reserved":40,"Total Allocated":30,"Device Id":1,"Device Type":1},"ts":3,"tid":1,"pid":1,"name":"[OutOfMemory]","ph":"i"},)"
+      R"({"ph":"i","args":{"Device Type":12,"Device Id":0,"Total Allocated":5},"name":"[memory]","pid":1,"tid":1,"ts":4},)"
+      R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":5,"args":{"Device Type":0,"Total Allocated":NaN}},)"
+      R"({"ph":"i","name":"other","pid":1,"tid":1,"ts":5,"args":{"Device Type":0,"Total Allocated":7}},)"
+      R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":6,"args":{"Bytes":1}})"));
+  EXPECT_EQ(t.instants.size(), 7U);
+  std::map<std::string, std::vector<double>> values;
+  for (const CounterSeries& series : t.counters)
+    for (const CounterSample& sample : series.samples)
+      values[std::string(t.strings[series.name])].push_back(sample.value);
+  EXPECT_EQ(values, (std::map<std::string, std::vector<double>>{{"memory allocated.bytes", {8, 0}},
+                                                                {"GPU 1 memory allocated.bytes", {30}},
+                                                                {"GPU 1 memory reserved.bytes", {40}},
+                                                                {"Device 12:0 memory allocated.bytes", {5}}}));
+  EXPECT_EQ(t.counters.size(), 4U);
   EXPECT_EQ(t.losses[LossReason::counter_value_invalid], 1U);
 }
 

@@ -165,7 +165,7 @@ Json everything() {
     add(R"({"ph":"f","cat":"fwdbwd","name":"fwdbwd","id":$i,"pid":1,"tid":2,"ts":$2})");
     add(R"({"ph":"X","cat":"cuda_profiler_range","name":"k","pid":2,"tid":0,"ts":$1,"dur":1,"args":{"a":1,"b\"c":2}})");
     add(R"({"ph":"C","name":"power","pid":0,"ts":$0,"args":{"gpu":$i,"memory":"5"}})");
-    add(R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":$0,"s":"t","args":{"Bytes":1}})");
+    add(R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":$0,"s":"t","args":{"Bytes":1,"Device Type":0,"Total Allocated":$0}})");
     add(R"({"ph":"B","cat":"load","name":"load","pid":1,"tid":3,"ts":$0})");
     add(R"({"ph":"E","cat":"load","name":"load","pid":1,"tid":3,"ts":$1})");
     add(R"({"ph":"B","cat":"load","name":"load","pid":1,"tid":3,"ts":$1})");
