@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -502,6 +503,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   of_functions.without_scheduling = a.host.scheduling || b.host.scheduling;
   of_functions.left_out = captured_on_one_side(facts[0], facts[1]);
   result.profiled_alone = profiled_alone(facts[0], facts[1]);
+  result.recorded_deep = std::ranges::all_of(
+      facts, [](const model::RunFacts& side) { return side.presets == std::set<std::string>{"deep"}; });
   if (!of_functions.left_out.empty())
     result.notes.emplace_back(
         "Functions of the host that one side alone captured, and what lies between functions, are not compared");

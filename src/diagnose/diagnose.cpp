@@ -233,9 +233,11 @@ Verdict unknown(const Evidence& evidence) {
   if (waits)
     verdict.next_step =
         fmt::format("culprit top --stacks shows where it calls {}: a backend, a lock or a sleep", work->waits_in);
+  else if (evidence.comparison().alternation)
+    verdict.next_step = "culprit record --preset deep of each side sees more";
   else
-    verdict.next_step = evidence.comparison().alternation
-                            ? "culprit record --preset deep of each side sees more"
+    verdict.next_step = evidence.comparison().recorded_deep
+                            ? "culprit ab tells whether it comes again; culprit top --stacks of both sides"
                             : "culprit ab tells whether it comes again; culprit record --preset deep sees more";
   return verdict;
 }

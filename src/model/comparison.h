@@ -296,6 +296,7 @@ struct RunComparison {
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
   std::array<std::vector<std::string>, 2> profiled_alone;  ///< what a side's profiler recorded, and the other's did not
+  bool recorded_deep = false;                              ///< both sides are recordings of every detail
   std::vector<CycleTimeOutcome> cycle_times;               ///< by phase
   std::vector<CycleTimeOutcome> rank_times;  ///< by phase, then rank: where both sides have several; decide nothing
   StringTable texts;

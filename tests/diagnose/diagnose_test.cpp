@@ -522,6 +522,13 @@ TEST(Diagnose, WhatAProgramWaitsForInItsRequestsIsToBeLookedFor) {
   EXPECT_EQ(verdicts[0].next_step, "culprit top --stacks shows where it calls recvfrom: a backend, a lock or a sleep");
 }
 
+TEST(Diagnose, WhatWasRecordedInEveryDetailIsNotToBeRecordedSoAgain) {
+  RunComparison c = with_functions();
+  EXPECT_THAT(diagnose(c)[0].next_step, HasSubstr("--preset deep sees more"));
+  c.recorded_deep = true;
+  EXPECT_THAT(diagnose(c)[0].next_step, testing::Not(HasSubstr("deep")));
+}
+
 TEST(Diagnose, WhatTheFasterSideHadIsLatent) {
   const auto verdicts = diagnose(waiting_inside());
   const auto beside = std::ranges::find(verdicts, "cpu_contention", &model::Verdict::cause);
