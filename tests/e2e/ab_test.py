@@ -8,8 +8,8 @@ import argparse
 import glob
 import json
 import os
-import re
 import random
+import re
 import signal
 import subprocess
 import sys
