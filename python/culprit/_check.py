@@ -24,7 +24,10 @@ def number(name: str, value: Any) -> float:
     """TypeError: it is none, as a text is not."""
     if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is a number, not {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except TypeError:  # of an array
+        raise TypeError(f"{name} is a number, not {value!r}") from None
 
 
 def text(name: str, value: Any) -> str:
@@ -60,4 +63,15 @@ def texts(name: str, values: Any) -> List[str]:
     for value in listed:
         if not isinstance(value, str):
             raise TypeError(f"{name} is a list of texts, and holds {value!r}")
+        word(name, value)
     return listed
+
+
+def word(name: str, value: str) -> str:
+    """One that a program can be given. ValueError: it is none."""
+    try:
+        if b"\0" not in os.fsencode(value):
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise ValueError(f"{name} is what a program can be given, without null characters, not {value!r}")

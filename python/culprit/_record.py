@@ -10,7 +10,7 @@ import stat
 import time
 import warnings
 import weakref
-from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _check
 from ._error import CulpritWarning, Error
@@ -94,6 +94,9 @@ class Recording:
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         assert self._process is not None
+        if os.getpid() != self._owner:  # forked inside of the block: the recording is not its own
+            self._let_go()
+            return
         try:
             if kind is not None and self._command:
                 return
@@ -116,7 +119,7 @@ class Recording:
         """Before anything is started."""
         if any(option.startswith("--switch-output") for option in self._options):
             raise Error("a recording that goes on in other files is no single run (leave --switch-output out)", "usage", "--switch-output")
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # which the program tells
             if not stat.S_ISREG(os.stat(self.path).st_mode):
                 raise Error(f"'{self.path}' is no file (name a file)", "usage", f"'{self.path}' is no file", "", "name a file")
         if os.path.lexists(self.path) and "--force" not in self._options:
@@ -227,14 +230,18 @@ class Recording:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         finally:
-            if self._alive is not None:
-                os.close(self._alive)
-                self._alive = None
+            self._let_go()
             if self._said is not None and self._summary is not None and not self._said.closed:
                 self._take_messages()
                 self._take_summary()
                 self._said.close()
                 self._summary.close()
+
+    def _let_go(self) -> None:
+        """The recorder ends when nobody holds this any more."""
+        if self._alive is not None:
+            os.close(self._alive)
+            self._alive = None
 
     @property
     def run(self) -> Run:
@@ -248,7 +255,7 @@ class Recording:
         return self._run
 
 
-def record(target: Union[int, str, Sequence[str]], *, output: Optional[Path] = None, options: Sequence[str] = ()) -> Recording:
+def record(target: Union[int, str, Iterable[str]], *, output: Optional[Path] = None, options: Iterable[str] = ()) -> Recording:
     """Records a process (its number or name), or a command (a list), while the ``with`` block runs.
 
     ``output``: where the recording stays; default: it goes with the object. ``options``: further options of ``culprit record``, in a list, such as
@@ -259,7 +266,7 @@ def record(target: Union[int, str, Sequence[str]], *, output: Optional[Path] = N
     path = "" if output is None else _check.path("output", output)
     listed = _check.texts("options", options)
     if isinstance(target, (int, str)):
-        name = target if isinstance(target, str) else str(_check.whole("target", target, 1, 2**31 - 1))
+        name = _check.word("target", target) if isinstance(target, str) else str(_check.whole("target", target, 1, 2**31 - 1))
         return Recording(listed, name, [], path)
     command = _check.texts("target", target)
     if not command:

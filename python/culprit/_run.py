@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Tuple, Union
 
 from . import _check, _culprit
 from ._table import Table
@@ -96,7 +96,7 @@ class Run:
         """Tables as ``culprit profile`` writes them, and the ledger, by the cycles of ``cycles()``. Error: the run has no cycles."""
         return Profile(*(Table(table) for table in self._native.profile(*_cycle_choice(anchor, phase, skip))))
 
-    def top(self, by: str = "name", classes: Union[str, Sequence[str]] = (), filter: str = "", sort: str = "time", reverse: bool = False, limit: int = 0, anchor: str = "") -> Table:
+    def top(self, by: str = "name", classes: Union[str, Iterable[str]] = (), filter: str = "", sort: str = "time", reverse: bool = False, limit: int = 0, anchor: str = "") -> Table:
         """Where the time went, as ``culprit top``: name (or what it is grouped by), self_ns (outside of calls inside), share (of all self time), total_ns, average_ns, min_ns,
         median_ns, max_ns, stddev_ns, calls.
 

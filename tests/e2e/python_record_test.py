@@ -197,6 +197,35 @@ with culprit.record(["sleep", "100"], output=sys.argv[1]) as recording:
                 self.assert_gone(command)
                 self.assertEqual(culprit.load(kept).losses, [])
 
+    def test_who_is_forked_inside_of_the_block_ends_nothing(self):
+        for end in ("sys.exit()", "pass"):
+            program = f"""
+import culprit, os, sys
+with culprit.record(["sleep", "1"]) as recording:
+    child = os.fork()
+    if child == 0:
+        {end}
+if child == 0:
+    try:
+        recording.run
+    except culprit.Error as error:
+        os._exit(0 if "still recording" in str(error) else 1)
+    os._exit(1)
+print(os.wait()[1], recording.returncode, len(recording.run.top()) > 0)
+"""
+            with self.subTest(end), self.privileged():
+                with culprit.record(["true"]):
+                    pass
+                done = run(sys.executable, "-c", program)
+                self.assertEqual((done.returncode, done.stdout), (0, "0 0 True\n"), done.stderr)
+
+    def test_where_no_file_can_be_is_told_by_the_program(self):
+        for path in (self.at("file") + "/below", self.at("x" * 300)):
+            with open(self.at("file"), "w", encoding="ascii"), self.assertRaises(culprit.Error) as caught:
+                with culprit.record(["true"], output=path):
+                    pass
+            self.assertIn(path, str(caught.exception))
+
     def test_a_recording_that_is_dropped_ends(self):
         with self.privileged():
             recording = culprit.record(["sleep", "100"]).__enter__()
