@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <set>
@@ -41,7 +42,8 @@ bool is_input(std::string_view function) {
   constexpr std::array<std::string_view, 4> kItems = {"__next__", "__iter__", "__getitem__", "__getitems__"};
   const auto is_same = [](char a, char b) { return (a == '-' ? '_' : to_lower(a)) == b; };
   const auto find = [&](std::string_view text, std::string_view word) {
-    return std::ranges::search(text, word, is_same);
+    const auto* at = std::search(text.begin(), text.end(), word.begin(), word.end(), is_same);
+    return text.substr(static_cast<std::size_t>(at - text.begin()), at == text.end() ? 0 : word.size());
   };
   const auto has = [&](std::string_view text, std::string_view word) { return !find(text, word).empty(); };
   // "load_data", not "upload_data".

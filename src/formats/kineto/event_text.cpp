@@ -159,10 +159,11 @@ class ArgumentReader {
   bool take(const char* key);
 
   [[gnu::noinline]] void read_escaped(simdjson::ondemand::field& member) {
+    const std::string_view raw = raw_key(member.key().raw());  // which is gone when it was taken
     PlainKey plain;
     const bool valid = plain.take(member);
     const bool known = valid && take(plain.quoted());
-    if (collect_) collect(valid ? plain.text() : raw_key(member.key().raw()), known);
+    if (collect_) collect(valid ? plain.text() : raw, known);
   }
 
   static std::string_view raw_key(const char* key) {

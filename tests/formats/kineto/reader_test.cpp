@@ -128,6 +128,12 @@ TEST(Reader, PairsAsynchronousSlicesByIdAndKeepsInstantsAndCounters) {
   EXPECT_EQ(t.losses[LossReason::counter_value_invalid], 1U);
 }
 
+TEST(Reader, ACounterWhoseNameHasAnInvalidEscapeKeepsItAsItIsWritten) {
+  const Trace t = good(wrap(R"({"ph":"C","name":"a","pid":1,"ts":1,"args":{"bad\cx":1}})"));
+  ASSERT_EQ(t.counters.size(), 1U);
+  EXPECT_EQ(t.strings[t.counters[0].name], R"(a.bad\cx)");
+}
+
 TEST(Reader, TotalsOfPyTorchsAllocatorsAreCountersOfTheProcess) {
   const Trace t = good(wrap(
       R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":1,"args":{"Device Type":0,"Device Id":-1,"Bytes":8,"Total Allocated":8}},)"
