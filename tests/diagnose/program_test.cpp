@@ -43,7 +43,7 @@ TEST(ProgramRules, BetweenFunctionsIsAPlaceOnlyWhereFunctionsWereRecorded) {
   c.functions.back().parent = c.texts.intern("step");
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
   c.functions.back().apart = true;
-  c.functions.back().status = FunctionStatus::inconclusive;
+  c.functions.back().status = FunctionStatus::unknown;
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
   c.functions.back().status = FunctionStatus::changed;
   for (const char* name : {"log", "count", "save"}) {
