@@ -2,14 +2,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -17,7 +13,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -79,25 +74,6 @@ void write_all(int descriptor, std::string_view text) {
     if (written <= 0) return;
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
-}
-
-/// From now on this process gets SIGTERM when nobody can write into this pipe any more, also of one who was killed; at
-/// once, where nobody can already.
-Status end_with(int pipe) {
-  const bool inherits_nobody = fcntl(pipe, F_SETFD, FD_CLOEXEC) == 0;
-  const int flags = fcntl(pipe, F_GETFL);
-  struct stat file {};
-  if (!inherits_nobody || fstat(pipe, &file) != 0 || !S_ISFIFO(file.st_mode) || (flags & O_ACCMODE) != O_RDONLY)
-    return usage_error(fmt::format("--end-fd {} is not the end of a pipe that is read", pipe),
-                       "give the number of a descriptor that the recorder inherits");
-  const bool told = fcntl(pipe, F_SETOWN, getpid()) == 0 && fcntl(pipe, F_SETSIG, SIGTERM) == 0 &&
-                    fcntl(pipe, F_SETFL, flags | O_ASYNC) == 0;
-  if (!told)
-    return environment_error("cannot ask for a signal at the end of a pipe: " + std::generic_category().message(errno),
-                             "--end-fd");
-  pollfd asked{pipe, POLLIN, 0};
-  if (poll(&asked, 1, 0) > 0 && (asked.revents & POLLHUP) != 0) kill(getpid(), SIGTERM);
-  return {};
 }
 
 void say(std::string_view text) { write_all(STDERR_FILENO, text); }
@@ -341,7 +317,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
     return usage_error(fmt::format("--json-fd {} is not an open file", options.summary),
                        "give the number of a descriptor that the recorder inherits");
   if (options.end >= 0)
-    if (Status status = end_with(options.end); !status) return status.error();
+    if (Status status = record::stop_with_pipe(options.end); !status) return status.error();
   record.output = options.output.empty() ? default_output(record, command) : options.output;
   if (record.output == "-") return usage_error("a recording cannot go to standard output", "give -o FILE");
 

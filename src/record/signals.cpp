@@ -1,6 +1,10 @@
 #include "record/signals.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,6 +43,22 @@ StopSignals::~StopSignals() {
   }
   close(fd_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+Status stop_with_pipe(int pipe) {
+  struct stat file {};
+  const int flags = fcntl(pipe, F_GETFL);
+  if (fstat(pipe, &file) != 0 || !S_ISFIFO(file.st_mode) || (flags & O_ACCMODE) != O_RDONLY)
+    return usage_error(fmt::format("descriptor {} is not the end of a pipe that is read", pipe),
+                       "give the number of one that the recorder inherits");
+  const bool told = fcntl(pipe, F_SETFD, FD_CLOEXEC) == 0 && fcntl(pipe, F_SETOWN, getpid()) == 0 &&
+                    fcntl(pipe, F_SETSIG, SIGTERM) == 0 && fcntl(pipe, F_SETFL, flags | O_ASYNC) == 0;
+  if (!told)
+    return environment_error("cannot ask for a signal at the end of a pipe: " + std::generic_category().message(errno),
+                             "fcntl");
+  pollfd asked{pipe, POLLIN, 0};
+  if (poll(&asked, 1, 0) > 0 && (asked.revents & POLLHUP) != 0) kill(getpid(), SIGTERM);
+  return {};
 }
 
 StopSignal take_signal(int fd) {

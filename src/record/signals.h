@@ -26,6 +26,11 @@ class StopSignals {
   sigset_t before_{};
 };
 
+/// From now on this process gets SIGTERM when nobody can write into the pipe of this descriptor any more, whatever
+/// ended who could, or when somebody does; at once, where nobody can already. Programs that are executed do not inherit
+/// it. Errors: it is not the end of a pipe that is read.
+Status stop_with_pipe(int pipe);
+
 /// One signal that arrived.
 struct StopSignal {
   int number = 0;

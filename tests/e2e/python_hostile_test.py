@@ -160,6 +160,8 @@ class Hostile(Case):
                 culprit.load(wrong)
 
     def test_arguments_that_are_none_are_named(self):
+        import numpy
+
         run, of = culprit.load(self.trace), culprit.Table.from_columns
         for call, error, name in (
             (lambda: run.top(limit=-1), ValueError, "limit"),
@@ -193,7 +195,7 @@ class Hostile(Case):
             (lambda: culprit.record(["a\0b"]), ValueError, "target"),
             (lambda: culprit.record("a\0b"), ValueError, "target"),
             (lambda: culprit.record(["a"], options=["\ud800"]), ValueError, "options"),
-            (lambda: culprit.diff(run, run, tolerance=__import__("numpy").array([1, 2])), TypeError, "tolerance"),
+            (lambda: culprit.diff(run, run, tolerance=numpy.array([1, 2])), TypeError, "tolerance"),
             (lambda: of("k", [("a", [1, 2**70])]), ValueError, "a value of column 'a'"),
             (lambda: of("k", [("a", [1.0, 10**400])]), ValueError, "a value of column 'a'"),
             (lambda: of("k", [("a", [object()])]), TypeError, "a value of column 'a'"),

@@ -146,11 +146,12 @@ class Tables(Case):
         self.assertEqual(begins[0], step)
 
     def test_lists_make_tables(self):
+        import numpy
+
         table = culprit.Table.from_columns("k", [("a", [1, None]), ("b", [0.5, 2]), ("c", ["x", "x"])])
         self.assertEqual(table.to_dict(), {"a": [1, None], "b": [0.5, 2.0], "c": ["x", "x"]})
         with self.assertRaises(ValueError):
             culprit.Table.from_columns("k", [("a", [1]), ("b", [1, 2])])
-        numpy = __import__("numpy")
         large = [2**53 + 1, -(2**62) - 1]
         self.assertEqual(culprit.Table.from_columns("k", [("a", numpy.array(large)), ("b", [numpy.float32(0.5), None])]).to_dict(), {"a": large, "b": [0.5, None]})
 
