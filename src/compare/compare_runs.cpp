@@ -29,6 +29,7 @@
 #include "compare/judge_phases.h"
 #include "compare/kernel_sizes.h"
 #include "compare/machine.h"
+#include "compare/other_load.h"
 #include "compare/resources.h"
 #include "compare/roles.h"
 #include "compare/run_facts.h"
@@ -472,8 +473,17 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     std::ranges::move(mix, std::back_inserter(result.comparability.reasons));
     result.comparability.level = Comparable::partly;
   }
+  compare_hosts(a, b, result);
+  const bool together = result.host && (waits_together(*result.host, 0) || waits_together(*result.host, 1));
+  auto by_load = on_host ? may_be_slower_by_load(result.cycle_times, together) : std::array<bool, 2>{};
+  for (std::size_t side = 0; side < 2; ++side)
+    if (by_load.at(side) && result.why.empty() &&
+        std::ranges::find(result.cycle_times, slower_by(side), &model::CycleTimeOutcome::outcome) !=
+            result.cycle_times.end())
+      result.why = "more than half of the steps work on something that those of the other side do not";
   if (!result.why.empty())
     for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+  std::vector<std::string> longer_contexts = leave_open_longer_contexts(result.cycle_times);
   result.outcome = overall(result.cycle_times);
   result.rank_times = times_of_ranks(a, b, how, !result.why.empty());
   double between = options.between;
@@ -523,17 +533,20 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.collectives = collective_changes(a.collectives, b.collectives, forget);
   result.resources = resource_changes(a.resources, b.resources, result.steady);
   result.resources_alike = result.steady.size();
-  compare_hosts(a, b, result);
   if (windows) keep_moved(result, std::move(counters));
   if (machine) add_machine(*machine, result);
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
-  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && result.host) {
+  const bool may_be_contexts = !longer_contexts.empty();
+  std::ranges::move(longer_contexts, std::back_inserter(result.notes));
+  if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && !may_be_contexts && result.host) {
     std::array<std::string, 2> slower;
     const auto judge_periods = [&](std::array<bool, 2> disturbed) {
       return judge_phases({a.steps(), b.steps()}, how, matched, {&StepTime::period, disturbed});
     };
     for (std::size_t side = 0; side < 2; ++side)
-      if (was_held_back(*result.host, side))
+      if (by_load.at(side))
+        continue;
+      else if (was_held_back(*result.host, side))
         slower[side] = why_slower(result, judge_periods({side == 0, side == 1}), {&a.host, &b.host}, side);
       else if (answered_later(*result.host, side))
         slower[side] = why_later(result, judge_periods({}), side);

@@ -117,10 +117,11 @@ std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std:
     if (rank && cycle.rank != *rank) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
     StepTime& step =
-        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0, 0, cycle.begin})
+        steps.try_emplace(cycle.number, StepTime{cycle.phase, cycle.phase_guessed, {}, 0, 0, 0, cycle.begin, 0})
             .first->second;
     step.time = std::max(step.time, time);
     step.period = std::max(step.period, static_cast<double>(cycle.period));
+    step.prompts = std::max(step.prompts, prompts_of(cycle.workload, cycle.phase));
   }
   std::vector<StepTime> times;
   times.reserve(steps.size());

@@ -24,6 +24,7 @@ struct StepTime {
   double period = 0;            ///< until the next one begins, waits included
   std::uint32_t recording = 0;  ///< of its side
   Ns begin = 0;                 ///< of the first rank's
+  double prompts = 0;           ///< that it computes; 0: not known
 };
 
 /// One per number of a cycle, ascending: ranks of one step are no replicates. Partial and warm-up cycles, and the last

@@ -9,11 +9,31 @@
 #include "compare/bystanders.h"
 #include "compare/cycle_time.h"
 #include "compare/host_changes.h"
+#include "compare/other_load.h"
 #include "core/units.h"
 
 namespace culprit::compare {
 
+namespace {
+
+/// What a step waited longer for a CPU that others had, as a share of the other side's step.
+double waited_for_others(const model::HostChanges& host, std::size_t side) {
+  double all = 0;
+  std::array<double, 2> waited{};
+  for (const model::HostChange& part : host.step) {
+    all += part.value[1 - side].value_or(0);
+    if (part.what == kInRunQueue)
+      for (std::size_t s = 0; s < 2; ++s) waited[s] = part.value[s].value_or(0);
+  }
+  if (!(all > 0) || !host.behind_others[0] || !host.behind_others[1]) return 0;
+  return (waited[side] * *host.behind_others[side] - waited[1 - side] * *host.behind_others[1 - side]) / all;
+}
+
+}  // namespace
+
 bool was_held_back(const model::HostChanges& host, std::size_t side) {
+  constexpr double kMuch = 0.1;
+  if (waited_for_others(host, side) >= kMuch) return true;
   const auto more = [&](const model::HostChange& c) {
     return c.value[side].value_or(0) - c.value[1 - side].value_or(0);
   };
@@ -29,6 +49,12 @@ bool answered_later(const model::HostChanges& host, std::size_t side) {
   return std::ranges::any_of(host.requests, [&](const model::RequestChange& change) {
     return change.what == "time per output token" && change.moved && change.median[side] > change.median[1 - side];
   });
+}
+
+bool waits_together(const model::HostChanges& host, std::size_t side) {
+  constexpr double kFewer = 0.9;
+  const auto& answered = host.answered_per_second;
+  return answered_later(host, side) && answered[side] > 0 && answered[side] < kFewer * answered[1 - side];
 }
 
 namespace {
@@ -73,14 +99,23 @@ double typically_longer(const std::vector<model::CycleTimeOutcome>& periods, con
   return std::expm1(side == 1 ? log : -log);
 }
 
-bool mostly_works_on_other(const model::RunComparison& result) {
+bool is_mostly_other(const model::CycleTimeOutcome& outcome) {
   constexpr double kMostOther = 0.5;
-  return std::ranges::any_of(result.cycle_times,
-                             [](const model::CycleTimeOutcome& o) { return o.other_share > kMostOther; });
+  return outcome.other_share > kMostOther && model::tells_usual_work(outcome);
 }
 
-model::Outcome slower_by(std::size_t side) {
-  return side == 1 ? model::Outcome::regression : model::Outcome::improvement;
+bool may_be_slower_by_work(const model::RunComparison& result, std::size_t side) {
+  return std::ranges::any_of(result.cycle_times, [&](const model::CycleTimeOutcome& o) {
+    return is_mostly_other(o) && has_more_to_do(o, side);
+  });
+}
+
+/// Steps of other work because more requests came, or other ones.
+bool was_asked_for_other(const model::RunComparison& result, std::size_t side) {
+  const bool together = waits_together(*result.host, side);
+  return std::ranges::any_of(result.cycle_times, [&](const model::CycleTimeOutcome& o) {
+    return is_mostly_other(o) && has_more_to_do(o, side) && !(together && o.phase == model::Phase::decode);
+  });
 }
 
 bool is_shown(const std::vector<model::CycleTimeOutcome>& outcomes, model::Outcome outcome) {
@@ -97,7 +132,8 @@ bool is_contradicted(const model::RunComparison& result, const std::vector<model
 
 std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                       std::size_t side) {
-  if (!is_shown(periods, slower_by(side)) || is_contradicted(result, periods, side) || mostly_works_on_other(result))
+  if (!is_shown(periods, slower_by(side)) || is_contradicted(result, periods, side) ||
+      was_asked_for_other(result, side))
     return {};
   return fmt::format(
       "What a step itself took is not shown to differ; the time until the next one is, and requests to the {} waited "
@@ -113,7 +149,7 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
         "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs of "
         "the {}",
         name_of(side));
-  if (mostly_works_on_other(result)) return {};
+  if (may_be_slower_by_work(result, side)) return {};
   if (!evidence[0]->step || !evidence[1]->step) return {};
   const PerPhase weights = weights_of(evidence);
   const Waited mine = waited(*evidence[side], weights);

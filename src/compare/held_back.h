@@ -12,22 +12,33 @@
 
 namespace culprit::compare {
 
-/// Of one side against the other: by programs beside it, or a quota.
+/// What it is called that this side is slower than the other.
+inline model::Outcome slower_by(std::size_t side) {
+  return side == 1 ? model::Outcome::regression : model::Outcome::improvement;
+}
+
+/// Of one side against the other: by programs beside it, or a quota. Programs took many CPUs more, or a step waited
+/// longer, by a tenth of it, for one that they had.
 bool was_held_back(const model::HostChanges& host, std::size_t side);
 
 /// Whether requests waited longer for each of their tokens on that side: then a longer time until the next step is not
 /// for want of requests.
 bool answered_later(const model::HostChanges& host, std::size_t side);
 
+/// Whether requests of that side wait longer for their tokens though fewer are answered per second: steps that work for
+/// more of them at once do so because all take longer, and not because more were asked.
+bool waits_together(const model::HostChanges& host, std::size_t side);
+
 /// Of a side that was answered later, whose period was judged: a sentence where that is shown to be longer. Empty where
-/// half of the steps work on something else, or where a phase is shown to be the other way round.
+/// half of the steps work on something else, and more of it, unless they generate for more requests at once while fewer
+/// are answered, or where a phase is shown to be the other way round.
 std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                       std::size_t side);
 
 /// Of a side that was held back, whose period (time until the next step) was judged with that known: a sentence where
 /// its steps take longer. Either their period is shown to, or they waited longer for a CPU than those of recordings of
-/// the same do (surely_longer), typical ones too, and not only a few that were held up, while less than half of the
-/// steps work on something else. Empty where neither is so, or where a phase is shown to be the other way round.
+/// the same do (surely_longer), typical ones too, and not only a few that were held up, unless half of the steps work
+/// on something else, and more of it. Empty where neither is so, or where a phase is shown to be the other way round.
 std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                        const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side);
 

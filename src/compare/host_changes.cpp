@@ -113,13 +113,17 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) 
     side.step = other.step;
   // Means of recordings of about one length.
   ++side.recordings;
-  const bool both_known = (side.recordings == 1 || side.steps_per_second > 0) && other.steps_per_second > 0;
-  side.steps_per_second = both_known ? side.steps_per_second + (other.steps_per_second - side.steps_per_second) /
-                                                                   static_cast<double>(side.recordings)
-                                     : 0;
+  for (auto rate : {&model::HostEvidence::steps_per_second, &model::HostEvidence::answered_per_second}) {
+    const bool both_known = (side.recordings == 1 || side.*rate > 0) && other.*rate > 0;
+    side.*rate = both_known ? side.*rate + (other.*rate - side.*rate) / static_cast<double>(side.recordings) : 0;
+  }
   for (auto& [name, cpus] : side.beside)
     cpus *= static_cast<double>(side.recordings - 1) / static_cast<double>(side.recordings);
   for (const auto& [name, cpus] : other.beside) side.beside[name] += cpus / static_cast<double>(side.recordings);
+  side.behind_others =
+      side.behind_others && other.behind_others
+          ? *side.behind_others + (*other.behind_others - *side.behind_others) / static_cast<double>(side.recordings)
+          : other.behind_others;
   for (const auto& [what, times] : other.requests)
     side.requests[what].insert(side.requests[what].end(), times.begin(), times.end());
   side.scheduling = side.scheduling || other.scheduling;
@@ -184,7 +188,10 @@ bool is_felt_limit(const model::HostChange& counter) {
 model::HostChanges surroundings_of(const model::HostEvidence& base, const model::HostEvidence& candidate) {
   model::HostChanges changes;
   changes.scheduling = {base.scheduling, candidate.scheduling};
-  if (base.scheduling && candidate.scheduling) changes.beside = beside(base, candidate);
+  if (base.scheduling && candidate.scheduling) {
+    changes.beside = beside(base, candidate);
+    changes.behind_others = {base.behind_others, candidate.behind_others};
+  }
   for (auto& [name, change] : counters_of(base, candidate))
     if (name.starts_with("cgroup.cpu.") && moved(change)) changes.counters.push_back(std::move(change));
   return changes;
@@ -204,7 +211,9 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
     add_states(base, candidate, weights, changes);
     add_step(base, candidate, weights, changes);
     changes.beside = beside(base, candidate);
+    changes.behind_others = {base.behind_others, candidate.behind_others};
   }
+  changes.answered_per_second = {base.answered_per_second, candidate.answered_per_second};
   changes.requests = request_changes(base, candidate);
   // Where a side is too short for a sample of any, nothing tells which moved; but a limit that was felt counts.
   const bool unknown = base.counters.empty() || candidate.counters.empty();

@@ -40,7 +40,7 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
       std::vector<WorkedTime> steps;
       for (const StepTime& t : times)
         if ((how.forget && t.guessed ? model::Phase::other : t.phase) == phase)
-          steps.push_back({t.work, t.*judged.time, t.recording});
+          steps.push_back({t.work, t.*judged.time, t.recording, t.prompts});
       return steps;
     };
     const std::array steps = {of_phase(sides[0].times), of_phase(sides[1].times)};
@@ -75,6 +75,8 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
     outcome.other_share = work.other_share;
     outcome.all_ns = work.all_ns;
     outcome.prompt_tokens = work.prompt_tokens;
+    outcome.requests = work.requests;
+    outcome.prompts = work.prompts;
     outcome.knows_context = work.knows_context;
     if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(std::move(outcome));
   }

@@ -42,6 +42,30 @@ std::string most_often(const Classes& classes) {
 }
 
 /// Of a step, in the mean; 0: not known of every step.
+double requests(const Classes& classes) {
+  double sum = 0;
+  double steps = 0;
+  for (const auto& [work, times] : classes) {
+    if (work.requests < 0) return 0;
+    const double number =
+        work.requests <= kExact ? work.requests : kExact * std::exp2((work.requests - kExact) / kRequestSteps);
+    sum += static_cast<double>(times.size()) * number;
+    steps += static_cast<double>(times.size());
+  }
+  return steps > 0 ? sum / steps : 0;
+}
+
+/// The same.
+double mean_prompts(std::span<const WorkedTime> steps) {
+  double sum = 0;
+  for (const WorkedTime& step : steps) {
+    if (!(step.prompts > 0)) return 0;
+    sum += step.prompts;
+  }
+  return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
+}
+
+/// The same.
 double prompt_tokens(const Classes& classes) {
   double sum = 0;
   double steps = 0;
@@ -98,6 +122,13 @@ std::string work_text(const WorkClass& work) {
   return text;
 }
 
+double prompts_of(const model::Workload& workload, model::Phase phase) {
+  std::int64_t prompts = 0;
+  if (phase == model::Phase::prefill) prompts = workload.batch;
+  if (phase == model::Phase::mixed && workload.decode_tokens >= 0) prompts = workload.batch - workload.decode_tokens;
+  return static_cast<double>(std::max<std::int64_t>(prompts, 0));
+}
+
 MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedTime> candidate) {
   const std::array<std::span<const WorkedTime>, 2> sides = {base, candidate};
   std::array<Classes, 2> classes;
@@ -114,6 +145,8 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
     if (all[s] > 0) result.all_ns[s] /= static_cast<double>(all[s]);
   for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.prompt_tokens[s] = prompt_tokens(classes[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.requests[s] = requests(classes[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.prompts[s] = mean_prompts(sides[s]);
   result.knows_context = knows_context(classes[0]) && knows_context(classes[1]);
   const auto knows = [](const Classes& side) {
     return std::ranges::any_of(side, [](const auto& c) { return is_known(c.first); });

@@ -29,6 +29,9 @@ struct WorkClass {
 /// generated, by requests and tokens where a step does both.
 WorkClass work_class(const model::Workload& workload, model::Phase phase);
 
+/// Prompts that a step computes, all or in part; 0: not known, or none.
+double prompts_of(const model::Workload& workload, model::Phase phase);
+
 /// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens". Empty for the class of which nothing is known.
 std::string work_text(const WorkClass& work);
 
@@ -37,6 +40,7 @@ struct WorkedTime {
   WorkClass work;
   double time = 0;
   std::uint32_t recording = 0;
+  double prompts = 0;  ///< that it computes; 0: not known
 };
 
 /// Steps of one phase of both sides, without those whose like the other side lacks.
@@ -51,6 +55,8 @@ struct MatchedWork {
   double other_share = 0;
   std::array<double, 2> all_ns{};         ///< mean of all steps, also of those left out
   std::array<double, 2> prompt_tokens{};  ///< of these, as exact as classes are; 0: not known of all
+  std::array<double, 2> prompts{};        ///< that a step computes, mean; 0: not known of all
+  std::array<double, 2> requests{};       ///< of these, as exact as classes are; 0: not known of all
   bool knows_context = false;             ///< all steps of both sides tell what they look back at
 };
 

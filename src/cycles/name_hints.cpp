@@ -190,6 +190,7 @@ MarkerText read_marker(std::string_view name) {
       w.decode_tokens = generation_tokens >= 0 ? generation_tokens : generation;
       w.tokens = number_after(text, {"execute_"});
       out.phase = phase_of(context, generation);
+      if (out.phase == model::Phase::decode) w.cached_tokens = number_after(text, {"ctx="});
       return out;
     }
   }

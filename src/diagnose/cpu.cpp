@@ -22,6 +22,7 @@ constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that othe
 constexpr double kLeastOthers = 0.3;     // CPUs that others took more
 constexpr double kFewOthers = 0.15;      // the same, where the kernel says that much more waited for CPUs
 constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
+constexpr double kBehindThem = 0.5;      // of what it waited longer for a CPU others had it
 constexpr double kLeastThrottled = 2e7;  // ns per second
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
@@ -87,7 +88,11 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const auto waits = evidence.counter("host.pressure.cpu.some");
   const bool held_up = queued && waits && waits->rise() >= kLeastWaits;
   if (beside.empty()) return;
-  if (others < (beside.front().is_share ? kLeastShare : held_up ? kFewOthers : kLeastOthers)) return;
+  // How little they took does not matter where it is known that it waited for them.
+  const auto behind = evidence.behind_others();
+  const bool behind_them = queued && behind && behind->rise() >= kBehindThem * queue_rise(evidence);
+  const double least = beside.front().is_share ? kLeastShare : behind_them ? 0 : held_up ? kFewOthers : kLeastOthers;
+  if (others < least) return;
   // Where there are CPUs for all, who takes many shares their cores, their caches and the limit of their clock.
   if (!queued && !(beside.front().is_share && felt_on_cpu(evidence))) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", queued ? 0.9 : 0.7);
@@ -98,6 +103,11 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(took(one));
   }
   (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
+  if (queued && behind)
+    verdict.evidence.push_back(
+        behind_them ? fmt::format("Of that, programs which were not recorded had the CPU for {}", instead(*behind))
+                    : fmt::format("Of that, its own threads had the CPU for all but {}: they share what others left",
+                                  format_duration(behind->with)));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
   if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns += on_cpu.rise();

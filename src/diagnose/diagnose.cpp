@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -22,18 +23,23 @@ constexpr const char* kUnknown = "unknown";
 using model::Verdict;
 using model::VerdictState;
 
+/// Of what two verdicts explain.
+enum class Time : std::uint8_t { of_its_own, the_same };
+
 /// A verdict that another one explains goes; what it saw stays as evidence.
 template <class IsExplained>
-void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail,
-            const IsExplained& is_explained) {
+void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, const IsExplained& is_explained,
+            Time time = Time::of_its_own) {
   const auto by = std::ranges::find_if(
       verdicts, [&](const Verdict& v) { return v.cause == by_cause && (by_detail.empty() || v.detail == by_detail); });
   if (by == verdicts.end()) return;
   Verdict& stays = *by;
   for (Verdict& v : verdicts)
     if (&v != &stays && is_explained(v)) {
-      if (std::isfinite(v.impact_ns))
-        stays.impact_ns = (std::isfinite(stays.impact_ns) ? stays.impact_ns : 0) + v.impact_ns;
+      if (std::isfinite(v.impact_ns)) {
+        const double own = std::isfinite(stays.impact_ns) ? stays.impact_ns : 0;
+        stays.impact_ns = time == Time::the_same ? std::max(own, v.impact_ns) : own + v.impact_ns;
+      }
       for (std::string& sentence : v.evidence)
         if (std::ranges::find(stays.evidence, sentence) == stays.evidence.end())
           stays.evidence.push_back(std::move(sentence));
@@ -43,8 +49,9 @@ void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_d
 }
 
 void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_detail, std::string_view cause,
-            std::string_view detail) {
-  absorb(verdicts, by_cause, by_detail, [&](const Verdict& v) { return v.cause == cause && v.detail == detail; });
+            std::string_view detail, Time time = Time::of_its_own) {
+  absorb(
+      verdicts, by_cause, by_detail, [&](const Verdict& v) { return v.cause == cause && v.detail == detail; }, time);
 }
 
 /// The same of several ranks is one.
@@ -103,9 +110,20 @@ double explained_by_calls(const Evidence& evidence, const Verdicts& verdicts) {
   return most;
 }
 
+/// It waited for CPUs longer by half of what it took longer on them, or more.
+bool lost_caches_by_waiting(const Evidence& evidence) {
+  constexpr double kMuch = 0.5;
+  const auto step = evidence.step();
+  return step && step->runnable.rise() >= kMuch * step->on_cpu.rise();
+}
+
 void sort_out(const Evidence& evidence, Verdicts& verdicts) {
-  // Who streams through memory takes CPUs as well.
-  absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes");
+  // Who streams through memory takes CPUs as well; and who has to wait for others finds caches without its data, as
+  // the recorder does.
+  if (lost_caches_by_waiting(evidence))
+    absorb(verdicts, "cpu_contention", "other_processes", "host_memory_pressure", "bandwidth", Time::the_same);
+  else
+    absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes", Time::the_same);
   // A disk's waits are page faults and uninterruptible sleep, too.
   absorb(verdicts, "host_memory_pressure", "swap", "disk_io", "");
   // Who cannot have a CPU seems to hold a lock.

@@ -90,6 +90,15 @@ std::optional<StepParts> Evidence::step() const {
   return parts;
 }
 
+std::optional<Sides> Evidence::behind_others() const {
+  const auto parts = step();
+  if (!parts || !comparison_.host) return std::nullopt;
+  const auto& share = comparison_.host->behind_others;
+  if (!share[0] || !share[1]) return std::nullopt;
+  const Sides shares = turned(share);
+  return Sides{shares.without * parts->runnable.without, shares.with * parts->runnable.with};
+}
+
 std::vector<std::pair<std::string, Sides>> Evidence::all_states() const {
   std::vector<std::pair<std::string, Sides>> states;
   if (comparison_.work)
@@ -325,14 +334,11 @@ bool Evidence::tells_work() const {
 }
 
 bool Evidence::has_longer_contexts(model::Phase phase) const {
-  const auto of_phase = [&](const model::CycleTimeOutcome& o) { return o.phase == phase && !o.knows_context; };
-  const auto has_longer_prompts = [&](const model::CycleTimeOutcome& o) {
-    const Sides tokens = turned(o.prompt_tokens);
-    return tokens.without > 0 && tokens.ratio() >= kLongerPrompts;
-  };
   const auto& outcomes = comparison_.cycle_times;
-  return (phase == model::Phase::decode || phase == model::Phase::mixed) && std::ranges::any_of(outcomes, of_phase) &&
-         std::ranges::any_of(outcomes, has_longer_prompts);
+  const auto looks_back = [&](const model::CycleTimeOutcome& o) {
+    return o.phase == phase && model::looks_back_unseen(o);
+  };
+  return std::ranges::any_of(outcomes, looks_back) && model::has_longer_prompts(outcomes, side_);
 }
 
 model::VerdictState Evidence::state_of(double impact, double of_phase) const {

@@ -43,9 +43,6 @@ struct Beside {
   bool is_share = false;  ///< of all CPUs of the machine, instead of a number of CPUs
 };
 
-/// Prompts are longer by so much: classes of work are halves of a doubling.
-inline constexpr double kLongerPrompts = 1.5;
-
 /// A device of a rank, as functions and resources name both.
 struct Place {
   std::int32_t rank = -1;
@@ -70,6 +67,8 @@ class Evidence {
   /// Of the thread that runs the steps, or of the recorded threads per unit of work, ns. nullopt: scheduling was not
   /// recorded.
   [[nodiscard]] std::optional<StepParts> step() const;
+  /// Of what waited for a CPU there, while programs that were not recorded had it, ns. nullopt: not known of both.
+  [[nodiscard]] std::optional<Sides> behind_others() const;
   /// Time of all recorded threads per step, unit or second in states for which `is` holds ("blocked in fsync"), ns.
   template <class Is>
   [[nodiscard]] Sides states(const Is& is) const {

@@ -43,9 +43,11 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   Sides all_steps;
   for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
     if (outcome.other_share < kLeastOther || outcome.usual_work[0].empty() || outcome.usual_work[1].empty()) continue;
+    if (!model::tells_usual_work(outcome)) continue;
     const Sides all = evidence.turned(outcome.all_ns);
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
-    const double rise = all.rise() - (std::isfinite(alike) ? alike : 0);
+    // Few like ones are few of all.
+    const double rise = all.rise() - (std::isfinite(alike) ? (1 - outcome.other_share) * alike : 0);
     if (rise < kLeastImpact * all.without || evidence.weight_of(outcome.phase) * rise <= impact) continue;
     impact = evidence.weight_of(outcome.phase) * rise;
     share = outcome.other_share;
@@ -76,7 +78,7 @@ void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
   for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
     const Sides tokens = evidence.turned(outcome.prompt_tokens);
     const Sides all = evidence.turned(outcome.all_ns);
-    if (!(tokens.without > 0) || tokens.ratio() < kLongerPrompts) continue;
+    if (!model::has_longer_prompts(outcome, evidence.side())) continue;
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
     const double impact = evidence.weight_of(outcome.phase) * (all.rise() - (std::isfinite(alike) ? alike : 0));
     if (impact < kLeastOfAll * mean) continue;

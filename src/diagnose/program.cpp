@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -126,20 +127,29 @@ bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double 
   return model::has_changed(f) && would_be_slower_alone(evidence, f, usual);
 }
 
-/// Its thread was on a CPU for what it took longer, as far as that is known: a function in which a thread waits, for a
-/// CPU or for anything else, is not slow itself. The waterfall of the thread of the steps says it exactly; of other
-/// threads nothing is believed while the run queue grows.
-bool ran(const Evidence& evidence, const FunctionFinding& f) {
-  const auto step = evidence.step();
-  if (!step) return true;
+/// By how much longer the function itself ran in a step of its phase, ns: a function in which a thread waits, for a CPU
+/// or for anything else, is not slow itself. The waterfall of the thread of the steps says it exactly; nullopt: that
+/// has no such function.
+std::optional<double> ran_longer(const Evidence& evidence, const FunctionFinding& f) {
   for (const model::Waterfall& waterfall : evidence.comparison().waterfalls) {
     if (waterfall.phase != f.phase || waterfall.device >= 0) continue;
     for (const model::WaterfallLine& line : waterfall.lines)
       if (line.function == f.function && line.state == model::LedgerState::function)
-        return evidence.turned(line.time_ns).rise() >= kLeastImpact * evidence.step_time(f.phase);
+        return evidence.turned(line.time_ns).rise();
   }
-  const double rise = evidence.turned(f.time_ns).rise();
-  return step->on_cpu.rise() > kLeastOfGrowth * rise && step->runnable.rise() < kLeastOfGrowth * rise;
+  return std::nullopt;
+}
+
+/// What a step takes longer by the function itself, ns; 0: its thread was not on a CPU for what it took longer. Of
+/// threads whose waits are not known function by function nothing is believed while the run queue grows.
+double felt_of_itself(const Evidence& evidence, const FunctionFinding& f) {
+  const double rise = felt(evidence, f);
+  const auto step = evidence.step();
+  if (!step || evidence.is_on_device(f)) return rise;
+  if (const auto ran = ran_longer(evidence, f))
+    return *ran >= kLeastImpact * evidence.step_time(f.phase) ? std::min(rise, *ran) : 0;
+  const double all = evidence.turned(f.time_ns).rise();
+  return step->on_cpu.rise() > kLeastOfGrowth * all && step->runnable.rise() < kLeastOfGrowth * all ? rise : 0;
 }
 
 /// Not a function, but what a thread did.
@@ -235,9 +245,9 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
       if (device && (is_only_called_more(evidence, f, usual) || was_replaced(evidence, f))) continue;
       if (device && f.was == 0 && !is_new(evidence, f) && is_one_of_many(evidence, f)) continue;
       if (device ? all.texts[f.kind] != "gpu_compute"
-                 : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f) || !ran(evidence, f))
+                 : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f) || felt_of_itself(evidence, f) == 0)
         continue;
-      const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
+      const double impact = evidence.weight_of(f.phase) * felt_of_itself(evidence, f);
       if (worst == nullptr || impact > most) worst = &f;
       most = std::max(most, impact);
     }
@@ -247,10 +257,14 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", of_one_function(evidence, *worst), 0.8);
     if (evidence.has_ranks()) verdict.rank = device ? evidence.place_of(*worst).rank : only_rank(evidence, *worst);
-    verdict.state = evidence.state_of(verdict.impact_ns, felt(evidence, *worst) / evidence.step_time(worst->phase));
+    verdict.impact_ns = most;
+    verdict.state = evidence.state_of(most, felt_of_itself(evidence, *worst) / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
                                     instead(evidence.turned(worst->time_ns)),
                                     format_duration(evidence.step_time(worst->phase)))};
+    if (const double waited = felt(evidence, *worst) - felt_of_itself(evidence, *worst); waited > 0)
+      verdict.against.push_back(
+          fmt::format("It takes {} more of that because its thread waited in it", format_duration(waited)));
     if (worst->was != 0)
       verdict.evidence.push_back(
           fmt::format("{} in the baseline is {} in the candidate", all.texts[worst->was], all.texts[worst->function]));
@@ -415,9 +429,10 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
     if (!f.apart || model::has_changed(f)) continue;
     if (device ? all.texts[f.kind] != "gpu_compute" : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f))
       continue;
-    if (!is_input(f) && (!would_be_slower_alone(evidence, f, usual.at(device)) || (!device && !ran(evidence, f))))
+    if (!is_input(f) &&
+        (!would_be_slower_alone(evidence, f, usual.at(device)) || (!device && felt_of_itself(evidence, f) == 0)))
       continue;
-    const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
+    const double impact = evidence.weight_of(f.phase) * (is_input(f) ? felt(evidence, f) : felt_of_itself(evidence, f));
     if (impact < kLeastOfGrowth * evidence.growth()) continue;
     // A call that waits for the device may take longer by as much as the device idled elsewhere.
     if (!device && !is_input(f) &&
@@ -440,6 +455,7 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
     detail = more ? "calls" : "";
   }
   Verdict verdict = verdict_of(evidence, f, std::move(cause), std::move(detail), 0.6);
+  verdict.impact_ns = most;
   verdict.state = model::VerdictState::active;
   verdict.rank = only_rank(evidence, f);
   verdict.evidence = {fmt::format("{} takes {} per step", verdict.where, instead(evidence.turned(f.time_ns))),

@@ -4,6 +4,7 @@
 
 #include <culprit/outcome.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -55,11 +56,46 @@ struct CycleTimeOutcome {
   double other_share = 0;          ///< of the cycles of a side that would have to work on something else to be alike
   std::array<double, 2> all_ns{};  ///< mean of all whole cycles, whatever they worked on
   std::array<double, 2> prompt_tokens{};  ///< that one of them computes, mean; 0: not known
+  std::array<double, 2> prompts{};        ///< that these are of, mean; 0: not known
+  std::array<double, 2> requests{};       ///< that one of them works for, mean; 0: not known
   bool knows_context = false;             ///< both sides tell how many tokens cycles look back at
 };
 
 /// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.
 inline bool is_judged(const CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }
+
+/// Whether what cycles of the phase usually work on can be held against each other: both sides have some of them. Where
+/// one has hardly any beside many of the other, as prefills alone of a server that is seldom idle, they are no sample.
+inline bool tells_usual_work(const CycleTimeOutcome& outcome) {
+  constexpr std::size_t kEnough = 8;
+  constexpr std::size_t kAsMany = 4;
+  const std::array all = {outcome.cycles[0] + outcome.other_work[0], outcome.cycles[1] + outcome.other_work[1]};
+  const std::size_t fewer = std::min(all[0], all[1]);
+  const std::size_t more = std::max(all[0], all[1]);
+  return fewer >= kEnough || kAsMany * fewer >= more;
+}
+
+/// Prompts are longer by so much: classes of work are halves of a doubling.
+inline constexpr double kLongerPrompts = 1.5;
+
+/// Whether cycles of the phase compute longer prompts on this side than on the other, and not only more at once.
+inline bool has_longer_prompts(const CycleTimeOutcome& outcome, std::size_t side) {
+  std::array<double, 2> tokens = outcome.prompt_tokens;
+  if (outcome.prompts[0] > 0 && outcome.prompts[1] > 0)
+    for (std::size_t s = 0; s < 2; ++s) tokens.at(s) /= outcome.prompts.at(s);
+  const double other = tokens.at(1 - side);
+  return other > 0 && tokens.at(side) >= kLongerPrompts * other && tells_usual_work(outcome);
+}
+
+/// The same of any phase.
+inline bool has_longer_prompts(const std::vector<CycleTimeOutcome>& outcomes, std::size_t side) {
+  return std::ranges::any_of(outcomes, [&](const CycleTimeOutcome& o) { return has_longer_prompts(o, side); });
+}
+
+/// Whether cycles of the phase look back at earlier tokens, and do not tell at how many.
+inline bool looks_back_unseen(const CycleTimeOutcome& outcome) {
+  return (outcome.phase == Phase::decode || outcome.phase == Phase::mixed) && !outcome.knows_context;
+}
 
 /// Whether recordings tell how much recordings of the same differ, in every phase that is judged.
 inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {

@@ -42,16 +42,20 @@ struct StepThread {
 
 /// One recording.
 struct HostEvidence {
-  std::size_t recordings = 0;                             ///< that were pooled
-  bool per_second = false;                                ///< no cycles: one of a second stands for the whole recording
-  bool scheduling = false;                                ///< false: the recording has no scheduling, `states` is empty
-  std::array<std::uint64_t, kPhases.size()> cycles{};     ///< whole ones, by phase
-  std::array<double, kPhases.size()> period_ns{};         ///< sum of their periods
-  double steps_per_second = 0;                            ///< from the first one to the end; 0: not known
-  std::vector<HostState> states;                          ///< by name
-  std::vector<HostCounter> counters;                      ///< by name; series of several processes are added
-  std::optional<StepThread> step;                         ///< where a thread of the steps is known
-  std::map<std::string, double> beside;                   ///< mean CPUs that processes took which are not recorded
+  std::size_t recordings = 0;                          ///< that were pooled
+  bool per_second = false;                             ///< no cycles: one of a second stands for the whole recording
+  bool scheduling = false;                             ///< false: the recording has no scheduling, `states` is empty
+  std::array<std::uint64_t, kPhases.size()> cycles{};  ///< whole ones, by phase
+  std::array<double, kPhases.size()> period_ns{};      ///< sum of their periods
+  double steps_per_second = 0;                         ///< from the first one to the end; 0: not known
+  std::vector<HostState> states;                       ///< by name
+  std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
+  std::optional<StepThread> step;                      ///< where a thread of the steps is known
+  std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
+  /// Of the time that threads waited for a CPU, the share in which one had it that is not recorded: of the threads of
+  /// the steps, or of all where none is known. Empty: nobody tells who had the CPUs, or nobody waited.
+  std::optional<double> behind_others;
+  double answered_per_second = 0;                         ///< requests that were captured; 0: not known
   std::map<std::string, std::vector<double>> requests{};  ///< what they took, by kind of time, ns
 };
 
@@ -87,8 +91,10 @@ struct HostChanges {
   std::vector<HostChange> step;              ///< ns per step of the thread that runs it: on CPU, runnable, blocked
   std::string step_thread;                   ///< its name
   std::vector<HostChange> beside;            ///< CPUs that other processes took; largest difference first
-  std::vector<RequestChange> requests;       ///< of kinds of time that both have
-  std::optional<MachineChange> machine;      ///< it was slower or faster
+  std::array<std::optional<double>, 2> behind_others{};  ///< share of the wait for CPUs, as in HostEvidence
+  std::array<double, 2> answered_per_second{};           ///< requests; 0: not known
+  std::vector<RequestChange> requests;                   ///< of kinds of time that both have
+  std::optional<MachineChange> machine;                  ///< it was slower or faster
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name, or the most certain first
   std::vector<HostChange> speeds;    ///< clocks of CPUs and fixed work that differ, moved or not; not shown

@@ -22,6 +22,7 @@ struct Window {
 };
 using Windows = std::vector<Window>;  // ordered, without overlap
 
+constexpr double kSecond = 1e9;  // ns
 constexpr std::string_view kBlockedPrefix = "blocked:";
 constexpr std::string_view kUninterruptible = "blocked, uninterruptible";
 
@@ -103,7 +104,6 @@ std::optional<double> rate_of(const std::vector<CounterSample>& samples, Ns begi
     const auto behind = std::ranges::upper_bound(samples, at, {}, &CounterSample::at);
     return behind == samples.begin() ? behind->value : std::prev(behind)->value;
   };
-  constexpr double kSecond = 1e9;
   return (value_at(end) - value_at(begin)) * kSecond / static_cast<double>(end - begin);
 }
 
@@ -156,7 +156,6 @@ double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
   const std::vector<Ns> ends = ends_of(trace);
   const Ns last =
       ends.empty() ? 0 : *std::ranges::max_element(ends, {}, [](Ns end) { return end == kNoEnd ? 0 : end; });
-  constexpr double kSecond = 1e9;
   double sum = 0;
   for (const auto& [key, steps] : of_process) {
     const bool known = key.second < ends.size() && ends[key.second] != kNoEnd;
@@ -250,9 +249,30 @@ std::map<TrackId, const Windows*> step_threads(const Trace& trace, const Work& w
   return threads;
 }
 
+/// Of the threads of the steps; none: of all.
+std::optional<double> behind_others(const Trace& trace, const std::map<TrackId, const Windows*>& threads) {
+  const auto counts = [&](TrackId track) { return threads.empty() || threads.contains(track); };
+  double waited = 0;
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+    const Slice& slice = trace.slices[i];
+    if (trace.tracks[slice.track].kind == TrackKind::sched && counts(slice.track) && trace.name(slice) == "runq")
+      waited += static_cast<double>(slice.duration);
+  }
+  double behind = 0;
+  bool told = false;
+  for (const ThreadSched& thread : trace.sched)
+    if (counts(thread.track)) {
+      behind += static_cast<double>(thread.behind_others);
+      told = told || !thread.ran_instead.empty();
+    }
+  return told && waited > 0 ? std::optional(std::min(1.0, behind / waited)) : std::nullopt;
+}
+
 void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
-  const std::map<TrackId, const Windows*> threads = step_threads(trace, work);
-  if (threads.empty() || threads.size() != work.of_process.size()) return;
+  std::map<TrackId, const Windows*> threads = step_threads(trace, work);
+  if (threads.size() != work.of_process.size()) threads.clear();
+  evidence.behind_others = behind_others(trace, threads);
+  if (threads.empty()) return;
   model::StepThread& step = evidence.step.emplace();
   step.name = trace.strings[trace.tracks[threads.begin()->first].name];
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
@@ -286,7 +306,6 @@ void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windo
 }
 
 model::HostEvidence host_evidence_per_second(const Trace& trace) {
-  constexpr double kSecond = 1e9;
   model::Cycle all;
   bool first = true;
   Ns end = 0;
@@ -307,6 +326,7 @@ model::HostEvidence host_evidence_per_second(const Trace& trace) {
   cycles.cycles = {all, after};
   model::HostEvidence evidence = host_evidence(trace, cycles);
   evidence.per_second = true;
+  evidence.behind_others = behind_others(trace, {});
   evidence.steps_per_second = 0;
   const double scale = kSecond / static_cast<double>(all.period);
   for (double& period : evidence.period_ns) period *= scale;
@@ -328,6 +348,7 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     times.insert(times.end(), requests.times.begin(), requests.times.end());
   }
 
+  std::pair<Ns, Ns> scheduled{std::numeric_limits<Ns>::max(), std::numeric_limits<Ns>::min()};
   std::vector<bool> reasons;
   reasons.reserve(trace.categories.size());
   for (const Category& category : trace.categories) reasons.push_back(category.name == "blocked");
@@ -337,12 +358,17 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     const Track& track = trace.tracks[slice.track];
     const bool scheduling = track.kind == TrackKind::sched;
     evidence.scheduling = evidence.scheduling || scheduling;
+    if (scheduling) scheduled = {std::min(scheduled.first, slice.begin), std::max(scheduled.second, slice.end())};
     if (!scheduling && !reasons[slice.category]) continue;
     const auto own = work.of_process.find(track.process);
     distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(), !scheduling,
                sums[{slice.name, !scheduling}]);
   }
   if (evidence.scheduling) evidence.steps_per_second = steps_per_second(trace, cycles);
+  if (const auto answered = evidence.requests.find("request");
+      answered != evidence.requests.end() && scheduled.first < scheduled.second)
+    evidence.answered_per_second = static_cast<double>(answered->second.size()) * kSecond /
+                                   static_cast<double>(scheduled.second - scheduled.first);
   // Where the reasons of blocking are known, that it could not be interrupted says nothing new.
   const bool named = std::ranges::any_of(sums, [](const auto& sum) { return sum.first.second; });
   std::map<std::string, model::HostState> states;

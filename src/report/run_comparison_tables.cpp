@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "core/units.h"
+#include "model/settings.h"
 #include "model/table_rows.h"
 #include "report/alternation_report.h"
 #include "report/calls_report.h"
@@ -267,6 +268,19 @@ std::vector<std::string> alternated_lines(const RunComparison& comparison) {
   return lines;
 }
 
+/// Where nothing is decided, what is known to differ stands beside it.
+std::string settings_text(const RunComparison& comparison) {
+  constexpr std::size_t kMostNamed = 3;
+  if (comparison.outcome != Outcome::inconclusive) return {};
+  std::string text;
+  const std::vector<model::SettingChange> settings = model::settings_that_differ(comparison.environment);
+  for (const model::SettingChange& setting : settings | std::views::take(kMostNamed))
+    text += fmt::format("{}{}: {} -> {}", text.empty() ? "" : "; ", setting.what, setting.value[0], setting.value[1]);
+  if (const std::size_t more = settings.size() - std::min(settings.size(), kMostNamed); more > 0)
+    text += fmt::format("; {} more setting{}", more, more == 1 ? " differs" : "s differ");
+  return text;
+}
+
 }  // namespace
 
 OutcomeText outcome_text(const RunComparison& comparison) {
@@ -302,9 +316,10 @@ OutcomeText outcome_text(const RunComparison& comparison) {
   }
   for (const model::Difference& d : comparison.comparability.differences)
     if (d.first) lines.push_back(fmt::format("Not recorded alike: {} {} against {}", d.what, d.base, d.candidate));
+  if (std::string settings = settings_text(comparison); !settings.empty()) details.push_back(std::move(settings));
   if (comparison.work) {
     for (std::string& line : work_answer_lines(comparison)) lines.push_back(std::move(line));
-    details = work_detail_lines(comparison);
+    std::ranges::move(work_detail_lines(comparison), std::back_inserter(details));
     return text;
   }
   const bool limited = !comparison.why.empty();

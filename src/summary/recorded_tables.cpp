@@ -275,8 +275,7 @@ Table rival_table(const Trace& trace, const RecordedTableOptions& options) {
   std::ranges::stable_sort(rows, std::greater<>(), &PeerRow::time);
   Table table =
       table_of_peers("Who ran while a thread was in the run queue", "rivals", "Ran instead", rows, true, options.limit);
-  if (!rows.empty())
-    table.notes.emplace_back("Time: how long the thread had been in the run queue when the other left");
+  if (!rows.empty()) table.notes.emplace_back("Time: for how long the other had the CPU for which the thread waited");
   return table;
 }
 

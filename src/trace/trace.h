@@ -201,12 +201,12 @@ struct CounterSeries {
   StringId unit = 0;  ///< of the values ("fraction", "bytes/s"), empty when the name has to say it
 };
 
-/// A thread that had to do with another one: woke it, or ran while it waited.
+/// A thread that had to do with another one: woke it, or had the CPU while it waited.
 struct SchedPeer {
   StringId name = 0;
   std::int64_t tid = 0;
   std::uint64_t count = 0;
-  Ns time = 0;  ///< waited meanwhile
+  Ns time = 0;  ///< for which it had the CPU meanwhile
 };
 
 /// What the scheduler did with one thread, beside the slices of its track.
@@ -217,7 +217,8 @@ struct ThreadSched {
   std::uint64_t migrations = 0;   ///< times it came to another CPU than the one before
   std::uint64_t wakeups = 0;
   std::vector<SchedPeer> woken_by;     ///< most frequent first, at most 16
-  std::vector<SchedPeer> ran_instead;  ///< left the CPU when this thread got it after waiting; longest wait first
+  Ns behind_others = 0;                ///< for which it waited for a CPU that a thread which is not recorded had
+  std::vector<SchedPeer> ran_instead;  ///< had the CPU for which this thread waited; longest first
 };
 
 /// How often one thread made one system call since the total before (of the same thread and call), and how long that

@@ -40,6 +40,7 @@ struct Pair {
     add(base, kDecode, 100, 10e6, 0);
     add(candidate, kDecode, 100, 10e6, 4e6);
     result.cycle_times = {period(Phase::decode, 0.02)};
+    result.host.emplace();
   }
   [[nodiscard]] std::string why() const { return why_slower(result, periods, {&base, &candidate}, 1); }
 };
@@ -82,6 +83,10 @@ TEST(WhySlower, OtherWorkIsNoMeasure) {
   Pair pair;
   pair.result.cycle_times.front().other_share = 0.6;
   EXPECT_EQ(pair.why(), "");
+  pair.result.cycle_times.front().requests = {2, 4};
+  EXPECT_EQ(pair.why(), "");
+  pair.result.cycle_times.front().requests = {4, 2};
+  EXPECT_NE(pair.why(), "") << "less work takes no longer";
 }
 
 TEST(WhySlower, AnotherMixOfPhasesIsNoWait) {
@@ -122,6 +127,18 @@ TEST(WhySlower, APeriodIsContradictedByAnotherPhase) {
   EXPECT_EQ(why_later(pair.result, pair.periods, 1), "");
 }
 
+TEST(HeldBack, WhoWaitsBehindOthersIsHoweverLittleTheyTake) {
+  model::HostChanges host;
+  host.beside = {{"stream", "count", {0, 0.34}}};
+  host.step = {{"on CPU", "ns per step", {9e6, 9e6}}, {"runnable, in the run queue", "ns per step", {1e6, 5e6}}};
+  EXPECT_FALSE(was_held_back(host, 1)) << "nobody tells behind whom";
+  host.behind_others = {0.3, 0.6};  // 0.3 and 3 ms of 10
+  EXPECT_TRUE(was_held_back(host, 1));
+  EXPECT_FALSE(was_held_back(host, 0));
+  host.behind_others = {0.3, 0.2};
+  EXPECT_FALSE(was_held_back(host, 1)) << "its own threads had them";
+}
+
 TEST(AnsweredLater, TokensThatComeLaterSaySo) {
   model::HostChanges host;
   EXPECT_FALSE(answered_later(host, 1));
@@ -142,6 +159,26 @@ TEST(WhyLater, APeriodThatIsShownToBeLongerOfLikeWork) {
   EXPECT_EQ(why_later(pair.result, pair.periods, 0), "");
   pair.result.cycle_times.front().other_share = 0.6;
   EXPECT_EQ(why_later(pair.result, pair.periods, 1), "");
+}
+
+TEST(WhyLater, MoreRequestsAtOnceOfWhichFewerAreAnsweredAreNoOtherWork) {
+  Pair pair;
+  pair.periods.front().outcome = Outcome::regression;
+  pair.result.cycle_times.front().other_share = 0.6;
+  pair.result.host->answered_per_second = {24, 19};
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "") << "they come no later";
+  pair.result.host->requests = {{.what = "time per output token", .median = {5e6, 10e6}, .moved = true}};
+  EXPECT_NE(why_later(pair.result, pair.periods, 1), "");
+  pair.result.host->answered_per_second = {24, 23};
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "") << "about as many";
+  pair.result.host->answered_per_second = {24, 0};
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "") << "not known";
+  pair.result.host->answered_per_second = {24, 19};
+  pair.result.cycle_times.push_back(period(Phase::prefill, 0.1));
+  pair.result.cycle_times.back().other_share = 0.6;
+  EXPECT_EQ(why_later(pair.result, pair.periods, 1), "") << "they are other requests";
+  pair.result.cycle_times.back().cycles = {51, 2};
+  EXPECT_NE(why_later(pair.result, pair.periods, 1), "") << "two steps do not tell";
 }
 
 }  // namespace

@@ -123,6 +123,22 @@ TEST(MatchWork, SaysHowLongPromptsAreAndWhetherContextsAreKnown) {
   EXPECT_EQ(match_work(knows, knows).prompt_tokens[0], 0);
 }
 
+TEST(MatchWork, PromptsAreCountedWhereAllStepsTellThem) {
+  Workload w;
+  w.batch = 5;
+  EXPECT_EQ(prompts_of(w, Phase::prefill), 5);
+  EXPECT_EQ(prompts_of(w, Phase::mixed), 0) << "some of them generate, nobody tells how many";
+  EXPECT_EQ(prompts_of(w, Phase::decode), 0);
+  w.decode_tokens = 2;
+  EXPECT_EQ(prompts_of(w, Phase::mixed), 3);
+  const auto step = [](double prompts) { return WorkedTime{WorkClass{4, -1}, 100, 0, prompts}; };
+  const std::vector<WorkedTime> told = {step(1), step(3)};
+  const std::vector<WorkedTime> half = {step(1), step(0)};
+  EXPECT_EQ(match_work(told, half).prompts[0], 2);
+  EXPECT_EQ(match_work(told, half).prompts[1], 0);
+  EXPECT_EQ(match_work(told, half).requests[0], 4);
+}
+
 TEST(MatchWork, AnotherMixOfTheSameStepsIsNoDifference) {
   const auto m = match_work(steps(2, 60, 10) + steps(4, 100, 40), steps(2, 60, 40) + steps(4, 100, 10));
   EXPECT_NEAR(mean_log(m.times[0]), mean_log(m.times[1]), 1e-12);

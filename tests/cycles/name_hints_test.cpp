@@ -58,6 +58,8 @@ TEST(ReadMarker, Vllm) {
   EXPECT_EQ(mixed.workload.context_tokens, 8155);
   EXPECT_EQ(mixed.workload.decode_tokens, 37);
   EXPECT_EQ(read_marker("execute_context_0(0)_generation_32(32)").phase, Phase::decode);
+  EXPECT_EQ(read_marker("execute_context_0(0)_generation_32(32)").workload.cached_tokens, -1);
+  EXPECT_EQ(read_marker("execute_context_0(0)_generation_32(32) ctx=609").workload.cached_tokens, 609);
   EXPECT_EQ(read_marker("execute_15360_context_15(sq15360)_generation_0(sq0)").phase, Phase::prefill);
 }
 

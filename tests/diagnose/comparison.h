@@ -90,6 +90,7 @@ inline model::RunComparison swapped(model::RunComparison c) {
     c.outcome = Outcome::regression;
   for (auto* list : {&c.host->step, &c.host->states, &c.host->counters, &c.host->beside})
     for (model::HostChange& change : *list) turn(change.value);
+  turn(c.host->behind_others);
   for (model::FunctionFinding& f : c.functions) {
     turn(f.time_ns);
     turn(f.calls);

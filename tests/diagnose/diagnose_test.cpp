@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "comparison.h"
 
 namespace culprit::diagnose {
@@ -47,6 +49,24 @@ TEST(CpuRules, OthersThatGotLittleCountWhereMuchMoreWaitedForCpus) {
   EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("94 % instead of 22.5 % of the time")));
   c.host->beside.back().value[1] = 0.1;
   EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, OthersThatGotLittleCountWhereTheProgramWaitedForThem) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 1.1}, {0, 0});
+  add_beside(c, "stress-ng-cpu", {0, 0.12});
+  c.host->behind_others = {0.1, 0.4};  // 0.43 ms of 1 ms
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.host->behind_others = {0.1, 0.7};
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("had the CPU for 770.000us instead of 10.000us")));
+  EXPECT_THAT(causes(swapped(std::move(c))), testing::ElementsAre("-cpu_contention/other_processes"));
+}
+
+TEST(CpuRules, WhoSharesWhatOthersLeftWaitsForItsOwnThreads) {
+  RunComparison c = contended();
+  c.host->behind_others = {0, 0.2};
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("its own threads had the CPU for all but 1.600ms")));
 }
 
 TEST(CpuRules, OthersWhomTheProgramDidNotFeelAreNone) {
@@ -270,6 +290,13 @@ TEST(MemoryRules, BandwidthTakesTheCpusOfWhoUsesItUp) {
   add_beside(c, "stream", {0, 1});
   add_counter(c, "host.speed.memory", {1000, 1500});
   EXPECT_THAT(causes(c), testing::ElementsAre("host_memory_pressure/bandwidth"));
+  EXPECT_DOUBLE_EQ(diagnose(c)[0].impact_ns, 8.9e6);
+  RunComparison queued = comparison();
+  set_step(queued, {7.3, 11.4}, {0.9, 4.3}, {0, 0});
+  add_beside(queued, "stress-ng-cpu", {0, 0.5});
+  add_counter(queued, "host.speed.memory", {1000, 1500});
+  EXPECT_THAT(causes(queued), testing::ElementsAre("cpu_contention/other_processes")) << "caches were lost by waiting";
+  EXPECT_DOUBLE_EQ(diagnose(queued)[0].impact_ns, 7.5e6);
   add_counter(c, "host.speed.arithmetic", {1000, 1480});  // everything is slower: a clock, or a shared core
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
 }

@@ -130,6 +130,27 @@ TEST(ProgramRules, AFunctionWhoseThreadWaitedForACpuIsNotSlow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "host_bound/function in forward"));
 }
 
+TEST(ProgramRules, AFunctionCountsByWhatItRanLongerItself) {
+  RunComparison c = with_functions();
+  set_step(c, {10, 12}, {0.1, 0.1}, {1, 9});
+  add_state(c, "blocked in futex", {1, 9});
+  c.python.push_back({"hold", {0, 0.3}});
+  add_function(c, "forward", "python", "Host", {1, 11}, {4, 4}, FunctionStatus::changed);
+  const auto line = [&](model::LedgerState state, double without, double with) {
+    model::WaterfallLine l;
+    l.state = state;
+    l.function = c.functions.back().function;
+    l.time_ns = {without * 1e6, with * 1e6};
+    return l;
+  };
+  c.waterfalls.emplace_back();
+  c.waterfalls[0].lines = {line(model::LedgerState::blocked, 0, 8), line(model::LedgerState::function, 1, 3)};
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), testing::ElementsAre("host_bound/gil in hold", "host_bound/function in forward"));
+  EXPECT_DOUBLE_EQ(verdicts[1].impact_ns, 2e6);
+  EXPECT_THAT(verdicts[1].against, Contains("It takes 8.000ms more of that because its thread waited in it"));
+}
+
 /// A device that works and waits for its host, ms per step.
 void add_device(RunComparison& c, std::array<double, 2> works, std::array<double, 2> waits) {
   model::Waterfall waterfall;

@@ -289,6 +289,14 @@ TEST(LoadRules, LongerPromptsAreOtherWorkAndNoFunctionsFault) {
   EXPECT_EQ(diagnose(other_prompts({128, 1024}, 40))[0].state, model::VerdictState::latent);
   EXPECT_THAT(causes(other_prompts({128, 256}, 29)), IsEmpty());  // that is nothing of the whole
   EXPECT_THAT(causes(other_prompts({128, 128}, 57)), ElementsAre("host_bound/function of aten::index"));
+  RunComparison at_once = other_prompts({128, 1024}, 57);
+  at_once.cycle_times.back().prompts = {1, 8};
+  EXPECT_THAT(causes(at_once), ElementsAre("host_bound/function of aten::index")) << "more at once are no longer";
+  RunComparison few = other_prompts({128, 1024}, 57);
+  few.cycle_times.back().other_work = {51, 2};
+  EXPECT_THAT(causes(few), ElementsAre("host_bound/function of aten::index")) << "two steps are no sample";
+  few.cycle_times.back().other_work = {5, 2};
+  EXPECT_THAT(causes(few), ElementsAre("workload_changed")) << "nor are there more";
   RunComparison c = other_prompts({128, 1024}, 57);
   c.cycle_times[0].knows_context = true;  // and like ones were compared
   EXPECT_THAT(causes(c), testing::Contains("host_bound/function of aten::index"));

@@ -158,6 +158,26 @@ TEST(HostEvidence, TheTimeOfTheThreadThatRunsTheStepsAddsUpToThem) {
   EXPECT_DOUBLE_EQ(evidence.beside.at("rival"), 1.0);
 }
 
+TEST(HostEvidence, HowMuchOfTheWaitForCpusWasBehindOthers) {
+  Recording recording;
+  recording.mark("step", 0, 290);
+  recording.state("oncpu", -50, 30);
+  recording.state("runq", 30, 60);
+  recording.state("oncpu", 60, 400);
+  recording.rival_state("runq", 0, 60);
+  Trace trace = recording.finish();
+  EXPECT_FALSE(host_evidence(trace, three_cycles()).behind_others) << "nobody tells";
+  for (TrackId track = 0; track < trace.tracks.size(); ++track)
+    if (trace.tracks[track].kind == TrackKind::sched) {
+      ThreadSched& thread = trace.sched.emplace_back();
+      thread.track = track;
+      thread.behind_others = trace.tracks[track].tid == 7 ? 12 : 60;
+      thread.ran_instead = {{0, 66, 1, thread.behind_others}};
+    }
+  EXPECT_DOUBLE_EQ(host_evidence(trace, three_cycles()).behind_others.value(), 12.0 / 30) << "of the step's thread";
+  EXPECT_DOUBLE_EQ(host_evidence_per_second(trace).behind_others.value(), 72.0 / 90) << "of all";
+}
+
 TEST(HostEvidence, OfAProcessThatEndedTheLastValueHoldsNoLonger) {
   Recording recording;
   recording.state("oncpu", 0, 50);

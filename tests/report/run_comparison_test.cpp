@@ -124,6 +124,18 @@ TEST(RunComparison, WhatLimitsTheOutcomeComesBeforeTheNumbers) {
   }
 }
 
+TEST(RunComparison, WhereNothingIsDecidedSettingsThatDifferStandBehindTheOutcome) {
+  RunComparison c = regression();
+  for (const char* name : {"A", "B", "C", "D"})
+    c.environment.push_back({std::string("env.target.variable.") + name, {"1", ""}});
+  c.environment.push_back({"env.target.option.port", {"1", "2"}});
+  EXPECT_THAT(comparison_markdown(c), Not(HasSubstr("The variable"))) << "verdicts say it";
+  c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
+  EXPECT_THAT(comparison_markdown(c),
+              HasSubstr("\n- The variable A: 1 -> none; The variable B: 1 -> none; The variable C: 1 -> none; 1 more "
+                        "setting differs\n"));
+}
+
 TEST(RunComparison, RefusalsNameTheReasonAndWhatToDo) {
   RunComparison c = regression();
   c.outcome = Outcome::not_comparable;

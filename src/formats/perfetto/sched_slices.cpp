@@ -1,6 +1,7 @@
 #include "formats/perfetto/sched_slices.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include <tsl/hopscotch_map.h>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostPeers = 256;  ///< remembered per thread
 constexpr std::size_t kShownPeers = 16;
+constexpr std::size_t kMostStays = 256;  ///< remembered per CPU
 
 enum class State : std::uint8_t { unknown, running, waiting, blocked };
 
@@ -22,13 +24,62 @@ struct Thread {
   bool own = false;
   State state = State::unknown;
   Ns since = 0;
-  std::int32_t cpu = -1;  ///< the last one it ran on
+  std::int32_t cpu = -1;   ///< the last one it ran on
+  bool preempted = false;  ///< of one that waits: it has not slept since
   StringId blocked_name = 0;
   StringId name = 0;
   TrackId track = kNone;
   ThreadSched sched;
   tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> wakers;
   tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> rivals;
+};
+
+/// Who had one CPU, and since when; until the next one.
+struct Stay {
+  Ns begin = 0;
+  std::int32_t tid = 0;  ///< 0: nobody, or it is not known
+  StringId name = 0;
+};
+
+/// The last stays of one CPU, oldest first.
+class Stays {
+ public:
+  /// One thread leaves for another.
+  void change(Ns at, std::int32_t from, StringId from_name, std::int32_t to, StringId to_name) {
+    if (stays_.empty()) add({std::numeric_limits<Ns>::min(), from, from_name});
+    // Recorders that do not tell what bystanders do among themselves show the last of them when it leaves.
+    if (stays_.size() > 1 && last(0).tid == from && last(0).begin == at && last(1).tid == 0) {
+      last(1).tid = from;
+      last(1).name = from_name;
+    }
+    add({at, to, to_name});
+  }
+
+  /// Calls `take(stay, ns)` with every stay that lies in [from, to) in part, latest first.
+  template <class Take>
+  void each_within(Ns from, Ns to, const Take& take) const {
+    Ns end = to;
+    for (std::size_t back = 0; back < stays_.size() && end > from; ++back) {
+      const Stay& stay = stays_[(first_ + stays_.size() - 1 - back) % stays_.size()];
+      if (stay.begin < end) take(stay, end - std::max(stay.begin, from));
+      end = std::min(end, stay.begin);
+    }
+  }
+
+ private:
+  Stay& last(std::size_t back) { return stays_[(first_ + stays_.size() - 1 - back) % stays_.size()]; }
+
+  void add(Stay stay) {
+    if (stays_.size() < kMostStays) {
+      stays_.push_back(stay);
+      return;
+    }
+    stays_[first_] = stay;
+    first_ = (first_ + 1) % kMostStays;
+  }
+
+  std::vector<Stay> stays_;
+  std::size_t first_ = 0;  ///< the oldest
 };
 
 void count_peer(tsl::hopscotch_map<std::int32_t, SchedPeer, Hash>& peers, std::int32_t tid, StringId name, Ns time) {
@@ -151,6 +202,7 @@ class SchedMachine {
         lost.value().state = State::unknown;
     }
     current_[event.cpu] = event.next;
+    stays_of(event.cpu).change(event.at, event.prev, event.prev_name, event.next, event.next_name);
     if (event.prev <= 0) return;
     Thread& prev = thread(event.prev, event.prev_name);
     if (prev.state == State::running && prev.cpu == event.cpu) close(event.prev, prev, event.at);
@@ -161,6 +213,7 @@ class SchedMachine {
     if (event.prev_state == 0 || (event.prev_state & kPreempted) != 0) {
       ++prev.sched.preemptions;
       prev.state = State::waiting;
+      prev.preempted = true;
     } else if ((event.prev_state & kDead) != 0) {
       prev.state = State::unknown;
     } else {
@@ -172,8 +225,7 @@ class SchedMachine {
   void enter(const SchedEvent& event) {
     if (event.next <= 0) return;
     Thread& next = thread(event.next, event.next_name);
-    const Ns waited = event.at - next.since;
-    if (next.state == State::waiting && event.prev > 0) count_peer(next.rivals, event.prev, event.prev_name, waited);
+    if (next.state == State::waiting) add_rivals(next, event);
     if (next.state == State::running) next.state = State::unknown;  // its leaving was not seen
     close(event.next, next, event.at);
     if (next.cpu >= 0 && next.cpu != event.cpu) ++next.sched.migrations;
@@ -182,12 +234,34 @@ class SchedMachine {
     next.since = event.at;
   }
 
+  Stays& stays_of(std::int32_t cpu) {
+    auto it = stays_.find(cpu);
+    if (it == stays_.end()) {
+      it = stays_.emplace(cpu, Stays()).first;
+      expansion_.spend(kSchedThreadCost);
+    }
+    return it.value();
+  }
+
+  /// Who had the CPU while the thread waited: the one where it gets to run, or where it was preempted.
+  void add_rivals(Thread& next, const SchedEvent& event) {
+    const auto add = [&](const Stay& stay, Ns time) {
+      if (stay.tid <= 0 || stay.tid == event.next) return;
+      count_peer(next.rivals, stay.tid, stay.name, time);
+      const auto rival = threads_.find(stay.tid);
+      if (rival == threads_.end() || !rival->second.own)
+        next.sched.behind_others = add_saturating(next.sched.behind_others, time);
+    };
+    stays_of(next.preempted ? next.cpu : event.cpu).each_within(next.since, event.at, add);
+  }
+
   void wake(const SchedEvent& event) {
     if (event.next <= 0) return;
     Thread& woken = thread(event.next, event.next_name);
     if (woken.state != State::blocked && woken.state != State::unknown) return;
     close(event.next, woken, event.at);
     woken.state = State::waiting;
+    woken.preempted = false;
     woken.since = event.at;
     ++woken.sched.wakeups;
     // Threads that never switch here are known by their number only.
@@ -203,6 +277,7 @@ class SchedMachine {
   StringId oncpu_, runq_, blocked_, uninterruptible_, stopped_;
   tsl::hopscotch_map<std::int32_t, Thread, Hash> threads_;
   tsl::hopscotch_map<std::int32_t, std::int32_t, Hash> current_;  ///< by CPU
+  tsl::hopscotch_map<std::int32_t, Stays, Hash> stays_;           ///< by CPU
   Ns last_ = 0;
 };
 

@@ -125,8 +125,9 @@ Status check_step(std::string_view whole, const FunctionSpec& spec) {
     rest.remove_prefix(rest.find('{') + 1);
     const std::size_t close = rest.find('}');
     if (close == std::string_view::npos) return wrong(whole, "a '}' is missing behind 'as'");
-    const std::string_view inside = rest.substr(0, close);
+    std::string_view inside = rest.substr(0, close);
     rest.remove_prefix(close + 1);
+    if (inside.starts_with('~')) inside.remove_prefix(1);
     const std::size_t sign = inside.find_first_of(":-");
     if (Status status = check(inside.substr(0, sign)); !status) return status;
     if (sign == std::string_view::npos) continue;
@@ -284,17 +285,20 @@ std::string step_name(std::string_view format, std::span<const std::string_view>
     if (open == std::string_view::npos) break;
     const std::size_t close = format.find('}', open);
     if (close == std::string_view::npos) break;
-    const std::string_view inside = format.substr(open + 1, close - open - 1);
+    std::string_view inside = format.substr(open + 1, close - open - 1);
     format.remove_prefix(close + 1);
+    const bool rough = inside.starts_with('~');
+    if (rough) inside.remove_prefix(1);
     const std::size_t sign = inside.find_first_of(":-");
     const auto number = number_named(inside.substr(0, sign), names, numbers);
     if (sign == std::string_view::npos) {
-      text += shown(number);
+      text += shown(rough ? roughly(number) : number);
     } else if (inside[sign] == ':') {
       text += number ? with_numbers(text_for(*number, inside.substr(sign + 1)), names, numbers) : "?";
     } else {
       const auto less = number_named(inside.substr(sign + 1), names, numbers);
-      text += shown(number && less ? std::optional(*number - *less) : std::nullopt);
+      const auto rest = number && less ? std::optional(*number - *less) : std::nullopt;
+      text += shown(rough ? roughly(rest) : rest);
     }
   }
   return text;

@@ -61,6 +61,7 @@ TEST(FunctionSpec, AStepIsNamedByItsNumbers) {
             "step[DECODE bs=4 ctx=215]");
   EXPECT_EQ(step_name(rough, names, std::array<std::optional<std::int64_t>, 3>{1, 4, 0}), "step[DECODE bs=4 ctx=0]");
   EXPECT_EQ(step_name(rough, names, std::array<std::optional<std::int64_t>, 3>{1, 4, {}}), "step[DECODE bs=4 ctx=?]");
+  EXPECT_EQ(step_name("d({~tokens}) {~tokens-batch} {~other}", names, numbers), "d(215) 181 ?");
   EXPECT_EQ(step_name("{open", names, numbers), "");
   EXPECT_EQ(step_name("", names, numbers), "");
 }

@@ -1,0 +1,55 @@
+#include "compare/other_load.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+
+#include "compare/held_back.h"
+
+namespace culprit::compare {
+
+bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side) {
+  const auto is_more = [&](const std::array<double, 2>& value) { return value.at(side) > value.at(1 - side); };
+  const auto is_known = [](const std::array<double, 2>& value) { return value[0] > 0 && value[1] > 0; };
+  if (!is_known(outcome.requests) && !is_known(outcome.prompt_tokens)) return true;
+  return (is_known(outcome.requests) && is_more(outcome.requests)) ||
+         (is_known(outcome.prompt_tokens) && is_more(outcome.prompt_tokens));
+}
+
+std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutcome>& outcomes, bool together) {
+  constexpr double kMost = 0.5;
+  constexpr double kMuchOfIt = 0.1;
+  double all = 0;
+  double other = 0;
+  std::array<double, 2> more{};
+  for (const model::CycleTimeOutcome& o : outcomes) {
+    const auto steps = static_cast<double>(o.cycles[0] + o.cycles[1] + o.other_work[0] + o.other_work[1]);
+    all += steps;
+    if (!model::tells_usual_work(o) || (together && o.phase == model::Phase::decode)) continue;
+    other += steps * o.other_share;
+    for (std::size_t side = 0; side < 2; ++side)
+      if (has_more_to_do(o, side)) more.at(side) += steps * o.other_share;
+  }
+  const bool mostly = other > kMost * all;
+  return {mostly && more[0] > kMuchOfIt * other, mostly && more[1] > kMuchOfIt * other};
+}
+
+std::vector<std::string> leave_open_longer_contexts(std::vector<model::CycleTimeOutcome>& outcomes) {
+  constexpr std::array kNames = {"baseline", "candidate"};
+  std::vector<std::string> sentences;
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (!model::has_longer_prompts(outcomes, side)) continue;
+    for (model::CycleTimeOutcome& o : outcomes) {
+      if (!model::looks_back_unseen(o) || o.outcome != slower_by(side)) continue;
+      o.outcome = model::Outcome::inconclusive;
+      sentences.push_back(
+          fmt::format("Prompts of the {} are longer, and steps ({}) do not tell how much they look back at: that they "
+                      "take longer there is no outcome",
+                      kNames.at(side), model::phase_name(o.phase)));
+    }
+  }
+  return sentences;
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,28 @@
+// Steps of like work are compared, whatever else a side works on. But where a side was asked for much else, what it
+// does beside those steps, and what they look back at, is other work as well: that they take longer is the load's
+// doing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "model/comparison.h"
+
+namespace culprit::compare {
+
+/// Whether a step of the phase works for more requests on the side, or on longer prompts, or nobody knows.
+bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side);
+
+/// Whether more than half of the steps work on something that those of the other side do not, and a side has more to do
+/// in them: on a host, where steps share their CPUs with all that is done for them, that the few like ones take longer
+/// on that side may be the load's doing. `together`: that decode steps work for more requests at once is because all
+/// take longer (waits_together), and does not count.
+std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutcome>& outcomes, bool together);
+
+/// Leaves undecided whether steps that look back at earlier tokens, and do not tell at how many, became slower where
+/// prompts are longer on that side. A sentence for each such phase.
+std::vector<std::string> leave_open_longer_contexts(std::vector<model::CycleTimeOutcome>& outcomes);
+
+}  // namespace culprit::compare

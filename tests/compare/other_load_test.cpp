@@ -1,0 +1,79 @@
+#include "compare/other_load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace culprit::compare {
+namespace {
+
+using model::Outcome;
+using model::Phase;
+
+/// A phase of 100 cycles on each side.
+model::CycleTimeOutcome phase(Phase phase, Outcome outcome = Outcome::inconclusive) {
+  model::CycleTimeOutcome o;
+  o.phase = phase;
+  o.outcome = outcome;
+  o.cycles = {100, 100};
+  return o;
+}
+
+using Sides = std::array<bool, 2>;
+
+TEST(OtherLoad, HalfOfAllStepsDecide) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode), phase(Phase::prefill)};
+  outcomes[0].other_share = 0.9;
+  outcomes[0].requests = {4, 11};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false}));
+  outcomes[0].cycles = {900, 5};
+  outcomes[0].other_work = {95, 530};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "all take longer, and wait together";
+  outcomes[0].cycles = {900, 2};
+  outcomes[0].other_work = {0, 0};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "two steps do not tell what is usual";
+  EXPECT_EQ(may_be_slower_by_load({}, false), (Sides{false, false}));
+}
+
+TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode)};
+  outcomes[0].other_share = 0.6;
+  outcomes[0].requests = {4, 2};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, false}));
+  outcomes[0].prompt_tokens = {60, 200};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "fewer requests with longer prompts";
+  outcomes[0].requests = outcomes[0].prompt_tokens = {};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "nobody knows";
+}
+
+TEST(OtherLoad, StepsBehindLongerPromptsAreNotDecided) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::prefill, Outcome::regression),
+                                                   phase(Phase::decode, Outcome::regression)};
+  EXPECT_THAT(leave_open_longer_contexts(outcomes), testing::IsEmpty()) << "nothing tells how long prompts are";
+  outcomes[0].prompt_tokens = {96, 419};
+  EXPECT_THAT(leave_open_longer_contexts(outcomes),
+              testing::ElementsAre(testing::HasSubstr("Prompts of the candidate are longer, and steps (decode)")));
+  EXPECT_EQ(outcomes[0].outcome, Outcome::regression) << "a prefill tells its tokens";
+  EXPECT_EQ(outcomes[1].outcome, Outcome::inconclusive);
+  outcomes[1] = phase(Phase::decode, Outcome::regression);
+  outcomes[0].prompts = {1, 4};
+  EXPECT_THAT(leave_open_longer_contexts(outcomes), testing::IsEmpty()) << "more of them at once are no longer";
+  outcomes[0].prompts = {};
+  outcomes[1] = phase(Phase::decode, Outcome::regression);
+  outcomes[1].knows_context = true;
+  EXPECT_THAT(leave_open_longer_contexts(outcomes), testing::IsEmpty());
+}
+
+TEST(OtherLoad, WhoIsFasterBehindLongerPromptsIs) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::prefill), phase(Phase::decode, Outcome::improvement)};
+  outcomes[0].prompt_tokens = {96, 419};
+  EXPECT_THAT(leave_open_longer_contexts(outcomes), testing::IsEmpty());
+  outcomes[0].prompt_tokens = {419, 96};
+  EXPECT_THAT(leave_open_longer_contexts(outcomes), testing::SizeIs(1)) << "the mirror";
+}
+
+}  // namespace
+}  // namespace culprit::compare
