@@ -73,8 +73,8 @@ class Functions(Case):
             with self.subTest(python):
                 child = self.program(python)
                 name = f"{len(self.children)}.pftrace"
-                recorder = self.recorder(child.pid, "__main__:Server.run(n=len(batch.reqs), total=sum(batch.tokens), one=ones(batch.tokens), extra, key) "
-                                                    "as call[n={n} total={total} one={one} {extra:3=default}]",
+                recorder = self.recorder(child.pid, "__main__:Server.run(n=len(batch.reqs), total=sum(batch.tokens), one=ones(batch.tokens), each=sum(batch.reqs[].real), extra, key) "
+                                                    "as call[n={n} total={total} one={one} each={each} {extra:3=default}]",
                                          "__main__:Server.of_class(n)", "__main__:Server.of_none", "__main__:Server.wrapped", "__main__:Server.fails",
                                          "__main__:Server.deep", "__main__:numbers", "__main__:task", "__main__:maker.<locals>.closure",
                                          "__main__:nothing", name=name)
@@ -101,7 +101,7 @@ class Functions(Case):
                 steps = self.calls(name, "all")
                 for n in range(5):
                     # {"a": n, "b": 1}: one value of two is 1, or both.
-                    self.assertEqual(steps[f"step: call[n={n} total={n + 1} one={2 if n == 1 else 1} default]"], 40)
+                    self.assertEqual(steps[f"step: call[n={n} total={n + 1} one={2 if n == 1 else 1} each={n * (n - 1) // 2} default]"], 40)
                 self.assertEqual(self.ask(child), {"runs": 200, "sum": 400, "tasks": 45})
                 self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []}, "everything is as it was")
                 self.assertEqual(child.wait(timeout=LIMIT), 0)
@@ -197,6 +197,39 @@ input()
             stops.append(int(facts["cost.python.stopped_ns"]))
         self.assertLess(min(stops), 25e6, stops)
 
+    def test_members_that_change_their_list_or_are_none_break_nothing(self):
+        members = """
+class Member:
+    batch = None
+    @property
+    def shrinks(self):
+        self.batch.reqs.clear()
+        return 7
+    @property
+    def raises(self):
+        raise KeyError(1)
+    text = "3"
+class Batch:
+    def __init__(self, n):
+        self.reqs = [Member() for _ in range(n)]
+        for member in self.reqs:
+            member.batch = self
+        self.by_name = {"a": Member()}
+"""
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.program(python, text=PROGRAM.replace("def decorated(f)", members + "\ndef decorated(f)"))
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:Server.run(a=sum(batch.reqs[].raises), b=sum(batch.reqs[].text), c=sum(batch.reqs[].absent), d=sum(batch.by_name[].text), "
+                                                    "e=ones(batch.reqs[].shrinks), f=sum(extra[].real), n=len(batch.reqs)) as call[{a} {b} {c} {d} {e} {f} {n}]", name=name)
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child)["runs"], 200)
+                self.finish(recorder)
+                steps = self.calls(name, "all")
+                self.assertEqual(steps["step: call[? ? ? ? 0 ? 0]"], 160)
+                self.assertEqual(steps["step: call[0 0 0 ? 0 ? 0]"], 40, "of no members")
+                self.assertEqual(self.ask(child, "end"), {"same": True, "tools": []})
+
     def test_numbers_alone_are_in_the_file(self):
         child = self.program(text=PROGRAM.replace("self.size = n", "self.size = 'SECRET-PROMPT'"))
         recorder = self.recorder(child.pid, "__main__:Server.run(size=batch.size, length=len(batch.size), sum(batch.size)) as call[{size} {length}]")
@@ -210,7 +243,7 @@ input()
 
     def test_wrong_functions_are_refused_before_anything_is_touched(self):
         for function, why in (("nothing", "':'"), ("a:b(", "')'"), ("a:1", "no function"), ("a b:c", "no module"), ("a:b(c d)", "no argument"),
-                              ("a:b(c,)", "behind"), ("a:b(c) as step[{d}]", "none of its numbers"), ("a:b(c) as step[{c]", "'}' is missing"), ("a:b(" + ",".join("abcdefghi") + ")", "more than 8")):
+                              ("a:b(c,)", "behind"), ("a:b(c) as step[{d}]", "none of its numbers"), ("a:b(sum(c[]))", "behind the '[]'"), ("a:b(len(c[].d))", "only a sum"), ("a:b(c) as step[{c]", "'}' is missing"), ("a:b(" + ",".join("abcdefghi") + ")", "more than 8")):
             done = self.culprit("record", "-o", self.path(), "--python", function, "--", "true")
             self.assertEqual(done.returncode, USAGE, function)
             self.assertIn(why, done.stderr, function)

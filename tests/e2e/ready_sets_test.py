@@ -20,7 +20,7 @@ import unittest
 ARGS = argparse.Namespace(sets="src/record/python/sets", sources=".cache/ready-sets")
 FEWEST_VERSIONS = 4
 LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+(?: when \w+)?)?(?: as (?P<step>.*?))?(?: when \w+)?$")
-NUMBER = re.compile(r"(?:(\w+)=)?(?:(?:len|sum|ones|ns)\()?([\w.]+)\)?$")
+NUMBER = re.compile(r"(?:(\w+)=)?(?:(?:len|sum|ones|ns)\()?([\w.]+(?:\[\][\w.]+)?)\)?$")
 
 
 class Missing(Exception):
@@ -95,6 +95,9 @@ class Sources:
                 made = node.value.func if isinstance(node.value, ast.Call) else None
                 made = made.value if isinstance(made, ast.Attribute) else made  # Class.made_from(...)
                 return module, made if isinstance(made, ast.Name) else None
+        for node in of.body:
+            if isinstance(node, ast.FunctionDef) and node.name == name and any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list):
+                return module, node.returns
         for base_module, base in self.bases(module, of):
             found = self.attribute(base_module, base, name)
             if found:
@@ -175,7 +178,7 @@ def check_line(sources, text):
         parsed = NUMBER.match(number)
         if not parsed:
             raise Missing(f"cannot be read: {number}")
-        argument, *path = parsed[2].split(".")
+        argument, *path = parsed[2].replace("[]", "").split(".")
         if argument not in arguments:
             raise Missing(f"{line['name']} has no argument {argument}")
         annotation = ast.Name(id=line["name"].split(".")[0]) if argument == "self" else arguments[argument]
@@ -228,7 +231,12 @@ class Checker(unittest.TestCase):
             def inherited(self, batch: "Batch"): pass
         class Batch:
             mode: Mode = None
+            reqs: "list[Request]" = ()
             def __init__(self): self.size = 1
+        class Request:
+            @property
+            def length(self) -> int: return 1
+            def end(self): pass
         class Runner(Base):
             speed: float = 0.0
             def run(self, batch: Batch | None, count): pass
@@ -244,14 +252,14 @@ class Checker(unittest.TestCase):
 
     def test_what_exists_is_found(self):
         for line in ["app:Runner.run", "app:Runner.inherited(len(batch.size))", "app:start(v=ns(runner.speed))", "app:Runner.run(v=ns(self.speed)) requests a=v..now,b=v..now-v/n",
-                      "app:Runner.run(count, n=len(batch.size), sum(batch.mode.value))",
+                      "app:Runner.run(count, n=len(batch.size), sum(batch.mode.value))", "app:Runner.run(sum(batch.reqs[].length))",
                      "app:Runner.run(m=batch.mode.value) as step[{m:1=PREFILL x,2=DECODE}] when m"]:
             with self.subTest(line):
                 check_line(self.sources, line)
 
     def test_what_does_not_exist_is_missing(self):
         for line in ["other:Runner.run", "app:Walker.run", "app:Runner.walk", "app:Runner.run(batches)", "app:Runner.run(batch.sizes)",
-                     "app:Runner.run(batch.mode.number)", "app:Runner.run(count.size)", "app:stop", "app:Runner.run(self.slow)", "app:Runner.run(m=batch.mode.value) as step[{m:2=PREFILL}]",
+                     "app:Runner.run(batch.mode.number)", "app:Runner.run(count.size)", "app:stop", "app:Runner.run(sum(batch.reqs[].end))", "app:Runner.run(self.slow)", "app:Runner.run(m=batch.mode.value) as step[{m:2=PREFILL}]",
                      "app Runner"]:
             with self.subTest(line), self.assertRaises(Missing):
                 check_line(self.sources, line)

@@ -17,7 +17,7 @@ def parse(text):
         captures = []
         for field in fields[3:]:
             kind, _, path = field.partition(":")
-            name, *steps = path.split(".")
+            name, *steps = path.replace("[]", ".[]").split(".")
             captures.append((int(kind), name, tuple(sys.intern(step) for step in steps)))
         wanted.append((fields[0], fields[1], fields[2], captures))
     return wanted

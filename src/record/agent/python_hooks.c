@@ -89,6 +89,7 @@ struct capture {
   uint8_t kind;
   uint8_t of_result; /* of what the function returns */
   uint8_t steps;
+  uint8_t each;     /* of these, before those that are taken of each member of a list; steps: there is none */
   int16_t position; /* among the arguments, where they are handed over as a tuple */
   Object* name;
   Object* path[kMostPath];
@@ -150,8 +151,28 @@ static int add_one_of(Object* object, int ones, int64_t* sum) {
   return 1;
 }
 
-static int sum_of(Object* object, int ones, int64_t* sum) {
-  if (is_a(object, dict_type)) {
+/* What stands behind `from` attributes of an object, of which the reference is taken. */
+static Object* attribute_of(const struct capture* capture, Object* object, uint8_t from, uint8_t to) {
+  for (uint8_t i = from; object && i < to; ++i) {
+    Object* next = PyObject_GetAttr(object, capture->path[i]);
+    Py_DecRef(object);
+    object = next;
+  }
+  return object;
+}
+
+/* The attributes may be the program's own code, which may change the list. */
+static int add_member(const struct capture* capture, Object* member, int64_t* sum) {
+  Py_IncRef(member);
+  Object* number = attribute_of(capture, member, capture->each, capture->steps);
+  const int known = number && add_one_of(number, capture->kind == kOnes, sum);
+  if (number) Py_DecRef(number);
+  return known;
+}
+
+static int sum_of(const struct capture* capture, Object* object, int64_t* sum) {
+  const int ones = capture->kind == kOnes;
+  if (is_a(object, dict_type) && capture->each == capture->steps) {
     Size at = 0;
     Object *key = NULL, *value = NULL;
     for (int n = 0; PyDict_Next(object, &at, &key, &value); ++n)
@@ -160,10 +181,9 @@ static int sum_of(Object* object, int ones, int64_t* sum) {
   }
   const int list = is_a(object, list_type);
   if (!list && !is_a(object, tuple_type)) return 0;
-  const Size size = list ? PyList_Size(object) : PyTuple_Size(object);
-  if (size > kMostSum) return 0;
-  for (Size i = 0; i < size; ++i)
-    if (!add_one_of(list ? PyList_GetItem(object, i) : PyTuple_GetItem(object, i), ones, sum)) return 0;
+  if ((list ? PyList_Size(object) : PyTuple_Size(object)) > kMostSum) return 0;
+  for (Size i = 0; i < (list ? PyList_Size(object) : PyTuple_Size(object)); ++i)
+    if (!add_member(capture, list ? PyList_GetItem(object, i) : PyTuple_GetItem(object, i), sum)) return 0;
   return 1;
 }
 
@@ -178,11 +198,7 @@ static int add_seconds(Object* object, int64_t* number) {
 
 /* The number that a capture asks for. Takes the reference to `object`. */
 static int number_of(const struct capture* capture, Object* object, int64_t* number) {
-  for (uint8_t i = 0; object && i < capture->steps; ++i) {
-    Object* next = PyObject_GetAttr(object, capture->path[i]);
-    Py_DecRef(object);
-    object = next;
-  }
+  if (object) object = attribute_of(capture, object, 0, capture->each);
   int known = 0;
   if (object) {
     *number = 0;
@@ -191,7 +207,7 @@ static int number_of(const struct capture* capture, Object* object, int64_t* num
     } else if (capture->kind == kSeconds) {
       known = add_seconds(object, number);
     } else if (capture->kind == kSum || capture->kind == kOnes) {
-      known = sum_of(object, capture->kind == kOnes, number);
+      known = sum_of(capture, object, number);
     } else {
       const Size size = PyObject_Size(object);
       known = size >= 0;
@@ -370,9 +386,19 @@ static Object* on_watch(Object* self, Object* const* a, Size n) {
     c->position = (int16_t)PyLong_AsLongLong(PyTuple_GetItem(given, 2));
     c->name = PyTuple_GetItem(given, 3);
     Object* path = PyTuple_GetItem(given, 4);
-    c->steps = (uint8_t)PyTuple_Size(path);
-    if (c->steps > kMostPath) c->steps = kMostPath;
-    for (uint8_t k = 0; k < c->steps; ++k) Py_IncRef(c->path[k] = PyTuple_GetItem(path, k));
+    const Size steps = PyTuple_Size(path);
+    int of_each = 0;
+    for (Size k = 0; k < steps && c->steps < kMostPath; ++k) {
+      Size letters = 0;
+      const char* step = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(path, k), &letters);
+      if (step && letters == 2 && step[0] == '[') {
+        of_each = 1;
+        c->each = c->steps;
+        continue;
+      }
+      Py_IncRef(c->path[c->steps++] = PyTuple_GetItem(path, k));
+    }
+    if (!of_each) c->each = c->steps;
     c->fallback = PyTuple_GetItem(given, 5);
     if (c->fallback == none) c->fallback = NULL;
     if (c->fallback) Py_IncRef(c->fallback);

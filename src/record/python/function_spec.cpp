@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kRequests = " requests ";
 constexpr std::string_view kWhen = " when ";
+constexpr std::string_view kEach = "[]";
 constexpr std::string_view kExample =
     "write module:Class.function(argument.path, name=len(argument.path), sum(argument.path))";
 
@@ -63,7 +64,15 @@ Result<Capture> parse_capture(std::string_view whole, std::string_view text) {
     capture.kind = kind;
     text = trimmed(text.substr(begin.size(), text.size() - begin.size() - 1));
   }
-  const std::size_t names = names_in(text);
+  std::string path(text);
+  if (const std::size_t each = path.find(kEach); each != std::string::npos) {
+    if (capture.kind != Capture::Kind::sum && capture.kind != Capture::Kind::ones)
+      return wrong(whole, "only a sum or ones can be of each member of a list");
+    path.erase(each, kEach.size());
+    if (path.substr(each, 1) != ".")
+      return wrong(whole, fmt::format("an attribute is missing behind the '[]' of '{}'", text));
+  }
+  const std::size_t names = names_in(path);
   if (names == 0) return wrong(whole, fmt::format("'{}' is no argument with attributes", text));
   if (names > kMostSteps + 1)
     return wrong(whole, fmt::format("'{}' has more than {} attributes", capture.label, kMostSteps));

@@ -17,7 +17,8 @@ namespace culprit::record::python {
 struct Capture {
   enum class Kind : std::uint8_t { value, length, sum, ones, seconds };
   Kind kind = Kind::value;
-  std::string path;   ///< "batch.reqs": an argument, and attributes behind it; "return.x": of the result
+  /// "batch.reqs": an argument, and attributes behind it; "return.x": of the result; "batch.reqs[].n": of each member.
+  std::string path;
   std::string label;  ///< as it was written, or the name it was given
 };
 
@@ -57,8 +58,8 @@ Result<FunctionSpec> parse_function(std::string_view text);
 Result<std::vector<FunctionSpec>> parse_functions(std::string_view text);
 
 /// The name of a step: `format` with numbers in the place of what stands in braces: "{a}" a number by its name, "{a-b}"
-/// a difference, "{a:1=X,2=Y <b>}" a text for each value, in which "<b>" is a number by its name. A missing number is
-/// "?".
+/// a difference, "{a:1=X,2=Y <b>}" a text for each value, in which "<b>" is a number by its name; "{~a}" and "<~b>" are
+/// rounded. A missing number is "?".
 std::string step_name(std::string_view format, std::span<const std::string_view> names,
                       std::span<const std::optional<std::int64_t>> numbers);
 

@@ -36,9 +36,31 @@ TEST(FunctionSpec, NumbersHaveKindPathAndName) {
 }
 
 TEST(FunctionSpec, WhatIsNoFunctionIsRefused) {
-  for (const char* wrong : {"", ":", "a:", ":b", "a", "a:b(", "a:b)", "a:1b", "a b:c", "a:b(c d)", "a:b(c,)",
-                            "a:b(len(c)", "a:b(c.)", "a:b(1=c)", "a:b(a.b.c.d.e.f.g.h)", "a:b(a,b,c,d,e,f,g,h,i)",
-                            "a:b as ", "a:b(c) as d when e", "a:b as d when e"}) {
+  for (const char* wrong : {"",
+                            ":",
+                            "a:",
+                            ":b",
+                            "a",
+                            "a:b(",
+                            "a:b)",
+                            "a:1b",
+                            "a b:c",
+                            "a:b(c d)",
+                            "a:b(c,)",
+                            "a:b(len(c)",
+                            "a:b(c.)",
+                            "a:b(1=c)",
+                            "a:b(c[].d)",
+                            "a:b(len(c[].d))",
+                            "a:b(sum(c[]))",
+                            "a:b(sum(c[]d))",
+                            "a:b(sum([].d))",
+                            "a:b(sum(c[].d[].e))",
+                            "a:b(a.b.c.d.e.f.g.h)",
+                            "a:b(a,b,c,d,e,f,g,h,i)",
+                            "a:b as ",
+                            "a:b(c) as d when e",
+                            "a:b as d when e"}) {
     const auto spec = parse_function(wrong);
     ASSERT_FALSE(spec) << wrong;
     EXPECT_EQ(spec.error().kind, ErrorKind::usage) << wrong;
