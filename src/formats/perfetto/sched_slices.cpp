@@ -47,10 +47,12 @@ class Stays {
   /// One thread leaves for another.
   void change(Ns at, std::int32_t from, StringId from_name, std::int32_t to, StringId to_name) {
     if (stays_.empty()) add({std::numeric_limits<Ns>::min(), from, from_name});
-    // Recorders that do not tell what bystanders do among themselves show the last of them when it leaves.
-    if (stays_.size() > 1 && last(0).tid == from && last(0).begin == at && last(1).tid == 0) {
-      last(1).tid = from;
-      last(1).name = from_name;
+    // Recorders that do not tell what bystanders do among themselves show the last of them when it leaves, if at all
+    // for a moment before: what seemed idle was theirs.
+    const bool appeared = stays_.size() > 1 && last(0).tid == from && last(0).begin == at;
+    if (Stay& before = last(appeared ? 1 : 0); before.tid == 0 && from != 0) {
+      before.tid = from;
+      before.name = from_name;
     }
     add({at, to, to_name});
   }

@@ -155,46 +155,6 @@ TEST(PerfettoReader, SchedulingBecomesSlices) {
   EXPECT_EQ(trace.strings[sched.ran_instead[0].name], "rival");
 }
 
-/// Waits of thread 101 for CPU 0; 102 is recorded, too, and of the others only what they do beside these two.
-TEST(PerfettoReader, WhoHadTheCpuMeanwhileIsToldToTheNanosecond) {
-  const TempDir dir;
-  const std::string path = dir.path("rivals.pftrace");
-  auto writer = Writer::create(path, {});
-  writer->process({.pid = 100, .parent = 1, .name = "prog"});
-  writer->thread(100, 101, "worker");
-  writer->thread(100, 102, "helper");
-  const auto sw = [&](Ns at, std::uint32_t cpu, int prev, int next, std::int64_t state) {
-    const auto name = [](int tid) { return tid == 0 ? "swapper" : tid < 103 ? "own" : "rival"; };
-    writer->sched_switch({.at = at,
-                          .cpu = cpu,
-                          .prev_tid = prev,
-                          .next_tid = next,
-                          .prev_state = state,
-                          .prev_name = name(prev),
-                          .next_name = name(next)});
-  };
-  sw(1000, 0, 0, 101, 0);
-  sw(2000, 0, 101, 102, 256);  // preempted: the helper has it for 300
-  sw(2300, 0, 102, 55, 1);     // and a bystander for 700, of whose switch to another nothing is told
-  sw(3000, 0, 55, 0, 256);
-  sw(4000, 0, 0, 66, 0);  // the other left at 4000, after 1000
-  sw(4000, 0, 66, 101, 1);
-  sw(5000, 0, 101, 0, 1);
-  writer->sched_waking({.at = 9000, .cpu = 0, .target_cpu = 0, .waker_tid = 0, .tid = 101, .name = "worker"});
-  sw(9500, 0, 0, 101, 0);  // nobody had it
-  sw(9600, 0, 101, 0, 1);
-  ASSERT_TRUE(writer->close());
-  const Trace trace = read_file(path);
-  const auto worker = std::ranges::find_if(
-      trace.sched, [&](const ThreadSched& thread) { return trace.tracks[thread.track].tid == 101; });
-  ASSERT_NE(worker, trace.sched.end());
-  EXPECT_EQ(sched_time(trace, 101, "runq"), 2000 + 500);
-  std::vector<std::pair<std::int64_t, Ns>> rivals;
-  for (const SchedPeer& rival : worker->ran_instead) rivals.emplace_back(rival.tid, rival.time);
-  EXPECT_THAT(rivals, testing::ElementsAre(std::pair(66, 1000), std::pair(55, 700), std::pair(102, 300)));
-  EXPECT_EQ(worker->behind_others, 1700);
-}
-
 TEST(PerfettoReader, CountersHaveUnitAndOwner) {
   const TempDir dir;
   const Trace trace = read_file(recording(dir));
