@@ -6,10 +6,10 @@ import os
 from typing import Any, Dict, Iterable, List, Sequence, Tuple, Union
 
 from . import _check, _culprit
-from ._run import Path, Paths, Run, load_options, paths_of
+from ._run import Path, Run, load_options, paths_of
 from ._table import Table
 
-Side = Union[Paths, Run, Iterable[Run]]
+Side = Union[Path, Run, Iterable[Union[Path, Run]]]  # of a list all are paths, or all runs
 
 
 # Of each table the columns, by what they hold. A value of both sides is two columns.

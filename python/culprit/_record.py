@@ -102,7 +102,7 @@ class Recording:
                 return
             if not self._command and self._process.poll() is None:
                 self._process.send_signal(signal.SIGINT)
-            self._process.wait()
+            self._wait()
             if kind is None:
                 summary = self._take_summary()
                 self._raise_what_failed(summary)
@@ -113,12 +113,15 @@ class Recording:
 
     def __del__(self) -> None:
         if os.getpid() == self._owner:
-            self._end()
+            self._end(look=False)  # which may be where Python ends, and imports nothing any more
 
     def _check(self) -> None:
         """Before anything is started."""
         if any(option.startswith("--switch-output") for option in self._options):
             raise Error("a recording that goes on in other files is no single run (leave --switch-output out)", "usage", "--switch-output")
+        for option in self._options:
+            if option == "--" or option == "--pid" or option.startswith("--pid=") or (option.startswith("-p") and not option.startswith("--")):
+                raise Error(f"what is recorded is the target, and no option (leave {option} out)", "usage", option)
         with contextlib.suppress(OSError):  # which the program tells
             if not stat.S_ISREG(os.stat(self.path).st_mode):
                 raise Error(f"'{self.path}' is no file (name a file)", "usage", f"'{self.path}' is no file", "", "name a file")
@@ -174,6 +177,16 @@ class Recording:
         if self._process.poll() is not None:
             self._raise_what_failed(self._take_summary())
 
+    def _wait(self) -> None:
+        """Until the recorder has ended. One that was killed leaves its command alone, which ends then, too."""
+        assert self._process is not None
+        with contextlib.suppress(ChildProcessError):  # it is waited for already
+            ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            if ended is not None and ended.si_code != os.CLD_EXITED:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
     def _take_summary(self) -> Dict[str, Any]:
         """What the recorder wrote of the recording when it ended; empty: it did not come so far."""
         import json
@@ -201,6 +214,9 @@ class Recording:
         said, code = self._take_messages(), self._process.wait()
         if summary and not summary.get("error") and self._is_there():
             return
+        if code < 0 and not summary:
+            what = f"culprit record was ended by signal {-code}"
+            raise Error(f"{what} ({self.path} holds what it had recorded by then)" if self._is_there() else what, "environment", what, self.path)
         if not summary and self._is_there() and not (said and code in _KINDS):
             return
         what = f"culprit: {summary['error']}" if summary.get("error") else "" if summary else said
@@ -214,7 +230,7 @@ class Recording:
             for missing in collector["missing"] if collector["name"] == "python" else []:
                 warnings.warn(f"culprit.record: not seen: {missing['what']}: {missing['why']}", CulpritWarning, stacklevel=3)
 
-    def _end(self) -> None:
+    def _end(self, look: bool = True) -> None:
         """Whatever still runs, ends: the recorder, and the command that it started."""
         process = self._process
         try:
@@ -232,8 +248,9 @@ class Recording:
         finally:
             self._let_go()
             if self._said is not None and self._summary is not None and not self._said.closed:
-                self._take_messages()
-                self._take_summary()
+                if look:
+                    self._take_messages()
+                    self._take_summary()
                 self._said.close()
                 self._summary.close()
 
@@ -264,6 +281,7 @@ def record(target: Union[int, str, Iterable[str]], *, output: Optional[Path] = N
     that were not there are warnings. Raises ``culprit.Error`` with the program's own message.
     """
     path = "" if output is None else _check.path("output", output)
+    path = path and os.path.abspath(path)  # of now: the program may change into another folder
     listed = _check.texts("options", options)
     if isinstance(target, (int, str)):
         name = _check.word("target", target) if isinstance(target, str) else str(_check.whole("target", target, 1, 2**31 - 1))

@@ -76,7 +76,7 @@ class Run:
         return Table(self._native.slices())
 
     def counters(self) -> Table:
-        """Every sample: at_ns (on the clock of the trace), name, unit, pid, value."""
+        """Every sample: at_ns (on the clock of the trace), name, unit, pid, value, rank."""
         return Table(self._native.counters())
 
     def markers(self) -> Table:

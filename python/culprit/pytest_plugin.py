@@ -157,9 +157,10 @@ def pytest_runtest_call(item: Any) -> None:
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
-    """What passes though it is marked as failing is no baseline."""
+    """What passes though it is marked as failing is no baseline, nor is what others than the test itself call failed."""
     outcome: Any = yield
-    if call.when == "call" and hasattr(outcome.get_result(), "wasxfail"):
+    report = outcome.get_result()
+    if call.when == "call" and (hasattr(report, "wasxfail") or not report.passed):
         item.culprit_new = None
 
 
@@ -174,7 +175,9 @@ def pytest_runtest_teardown(item: Any) -> None:
 
 def _baseline_of(item: Any) -> str:
     """The readable part of the name may be cut, or that of another test."""
-    folder = item.config.getoption("--culprit-baselines") or os.path.join(str(item.config.rootpath), ".culprit")
+    asked = item.config.getoption("--culprit-baselines")
+    # A test may be in another folder by now than the one in which pytest was called.
+    folder = os.path.join(str(item.config.invocation_params.dir), asked) if asked else os.path.join(str(item.config.rootpath), ".culprit")
     known = hashlib.sha256(item.nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return os.path.join(folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', item.nodeid)[-150:]}-{known}.json")
 

@@ -30,11 +30,19 @@ class TraceHandler:
     """What ``trace_handler`` gives: callable with a profiler."""
 
     def __init__(self, folder: Path, summary: bool = True, limit: int = 10, name: str = "", file: Optional[IO[str]] = None, keep: Optional[int] = 2) -> None:
-        self._folder = _check.path("folder", folder)
+        if not _check.path("folder", folder):
+            raise ValueError("folder is a path, not ''")
+        self._folder = os.path.abspath(folder)  # of now: a program may change into another one
         if not isinstance(summary, bool):
             raise TypeError(f"summary is True or False, not {summary!r}")
         if file is not None and not callable(getattr(file, "write", None)):
             raise TypeError(f"file is one that texts are written to, not {file!r}")
+        if file is not None:
+            with contextlib.suppress(OSError, ValueError):  # told when something is written
+                try:
+                    file.write("")
+                except TypeError:
+                    raise TypeError(f"file is one that texts are written to, not {file!r}") from None
         self._summary, self._limit, self._file = summary, _check.whole("limit", limit, 0, 2**63 - 1), file
         self._name = _check.text("name", name) or f"{socket.gethostname()}_{os.getpid()}"
         if "/" in self._name or "\0" in self._name or len(os.fsencode(self._name)) > _LONGEST_NAME:

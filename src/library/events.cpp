@@ -103,6 +103,7 @@ Frame counters(const Run& run) {
   const Trace& trace = run.data().trace;
   Numbers at;
   Numbers pid;
+  Numbers rank;
   std::vector<double> value;
   Codes names(trace.strings);
   Codes units(trace.strings);
@@ -111,7 +112,9 @@ Frame counters(const Run& run) {
       at.push_back(sample.at);
       names.add(series.name);
       units.add_known(series.unit);
-      pid.push_back(series.process < trace.processes.size() ? trace.processes[series.process].pid : -1);
+      const bool known = series.process < trace.processes.size();
+      pid.push_back(known ? trace.processes[series.process].pid : -1);
+      rank.push_back(known ? trace.processes[series.process].rank : 0);
       value.push_back(sample.value);
     }
   Frame frame{"counters", {}, at.size()};
@@ -120,6 +123,7 @@ Frame counters(const Run& run) {
   add(frame, FrameColumn{"unit", units.take()});
   add(frame, numbers("pid", std::move(pid), true));
   add(frame, FrameColumn{"value", std::move(value)});
+  add(frame, numbers("rank", std::move(rank)));
   return frame;
 }
 
@@ -128,6 +132,7 @@ Frame markers(const Run& run) {
   Numbers at;
   Numbers pid;
   Numbers tid;
+  Numbers rank;
   Codes names(trace.strings);
   for (std::size_t i = 0; i < trace.instants.size(); ++i) {
     const Instant& instant = trace.instants[i];
@@ -136,12 +141,14 @@ Frame markers(const Run& run) {
     names.add(instant.name);
     pid.push_back(trace.processes[track.process].pid);
     tid.push_back(track.tid);
+    rank.push_back(trace.processes[track.process].rank);
   }
   Frame frame{"markers", {}, at.size()};
   add(frame, numbers("at_ns", std::move(at)));
   add(frame, FrameColumn{"name", names.take()});
   add(frame, numbers("pid", std::move(pid), true));
   add(frame, numbers("tid", std::move(tid), true));
+  add(frame, numbers("rank", std::move(rank)));
   return frame;
 }
 

@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import textwrap
 import time
 import unittest
 
@@ -198,24 +199,24 @@ input()
         self.assertLess(min(stops), 25e6, stops)
 
     def test_members_that_change_their_list_or_are_none_break_nothing(self):
-        members = """
-class Member:
-    batch = None
-    @property
-    def shrinks(self):
-        self.batch.reqs.clear()
-        return 7
-    @property
-    def raises(self):
-        raise KeyError(1)
-    text = "3"
-class Batch:
-    def __init__(self, n):
-        self.reqs = [Member() for _ in range(n)]
-        for member in self.reqs:
-            member.batch = self
-        self.by_name = {"a": Member()}
-"""
+        members = textwrap.dedent("""
+            class Member:
+                batch = None
+                @property
+                def shrinks(self):
+                    self.batch.reqs.clear()
+                    return 7
+                @property
+                def raises(self):
+                    raise KeyError(1)
+                text = "3"
+            class Batch:
+                def __init__(self, n):
+                    self.reqs = [Member() for _ in range(n)]
+                    for member in self.reqs:
+                        member.batch = self
+                    self.by_name = {"a": Member()}
+        """)
         for python in interpreters():
             with self.subTest(python):
                 child = self.program(python, text=PROGRAM.replace("def decorated(f)", members + "\ndef decorated(f)"))

@@ -83,6 +83,19 @@ class Tables(Case):
         self.assertRegex(ours.notes[1], r"^\d+% that a cycle is one step, \d+% that")
         self.assertIn("whole", ours.columns)
 
+    def test_counters_and_markers_tell_their_rank(self):
+        """Of ranks in containers, which all have one number of a process."""
+        paths = []
+        for rank in range(2):
+            events = [{"ph": "C", "name": "load", "pid": 7, "ts": 10 * i, "args": {"value": 100 * rank + i}} for i in range(3)]
+            events += [{"ph": "i", "s": "t", "name": f"mark {rank}", "pid": 7, "tid": 7, "ts": 5}, {"ph": "X", "name": "op", "pid": 7, "tid": 7, "ts": 0, "dur": 30}]
+            paths.append(self.at(f"of_rank{rank}.json"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                json.dump({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}, file)
+        loaded = culprit.load(paths)
+        self.assertEqual(sorted((row["rank"], row["value"]) for row in loaded.counters()), [(rank, 100 * rank + i) for rank in range(2) for i in range(3)])
+        self.assertEqual({row["rank"]: row["name"] for row in loaded.markers()}, {0: "mark 0", 1: "mark 1"})
+
     def test_kernels_blocks_and_profile(self):
         loaded = culprit.load(self.trace)
         self.assertGreater(len(loaded.kernels().launches), 0)
@@ -364,6 +377,16 @@ class Profiler(Case):
                 handler(profiler)
         self.assertEqual((len(handler.paths), len(handler.runs)), (1, 1))
 
+    def test_what_is_no_place_and_no_text_file_is_refused_when_it_is_made(self):
+        import io
+
+        import culprit.torch
+
+        with self.assertRaisesRegex(ValueError, "folder is a path, not ''"):
+            culprit.torch.trace_handler("")
+        with self.assertRaisesRegex(TypeError, "file is one that texts are written to"):
+            culprit.torch.trace_handler(self.at("bytes"), file=io.BytesIO())
+
     def test_handlers_of_one_name_overwrite_nothing(self):
         """Both look for a name before either writes."""
         import culprit.torch
@@ -569,7 +592,7 @@ class Running(Case):
     def test_types_are_checked(self):
         checked = self.at("checked.py")
         with open(checked, "w", encoding="utf-8") as file:
-            file.write('import culprit\nrun: culprit.Run = culprit.load("a")\nx: int = len(run.slices())\ny: str = culprit.diff("a", "b").outcome\n')
+            file.write('import culprit\nrun: culprit.Run = culprit.load("a")\nx: int = len(run.slices())\ny: str = culprit.diff("a", "b").outcome\nimport pathlib\nculprit.diff("a", ["b", pathlib.Path("c")])\nculprit.diff([run], run)\n')
         done = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.at("mypy"), checked, os.path.dirname(culprit.__file__))
         self.assertEqual(done.returncode, 0, done.stdout)
 

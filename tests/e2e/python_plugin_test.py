@@ -176,9 +176,20 @@ def test_it(culprit_steps):
         torn = torn.replace("def test_it(", "@culprit_mark\ndef test_it(")
         for changed, outcome in ((torn, "1 passed, 1 error"), (kept.replace("@pytest.mark.culprit", "@pytest.mark.xfail\n@pytest.mark.culprit"), "1 xpassed")):
             self.assertRegex(self.pytest("ended", changed, "--culprit-store").stdout, rf"(?m)^{outcome} in")
+        strict = kept.replace("@pytest.mark.culprit", "@pytest.mark.xfail(strict=True)\n@pytest.mark.culprit")
+        self.assertRegex(self.pytest("ended", strict, "--culprit-store").stdout, r"(?m)^1 failed in")
         self.assertEqual(self.baselines("ended"), [])
         self.assertRegex(self.pytest("ended", kept, "--culprit-store").stdout, r"(?m)^1 passed in")
         self.assertEqual(len(self.baselines("ended")), 1)
+
+    def test_a_test_that_changes_its_folder_has_its_baseline(self):
+        moved = self.TEST.format(30, 0.002).replace("def test_it(culprit_steps):", "def test_it(culprit_steps, monkeypatch, tmp_path):\n    monkeypatch.chdir(tmp_path)")
+        for _ in range(5):
+            self.assertRegex(self.pytest("moved", moved, "--culprit-store", "--culprit-baselines", "theirs").stdout, r"(?m)^1 passed in")
+        self.assertEqual(len(os.listdir(os.path.join(self.at("moved"), "theirs"))), 1)
+        slower = self.pytest("moved", moved.replace("0.002", "0.006"), "--culprit-baselines", "theirs")
+        self.assertIn("regression", slower.stdout)
+        self.assertRegex(slower.stdout, r"(?m)^1 failed in")
 
     def test_no_place_is_named_of_steps_alone(self):
         for seed in range(5):

@@ -240,6 +240,57 @@ print(os.wait()[1], recording.returncode, len(recording.run.top()) > 0)
         self.assert_gone(recorder)
         self.assertFalse(os.path.exists(os.path.dirname(path)))
 
+    def test_a_program_may_change_into_another_folder(self):
+        before = os.getcwd()
+        os.chdir(self.at(""))
+        try:
+            with self.privileged(), culprit.record(["sleep", "0.3"], output="here.pftrace") as recording:
+                os.chdir("/")
+            self.assertEqual(recording.path, os.path.join(os.path.realpath(self.at("")), "here.pftrace"))
+            self.assertGreater(len(recording.run.top()), 0)
+        finally:
+            os.chdir(before)
+
+    def test_a_recorder_that_is_killed_is_an_error_and_ends_its_command(self):
+        with self.privileged(), culprit.record(["true"]):
+            pass
+        for command in (["sleep", "100.123"], None):
+            other = None if command else subprocess.Popen(["sleep", "100"])
+            try:
+                with self.subTest(command), self.assertRaisesRegex(culprit.Error, "ended by signal 9.*holds what it had recorded"):
+                    with culprit.record(command or other.pid, output=self.at(f"killed{bool(command)}.pftrace")) as recording:
+                        os.kill(recording._process.pid, signal.SIGKILL)
+                        time.sleep(0.1)
+                for pid in filter(str.isdigit, os.listdir("/proc")):
+                    if self.command_of(pid) == b"sleep\x00100.123\x00":
+                        self.assert_gone(pid)
+                self.assertTrue(other is None or other.poll() is None, "it was there before")
+            finally:
+                if other:
+                    other.kill()
+                    other.wait()
+
+    @staticmethod
+    def command_of(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
+
+    def test_a_recording_that_is_left_open_ends_with_python_without_a_word(self):
+        done = run(sys.executable, "-c", "import culprit\nrecording = culprit.record(['sleep', '100'])\nrecording.__enter__()")
+        if "culprit._error.Error" in done.stderr:
+            self.skipTest(done.stderr[-300:])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_targets_are_no_options(self):
+        for options in (["--", "true"], ["-p", "1"], ["-p1"], ["--pid=1"], ["--pid", "1"]):
+            with self.subTest(options), self.assertRaisesRegex(culprit.Error, "no option") as caught:
+                with culprit.record(os.getpid(), options=options):
+                    pass
+            self.assertEqual(caught.exception.kind, "usage")
+
     def assert_gone(self, pid):
         end = time.monotonic() + 20
         while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:

@@ -131,9 +131,10 @@ TEST(RunComparison, WhereNothingIsDecidedSettingsThatDifferStandBehindTheOutcome
   c.environment.push_back({"env.target.option.port", {"1", "2"}});
   EXPECT_THAT(comparison_markdown(c), Not(HasSubstr("The variable"))) << "verdicts say it";
   c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
-  EXPECT_THAT(comparison_markdown(c),
-              HasSubstr("\n- The variable A: 1 -> none; The variable B: 1 -> none; The variable C: 1 -> none; 1 more "
-                        "setting differs\n"));
+  EXPECT_THAT(
+      comparison_markdown(c),
+      HasSubstr("\n- The variable A: 1 -&gt; none; The variable B: 1 -&gt; none; The variable C: 1 -&gt; none; 1 more "
+                "setting differs\n"));
 }
 
 TEST(RunComparison, RefusalsNameTheReasonAndWhatToDo) {
