@@ -286,7 +286,7 @@ class Case(unittest.TestCase):
         self.assertGreater(pair.injector_time(), 0, "the injector has two samples at least")
         self.assertGreater(others[1] * pair.duration(1), pair.injector_time() * 0.8, "the injector is one of the others")
         ran = tuple(sum(r["time_ns"] for t in pair.threads(side) for r in t["ran_instead"] if r["name"] == LOAD) for side in (0, 1))
-        self.show("ms that the server waited until the injector's threads left a CPU", ran, 1e-6)
+        self.show("ms that the server waited for CPUs that the injector's threads had", ran, 1e-6)
 
     def nothing_held_back(self, pair):
         for name in ("throttled_periods", "throttled_time"):
