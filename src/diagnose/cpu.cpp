@@ -105,9 +105,11 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
   if (queued && behind)
     verdict.evidence.push_back(
-        behind_them ? fmt::format("Of that, programs which were not recorded had the CPU for {}", instead(*behind))
-                    : fmt::format("Of that, its own threads had the CPU for all but {}: they share what others left",
-                                  format_duration(behind->with)));
+        behind_them
+            ? fmt::format("Of that, programs which were not recorded had the CPU for {}", instead(*behind))
+            : fmt::format("Of that, programs which were not recorded had the CPU for {} only: its own threads share "
+                          "what those left",
+                          format_duration(behind->with)));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
   if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns += on_cpu.rise();

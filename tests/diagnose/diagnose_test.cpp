@@ -66,7 +66,7 @@ TEST(CpuRules, OthersThatGotLittleCountWhereTheProgramWaitedForThem) {
 TEST(CpuRules, WhoSharesWhatOthersLeftWaitsForItsOwnThreads) {
   RunComparison c = contended();
   c.host->behind_others = {0, 0.2};
-  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("its own threads had the CPU for all but 1.600ms")));
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("had the CPU for 1.600ms only: its own threads share")));
 }
 
 TEST(CpuRules, OthersWhomTheProgramDidNotFeelAreNone) {
