@@ -475,7 +475,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   }
   compare_hosts(a, b, result);
   const bool together = result.host && (waits_together(*result.host, 0) || waits_together(*result.host, 1));
-  auto by_load = on_host ? may_be_slower_by_load(result.cycle_times, together) : std::array<bool, 2>{};
+  const auto by_load = on_host ? may_be_slower_by_load(result.cycle_times, together) : std::array<bool, 2>{};
   for (std::size_t side = 0; side < 2; ++side)
     if (by_load.at(side) && result.why.empty() &&
         std::ranges::find(result.cycle_times, slower_by(side), &model::CycleTimeOutcome::outcome) !=

@@ -104,15 +104,9 @@ bool is_mostly_other(const model::CycleTimeOutcome& outcome) {
   return outcome.other_share > kMostOther && model::tells_usual_work(outcome);
 }
 
-bool may_be_slower_by_work(const model::RunComparison& result, std::size_t side) {
-  return std::ranges::any_of(result.cycle_times, [&](const model::CycleTimeOutcome& o) {
-    return is_mostly_other(o) && has_more_to_do(o, side);
-  });
-}
-
-/// Steps of other work because more requests came, or other ones.
-bool was_asked_for_other(const model::RunComparison& result, std::size_t side) {
-  const bool together = waits_together(*result.host, side);
+/// Half of the steps of a phase work on something else, and the side has more to do in them. `together`: that decode
+/// steps work for more requests at once does not count (waits_together).
+bool may_be_slower_by_work(const model::RunComparison& result, std::size_t side, bool together = false) {
   return std::ranges::any_of(result.cycle_times, [&](const model::CycleTimeOutcome& o) {
     return is_mostly_other(o) && has_more_to_do(o, side) && !(together && o.phase == model::Phase::decode);
   });
@@ -133,7 +127,7 @@ bool is_contradicted(const model::RunComparison& result, const std::vector<model
 std::string why_later(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                       std::size_t side) {
   if (!is_shown(periods, slower_by(side)) || is_contradicted(result, periods, side) ||
-      was_asked_for_other(result, side))
+      may_be_slower_by_work(result, side, waits_together(*result.host, side)))
     return {};
   return fmt::format(
       "What a step itself took is not shown to differ; the time until the next one is, and requests to the {} waited "

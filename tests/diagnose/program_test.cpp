@@ -109,6 +109,15 @@ TEST(ProgramRules, AFunctionInWhichItsThreadWaitsIsNotSlow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }
 
+/// Of the last function, ms per step.
+model::WaterfallLine line_of_last(const RunComparison& c, model::LedgerState state, std::array<double, 2> ms) {
+  model::WaterfallLine line;
+  line.state = state;
+  line.function = c.functions.back().function;
+  line.time_ns = {ms[0] * 1e6, ms[1] * 1e6};
+  return line;
+}
+
 TEST(ProgramRules, AFunctionWhoseThreadWaitedForACpuIsNotSlow) {
   RunComparison c = with_functions();
   set_step(c, {10, 13}, {0.1, 6}, {1, 1});
@@ -116,15 +125,9 @@ TEST(ProgramRules, AFunctionWhoseThreadWaitedForACpuIsNotSlow) {
   add_function(c, "forward", "python", "Host", {1, 5}, {4, 4}, FunctionStatus::changed);
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
   set_step(c, {10, 16}, {0.1, 1}, {1, 1});
-  const auto line = [&](model::LedgerState state, double without, double with) {
-    model::WaterfallLine l;
-    l.state = state;
-    l.function = c.functions.back().function;
-    l.time_ns = {without * 1e6, with * 1e6};
-    return l;
-  };
   c.waterfalls.emplace_back();
-  c.waterfalls[0].lines = {line(model::LedgerState::run_queue, 0, 3.9), line(model::LedgerState::function, 1, 1.1)};
+  c.waterfalls[0].lines = {line_of_last(c, model::LedgerState::run_queue, {0, 3.9}),
+                           line_of_last(c, model::LedgerState::function, {1, 1.1})};
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
   c.waterfalls[0].lines[1].time_ns[1] = 4.5e6;
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "host_bound/function in forward"));
@@ -136,15 +139,9 @@ TEST(ProgramRules, AFunctionCountsByWhatItRanLongerItself) {
   add_state(c, "blocked in futex", {1, 9});
   c.python.push_back({"hold", {0, 0.3}});
   add_function(c, "forward", "python", "Host", {1, 11}, {4, 4}, FunctionStatus::changed);
-  const auto line = [&](model::LedgerState state, double without, double with) {
-    model::WaterfallLine l;
-    l.state = state;
-    l.function = c.functions.back().function;
-    l.time_ns = {without * 1e6, with * 1e6};
-    return l;
-  };
   c.waterfalls.emplace_back();
-  c.waterfalls[0].lines = {line(model::LedgerState::blocked, 0, 8), line(model::LedgerState::function, 1, 3)};
+  c.waterfalls[0].lines = {line_of_last(c, model::LedgerState::blocked, {0, 8}),
+                           line_of_last(c, model::LedgerState::function, {1, 3})};
   const auto verdicts = diagnose(c);
   ASSERT_THAT(causes(c), testing::ElementsAre("host_bound/gil in hold", "host_bound/function in forward"));
   EXPECT_DOUBLE_EQ(verdicts[1].impact_ns, 2e6);
