@@ -41,14 +41,13 @@ Status refuse_native_profiles(const DiffOptions& options) {
   return {};
 }
 
-/// Neither one directory with both sides nor two tables.
+}  // namespace
+
 bool begins_with_traces(const DiffOptions& options) {
   if (options.candidates.empty() && options.inputs.size() == 1) return false;
   return !std::ranges::all_of(options.inputs, is_profile_table) ||
          !std::ranges::all_of(options.candidates, is_profile_table);
 }
-
-}  // namespace
 
 Result<DiffOptions> settled(const DiffOptions& given) {
   DiffOptions options = given;
@@ -75,7 +74,7 @@ Result<DiffOptions> settled(const DiffOptions& given) {
   if (options.format == "html") {
     if (Status status = check_page_target(options.output); !status) return status.error();
     std::error_code code;
-    if (fs::is_directory(options.output, code))
+    if (begins_with_traces(options) && options.score != "suspicion" && fs::is_directory(options.output, code))
       return usage_error(fmt::format("'{}' is a directory, and a page is one file", options.output), "-o report.html");
   }
   return options;

@@ -39,6 +39,7 @@ struct DiffPart {
   std::string name;  ///< of its files, without ending
   std::function<std::string()> markdown;
   std::function<std::string()> csv;
+  std::function<Result<std::string>()> html;
 };
 
 struct DiffReport {
@@ -47,7 +48,6 @@ struct DiffReport {
   std::string json_name;                                 ///< of the file in a directory
   std::function<std::string()> json;
   std::function<std::string(bool summary)> terminal;  ///< `summary`: beside the files of a directory
-  std::function<Result<std::string>()> html{};        ///< none: there is no page of these
 };
 
 /// The report in options.format: "json", "csv", "md", else as on a terminal.
@@ -68,6 +68,9 @@ std::string share_problem(const std::string& text);
 /// True when the path names a profile table by its ending.
 bool is_profile_table(const std::string& path);
 
+/// Neither one directory with both sides nor two tables.
+bool begins_with_traces(const DiffOptions& options);
+
 /// Both sides as lists of trace files; directories are replaced by the traces directly in them, by name.
 struct DiffSides {
   std::vector<std::string> base;
@@ -79,7 +82,7 @@ Result<DiffSides> trace_sides(const DiffOptions& options);
 /// other, or a file would be overwritten.
 Result<DiffOptions> settled(const DiffOptions& given);
 
-/// The comparison in options.format; "" where there can be no page.
+/// The comparison in options.format; "" where this program was built without its page.
 std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb);
 
 /// Delivers a comparison; gives the exit code that --fail-on asks for.

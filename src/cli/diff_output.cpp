@@ -28,6 +28,12 @@ Status write_directory(const DiffOptions& options, const DiffReport& report) {
     for (report::CsvFile& table : report.tables())
       files.emplace_back(directory / (table.name + ".csv"), std::move(table.text));
   if (format == "json") files.emplace_back(directory / report.json_name, report.json());
+  if (format == "html")
+    for (const DiffPart& part : report.parts) {
+      auto page = part.html();
+      if (!page) return page.error();
+      files.emplace_back(directory / (part.name + ".html"), std::move(*page));
+    }
   std::error_code code;
   fs::create_directories(directory, code);
   if (code || !fs::is_directory(directory))
@@ -47,7 +53,7 @@ Status write_directory(const DiffOptions& options, const DiffReport& report) {
 std::string report_text(const DiffOptions& options, const DiffReport& report) {
   if (options.json || options.format == "json") return report.json();
   if (options.format == "html") {
-    auto page = report.html ? report.html() : Result<std::string>(std::string());
+    auto page = report.parts.front().html();
     return page ? std::move(*page) : std::string();
   }
   if (options.format.empty() || options.format == "terminal") return report.terminal(false);
@@ -64,10 +70,14 @@ bool is_file_target(const DiffOptions& options) {
 }
 
 Status deliver(const DiffOptions& options, const DiffReport& report) {
+  std::error_code code;
+  if (options.format == "html" && !options.output.empty() && fs::is_directory(options.output, code))
+    return write_directory(options, report);
   if (options.format == "html") {
-    if (!report.html)
-      return usage_error("profile tables have no page", "give traces on both sides, or use --format md or json");
-    const auto page = report.html();
+    if (report.parts.size() > 1)
+      return usage_error(fmt::format("{} comparisons do not fit into one page", report.parts.size()),
+                         "give a directory that is there with -o: it gets a page for each");
+    const auto page = report.parts.front().html();
     if (!page) return page.error();
     return write_report(options.output.empty() ? "-" : options.output, *page, options.force);
   }

@@ -176,7 +176,14 @@ namespace {
 DiffReport report_of(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb = "diff",
                      std::span<const model::RunPicture> pictures = {}) {
   return {{{"comparison", [&] { return report::comparison_markdown(comparison); },
-            [&] { return report::comparison_csv(comparison); }}},
+            [&] { return report::comparison_csv(comparison); },
+            [&comparison, verb, pictures] {
+              std::vector<std::string> sides;
+              for (std::size_t s = 0; s < comparison.sides.size(); ++s)
+                sides.push_back(comparison.alternation ? comparison.alternation->sides[s]
+                                                       : fmt::format("{}", fmt::join(comparison.sides[s].files, ", ")));
+              return report::comparison_html({verb, CULPRIT_VERSION, std::move(sides)}, comparison, pictures);
+            }}},
           [&] { return report::comparison_csv_files(comparison); },
           "comparison.json",
           [&] { return report::comparison_json(comparison); },
@@ -185,13 +192,6 @@ DiffReport report_of(const DiffOptions& options, const model::RunComparison& com
                 comparison,
                 comparison.host && !comparison.host->states.empty() ? kTerminalRowsBesideHost : kTerminalRows, summary,
                 options.wide);
-          },
-          [&comparison, verb, pictures] {
-            std::vector<std::string> sides;
-            for (std::size_t s = 0; s < comparison.sides.size(); ++s)
-              sides.push_back(comparison.alternation ? comparison.alternation->sides[s]
-                                                     : fmt::format("{}", fmt::join(comparison.sides[s].files, ", ")));
-            return report::comparison_html({verb, CULPRIT_VERSION, std::move(sides)}, comparison, pictures);
           }};
 }
 

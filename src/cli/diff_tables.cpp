@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/diff.h"
 #include "cli/output.h"
+#include "cli/table_page.h"
 #include "cli/table_verdicts.h"
 #include "deepdive/comparison.h"
 #include "deepdive/comparison_report.h"
@@ -68,21 +69,36 @@ std::string distinct_name(std::string name, std::set<std::string>& taken) {
   return distinct;
 }
 
-void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, deepdive::ComparisonSet& set,
-                  std::set<std::string>& names) {
+/// What a page shows of one comparison beside it.
+struct TablePage {
+  model::RunComparison compared;
+  std::array<model::RunPicture, 2> pictures;
+};
+
+/// All comparisons of one invocation.
+struct TableComparisons {
+  deepdive::ComparisonSet set;
+  std::vector<TablePage> pages;  ///< of each of its comparisons
+  std::set<std::string> names;   ///< of their files
+};
+
+void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, TableComparisons& all) {
+  deepdive::ComparisonSet& set = all.set;
   const auto& [base, candidate] = profiles;
   const deepdive::ProcessPairs processes = deepdive::pair_processes(base, candidate);
   for (const deepdive::ProcessPair& pair : processes.pairs) {
     deepdive::Comparison& comparison = set.comparisons.emplace_back(
         deepdive::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
-                                       distinct_name(deepdive::comparison_base_name(files, pair), names)));
-    const model::RunComparison compared = comparison_of_tables(base, candidate, pair, comparison.anchors_differ);
+                                       distinct_name(deepdive::comparison_base_name(files, pair), all.names)));
+    model::RunComparison compared = comparison_of_tables(base, candidate, pair, comparison.anchors_differ);
     if (!compared.cycle_times.empty()) comparison.outcome = report::to_string(compared.outcome);
     comparison.verdicts = compared.verdicts;
     for (const report::VerdictText& verdict : report::verdict_texts(compared)) {
       comparison.causes.push_back(verdict.head);
       for (const std::string& line : verdict.lines) comparison.causes.push_back("  " + line);
     }
+    std::array<model::RunPicture, 2> pictures = pictures_of_tables(base, candidate, pair, compared);
+    all.pages.push_back({std::move(compared), std::move(pictures)});
   }
   note_one_sided(set, processes.base_only, files.base, files.candidate);
   note_one_sided(set, processes.candidate_only, files.candidate, files.base);
@@ -140,25 +156,24 @@ Result<std::vector<deepdive::ReferenceTable>> tables_of(const std::vector<std::s
   return tables;
 }
 
-Status compare_traces(const DiffOptions& options, deepdive::ComparisonSet& set) {
+Status compare_traces(const DiffOptions& options, TableComparisons& all) {
   const auto sides = trace_sides(options);
   if (!sides) return sides.error();
   auto base = tables_of(sides->base, options);
   if (!base) return base.error();
   auto candidate = tables_of(sides->candidate, options);
   if (!candidate) return candidate.error();
-  std::set<std::string> names;
   for (deepdive::ReferenceTable& table : *base)
     for (deepdive::ReferenceTable& partner : *candidate) {
       if (table.suffix != partner.suffix) continue;
       deepdive::FilePair files = pair_of(sides->base.front(), sides->candidate.front());
       files.suffix = table.suffix;
-      compare_pair(files, {std::move(table.profile), std::move(partner.profile)}, set, names);
+      compare_pair(files, {std::move(table.profile), std::move(partner.profile)}, all);
     }
   return {};
 }
 
-Status compare_tables(const DiffOptions& options, deepdive::ComparisonSet& set) {
+Status compare_tables(const DiffOptions& options, TableComparisons& all) {
   std::vector<std::string> inputs = options.inputs;
   if (!options.candidates.empty()) {
     if (inputs.size() != 1 || options.candidates.size() != 1)
@@ -168,12 +183,12 @@ Status compare_tables(const DiffOptions& options, deepdive::ComparisonSet& set) 
   if (inputs.size() > 2) return usage_error("more than two profile tables", "give BASE.csv and CAND.csv");
   const auto pairs = find_pairs(inputs);
   if (!pairs) return pairs.error();
+  deepdive::ComparisonSet& set = all.set;
   set.unpaired = pairs->unpaired;
-  std::set<std::string> names;
   for (const deepdive::FilePair& files : pairs->pairs) {
     const auto profiles = read_pair(files);
     if (!profiles) return profiles.error();
-    compare_pair(files, *profiles, set, names);
+    compare_pair(files, *profiles, all);
     if (inputs.size() == 2 && library::same_content(inputs[0], inputs[1]))
       set.notes.emplace_back("Baseline and candidate are the same table");
   }
@@ -185,16 +200,21 @@ Status compare_tables(const DiffOptions& options, deepdive::ComparisonSet& set) 
 Result<int> diff_tables(const DiffOptions& options) {
   const bool tables =
       options.inputs.size() == 1 || (is_profile_table(options.inputs[0]) && is_profile_table(options.inputs.back()));
-  deepdive::ComparisonSet set;
-  if (Status status = tables ? compare_tables(options, set) : compare_traces(options, set); !status)
+  TableComparisons all;
+  const deepdive::ComparisonSet& set = all.set;
+  if (Status status = tables ? compare_tables(options, all) : compare_traces(options, all); !status)
     return status.error();
   if (set.comparisons.empty())
     return input_error("the two sides hold no process to compare", options.inputs[0],
                        "look at what they recorded, or record again");
   DiffReport report;
-  for (const deepdive::Comparison& comparison : set.comparisons)
+  for (std::size_t i = 0; i < set.comparisons.size(); ++i) {
+    const deepdive::Comparison& comparison = set.comparisons[i];
+    const TablePage& page = all.pages[i];
     report.parts.push_back({comparison.base_name, [&] { return deepdive::comparison_markdown(comparison, set); },
-                            [&] { return deepdive::comparison_csv(comparison); }});
+                            [&] { return deepdive::comparison_csv(comparison); },
+                            [&] { return table_page(comparison, set, page.compared, page.pictures); }});
+  }
   report.json_name = "comparisons.json";
   report.json = [&] { return deepdive::comparisons_json(set); };
   report.terminal = [&](bool summary) { return deepdive::comparisons_terminal(set, summary ? 0 : kTerminalRows); };

@@ -1,5 +1,8 @@
 #include "cli/table_verdicts.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,6 +19,7 @@
 #include "compare/series.h"
 #include "diagnose/diagnose.h"
 #include "profile/function_kind.h"
+#include "stats/quantile.h"
 
 namespace culprit::cli {
 
@@ -23,6 +27,7 @@ namespace {
 
 constexpr double kNsPerUs = 1e3;
 constexpr double kPercent = 100;
+constexpr double kAlike = 0.02;                             // means of a resource
 constexpr std::string_view kFiles = "disk_read_and_write";  // of functions
 constexpr std::string_view kHost = "Host";
 
@@ -88,6 +93,24 @@ Side side_of(const deepdive::Profile& profile, std::int64_t pid) {
     side.resources[{std::string(texts[resource.metric]), std::string(texts[use.device])}].add(resource.mu_pct,
                                                                                               use.duration_us);
   }
+  return side;
+}
+
+model::ComparedSide compared_side(const deepdive::Profile& profile, std::int64_t pid, std::vector<double> cycles_ns) {
+  model::ComparedSide side;
+  side.files = {profile.input.file};
+  side.recordings = 1;
+  side.method = model::CycleMethod::host_function;
+  std::set<std::string_view> anchors;
+  for (const deepdive::FunctionUse& use : profile.functions) {
+    if (profile.processes[use.process].pid != pid) continue;
+    anchors.insert(profile.texts[profile.cycles[use.cycle].anchor]);
+    ++side.events;
+  }
+  side.anchor = fmt::format("{}", fmt::join(anchors, ", "));
+  side.reason = "the table gives its cycles";
+  side.cycles = cycles_ns.size();
+  if (!cycles_ns.empty()) side.median_period = static_cast<Ns>(std::llround(stats::median(std::move(cycles_ns))));
   return side;
 }
 
@@ -242,7 +265,9 @@ void add_resources(const std::array<Side, 2>& sides, model::RunComparison& resul
       change.unit = model::Unit::bytes_per_second;
       for (std::optional<double>& value : change.value) *value /= kPercent;
     }
-    result.resources.push_back(std::move(change));
+    const auto [least, most] = std::minmax(*change.value[0], *change.value[1]);
+    const bool moved = most - least > kAlike * std::max(std::abs(least), std::abs(most));
+    (moved ? result.resources : result.steady).push_back(std::move(change));
   }
 }
 
@@ -278,6 +303,19 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
   std::array sides = {side_of(base, processes.base_pid), side_of(candidate, processes.candidate_pid)};
   name_only_devices(sides);
   model::RunComparison result;
+  result.sides = {compared_side(base, processes.base_pid, sides[0].cycles_ns),
+                  compared_side(candidate, processes.candidate_pid, sides[1].cycles_ns)};
+  result.notes = {
+      "Profile tables hold sums of each cycle: there is no waterfall, no timeline, and functions are judged by what "
+      "lies "
+      "far beyond chance alone"};
+  result.processes.push_back({-1, {processes.base_pid, processes.candidate_pid}});
+  if (anchors_differ) {
+    result.why = "the cycles of the two tables begin at different functions";
+    result.comparability.level = model::Comparable::partly;
+    result.comparability.reasons = {
+        "A cycle is another thing on each side: their durations are not held against each other"};
+  }
   if (!anchors_differ) {
     compare::CycleTimeOptions options;
     const bool on_gpu = std::ranges::any_of(sides[0].functions, [](const auto& f) { return f.first.second != kHost; });
@@ -291,6 +329,8 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
   }
   if (!result.host) result.host.emplace();
   add_functions(sides, anchors_differ, result);
+  std::ranges::stable_sort(result.functions, std::ranges::greater(),
+                           [](const model::FunctionFinding& f) { return std::abs(f.impact_ns); });
   add_resources(sides, result);
   // Where a cycle is another thing on each side, what threads did in one says nothing; devices do.
   if (!anchors_differ) add_host(sides, result);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "deepdive/comparison.h"
+#include "model/table.h"
 
 namespace culprit::deepdive {
 
@@ -14,6 +15,9 @@ std::string comparison_markdown(const Comparison& comparison, const ComparisonSe
 
 /// The table of one comparison, full names, six decimals, missing cells empty.
 std::string comparison_csv(const Comparison& comparison);
+
+/// Its ranking: shares as fractions, missing cells empty.
+model::Table comparison_table(const Comparison& comparison);
 
 /// Everything in `set` as one JSON object.
 std::string comparisons_json(const ComparisonSet& set);

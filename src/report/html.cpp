@@ -231,7 +231,9 @@ Result<std::string> comparison_html(const HtmlPage& page, const model::RunCompar
   json.member("answer", outcome.answer);
   json.member("details", outcome.details);
   json.member("notes", note_lines(comparison));
-  write_tables_of(json, tables_beside(comparison));
+  std::vector<model::Table> tables = page.tables;
+  for (model::Table& table : tables_beside(comparison)) tables.push_back(std::move(table));
+  write_tables_of(json, tables);
   json.begin_array("pictures");
   for (const model::RunPicture& picture : pictures) write_picture(json, picture);
   json.end_array();

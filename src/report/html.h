@@ -20,6 +20,7 @@ struct HtmlPage {
   std::vector<std::string> files;
   std::vector<std::string> heading{};          ///< sentences; two spaces before one: it belongs to what stands above
   std::vector<model::PictureCycles> cycles{};  ///< drawn above the tables
+  std::vector<model::Table> tables{};          ///< shown with a comparison, beside its own
 };
 
 /// Error: this program was built without the page.

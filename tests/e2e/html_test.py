@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import stat
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -218,6 +219,59 @@ class Files(Case):
             self.assertFalse(os.path.exists(path("none.html")))
 
 
+def profile_tables(name, slowdown=1.0):
+    """What the reference tool would write of steps, each side where it puts it; gives both tables."""
+    tables = []
+    for side, slower in (("normal", 1.0), ("abnormal", slowdown)):
+        folder = path(os.path.join(name, f"{side}_perf_data"))
+        done = run("culprit", "profile", steps("table.json", slower), "--compat", "deepdive", "-o", folder)
+        assert done.returncode == FINE, done.stderr
+        tables += [os.path.join(folder, file) for file in sorted(os.listdir(folder)) if file.endswith("_perf_data.csv")]
+    return tables
+
+
+class Tables(Case):
+    def test_a_page_of_two_tables(self):
+        a, b = profile_tables("pair", 60)
+        page = answer_of(self.page("diff", a, b))
+        said = json.loads(run("culprit", "diff", a, b, "--json").stdout)
+        self.assertEqual(page["comparison"]["outcome"], said["comparisons"][0]["outcome"])
+        self.assertEqual([v["cause"] for v in page["comparison"]["verdicts"]], [v["cause"] for v in said["comparisons"][0]["verdicts"]])
+        worst = page["comparison"]["findings"][0]
+        self.assertEqual(worst["function"], "function_0")
+        self.assertGreater(worst["impact_ns_per_cycle"], 1e6)
+        for side, picture in enumerate(page["pictures"]):
+            periods = picture["cycles"][0]["period_ns"]
+            self.assertEqual(len(periods), page["comparison"][["baseline", "candidate"][side]]["cycles"])
+            self.assertAlmostEqual(statistics.median(periods), page["comparison"][["baseline", "candidate"][side]]["median_period_ns"], delta=1)
+            spark = next(s["ns"] for s in picture["sparks"] if s["finding"] == 0)
+            self.assertAlmostEqual(sum(spark) / len(spark) / worst["ns_per_cycle"][side], 1, places=6)
+
+    def test_both_sides_in_one_directory(self):
+        profile_tables("case", 60)
+        folder = path("pages")
+        os.makedirs(folder, exist_ok=True)
+        self.assertEqual(answer_of(self.page("diff", path("case")))["kind"], "comparison")
+        done = run("culprit", "diff", path("case"), "--html", "-o", folder)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        pages = os.listdir(folder)
+        self.assertEqual([os.path.splitext(name)[1] for name in pages], [".html"])
+        self.assertIn(pages[0], done.stdout)
+        self.assertEqual(run("culprit", "diff", path("case"), "--html", "-o", folder).returncode, USAGE)
+
+    def test_several_comparisons_are_several_pages(self):
+        for name in ("one", "two"):
+            for table in profile_tables("many", 60):
+                os.rename(table, os.path.join(os.path.dirname(table), f"{name}_perf_data.csv"))
+        done = run("culprit", "diff", path("many"), "-o", path("many.html"))
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("2 comparisons do not fit into one page", done.stderr)
+        folder = path("many-pages")
+        os.makedirs(folder, exist_ok=True)
+        self.assertEqual(run("culprit", "diff", path("many"), "--html", "-o", folder).returncode, FINE)
+        self.assertEqual(len(os.listdir(folder)), 2)
+
+
 class Browser(Case):
     @classmethod
     def setUpClass(cls):
@@ -261,6 +315,15 @@ class Browser(Case):
         self.assertNotIn("\u202e", text)
         self.assertFalse([tag for tag, a in elements.found if tag == "img" or "onerror" in a])
         self.assertGreaterEqual(sum(tag == "canvas" for tag, _ in elements.found), 4)
+        self.assertGreaterEqual(sum(a.get("class") == "spark" for _, a in elements.found), 20)
+
+    def test_profile_tables(self):
+        self.page("diff", *profile_tables("drawn", 60), name="tables.html")
+        elements = self.opened("tables.html", canvases=2)
+        ids = {a.get("id") for _, a in elements.found}
+        for part in ("outcome", "causes", "cycles", "findings", "ranking", "basis"):
+            self.assertIn(part, ids)
+        self.assertRegex(" ".join(elements.text), r"Outcome.*regression")
         self.assertGreaterEqual(sum(a.get("class") == "spark" for _, a in elements.found), 20)
 
     def test_ten_thousand_findings(self):

@@ -393,8 +393,14 @@ function basis(c: Comparison, report: Report): Part {
   return part("basis", "What this stands on", ...children);
 }
 
+/// Of profile tables: what the tool that made them would say.
+function ranking(report: Report): Part | null {
+  const table = (report.tables ?? []).find((t) => t.key === "suspicion");
+  return table ? part("ranking", table.title, tableOf(table)) : null;
+}
+
 function collected(report: Report): Part | null {
-  const tables = report.tables ?? [];
+  const tables = (report.tables ?? []).filter((t) => t.key !== "suspicion");
   return tables.length === 0 ? null : part("collected", "Requests, system calls, disks and samples", ...tables.map(tableOf));
 }
 
@@ -402,5 +408,5 @@ export function comparisonParts(report: Report): Part[] {
   const c = report.comparison!;
   const pictures = report.pictures ?? [];
   if (c.same_recording) return [outcome(c, report), basis(c, report)];
-  return [outcome(c, report), causes(c), cyclesPart(pictures), waterfalls(c), findings(c, pictures), resources(c, pictures), collected(report), stretches(pictures), evidence(pictures), basis(c, report)].filter((p): p is Part => p !== null);
+  return [outcome(c, report), causes(c), cyclesPart(pictures), waterfalls(c), findings(c, pictures), resources(c, pictures), ranking(report), collected(report), stretches(pictures), evidence(pictures), basis(c, report)].filter((p): p is Part => p !== null);
 }
