@@ -22,7 +22,7 @@ struct CycleOptions {
 /// One cycle of one rank. Times are nanoseconds on the clock of the trace.
 struct Cycle {
   std::uint32_t number = 0;  ///< 1-based; the same number is the same step on every rank
-  std::uint16_t rank = 0;    ///< in the order of the run's files
+  std::int32_t rank = 0;     ///< its number, as all tables of a run give it; of files that tell none their order
   std::string phase;
   std::int64_t batch = -1;   ///< requests, as the step's marker tells; -1: it does not
   std::int64_t tokens = -1;  ///< computed in this cycle; -1: not known

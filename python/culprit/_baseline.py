@@ -50,7 +50,7 @@ def write(path: str, recordings: List[Recording]) -> None:
 
 
 def read(path: str) -> List[Recording]:
-    """The newest first. Raises Unusable."""
+    """The newest first. Raises Unusable, OSError."""
     stored = _content(path)
     events, earlier = stored.get("traceEvents"), stored.get("culpritEarlier", [])
     if not isinstance(events, list) or not all(_is_step(event) for event in events):
@@ -65,8 +65,6 @@ def _content(path: str) -> Dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
-    except OSError as error:
-        raise Unusable(error.strerror or str(error)) from None
     except (ValueError, RecursionError):
         raise Unusable("it is no JSON") from None
     if not isinstance(stored, dict):

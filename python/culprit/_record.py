@@ -170,12 +170,20 @@ class Recording:
         """It records when there is a new one."""
         assert self._process is not None
         end = time.monotonic() + _START_S
-        while not self._is_there() and self._process.poll() is None:
+        while not self._is_there() and not self._has_ended():
             if time.monotonic() > end:
                 raise Error(f"culprit record did not begin within {_START_S:g} s", "environment", f"culprit record did not begin within {_START_S:g} s")
             time.sleep(0.01)
-        if self._process.poll() is not None:
+        if self._has_ended():
+            self._wait()
             self._raise_what_failed(self._take_summary())
+
+    def _has_ended(self) -> bool:
+        """It is not waited for by this, so that its number stays that of its group."""
+        assert self._process is not None
+        with contextlib.suppress(ChildProcessError):  # where this program has no zombies
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return self._process.poll() is not None
 
     def _wait(self) -> None:
         """Until the recorder has ended. One that was killed leaves its command alone, which ends then, too."""

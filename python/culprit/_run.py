@@ -30,9 +30,9 @@ class Profile(NamedTuple):
     cycles: Table
     """cycle, rank, pid, phase, anchor, begin_ns (since the epoch), duration_ns. The notes say how they were found."""
     functions: Table
-    """By cycle, process, function and device: function, short_name, kind, device, count, duration_ns, exposed_ns, beta (share of the cycle)."""
+    """By cycle, rank, process, function and device: function, short_name, kind, device, count, duration_ns, exposed_ns, beta (share of the cycle)."""
     resources: Table
-    """By function and device: metric, unit, mu and sigma (mean and deviation while it ran), provenance, samples."""
+    """By cycle, rank, function and device: metric, unit, mu and sigma (mean and deviation while it ran), provenance, samples."""
     counters: Table
     """Every sample: metric, unit, host, rank, device, pid, time_ns (since the epoch), value."""
     ledger: Table
@@ -56,6 +56,7 @@ class Run:
     """A run in memory, of one file per rank. It does not change; several threads may use it.
 
     *The clock of the trace* counts nanoseconds from where its file does: a trace of PyTorch from its ``baseTimeNanoseconds``, a recording from the start of the machine.
+    *Rank* is the number that the files tell, as ``distributedInfo`` of PyTorch, in all tables; of files that tell none, or the same, their order.
     """
 
     def __init__(self, native: _culprit.Run) -> None:
@@ -80,7 +81,7 @@ class Run:
         return Table(self._native.counters())
 
     def markers(self) -> Table:
-        """Points in time: at_ns (on the clock of the trace), name, pid, tid."""
+        """Points in time: at_ns (on the clock of the trace), name, pid, tid, rank."""
         return Table(self._native.markers())
 
     def cycles(self, anchor: str = "", phase: str = "", skip: int = 0) -> Table:

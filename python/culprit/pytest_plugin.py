@@ -7,8 +7,8 @@
 
 The baseline is made with ``--culprit-store``, when the test passes, and lies in the folder of ``--culprit-baselines`` (default: .culprit in pytest's root folder).
 It keeps the last five: the newest is compared, the others tell how much the same test differs by itself. With less than four nothing is decided but large differences.
-A test fails on ``regression`` and warns on ``inconclusive``. A baseline of another machine is not compared; that tells a warning, too. A file that is none fails.
-Where PyTorch uses a GPU, each step begins and ends when the current device has nothing left to do.
+A test fails on ``regression`` and warns on ``inconclusive``. A baseline of another machine, of another number of CPUs that the process may use or of workers of pytest-xdist is not compared; that tells a warning, too. A file that
+is none fails. Where PyTorch uses a GPU (torch.cuda), each step begins and ends when the current device has nothing left to do.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _FEWEST = 5  # steps of which a comparison decides anything
 _DEFAULTS = {"steps": 30, "warm_up": 3, "tolerance": None}
-# What makes another machine of it; the rest is told beside the comparison. A GPU is named only where PyTorch has used it so far.
-_MACHINE = ("cpu", "cpus", "gpu")
+# What makes another machine of it, with as much beside the test; the rest is told beside the comparison. A GPU is named only where PyTorch has used it so far.
+_MACHINE = ("cpu", "cpus", "gpu", "workers")
 
 
 def _share(text: str) -> float:
@@ -67,15 +67,25 @@ def _synchronize() -> None:
         cuda.synchronize()
 
 
+def _workers() -> int:
+    """Processes of pytest-xdist that run tests beside each other."""
+    count = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
+    return int(count) if count.isdecimal() else 1
+
+
 def facts() -> Dict[str, str]:
     """What a measurement depends on: host, CPU, versions, and the GPU that PyTorch uses."""
-    found = {"host": platform.node(), "cpu": platform.processor() or platform.machine(), "cpus": str(os.cpu_count()), "python": platform.python_version()}
+    found = {"host": platform.node(), "cpu": platform.processor() or platform.machine(), "cpus": str(len(os.sched_getaffinity(0))), "python": platform.python_version()}
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            model = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.M)
-        found["cpu"] = model.group(1).strip() if model else found["cpu"]
+            told = file.read()
     except OSError:
-        pass
+        told = ""
+    # ARM tells who made it and which one by numbers.
+    models = [re.search(rf"^{name}\s*:\s*(.+)$", told, re.M) for name in ("model name", "CPU implementer", "CPU part")]
+    found["cpu"] = " ".join(model.group(1).strip() for model in models if model) or found["cpu"]
+    if _workers() > 1:
+        found["workers"] = str(_workers())
     torch = sys.modules.get("torch")
     if torch is not None:
         found["torch"] = str(getattr(torch, "__version__", ""))
@@ -130,6 +140,7 @@ def _options_of(item: Any) -> Dict[str, Any]:
 
 def pytest_runtest_setup(item: Any) -> None:
     """A marked test that would not be measured does not run."""
+    item.culprit_new, item.culprit_failed = None, False  # of an earlier run of the same test
     if item.get_closest_marker("culprit") is None:
         return
     _options_of(item)
@@ -161,16 +172,15 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
     outcome: Any = yield
     report = outcome.get_result()
     if call.when == "call" and (hasattr(report, "wasxfail") or not report.passed):
-        item.culprit_new = None
+        item.culprit_failed = True  # a subtest fails before the test has been measured
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: Any) -> None:
     """Comes when nothing has failed, the end of the test's fixtures included."""
-    new = getattr(item, "culprit_new", None)
-    if new is not None:
-        item.culprit_new = None
-        _store(_baseline_of(item), new)
+    new, failed = getattr(item, "culprit_new", None), getattr(item, "culprit_failed", False)
+    if new is not None and not failed:
+        _store(item, _baseline_of(item), new)
 
 
 def _baseline_of(item: Any) -> str:
@@ -178,8 +188,9 @@ def _baseline_of(item: Any) -> str:
     asked = item.config.getoption("--culprit-baselines")
     # A test may be in another folder by now than the one in which pytest was called.
     folder = os.path.join(str(item.config.invocation_params.dir), asked) if asked else os.path.join(str(item.config.rootpath), ".culprit")
-    known = hashlib.sha256(item.nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return os.path.join(folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', item.nodeid)[-150:]}-{known}.json")
+    test = f"{item.parent.nodeid}::{item.name}"  # to item.nodeid pytest-xdist may add a group
+    known = hashlib.sha256(test.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return os.path.join(folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', test)[-150:]}-{known}.json")
 
 
 def _differences(then: Dict[str, str], now: Dict[str, str]) -> Tuple[List[str], bool]:
@@ -193,12 +204,17 @@ def _of_this_machine(recordings: List[_baseline.Recording], now: Dict[str, str])
     return [recording for recording in recordings if not _differences(recording.facts, now)[1]]
 
 
-def _store(path: str, new: _baseline.Recording) -> None:
-    """Before those that are there; what is no baseline makes way."""
+def _store(item: Any, path: str, new: _baseline.Recording) -> None:
+    """Before those that are there; what is no baseline, and what is of another machine, makes way."""
     try:
-        before = _of_this_machine(_baseline.read(path), new.facts)
+        stored = _baseline.read(path) if os.path.lexists(path) else []
     except _baseline.Unusable:
-        before = []
+        stored = []
+    except OSError as error:
+        pytest.fail(f"--culprit-store: the baseline {path} cannot be read, and is left as it is: {error.strerror or error}", pytrace=False)
+    before = _of_this_machine(stored, new.facts)
+    if len(before) < len(stored):
+        item.warn(CulpritWarning(f"{item.nodeid}: {len(stored) - len(before)} recordings of another machine make way for that of this one"))
     try:
         _baseline.write(path, [new, *before][: _baseline.KEPT])
     except OSError as error:
@@ -245,11 +261,11 @@ def _compare(item: Any, path: str, new: _baseline.Recording) -> None:
     """With the newest of those stored; the others are earlier ones of the same."""
     try:
         stored = _baseline.read(path)
-    except _baseline.Unusable as error:
-        _unusable(path, error)
+    except (_baseline.Unusable, OSError) as error:
+        _unusable(path, getattr(error, "strerror", None) or error)
     differences, elsewhere = _differences(stored[0].facts, new.facts)
     if elsewhere:
-        item.warn(CulpritWarning(f"{item.nodeid}: not_comparable: the baseline is of another machine ({'; '.join(differences)}): make it anew with --culprit-store"))
+        item.warn(CulpritWarning(f"{item.nodeid}: not_comparable: the baseline is of another machine, or of another number of workers ({'; '.join(differences)}): make it anew with --culprit-store"))
         return
     from ._comparison import diff  # no other test run has to wait for it
 

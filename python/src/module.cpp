@@ -11,13 +11,17 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -66,10 +70,53 @@ T taken(culprit::Result<T> result) {
   return std::move(*result);
 }
 
+/// Calls that work beside the interpreter. Whoever wants its lock while it ends is ended itself by some versions of
+/// Python, in the middle of C++: so these calls are ended before, and nobody begins another one.
+class Calls {
+ public:
+  /// False: Python ends.
+  bool begin(std::stop_source& stop) {
+    const std::scoped_lock lock(mutex_);
+    if (!ended_) running_.insert(&stop);
+    return !ended_;
+  }
+  void end(std::stop_source& stop) {
+    const std::scoped_lock lock(mutex_);
+    running_.erase(&stop);
+    changed_.notify_all();
+  }
+  /// Comes when Python ends. A child that was forked meanwhile does not have the threads of these calls.
+  void end_all() {
+    constexpr std::chrono::seconds kMost(5);
+    std::unique_lock lock(mutex_);
+    ended_ = true;
+    for (std::stop_source* stop : running_) stop->request_stop();
+    if (::getpid() == process_) changed_.wait_for(lock, kMost, [&] { return running_.empty(); });
+  }
+
+ private:
+  const pid_t process_ = ::getpid();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::stop_source*> running_;
+  bool ended_ = false;
+};
+
+Calls& calls() {
+  static Calls all;
+  return all;
+}
+
 /// Does the work beside the interpreter, without its lock; Ctrl-C ends it.
 template <class Work>
 auto interruptible(Work work) {
-  std::stop_source stop;
+  struct Call {
+    std::stop_source stop;
+    const bool begun = calls().begin(stop);
+    ~Call() { calls().end(stop); }
+  } call;
+  std::stop_source& stop = call.stop;
+  if (!call.begun) raise({culprit::ErrorKind::cancelled, "Python ends", {}, {}});
   culprit::Task task;
   task.stop = stop.get_token();
   auto future = std::async(std::launch::async, [&] { return work(task); });
@@ -280,6 +327,11 @@ NB_MODULE(_culprit, module) {
       .def("stream", &stream_of)
       .def("__len__", [](const TablePointer& t) { return t->rows; });
   module.def("table_of_lists", &table_of_lists);
+  module.def("end_calls", [] {
+    const nb::gil_scoped_release release;
+    calls().end_all();
+  });
+  nb::module_::import_("atexit").attr("register")(module.attr("end_calls"));
 
   nb::class_<culprit::Run>(module, "Run")
       .def("slices",

@@ -16,6 +16,7 @@
 #include "report/cycles_report.h"
 #include "report/render.h"
 #include "report/work_report.h"
+#include "trace/rank_numbers.h"
 
 namespace culprit::cli {
 
@@ -70,7 +71,7 @@ Result<int> run_cycles(const CyclesOptions& options) {
   const bool brief = output->format == OutputFormat::terminal && !options.all;
   std::vector<model::Table> tables =
       found->work ? report::work_tables(*found->work, brief ? kShort : 0) : std::vector<model::Table>();
-  model::Table table = report::cycles_table(cycles);
+  model::Table table = report::cycles_table(cycles, rank_numbers(trace));
   if (auto note = loss_note(trace.losses)) table.notes.push_back(std::move(*note));
   const std::size_t limit = rows_shown(options, output->format);
   if (limit > 0 && table.rows.size() > limit) {

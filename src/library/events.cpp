@@ -5,6 +5,7 @@
 
 #include "core/utf8.h"
 #include "library/run_data.h"
+#include "trace/rank_numbers.h"
 
 namespace culprit {
 
@@ -48,6 +49,7 @@ void add(Frame& frame, FrameColumn column) {
 
 Frame slices(const Run& run, const Task& task) {
   const Trace& trace = run.data().trace;
+  const std::vector<std::int32_t> ranks = rank_numbers(trace);
   const std::size_t rows = trace.slices.size();
   Numbers begin(rows), duration(rows), pid(rows), tid(rows), rank(rows), device(rows, -1), stream(rows, -1),
       correlation(rows, -1), bytes(rows, -1);
@@ -74,7 +76,7 @@ Frame slices(const Run& run, const Task& task) {
     categories.codes.push_back(slice.category);
     pid[i] = trace.processes[track.process].pid;
     tid[i] = track.tid;
-    rank[i] = slice.rank;
+    rank[i] = rank_number(ranks, slice.rank);
     if (slice.correlation != 0) correlation[i] = slice.correlation;
     if (slice.gpu == kNone) continue;
     const GpuSlice& gpu = trace.gpu[slice.gpu];
@@ -101,6 +103,7 @@ Frame slices(const Run& run, const Task& task) {
 
 Frame counters(const Run& run) {
   const Trace& trace = run.data().trace;
+  const std::vector<std::int32_t> ranks = rank_numbers(trace);
   Numbers at;
   Numbers pid;
   Numbers rank;
@@ -114,7 +117,7 @@ Frame counters(const Run& run) {
       units.add_known(series.unit);
       const bool known = series.process < trace.processes.size();
       pid.push_back(known ? trace.processes[series.process].pid : -1);
-      rank.push_back(known ? trace.processes[series.process].rank : 0);
+      rank.push_back(rank_number(ranks, known ? trace.processes[series.process].rank : std::uint16_t{0}));
       value.push_back(sample.value);
     }
   Frame frame{"counters", {}, at.size()};
@@ -129,6 +132,7 @@ Frame counters(const Run& run) {
 
 Frame markers(const Run& run) {
   const Trace& trace = run.data().trace;
+  const std::vector<std::int32_t> ranks = rank_numbers(trace);
   Numbers at;
   Numbers pid;
   Numbers tid;
@@ -141,7 +145,7 @@ Frame markers(const Run& run) {
     names.add(instant.name);
     pid.push_back(trace.processes[track.process].pid);
     tid.push_back(track.tid);
-    rank.push_back(trace.processes[track.process].rank);
+    rank.push_back(rank_number(ranks, trace.processes[track.process].rank));
   }
   Frame frame{"markers", {}, at.size()};
   add(frame, numbers("at_ns", std::move(at)));
@@ -154,6 +158,7 @@ Frame markers(const Run& run) {
 
 Frame devices(const Run& run) {
   const Trace& trace = run.data().trace;
+  const std::vector<std::int32_t> ranks = rank_numbers(trace);
   Numbers rank;
   Numbers id;
   Numbers memory;
@@ -165,7 +170,7 @@ Frame devices(const Run& run) {
     if (!text.empty()) to.texts.push_back(repair_utf8(text));
   };
   for (const Device& device : trace.devices) {
-    rank.push_back(device.rank);
+    rank.push_back(rank_number(ranks, device.rank));
     id.push_back(device.id);
     add_text(names, device.name);
     memory.push_back(device.memory_bytes != 0 ? static_cast<std::int64_t>(device.memory_bytes) : -1);

@@ -13,6 +13,7 @@
 #include "library/run_data.h"
 #include "profile/profile_tables.h"
 #include "profile/run_profile.h"
+#include "trace/rank_numbers.h"
 
 namespace culprit {
 
@@ -57,10 +58,12 @@ Result<Cycles> find_cycles(const Run& run, const CycleOptions& options) {
   const model::Cycles& cycles = found->cycles;
   Cycles out{cycles.anchor, cycles.period_confidence, cycles.phase_confidence, cycles.reason, cycles.notes, {}};
   const std::vector<bool> whole = model::whole_periods(cycles);
+  const std::vector<std::int32_t> ranks = rank_numbers(run.data().trace);
   for (std::size_t i = 0; i < cycles.cycles.size(); ++i) {
     const model::Cycle& c = cycles.cycles[i];
-    out.cycles.push_back({c.number, c.rank, std::string(model::phase_name(c.phase)), c.workload.batch,
-                          c.workload.tokens, c.begin, c.period, c.no_work, c.partial, c.warm_up, whole[i]});
+    out.cycles.push_back({c.number, rank_number(ranks, c.rank), std::string(model::phase_name(c.phase)),
+                          c.workload.batch, c.workload.tokens, c.begin, c.period, c.no_work, c.partial, c.warm_up,
+                          whole[i]});
   }
   return out;
 }

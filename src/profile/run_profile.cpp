@@ -154,9 +154,7 @@ class Builder {
   }
 
  private:
-  [[nodiscard]] std::int32_t rank_number(std::uint16_t row) const {
-    return row < rank_numbers_.size() ? rank_numbers_[row] : std::int32_t{row};
-  }
+  [[nodiscard]] std::int32_t rank_number(std::uint16_t row) const { return culprit::rank_number(rank_numbers_, row); }
   [[nodiscard]] bool stopped() const { return options_.task.stop.stop_requested(); }
   /// To be asked for every slice of a pass; now and then tells how far it is, and whether to end.
   [[nodiscard]] bool goes_on(std::size_t slice, std::size_t pass) const {

@@ -22,6 +22,7 @@ constexpr std::size_t kBarWidth = 48;
 std::string marks_of(const model::Cycle& cycle) {
   std::string marks = cycle.partial ? "partial" : "";
   if (cycle.warm_up) marks += marks.empty() ? "warm-up" : ", warm-up";
+  if (cycle.stands_still) marks += marks.empty() ? "stands still" : ", stands still";
   return marks;
 }
 
@@ -60,7 +61,7 @@ std::string_view to_string(model::CycleMethod method) {
   return "none";
 }
 
-model::Table cycles_table(const model::Cycles& cycles) {
+model::Table cycles_table(const model::Cycles& cycles, const std::vector<std::int32_t>& ranks) {
   using enum model::ColumnType;
   std::vector<CycleRow> rows;
   for (const model::Cycle& cycle : cycles.cycles) {
@@ -81,7 +82,8 @@ model::Table cycles_table(const model::Cycles& cycles) {
   model::Table table = model::make_table<CycleRow>(
       "", "cycles",
       {{{"Cycle", "number", count}, of_cycle(&Cycle::number)},
-       {{"Rank", "rank", count}, of_cycle(&Cycle::rank)},
+       {{"Rank", "rank", count},
+        of_cycle([&](const Cycle& c) { return c.rank < ranks.size() ? ranks[c.rank] : std::int32_t{c.rank}; })},
        {{"Phase", "phase", text}, of_cycle([](const Cycle& c) { return to_string(c.phase); })},
        {{"Batch", "batch", count, 3, true},
         of_cycle([](const Cycle& c) { return model::known_cell(c.workload.batch); })},

@@ -1,6 +1,7 @@
 // How the cycles of a run look: how they were found, one row per cycle and device, the distribution of their periods.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@ std::string_view to_string(model::Phase phase);
 std::string_view to_string(model::CycleMethod method);
 
 /// One row per cycle and device (one without device when it has none). Begins count from the first cycle. Notes are
-/// those of `cycles` and what the columns mean.
-model::Table cycles_table(const model::Cycles& cycles);
+/// those of `cycles` and what the columns mean. `ranks`: their numbers by row (trace/rank_numbers.h).
+model::Table cycles_table(const model::Cycles& cycles, const std::vector<std::int32_t>& ranks);
 
 /// Periods of whole cycles of one phase: all but partial ones, warm-up and the last of each rank, whose period is
 /// unknown.

@@ -5,6 +5,7 @@
 """
 
 import gc
+import json
 import os
 import re
 import signal
@@ -64,6 +65,26 @@ class Calls(Case):
             growths.append(resident() - before)
         self.assertLess(min(growths), 1e6, growths)
 
+    def test_ranks_have_the_same_numbers_in_all_tables(self):
+        """Those of the files, also of one of several, or without the first."""
+        events = []
+        for step in range(6):
+            begin = 1000 * step
+            events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 7, "tid": 7, "ts": begin, "dur": 900},
+                       {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": begin + 10, "dur": 500},
+                       {"ph": "C", "name": "load", "pid": 7, "ts": begin, "args": {"value": 1}}, {"ph": "i", "s": "t", "name": "mark", "pid": 7, "tid": 7, "ts": begin}]
+        paths = {rank: self.at(f"numbered{rank}.json") for rank in (3, 5)}
+        for rank, path in paths.items():
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"distributedInfo": {"rank": rank, "world_size": 8}, "traceEvents": events, "deviceProperties": [{"id": 0, "name": "GPU"}]}, file)
+        for ranks in ([3], [5], [5, 3]):
+            loaded = culprit.load([paths[rank] for rank in ranks])
+            profile = loaded.profile()
+            for table in (loaded.slices(), loaded.counters(), loaded.markers(), loaded.cycles(), loaded.devices, profile.cycles, profile.functions, profile.ledger):
+                self.assertEqual(set(table["rank"]), set(ranks), table.key)
+            said = json.loads(run(os.path.join(ARGS.bin, "culprit"), "cycles", *[paths[rank] for rank in ranks], "--json").stdout)
+            self.assertEqual({row["rank"] for row in said["cycles"]}, set(ranks))
+
     def test_control_c_ends_a_load(self):
         large = self.made("large.json", "1", steps=20_000)
         program = f"import culprit\nprint('go', flush=True)\nwhile True: culprit.load({large!r})"
@@ -73,6 +94,33 @@ class Calls(Case):
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=30)
         self.assertIn("KeyboardInterrupt", said)
+
+    def test_control_c_ends_waiting_for_a_pipe(self):
+        pipe = self.at("pipe")
+        os.mkfifo(pipe)
+        for path in (pipe, "-"):
+            with self.subTest(path), subprocess.Popen([sys.executable, "-c", f"import culprit\nprint('go', flush=True)\nculprit.load({path!r})"],
+                                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+                started.stdout.readline()
+                time.sleep(0.3)
+                started.send_signal(signal.SIGINT)
+                started.wait(timeout=30)
+                self.assertIn("KeyboardInterrupt", started.stderr.read())
+
+    def test_python_may_end_while_a_thread_loads(self):
+        """A thread that nobody waits for wants the interpreter's lock while that ends, which ends the thread: in the middle of C++ that would end the program."""
+        program = """
+import culprit, sys, threading, time
+def work():
+    while True:
+        culprit.load(sys.argv[1]).slices()
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+        for _ in range(10):
+            done = run(sys.executable, "-c", program, self.made("long.json", "1", steps=2_000))
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_control_c_ends_a_call_long_before_it_would_end(self):
         """How long each takes, and how long it goes on when Ctrl-C comes after a fifth of that: the best of five rounds, as others use the machine, too."""

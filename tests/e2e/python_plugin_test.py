@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import unittest.mock
 
 from python_package_test import Case, main, run
 
@@ -176,6 +177,14 @@ def test_it(culprit_steps):
         torn = torn.replace("def test_it(", "@culprit_mark\ndef test_it(")
         for changed, outcome in ((torn, "1 passed, 1 error"), (kept.replace("@pytest.mark.culprit", "@pytest.mark.xfail\n@pytest.mark.culprit"), "1 xpassed")):
             self.assertRegex(self.pytest("ended", changed, "--culprit-store").stdout, rf"(?m)^{outcome} in")
+        subtests = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_pyfunc_call(pyfuncitem):\n    call = pytest.CallInfo.from_call(lambda: 1 / 0, 'call')\n" \
+                   "    pyfuncitem.ihook.pytest_runtest_makereport(item=pyfuncitem, call=call)  # as a subtest that fails has it made\n"
+        conftest = os.path.join(self.at("ended"), "conftest.py")
+        with open(conftest, "w", encoding="utf-8") as file:
+            file.write(subtests)
+        self.pytest("ended", kept, "--culprit-store")
+        os.remove(conftest)
+        self.assertEqual(self.baselines("ended"), [])
         strict = kept.replace("@pytest.mark.culprit", "@pytest.mark.xfail(strict=True)\n@pytest.mark.culprit")
         self.assertRegex(self.pytest("ended", strict, "--culprit-store").stdout, r"(?m)^1 failed in")
         self.assertEqual(self.baselines("ended"), [])
@@ -244,6 +253,23 @@ def test_it(culprit_steps):
             done = self.measured("elsewhere", 0.02)
             self.assertIn(outcome, done.stdout)
             self.assertIn(f"{name}: {value}, now ", done.stdout)
+
+    def test_what_stands_beside_the_test_is_a_part_of_its_machine(self):
+        """CPUs that the process may use, and workers of pytest-xdist; whose group of a test, behind its name, makes no other test of it."""
+        self.measured("beside", 0.002, "--culprit-store")
+        baseline, = self.baselines("beside")
+        with open(baseline, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["culpritFacts"]["cpus"], str(len(os.sched_getaffinity(0))))
+        with unittest.mock.patch.dict(os.environ, {"PYTEST_XDIST_WORKER_COUNT": "4"}):
+            done = self.measured("beside", 0.02)
+            self.assertIn("1 passed, 1 warning", done.stdout)
+            self.assertIn("workers: none, now 4", done.stdout)
+            stored = self.measured("beside", 0.002, "--culprit-store")
+            self.assertIn("1 recordings of another machine make way", stored.stdout)
+        with open(os.path.join(self.at("beside"), "conftest.py"), "w", encoding="utf-8") as file:
+            file.write("def pytest_collection_modifyitems(items):\n    for item in items:\n        item._nodeid += '@gpu'\n")
+        self.measured("beside", 0.002, "--culprit-store")
+        self.assertEqual(self.baselines("beside"), [baseline])
 
     def test_a_gpu_that_only_one_side_used_is_told(self):
         """A module in PyTorch's place, that uses a device, another one, or none."""

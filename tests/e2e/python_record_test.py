@@ -379,6 +379,20 @@ class Recorders(Case):
         self.assertIn("did not begin", str(caught.exception))
         self.assert_ended()
 
+    def test_a_recorder_that_is_killed_before_it_begins_ends_its_command(self):
+        self.write("sleep 60 & echo $! > $4.pid; sleep 0.2; kill -9 $$")
+        path = self.at("never.pftrace")
+        with self.assertRaises(culprit.Error) as caught:
+            with culprit.record(["a command"], output=path):
+                self.fail("the block ran")
+        self.assertEqual(caught.exception.what, "culprit record was ended by signal 9")
+        with open(f"{path}.pid", encoding="ascii") as file:
+            child = file.read().strip()
+        end = time.monotonic() + 10
+        while os.path.exists(f"/proc/{child}/exe") and time.monotonic() < end:  # one that has ended has none
+            time.sleep(0.02)
+        self.assertFalse(os.path.exists(f"/proc/{child}/exe"))
+
     def test_a_command_that_fails_at_once_is_recorded(self):
         self.write("touch $4; echo '{\"command_exit_code\": 7}' > /proc/self/fd/${2#*=}; exit 7")
         with culprit.record(["a command"]) as recording:

@@ -24,7 +24,7 @@ model::Cycle cycle(std::uint32_t number, std::int32_t devices) {
 bool may_lack_the_device(std::int32_t devices) {
   model::Cycles cycles;
   cycles.cycles = {cycle(1, devices), cycle(2, devices)};
-  const model::Table table = cycles_table(cycles);
+  const model::Table table = cycles_table(cycles, {3});
   return std::ranges::find(table.columns, "device", &model::Column::key)->detail;
 }
 
@@ -32,6 +32,16 @@ TEST(CyclesTable, WhereACycleHasSeveralDevicesTheyAreShown) {
   EXPECT_TRUE(may_lack_the_device(0));
   EXPECT_TRUE(may_lack_the_device(1));
   EXPECT_FALSE(may_lack_the_device(2));
+}
+
+TEST(CyclesTable, RanksHaveTheirNumbers) {
+  model::Cycles cycles;
+  cycles.cycles = {cycle(1, 1), cycle(1, 1)};
+  cycles.cycles[1].rank = 1;
+  const model::Table table = cycles_table(cycles, {4});
+  EXPECT_EQ(table.columns[1].key, "rank");
+  EXPECT_EQ(table.rows[0][1], model::Cell(std::int64_t{4}));
+  EXPECT_EQ(table.rows[1][1], model::Cell(std::int64_t{1})) << "a row without a number";
 }
 
 TEST(DrawnCycles, AreWholeAndBeginWithTheFirst) {

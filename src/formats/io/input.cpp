@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <isa-l/igzip_lib.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -52,12 +53,25 @@ struct Input::State {
     if (fd > STDIN_FILENO) ::close(fd);
   }
 
+  /// Until a pipe or a terminal has something, its end included. Error: cancelled.
+  Status await() {
+    constexpr int kLook = 100;  // ms
+    while (!stop.stop_requested()) {
+      pollfd waited{fd, POLLIN, 0};
+      const int n = ::poll(&waited, 1, kLook);
+      if (n > 0 || (n < 0 && errno != EINTR)) return {};
+    }
+    return cancelled_error();
+  }
+
   Result<std::size_t> read_raw(void* buffer, std::size_t size) {
     std::size_t got = 0;
     while (got < size) {
+      if (!named_file)
+        if (Status status = await(); !status) return status.error();
       const ssize_t n = ::read(fd, static_cast<char*>(buffer) + got, size - got);
       if (n < 0) {
-        if (errno == EINTR) continue;
+        if (errno == EINTR || errno == EAGAIN) continue;
         return input_error(std::string("cannot read: ") + std::generic_category().message(errno), path);
       }
       if (n == 0) break;
@@ -191,7 +205,8 @@ Result<Input> Input::open(const std::string& path, std::stop_token stop) {
   if (path == "-") {
     state->fd = STDIN_FILENO;
   } else {
-    state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe into which nobody writes yet is not waited for here, where nothing could end that.
+    state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (state->fd < 0)
       return input_error(std::string("cannot open: ") + std::generic_category().message(errno), path,
                          "check the name and the permissions of the file");

@@ -23,7 +23,7 @@ std::string_view to_string(Compression compression);
 class Input {
  public:
   /// Opens `path` and looks at its first bytes. Errors: missing, a directory, not readable, empty. When `stop` is
-  /// requested read() ends with the error cancelled.
+  /// requested read() ends with the error cancelled, and so does this while a pipe or a terminal has nothing yet.
   static Result<Input> open(const std::string& path, std::stop_token stop = {});
 
   Input(Input&&) noexcept;

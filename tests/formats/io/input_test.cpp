@@ -1,6 +1,13 @@
 #include "formats/io/input.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string_view>
+#include <thread>
 
 #include "support/temp_file.h"
 
@@ -41,6 +48,35 @@ TEST(Input, CompressedTextHasALimit) {
 TEST(Input, PlainTextHasNone) {
   const TempDir dir;
   EXPECT_EQ(read_to_end(dir.file("plain", blanks()), Expansion(1)).value(), blanks().size());
+}
+
+TEST(Input, APipeIntoWhichNobodyWritesCanBeStopped) {
+  const TempDir dir;
+  const std::string path = dir.path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::stop_source stop;
+  const std::jthread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop.request_stop();
+  });
+  const auto input = Input::open(path, stop.get_token());
+  ASSERT_FALSE(input);
+  EXPECT_EQ(input.error().kind, ErrorKind::cancelled);
+}
+
+TEST(Input, APipeIsReadAsItIsWritten) {
+  const TempDir dir;
+  const std::string path = dir.path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::jthread other([&] {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    for (const std::string_view part : {"abc", "defg"}) {
+      EXPECT_EQ(::write(fd, part.data(), part.size()), static_cast<ssize_t>(part.size()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ::close(fd);
+  });
+  EXPECT_EQ(read_to_end(path, Expansion()).value(), 7U);
 }
 
 TEST(Input, WhatPeopleRecordIsBelowIt) {
