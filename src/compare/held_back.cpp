@@ -16,8 +16,13 @@ namespace culprit::compare {
 
 namespace {
 
-/// What a step waited longer for a CPU that others had, as a share of the other side's step.
-double waited_for_others(const model::HostChanges& host, std::size_t side) {
+/// What a step waited longer for a CPU, as a share of the other side's step.
+struct WaitedLonger {
+  double in_all = 0;
+  double for_others = 0;  ///< that had it meanwhile; 0: not known
+};
+
+WaitedLonger waited_longer(const model::HostChanges& host, std::size_t side) {
   double all = 0;
   std::array<double, 2> waited{};
   for (const model::HostChange& part : host.step) {
@@ -25,20 +30,27 @@ double waited_for_others(const model::HostChanges& host, std::size_t side) {
     if (part.what == kInRunQueue)
       for (std::size_t s = 0; s < 2; ++s) waited[s] = part.value[s].value_or(0);
   }
-  if (!(all > 0) || !host.behind_others[0] || !host.behind_others[1]) return 0;
-  return (waited[side] * *host.behind_others[side] - waited[1 - side] * *host.behind_others[1 - side]) / all;
+  if (!(all > 0)) return {};
+  WaitedLonger longer{(waited[side] - waited[1 - side]) / all};
+  if (host.behind_others[0] && host.behind_others[1])
+    longer.for_others =
+        (waited[side] * *host.behind_others[side] - waited[1 - side] * *host.behind_others[1 - side]) / all;
+  return longer;
 }
 
 }  // namespace
 
 bool was_held_back(const model::HostChanges& host, std::size_t side) {
   constexpr double kMuch = 0.1;
-  if (waited_for_others(host, side) >= kMuch) return true;
+  constexpr double kFelt = 0.4;  // CPUs
+  const WaitedLonger longer = waited_longer(host, side);
+  if (longer.for_others >= kMuch) return true;
   const auto more = [&](const model::HostChange& c) {
     return c.value[side].value_or(0) - c.value[1 - side].value_or(0);
   };
   double cpus = 0;
   for (const model::HostChange& other : host.beside) cpus += more(other);
+  if (cpus >= kFelt && longer.in_all >= kMuch) return true;
   double throttled = 0;
   for (const model::HostChange& counter : host.counters)
     if (counter.what == kThrottledTime) throttled = more(counter);
@@ -61,6 +73,7 @@ namespace {
 
 constexpr std::size_t kFewestSteps = 30;  // of a phase; one stall among fewer is a large part of their mean
 constexpr double kTypical = 0.05;
+constexpr double kMostly = 0.5;  // of what a step takes
 
 std::string_view name_of(std::size_t side) { return side == 0 ? "baseline" : "candidate"; }
 
@@ -104,11 +117,10 @@ bool is_mostly_other(const model::CycleTimeOutcome& outcome) {
   return outcome.other_share > kMostOther && model::tells_usual_work(outcome);
 }
 
-/// Half of the steps of a phase work on something else, and the side has more to do in them. `together`: that decode
-/// steps work for more requests at once does not count (waits_together).
+/// Half of the steps of a phase work on something else, and the side has more to do in them.
 bool may_be_slower_by_work(const model::RunComparison& result, std::size_t side, bool together = false) {
   return std::ranges::any_of(result.cycle_times, [&](const model::CycleTimeOutcome& o) {
-    return is_mostly_other(o) && has_more_to_do(o, side) && !(together && o.phase == model::Phase::decode);
+    return is_mostly_other(o) && has_more_to_do(o, side) && !waits_for_itself(o, together);
   });
 }
 
@@ -149,7 +161,9 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
   const Waited mine = waited(*evidence[side], weights);
   const Waited others = waited(*evidence[1 - side], weights);
   const double longer = surely_longer(mine, others);
-  if (longer == 0 || !(typically_longer(periods, weights, side) >= kTypical)) return {};
+  // One stall among many steps is most of the time when it is longer than all of them.
+  const bool mostly = mine.for_cpu >= kMostly * mine.all || typically_longer(periods, weights, side) >= kTypical;
+  if (longer == 0 || !mostly) return {};
   return fmt::format(
       "On the average a step of the {} waited {} instead of {} for a CPU, by which it is {:.0f} % longer at least; by "
       "how much in all is not decided",

@@ -76,6 +76,7 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
     outcome.all_ns = work.all_ns;
     outcome.prompt_tokens = work.prompt_tokens;
     outcome.requests = work.requests;
+    outcome.most_requests = work.most_requests;
     outcome.prompts = work.prompts;
     outcome.knows_context = work.knows_context;
     if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(std::move(outcome));

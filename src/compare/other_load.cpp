@@ -17,8 +17,13 @@ bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side) {
          (is_known(outcome.prompt_tokens) && is_more(outcome.prompt_tokens));
 }
 
+bool waits_for_itself(const model::CycleTimeOutcome& outcome, bool together) {
+  return together && outcome.phase == model::Phase::decode && outcome.most_requests[0] == outcome.most_requests[1];
+}
+
 std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutcome>& outcomes, bool together) {
   constexpr double kMost = 0.5;
+  constexpr double kNearlyAll = 0.9;
   constexpr double kMuchOfIt = 0.1;
   double all = 0;
   double other = 0;
@@ -26,11 +31,13 @@ std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutc
   for (const model::CycleTimeOutcome& o : outcomes) {
     const auto steps = static_cast<double>(o.cycles[0] + o.cycles[1] + o.other_work[0] + o.other_work[1]);
     all += steps;
-    if (!model::tells_usual_work(o) || (together && o.phase == model::Phase::decode)) continue;
-    other += steps * o.other_share;
+    if (!model::tells_usual_work(o) || waits_for_itself(o, together)) continue;
+    const double of_others = model::is_judged(o) ? o.other_share : 1;
+    other += steps * of_others;
     for (std::size_t side = 0; side < 2; ++side)
-      if (has_more_to_do(o, side)) more.at(side) += steps * o.other_share;
+      if (has_more_to_do(o, side)) more.at(side) += steps * of_others;
   }
+  if (all > 0 && other > kNearlyAll * all) return {true, true};
   const bool mostly = other > kMost * all;
   return {mostly && more[0] > kMuchOfIt * other, mostly && more[1] > kMuchOfIt * other};
 }

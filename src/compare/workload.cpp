@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numbers>
 
@@ -41,18 +42,38 @@ std::string most_often(const Classes& classes) {
   return most == classes.end() ? std::string() : work_text(most->first);
 }
 
+double number_of(std::int32_t requests) {
+  return requests <= kExact ? requests : kExact * std::exp2((requests - kExact) / kRequestSteps);
+}
+
 /// Of a step, in the mean; 0: not known of every step.
 double requests(const Classes& classes) {
   double sum = 0;
   double steps = 0;
   for (const auto& [work, times] : classes) {
     if (work.requests < 0) return 0;
-    const double number =
-        work.requests <= kExact ? work.requests : kExact * std::exp2((work.requests - kExact) / kRequestSteps);
-    sum += static_cast<double>(times.size()) * number;
+    sum += static_cast<double>(times.size()) * number_of(work.requests);
     steps += static_cast<double>(times.size());
   }
   return steps > 0 ? sum / steps : 0;
+}
+
+/// Of the largest number that is no rarity; 0: not known of every step.
+double most_requests(const Classes& classes) {
+  constexpr double kRare = 0.02;
+  std::map<std::int32_t, double, std::greater<>> steps;
+  double all = 0;
+  for (const auto& [work, times] : classes) {
+    if (work.requests < 0) return 0;
+    steps[work.requests] += static_cast<double>(times.size());
+    all += static_cast<double>(times.size());
+  }
+  double largest = 0;
+  for (const auto& [number, count] : steps) {
+    largest += count;
+    if (largest >= kRare * all) return number_of(number);
+  }
+  return 0;
 }
 
 /// The same.
@@ -146,6 +167,7 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.prompt_tokens[s] = prompt_tokens(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.requests[s] = requests(classes[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.most_requests[s] = most_requests(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.prompts[s] = mean_prompts(sides[s]);
   result.knows_context = knows_context(classes[0]) && knows_context(classes[1]);
   const auto knows = [](const Classes& side) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "core/intervals.h"
@@ -255,8 +256,9 @@ void measure_spans(const Trace& trace, const std::vector<std::uint32_t>& lane_of
         cycle.span_begin = cycle.begin;
         cycle.span_end = lane.end[i];
       }
-      cycle.period = i + 1 < lane.size() ? lane.lane->cuts[i + 1].begin - cycle.begin
-                                         : std::max<Ns>(0, cycle.span_end - cycle.begin);
+      cycle.period = i + 1 < lane.size()  ? lane.lane->cuts[i + 1].begin - cycle.begin
+                     : cycle.stands_still ? lane.end[i] - cycle.begin
+                                          : std::max<Ns>(0, cycle.span_end - cycle.begin);
     }
 }
 
@@ -302,13 +304,16 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
     DraftLane mine;
     mine.lane = &lane;
     mine.first = static_cast<std::uint32_t>(draft.cycles.size());
+    const std::optional<Ns> still = stands_still_until(trace, order, lane);
     for (std::size_t i = 0; i < lane.cuts.size(); ++i) {
-      mine.end.push_back(i + 1 < lane.cuts.size() ? lane.cuts[i + 1].begin : last_end(lane));
+      const bool last = i + 1 == lane.cuts.size();
+      mine.end.push_back(last ? still.value_or(last_end(lane)) : lane.cuts[i + 1].begin);
       model::Cycle cycle;
       cycle.rank = lane.rank;
       cycle.process = lane.process;
       if (cycle.process == kNone && lane.track != kNone) cycle.process = trace.tracks[lane.track].process;
       cycle.begin = lane.cuts[i].begin;
+      cycle.stands_still = last && still;
       draft.cycles.push_back(std::move(cycle));
       lane_of_cycle.push_back(static_cast<std::uint32_t>(draft.lanes.size()));
     }
@@ -331,6 +336,8 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
                                 skipped == 1 ? "" : "s", skipped == 1 ? "is" : "are"));
   mark_edges(draft);
   find_idle_host(trace, order, cutting, draft);
+  for (model::Cycle& cycle : draft.cycles)
+    if (cycle.stands_still) cycle.no_work = 0;
   number_cycles(trace, draft, notes);
   std::uint64_t outside = 0;
   std::uint64_t unlaunched = 0;

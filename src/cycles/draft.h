@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cycles/cutting.h"
@@ -24,6 +25,10 @@ struct Draft {
   std::vector<std::uint64_t> host_slices;     ///< per cycle
   std::uint64_t placed_by_time = 0;
 };
+
+/// End of a recording at which the thread of the steps stands still: most of the time since the last step began it
+/// waited for a CPU, and that is more than twice as long as any step took. nullopt: it does not, or nobody knows.
+std::optional<Ns> stands_still_until(const Trace& trace, const SliceOrder& order, const Lane& lane);
 
 /// Sets phase and workload of every cycle: from the marker's text, other annotations in the cycle, names of host
 /// functions, names of kernels, in this order.

@@ -102,7 +102,8 @@ void mark_edges(Draft& draft) {
     const auto on_host = [&](std::uint32_t row) { return draft.host_slices[row]; };
     const auto on_device = [&](std::uint32_t row) { return draft.operations[row]; };
     for (const std::uint32_t i : {std::uint32_t{0}, n - 1})
-      if (gpu > 0 ? has_less(i, on_device) : has_less(i, on_host)) draft.cycles[lane.first + i].partial = true;
+      if (!draft.cycles[lane.first + i].stands_still && (gpu > 0 ? has_less(i, on_device) : has_less(i, on_host)))
+        draft.cycles[lane.first + i].partial = true;
     // The host is steps ahead of its device, and what it launched last is not in the recording.
     for (std::uint32_t i = n - 1; gpu > 0 && i-- > 0 && has_less(i, on_device) && !has_less(i, on_host);)
       draft.cycles[lane.first + i].partial = true;

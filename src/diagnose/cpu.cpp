@@ -23,6 +23,8 @@ constexpr double kLeastOthers = 0.3;     // CPUs that others took more
 constexpr double kFewOthers = 0.15;      // the same, where the kernel says that much more waited for CPUs
 constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
 constexpr double kBehindThem = 0.5;      // of what it waited longer for a CPU others had it
+constexpr double kFarMore = 3;           // times: behind programs of which none took much more
+constexpr double kMuchOfStep = 0.1;      // that it waited longer behind them
 constexpr double kLeastThrottled = 2e7;  // ns per second
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
@@ -76,6 +78,9 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("The quota is {} instead of {} CPUs", (*quota)[1], (*quota)[0]));
   if (others > kLeastOthers * kSecond)
     verdict.against.push_back(fmt::format("Programs beside it took {:.2g} CPUs more, too", others / kSecond));
+  else if (felt_on_cpu(evidence))
+    verdict.against.push_back(fmt::format("A step takes {} on CPUs: who does more meets the same quota sooner",
+                                          instead(evidence.step()->on_cpu)));
   verdict.next_step = "raise the quota of its control group (cpu.max, cpu.cfs_quota_us), or give it less to do";
   verdicts.push_back(std::move(verdict));
 }
@@ -86,30 +91,38 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const bool queued = felt_queue(evidence);
   // Threads that spin leave little to others, who hold them up by their turns.
   const auto waits = evidence.counter("host.pressure.cpu.some");
-  const bool held_up = queued && waits && waits->rise() >= kLeastWaits;
-  if (beside.empty()) return;
-  // How little they took does not matter where it is known that it waited for them.
+  const bool pressed = queued && waits && waits->rise() >= kLeastWaits;
+  const bool held_up = pressed || (queued && evidence.step()->runnable.ratio() >= kFarMore &&
+                                   evidence.step()->runnable.rise() >= kMuchOfStep * evidence.step()->all().without);
+  // How little they took does not matter where it is known that it waited for them. Many of which none took much have
+  // no names; clients that have more to do would look alike, but for how much more that is.
   const auto behind = evidence.behind_others();
   const bool behind_them = queued && behind && behind->rise() >= kBehindThem * queue_rise(evidence);
-  const double least = beside.front().is_share ? kLeastShare : behind_them ? 0 : held_up ? kFewOthers : kLeastOthers;
+  const bool behind_many =
+      behind_them && behind->ratio() >= kFarMore && behind->rise() >= kMuchOfStep * evidence.step()->all().without;
+  if (beside.empty() && !behind_many) return;
+  const bool is_share = !beside.empty() && beside.front().is_share;
+  const double least = is_share ? kLeastShare : behind_them ? 0 : held_up ? kFewOthers : kLeastOthers;
   if (others < least) return;
   // Where there are CPUs for all, who takes many shares their cores, their caches and the limit of their clock.
-  if (!queued && !(beside.front().is_share && felt_on_cpu(evidence))) return;
+  if (!queued && !(is_share && felt_on_cpu(evidence))) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", queued ? 0.9 : 0.7);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
-  verdict.impact_ns = queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
+  verdict.impact_ns = beside.empty() || !(others > 0)
+                          ? behind->rise()
+                          : queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
   for (const Beside& one : beside) {
     if (verdict.evidence.size() == 3) break;
     verdict.evidence.push_back(took(one));
   }
   (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
-  if (queued && behind)
+  if (behind_them)
     verdict.evidence.push_back(
-        behind_them
-            ? fmt::format("Of that, programs which were not recorded had the CPU for {}", instead(*behind))
-            : fmt::format("Of that, programs which were not recorded had the CPU for {} only: its own threads share "
-                          "what those left",
-                          format_duration(behind->with)));
+        fmt::format("Of that, programs which were not recorded had the CPU for {}", instead(*behind)));
+  else if (queued && behind)
+    verdict.against.push_back(fmt::format(
+        "Of that, programs which were not recorded had the CPU for {} only: its own threads share what those left",
+        format_duration(behind->with)));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
   if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns += on_cpu.rise();
@@ -119,14 +132,15 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     if (const auto clock = evidence.counters("host.cpu", "frequency"); clock && clock->ratio() < 1)
       verdict.evidence.push_back(fmt::format("Their clock is {:.0f} % of what it was", clock->ratio() * 100));
   }
-  if (held_up)
+  if (pressed)
     verdict.evidence.push_back(fmt::format("Somebody waited for a CPU {} of the time", instead_percent(*waits)));
   if (const auto pressure = evidence.counter("host.pressure.io.some"); pressure && pressure->rise() > kLeastPressure)
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
   if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");
-  verdict.next_step = beside.front().is_share ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
-                                              : fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)",
-                                                            beside.front().name);
+  verdict.next_step =
+      beside.empty() ? "culprit top --by rival names who had its CPUs"
+      : is_share     ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
+                     : fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", beside.front().name);
   verdicts.push_back(std::move(verdict));
 }
 
@@ -138,6 +152,8 @@ void steal(const Evidence& evidence, Verdicts& verdicts) {
       fmt::format("The hypervisor ran others on the machine's CPUs for {} of the time", instead_percent(*stolen))};
   const auto step = evidence.step();
   if (step) verdict.impact_ns = std::min(stolen->rise(), 1.0) * step->all().with;
+  if (step && !felt_queue(evidence) && !felt_on_cpu(evidence))
+    verdict.against.emplace_back("What a step takes longer it was neither on a CPU nor waiting for one");
   verdict.next_step = "a virtual machine with CPUs of its own, or one that others leave alone";
   verdicts.push_back(std::move(verdict));
 }
@@ -243,6 +259,8 @@ void affinity(const Evidence& evidence, Verdicts& verdicts) {
   verdict.impact_ns = queue_rise(evidence);
   verdict.evidence = {fmt::format("It may use CPUs {} instead of {}", (*allowed)[1], (*allowed)[0]),
                       queue_text(evidence)};
+  if (const double others = evidence.more_others(); others > kLeastOthers)
+    verdict.against.push_back(fmt::format("Programs beside it took {:.2g} CPUs more, too", others));
   verdict.next_step = "see who set its affinity or cpuset (taskset -p, cpuset.cpus)";
   verdicts.push_back(std::move(verdict));
 }
@@ -268,6 +286,7 @@ void frequency(const Evidence& evidence, Verdicts& verdicts) {
        {"env.cpu.scaling_governor", "env.cpu.scaling_max_freq_khz", "env.cpu.no_turbo", "env.cpu.boost"})
     if (const auto fact = evidence.fact(key))
       verdict.evidence.push_back(fmt::format("{}: {} instead of {}", key.substr(4), (*fact)[1], (*fact)[0]));
+  if (felt_queue(evidence)) verdict.against.push_back(queue_text(evidence));
   verdict.next_step = "see governor, power limit and temperature (cpupower frequency-info, sensors)";
   verdicts.push_back(std::move(verdict));
 }

@@ -28,6 +28,9 @@ constexpr double kLeastPart = 0.1;        // of their time
 constexpr double kLeastExplained = 0.3;   // of what the kernels took more: by a clock that tells of them
 constexpr double kHotter = 3;             // degrees more
 constexpr double kHot = 85;               // degrees
+constexpr double kMargin = 1.1;           // beyond what a clock makes slower
+constexpr std::string_view kNoLinkCounter =
+    "No counter of the link says so: memory of the host that is slower, or no longer pinned, would look alike";
 constexpr std::array<std::string_view, 2> kUse = {"gpu_usage", "GPU usage"};
 constexpr std::array<std::string_view, 2> kOwnUse = {"process_gpu_usage", "GPU process usage"};
 constexpr std::array<std::string_view, 2> kHeat = {"gpu_temp", "GPU temperature"};
@@ -96,19 +99,11 @@ std::string reason_of(const Evidence& evidence, const Place& place, Verdict& ver
   return "unknown";
 }
 
-/// Of a device; a clock that is recorded without a rank is that of the device of this name.
-std::optional<Evidence::DeviceResource> clock_of(const Evidence& evidence, const Place& place) {
-  for (Evidence::DeviceResource& clock : evidence.clocks())
-    if (clock.place.device == place.device && (clock.place.rank == place.rank || clock.place.rank < 0))
-      return std::move(clock);
-  return std::nullopt;
-}
-
 bool fell(const Sides& clock) { return clock.without > 0 && clock.ratio() <= 1 - kLeastClock; }
 
 void clock(const Evidence& evidence, Verdicts& verdicts) {
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
-    const auto clock = clock_of(evidence, kernels.place);
+    const auto clock = evidence.clock_of(kernels.place);
     // An idle device lowers its clock, too, and nobody's work takes longer by that.
     if (!clock || !fell(clock->value) || !are_slower(kernels)) continue;
     Verdict verdict =
@@ -118,6 +113,9 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
                             {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", verdict.where,
                                          clock->value.ratio() * 100),
                              slower_text(kernels)});
+    if (const double alone = 1 / clock->value.ratio(); verdict.work_ratio > kMargin * alone)
+      verdict.against.push_back(fmt::format("They took x{:.2f}; the lower clock alone makes no more than x{:.2f} of it",
+                                            verdict.work_ratio, alone));
     verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE says what limits the clock";
     verdicts.push_back(std::move(verdict));
   }
@@ -141,6 +139,8 @@ void other_process(const Evidence& evidence, Verdicts& verdicts) {
             : fmt::format("{} was used {:.3g} % of the time; its slower kernels alone make {:.3g} %", verdict.where,
                           others.with * 100, others.without * 100),
         slower_text(kernels)};
+    if (!own)
+      verdict.against.emplace_back("Whose use it is was not counted: more launches of its own would look alike");
     verdict.next_step = "nvidia-smi names the processes on it";
     verdicts.push_back(std::move(verdict));
   }
@@ -222,7 +222,7 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
     if (kernels.arithmetic.all < least || kernels.memory.all < least) continue;
     const double arithmetic = kernels.arithmetic.share_slower();
     const double memory = kernels.memory.share_slower();
-    const auto clock = clock_of(evidence, kernels.place);
+    const auto clock = evidence.clock_of(kernels.place);
     std::string cause;
     std::string detail = "unknown";
     double confidence = 0.6;
@@ -297,6 +297,7 @@ void copies(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence = {fmt::format("Copies between host and device of {} took x{:.2f}, as many bytes as before",
                                     verdict.where, slower),
                         fmt::format("Its kernels took x{:.2f}", kernels.ratio)};
+    verdict.against.emplace_back(kNoLinkCounter);
     verdict.next_step = "nvidia-smi -q -d PCIE, and who else copies";
     verdicts.push_back(std::move(verdict));
   }
@@ -415,6 +416,7 @@ void crowded_link(const Evidence& evidence, Verdicts& verdicts, const LinkKind& 
     if (known != verdicts.end()) {
       known->confidence = std::max(known->confidence, 0.8);
       known->evidence.insert(known->evidence.begin(), moved.begin(), moved.end());
+      std::erase(known->against, kNoLinkCounter);
       continue;
     }
     Verdict verdict = verdict_of(evidence, felt, "interconnect_contention", std::string(link.detail), 0.8);

@@ -178,12 +178,29 @@ void add_shares(const Evidence& evidence, Verdicts& verdicts) {
     if (has_share(v) && v.cause != kUnknown) v.share = v.impact_ns / std::max(growth, sum);
 }
 
+/// That the machine itself was slower; empty: it was not, or nobody knows.
+std::string machine_text(const Evidence& evidence) {
+  const auto& host = evidence.comparison().host;
+  if (!host || !host->machine || (host->machine->change > 0) != (evidence.side() == 1)) return "";
+  return fmt::format("Fixed work of the recorder took {:+.0f} %: the machine itself was slower",
+                     (evidence.side() == 1 ? host->machine->change : 1 / (1 + host->machine->change) - 1) * 100);
+}
+
 /// What a side lost it seems to call less often, and to take less time in.
 void add_losses(const Evidence& evidence, Verdicts& verdicts) {
   const std::string text = evidence.losses_that_differ();
   if (text.empty()) return;
   for (Verdict& v : verdicts)
     if (v.cause == "workload_changed" || v.cause.starts_with("kernel_") || v.scope == model::VerdictScope::function)
+      v.against.push_back(text);
+}
+
+/// What a machine that is slower as a whole would do, too.
+void add_speed(const Evidence& evidence, Verdicts& verdicts) {
+  const std::string text = machine_text(evidence);
+  if (text.empty()) return;
+  for (Verdict& v : verdicts)
+    if (v.cause == "environment_changed" || (v.cause == "host_bound" && v.detail != "data_input"))
       v.against.push_back(text);
 }
 
@@ -243,11 +260,7 @@ Verdict unknown(const Evidence& evidence) {
           fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
   }
   for (std::string& line : largest_lines(evidence)) verdict.evidence.push_back(std::move(line));
-  const auto& host = evidence.comparison().host;
-  if (host && host->machine && (host->machine->change > 0) == (evidence.side() == 1))
-    verdict.evidence.push_back(
-        fmt::format("Fixed work of the recorder took {:+.0f} %: the machine itself was slower",
-                    (evidence.side() == 1 ? host->machine->change : 1 / (1 + host->machine->change) - 1) * 100));
+  if (std::string text = machine_text(evidence); !text.empty()) verdict.evidence.push_back(std::move(text));
   if (waits)
     verdict.next_step =
         fmt::format("culprit top --stacks shows where it calls {}: a backend, a lock or a sleep", work->waits_in);
@@ -274,6 +287,7 @@ Verdicts of_side(const Evidence& evidence) {
     verdicts.push_back(unknown(evidence));
   add_shares(evidence, verdicts);
   add_losses(evidence, verdicts);
+  add_speed(evidence, verdicts);
   rank(verdicts);
   return verdicts;
 }

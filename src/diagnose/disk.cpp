@@ -75,6 +75,10 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(took(beside));
     break;
   }
+  if (!late)
+    verdict.against.emplace_back(
+        "No request of a disk is known to have taken longer: more to write, or a lock of the file system, would look "
+        "alike");
   verdict.next_step = "see who writes (iotop, pidstat -d), and whether what it waits for must be on this disk";
   verdicts.push_back(std::move(verdict));
 }

@@ -156,6 +156,13 @@ std::vector<Evidence::DeviceResource> Evidence::clocks() const {
   return devices;
 }
 
+std::optional<Evidence::DeviceResource> Evidence::clock_of(const Place& place) const {
+  for (DeviceResource& clock : clocks())
+    if (clock.place.device == place.device && (clock.place.rank == place.rank || clock.place.rank < 0))
+      return std::move(clock);
+  return std::nullopt;
+}
+
 std::optional<Evidence::DeviceResource> Evidence::resource_of(std::span<const std::string_view> metrics,
                                                               const Place& place) const {
   for (const std::string_view metric : metrics)

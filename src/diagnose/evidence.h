@@ -96,7 +96,9 @@ class Evidence {
   [[nodiscard]] std::vector<DeviceResource> resource(std::string_view metric) const;
   /// The clock of what computes on each device, whatever the recorder calls it; also where it did not move.
   [[nodiscard]] std::vector<DeviceResource> clocks() const;
-  /// The same of one device; nullopt: not known.
+  /// Of one device; one that is recorded without a rank is that of the device of this name. nullopt: not known.
+  [[nodiscard]] std::optional<DeviceResource> clock_of(const Place& place) const;
+  /// A resource of one device, the first one that is known. nullopt: none is.
   [[nodiscard]] std::optional<DeviceResource> resource_of(std::span<const std::string_view> metrics,
                                                           const Place& place) const;
   /// Where a function of a device ran.

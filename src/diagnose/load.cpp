@@ -34,11 +34,22 @@ Verdict verdict_of(const Evidence& evidence, double impact, double confidence) {
   return verdict;
 }
 
+/// That steps of like work take longer as well, which other work is no reason for; empty: they do not, or there are
+/// none.
+std::string like_steps_too(const Evidence& evidence, const model::CycleTimeOutcome& outcome) {
+  if (!model::is_judged(outcome)) return "";
+  const Sides time = evidence.turned(outcome.time_ns);
+  if (!(time.rise() >= kLeastImpact * time.without)) return "";
+  return fmt::format("Steps of like work ({}) take {}, too: that is not by this", model::phase_name(outcome.phase),
+                     instead(time));
+}
+
 /// Steps tell what they work on. Like ones are compared; that there are others is told here.
 void marked(const Evidence& evidence, Verdicts& verdicts) {
   double impact = 0;
   double share = 0;
   std::string text;
+  std::string against;
   model::Phase phase = model::Phase::other;
   Sides all_steps;
   for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
@@ -53,6 +64,7 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
     share = outcome.other_share;
     phase = outcome.phase;
     all_steps = all;
+    against = like_steps_too(evidence, outcome);
     const auto& work = outcome.usual_work;
     text = fmt::format("Steps ({}) are most often of {} instead of {}", model::phase_name(outcome.phase),
                        work[evidence.side()], work[1 - evidence.side()]);
@@ -63,6 +75,7 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {
       std::move(text), fmt::format("{:.0f} % of the steps work on something that the other side's do not", share * 100),
       fmt::format("Steps of any work ({}) take {} in the mean", model::phase_name(phase), instead(all_steps))};
+  if (!against.empty()) verdict.against.push_back(std::move(against));
   verdicts.push_back(std::move(verdict));
 }
 
@@ -90,6 +103,8 @@ void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
     if (!model::is_judged(outcome)) verdict.evidence.back() += "; none of like work is on both sides";
     if (evidence.has_longer_contexts(model::Phase::decode))
       verdict.evidence.emplace_back("Steps (decode) do not tell how much they look back at, which is more then");
+    if (std::string against = like_steps_too(evidence, outcome); !against.empty())
+      verdict.against.push_back(std::move(against));
     verdicts.push_back(std::move(verdict));
     return;
   }

@@ -64,6 +64,8 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
   if (time.rise() > 0) {
     verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages", instead(time)));
     verdict.impact_ns = evidence.felt(time.rise());
+  } else {
+    verdict.against.emplace_back("Its own threads waited no longer for pages");
   }
   verdict.next_step =
       "give the machine more memory, or find who took it (host.memory.available, process.memory.resident)";
@@ -88,6 +90,8 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
       fmt::format("Fixed steps through memory took the recorder {}, {:.0f} % longer than its arithmetic did",
                   instead(*memory), (slower - 1) * 100),
       took(beside.front())};
+  if (const Sides queue = step->runnable; queue.rise() >= kLeastImpact * step->all().without)
+    verdict.against.push_back(fmt::format("Its threads waited {} per step for a CPU, too", instead(queue)));
   verdict.next_step =
       fmt::format("see what {} does with memory; other CPUs help only behind other caches", beside.front().name);
   verdicts.push_back(std::move(verdict));

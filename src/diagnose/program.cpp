@@ -275,6 +275,8 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     else
       verdict.evidence.push_back(fmt::format("A call takes x{:.2f}, the middle one of all functions there x{:.2f}",
                                              verdict.work_ratio, usual));
+    if (device && !fresh && !evidence.clock_of(evidence.place_of(*worst)))
+      verdict.against.emplace_back("The clock of its device was not recorded");
     verdict.next_step = device                         ? "culprit kernels of both sides, launch by launch"
                         : is_between(evidence, *worst) ? kRecordPython
                                                        : "culprit top --stacks of both sides";
@@ -328,6 +330,10 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   verdict.rank = only_rank(evidence, *worst);
   verdict.state = evidence.is_slower() ? model::VerdictState::active : model::VerdictState::latent;
   verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
+  if (const auto step = evidence.step(); !step)
+    verdict.against.emplace_back("Scheduling was not recorded: workers that had no CPU would look alike");
+  else if (step->runnable.rise() >= kLeastImpact * step->all().without)
+    verdict.against.push_back(fmt::format("Its threads waited {} per step for a CPU, too", instead(step->runnable)));
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   std::erase_if(verdicts, [&](const Verdict& v) {
     return is_of_one_function(v) && (v.where == verdict.where || lies_in_input(evidence, v.where));
@@ -341,7 +347,7 @@ double lag_between_steps(const Evidence& evidence) {
   const auto& host = evidence.comparison().host;
   if (!host) return 0;
   const bool longer = std::ranges::any_of(host->requests, [&](const model::RequestChange& request) {
-    return request.moved && request.what == "request" && evidence.turned(request.median).ratio() > kLeastLag;
+    return request.what == "request" && evidence.turned(request.median).ratio() > kLeastLag;
   });
   const Sides period = evidence.states([](std::string_view state) { return state == "period"; });
   return longer && period.ratio() > kLeastLag ? period.rise() : 0;
@@ -376,6 +382,7 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
         verdict.state = model::VerdictState::latent;
       verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
                           fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
+      verdict.against.emplace_back("Samples tell who ran meanwhile, not who held the lock");
       verdict.next_step = std::string(detail) == "gil"
                               ? "move it out of the process, or let it give up the interpreter's lock"
                               : "culprit top --stacks shows who waits behind it";
@@ -405,6 +412,7 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
     verdict.impact_ns = rise;
     verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
                         fmt::format("A step takes {} on CPUs", instead(step->on_cpu))};
+    verdict.against.emplace_back("Only samples tell it: how often it is called, and by whom, is not known");
     verdict.next_step = "culprit top --stacks of both sides";
     verdicts.push_back(std::move(verdict));
     return;

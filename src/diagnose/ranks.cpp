@@ -60,6 +60,8 @@ void link(const Evidence& evidence, Verdicts& verdicts) {
                                   instead(time), ranks.size())};
   if (const Sides elements = evidence.turned(middle.elements); elements.with > 0 && elements.without > 0)
     verdict.evidence.push_back(fmt::format("They sent x{:.2f} elements per step", elements.ratio()));
+  else
+    verdict.against.emplace_back("How much they sent is not recorded; as many calls are taken to have sent as much");
   verdict.next_step = "nvidia-smi nvlink -s, the counters of the network, and who else uses them";
   verdicts.push_back(std::move(verdict));
 }
@@ -132,6 +134,8 @@ void straggler(const Evidence& evidence, Verdicts& verdicts) {
       fmt::format("Another rank waited up to {} more per step in them", format_duration(waited))};
   verdict.next_step = "culprit record on its host, and its device's clock and errors (nvidia-smi -q)";
   explain(evidence, verdict, verdicts);
+  if (verdict.detail.empty())
+    verdict.against.emplace_back("Nothing that was recorded says why; a rank with more to do would look alike");
   verdicts.push_back(std::move(verdict));
 }
 

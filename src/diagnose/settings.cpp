@@ -19,6 +19,7 @@ using model::Verdict;
 using model::VerdictState;
 
 constexpr double kExplained = 0.5;      // of what a step takes longer
+constexpr double kLeastOpen = 0.1;      // of a step
 constexpr std::size_t kMostFacts = 4;   // in one verdict
 constexpr std::size_t kMostBeside = 2;  // beside other evidence
 
@@ -32,12 +33,15 @@ bool is_the_programs(const Verdict& v) {
 }
 
 void differ(const Evidence& evidence, Verdicts& verdicts) {
-  if (!evidence.is_slower()) return;
+  // Where nothing is decided they are what to look at first, of a side that seems to be a tenth slower.
+  const bool open = evidence.comparison().outcome == model::Outcome::inconclusive &&
+                    evidence.growth() >= kLeastOpen * evidence.mean_step();
+  if (!evidence.is_slower() && !open) return;
   const std::vector<model::SettingChange> all = model::settings_that_differ(evidence.comparison().environment);
   if (all.empty()) return;
   double explained = 0;
   for (Verdict& v : verdicts) {
-    if (v.state != VerdictState::active) continue;
+    if (v.state != VerdictState::active && !open) continue;
     if (std::isfinite(v.impact_ns)) explained += v.impact_ns;
     if (is_the_programs(v))
       for (std::size_t i = 0; i < std::min(all.size(), kMostBeside); ++i)
@@ -50,8 +54,8 @@ void differ(const Evidence& evidence, Verdicts& verdicts) {
   verdict.detail = all.front().detail;
   verdict.scope = model::VerdictScope::process;
   verdict.side = evidence.side();
-  verdict.state = VerdictState::active;
-  verdict.confidence = 0.5;
+  verdict.state = open ? VerdictState::latent : VerdictState::active;
+  verdict.confidence = open ? 0.3 : 0.5;
   verdict.impact_ns = growth - explained;
   for (std::size_t i = 0; i < std::min(all.size(), kMostFacts); ++i)
     verdict.evidence.push_back(sentence(evidence, all[i]));

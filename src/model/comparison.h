@@ -58,6 +58,7 @@ struct CycleTimeOutcome {
   std::array<double, 2> prompt_tokens{};  ///< that one of them computes, mean; 0: not known
   std::array<double, 2> prompts{};        ///< that these are of, mean; 0: not known
   std::array<double, 2> requests{};       ///< that one of them works for, mean; 0: not known
+  std::array<double, 2> most_requests{};  ///< that a fiftieth of them works for at once; 0: not known
   bool knows_context = false;             ///< both sides tell how many tokens cycles look back at
 };
 

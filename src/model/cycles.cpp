@@ -31,7 +31,7 @@ std::vector<bool> whole_periods(const Cycles& cycles) {
   std::vector<bool> whole;
   whole.reserve(cycles.cycles.size());
   for (const Cycle& c : cycles.cycles)
-    whole.push_back(!c.partial && !c.warm_up && c.number != last[{c.rank, c.process}]);
+    whole.push_back(!c.partial && !c.warm_up && (c.stands_still || c.number != last[{c.rank, c.process}]));
   return whole;
 }
 

@@ -69,6 +69,8 @@ struct Cycle {
   Ns no_work = 0;        ///< part of the period in which nothing was to be done
   bool partial = false;  ///< cut by the begin or the end of the recording, or several steps, whose markers were lost
   bool warm_up = false;  ///< longer than its successors for reasons of starting
+  bool stands_still =
+      false;  ///< the last one, which waits for a CPU: its period is what it took when the recording ended
   std::vector<DeviceWindow> devices;
 };
 
@@ -85,7 +87,7 @@ struct Cycles {
 };
 
 /// Per cycle: whether its period is that of a whole, ordinary step. Not so are partial and warm-up cycles, and the last
-/// one of every process, whose end is unknown.
+/// one of every process, whose end is unknown; but one that stands still took longer than any other by then.
 std::vector<bool> whole_periods(const Cycles& cycles);
 
 }  // namespace culprit::model

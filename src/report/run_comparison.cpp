@@ -1,6 +1,7 @@
 #include "report/run_comparison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -26,6 +27,8 @@ constexpr std::size_t kNameWidth = 60;
 constexpr std::size_t kMostFacts = 10;
 constexpr std::size_t kMostLines = 6;  ///< of a waterfall
 constexpr std::size_t kMostRanks = 8;
+constexpr std::size_t kMostFirstLines = 25;  ///< of outcome and causes
+constexpr std::size_t kFewestBehind = 3;     ///< sentences of the first cause
 
 std::string name_of(const RunComparison& comparison, std::size_t number) {
   const model::ComparedSide& side = comparison.sides[number];
@@ -35,24 +38,75 @@ std::string name_of(const RunComparison& comparison, std::size_t number) {
                                 : fmt::format("{} and {} more", side.files.front(), side.files.size() - 1);
 }
 
+using Lines = std::vector<std::string>;
+
 /// A sentence in lines that a terminal holds; all but the first are indented.
-void append_wrapped(std::string& out, std::string_view sentence, std::string_view first = "") {
+void append_wrapped(Lines& out, std::string_view sentence, std::string_view first = "") {
   const std::string indent = std::string(first) + "  ";
   const std::vector<std::string> lines = wrap(escape_terminal(sentence), kWidth - indent.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) out += fmt::format("{}{}\n", i == 0 ? first : indent, lines[i]);
+  for (std::size_t i = 0; i < lines.size(); ++i) out.push_back(fmt::format("{}{}", i == 0 ? first : indent, lines[i]));
+}
+
+/// One cause: what it is, and the sentences behind it, the last of which says what to do next.
+struct CauseLines {
+  Lines head;
+  std::vector<Lines> behind;
+};
+
+/// Takes sentences away until the text is `too_long` no more, or as few are left; gives how many went.
+template <class TooLong>
+std::size_t shorten(CauseLines& cause, std::size_t fewest, const TooLong& too_long) {
+  std::size_t gone = 0;
+  for (; cause.behind.size() > fewest && too_long(); ++gone)
+    cause.behind.erase(cause.behind.end() - (cause.behind.size() > 1 ? 2 : 1));
+  return gone;
+}
+
+/// Outcome, causes and what surrounds them, in as many lines as are read at once. Where that is too little sentences
+/// behind all causes but the first go, then those of the first, the last ones first.
+Lines first_lines(const RunComparison& comparison) {
+  const OutcomeText outcome = outcome_text(comparison);
+  Lines answer;
+  for (const std::string& line : outcome.answer) append_wrapped(answer, line);
+  std::vector<CauseLines> causes;
+  for (const VerdictText& verdict : verdict_texts(comparison)) {
+    CauseLines& cause = causes.emplace_back();
+    append_wrapped(cause.head, verdict.head);
+    for (const std::string& line : verdict.lines) append_wrapped(cause.behind.emplace_back(), line, "  ");
+  }
+  Lines details;
+  for (const std::string& line : outcome.details) append_wrapped(details, line);
+
+  const auto count = [&] {
+    std::size_t lines = answer.size() + details.size();
+    for (const CauseLines& cause : causes) {
+      lines += cause.head.size();
+      for (const Lines& sentence : cause.behind) lines += sentence.size();
+    }
+    return lines;
+  };
+  std::size_t gone = 0;
+  if (count() > kMostFirstLines) {
+    const auto too_long = [&] { return count() + 1 > kMostFirstLines; };  // one says that there is more
+    for (std::size_t i = causes.size(); i-- > 1;) gone += shorten(causes[i], 0, too_long);
+    if (!causes.empty()) gone += shorten(causes[0], kFewestBehind, too_long);
+  }
+  Lines all = std::move(answer);
+  for (const CauseLines& cause : causes) {
+    all.insert(all.end(), cause.head.begin(), cause.head.end());
+    for (const Lines& sentence : cause.behind) all.insert(all.end(), sentence.begin(), sentence.end());
+  }
+  all.insert(all.end(), details.begin(), details.end());
+  if (gone > 0)
+    all.push_back(fmt::format("{} more sentence{} about causes: --format md, --json or -o report.html", gone,
+                              gone == 1 ? "" : "s"));
+  return all;
 }
 
 }  // namespace
 
 std::string comparison_terminal(const RunComparison& comparison, std::size_t most_rows, bool summary, bool wide) {
-  std::string out;
-  const OutcomeText outcome = outcome_text(comparison);
-  for (const std::string& line : outcome.answer) append_wrapped(out, line);
-  for (const VerdictText& verdict : verdict_texts(comparison)) {
-    append_wrapped(out, verdict.head);
-    for (const std::string& line : verdict.lines) append_wrapped(out, line, "  ");
-  }
-  for (const std::string& line : outcome.details) append_wrapped(out, line);
+  std::string out = fmt::format("{}\n", fmt::join(first_lines(comparison), "\n"));
   TerminalOptions look{Look::plain, false, kNameWidth, kWidth, true};
   if (wide) look = {};
   if (const auto tables = waterfall_tables(comparison, kMostLines); !summary && !tables.empty())
@@ -65,7 +119,9 @@ std::string comparison_terminal(const RunComparison& comparison, std::size_t mos
     out += "\n" + render_terminal(tables, look);
   const std::vector<std::string> notes = note_lines(comparison);
   if (!notes.empty()) out += "\n";
-  for (const std::string& note : notes) append_wrapped(out, "Note: " + note);
+  Lines wrapped;
+  for (const std::string& note : notes) append_wrapped(wrapped, "Note: " + note);
+  for (const std::string& line : wrapped) out += line + "\n";
   return out;
 }
 

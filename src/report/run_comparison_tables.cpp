@@ -272,6 +272,8 @@ std::vector<std::string> alternated_lines(const RunComparison& comparison) {
 std::string settings_text(const RunComparison& comparison) {
   constexpr std::size_t kMostNamed = 3;
   if (comparison.outcome != Outcome::inconclusive) return {};
+  const auto tells_them = [](const model::Verdict& v) { return v.cause == "environment_changed"; };
+  if (std::ranges::any_of(comparison.verdicts, tells_them)) return {};
   std::string text;
   const std::vector<model::SettingChange> settings = model::settings_that_differ(comparison.environment);
   for (const model::SettingChange& setting : settings | std::views::take(kMostNamed))

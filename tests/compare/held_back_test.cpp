@@ -67,6 +67,14 @@ TEST(WhySlower, OneLongStallIsNoSlowerStep) {
   EXPECT_EQ(pair.why(), "");
 }
 
+TEST(WhySlower, AStallThatIsLongerThanAllStepsIsMostOfTheTime) {
+  Pair pair;
+  pair.candidate = {};
+  add(pair.candidate, kDecode, 100, 10e6, 11e6);
+  pair.periods.front().change = 0.02;
+  EXPECT_NE(pair.why().find("waited 11.000ms instead of 0.000us for a CPU"), std::string::npos);
+}
+
 TEST(WhySlower, FewStepsSayNothing) {
   Pair pair;
   pair.base.cycles[kDecode] = 29;
@@ -137,6 +145,10 @@ TEST(HeldBack, WhoWaitsBehindOthersIsHoweverLittleTheyTake) {
   EXPECT_FALSE(was_held_back(host, 0));
   host.behind_others = {0.3, 0.2};
   EXPECT_FALSE(was_held_back(host, 1)) << "its own threads had them";
+  host.beside[0].value[1] = 0.45;
+  EXPECT_TRUE(was_held_back(host, 1)) << "who share what those left";
+  host.step[1].value[1] = 1.5e6;
+  EXPECT_FALSE(was_held_back(host, 1)) << "it did not wait for CPUs much longer";
 }
 
 TEST(AnsweredLater, TokensThatComeLaterSaySo) {

@@ -32,10 +32,27 @@ TEST(OtherLoad, HalfOfAllStepsDecide) {
   outcomes[0].other_work = {95, 530};
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
   EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "all take longer, and wait together";
+  outcomes[0].most_requests = {4, 4};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false}));
+  outcomes[0].most_requests = {4, 5};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, true})) << "there is a client more";
   outcomes[0].cycles = {900, 2};
   outcomes[0].other_work = {0, 0};
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "two steps do not tell what is usual";
   EXPECT_EQ(may_be_slower_by_load({}, false), (Sides{false, false}));
+}
+
+TEST(OtherLoad, FewStepsOfLikeWorkAreNoSampleOfEitherSide) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode)};
+  outcomes[0].other_share = 0.99;
+  outcomes[0].requests = {4, 11};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "8 and 6 of 700, of the larger load faster";
+  outcomes[0].other_share = 0.8;
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
+  outcomes.push_back(phase(Phase::mixed));
+  outcomes[1].cycles = {};
+  outcomes[1].other_work = {200, 200};  // none have their like
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true}));
 }
 
 TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {

@@ -139,6 +139,12 @@ TEST(MatchWork, PromptsAreCountedWhereAllStepsTellThem) {
   EXPECT_EQ(match_work(told, half).requests[0], 4);
 }
 
+TEST(MatchWork, TheMostRequestsAtOnceAreNoRarity) {
+  const auto m = match_work(steps(4, 100, 98) + steps(5, 120, 2), steps(4, 100, 99) + steps(5, 120, 1));
+  EXPECT_EQ(m.most_requests, (std::array<double, 2>{5, 4}));
+  EXPECT_EQ(match_work(steps(-1, 100, 3), steps(4, 100, 3)).most_requests, (std::array<double, 2>{0, 4}));
+}
+
 TEST(MatchWork, AnotherMixOfTheSameStepsIsNoDifference) {
   const auto m = match_work(steps(2, 60, 10) + steps(4, 100, 40), steps(2, 60, 40) + steps(4, 100, 10));
   EXPECT_NEAR(mean_log(m.times[0]), mean_log(m.times[1]), 1e-12);

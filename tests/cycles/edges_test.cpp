@@ -141,5 +141,38 @@ TEST(Edges, AnAnchorThatWouldBeFoundIsAsSureWhenItIsNamed) {
   EXPECT_TRUE(named.cycles.anchor_given);
 }
 
+/// Steps of 10 ms of a thread; behind the last one nothing but its scheduling, as long as it `waits` for a CPU and then
+/// `sleeps`, ns.
+Found stalled(Ns waits, Ns sleeps) {
+  constexpr Ns kStep = 10'000'000;
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  const TrackId sched = maker.sched(1, 1);
+  for (int i = 0; i < 8; ++i) {
+    maker.slice(thread, "step", "step[DECODE bs=4]", i * kStep, kStep - 1'000'000);
+    maker.slice(sched, "sched", "oncpu", i * kStep, kStep - 500'000);
+    maker.slice(sched, "sched", "runq", (i + 1) * kStep - 500'000, i < 7 ? 500'000 : waits);
+  }
+  if (sleeps > 0) maker.slice(sched, "sched", "blocked", 8 * kStep - 500'000 + waits, sleeps);
+  return find(maker.trace(), "step[DECODE bs=4]");
+}
+
+TEST(Edges, AStepThatWaitsForACpuWhenTheRecordingEndsCounts) {
+  const Found found = stalled(3'000'000'000, 0);
+  const model::Cycle& last = found.cycles.cycles.back();
+  EXPECT_TRUE(last.stands_still);
+  EXPECT_TRUE(model::whole_periods(found.cycles).back());
+  EXPECT_EQ(last.period, 3'009'500'000);
+  EXPECT_EQ(last.no_work, 0);
+}
+
+TEST(Edges, AStepThatWaitsNoLongerThanOthersTookOrForWorkDoesNot) {
+  for (const Found& found : {stalled(5'000'000, 0), stalled(500'000, 3'000'000'000)}) {
+    EXPECT_FALSE(found.cycles.cycles.back().stands_still);
+    EXPECT_FALSE(model::whole_periods(found.cycles).back());
+    EXPECT_LT(found.cycles.cycles.back().period, 20'000'000);
+  }
+}
+
 }  // namespace
 }  // namespace culprit::cycles

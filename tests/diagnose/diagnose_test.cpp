@@ -63,10 +63,34 @@ TEST(CpuRules, OthersThatGotLittleCountWhereTheProgramWaitedForThem) {
   EXPECT_THAT(causes(swapped(std::move(c))), testing::ElementsAre("-cpu_contention/other_processes"));
 }
 
+TEST(CpuRules, ManyThatTookLittleEachHaveNoNames) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0.3, 2.3}, {0, 0});
+  c.host->behind_others = {0.2, 0.8};  // 1.78 ms more
+  ASSERT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 1.78e6, 1);
+  EXPECT_THAT(diagnose(c)[0].next_step, HasSubstr("--by rival"));
+  c.host->behind_others = {0.2, 0.45};  // half of what it waited longer was for its own threads
+  EXPECT_THAT(causes(c), IsEmpty());
+  set_step(c, {10, 10}, {0.3, 1.2}, {0, 0});  // and a tenth of a step is the least
+  c.host->behind_others = {0.2, 0.8};
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, AQueueThatIsFarLongerBesideACompetitorIsIts) {
+  RunComparison c = comparison();
+  set_step(c, {8.4, 11.4}, {0.3, 1.3}, {0, 0});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  add_beside(c, "stress-ng-cpu", {0, 0.18});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  set_step(c, {8.4, 11.4}, {0.5, 1.3}, {0, 0});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
 TEST(CpuRules, WhoSharesWhatOthersLeftWaitsForItsOwnThreads) {
   RunComparison c = contended();
   c.host->behind_others = {0, 0.2};
-  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("had the CPU for 1.600ms only: its own threads share")));
+  EXPECT_THAT(diagnose(c)[0].against, Contains(HasSubstr("had the CPU for 1.600ms only: its own threads share")));
 }
 
 TEST(CpuRules, OthersWhomTheProgramDidNotFeelAreNone) {
@@ -391,58 +415,6 @@ TEST(Diagnose, OfATraceTheLedgerSaysWhereTheTimeWent) {
   EXPECT_THAT(verdicts[0].evidence,
               testing::ElementsAre("idle, not launched: forward: 2.600ms instead of 100.000us per step",
                                    "gemm: 2.000ms instead of 1.000ms per step"));
-}
-
-TEST(SettingsRules, WhatNothingElseExplainsIsASettingThatDiffers) {
-  model::RunComparison c = comparison();
-  set_step(c, {10, 13}, {0, 0}, {0, 0});
-  c.environment = {{"env.target.option.max-num-seqs", {"16", "4"}}, {"env.target.cpus_allowed", {"0-1", "2-3"}}};
-  const auto verdicts = diagnose(c);
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].cause, "environment_changed");
-  EXPECT_EQ(verdicts[0].detail, "option");
-  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
-  EXPECT_NEAR(verdicts[0].share, 1, 1e-9);
-  EXPECT_THAT(verdicts[0].evidence, testing::ElementsAre("The option --max-num-seqs is 4 instead of 16"));
-}
-
-TEST(SettingsRules, StepsThatAreNotLongerNeedNone) {
-  for (const auto outcome : {model::Outcome::no_change, model::Outcome::inconclusive}) {
-    model::RunComparison c = comparison(outcome);
-    set_step(c, {10, 10}, {0, 0}, {0, 0});
-    c.environment = {{"env.target.package.vllm", {"0.32.0", "0.33.0"}}};
-    EXPECT_TRUE(diagnose(c).empty());
-  }
-}
-
-TEST(SettingsRules, AnotherPortIsNoCause) {
-  model::RunComparison c = comparison();
-  set_step(c, {10, 13}, {0, 0}, {0, 0});
-  c.environment = {{"env.target.option.port", {"8000", "8001"}}};
-  const auto verdicts = diagnose(c);
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].cause, "unknown");
-}
-
-TEST(SettingsRules, WhatWasFeltComesFirst) {
-  model::RunComparison c = comparison();
-  set_step(c, {10, 10}, {0, 5}, {0, 0});
-  add_beside(c, "stress", {0, 1});
-  c.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"", "DEBUG"}}};
-  const auto verdicts = diagnose(c);
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].cause, "cpu_contention");
-  EXPECT_THAT(verdicts[0].evidence, testing::Not(testing::Contains(testing::HasSubstr("LOGGING"))));
-}
-
-TEST(SettingsRules, AFunctionThatTakesLongerHasItBesideIt) {
-  model::RunComparison c = with_functions();
-  add_function(c, "emit", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
-  c.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"", "DEBUG"}}};
-  const auto verdicts = diagnose(c);
-  ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].cause, "host_bound");
-  EXPECT_THAT(verdicts[0].evidence, testing::Contains("The variable VLLM_LOGGING_LEVEL is DEBUG instead of none"));
 }
 
 TEST(Diagnose, WhatDidNotMakeStepsLongerIsLatent) {

@@ -412,6 +412,9 @@ TEST(ProgramRules, ALockHeldInAnotherProcessThanThatOfTheSteps) {
   EXPECT_EQ(diagnose(decided)[0].state, VerdictState::active);
   EXPECT_TRUE(diagnose(made(88, 0)).empty());     // fewer requests come, and each takes as long
   EXPECT_TRUE(diagnose(made(215, 0.1)).empty());  // it was there before
+  RunComparison few = made(215, 0);
+  few.host->requests[0].moved = false;  // too few to be sure of
+  EXPECT_EQ(diagnose(few).size(), 1U);
 }
 
 TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {

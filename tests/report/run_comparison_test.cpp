@@ -159,6 +159,35 @@ TEST(RunComparison, RefusalsNameTheReasonAndWhatToDo) {
   EXPECT_THAT(text, HasSubstr("Compare runs on devices of one model.\n"));
 }
 
+TEST(RunComparison, CausesLeaveRoomForTheirTables) {
+  RunComparison c = regression();
+  const auto lines_of_first_part = [&] {
+    const std::string text = comparison_terminal(c, 10);
+    return std::ranges::count(text.substr(0, text.find("\n\n") + 1), '\n');
+  };
+  const auto add_cause = [&](const std::string& cause, int sentences) {
+    model::Verdict& v = c.verdicts.emplace_back();
+    v.cause = cause;
+    for (int i = 0; i < sentences; ++i) v.evidence.push_back(cause + " is seen in place " + std::to_string(i));
+    v.next_step = "look at " + cause;
+  };
+  add_cause("first", 4);
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("first is seen in place 3"), Not(HasSubstr("about causes"))));
+  for (const char* cause : {"second", "third"}) add_cause(cause, 9);
+  EXPECT_LE(lines_of_first_part(), 25);
+  EXPECT_THAT(comparison_terminal(c, 10),
+              AllOf(HasSubstr("first is seen in place 3\n"), HasSubstr("Next: look at first\n"),
+                    HasSubstr("second is seen in place 0\n"), HasSubstr("Next: look at second\n"),
+                    HasSubstr("Next: look at third\n"), Not(HasSubstr("third is seen in place 1"))));
+  EXPECT_THAT(comparison_terminal(c, 10), HasSubstr(" more sentences about causes: --format md, --json or"));
+  EXPECT_THAT(comparison_markdown(c),
+              AllOf(HasSubstr("third is seen in place 8"), HasSubstr("look at third"), Not(HasSubstr("about causes"))));
+  c.verdicts.clear();
+  add_cause("first", 40);
+  EXPECT_LE(lines_of_first_part(), 25);
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("first is seen in place 0\n"), HasSubstr("Next: look at")));
+}
+
 TEST(RunComparison, RunsThatWereNotRecordedAlikeSaySoFirst) {
   RunComparison c = regression();
   c.comparability.differences.push_back({"preset", "deep", "watch", false, true});

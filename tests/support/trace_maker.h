@@ -30,6 +30,15 @@ class TraceMaker {
     return add(track);
   }
 
+  /// Of a thread, by the scheduler's account.
+  TrackId sched(std::int64_t pid, std::int64_t tid) {
+    Track track;
+    track.process = process(pid, 0);
+    track.kind = TrackKind::sched;
+    track.tid = tid;
+    return add(track);
+  }
+
   std::uint16_t rank(std::int64_t number) {
     Rank rank;
     rank.rank = number;

@@ -1,0 +1,82 @@
+// Options, variables and versions that differ.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comparison.h"
+
+namespace culprit::diagnose {
+namespace {
+
+TEST(SettingsRules, WhatNothingElseExplainsIsASettingThatDiffers) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.target.option.max-num-seqs", {"16", "4"}}, {"env.target.cpus_allowed", {"0-1", "2-3"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "environment_changed");
+  EXPECT_EQ(verdicts[0].detail, "option");
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_NEAR(verdicts[0].share, 1, 1e-9);
+  EXPECT_THAT(verdicts[0].evidence, testing::ElementsAre("The option --max-num-seqs is 4 instead of 16"));
+}
+
+TEST(SettingsRules, StepsThatAreNotLongerNeedNone) {
+  for (const auto outcome : {model::Outcome::no_change, model::Outcome::inconclusive}) {
+    model::RunComparison c = comparison(outcome);
+    set_step(c, {10, 10}, {0, 0}, {0, 0});
+    c.environment = {{"env.target.package.vllm", {"0.32.0", "0.33.0"}}};
+    EXPECT_TRUE(diagnose(c).empty());
+  }
+}
+
+TEST(SettingsRules, WhereNothingIsDecidedTheyAreLatent) {
+  model::RunComparison c = comparison(model::Outcome::inconclusive);
+  set_step(c, {10, 12}, {0, 0}, {0, 0});
+  c.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"WARNING", "DEBUG"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(causes(c), std::vector<std::string>{"environment_changed/variable"});
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::latent);
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.3);
+  EXPECT_EQ(causes(swapped(std::move(c))), std::vector<std::string>{"-environment_changed/variable"});
+  model::RunComparison alike = comparison(model::Outcome::inconclusive);
+  set_step(alike, {10, 10.8}, {0, 0}, {0, 0});
+  alike.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"WARNING", "DEBUG"}}};
+  EXPECT_TRUE(diagnose(alike).empty());
+}
+
+TEST(SettingsRules, AnotherPortIsNoCause) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.target.option.port", {"8000", "8001"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+}
+
+TEST(SettingsRules, WhatWasFeltComesFirst) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 10}, {0, 5}, {0, 0});
+  add_beside(c, "stress", {0, 1});
+  c.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"", "DEBUG"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "cpu_contention");
+  EXPECT_THAT(verdicts[0].evidence, testing::Not(testing::Contains(testing::HasSubstr("LOGGING"))));
+}
+
+TEST(SettingsRules, AFunctionThatTakesLongerHasItBesideIt) {
+  model::RunComparison c = with_functions();
+  add_function(c, "emit", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  c.environment = {{"env.target.variable.VLLM_LOGGING_LEVEL", {"", "DEBUG"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "host_bound");
+  EXPECT_THAT(verdicts[0].evidence, testing::Contains("The variable VLLM_LOGGING_LEVEL is DEBUG instead of none"));
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
