@@ -65,7 +65,9 @@ Result<DiffOptions> settled(const DiffOptions& given) {
                          "give a name that ends in .json");
     options.format = end;
   }
-  if (is_file_target(options) || (options.format == "html" && !options.output.empty())) {
+  std::error_code code;
+  const bool pages = options.format == "html" && fs::is_directory(options.output, code);
+  if (is_file_target(options) || (options.format == "html" && !options.output.empty() && !pages)) {
     std::vector<std::string> inputs = options.inputs;
     for (const auto* more : {&options.candidates, &options.history})
       inputs.insert(inputs.end(), more->begin(), more->end());
@@ -73,8 +75,7 @@ Result<DiffOptions> settled(const DiffOptions& given) {
   }
   if (options.format == "html") {
     if (Status status = check_page_target(options.output); !status) return status.error();
-    std::error_code code;
-    if (begins_with_traces(options) && options.score != "suspicion" && fs::is_directory(options.output, code))
+    if (pages && begins_with_traces(options) && options.score != "suspicion")
       return usage_error(fmt::format("'{}' is a directory, and a page is one file", options.output), "-o report.html");
   }
   return options;

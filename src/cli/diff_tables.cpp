@@ -97,6 +97,7 @@ void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, Tab
       comparison.causes.push_back(verdict.head);
       for (const std::string& line : verdict.lines) comparison.causes.push_back("  " + line);
     }
+    compared.disks.clear();  // calls that read and write, in their place: the causes have seen them
     std::array<model::RunPicture, 2> pictures = pictures_of_tables(base, candidate, pair, compared);
     all.pages.push_back({std::move(compared), std::move(pictures)});
   }

@@ -171,9 +171,14 @@ std::string steps_text(const model::HostChanges& changes) {
 std::string beside_text(const model::HostChanges& changes) {
   constexpr std::size_t kMostNamed = 3;
   std::string beside;
-  for (std::size_t i = 0; i < std::min(changes.beside.size(), kMostNamed); ++i)
-    beside += fmt::format("{}{} took {:.2f} CPUs (baseline {:.2f})", i == 0 ? "Beside it " : ", ",
-                          changes.beside[i].what, *changes.beside[i].value[1], *changes.beside[i].value[0]);
+  for (std::size_t i = 0; i < std::min(changes.beside.size(), kMostNamed); ++i) {
+    const HostChange& other = changes.beside[i];
+    const bool share = other.unit == "fraction";  // tables know the share of all
+    beside += fmt::format("{}{} took ", i == 0 ? "Beside it " : ", ", other.what);
+    beside +=
+        share ? fmt::format("{:.0f} % of the CPUs (baseline {:.0f} %)", *other.value[1] * 100, *other.value[0] * 100)
+              : fmt::format("{:.2f} CPUs (baseline {:.2f})", *other.value[1], *other.value[0]);
+  }
   return beside;
 }
 

@@ -83,7 +83,7 @@ class Calls(Case):
             for table in (loaded.slices(), loaded.counters(), loaded.markers(), loaded.cycles(), loaded.devices, profile.cycles, profile.functions, profile.ledger):
                 self.assertEqual(set(table["rank"]), set(ranks), table.key)
             said = json.loads(run(os.path.join(ARGS.bin, "culprit"), "cycles", *[paths[rank] for rank in ranks], "--json").stdout)
-            self.assertEqual({row["rank"] for row in said["cycles"]}, set(ranks))
+            self.assertEqual({row["rank"] for row in said["tables"][0]["rows"]}, set(ranks))
 
     def test_control_c_ends_a_load(self):
         large = self.made("large.json", "1", steps=20_000)
@@ -118,8 +118,9 @@ for _ in range(4):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(0.2)
 """
+        trace = self.made("while_it_ends.json", "1", steps=2_000)
         for _ in range(10):
-            done = run(sys.executable, "-c", program, self.made("long.json", "1", steps=2_000))
+            done = run(sys.executable, "-c", program, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_control_c_ends_a_call_long_before_it_would_end(self):
