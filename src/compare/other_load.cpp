@@ -23,21 +23,27 @@ bool waits_for_itself(const model::CycleTimeOutcome& outcome, bool together) {
 
 std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutcome>& outcomes, bool together) {
   constexpr double kMost = 0.5;
-  constexpr double kNearlyAll = 0.9;
+  constexpr double kFew = 0.1;
   constexpr double kMuchOfIt = 0.1;
   double all = 0;
   double other = 0;
   std::array<double, 2> more{};
+  std::array<double, 2> alike{};
+  std::array<double, 2> all_of{};
   for (const model::CycleTimeOutcome& o : outcomes) {
     const auto steps = static_cast<double>(o.cycles[0] + o.cycles[1] + o.other_work[0] + o.other_work[1]);
     all += steps;
-    if (!model::tells_usual_work(o) || waits_for_itself(o, together)) continue;
-    const double of_others = model::is_judged(o) ? o.other_share : 1;
-    other += steps * of_others;
+    if (waits_for_itself(o, together)) continue;
+    for (std::size_t side = 0; side < 2; ++side) {
+      alike.at(side) += static_cast<double>(o.cycles.at(side));
+      all_of.at(side) += static_cast<double>(o.cycles.at(side) + o.other_work.at(side));
+    }
+    if (!model::tells_usual_work(o)) continue;
+    other += steps * o.other_share;
     for (std::size_t side = 0; side < 2; ++side)
-      if (has_more_to_do(o, side)) more.at(side) += steps * of_others;
+      if (has_more_to_do(o, side)) more.at(side) += steps * o.other_share;
   }
-  if (all > 0 && other > kNearlyAll * all) return {true, true};
+  if (alike[0] < kFew * all_of[0] && alike[1] < kFew * all_of[1]) return {true, true};
   const bool mostly = other > kMost * all;
   return {mostly && more[0] > kMuchOfIt * other, mostly && more[1] > kMuchOfIt * other};
 }
