@@ -30,9 +30,8 @@ model::Table comparison_table(const Comparison& comparison) {
                           std::string(comparison.texts[row.device]), row.score, row.beta[0] / kPercent,
                           row.beta[1] / kPercent, cell(row.p_beta), row.mu[0], row.mu[1], cell(row.p_mu)});
   table.notes = {
-      "β is the share of the cycle, μ the resource as the tables scale it. The score is |Δβ| (|z of β| + |z of log "
-      "μ|): "
-      "a share moves with the cycle, too, so a high score alone accuses nobody"};
+      "β is the share of the cycle, μ the resource as the tables scale it. The score is |Δβ| (|z of β| + |z of log μ|)",
+      "A share moves with the cycle, too, so a high score alone accuses nobody"};
   return table;
 }
 

@@ -69,8 +69,7 @@ struct Cycle {
   Ns no_work = 0;        ///< part of the period in which nothing was to be done
   bool partial = false;  ///< cut by the begin or the end of the recording, or several steps, whose markers were lost
   bool warm_up = false;  ///< longer than its successors for reasons of starting
-  bool stands_still =
-      false;  ///< the last one, which waits for a CPU: its period is what it took when the recording ended
+  bool stands_still = false;  ///< the last one waits for a CPU: its period is what it took by the end
   std::vector<DeviceWindow> devices;
 };
 
