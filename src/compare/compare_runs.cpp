@@ -538,11 +538,17 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   const bool may_be_contexts = !longer_contexts.empty();
   std::ranges::move(longer_contexts, std::back_inserter(result.notes));
+  const auto judge_periods = [&](std::array<bool, 2> disturbed) {
+    return judge_phases({a.steps(), b.steps()}, how, matched, {&StepTime::period, disturbed});
+  };
+  if (on_host && result.why.empty() &&
+      (result.outcome == Outcome::regression || result.outcome == Outcome::improvement))
+    if (result.why = why_undecided(result.outcome, judge_periods({})); !result.why.empty()) {
+      for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+      result.outcome = Outcome::inconclusive;
+    }
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && !may_be_contexts && result.host) {
     std::array<std::string, 2> slower;
-    const auto judge_periods = [&](std::array<bool, 2> disturbed) {
-      return judge_phases({a.steps(), b.steps()}, how, matched, {&StepTime::period, disturbed});
-    };
     for (std::size_t side = 0; side < 2; ++side)
       if (by_load.at(side))
         continue;

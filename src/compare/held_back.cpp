@@ -170,4 +170,22 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
       name_of(side), format_duration(mine.for_cpu), format_duration(others.for_cpu), longer * 100);
 }
 
+std::string why_undecided(model::Outcome outcome, const std::vector<model::CycleTimeOutcome>& periods) {
+  if (outcome != model::Outcome::regression && outcome != model::Outcome::improvement) return {};
+  const std::size_t faster = outcome == slower_by(1) ? 0 : 1;
+  PerPhase weights{};
+  double all = 0;
+  for (const model::CycleTimeOutcome& period : periods)
+    if (std::ranges::min(period.cycles) >= kFewestSteps)
+      all += weights.at(static_cast<std::size_t>(period.phase)) =
+          static_cast<double>(period.cycles[0] + period.cycles[1]);
+  for (double& weight : weights) weight = all > 0 ? weight / all : 0;
+  const double later = typically_longer(periods, weights, faster);
+  if (later < kTypical) return {};
+  return fmt::format(
+      "steps of the {} themselves take less, and the next one comes {:.0f} % later: what lies between them is slower, "
+      "or there was less to do",
+      name_of(faster), later * 100);
+}
+
 }  // namespace culprit::compare

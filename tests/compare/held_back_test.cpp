@@ -135,6 +135,34 @@ TEST(WhySlower, APeriodIsContradictedByAnotherPhase) {
   EXPECT_EQ(why_later(pair.result, pair.periods, 1), "");
 }
 
+TEST(WhyUndecided, StepsThatTakeLessAndComeLaterDecideNothing) {
+  const std::vector later = {period(Phase::decode, 0.24)};
+  EXPECT_EQ(why_undecided(Outcome::improvement, later),
+            "steps of the candidate themselves take less, and the next one comes 24 % later: what lies between them is "
+            "slower, or there was less to do");
+  EXPECT_EQ(why_undecided(Outcome::regression, later), "") << "they take more, and come later";
+  EXPECT_EQ(why_undecided(Outcome::inconclusive, later), "");
+  EXPECT_NE(why_undecided(Outcome::regression, {period(Phase::decode, 1 / 1.24 - 1)}).find("of the baseline"),
+            std::string::npos)
+      << "the mirror of it";
+}
+
+TEST(WhyUndecided, AsMuchTimeUntilTheNextIsDemand) {
+  EXPECT_EQ(why_undecided(Outcome::improvement, {period(Phase::decode, 0.01)}), "");
+  EXPECT_EQ(why_undecided(Outcome::improvement, {}), "");
+  std::vector few = {period(Phase::decode, 0.24)};
+  few.front().cycles = {29, 400};
+  EXPECT_EQ(why_undecided(Outcome::improvement, few), "") << "one stall is a large part of their mean";
+}
+
+TEST(WhyUndecided, PhasesCountByTheirSteps) {
+  std::vector phases = {period(Phase::decode, -0.01), period(Phase::prefill, 0.3)};
+  phases.front().cycles = {1000, 1000};
+  EXPECT_EQ(why_undecided(Outcome::improvement, phases), "");
+  phases.front().cycles = {50, 50};
+  EXPECT_NE(why_undecided(Outcome::improvement, phases), "");
+}
+
 TEST(HeldBack, WhoWaitsBehindOthersIsHoweverLittleTheyTake) {
   model::HostChanges host;
   host.beside = {{"stream", "count", {0, 0.34}}};
