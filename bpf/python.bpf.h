@@ -105,7 +105,12 @@ static __noinline __u32 python_stack(__u32 tgid, __u32 tid, __u64 ident, __u64 n
   __u32 id = (__u32)(hash ^ (hash >> 32));
   if (!id) id = 1;
   __u64 key = (__u64)tgid << 32 | id;
-  if (bpf_map_update_elem(&python_told, &key, &zero, BPF_NOEXIST)) return id;
+  long told = bpf_map_update_elem(&python_told, &key, &zero, BPF_NOEXIST);
+  if (told == CULPRIT_EEXIST) return id;
+  if (told) {
+    __sync_fetch_and_add(&losses.stacks_missed, 1);
+    return 0;
+  }
   fill_head(&room->stack.head, CULPRIT_PYTHON_STACK, now);
   room->stack.tgid = tgid;
   room->stack.id = id;

@@ -176,6 +176,7 @@ struct culprit_memory {
 /* Where a version of CPython keeps the frames of its threads: offsets in bytes, all that is read of a frame within its
  * first 72. */
 #define CULPRIT_NO_CFRAME (~0u)
+#define CULPRIT_EEXIST (-17) /* of a map that has the key */
 struct culprit_python {
   __u64 threads;    /* address of the pointer to the first thread */
   __u64 generation; /* stacks of another one have other numbers */

@@ -164,7 +164,7 @@ struct Recorder::State final : private bpf::Listener {
   void switch_file(Ns now);
   void write_facts(Ns until, Ending why);
   RecordProgress progress(Ns now) const;
-  RecordSummary finish();
+  RecordSummary finish(int stop_fd);
 };
 
 void Recorder::State::introduce(const Target& target) {
@@ -432,7 +432,8 @@ void Recorder::State::write_facts(Ns until, Ending why) {
   told.collectors.resize(set.collectors.size());
   CollectorStats sum;
   for (std::size_t i = 0; i < set.collectors.size(); ++i) {
-    const CollectorStats all = set.collectors[i]->stats();
+    CollectorStats all = set.collectors[i]->stats();
+    all.kernel_cpu_ns = std::max(all.kernel_cpu_ns, told.collectors[i].kernel_cpu_ns);
     const CollectorStats before = std::exchange(told.collectors[i], all);
     const std::string prefix = fmt::format("cost.{}.", set.collectors[i]->name());
     fact(prefix + "events", all.events - before.events);
@@ -445,12 +446,13 @@ void Recorder::State::write_facts(Ns until, Ending why) {
   fact("cost.dropped", sum.dropped);
   if (!set.probes) return;
   if (const bpf::KernelCpu kernel = set.probes->kernel_cpu(); kernel.known) {
-    const Ns spent = kernel.sched_ns + kernel.syscalls_ns + kernel.samples_ns;
+    // It is an estimate, which may become less.
+    const Ns spent = std::max(told.kernel_cpu, kernel.sched_ns + kernel.syscalls_ns + kernel.samples_ns);
     fact("cost.kernel.cpu_ns", spent - std::exchange(told.kernel_cpu, spent));
   }
 }
 
-RecordSummary Recorder::State::finish() {
+RecordSummary Recorder::State::finish(int stop_fd) {
   const Ns now = monotonic_now();
   if (!std::exchange(finished, true) && writer) {
     end = begin != 0 ? now : 0;
@@ -479,8 +481,8 @@ RecordSummary Recorder::State::finish() {
   const bool over = ending == Ending::duration || ending == Ending::steps;
   if (command && over && !command->ended() && !std::exchange(terminated_command, true)) {
     command->signal(SIGTERM);
-    for (const Ns limit = now + kPatience; !command->ended() && monotonic_now() < limit;)
-      wait_for(kShortestRound, {-1, -1, -1});
+    for (const Ns limit = now + kPatience; !command->ended() && monotonic_now() < limit && !readable(stop_fd);)
+      wait_for(kShortestRound, {stop_fd, -1, -1});
   }
 
   RecordSummary summary;
@@ -505,7 +507,7 @@ Recorder::Recorder(RecordOptions options, CollectorSet collectors)
     : state_(std::make_unique<State>(std::move(options), std::move(collectors))) {}
 
 Recorder::~Recorder() {
-  if (state_->begin != 0) static_cast<void>(state_->finish());
+  if (state_->begin != 0) static_cast<void>(state_->finish(-1));
 }
 
 Status Recorder::open() { return state_->open(); }
@@ -572,8 +574,8 @@ bool Recorder::poll(int stop_fd) {
   return state.ending == Ending::none;
 }
 
-RecordSummary Recorder::finish() {
-  RecordSummary summary = state_->finish();
+RecordSummary Recorder::finish(int stop_fd) {
+  RecordSummary summary = state_->finish(stop_fd);
   summary.collectors = collectors();
   return summary;
 }
@@ -586,7 +588,7 @@ RecordSummary Recorder::run(int stop_fd, const std::function<void(const RecordPr
     next = now + kSecond / 4;
     progress(state_->progress(now));
   }
-  return finish();
+  return finish(stop_fd);
 }
 
 void Recorder::stop(Ending why) {

@@ -94,7 +94,8 @@ class Recorder {
   /// started command after that has ended or `kPatience` has passed.
   bool poll(int stop_fd = -1);
   /// Stops the collectors, writes the facts, closes the file. Idempotent.
-  RecordSummary finish();
+  /// A signal at `stop_fd` ends the wait for a command that was asked to end.
+  RecordSummary finish(int stop_fd = -1);
   /// poll() until it is over, finish(). `progress` is called a few times a second.
   RecordSummary run(int stop_fd, const std::function<void(const RecordProgress&)>& progress = {});
 

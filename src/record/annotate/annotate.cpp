@@ -23,6 +23,7 @@
 #include "bpf/annotate_records.h"
 #include "record/annotate/marked_file.h"
 #include "record/annotate/slow_close.h"
+#include "record/collector/file_end.h"
 #include "record/collector/mappings.h"
 #include "record/collector/step_name.h"
 #include "record/collector/target_file.h"
@@ -69,7 +70,7 @@ bool is_old(const Target& target) {
   return start > 0 && Ns{boot.tv_sec} * 1'000'000'000 + boot.tv_nsec - start > kLookLatest;
 }
 
-class AnnotateCollector final : public Collector {
+class AnnotateCollector final : public Collector, public FileEnd {
  public:
   AnnotateCollector() = default;
   AnnotateCollector(const AnnotateCollector&) = delete;
@@ -82,6 +83,7 @@ class AnnotateCollector final : public Collector {
   void target_joined(const Target& target) override;
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
+  void file_ends(Session& session, Ns now) override;
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
 
@@ -179,6 +181,8 @@ void AnnotateCollector::target_left(const Target& target) {
   const auto pid = static_cast<std::int32_t>(target.pid);
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.annotate_targets), &pid);
   processes_.erase(target.pid);
+  // What they marked last may still be in the ring; then they come again.
+  std::erase_if(threads_, [&](const auto& entry) { return entry.first.first == pid; });
 }
 
 /// Looks at what the process executes from, each file once.
@@ -287,6 +291,12 @@ void AnnotateCollector::poll(Session& session, Ns now) {
   ring_buffer__consume(ring_);
   session_ = nullptr;
   look_around(now);
+}
+
+/// What is open stays so there, and is in no other file.
+void AnnotateCollector::file_ends(Session& session, Ns now) {
+  poll(session, now);
+  for (auto& [key, thread] : threads_) thread.open.clear();
 }
 
 /// At the processes whose turn it is, beginning behind the one that was looked at last.

@@ -14,6 +14,8 @@ namespace culprit::record::annotate {
 namespace {
 
 constexpr GElf_Word kProbeNote = 3;
+constexpr GElf_Xword kMostNotes = GElf_Xword{1} << 20;  // bytes; the file is the target's, and libelf reads all of it
+constexpr GElf_Xword kMostNames = GElf_Xword{16} << 20;
 constexpr std::size_t kAddresses = 3 * sizeof(std::uint64_t);  // of the place, the base and the semaphore
 
 struct EndElf {
@@ -43,6 +45,13 @@ void add_marks(Elf_Data* data, std::vector<std::string>& to) {
   }
 }
 
+/// The section that holds the names of the others is no larger than any compiler makes it.
+bool has_few_names(Elf* elf, std::size_t names) {
+  GElf_Shdr header;
+  Elf_Scn* const section = elf_getscn(elf, names);
+  return section != nullptr && gelf_getshdr(section, &header) != nullptr && header.sh_size <= kMostNames;
+}
+
 }  // namespace
 
 std::vector<std::string> marks_in(const std::string& path) {
@@ -53,10 +62,12 @@ std::vector<std::string> marks_in(const std::string& path) {
   {
     const std::unique_ptr<Elf, EndElf> elf(elf_begin(fd, ELF_C_READ, nullptr));
     std::size_t names = 0;
-    if (elf && elf_kind(elf.get()) == ELF_K_ELF && elf_getshdrstrndx(elf.get(), &names) == 0)
+    if (elf && elf_kind(elf.get()) == ELF_K_ELF && elf_getshdrstrndx(elf.get(), &names) == 0 &&
+        has_few_names(elf.get(), names))
       for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
         GElf_Shdr header;
-        if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
+        if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE || header.sh_size > kMostNotes)
+          continue;
         const char* name = elf_strptr(elf.get(), names, header.sh_name);
         if (name == nullptr || std::string_view(name) != ".note.stapsdt") continue;
         Elf_Data* data = elf_getdata(section, nullptr);

@@ -575,6 +575,10 @@ void Probes::forget_times(const culprit_times_key& key) {
   bpf_map_delete_elem(bpf_map__fd(key.nr == CULPRIT_ANSWER ? maps.answer_times : maps.times), &key);
 }
 
+void Probes::forget_block(const culprit_block_key& key) {
+  if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.block_totals), &key);
+}
+
 void Probes::forget_syscalls(const culprit_syscall_key& key) {
   if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.syscall_totals), &key);
 }

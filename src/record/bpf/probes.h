@@ -158,6 +158,8 @@ class Probes {
   [[nodiscard]] std::vector<AnswerGap> answer_gaps() const;
   /// Makes room: a process that is gone.
   void forget_times(const culprit_times_key& key);
+  /// Makes room: a process that is gone.
+  void forget_block(const culprit_block_key& key);
   /// Makes room: a thread that is gone.
   void forget_syscalls(const culprit_syscall_key& key);
 

@@ -1,6 +1,7 @@
 #include "record/bpf/symbols.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -42,12 +43,15 @@ struct Look {
   }
 };
 
+struct Module;
+
 struct Process {
   std::vector<Mapping> mappings;  // by begin
   Look maps;
   JitMap jit;
   Look jit_map;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Code>> code;  // by address
+  std::map<std::string, Module*> modules;                               // by identity
 };
 
 struct Module {
@@ -61,6 +65,13 @@ struct Module {
 bool may_be_jit(const Mapping& mapping) {
   return mapping.path.empty() || mapping.path.starts_with("[anon") || mapping.path.starts_with("//anon") ||
          mapping.path.starts_with("/memfd:") || mapping.path.starts_with("/dev/zero");
+}
+
+/// When it was written last, and its size.
+std::string version_of(const TargetFile& file) {
+  struct stat status {};
+  if (fstat(file.fd(), &status) != 0) return {};
+  return fmt::format("{}.{} {}", status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size);
 }
 
 /// Names what waits in a module, and lets go of its file.
@@ -103,7 +114,8 @@ std::string folded(const CodeStack& stack) {
 
 struct Symbols::State {
   KernelNames kernel_names;
-  std::map<std::string, Module> modules;  // by identity
+  std::map<std::string, Module> modules;  // by identity and version
+  std::map<std::string, Module*> latest;  // by identity: that of the file that was opened last
   std::unordered_map<std::int64_t, Process> processes;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Code>> kernel_code;
   std::shared_ptr<const Code> nothing = std::make_shared<Code>();
@@ -118,13 +130,28 @@ struct Symbols::State {
     return address < next->end ? &*next : nullptr;
   }
 
-  std::shared_ptr<const Code> in_file(std::int64_t pid, const Mapping& mapping, std::uint64_t offset, Ns now) {
-    const auto [found, is_new] = modules.try_emplace(mapping.identity);
-    Module& module = found->second;
+  /// A file that has the number of one that is gone is another one. Of a process that has ended nothing can be opened:
+  /// then it is the one that was known by that number last.
+  Module& module_of(std::int64_t pid, Process& process, const Mapping& mapping) {
+    Module*& known = process.modules[mapping.identity];
+    if (known != nullptr) return *known;
+    TargetFile file = open_mapped(pid, mapping);
+    if (const auto last = latest.find(mapping.identity); !file && last != latest.end()) return *(known = last->second);
+    const auto [found, is_new] =
+        modules.try_emplace(file ? mapping.identity + " " + version_of(file)
+                                 : fmt::format("{} {} not opened", mapping.identity, mapping.path));
+    known = &found->second;
+    if (file) latest[mapping.identity] = known;
     if (is_new) {
-      module.file = open_mapped(pid, mapping);
-      module.elf = read_elf_module(module.file.path(), mapping.path);
+      known->elf = read_elf_module(file.path(), mapping.path);
+      known->file = std::move(file);
     }
+    return *known;
+  }
+
+  std::shared_ptr<const Code> in_file(std::int64_t pid, Process& process, const Mapping& mapping, std::uint64_t offset,
+                                      Ns now) {
+    Module& module = module_of(pid, process, mapping);
     const std::uint64_t address = module.elf.address_of(offset);
     auto& code = module.code[address];
     if (code) return code;
@@ -161,7 +188,7 @@ struct Symbols::State {
     } else if (mapping->path.front() != '/') {
       code.function = mapping->path;  // [vdso]
     } else {
-      return in_file(pid, *mapping, address - mapping->begin + mapping->offset, now);
+      return in_file(pid, process, *mapping, address - mapping->begin + mapping->offset, now);
     }
     return std::make_shared<Code>(std::move(code));
   }

@@ -54,8 +54,8 @@ class EnvironmentCollector : public Collector {
   }
 
   void target_joined(const Target& target) override {
-    const auto same = [&](const Known& k) { return k.pid == target.pid; };
-    if (targets_.size() >= kMostTargets || std::ranges::any_of(targets_, same)) return;
+    const auto same = [&](const Known& k) { return k.pid == target.pid && !k.gone; };
+    if (numbers_ >= kMostTargets || std::ranges::any_of(targets_, same)) return;
     Known known;
     known.pid = target.pid;
     known.number = numbers_++;
@@ -63,10 +63,12 @@ class EnvironmentCollector : public Collector {
   }
 
   void target_left(const Target& target) override {
-    const auto same = [&](const Known& k) { return k.pid == target.pid; };
+    const auto same = [&](const Known& k) { return k.pid == target.pid && !k.gone; };
     const auto found = std::ranges::find_if(targets_, same);
-    // The first one stays: the others are compared with it.
-    if (found != targets_.end() && found->number != 0) targets_.erase(found);
+    if (found == targets_.end()) return;
+    // The first one stays: the others are compared with it. Its number may become somebody else's.
+    found->gone = true;
+    if (found->number != 0) targets_.erase(found);
   }
 
   void poll(Session& session, Ns now) override {
@@ -78,7 +80,7 @@ class EnvironmentCollector : public Collector {
     }
     for (Known& known : targets_) {
       if (known.joined == 0) known.joined = now;
-      if (known.looks >= kLooks.size() || now - known.joined < kLooks[known.looks]) continue;
+      if (known.gone || known.looks >= kLooks.size() || now - known.joined < kLooks[known.looks]) continue;
       ++known.looks;
       look(session, known);
       return;  // one at a time: a look takes milliseconds
@@ -88,7 +90,8 @@ class EnvironmentCollector : public Collector {
   void stop(Session& session, Ns /*now*/) override {
     if (stopped_ || !started_) return;
     stopped_ = true;
-    for (Known& known : targets_) look(session, known);
+    for (Known& known : targets_)
+      if (!known.gone) look(session, known);
   }
 
   [[nodiscard]] CollectorStats stats() const override {
@@ -104,6 +107,7 @@ class EnvironmentCollector : public Collector {
     std::size_t looks = 0;
     std::size_t number = 0;
     bool blind = false;
+    bool gone = false;
     std::map<std::string, std::string> written;
   };
 

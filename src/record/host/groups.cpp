@@ -44,6 +44,7 @@ void GroupSampler::place(std::int64_t pid) {
   if (found == groups_.end()) {
     if (groups_.size() >= kMostGroups) {
       trouble_ = fmt::format("the targets are in more than {} groups; the first {} are seen", kMostGroups, kMostGroups);
+      place.text.clear();  // there may be room later
       return;
     }
     found = groups_.emplace(place.text, Group{}).first;

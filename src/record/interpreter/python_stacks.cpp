@@ -11,7 +11,8 @@ constexpr Ns kFirstLook = 250'000'000;  // of a process that has just begun: mos
 constexpr Ns kLastLook = 8'000'000'000;
 constexpr Ns kLongestLook = 50'000'000;
 constexpr std::size_t kMostProcesses = 1024;               // of the map of the programs
-constexpr std::size_t kMostFrames = std::size_t{1} << 19;  // of a generation of one process: 12 MB
+constexpr std::size_t kMostFrames = std::size_t{1} << 19;  // of a generation of one process, and of all before: 12 MB
+constexpr std::size_t kMostOlder = 360;                    // generations: who waits for an hour
 constexpr Ns kGeneration = 10'000'000'000;                 // code may be given back, and its memory become other code
 constexpr double kStacksPerSecond = 3000;                  // of threads that block; one takes 1 to 3 us
 constexpr Ns kAdaptEvery = 500'000'000;
@@ -37,8 +38,12 @@ void PythonStacks::target_left(std::int64_t pid) {
 /// From now on every stack is told again.
 void PythonStacks::tell(std::int64_t pid, Process& process, Ns now) {
   process.told_at = now;
-  process.frames = 0;
-  process.older = std::exchange(process.stacks, {});
+  process.older_frames += process.frames;
+  process.older.emplace_back(std::exchange(process.stacks, {}), std::exchange(process.frames, 0));
+  while (process.older.size() > 1 && (process.older_frames > kMostFrames || process.older.size() > kMostOlder)) {
+    process.older_frames -= process.older.front().second;
+    process.older.pop_front();
+  }
   culprit_python frames = process.interpreter.layout->frames;
   frames.threads = process.interpreter.threads;
   frames.generation = ++generation_;
@@ -82,7 +87,8 @@ void PythonStacks::on_exec(const culprit_task& record) {
   const auto found = processes_.find(record.tgid);
   if (found == processes_.end()) return;
   probes_->forget_python(record.tgid);
-  found->second = {};
+  Process begun;
+  std::swap(found->second, begun);
   found->second.joined_at = static_cast<Ns>(record.head.at);
   found->second.look_at = found->second.joined_at + kFirstLook;
 }
@@ -112,8 +118,10 @@ void PythonStacks::on_python_stack(const culprit_python_stack& record) {
 std::shared_ptr<const PythonStack> PythonStacks::find(std::int32_t tgid, std::uint32_t id) const {
   const auto process = processes_.find(tgid);
   if (id == 0 || process == processes_.end()) return nullptr;
-  for (const Stacks* stacks : {&process->second.stacks, &process->second.older})
-    if (const auto stack = stacks->find(id); stack != stacks->end()) return stack->second;
+  const Process& of = process->second;
+  if (const auto stack = of.stacks.find(id); stack != of.stacks.end()) return stack->second;
+  for (auto older = of.older.rbegin(); older != of.older.rend(); ++older)
+    if (const auto stack = older->first.find(id); stack != older->first.end()) return stack->second;
   return nullptr;
 }
 

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "record/bpf/probes.h"
@@ -49,7 +51,9 @@ class PythonStacks final : private bpf::Listener {
     Ns told_at = 0;  ///< the present generation of stacks
     std::size_t frames = 0;
     Stacks stacks;
-    Stacks older;  ///< of the generation before: what is in the ring may still name them
+    /// Those of earlier generations, and their frames: what is in the ring names them, and who waits since then.
+    std::deque<std::pair<Stacks, std::size_t>> older;
+    std::size_t older_frames = 0;
   };
 
   void on_python_stack(const culprit_python_stack& record) override;

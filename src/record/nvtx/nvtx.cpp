@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "record/collector/file_end.h"
 #include "record/collector/installed_library.h"
 #include "record/nvtx/counter_clock.h"
 #include "record/nvtx/process_ranges.h"
@@ -40,7 +41,7 @@ struct Ring {
   bool is_last_round = false;  // nobody writes it any more
 };
 
-class NvtxCollector final : public Collector {
+class NvtxCollector final : public Collector, public FileEnd {
  public:
   explicit NvtxCollector(const NvtxOptions& options);
 
@@ -51,6 +52,7 @@ class NvtxCollector final : public Collector {
   void target_joined(const Target& target) override { known_[static_cast<std::int32_t>(target.pid)] = kStays; }
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
+  void file_ends(Session& session, Ns now) override;
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
 
@@ -293,6 +295,12 @@ void NvtxCollector::poll(Session& session, Ns now) {
     if (it == rings_.end()) it = rings_.begin();
   }
   for (auto& [pid, ranges] : processes_) ranges.settle();
+}
+
+void NvtxCollector::file_ends(Session& session, Ns now) {
+  poll(session, now);
+  for (auto& [file, ring] : rings_) ring.ranges.cut();
+  for (auto& [pid, ranges] : processes_) ranges.cut();
 }
 
 void NvtxCollector::stop(Session& session, Ns now) {

@@ -21,7 +21,7 @@ void ProcessRanges::start(perfetto::Writer& writer, std::uint64_t id, Ns at, std
   }
   lanes_[lane].is_open = true;
   writer.slice_begin(lanes_[lane].track, at, name, "nvtx", arguments);
-  const Open open{lane, at};
+  const Open open{lane, at, true};
   if (const auto early = early_ends_.find(id); early != early_ends_.end()) {
     finish(writer, open, early->second.at);
     early_ends_.erase(early);
@@ -34,7 +34,11 @@ void ProcessRanges::finish(perfetto::Writer& writer, const Open& open, Ns at) {
   Lane& lane = lanes_[open.lane];
   lane.is_open = false;
   lane.free_from = std::max(at, open.begin);
-  writer.slice_end(lane.track, lane.free_from);
+  if (open.is_written) writer.slice_end(lane.track, lane.free_from);
+}
+
+void ProcessRanges::cut() {
+  for (auto& [id, open] : open_) open.is_written = false;
 }
 
 void ProcessRanges::end(perfetto::Writer& writer, std::uint64_t id, Ns at) {

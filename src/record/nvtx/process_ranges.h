@@ -19,6 +19,8 @@ class ProcessRanges {
   void start(perfetto::Writer& writer, std::uint64_t id, Ns at, std::string_view name,
              std::span<const perfetto::Argument> arguments);
   void end(perfetto::Writer& writer, std::uint64_t id, Ns at);
+  /// What goes on now ends in no file: that in which it began is complete.
+  void cut();
   /// After every ring was looked at: an end whose start has not come by now, from whatever ring, never will.
   void settle();
 
@@ -40,6 +42,7 @@ class ProcessRanges {
   struct Open {
     std::size_t lane = 0;
     Ns begin = 0;
+    bool is_written = true;
   };
   struct EarlyEnd {
     Ns at = 0;

@@ -77,6 +77,10 @@ void ThreadRanges::pop(perfetto::Writer& writer, const Event& event, Ns at) {
   if (is_step) ++counts_.steps;
 }
 
+void ThreadRanges::cut() {
+  for (Domain& domain : domains_) std::ranges::fill(domain.open, Open());
+}
+
 void ThreadRanges::mark(perfetto::Writer& writer, const Event& event, Ns at,
                         std::span<const perfetto::Argument> arguments) {
   writer.instant(track(writer, event.domain), at, name_of(event), "nvtx", arguments);

@@ -24,6 +24,8 @@ class ThreadRanges {
   void push(perfetto::Writer& writer, const Event& event, Ns at, std::span<const perfetto::Argument> arguments);
   void pop(perfetto::Writer& writer, const Event& event, Ns at);
   void mark(perfetto::Writer& writer, const Event& event, Ns at, std::span<const perfetto::Argument> arguments);
+  /// What goes on now ends in no file: that in which it began is complete.
+  void cut();
   void name_domain(std::uint16_t domain, std::string_view name);
   [[nodiscard]] std::string domain_name(std::uint16_t domain) const;
 

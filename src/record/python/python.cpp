@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/saturating.h"
+#include "record/collector/file_end.h"
 #include "record/collector/installed_library.h"
 #include "record/inject/inject.h"
 #include "record/inject/pending.h"
@@ -35,7 +36,7 @@ constexpr std::size_t kMostWatched = 64;
 constexpr std::string_view kNotInThisVersion = "this version of the program has no such function";
 constexpr std::string_view kNoPythonYet = "Python has not begun yet";  // as the agent says it
 
-class PythonCollector final : public Collector {
+class PythonCollector final : public Collector, public FileEnd {
  public:
   explicit PythonCollector(PythonOptions options) : options_(std::move(options)) {}
 
@@ -46,6 +47,7 @@ class PythonCollector final : public Collector {
   void target_joined(const Target& target) override;
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
+  void file_ends(Session& session, Ns now) override;
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
 
@@ -343,6 +345,11 @@ void PythonCollector::poll(Session& session, Ns now) {
     put_into(pid, candidate, now);
     return;
   }
+}
+
+void PythonCollector::file_ends(Session& session, Ns now) {
+  poll(session, now);
+  for (const auto& [pid, watched] : watched_) watched->cut();
 }
 
 void PythonCollector::stop(Session& session, Ns now) {

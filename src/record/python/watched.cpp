@@ -78,6 +78,11 @@ void Watched::close_all(perfetto::Writer& writer, Thread& thread) {
   for (; !thread.open.empty(); thread.open.pop_back()) close(writer, thread, thread.last);
 }
 
+void Watched::cut() {
+  for (auto& [tid, thread] : threads_)
+    for (Open& call : thread.open) call.step = call.written = false;
+}
+
 /// The innermost call ends.
 void Watched::close(perfetto::Writer& writer, const Thread& thread, Ns at) {
   const Open& call = thread.open.back();

@@ -28,6 +28,8 @@ class Watched {
   bool read(perfetto::Writer& writer, Ns now, Ns since = 0, Ns until = kNotBegun);
   /// What is open ends where its thread was seen last: nobody is watching any more.
   void give_up(perfetto::Writer& writer) { close_all(writer); }
+  /// What is open now ends in no file, and is no step of any: that in which it began is complete.
+  void cut();
   AgentRing& ring() { return ring_; }
   [[nodiscard]] const AgentRing& ring() const { return ring_; }
   [[nodiscard]] std::int64_t pid() const { return pid_; }

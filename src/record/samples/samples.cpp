@@ -175,7 +175,12 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     symbols().forget(record.tgid);
     unwinder_.forget(record.tgid);
   }
-  void on_exit(const culprit_task& record) override { names_.erase(record.tid); }
+  void on_exit(const culprit_task& record) override {
+    names_.erase(record.tid);
+    if (record.group_dead == 0) return;
+    symbols().forget(record.tgid);
+    unwinder_.forget(record.tgid);
+  }
 
   /// In the order in which they were taken.
   void write_named() {

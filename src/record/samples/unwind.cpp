@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "record/collector/collector.h"
@@ -25,13 +26,32 @@ constexpr Ns kLookAgain = 1'000'000'000;
 constexpr Ns kShare = 100;  ///< looking at the maps takes at most this part of the time
 constexpr std::size_t kMostProcesses = 256;
 constexpr std::size_t kMostFiles = 1024;
+/// Bytes of a table that is read: the file is the target's, and libdw reads all of it.
+constexpr GElf_Xword kMostTable = GElf_Xword{256} << 20;
+constexpr GElf_Xword kMostNames = GElf_Xword{16} << 20;
+
+/// Neither its names of sections nor what tells how its stacks look are larger than compilers make them.
+bool has_usual_tables(Elf* elf) {
+  std::size_t names = 0;
+  GElf_Shdr header;
+  if (elf_getshdrstrndx(elf, &names) != 0) return false;
+  if (names == SHN_UNDEF) return true;
+  Elf_Scn* const of_names = elf_getscn(elf, names);
+  if (of_names == nullptr || gelf_getshdr(of_names, &header) == nullptr || header.sh_size > kMostNames) return false;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    if (gelf_getshdr(section, &header) == nullptr) return false;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    if (name != nullptr && std::string_view(name).starts_with(".eh_frame") && header.sh_size > kMostTable) return false;
+  }
+  return true;
+}
 
 /// An ELF file that processes share, closed in the right order.
 class File {
  public:
   explicit File(const TargetFile& target) : fd_(open(target.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ >= 0) elf_ = elf_begin(fd_, ELF_C_READ, nullptr);
-    if (elf_ == nullptr || elf_kind(elf_) != ELF_K_ELF) return;
+    if (elf_ == nullptr || elf_kind(elf_) != ELF_K_ELF || !has_usual_tables(elf_)) return;
     std::size_t count = 0;
     if (elf_getphdrnum(elf_, &count) != 0) return;
     for (std::size_t i = 0; i < count; ++i) {

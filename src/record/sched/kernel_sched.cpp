@@ -267,6 +267,7 @@ void KernelSched::on_exit(const culprit_task& record) {
   intervals_.on_exit(record.tid);
   unseen_runs_.ended(record.tid);
   names_.erase(record.tid);
+  if (record.group_dead != 0) probes_->symbols().forget(record.tgid);
   lately_named_[static_cast<std::uint32_t>(record.tid) % lately_named_.size()] = {};
 }
 

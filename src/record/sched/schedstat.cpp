@@ -71,6 +71,7 @@ std::vector<Sight> Schedstat::sights() const {
 }
 
 void Schedstat::sample(Session& session, Ns now) {
+  ++round_;
   for (const Target& target : session.targets) {
     for (const std::int64_t tid : threads_of(target.pid)) {
       const std::string folder = fmt::format("/proc/{}/task/{}/", target.pid, tid);
@@ -88,8 +89,9 @@ void Schedstat::sample(Session& session, Ns now) {
           return session.writer.counter_track(fmt::format("sched.{} {}", what, tid), unit, target.pid);
         };
         found->second = {track("oncpu", "ns"), track("runq", "ns"), track("switches_voluntary", "count"),
-                         track("switches_involuntary", "count")};
+                         track("switches_involuntary", "count"), round_};
       }
+      found->second.round = round_;
       session.writer.counter(found->second.oncpu, now, static_cast<double>(totals->oncpu_ns));
       session.writer.counter(found->second.runq, now, static_cast<double>(totals->runq_ns));
       session.writer.counter(found->second.voluntary, now, static_cast<double>(totals->voluntary));
@@ -97,17 +99,16 @@ void Schedstat::sample(Session& session, Ns now) {
       stats_.events += 4;
     }
   }
-  std::erase_if(tracks_, [&](const auto& entry) {
-    return std::ranges::none_of(session.targets, [&](const Target& t) { return t.pid == entry.first.first; });
-  });
+  std::erase_if(tracks_, [&](const auto& entry) { return entry.second.round != round_; });
 }
 
 void Schedstat::poll(Session& session, Ns now) {
   constexpr Ns kDeep = 100'000'000;
   constexpr Ns kWatch = 1'000'000'000;
   if (!started_ || stopped_ || now < next_) return;
-  next_ = now + (session.preset == Preset::deep ? kDeep : kWatch);
+  constexpr Ns kShare = 10;
   sample(session, now);
+  next_ = now + std::max(session.preset == Preset::deep ? kDeep : kWatch, kShare * (monotonic_now() - now));
 }
 
 void Schedstat::stop(Session& session, Ns now) {

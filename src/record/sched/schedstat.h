@@ -24,7 +24,8 @@ struct ThreadTotals {
 /// Text of /proc/PID/task/TID/schedstat and of .../status. nullopt: not what the kernel writes.
 std::optional<ThreadTotals> parse_totals(std::string_view schedstat, std::string_view status);
 
-/// Writes the totals as counters, one set per thread: ten times a second in deep recordings, else once.
+/// Writes the totals as counters, one set per thread: ten times a second in deep recordings, else once, and more rarely
+/// where that takes a tenth of the time.
 class Schedstat final : public Collector {
  public:
   [[nodiscard]] std::string_view name() const override { return "sched"; }
@@ -37,11 +38,13 @@ class Schedstat final : public Collector {
  private:
   struct Tracks {
     perfetto::TrackUuid oncpu, runq, voluntary, involuntary;
+    std::uint64_t round = 0;  ///< in which the thread was there
   };
   void sample(Session& session, Ns now);
 
   std::map<std::pair<std::int64_t, std::int64_t>, Tracks> tracks_;  // by pid and tid
   Ns next_ = 0;
+  std::uint64_t round_ = 0;
   bool started_ = false;
   bool stopped_ = false;
   CollectorStats stats_;

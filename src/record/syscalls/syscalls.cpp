@@ -297,6 +297,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     for (auto it = first; windows_ && it != last; ++it) keep_ended(it->first, it->second);
     told_.erase(first, last);
     gone_.insert(record.tid);
+    if (record.group_dead != 0) left_.insert(record.tgid);  // who saw it only in the kernel is never told
   }
 
   /// A thread ended: others like it may do so where nobody looks.
@@ -496,6 +497,12 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
         times_.erase(key);
       }
     }
+    if (!left_.empty())
+      for (const bpf::BlockTotal& row : probes_->block_totals())
+        if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
+          probes_->forget_block(row.key);
+          blocks_.erase({row.key.device, row.key.operation, row.key.tgid});
+        }
     left_.clear();
     write_gaps(now);
   }

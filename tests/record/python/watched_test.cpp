@@ -123,6 +123,24 @@ TEST_F(Agent, CallsThatBeginAfterTheRecordingAreLeftOutAndThoseUnderWayEnd) {
   EXPECT_EQ(durations(), std::vector<Ns>{700});
 }
 
+TEST_F(Agent, WhatGoesOnWhenAFileEndsEndsInNone) {
+  const Ns begin = monotonic_now() - kSecond;
+  put(CULPRIT_AGENT_BEGIN, begin);
+  watched->read(*writer, monotonic_now());
+  watched->cut();
+  ASSERT_TRUE(writer->next_file(folder.path("next.pftrace"), {}).ok());
+  put(CULPRIT_AGENT_BEGIN, begin + 1000);
+  put(CULPRIT_AGENT_END, begin + 1500);
+  put(CULPRIT_AGENT_END, begin + 2000);
+  watched->read(*writer, monotonic_now());
+  const std::vector<Ns> first = durations();
+  ASSERT_EQ(first.size(), 1U);
+  const test::Recording next = test::read_recording(folder.path("next.pftrace"));
+  EXPECT_EQ(next.ends_without_begin, 0U);
+  ASSERT_EQ(next.named("f").size(), 1U);
+  EXPECT_EQ(next.named("f")[0].end - next.named("f")[0].begin, 500U);
+}
+
 TEST_F(Agent, WhatItDroppedBeforeTheRecordingBeganIsNoLoss) {
   header->dropped = 7;
   watched->read(*writer, monotonic_now(), kNotBegun);
