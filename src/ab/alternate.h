@@ -75,11 +75,17 @@ struct Span {
   Ns end = 0;
 };
 
+/// What of a side's turns does not count, as shares of them; of several starts the most.
+struct LeftOut {
+  std::array<double, 2> cut{};      ///< taken by steps that a switch cut
+  std::array<double, 2> stalled{};  ///< in which no step, or no unit of work, came to its end where those are counted
+};
+
 struct Alternated {
   model::Alternation found;
   std::array<std::vector<std::string>, 2> recordings;
   std::array<std::vector<Span>, 2> turns;  ///< in which the steps count; empty: everywhere
-  std::array<double, 2> cut{};  ///< share of the turns that steps took which a switch cut; of several starts the most
+  LeftOut left_out;
   std::optional<Error> failed;  ///< why a later start came to nothing; what was found is of those before it
 };
 

@@ -16,6 +16,7 @@
 #include <limits>
 #include <utility>
 
+#include "ab/family.h"
 #include "record/collector/collector.h"
 #include "record/collectors.h"
 #include "record/command.h"
@@ -164,10 +165,14 @@ Result<Child> Child::start(const Work& work) {
     _exit(code);
   }
   close(ends[1]);
-  return Child(pid, ends[0]);
+  return Child(pid, ends[0], !work.record.command.empty());
 }
 
-Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), pipe_(std::exchange(other.pipe_, -1)) {}
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pipe_(std::exchange(other.pipe_, -1)),
+      has_command_(other.has_command_),
+      family_(std::exchange(other.family_, {})) {}
 
 Child::~Child() {
   if (pid_ > 0) {
@@ -183,8 +188,16 @@ Status Child::wait_until_begun() {
   return error_of(message);
 }
 
-void Child::interrupt() const {
-  if (pid_ > 0) kill(pid_, SIGTERM);
+void Child::interrupt() {
+  if (pid_ <= 0) return;
+  const auto own = has_command_ ? faults::process_facts(pid_) : std::nullopt;
+  if (own) {
+    std::vector<faults::ProcessId> known = std::exchange(family_, {});
+    known.push_back(own->id);
+    family_ = living(known);
+    std::erase(family_, own->id);
+  }
+  kill(pid_, SIGTERM);
 }
 
 Result<Done> Child::wait() {
@@ -195,6 +208,7 @@ Result<Done> Child::wait() {
     }
     pid_ = -1;
   }
+  end_family(std::exchange(family_, {}), {}, kGrace);
   if (!message || message->kind != Message::Kind::done) return error_of(message);
   Done done;
   done.recorded = message->recorded;

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "faults/process.h"
 #include "record/recorder.h"
 
 namespace culprit::ab {
@@ -46,14 +47,18 @@ class Child {
   /// Readable when it has something to say, or has ended.
   [[nodiscard]] int descriptor() const { return pipe_; }
   /// As Ctrl-C would: a recording is completed, a command is asked to end.
-  void interrupt() const;
-  /// Blocks until it has ended. Error: why it failed.
+  void interrupt();
+  /// Blocks until it has ended; of one that was interrupted, until all has that its command started, which is killed
+  /// after kGrace. Error: why it failed.
   Result<Done> wait();
+  static constexpr Ns kGrace = record::Recorder::kPatience;
 
  private:
-  Child(pid_t pid, int pipe) : pid_(pid), pipe_(pipe) {}
+  Child(pid_t pid, int pipe, bool has_command) : pid_(pid), pipe_(pipe), has_command_(has_command) {}
   pid_t pid_ = -1;
   int pipe_ = -1;
+  bool has_command_ = false;
+  std::vector<faults::ProcessId> family_;  // that the command was when it was interrupted
 };
 
 }  // namespace culprit::ab

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,8 @@ namespace culprit::ab {
 namespace {
 
 constexpr std::size_t kFewestSteps = 5;  // of a run, for its mean
+constexpr Ns kMs = 1'000'000;
+constexpr Ns kLook = 60'000 * kMs;
 
 bool is_readable(int fd) {
   pollfd file{fd, POLLIN, 0};
@@ -51,6 +54,12 @@ struct OneRun {
   std::string how;  ///< they were found, or why not
 };
 
+/// A run that was ended because it took longer than it may.
+struct Endless {
+  std::size_t side = 0;
+  Ns after = 0;
+};
+
 class Alternator {
  public:
   Alternator(const Commands& commands, const Question& question, int stop_fd)
@@ -68,10 +77,19 @@ class Alternator {
   void go_over_to_runs(std::size_t side);
   void add(const std::array<OneRun, 2>& runs);
   void take(const std::vector<Differences>& all);
+  void note_end();
+  /// How long a run that begins now may take.
+  [[nodiscard]] Ns longest_allowed() const {
+    const Ns rest = std::max<Ns>(0, question_.budget - (record::monotonic_now() - begin_));
+    return std::max(commands_.patience, rest + 2 * longest_);
+  }
 
   const Commands& commands_;
   const Question& question_;
   int stop_fd_;
+  Ns begin_ = 0;
+  Ns longest_ = 0;  // of the runs
+  std::optional<Endless> endless_;
   std::mt19937_64 random_;
   std::array<std::size_t, 2> numbers_{};
   std::size_t pairs_ = 0;
@@ -81,7 +99,7 @@ class Alternator {
   Alternated result_;
 };
 
-/// nullopt: interrupted.
+/// nullopt: interrupted, or endless_.
 Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::string& name) {
   const std::string stem = fmt::format("{}/{}", question_.folder, name);
   Work work;
@@ -99,15 +117,27 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
     std::string& program = work.record.command.front();
     if (program.find('/') != std::string::npos) program = std::filesystem::absolute(program).string();
   }
+  const Ns allowed = longest_allowed();
+  const Ns begin = record::monotonic_now();
   auto child = Child::start(work);
   if (!child) return child.error();
   // It has a message when it ends.
   bool interrupted = false;
-  if (Status status = child->wait_until_begun(); !status) return status.error();
+  if (Status status = child->wait_until_begun(); !status) {
+    // A command that waits to be started is ended by Ctrl-C, too.
+    if (is_readable(stop_fd_)) return std::optional<OneRun>();
+    return status.error();
+  }
   while (true) {
+    const bool ending = interrupted || endless_;
     std::array<pollfd, 2> files = {pollfd{child->descriptor(), POLLIN, 0},
                                    pollfd{interrupted ? -1 : stop_fd_, POLLIN, 0}};
-    poll(files.data(), files.size(), -1);
+    const Ns rest = allowed - (record::monotonic_now() - begin);
+    poll(files.data(), files.size(), ending ? -1 : static_cast<int>(std::clamp<Ns>(rest, 0, kLook) / kMs) + 1);
+    if (!ending && files[0].revents == 0 && record::monotonic_now() - begin > allowed) {
+      endless_ = Endless{side, record::monotonic_now() - begin};
+      child->interrupt();
+    }
     if ((files[1].revents & POLLIN) != 0) {
       interrupted = true;
       child->interrupt();
@@ -116,7 +146,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
     if (files[0].revents != 0) break;
   }
   auto done = child->wait();
-  if (interrupted || is_readable(stop_fd_)) return std::optional<OneRun>();
+  if (interrupted || endless_ || is_readable(stop_fd_)) return std::optional<OneRun>();
   if (!done) return done.error();
   if (done->exit_code.value_or(0) != 0) {
     if (question_.printed) question_.printed(last_lines(work.text));
@@ -128,6 +158,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
     discard(work.text);
     if (!work.directory.empty()) discard(work.directory);
   }
+  longest_ = std::max(longest_, record::monotonic_now() - begin);
   OneRun run;
   run.done = *done;
   if (done->recorded) {
@@ -179,7 +210,7 @@ void Alternator::add(const std::array<OneRun, 2>& runs) {
   ++pairs_;
 }
 
-/// False: interrupted.
+/// False: interrupted, or endless_.
 Result<bool> Alternator::run_pair(bool counts) {
   std::array<OneRun, 2> runs;
   const std::size_t first = random_() & 1U;
@@ -221,19 +252,29 @@ void Alternator::take(const std::vector<Differences>& all) {
   for (const Differences& one : all) result_.found.changes.push_back(one.change);
 }
 
+/// Why there is no further pair.
+void Alternator::note_end() {
+  result_.found.end = endless_ ? model::AlternationEnd::budget : model::AlternationEnd::interrupted;
+  if (endless_)
+    result_.found.notes.push_back(
+        fmt::format("A run of the {} had not ended after {}: the budget is spent, so it was ended and does not count",
+                    kSideNames[endless_->side], format_duration(endless_->after)));
+}
+
 Result<Alternated> Alternator::run(const ProgressSink& progress) {
   model::Alternation& found = result_.found;
   found.detect = question_.detect;
   found.sides = question_.sides;
   quantity_ = question_.quantity;
   if (!question_.recorded && quantity_.kind == Quantity::Kind::automatic) quantity_.kind = Quantity::Kind::run;
-  const Ns begin = record::monotonic_now();
+  begin_ = record::monotonic_now();
+  const Ns begin = begin_;
   Ns usual = 0;  // of a pair
   for (std::size_t i = 0; i < commands_.warm_up; ++i) {
     const auto went_on = run_pair(false);
     if (!went_on) return went_on.error();
     if (!*went_on) {
-      found.end = model::AlternationEnd::interrupted;
+      note_end();
       return std::move(result_);
     }
   }
@@ -265,7 +306,7 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
     const double next = static_cast<double>(elapsed) * (1 + 1 / static_cast<double>(pairs_ + commands_.warm_up));
     double share = question_.pairs > 0 ? 0 : std::min(1.0, static_cast<double>(elapsed) / budget);
     if (!*went_on) {
-      found.end = model::AlternationEnd::interrupted;
+      note_end();
       over = true;
     } else if (question_.pairs > 0 && pairs_ >= question_.pairs) {
       found.end = model::AlternationEnd::pairs;
@@ -278,7 +319,7 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
     if (over || looks.is_due(share, pairs_)) {
       look(share);
       const bool decided = found.outcome != model::Outcome::inconclusive;
-      if (decided && (!over || found.end == model::AlternationEnd::budget))
+      if (decided && !endless_ && (!over || found.end == model::AlternationEnd::budget))
         found.end =
             found.outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;
       over |= decided;

@@ -186,10 +186,16 @@ Result<std::size_t> Freezer::learn() {
   return news;
 }
 
+/// Who ends a side may remove its control group with it.
+bool Freezer::nobody_is_left() const {
+  return (access(group_.folder.c_str(), F_OK) != 0 && errno == ENOENT) || (over() && members(group_.folder).empty());
+}
+
 Status Freezer::freeze() {
   if (!group_.folder.empty()) {
-    if (Status status = faults::write_small_file(group_.file(), group_.frozen()); !status) return status;
-    if (wait_until([&] { return stands_still(group_); })) return {};
+    if (Status status = faults::write_small_file(group_.file(), group_.frozen()); !status)
+      return nobody_is_left() ? Status() : status;
+    if (wait_until([&] { return stands_still(group_) || nobody_is_left(); })) return {};
     return environment_error("not all processes stand still", group_.folder,
                              "one of them may be in a call that cannot be interrupted");
   }
@@ -199,8 +205,11 @@ Status Freezer::freeze() {
     if (round > 0 && *news == 0) {
       const bool all = wait_until(
           [&] { return std::ranges::all_of(known_, [](const auto& entry) { return is_stopped(entry.first); }); });
-      if (all) return {};
-      break;
+      if (!all) break;
+      // Whoever was forking when its signal came has done so by now.
+      const auto late = learn();
+      if (!late) return late.error();
+      if (*late == 0) return {};
     }
     for (const auto& [pid, handle] : known_)
       if (!handle.signal(SIGSTOP) && errno != ESRCH)
@@ -210,7 +219,10 @@ Status Freezer::freeze() {
 }
 
 Status Freezer::thaw() {
-  if (!group_.folder.empty()) return faults::write_small_file(group_.file(), group_.thawed());
+  if (!group_.folder.empty()) {
+    Status status = faults::write_small_file(group_.file(), group_.thawed());
+    return status || nobody_is_left() ? Status() : status;
+  }
   for (const auto& [pid, handle] : known_)
     if (!handle.signal(SIGCONT) && errno != ESRCH)
       return environment_error("cannot be continued: operation not permitted", fmt::format("process {}", pid));

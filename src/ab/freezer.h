@@ -59,6 +59,7 @@ class Freezer {
   Freezer(faults::ProcessHandle root, faults::Guard& guard) : root_(std::move(root)), guard_(&guard) {}
   Status enter(const FreezerGroup& origin, const std::string& name);
   Result<std::size_t> learn();
+  [[nodiscard]] bool nobody_is_left() const;
 
   faults::ProcessHandle root_;
   faults::Guard* guard_;

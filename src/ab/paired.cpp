@@ -64,24 +64,34 @@ std::vector<double> averaged(std::vector<double> logs) {
   return means;
 }
 
-/// Fills `total` and its interval from `sums`.
-void fill_total(Differences& of) {
+/// Relative change of the arithmetic means, and its standard error: no number of a single pair.
+struct Total {
+  double change = 0;
+  double error = 0;
+};
+std::optional<Total> total_of(const Differences& of, double memory) {
   std::vector<double> differences;
   double base = 0;
   for (const auto& [a, b] : of.sums) {
     differences.push_back(b - a);
     base += a;
   }
-  if (!(base > 0)) return;
+  if (!(base > 0)) return std::nullopt;
   const auto pairs = static_cast<double>(differences.size());
   base /= pairs;
   const stats::Moments moments = stats::moments(differences);
-  of.change.total = moments.mean / base;
-  if (differences.size() < kFewestPairs) return;
-  const double error = moments.std * std::sqrt(of.change.memory / pairs) / base;
-  const double half = stats::student_quantile(0.975, pairs - 1) * error;
-  of.change.total_low = of.change.total - half;
-  of.change.total_high = of.change.total + half;
+  return Total{moments.mean / base, moments.std * std::sqrt(memory / pairs) / base};
+}
+
+/// Fills `total` and its interval from `sums`.
+void fill_own_total(Differences& of) {
+  const auto total = total_of(of, of.change.memory);
+  if (!total) return;
+  of.change.total = total->change;
+  if (of.sums.size() < kFewestPairs) return;
+  const double half = stats::student_quantile(0.975, static_cast<double>(of.sums.size()) - 1) * total->error;
+  of.change.total_low = total->change - half;
+  of.change.total_high = total->change + half;
 }
 
 /// Whether all runs together took the other way than the typical one: a regression whose mean is surely shorter, an
@@ -142,7 +152,7 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
     if (change.pairs > 0) {
       change.change = std::expm1(stats::signed_rank_interval(phase.result.logs, 1).estimate);
       change.memory = stats::memory_of(phase.result.logs);
-      fill_total(phase.result);
+      fill_own_total(phase.result);
     }
     found.emplace_back(change.pairs > 0 ? phase.total : 0.0, std::move(phase.result));
   }
@@ -194,16 +204,42 @@ Together together(std::span<const Start> starts, const StartSpread& assumed) {
   return result;
 }
 
+/// Between the pairs of one start.
+double Looks::memory_of(const Differences& of) const {
+  constexpr double kUnknownMemory = 3.0;  // that of an autocorrelation of one half
+  return of.logs.size() < fewest_ ? std::max(of.change.memory, kUnknownMemory) : of.change.memory;
+}
+
 /// What the pairs of one start say; nothing when they are too few to tell an error.
 std::optional<Start> Looks::start_of(const Differences& of) const {
-  constexpr double kOneError = 0.3173;    // of values outside of one standard error
-  constexpr double kUnknownMemory = 3.0;  // that of an autocorrelation of one half
+  constexpr double kOneError = 0.3173;  // of values outside of one standard error
   if (of.logs.empty()) return std::nullopt;
-  const double memory = of.logs.size() < fewest_ ? std::max(of.change.memory, kUnknownMemory) : of.change.memory;
-  const auto interval = stats::signed_rank_interval(of.logs, kOneError, memory);
+  const auto interval = stats::signed_rank_interval(of.logs, kOneError, memory_of(of));
   const double error = (interval.high - interval.low) / 2;
   if (!std::isfinite(error)) return std::nullopt;
   return Start{interval.estimate, error};
+}
+
+/// The same of the arithmetic means.
+std::optional<Start> Looks::start_of_total(const Differences& of) const {
+  if (of.sums.size() < kFewestPairs) return std::nullopt;
+  const auto total = total_of(of, memory_of(of));
+  if (!total || !std::isfinite(total->error) || !(total->change > -1)) return std::nullopt;
+  return Start{std::log1p(total->change), total->error / (1 + total->change)};
+}
+
+/// Of several starts that of all, as it is of the change.
+void Looks::fill_total(Differences& of) const {
+  if (!(assumed_.spread > 0)) return;
+  std::vector<Start> starts;
+  if (const auto known = totals_before_.find(of.change.phase); known != totals_before_.end()) starts = known->second;
+  if (const auto now = start_of_total(of)) starts.push_back(*now);
+  if (starts.empty()) return;
+  const Together all = together(starts, assumed_);
+  const double half = stats::student_quantile(0.975, all.freedom) * all.error;
+  of.change.total = std::expm1(all.change);
+  of.change.total_low = std::expm1(all.change - half);
+  of.change.total_high = std::expm1(all.change + half);
 }
 
 stats::SignedRankInterval Looks::interval_of(const Differences& of, double error, double& spread) const {
@@ -225,6 +261,7 @@ double Looks::fill_interval(Differences& of, double error) const {
   of.change.change = std::expm1(interval.estimate);
   of.change.low = std::isfinite(interval.low) ? std::expm1(interval.low) : model::kNoNumber;
   of.change.high = std::isfinite(interval.high) ? std::expm1(interval.high) : model::kNoNumber;
+  fill_total(of);
   return spread;
 }
 
@@ -243,8 +280,10 @@ void Looks::put_first(std::vector<Differences>& all) const {
 
 void Looks::end_start(std::span<const Differences> all) {
   if (!first_ && !all.empty() && start_of(all.front())) first_ = all.front().change.phase;
-  for (const Differences& one : all)
+  for (const Differences& one : all) {
     if (const auto start = start_of(one)) before_[one.change.phase].push_back(*start);
+    if (const auto total = start_of_total(one)) totals_before_[one.change.phase].push_back(*total);
+  }
 }
 
 bool Looks::is_due(double share, std::size_t pairs) const {

@@ -86,13 +86,14 @@ class Looks {
   /// Whether a look at this share of the budget, when `pairs` pairs came, is due: at halves of the budget, of halves of
   /// it and so on, from kFirstLook on.
   [[nodiscard]] bool is_due(double share, std::size_t pairs) const;
-  /// Fills the interval of `first`, the phase that decides, and gives the outcome: no_change when the 95 % interval
-  /// lies within the effect asked for, regression or improvement when no change is excluded, else inconclusive; so also
-  /// where the arithmetic mean says otherwise than the typical pair: an improvement whose mean is longer, surely or by
-  /// that effect, a regression whose mean is surely shorter, no change whose mean surely moved by that effect. `share`
-  /// is that of the budget, 1 at the last look, which is allowed half of all error if there were others before it.
+  /// Fills the intervals of `first`, the phase that decides, of all starts together, and gives the outcome: no_change
+  /// when the 95 % interval lies within the effect asked for, regression or improvement when no change is excluded,
+  /// else inconclusive; so also where the arithmetic mean says otherwise than the typical pair: an improvement whose
+  /// mean is longer, surely or by that effect, a regression whose mean is surely shorter, no change whose mean surely
+  /// moved by that effect. `share` is that of the budget, 1 at the last look, which is allowed half of all error if
+  /// there were others before it.
   model::Outcome look(Differences& first, double share);
-  /// The interval alone, as of the last look: of a phase that decides nothing.
+  /// The intervals alone, as of the last look: of a phase that decides nothing.
   void fill(Differences& other) const;
   /// The phase that decided in the first start comes first.
   void put_first(std::vector<Differences>& all) const;
@@ -104,7 +105,10 @@ class Looks {
 
  private:
   double fill_interval(Differences& of, double error) const;
+  [[nodiscard]] double memory_of(const Differences& of) const;
   [[nodiscard]] std::optional<Start> start_of(const Differences& of) const;
+  [[nodiscard]] std::optional<Start> start_of_total(const Differences& of) const;
+  void fill_total(Differences& of) const;
   [[nodiscard]] stats::SignedRankInterval interval_of(const Differences& of, double error, double& spread) const;
 
   double detect_;
@@ -112,6 +116,7 @@ class Looks {
   StartSpread assumed_;
   std::size_t fewest_;
   std::map<model::Phase, std::vector<Start>> before_;
+  std::map<model::Phase, std::vector<Start>> totals_before_;  // of the arithmetic means
   std::optional<model::Phase> first_;
   double seen_spread_ = 0;
   double spent_ = 0;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "ab/alternate.h"
+#include "ab/family.h"
 #include "ab/printed.h"
 #include "record/collector/collector.h"
 
@@ -96,24 +97,18 @@ Error failed(const Servers& servers, std::size_t side, std::size_t program, int 
                            program == 0 ? servers.commands[side].front() : servers.load.front(), "see what it printed");
 }
 
+/// Each leads a process group, which a worker stays in when its parent has ended.
 void end_all(const std::vector<pid_t>& pids, Ns grace) {
-  std::vector<faults::ProcessId> all;
+  std::vector<faults::ProcessId> roots;
   for (const pid_t pid : pids)
-    if (const auto facts = faults::process_facts(pid))
-      for (const faults::ProcessId& process : faults::process_tree(facts->id)) all.push_back(process);
-  for (const pid_t pid : pids) kill(pid, SIGTERM);
-  const Ns limit = record::monotonic_now() + grace;
-  const auto lives = [](const faults::ProcessId& process) {
-    const auto facts = faults::process_facts(process.pid);
-    return facts && facts->id == process && facts->state != 'Z';
-  };
-  while (std::ranges::any_of(all, lives) && record::monotonic_now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  for (const faults::ProcessId& process : all)
-    if (const auto handle = faults::ProcessHandle::open(process)) static_cast<void>(handle->signal(SIGKILL));
-  for (const pid_t pid : pids)
+    if (const auto facts = faults::process_facts(pid)) roots.push_back(facts->id);
+  end_family(std::move(roots), pids, grace);
+  for (const pid_t pid : pids) {
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
     while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
+  }
 }
 
 }  // namespace

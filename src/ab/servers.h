@@ -42,7 +42,7 @@ class RunningServers {
   static Result<RunningServers> start(const Servers& servers, int stop_fd);
   RunningServers(RunningServers&& other) noexcept;
   RunningServers& operator=(RunningServers&&) = delete;
-  /// Asks clients and servers to end, and kills what still runs after kGrace.
+  /// Asks clients and servers, with all that they started, to end, and kills what still runs after kGrace.
   ~RunningServers();
 
   [[nodiscard]] pid_t server(std::size_t side) const { return programs_[side].front(); }

@@ -39,13 +39,18 @@ model::PairedChange added(const model::PairedChange& before, const model::Paired
     all.low = before.low;
     all.high = before.high;
   }
+  if (!std::isfinite(now.total)) {
+    all.total = before.total;
+    all.total_low = before.total_low;
+    all.total_high = before.total_high;
+  }
   if (!std::isfinite(now.spread) || before.spread > now.spread) all.spread = before.spread;
   all.memory = std::max(before.memory, now.memory);
   return all;
 }
 
 void add(Alternated& all, Alternated&& now) {
-  all.cut = now.cut;  // the worst so far
+  all.left_out = now.left_out;  // the worst so far
   for (std::size_t side = 0; side < 2; ++side) {
     std::ranges::move(now.recordings[side], std::back_inserter(all.recordings[side]));
     std::ranges::move(now.turns[side], std::back_inserter(all.turns[side]));
@@ -74,12 +79,15 @@ bool is_over(const model::Alternation& found) {
 }
 
 /// No further start came about: what the earlier ones say is all.
-void conclude_early(Alternated& all, Looks& looks, double detect) {
-  all.found.end = model::AlternationEnd::side_ended;
+void conclude_early(Alternated& all, Looks& looks, double detect, model::AlternationEnd end) {
+  all.found.end = end;
   if (all.found.changes.empty()) return;
   Differences first;
   first.change = all.found.changes.front();
-  all.found.outcome = limited(looks.look(first, 1), all.cut, detect);
+  const model::Outcome last = looks.look(first, 1);
+  all.found.outcome = limited(last, all.left_out, detect);
+  if (std::string why = why_limited(last, all.left_out, detect); !why.empty())
+    all.found.notes.push_back(std::move(why));
   all.found.changes.front() = first.change;
   all.found.between_starts = looks.spread();
   all.found.looks = looks.looks();
@@ -150,24 +158,30 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
     }();
     if (!now) {
       if (!all) return now.error();
-      conclude_early(*all, looks, question.detect);
-      if (now.error().kind == ErrorKind::cancelled) {
-        all->found.end = model::AlternationEnd::interrupted;
-      } else {
+      const bool cancelled = now.error().kind == ErrorKind::cancelled;
+      conclude_early(*all, looks, question.detect,
+                     cancelled ? model::AlternationEnd::interrupted : model::AlternationEnd::side_ended);
+      if (!cancelled) {
         all->failed = now.error();
         all->found.notes.push_back(fmt::format("Start {} failed: {}", start, to_string(now.error())));
       }
       break;
     }
     stage.pairs += now->found.turns.turns / 2;
-    for (std::size_t side = 0; side < 2; ++side) stage.cut[side] = std::max(stage.cut[side], now->cut[side]);
+    stage.left_out = now->left_out;  // the worst so far
     now->found.seconds = static_cast<double>(record::monotonic_now() - ready) / 1e9;
     if (!all)
       all = std::move(*now);
     else
       add(*all, std::move(*now));
     all->found.starts = start;
-    if (stage.last || is_over(all->found)) break;
+    // So many pairs end with the budget, however many starts were asked for.
+    const bool concluded = question.pairs > 0 && all->found.end == model::AlternationEnd::budget;
+    if (stage.last || concluded || is_over(all->found)) break;
+    if (question.pairs > 0 && record::monotonic_now() - ready >= question.budget) {
+      conclude_early(*all, looks, question.detect, model::AlternationEnd::budget);
+      break;
+    }
   }
   return std::move(*all);
 }

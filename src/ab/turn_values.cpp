@@ -57,6 +57,22 @@ Result<TurnValues> means_of(const std::array<StepsOf, 2>& sides, const std::vect
   return result;
 }
 
+constexpr double kMostLeftOut = 1.0 / 3;  // of a side's turns
+
+bool is_cut_short(model::Outcome outcome, const std::array<double, 2>& cut, double detect) {
+  const auto& [a, b] = cut;
+  return std::max(a, b) > kMostLeftOut || (outcome == model::Outcome::no_change && std::abs(a - b) > detect);
+}
+
+/// Whether the side that stalled more often would look better than it is. An outcome against it stands all the more.
+bool is_in_favour(model::Outcome outcome, const std::array<double, 2>& stalled, double detect) {
+  const auto& [a, b] = stalled;
+  if (std::max(a, b) > kMostLeftOut) return true;
+  if (outcome == model::Outcome::regression) return a - b > detect;
+  if (outcome == model::Outcome::improvement) return b - a > detect;
+  return std::abs(a - b) > detect;
+}
+
 }  // namespace
 
 Ns length_for(double mean_step) {
@@ -142,7 +158,7 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
         }
         result.values.push_back({turn->pair, side, step.phase, step.work, step.value});
       }
-      if (all > 0) result.cut[side] = static_cast<double>(std::max<Ns>(cut, 0)) / static_cast<double>(all);
+      if (all > 0) result.left_out.cut[side] = static_cast<double>(std::max<Ns>(cut, 0)) / static_cast<double>(all);
     }
     return result;
   }
@@ -166,7 +182,9 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
     std::ranges::sort(ends[side]);
   }
   for (std::uint8_t side = 0; side < 2; ++side) {
-    for (const Turn& turn : of_side(turns, side)) {
+    const std::vector<Turn> own = of_side(turns, side);
+    std::size_t stalled = 0;
+    for (const Turn& turn : own) {
       const Ns begin = turn.span.begin + result.settling;
       const auto count =
           std::ranges::lower_bound(ends[side], turn.span.end) - std::ranges::lower_bound(ends[side], begin);
@@ -176,17 +194,45 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
                                  model::Phase::other,
                                  {},
                                  static_cast<double>(turn.span.end - begin) / static_cast<double>(count)});
+      else
+        ++stalled;
     }
+    if (!own.empty()) result.left_out.stalled[side] = static_cast<double>(stalled) / static_cast<double>(own.size());
   }
   return result;
 }
 
-model::Outcome limited(model::Outcome outcome, const std::array<double, 2>& cut, double detect) {
-  constexpr double kMostCut = 1.0 / 3;
-  const auto& [a, b] = cut;
-  if (std::max(a, b) > kMostCut) return model::Outcome::inconclusive;
-  if (outcome == model::Outcome::no_change && std::abs(a - b) > detect) return model::Outcome::inconclusive;
-  return outcome;
+model::Outcome limited(model::Outcome outcome, const LeftOut& left_out, double detect) {
+  return is_cut_short(outcome, left_out.cut, detect) || is_in_favour(outcome, left_out.stalled, detect)
+             ? model::Outcome::inconclusive
+             : outcome;
+}
+
+std::string why_limited(model::Outcome outcome, const LeftOut& left_out, double detect) {
+  using enum model::Outcome;
+  const std::string what = outcome == inconclusive ? ""
+                           : outcome == no_change  ? "That nothing changed"
+                                                   : "A difference";
+  if (is_in_favour(outcome, left_out.stalled, detect))
+    return fmt::format(
+        "{} {:.0f} and {:.0f} % of the turns no work came to its end: leaving those out favours the side that stalls{}",
+        what.empty() ? "In" : fmt::format("{} would follow, but in", what), left_out.stalled[0] * 100,
+        left_out.stalled[1] * 100,
+        std::ranges::min(left_out.stalled) > 0 ? ", and longer ones (--turns) are needed" : "");
+  if (what.empty() || !is_cut_short(outcome, left_out.cut, detect)) return {};
+  return fmt::format(
+      "{} would follow, but steps that switches cut took {:.0f} and {:.0f} % of the turns: longer ones (--turns) are "
+      "needed",
+      what, left_out.cut[0] * 100, left_out.cut[1] * 100);
+}
+
+LeftOut worst_of(const LeftOut& a, const LeftOut& b) {
+  LeftOut worst;
+  for (std::size_t side = 0; side < 2; ++side) {
+    worst.cut[side] = std::max(a.cut[side], b.cut[side]);
+    worst.stalled[side] = std::max(a.stalled[side], b.stalled[side]);
+  }
+  return worst;
 }
 
 std::vector<Span> spans_of(const std::vector<Turn>& turns, std::uint8_t side, Ns settling) {

@@ -105,14 +105,12 @@ class Match {
   Status play(const ProgressSink& progress);
   Status play_turn(std::uint8_t side, std::uint32_t pair);
   bool wait_for(Ns until);
-  /// Of this start and the earlier ones.
-  [[nodiscard]] std::array<double, 2> worst(const std::array<double, 2>& cut) const {
-    return {std::max(cut[0], stage_.cut[0]), std::max(cut[1], stage_.cut[1])};
-  }
-  /// Nothing comes behind these two.
+  /// Nothing comes behind these two; after play().
   [[nodiscard]] bool is_last() const {
     const model::AlternationEnd end = result_.found.end;
-    return stage_.last || end == model::AlternationEnd::interrupted || end == model::AlternationEnd::side_ended;
+    const bool spent = stage_.length == 0 && end == model::AlternationEnd::budget;
+    return stage_.last || spent || end == model::AlternationEnd::interrupted ||
+           end == model::AlternationEnd::side_ended;
   }
   [[nodiscard]] std::string recording_of_side(std::size_t side) const {
     return fmt::format("{}/{}.pftrace", question_.folder, kSideNames[side]);
@@ -206,6 +204,7 @@ Status Match::prepare() {
   for (const Side& side : sides_)
     for (const Freezer& freezer : side.freezers)
       for (const faults::ProcessId& process : freezer.processes()) {
+        guard_->beat();
         memory_ += memory_of(process.pid);
         all.push_back(process.pid);
       }
@@ -293,7 +292,8 @@ void Match::begin_look(double share) {
         auto differences = differences_of(found->values);
         looks_.put_first(differences);
         if (!differences.empty()) {
-          result.outcome = limited(looks_.look(differences.front(), share), worst(found->cut), question_.detect);
+          result.outcome = limited(looks_.look(differences.front(), share), worst_of(found->left_out, stage_.left_out),
+                                   question_.detect);
           result.change = differences.front().change;
           result.spread = looks_.spread();
           result.any = true;
@@ -408,7 +408,7 @@ Status Match::conclude() {
   model::Alternation& found = result_.found;
   auto differences = differences_of(all->values);
   if (is_last()) looks_.put_first(differences);
-  result_.cut = worst(all->cut);
+  result_.left_out = worst_of(all->left_out, stage_.left_out);
   std::size_t pairs = turns_.size() / 2;
   found.between_starts = decided_ ? decided_->spread : 0;
   if (decided_ && !differences.empty()) {
@@ -421,13 +421,9 @@ Status Match::conclude() {
   } else if (!differences.empty() && is_last()) {
     const model::Outcome last = looks_.look(differences.front(), 1);
     found.between_starts = looks_.spread();
-    found.outcome = limited(last, worst(all->cut), question_.detect);
-    if (found.outcome != last)
-      found.notes.push_back(
-          fmt::format("{} would follow, but steps that switches cut took {:.0f} and {:.0f} % of the "
-                      "turns: longer ones (--turns) are needed",
-                      last == model::Outcome::no_change ? "That nothing changed" : "A difference", all->cut[0] * 100,
-                      all->cut[1] * 100));
+    found.outcome = limited(last, result_.left_out, question_.detect);
+    if (std::string why = why_limited(last, result_.left_out, question_.detect); !why.empty())
+      found.notes.push_back(std::move(why));
     if (found.outcome != model::Outcome::inconclusive && found.end == model::AlternationEnd::budget)
       found.end =
           found.outcome == model::Outcome::no_change ? model::AlternationEnd::excluded : model::AlternationEnd::found;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "ab/alternate.h"
@@ -27,10 +28,10 @@ struct TurnsPlan {
 
 /// Where these two stand in a comparison of several starts of both sides.
 struct Stage {
-  Ns spent = 0;                 ///< of the budget
-  Ns length = 0;                ///< of the turns of these two; 0: until the budget is spent
-  std::size_t pairs = 0;        ///< of earlier starts
-  std::array<double, 2> cut{};  ///< the most of theirs, TurnValues::cut
+  Ns spent = 0;           ///< of the budget
+  Ns length = 0;          ///< of the turns of these two; 0: until the budget is spent
+  std::size_t pairs = 0;  ///< of earlier starts
+  LeftOut left_out;       ///< the most of theirs
   bool last = true;
 };
 
@@ -57,7 +58,7 @@ inline constexpr Ns kLeastSettling = 20'000'000;
 struct TurnValues {
   std::vector<Value> values;
   std::array<std::size_t, 2> spanning{};
-  std::array<double, 2> cut{};  ///< share of the turns, behind their settling, that steps took which a switch cut
+  LeftOut left_out;  ///< of turns behind their settling
   Ns settling = 0;
   std::string quantity;
   std::string unit;
@@ -66,10 +67,19 @@ struct TurnValues {
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity = {});
 
-/// What follows where steps were cut, by TurnValues::cut: long ones are cut most often, so that those that count are
-/// too short. Where they took more than a third of a side's turns nothing follows; where they took more of one side's
-/// than of the other's, by more than the effect asked for, that nothing changed does not.
-model::Outcome limited(model::Outcome outcome, const std::array<double, 2>& cut, double detect);
+/// What follows where not all of the turns counts. Long steps are cut most often, so that those that count are too
+/// short: where cut ones took more of one side's turns than of the other's, by more than the effect asked for, that
+/// nothing changed does not follow. Turns in which a side stalled are left out: where there are more of one side's, by
+/// more than that effect, nothing follows that is to its favour. Of more than a third of a side's turns nothing
+/// follows.
+model::Outcome limited(model::Outcome outcome, const LeftOut& left_out, double detect);
+
+/// Why limited() withholds this outcome, a sentence; empty where it does not. Also of an inconclusive one where turns
+/// in which a side stalled are too many.
+std::string why_limited(model::Outcome outcome, const LeftOut& left_out, double detect);
+
+/// The more of each.
+LeftOut worst_of(const LeftOut& a, const LeftOut& b);
 
 /// Records both, lets them run in turns until the effect that is asked for is found, excluded, or the budget is spent;
 /// a readable `stop_fd` ends it with what is known. However this process ends, a guard lets both go on. Call while it

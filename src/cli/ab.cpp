@@ -90,6 +90,7 @@ Result<TwoCommands> commands_of(const std::vector<std::string>& words) {
 }
 
 constexpr std::string_view kFolderName = "culprit-ab-";
+constexpr const char* kFolderMark = ".made-by-culprit-ab";  // in what the next run may remove
 
 /// Locked as long as this process or one of its recorders lives; -1: somebody else's, or there is none.
 int lock_folder(const std::string& path) {
@@ -100,6 +101,17 @@ int lock_folder(const std::string& path) {
   return -1;
 }
 
+void mark_folder(const std::string& path) {
+  const std::string mark = (fs::path(path) / kFolderMark).string();
+  const int fd = open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+}
+
+bool is_marked(const fs::path& folder) {
+  std::error_code code;
+  return fs::is_regular_file(fs::symlink_status(folder / kFolderMark, code));
+}
+
 /// Folders of runs that were killed; those of the last minute may not be locked yet.
 void remove_left_behind(const fs::path& where) {
   std::error_code code;
@@ -107,6 +119,7 @@ void remove_left_behind(const fs::path& where) {
     std::error_code ignored;
     const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry->path(), ignored);
     if (!entry->path().filename().string().starts_with(kFolderName) || age < std::chrono::minutes(1)) continue;
+    if (!is_marked(entry->path())) continue;
     const int fd = lock_folder(entry->path().string());
     if (fd < 0) continue;
     fs::remove_all(entry->path(), ignored);
@@ -125,14 +138,17 @@ class Folder {
       fs::create_directories(keep, code);
       if (code) return environment_error(code.message(), keep, "choose another folder with --keep");
       fs::permissions(keep, fs::perms::owner_all, code);
-      return Folder(fs::absolute(keep).string(), false, -1);
+      const std::string path = fs::absolute(keep).string();
+      return Folder(path, false, lock_folder(path));
     }
     remove_left_behind(fs::temp_directory_path());
     std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kFolderName)).string();
     if (mkdtemp(name.data()) == nullptr)
       return environment_error(errno_text(errno), name, "set TMPDIR to a folder with room");
     // Where nothing can be locked, nothing is taken for left behind.
-    return Folder(name, true, lock_folder(name));
+    const int lock = lock_folder(name);
+    mark_folder(name);
+    return Folder(name, true, lock);
   }
   Folder(Folder&& other) noexcept
       : path_(std::move(other.path_)),

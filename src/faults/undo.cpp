@@ -65,6 +65,13 @@ std::optional<std::string> unlinked(int result, const std::string& path) {
   return fmt::format("{} was not removed: {}", path, errno_text(errno));
 }
 
+/// The folder of a file, as that of a control group, is gone with all that was set in it.
+bool folder_is_gone(const std::string& path) {
+  const std::size_t end = path.rfind('/');
+  if (end == std::string::npos || end == 0) return false;
+  return access(path.substr(0, end).c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
 }  // namespace
 
 std::optional<std::string> execute(const Undo& undo) {
@@ -81,7 +88,8 @@ std::optional<std::string> execute(const Undo& undo) {
     case Undo::Kind::remove_directory:
       return unlinked(rmdir(undo.args[0].c_str()), undo.args[0]);
     case Undo::Kind::write_file:
-      if (const Status status = write_small_file(undo.args[0], undo.args[1]); !status) return to_string(status.error());
+      if (const Status status = write_small_file(undo.args[0], undo.args[1]); !status && !folder_is_gone(undo.args[0]))
+        return to_string(status.error());
       return std::nullopt;
     case Undo::Kind::command: {
       const auto outcome = run_command(undo.args);

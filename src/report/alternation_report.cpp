@@ -100,6 +100,17 @@ bool total_differs(const PairedChange& change) {
   return change.change < change.total_low || change.change > change.total_high;
 }
 
+/// Whether the interval lies within the difference that matters.
+bool is_within(const PairedChange& change, double detect) { return change.low > -detect && change.high < detect; }
+
+/// Whether the arithmetic mean keeps from an outcome that the interval alone would allow, as ab::Looks has it.
+bool total_withholds(const PairedChange& change, double detect) {
+  const bool longer = change.total_low > 0;
+  const bool shorter = change.total_high < 0;
+  if (is_within(change, detect)) return (longer || shorter) && std::abs(change.total) >= detect;
+  return change.low > 0 ? shorter : change.high < 0 && (longer || change.total >= detect);
+}
+
 /// What the outcome means for whom asked for an effect of this size.
 std::string meaning(const Alternation& alternation) {
   const std::string asked = fmt::format("{:.3g} %", alternation.detect * kPercent);
@@ -111,10 +122,13 @@ std::string meaning(const Alternation& alternation) {
       if (!std::isfinite(first.low))
         return fmt::format("too few pairs to bound it, {} or more tell",
                            alternation.in_turns ? model::kFewestTurns : model::kFewestPairs);
-      if (total_differs(first) && first.total * first.change < 0)
+      if ((total_differs(first) && first.total * first.change < 0) || total_withholds(first, alternation.detect))
         return fmt::format("the mean of all {} says otherwise", kind_text(alternation));
+      if (is_within(first, alternation.detect))
+        return fmt::format("a difference of {} would be excluded if the turns had left out less", asked);
       if (first.low > 0 || first.high < 0)
-        return "no difference is excluded with an error of 5 %, an outcome takes 2 %";
+        return fmt::format("no difference is excluded with an error of 5 %, an outcome takes 2 %{}",
+                           alternation.in_turns ? " and turns that leave out little" : "");
       return fmt::format("neither no difference nor one of {} is excluded", asked);
     default:
       return {};

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/file.h"
 #include "core/text.h"
@@ -129,6 +130,30 @@ TEST_P(FreezerTest, TheGuardLetsThemGoOn) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, FreezerTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Groups" : "Signals"; });
+
+TEST(Freezer, ASideThatTookItsGroupAlongStandsStillAndLeavesNothingToRestore) {
+  const std::string folder = testing::TempDir() + "freezer-gone-" + std::to_string(getpid());
+  fs::create_directories(folder);
+  std::optional<Counting> counting(std::in_place, folder + "/count");
+  auto guard = faults::Guard::start(folder + "/state");
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  auto freezer = Freezer::take(counting->id(), "culprit-gone-" + std::to_string(getpid()), *guard);
+  ASSERT_TRUE(freezer) << to_string(freezer.error());
+  std::string group;
+  for (const FreezerGroup& one : freezer_groups_of(counting->id().pid))
+    if (one.folder.find("culprit-gone") != std::string::npos) group = one.folder;
+  counting.reset();
+  if (!group.empty()) {
+    for (int i = 0; i < 1000 && rmdir(group.c_str()) != 0; ++i) std::this_thread::sleep_for(milliseconds(2));
+    ASSERT_FALSE(fs::exists(group));
+  }
+  EXPECT_TRUE(freezer->over());
+  EXPECT_TRUE(freezer->freeze());
+  EXPECT_TRUE(freezer->thaw());
+  EXPECT_TRUE(guard->undo().empty());
+  EXPECT_FALSE(fs::exists(folder + "/state"));
+  fs::remove_all(folder);
+}
 
 TEST(Freezer, WhoWaitsForAChildOfVforkStandsStillWithIt) {
   const std::string state = testing::TempDir() + "freezer-state-" + std::to_string(getpid());

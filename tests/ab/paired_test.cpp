@@ -199,6 +199,20 @@ TEST(Looks, WhatIsShorterAsARuleAndLongerOnTheWholeIsNoImprovement) {
   EXPECT_EQ(Looks(0.05, {}).look(both, 1), Outcome::improvement);
 }
 
+TEST(Looks, TheMeanThatContradictsIsThatOfAllStarts) {
+  const auto last = [] { return of_two_kinds(200, 0.7, 6); };
+  Differences alone = last();
+  EXPECT_GT(alone.change.total, 0.05);
+  EXPECT_EQ(Looks(0.05, {}, {0.025, 10}).look(alone, 1), Outcome::inconclusive);
+  Looks looks(0.05, {}, {0.025, 10});
+  const std::vector<Differences> usual = {of_two_kinds(200, 0.7, 0.7)};
+  for (int start = 0; start < 3; ++start) looks.end_start(usual);
+  Differences fourth = last();
+  EXPECT_EQ(looks.look(fourth, 1), Outcome::improvement);
+  EXPECT_LT(fourth.change.total_high, 0);
+  EXPECT_LT(fourth.change.total_low, fourth.change.total);
+}
+
 TEST(Looks, AnImprovementWhoseMeanIsLongerIsNoneHoweverUnsureThatIs) {
   std::vector<Value> values;
   for (std::uint32_t pair = 0; pair < 33; ++pair) {

@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include "ab/printed.h"
 #include "core/file.h"
+#include "core/text.h"
 
 namespace culprit::ab {
 namespace {
@@ -55,6 +59,44 @@ TEST_F(RunningServersTest, AreReadyWhenTheyAnswerAndEndWithTheirClients) {
   }
   for (const pid_t pid : pids) EXPECT_FALSE(faults::process_facts(pid)) << pid;
   EXPECT_THAT(*read_file(folder_ + "/baseline-load.txt"), testing::StartsWith("load "));
+}
+
+/// Once the file has it.
+pid_t pid_in(const std::string& file) {
+  for (int i = 0; i < 2000; ++i) {
+    const auto text = read_file(file);
+    if (const auto pid = text && text->ends_with('\n') ? parse_number<pid_t>(trim(*text)) : std::nullopt) return *pid;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return -1;
+}
+
+TEST_F(RunningServersTest, WorkersEndWithThemWhetherOrNotTheirLauncherLives) {
+  Servers servers;
+  servers.serve = false;
+  servers.warm_up = 10'000'000;
+  const std::string go = folder_ + "/go";
+  servers.commands = {
+      {{"sh", "-c", "sleep 1000 & echo $! > " + folder_ + "/lives; wait; true"},
+       {"sh", "-c", "sleep 1000 & echo $! > " + folder_ + "/left; while test ! -e " + go + "; do sleep 0.01; done"}}};
+  servers.folder = folder_;
+  std::vector<faults::ProcessId> workers;
+  {
+    const auto running = RunningServers::start(servers, -1);
+    ASSERT_TRUE(running) << to_string(running.error());
+    for (const char* const name : {"/lives", "/left"}) {
+      const auto facts = faults::process_facts(pid_in(folder_ + name));
+      ASSERT_TRUE(facts) << name;
+      workers.push_back(facts->id);
+    }
+    std::ofstream(go).put(10);
+    for (int i = 0; i < 2000 && faults::process_facts(running->server(1))->state != 'Z'; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  for (const faults::ProcessId& worker : workers) {
+    const auto facts = faults::process_facts(worker.pid);
+    EXPECT_TRUE(!facts || facts->id != worker || facts->state == 'Z') << worker.pid;
+  }
 }
 
 TEST_F(RunningServersTest, OneThatEndsBeforeItIsReadyIsAnErrorWithWhatItPrinted) {
@@ -133,6 +175,16 @@ TEST(LastLines, AreTheLastTenWithoutEmptyOnes) {
   EXPECT_THAT(last_lines(path), testing::StartsWith("line 3\n"));
   EXPECT_THAT(last_lines(path), testing::EndsWith("line 12"));
   EXPECT_EQ(last_lines(path + "-absent"), "");
+  std::filesystem::remove(path);
+}
+
+TEST(LastLines, AreThoseOfAFileOfAnySize) {
+  const std::string path = testing::TempDir() + "printed-large-" + std::to_string(getpid());
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fseek(file, 65L << 20, SEEK_SET);
+  std::fputs("cut off\nout of memory\n", file);
+  std::fclose(file);
+  EXPECT_EQ(last_lines(path), "out of memory");
   std::filesystem::remove(path);
 }
 

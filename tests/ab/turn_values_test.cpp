@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -124,18 +125,65 @@ TEST(TurnValues, WhatIsCutLimitsWhatFollows) {
     return *values_of({StepsOf{steps_in(turns, 0, base)}, StepsOf{steps_in(turns, 1, candidate)}}, turns);
   };
   const TurnValues short_steps = values(7, 7.5);
-  EXPECT_GT(short_steps.cut[0], 0.003);
-  EXPECT_LT(short_steps.cut[1], 0.05);
+  EXPECT_GT(short_steps.left_out.cut[0], 0.003);
+  EXPECT_LT(short_steps.left_out.cut[1], 0.05);
   for (const model::Outcome outcome : {no_change, regression, improvement, inconclusive})
-    EXPECT_EQ(limited(outcome, short_steps.cut, 0.05), outcome);
+    EXPECT_EQ(limited(outcome, short_steps.left_out, 0.05), outcome);
   // Most of a turn belongs to a step that does not end in it.
   const TurnValues long_steps = values(190, 190);
-  EXPECT_GT(long_steps.cut[0], 1.0 / 3);
-  EXPECT_EQ(limited(no_change, long_steps.cut, 0.05), inconclusive);
-  EXPECT_EQ(limited(regression, long_steps.cut, 0.05), inconclusive);
+  EXPECT_GT(long_steps.left_out.cut[0], 1.0 / 3);
+  EXPECT_EQ(limited(no_change, long_steps.left_out, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, long_steps.left_out, 0.05), inconclusive);
   const TurnValues unlike = values(7, 80);
-  EXPECT_EQ(limited(no_change, unlike.cut, 0.05), inconclusive);
-  EXPECT_EQ(limited(regression, unlike.cut, 0.05), regression);
+  EXPECT_EQ(limited(no_change, unlike.left_out, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, unlike.left_out, 0.05), regression);
+  EXPECT_EQ(why_limited(regression, unlike.left_out, 0.05), "");
+  EXPECT_THAT(why_limited(no_change, unlike.left_out, 0.05), testing::StartsWith("That nothing changed would follow"));
+}
+
+TEST(TurnValues, TurnsInWhichASideStalledAreCounted) {
+  const auto turns = turns_of(20);
+  StepsOf base;
+  StepsOf candidate;
+  for (const Turn& turn : turns)
+    for (Ns at = turn.span.begin; at < turn.span.end && !(turn.side == 1 && turn.pair < 5); at += 10 * kMs)
+      (turn.side == 0 ? base : candidate).units.push_back(at);
+  const auto units = values_of({base, candidate}, turns);
+  ASSERT_TRUE(units) << to_string(units.error());
+  EXPECT_EQ(units->left_out.stalled[0], 0);
+  EXPECT_DOUBLE_EQ(units->left_out.stalled[1], 0.25);
+  EXPECT_EQ(differences_of(units->values).at(0).change.pairs, 15U);
+  const auto throughput = values_of({StepsOf{steps_in(turns, 0, 7)}, StepsOf{steps_in(turns_of(10), 1, 7)}}, turns,
+                                    {Quantity::Kind::throughput});
+  ASSERT_TRUE(throughput) << to_string(throughput.error());
+  EXPECT_EQ(throughput->left_out.stalled[0], 0);
+  EXPECT_DOUBLE_EQ(throughput->left_out.stalled[1], 0.5);
+}
+
+TEST(LeftOut, NothingFollowsToTheFavourOfTheSideThatStalls) {
+  using enum model::Outcome;
+  const LeftOut candidate{{}, {0, 0.2}};
+  EXPECT_EQ(limited(no_change, candidate, 0.05), inconclusive);
+  EXPECT_EQ(limited(improvement, candidate, 0.05), inconclusive);
+  EXPECT_EQ(limited(regression, candidate, 0.05), regression);
+  EXPECT_EQ(limited(improvement, candidate, 0.25), improvement);
+  EXPECT_EQ(why_limited(improvement, candidate, 0.05),
+            "A difference would follow, but in 0 and 20 % of the turns no work came to its end: leaving those out "
+            "favours the side that stalls");
+  EXPECT_EQ(why_limited(regression, candidate, 0.05), "");
+  EXPECT_THAT(why_limited(inconclusive, candidate, 0.05), testing::StartsWith("In 0 and 20 % of the turns no work"));
+  const LeftOut baseline{{}, {0.2, 0}};
+  EXPECT_EQ(limited(regression, baseline, 0.05), inconclusive);
+  EXPECT_EQ(limited(improvement, baseline, 0.05), improvement);
+  const LeftOut both{{}, {0.4, 0.4}};
+  EXPECT_EQ(limited(regression, both, 0.05), inconclusive);
+  EXPECT_THAT(why_limited(regression, both, 0.05), testing::EndsWith("and longer ones (--turns) are needed"));
+}
+
+TEST(LeftOut, OfSeveralStartsIsTheMost) {
+  const LeftOut worst = worst_of({{0.1, 0.3}, {0, 0.2}}, {{0.2, 0.1}, {0.1, 0.1}});
+  EXPECT_EQ(worst.cut, (std::array<double, 2>{0.2, 0.3}));
+  EXPECT_EQ(worst.stalled, (std::array<double, 2>{0.1, 0.2}));
 }
 
 TEST(TurnValues, StepsOutsideOfEveryTurnDoNotCount) {

@@ -260,6 +260,16 @@ class Commands(Ab):
             self.run_ab(*sides)
         self.assertEqual(os.listdir(self.path("tmp")), [])
 
+    def test_folders_that_it_did_not_make_stay_whatever_their_name(self):
+        self.environment["TMPDIR"] = self.path("tmp")
+        sides = ["-q", "--no-record", "--warmup", "0", "-n", "1", "--", "true", "--vs", "--", "true"]
+        os.makedirs(self.path("tmp/culprit-ab-checkout"))
+        self.run_ab("--keep", self.path("tmp/culprit-ab-kept"), *sides)
+        for name in os.listdir(self.path("tmp")):
+            os.utime(self.path("tmp/" + name), (time.time() - 3600, time.time() - 3600))
+        self.run_ab(*sides)
+        self.assertEqual(sorted(os.listdir(self.path("tmp"))), ["culprit-ab-checkout", "culprit-ab-kept"])
+
     def test_interrupted_it_says_what_is_known(self):
         started = subprocess.Popen(culprit("ab", "--json", "--no-record", "--warmup", "0", "--", "sleep", "0.05", "--vs", "--", "sleep", "0.05"),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)

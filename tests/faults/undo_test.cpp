@@ -61,11 +61,18 @@ TEST(Undo, TakesStepsInReverseAndGoesOnAfterAFailure) {
   const auto failures = execute_all({{Kind::remove_directory, {own}},
                                      {Kind::remove_file, {own + "/f"}},
                                      {Kind::write_file, {file, "first"}},
-                                     {Kind::write_file, {folder.path + "/missing/x", "1"}},
+                                     {Kind::write_file, {folder.path + "/missing", "1"}},
                                      {Kind::write_file, {file, "secnd"}}});
   EXPECT_EQ(failures.size(), 1U);
   EXPECT_EQ(read_beginning(file), "first");
   EXPECT_NE(access(own.c_str(), F_OK), 0);
+}
+
+TEST(Undo, ASettingIsDoneWhenItsFolderIsGone) {
+  const test::Folder folder;
+  EXPECT_EQ(execute({Kind::write_file, {folder.path + "/group/cgroup.freeze", "0"}}), std::nullopt);
+  EXPECT_THAT(execute({Kind::write_file, {folder.path + "/cgroup.freeze", "0"}}),
+              testing::Optional(testing::HasSubstr("cgroup.freeze")));
 }
 
 TEST(Undo, ContinuesAStoppedProcess) {

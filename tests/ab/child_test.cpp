@@ -1,0 +1,40 @@
+#include "ab/child.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "faults/process.h"
+
+namespace culprit::ab {
+namespace {
+
+TEST(Child, InterruptedItEndsAllThatItsCommandStarted) {
+  Work work;
+  work.recorded = false;
+  work.record.command = {"sh", "-c", "sleep 1000; true"};
+  auto child = Child::start(work);
+  ASSERT_TRUE(child) << to_string(child.error());
+  ASSERT_TRUE(child->wait_until_begun());
+  const faults::ProcessId own = faults::process_facts(getpid())->id;
+  // Itself, the child, the shell, what that runs.
+  std::vector<faults::ProcessId> all;
+  for (int i = 0; i < 2000 && all.size() < 4; ++i) {
+    all = faults::process_tree(own);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  ASSERT_EQ(all.size(), 4U);
+  child->interrupt();
+  EXPECT_TRUE(child->wait());
+  for (const faults::ProcessId& process : all) {
+    if (process == own) continue;
+    const auto facts = faults::process_facts(process.pid);
+    EXPECT_TRUE(!facts || facts->id != process || facts->state == 'Z') << process.pid;
+  }
+}
+
+}  // namespace
+}  // namespace culprit::ab
