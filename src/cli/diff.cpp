@@ -90,16 +90,13 @@ Result<int> run_diff(const DiffOptions& given) {
   if (Status status = refuse_native_profiles(options); !status) return status.error();
   const bool traces = begins_with_traces(options);
   if (traces && options.score != "suspicion") return diff_runs(options);
-  if (options.score == "impact")
-    return usage_error("--score impact needs traces on both sides", "give the traces, or --score suspicion");
   if (!options.history.empty())
-    return usage_error("--history needs traces on both sides and --score impact: tables of cycles are not judged",
+    return usage_error("--history needs traces on both sides and --score impact",
                        "give the traces, or leave out --history");
-  if (!options.fail_on.empty() && options.fail_on != "not_comparable")
+  if (!options.fail_on.empty() && options.fail_on != "not_comparable" && options.score != "impact")
     return usage_error(
-        fmt::format("--fail-on {} needs traces on both sides and --score impact: tables of cycles are not judged",
-                    options.fail_on),
-        "give the traces, or leave out --fail-on");
+        fmt::format("--fail-on {} needs --score impact: the other score states no outcome", options.fail_on),
+        traces ? "leave out --score, or --fail-on" : "add --score impact, or leave out --fail-on");
   return diff_tables(options);
 }
 
@@ -151,7 +148,7 @@ void add_diff(CommandLine& app, Invocation& invocation) {
       ->type_name("WHAT");
   verb->add_option("--score", options->score,
                    "how differences are ranked: 'impact' on the cycle (default for traces), or 'suspicion', the "
-                   "reference tool's score (default for tables)")
+                   "reference tool's score (default for profile tables)")
       ->check(one_of({"impact", "suspicion"}))
       ->type_name("SCORE");
   verb->add_option(
@@ -172,7 +169,8 @@ void add_diff(CommandLine& app, Invocation& invocation) {
                            "  culprit diff good0.json good1.json --vs bad0.json bad1.json --json\n"
                            "  culprit diff last.json.gz now.json.gz --history runs/*.json.gz\n"
                            "  culprit diff last.json.gz now.json.gz --fail-on regression\n"
-                           "  culprit diff case/ --score suspicion -o reports/") +
+                           "  culprit diff case/ --score suspicion -o reports/\n"
+                           "  culprit diff good.csv bad.csv --score impact") +
                "\n  1  a difference (only with --fail-on)\n  5  not comparable, or undecided where that is asked for "
                "(--fail-on)");
   verb->callback([options, &invocation] { invocation.run = [options] { return run_diff(*options); }; });

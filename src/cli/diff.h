@@ -85,6 +85,9 @@ Result<DiffOptions> settled(const DiffOptions& given);
 /// The comparison in options.format; "" where this program was built without its page.
 std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb);
 
+/// The exit code that --fail-on asks for; warns on standard error where what is not decided passes.
+int exit_of(const std::string& fail_on, const model::RunComparison& comparison);
+
 /// Delivers a comparison; gives the exit code that --fail-on asks for.
 Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison,
                                std::string_view verb, std::span<const model::RunPicture> pictures = {});
@@ -93,7 +96,8 @@ Result<int> deliver_comparison(const DiffOptions& options, const model::RunCompa
 /// of one run, other files are recordings of the same run again. Gives the exit code.
 Result<int> diff_runs(const DiffOptions& options);
 
-/// Compares profile tables, or the tables that the reference tool would make of two traces, by Suspicion Score.
+/// Compares profile tables, or the tables that the reference tool would make of two traces, by Suspicion Score; with
+/// `--score impact` as traces are compared, as far as tables tell it. Gives the exit code.
 Result<int> diff_tables(const DiffOptions& options);
 
 }  // namespace culprit::cli

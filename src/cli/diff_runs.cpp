@@ -128,6 +128,8 @@ Result<model::RunComparison> compare(const DiffOptions& options, Pictures* pictu
   return library::compare(std::move(**base), std::move(**candidate), how, earlier, pictures);
 }
 
+}  // namespace
+
 int exit_of(const std::string& fail_on, const model::RunComparison& comparison) {
   using enum model::Outcome;
   const model::Outcome outcome = comparison.outcome;
@@ -147,8 +149,6 @@ int exit_of(const std::string& fail_on, const model::RunComparison& comparison) 
       "culprit: warning: nothing could be decided; '--fail-on inconclusive' does not let that pass\n", stderr);
   return kFine;
 }
-
-}  // namespace
 
 bool is_profile_table(const std::string& path) { return path.ends_with(".csv"); }
 

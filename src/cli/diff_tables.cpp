@@ -1,5 +1,5 @@
 // `culprit diff --score suspicion`: the comparison of the reference tool, of its profile tables or of those that it
-// would make of two traces.
+// would make of two traces; and what such tables tell of the impact on their cycles (`--score impact`).
 #include <fmt/format.h>
 
 #include <array>
@@ -15,8 +15,11 @@
 #include "cli/output.h"
 #include "cli/table_page.h"
 #include "cli/table_verdicts.h"
+#include "core/escape.h"
+#include "core/json_writer.h"
 #include "deepdive/comparison.h"
 #include "deepdive/comparison_report.h"
+#include "deepdive/comparison_text.h"
 #include "deepdive/pairing.h"
 #include "deepdive/perf_csv.h"
 #include "deepdive/reference_profile.h"
@@ -80,6 +83,8 @@ struct TableComparisons {
   deepdive::ComparisonSet set;
   std::vector<TablePage> pages;  ///< of each of its comparisons
   std::set<std::string> names;   ///< of their files
+  double tolerance = 0;
+  bool same = false;  ///< both sides are one table
 };
 
 void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, TableComparisons& all) {
@@ -90,7 +95,8 @@ void compare_pair(const deepdive::FilePair& files, const Profiles& profiles, Tab
     deepdive::Comparison& comparison = set.comparisons.emplace_back(
         deepdive::compare_by_suspicion(base, candidate, pair, files.identifier + files.suffix,
                                        distinct_name(deepdive::comparison_base_name(files, pair), all.names)));
-    model::RunComparison compared = comparison_of_tables(base, candidate, pair, comparison.anchors_differ);
+    model::RunComparison compared =
+        comparison_of_tables(base, candidate, pair, comparison.anchors_differ, all.tolerance);
     if (!compared.cycle_times.empty()) comparison.outcome = report::to_string(compared.outcome);
     comparison.verdicts = compared.verdicts;
     for (const report::VerdictText& verdict : report::verdict_texts(compared)) {
@@ -190,10 +196,72 @@ Status compare_tables(const DiffOptions& options, TableComparisons& all) {
     const auto profiles = read_pair(files);
     if (!profiles) return profiles.error();
     compare_pair(files, *profiles, all);
-    if (inputs.size() == 2 && library::same_content(inputs[0], inputs[1]))
-      set.notes.emplace_back("Baseline and candidate are the same table");
+    all.same = inputs.size() == 2 && library::same_content(inputs[0], inputs[1]);
+    if (all.same) set.notes.emplace_back("Baseline and candidate are the same table");
   }
   return {};
+}
+
+/// What tables leave out, and who has no partner.
+void add_notes(const deepdive::Comparison& comparison, const deepdive::ComparisonSet& set,
+               model::RunComparison& compared) {
+  const deepdive::NameStyle style{[&](StringId id) { return std::string(comparison.texts[id]); },
+                                  [](std::string_view text) { return std::string(text); }};
+  for (std::string& note : deepdive::input_notes(comparison, set, style)) compared.notes.push_back(std::move(note));
+  for (std::string& note : deepdive::set_notes(set, style)) compared.notes.push_back(std::move(note));
+}
+
+/// As traces are compared.
+Result<int> deliver_by_impact(const DiffOptions& options, TableComparisons& all) {
+  const deepdive::ComparisonSet& set = all.set;
+  for (std::size_t i = 0; i < set.comparisons.size(); ++i) add_notes(set.comparisons[i], set, all.pages[i].compared);
+  if (all.same) {
+    all.pages.front().compared.same_recording = true;
+    all.pages.front().compared.outcome = model::Outcome::no_change;
+  }
+  if (all.pages.size() == 1)
+    return deliver_comparison(options, all.pages.front().compared, "diff", all.pages.front().pictures);
+  const auto shown_as = [&](const model::RunComparison& compared, const char* format) {
+    DiffOptions as = options;
+    as.json = false;
+    as.format = format;
+    return comparison_text(as, compared, "diff");
+  };
+  DiffReport report;
+  int worst = kFine;
+  for (std::size_t i = 0; i < set.comparisons.size(); ++i) {
+    const deepdive::Comparison& comparison = set.comparisons[i];
+    const TablePage& page = all.pages[i];
+    report.parts.push_back(
+        {comparison.base_name,
+         [&] { return fmt::format("# {}\n\n{}", comparison.base_name, shown_as(page.compared, "md")); },
+         [&] { return shown_as(page.compared, "csv"); },
+         [&] { return table_page(comparison, set, page.compared, page.pictures); }});
+    const int exit = exit_of(options.fail_on, page.compared);
+    if (worst != kDifference && exit != kFine) worst = exit;
+  }
+  report.json_name = "comparisons.json";
+  report.json = [&] {
+    std::string text;
+    JsonWriter json(text, JsonForm::packed);
+    json.begin_object();
+    json.member("score", "impact");
+    json.begin_array("comparisons");
+    for (const TablePage& page : all.pages) json.raw(shown_as(page.compared, "json"));
+    json.end_array();
+    json.end_object();
+    json.finish();
+    return text;
+  };
+  report.terminal = [&](bool summary) {
+    std::string text;
+    for (std::size_t i = 0; i < all.pages.size(); ++i)
+      text += fmt::format("{}{}\n{}", i == 0 ? "" : "\n", escape_terminal(set.comparisons[i].base_name),
+                          summary ? "" : shown_as(all.pages[i].compared, "terminal"));
+    return text;
+  };
+  if (Status status = deliver(options, report); !status) return status.error();
+  return worst;
 }
 
 }  // namespace
@@ -202,12 +270,14 @@ Result<int> diff_tables(const DiffOptions& options) {
   const bool tables =
       options.inputs.size() == 1 || (is_profile_table(options.inputs[0]) && is_profile_table(options.inputs.back()));
   TableComparisons all;
+  all.tolerance = parse_share(options.tolerance).value_or(0);
   const deepdive::ComparisonSet& set = all.set;
   if (Status status = tables ? compare_tables(options, all) : compare_traces(options, all); !status)
     return status.error();
   if (set.comparisons.empty())
     return input_error("the two sides hold no process to compare", options.inputs[0],
                        "look at what they recorded, or record again");
+  if (options.score == "impact") return deliver_by_impact(options, all);
   DiffReport report;
   for (std::size_t i = 0; i < set.comparisons.size(); ++i) {
     const deepdive::Comparison& comparison = set.comparisons[i];

@@ -299,7 +299,8 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
 }  // namespace
 
 model::RunComparison comparison_of_tables(const deepdive::Profile& base, const deepdive::Profile& candidate,
-                                          const deepdive::ProcessPair& processes, bool anchors_differ) {
+                                          const deepdive::ProcessPair& processes, bool anchors_differ,
+                                          double tolerance) {
   std::array sides = {side_of(base, processes.base_pid), side_of(candidate, processes.candidate_pid)};
   name_only_devices(sides);
   model::RunComparison result;
@@ -307,8 +308,7 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
                   compared_side(candidate, processes.candidate_pid, sides[1].cycles_ns)};
   result.notes = {
       "Profile tables hold sums of each cycle: there is no waterfall, no timeline, and functions are judged by what "
-      "lies "
-      "far beyond chance alone"};
+      "lies far beyond chance alone"};
   result.processes.push_back({-1, {processes.base_pid, processes.candidate_pid}});
   if (anchors_differ) {
     result.why = "the cycles of the two tables begin at different functions";
@@ -318,6 +318,7 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
   }
   if (!anchors_differ) {
     compare::CycleTimeOptions options;
+    options.tolerance = tolerance;
     const bool on_gpu = std::ranges::any_of(sides[0].functions, [](const auto& f) { return f.first.second != kHost; });
     if (!on_gpu) options.between = compare::CompareOptions().between_on_host;
     model::CycleTimeOutcome outcome = compare::judge_cycle_time(sides[0].cycles_ns, sides[1].cycles_ns, options);

@@ -12,8 +12,9 @@ namespace culprit::cli {
 
 /// What a comparison of traces would say, as far as two tables tell it: the outcome of the cycle durations, time and
 /// calls of functions per cycle, resources by device, threads on CPUs and in run queues, and the causes of that. Where
-/// the anchors differ the durations are not judged.
+/// the anchors differ the durations are not judged. `tolerance`: relative change of them that does not matter.
 model::RunComparison comparison_of_tables(const deepdive::Profile& base, const deepdive::Profile& candidate,
-                                          const deepdive::ProcessPair& processes, bool anchors_differ);
+                                          const deepdive::ProcessPair& processes, bool anchors_differ,
+                                          double tolerance);
 
 }  // namespace culprit::cli

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/display_width.h"
 #include "core/escape.h"
 #include "deepdive/comparison_report.h"
 #include "deepdive/comparison_text.h"
+#include "stats/quantile.h"
 
 namespace culprit::deepdive {
 
@@ -98,6 +100,10 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
     out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());
     out += fmt::format("  Average cycle time: {} us -> {} us ({})\n", with_thousands(a.mean_cycle_us, 2),
                        with_thousands(b.mean_cycle_us, 2), change_percent(a.mean_cycle_us, b.mean_cycle_us));
+    if (const std::array medians = {stats::median(a.cycle_us), stats::median(b.cycle_us)};
+        std::isfinite(medians[0]) && std::isfinite(medians[1]))
+      out += fmt::format("  Median cycle time: {} us -> {} us ({})\n", with_thousands(medians[0], 2),
+                         with_thousands(medians[1], 2), change_percent(medians[0], medians[1]));
     if (!comparison.outcome.empty()) out += fmt::format("  Outcome by these durations: {}\n", comparison.outcome);
     for (const std::string& cause : comparison.causes) {
       const std::string indent = cause.starts_with(' ') ? "    " : "  ";

@@ -80,6 +80,20 @@ std::string comparison_title(const Comparison& comparison, const NameStyle& styl
                            candidate.pid);
 }
 
+std::vector<std::string> input_notes(const Comparison& comparison, const ComparisonSet& set, const NameStyle& style) {
+  std::vector<std::string> notes;
+  const auto& [base, candidate] = comparison.sides;
+  if (base.rows_no_name + candidate.rows_no_name > 0)
+    notes.push_back(fmt::format("Left out because the function has no name: {} rows of {}, {} of {}.",
+                                format_count(base.rows_no_name), base.label, format_count(candidate.rows_no_name),
+                                candidate.label));
+  for (const Unpaired& entry : set.unpaired)
+    if (belongs_to(entry.file, comparison)) notes.push_back(unpaired_note(entry, style));
+  for (const InputReport& input : set.inputs)
+    if (has_damage(input) && belongs_to(input.file, comparison)) notes.push_back(damage_note(input, style));
+  return notes;
+}
+
 std::vector<std::string> comparison_notes(const Comparison& comparison, const ComparisonSet& set,
                                           const NameStyle& style) {
   std::vector<std::string> notes;
@@ -110,14 +124,7 @@ std::vector<std::string> comparison_notes(const Comparison& comparison, const Co
     }
     notes.push_back(note);
   }
-  if (base.rows_no_name + candidate.rows_no_name > 0)
-    notes.push_back(fmt::format("Left out because the function has no name: {} rows of {}, {} of {}.",
-                                format_count(base.rows_no_name), base.label, format_count(candidate.rows_no_name),
-                                candidate.label));
-  for (const Unpaired& entry : set.unpaired)
-    if (belongs_to(entry.file, comparison)) notes.push_back(unpaired_note(entry, style));
-  for (const InputReport& input : set.inputs)
-    if (has_damage(input) && belongs_to(input.file, comparison)) notes.push_back(damage_note(input, style));
+  for (std::string& note : input_notes(comparison, set, style)) notes.push_back(std::move(note));
   return notes;
 }
 

@@ -29,6 +29,9 @@ std::string table_number(double value, int decimals);
 /// "# Strict Performance Comparison: case (PID: 7)", without the mark.
 std::string comparison_title(const Comparison& comparison, const NameStyle& style);
 
+/// Rows without a name, processes without partner, damage in the input: what is in no comparison of any kind.
+std::vector<std::string> input_notes(const Comparison& comparison, const ComparisonSet& set, const NameStyle& style);
+
 /// What a reader has to know before believing the numbers: different anchors, rows left out, processes without partner,
 /// damage in the input. One sentence or two each; the most serious first.
 std::vector<std::string> comparison_notes(const Comparison& comparison, const ComparisonSet& set,

@@ -1,4 +1,5 @@
 // `culprit diff` as a whole: what it writes, what it refuses, and the published comparisons.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -91,6 +92,7 @@ TEST_F(Diff, WritesMarkdownAndCsvAndSaysSo) {
   EXPECT_TRUE(fs::exists(root_ / "new/out/case_pid7_strict_comparison.md"));
   EXPECT_TRUE(fs::exists(root_ / "new/out/case_pid7_strict_comparison.csv"));
   EXPECT_THAT(outcome.out, HasSubstr("Average cycle time: 1,000.00 us -> 1,000.00 us (+0.00%)"));
+  EXPECT_THAT(outcome.out, HasSubstr("Median cycle time: 1,000.00 us -> 1,000.00 us (+0.00%)"));
   EXPECT_THAT(outcome.out, HasSubstr("f on GPU 0"));
   EXPECT_THAT(outcome.out, HasSubstr("5 of 10 rows of normal"));
   EXPECT_THAT(outcome.out, HasSubstr("Written: "));
@@ -130,6 +132,60 @@ TEST_F(Diff, EveryFormGoesToStandardOutput) {
   EXPECT_EQ(diff({at("case"), "--json", "--format", "md"}).code, 2);
 }
 
+TEST_F(Diff, TablesByTheirImpactAreComparedAsTracesAre) {
+  write_case();
+  const Outcome outcome = diff({at("case"), "--score", "impact"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_THAT(outcome.out, testing::StartsWith("Outcome: "));
+  EXPECT_THAT(outcome.out, HasSubstr("Profile tables hold sums of each cycle"));
+  const Outcome json = diff({at("case"), "--score", "impact", "--json"});
+  for (const char* member : {"\"outcome\"", "\"cycle_time\"", "\"findings\"", "\"verdicts\"", "\"data_quality\""})
+    EXPECT_THAT(json.out, HasSubstr(member));
+  EXPECT_EQ(diff({at("case"), "--score", "impact", "-o", at("out")}).code, 0);
+  EXPECT_TRUE(fs::exists(root_ / "out/comparison.md"));
+}
+
+/// Ten cycles of about `us`, half of each in one kernel.
+std::string cycles_table(double us) {
+  std::string text =
+      "cycle,pid,beta_pct,function_name,metric_name,device,func_type,mu_pct,duration,anchor_name,anchor_dur_us,"
+      "instances_count,simple_name\n";
+  for (int i = 0; i < 10; ++i)
+    text += fmt::format("{},7,50,f,gpu_usage,GPU 0,gpu_compute,50,{},step,{},4,f\n", i + 1, us / 2,
+                        us * (1 + 0.001 * (i % 3)));
+  return text;
+}
+
+TEST_F(Diff, AGateOfTablesIsThatOfTheirCycles) {
+  write("a_perf_data.csv", cycles_table(1000));
+  write("b_perf_data.csv", cycles_table(1500));
+  const std::vector<std::string> slower = {at("a_perf_data.csv"), at("b_perf_data.csv"), "--score", "impact",
+                                           "--fail-on",           "regression"};
+  EXPECT_EQ(diff(slower).code, 1) << diff(slower).out << diff(slower).error;
+  EXPECT_EQ(diff({at("b_perf_data.csv"), at("a_perf_data.csv"), "--score", "impact", "--fail-on", "regression"}).code,
+            0);
+  EXPECT_EQ(diff({at("a_perf_data.csv"), at("b_perf_data.csv"), "--score", "impact", "--fail-on", "regression",
+                  "--tolerance", "70%"})
+                .code,
+            0);
+  const Outcome same = diff({at("a_perf_data.csv"), at("a_perf_data.csv"), "--score", "impact"});
+  EXPECT_THAT(same.out, HasSubstr("same recording"));
+}
+
+TEST_F(Diff, SeveralProcessesByTheirImpactAreSeveralComparisons) {
+  const std::string second = table(2, 9).substr(table(2).find('\n') + 1);
+  write("case/normal_perf_data/r_perf_data.csv", table(1) + second);
+  write("case/abnormal_perf_data/r_perf_data.csv", table(50) + second);
+  const Outcome outcome = diff({at("case"), "--score", "impact"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_THAT(outcome.out, HasSubstr("case_pid7_strict_comparison\nOutcome"));
+  EXPECT_THAT(outcome.out, HasSubstr("case_pid9_strict_comparison\nOutcome"));
+  EXPECT_THAT(diff({at("case"), "--score", "impact", "--json"}).out,
+              testing::StartsWith("{\"score\":\"impact\",\"comparisons\":[{"));
+  EXPECT_EQ(diff({at("case"), "--score", "impact", "-o", at("out")}).code, 0);
+  EXPECT_TRUE(fs::exists(root_ / "out/case_pid9_strict_comparison.md"));
+}
+
 TEST_F(Diff, AProcessOnOneSideOnlyIsReported) {
   write("case/normal_perf_data/r_perf_data.csv", table(1) + table(2, 9).substr(table(2).find('\n') + 1));
   write("case/abnormal_perf_data/r_perf_data.csv", table(50));
@@ -154,8 +210,7 @@ TEST_F(Diff, DifferentAnchorsAreAWarning) {
 
 TEST_F(Diff, WrongUseAndWrongInputAreToldApart) {
   write_case();
-  EXPECT_EQ(diff({at("case"), "--score", "impact"}).code, 2);
-  EXPECT_THAT(diff({at("case"), "--score", "impact"}).error, HasSubstr("needs traces"));
+  EXPECT_THAT(diff({at("case"), "--fail-on", "regression"}).error, HasSubstr("add --score impact"));
   EXPECT_EQ(diff({at("case"), "--score", "luck"}).code, 2);
   EXPECT_EQ(diff({at("nothing")}).code, 3);
   EXPECT_EQ(diff({at("case/normal_perf_data/r_perf_data.csv")}).code, 2);

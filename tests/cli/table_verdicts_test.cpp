@@ -52,7 +52,7 @@ std::vector<std::string> causes(const deepdive::Profile& base, const deepdive::P
   deepdive::ProcessPair pair;
   pair.base_pid = pair.candidate_pid = 1;
   std::vector<std::string> names;
-  for (const auto& v : comparison_of_tables(base, candidate, pair, anchors_differ).verdicts)
+  for (const auto& v : comparison_of_tables(base, candidate, pair, anchors_differ, 0.03).verdicts)
     names.push_back(v.cause + (v.detail.empty() ? "" : "/" + v.detail) + (v.where.empty() ? "" : " in " + v.where));
   return names;
 }
@@ -77,7 +77,7 @@ TEST(TableVerdicts, CyclesWithoutItsRowsTellNothingOfADevice) {
         << late;
   deepdive::ProcessPair pair;
   pair.base_pid = pair.candidate_pid = 1;
-  const auto result = comparison_of_tables(table(before), with_late_devices(table(before), 6), pair, false);
+  const auto result = comparison_of_tables(table(before), with_late_devices(table(before), 6), pair, false, 0.03);
   for (const model::FunctionFinding& f : result.functions)
     EXPECT_NEAR(f.time_ns[1], f.time_ns[0], 0.001 * f.time_ns[0]) << result.texts[f.function];
   EXPECT_THAT(causes(table(before), with_late_devices(table(before), 6)), testing::IsEmpty());
