@@ -447,6 +447,14 @@ bool is_in_force(std::string_view name, std::span<const CycleValue> values) {
   return std::ranges::any_of(values, [&](const CycleValue& v) { return !limits || v.value != 0; });
 }
 
+Series log_series(std::span<const CycleValue> values) {
+  std::vector<double> plain;
+  plain.reserve(values.size());
+  for (const CycleValue& v : values) plain.push_back(v.value);
+  const std::vector<CycleValue> logs = logs_of(plain);
+  return summarise(logs, logs.size());
+}
+
 /// The windows of a counter on both sides.
 struct Values {
   std::string unit;
@@ -476,11 +484,14 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
   for (const auto& [name, values] : windows_of(base, candidate)) {
     const Series a = summarise(values.of[0], values.of[0].size());
     const Series b = summarise(values.of[1], values.of[1].size());
-    if (name.starts_with("host.speed.") || (name.starts_with("host.cpu") && name.ends_with(".frequency")))
-      if (a.effective >= kFewCycles && b.effective >= kFewCycles)
-        if (const MeanDifference d = difference_of(a, b, 0);
-            std::abs(d.difference) > d.half && std::abs(d.difference) >= kLeastSpeed * std::max(a.mean, b.mean))
-          changes.speeds.push_back({name, values.unit, {a.mean, b.mean}});
+    if (name.starts_with("host.speed.") || (name.starts_with("host.cpu") && name.ends_with(".frequency"))) {
+      // A piece of work that was held up takes many times as long as the others.
+      const std::array logs = {log_series(values.of[0]), log_series(values.of[1])};
+      if (logs[0].effective >= kFewCycles && logs[1].effective >= kFewCycles)
+        if (const MeanDifference d = difference_of(logs[0], logs[1], 0);
+            std::abs(d.difference) > d.half && std::abs(d.difference) >= std::log1p(kLeastSpeed))
+          changes.speeds.push_back({name, values.unit, {std::exp(logs[0].mean), std::exp(logs[1].mean)}});
+    }
     const std::array in_force = {is_in_force(name, values.of[0]), is_in_force(name, values.of[1])};
     if (in_force[0] != in_force[1]) {
       model::HostChange change{name, values.unit, {}};

@@ -22,6 +22,7 @@ constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that othe
 constexpr double kLeastOthers = 0.3;     // CPUs that others took more
 constexpr double kFewOthers = 0.15;      // the same, where the kernel says that much more waited for CPUs
 constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
+constexpr double kManyOthers = 0.5;      // CPUs that others took more, where it did not wait for one
 constexpr double kBehindThem = 0.5;      // of what it waited longer for a CPU others had it
 constexpr double kFarMore = 3;           // times: behind programs of which none took much more
 constexpr double kMuchOfStep = 0.1;      // that it waited longer behind them
@@ -55,6 +56,18 @@ std::string queue_text(const Evidence& evidence) {
   return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
 }
 
+/// What became of a disk beside it: who writes a lot computes, too, and so do the kernel's threads for it. Empty:
+/// nothing much.
+std::string more_traffic(const Evidence& evidence) {
+  constexpr double kMuch = 1e7;  // bytes per second
+  constexpr double kFar = 10;    // times
+  for (const model::DiskChange& disk : evidence.comparison().disks)
+    if (const Sides bytes = evidence.turned(disk.bytes_per_second); bytes.with >= kMuch && bytes.ratio() >= kFar)
+      return fmt::format("{} by everybody meanwhile: {}/s instead of {}/s", disk.name, format_bytes(bytes.with),
+                         format_bytes(bytes.without));
+  return {};
+}
+
 Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
   Verdict verdict;
   verdict.cause = std::move(cause);
@@ -85,6 +98,17 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// What all threads together waited longer for CPUs, of a program whose threads spin for one another: that of the steps
+/// runs while it waits for those that have none. ns per step; nothing: it is none.
+Sides queue_of_siblings(const Evidence& evidence) {
+  const auto step = evidence.step();
+  const double growth = evidence.growth();
+  if (!step || felt_queue(evidence) || growth < kMuchOfStep * step->all().without) return {};
+  const Sides all = evidence.states([](std::string_view state) { return state == "runnable"; });
+  const double least = kBehindThem * growth;
+  return step->on_cpu.rise() >= least && all.rise() >= least ? all : Sides();
+}
+
 void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const double others = evidence.more_others();
   const auto beside = evidence.more_beside();
@@ -102,11 +126,16 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
       behind_them && behind->ratio() >= kFarMore && behind->rise() >= kMuchOfStep * evidence.step()->all().without;
   if (beside.empty() && !behind_many) return;
   const bool is_share = !beside.empty() && beside.front().is_share;
-  const double least = is_share ? kLeastShare : behind_them ? 0 : held_up ? kFewOthers : kLeastOthers;
+  const Sides siblings = queue_of_siblings(evidence);
+  const bool spins = siblings.rise() > 0;
+  const double least = is_share ? kLeastShare : behind_them ? 0 : held_up || spins ? kFewOthers : kLeastOthers;
   if (others < least) return;
   // Where there are CPUs for all, who takes many shares their cores, their caches and the limit of their clock.
-  if (!queued && !(is_share && felt_on_cpu(evidence))) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", queued ? 0.9 : 0.7);
+  if (!queued && !spins && !((is_share || others >= kManyOthers) && felt_on_cpu(evidence))) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes",
+                               queued              ? 0.9
+                               : is_share || spins ? 0.7
+                                                   : kUnsure);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
   verdict.impact_ns = beside.empty() || !(others > 0)
                           ? behind->rise()
@@ -115,17 +144,26 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     if (verdict.evidence.size() == 3) break;
     verdict.evidence.push_back(took(one));
   }
-  (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
+  if (spins)
+    verdict.evidence.push_back(
+        fmt::format("All its threads together waited {} per step for a CPU; that of the steps ran meanwhile, as who "
+                    "spins for the others does",
+                    instead(siblings)));
+  else
+    (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
+  if (verdict.confidence == kUnsure)
+    verdict.against.emplace_back("That its own work became more would look alike: they ran on other CPUs");
   if (behind_them)
     verdict.evidence.push_back(
         fmt::format("Of that, programs which were not recorded had the CPU for {}", instead(*behind)));
   else if (queued && behind)
     verdict.against.push_back(fmt::format(
-        "Of that, programs which were not recorded had the CPU for {} only: its own threads share what those left",
-        format_duration(behind->with)));
+        "Of what that is more, programs which were not recorded had the CPU for {} only: its own threads share what "
+        "those left",
+        format_duration(std::max(0.0, behind->rise()))));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
   if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
-    verdict.impact_ns += on_cpu.rise();
+    verdict.impact_ns = spins ? std::min(siblings.rise(), on_cpu.rise()) : verdict.impact_ns + on_cpu.rise();
     verdict.work_ratio = on_cpu.ratio();
     verdict.evidence.push_back(
         fmt::format("Beside them its threads took {} per step on CPUs{}", instead(on_cpu), queued ? ", too" : ""));
@@ -136,6 +174,7 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("Somebody waited for a CPU {} of the time", instead_percent(*waits)));
   if (const auto pressure = evidence.counter("host.pressure.io.some"); pressure && pressure->rise() > kLeastPressure)
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
+  if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
   if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");
   verdict.next_step =
       beside.empty() ? "culprit top --by rival names who had its CPUs"
@@ -162,15 +201,19 @@ void steal(const Evidence& evidence, Verdicts& verdicts) {
 void queue(const Evidence& evidence, Verdicts& verdicts) {
   if (evidence.step()) return;
   const model::RunComparison& all = evidence.comparison();
-  Sides time;
+  std::map<std::int32_t, Sides> of_ranks;
   bool changed = false;
   for (const model::FunctionFinding& f : all.functions) {
     if (all.texts[f.kind] != "runq") continue;
     const Sides sides = evidence.turned(f.time_ns);
-    time.without += sides.without;
-    time.with += sides.with;
+    Sides& sum = of_ranks[evidence.place_of(f).rank];
+    sum.without += evidence.weight_of(f.phase) * sides.without;
+    sum.with += evidence.weight_of(f.phase) * sides.with;
     changed = changed || model::has_changed(f);
   }
+  if (of_ranks.empty()) return;
+  const Sides time =
+      std::ranges::max_element(of_ranks, {}, [](const auto& of_rank) { return of_rank.second.rise(); })->second;
   const double step = evidence.mean_step();
   constexpr double kLatent = 0.01;
   if (!changed || time.rise() < kLatent * step || time.ratio() < 2) return;
@@ -278,7 +321,8 @@ void frequency(const Evidence& evidence, Verdicts& verdicts) {
   if (!(evidence.slowdown() >= kLeastImpact) || (step && step->on_cpu.rise() < kLeastImpact * step->all().without))
     return;
   Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", "", 0.8);
-  if (step) verdict.impact_ns = step->on_cpu.rise();
+  // What the program does more it does at any clock.
+  if (step) verdict.impact_ns = std::min(step->on_cpu.rise(), step->on_cpu.without * (1 / clock->ratio() - 1));
   verdict.work_ratio = 1 / clock->ratio();
   verdict.evidence = {
       fmt::format("The clock of the CPUs where it moved is {:.0f} % of what it was", clock->ratio() * 100)};
@@ -294,7 +338,7 @@ void frequency(const Evidence& evidence, Verdicts& verdicts) {
 void stopped(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time =
       evidence.states([](std::string_view state) { return state == "stopped" || state == "blocked in stopped"; });
-  if (time.rise() < kLeastImpact * evidence.states_of()) return;
+  if (evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
   Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
   verdict.scope = model::VerdictScope::process;
   verdict.impact_ns = evidence.felt(time.rise());

@@ -121,6 +121,15 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
   }
 }
 
+/// Its use was counted, that of the program, too, and others did not use it more.
+bool no_others(const Evidence& evidence, const Place& place) {
+  const auto used = evidence.resource_of(kUse, place);
+  const auto own = evidence.resource_of(kOwnUse, place);
+  if (!used || !own) return false;
+  const double unit = std::max(used->value.with, used->value.without) > 1.5 ? 100 : 1;
+  return (used->value.rise() - own->value.rise()) / unit < kLeastOthersUse;
+}
+
 void other_process(const Evidence& evidence, Verdicts& verdicts) {
   for (const DeviceKernels& kernels : kernels_of(evidence)) {
     const auto used = evidence.resource_of(kUse, kernels.place);
@@ -158,7 +167,8 @@ void turns(const Evidence& evidence, Verdicts& verdicts) {
   for (const DeviceKernels& kernels : devices) {
     const std::string where = evidence.name_of(kernels.place);
     if (std::ranges::any_of(
-            verdicts, [&](const Verdict& v) { return v.scope == model::VerdictScope::device && v.where == where; }))
+            verdicts, [&](const Verdict& v) { return v.scope == model::VerdictScope::device && v.where == where; }) ||
+        no_others(evidence, kernels.place))
       continue;
     Sides idle;
     bool apart = false;
@@ -228,7 +238,7 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
     double confidence = 0.6;
     if (all_alike && arithmetic >= kNearlyAll && memory >= kNearlyAll) {
       cause = clock ? "gpu_contention" : "gpu_clock_drop";
-      if (clock) detail = "other_process";
+      if (clock && !no_others(evidence, kernels.place)) detail = "other_process";
       if (!clock) confidence = 0.5;
     } else if ((all_alike || arithmetic_alike) && arithmetic >= kNearlyAll && !clock) {
       cause = "gpu_clock_drop";
@@ -395,7 +405,7 @@ void crowded_link(const Evidence& evidence, Verdicts& verdicts, const LinkKind& 
     const auto traffic = traffic_of(evidence, kernels.place, link);
     if (!traffic || traffic->rise() < kLeastTraffic) continue;
     const OwnUse own = own_use(evidence, kernels.place, link);
-    if (traffic->ratio() < kFarMore * own.more()) continue;
+    if (!std::isfinite(own.more()) || traffic->ratio() < kFarMore * own.more()) continue;
     const std::string where = evidence.name_of(kernels.place);
     const bool slower_use = own.ratio() >= kLeastLonger;
     const double rest = unexplained(kernels, where, verdicts);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@ namespace culprit::diagnose {
 namespace {
 
 constexpr const char* kUnknown = "unknown";
+constexpr double kBeyondClock = 1.1;  // of what a lower clock makes slower
 
 using model::Verdict;
 using model::VerdictState;
@@ -54,23 +56,26 @@ void absorb(Verdicts& verdicts, std::string_view by_cause, std::string_view by_d
       verdicts, by_cause, by_detail, [&](const Verdict& v) { return v.cause == cause && v.detail == detail; }, time);
 }
 
-/// The same of several ranks is one.
-void merge_ranks(Verdicts& verdicts) {
+/// The same of several devices is one.
+void merge_devices(Verdicts& verdicts) {
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     Verdict& first = verdicts[i];
     if (first.rank < 0 || first.scope != model::VerdictScope::device) continue;
     std::size_t others = 0;
+    std::set<std::int32_t> ranks = {first.rank};
     for (std::size_t k = i + 1; k < verdicts.size(); ++k) {
       Verdict& other = verdicts[k];
       if (other.cause != first.cause || other.detail != first.detail || other.scope != first.scope) continue;
       if (other.impact_ns > first.impact_ns) std::swap(first, other);
+      ranks.insert(other.rank);
       other.cause.clear();
       ++others;
     }
     if (others == 0) continue;
-    first.evidence.push_back(fmt::format("The same on {} other rank{}", others, others == 1 ? "" : "s"));
+    first.evidence.push_back(fmt::format("The same on {} other {}{}", others,
+                                         ranks.size() == others + 1 ? "rank" : "device", others == 1 ? "" : "s"));
     first.where += fmt::format(" and {} more", others);
-    first.rank = -1;
+    if (ranks.size() > 1) first.rank = -1;
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause.empty(); });
   }
 }
@@ -84,9 +89,11 @@ double explained_by_devices(const Evidence& evidence, const Verdicts& verdicts) 
     const bool clock = v.cause == "gpu_clock_drop" || v.detail == "gpu_clock_drop";
     if (!clock && v.cause != "gpu_contention" && v.detail != "gpu_contention" && v.detail != "nvlink") continue;
     double lowest = 1;
+    const auto is_its = [&](const Place& place) {
+      return v.scope == model::VerdictScope::rank ? place.rank == v.rank : evidence.name_of(place) == v.where;
+    };
     for (const Evidence::DeviceResource& device : evidence.clocks())
-      if (clock && device.moved && evidence.name_of(device.place) == v.where)
-        lowest = std::min(lowest, device.value.ratio());
+      if (clock && device.moved && is_its(device.place)) lowest = std::min(lowest, device.value.ratio());
     most = std::max(most, lowest < 1 && lowest > 0 ? kMargin / lowest : std::numeric_limits<double>::infinity());
   }
   return most;
@@ -125,10 +132,12 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   else
     absorb(verdicts, "host_memory_pressure", "bandwidth", "cpu_contention", "other_processes", Time::the_same);
   // A disk's waits are page faults and uninterruptible sleep, too.
-  absorb(verdicts, "host_memory_pressure", "swap", "disk_io", "");
+  for (const std::string_view by : {"swap", "reclaim", "major_faults"})
+    absorb(verdicts, "host_memory_pressure", by, "disk_io", "", Time::the_same);
   // Who cannot have a CPU seems to hold a lock.
-  for (const std::string_view by : {"throttled", "other_processes"})
-    absorb(verdicts, "cpu_contention", by, "host_bound", "lock");
+  absorb(verdicts, "cpu_contention", "throttled", "host_bound", "lock");
+  if (std::ranges::none_of(verdicts, is_unsure))
+    absorb(verdicts, "cpu_contention", "other_processes", "host_bound", "lock");
   // Who has fewer CPUs loses most where threads wait for each other; all functions count already.
   for (Verdict& v : verdicts)
     if (v.cause == "host_bound" && std::ranges::any_of(verdicts, is_of_all_functions)) v.impact_ns = model::kNoNumber;
@@ -145,12 +154,36 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   };
   if (std::ranges::any_of(verdicts, takes_turns))
     std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
-  // Who does more takes longer.
-  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "workload_changed" && v.detail.empty(); }))
-    std::erase_if(verdicts, [](const Verdict& v) { return v.cause == "kernel_regression"; });
-  merge_ranks(verdicts);
+  // Who does more takes longer, and who sends it more takes CPUs. Where steps tell all that they work on, like ones
+  // were compared.
+  const bool alike =
+      evidence.tells_work() && !model::has_longer_prompts(evidence.comparison().cycle_times, evidence.side());
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "workload_changed"; })) {
+    const bool any_work = std::ranges::any_of(
+        verdicts, [](const Verdict& v) { return v.cause == "workload_changed" && v.detail.empty(); });
+    std::erase_if(verdicts, [&](const Verdict& v) {
+      return (v.cause == "kernel_regression" && any_work && !alike) || is_unsure(v);
+    });
+  }
+  merge_devices(verdicts);
   // What the machine did to all functions is none of one.
-  absorb(verdicts, "cpu_frequency_drop", "", is_of_one_function);
+  const auto clock = std::ranges::find(verdicts, "cpu_frequency_drop", &Verdict::cause);
+  if (clock != verdicts.end()) {
+    const double explained_by_clock = kBeyondClock * clock->work_ratio;
+    absorb(
+        verdicts, "cpu_frequency_drop", "",
+        [&](const Verdict& v) { return is_of_one_function(v) && !(v.work_ratio > explained_by_clock); },
+        Time::the_same);
+  }
+}
+
+/// Of tables what threads did is summed over them: nothing made more of a step than that became longer.
+void limit_sums_of_threads(const Evidence& evidence, Verdicts& verdicts) {
+  const model::RunComparison& all = evidence.comparison();
+  if (all.work || !all.host || all.host->step.empty() || !all.host->step_thread.empty() || !(evidence.growth() > 0))
+    return;
+  for (Verdict& v : verdicts)
+    if (v.scope == model::VerdictScope::host && v.impact_ns > evidence.growth()) v.impact_ns = evidence.growth();
 }
 
 /// Of causes that made steps longer, what each made of that; where steps did not become longer, none did. Other work
@@ -170,7 +203,9 @@ void add_shares(const Evidence& evidence, Verdicts& verdicts) {
   for (Verdict& v : verdicts) {
     // Where steps take as long as before nothing made them longer, whatever a part of them did.
     const double longer = is_other_work(v) ? evidence.growth_of_all() : growth;
-    if (!(longer > 0) || was_faster || evidence.comparison().outcome == model::Outcome::no_change)
+    // A phase that is slower may hide behind others that are faster.
+    if ((!(longer > 0) && !evidence.is_slower()) || was_faster ||
+        evidence.comparison().outcome == model::Outcome::no_change)
       v.state = VerdictState::latent;
     if (has_share(v)) sum += v.impact_ns;
   }
@@ -279,6 +314,7 @@ Verdicts of_side(const Evidence& evidence) {
        {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(evidence, verdicts);
+  limit_sums_of_threads(evidence, verdicts);
   for (const Rule& rule : late_host_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : few_steps_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);

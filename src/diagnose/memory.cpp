@@ -51,7 +51,7 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time = faulting(evidence);
   // The machine's pressure may be that of others alone.
   const bool felt =
-      time.rise() >= kLeastImpact * evidence.states_of() ||
+      evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of() ||
       (evidence.rise("host.pressure.memory.some") >= kLeastPressure && evidence.slowdown() >= kLeastImpact);
   if (!felt) return;
   Verdict verdict = verdict_of(evidence, detail, 0.85);
@@ -81,7 +81,7 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
   const auto arithmetic = evidence.counter("host.speed.arithmetic");
   const double slower = memory->ratio() / (arithmetic ? arithmetic->ratio() : 1);
   const auto beside = evidence.more_beside();
-  if (!(slower >= kSlowerMemory) || beside.empty() || beside.front().cpus.rise() < kLeastOthers) return;
+  if (!(slower >= kSlowerMemory) || beside.empty() || evidence.more_others() < kLeastOthers) return;
   Verdict verdict = verdict_of(evidence, "bandwidth", 0.7);
   verdict.impact_ns = step->on_cpu.rise();
   verdict.work_ratio = step->on_cpu.ratio();

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,10 +32,14 @@ constexpr double kLeastOthers = 0.3;     // CPUs
 constexpr double kLeastThrottled = 2e7;  // ns per second
 constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
 constexpr double kLeastSwap = 1e6;       // bytes per second
+constexpr double kLeastStalls = 1;       // per second: allocations that had to wait for memory
+constexpr double kLeastFaults = 20;      // per second: pages that a disk was read for
 constexpr double kLeastLate = 0.02;      // of a step
 constexpr double kTwiceAsLate = 2;       // as any other rank
 constexpr double kSlowerDevice = 1.04;   // kernels' time per call, of the others'
 constexpr double kLowerClock = 0.96;     // of the others'
+constexpr double kHot = 85;              // degrees
+constexpr double kHotter = 3;            // degrees more than the others
 constexpr std::size_t kFewestKernels = 3;
 
 std::uint64_t cycles_of(const Recording& run) {
@@ -146,10 +151,21 @@ void waits(const Recording& run, Verdicts& verdicts) {
   const double faults =
       std::min(most, state_time(run, [](std::string_view s) { return s == "blocked in page_fault"; }));
   const double swap = counter(run, "host.swap.in");
-  if (swap >= kLeastSwap && faults >= kLeastImpact * step) {
-    Verdict& verdict = verdicts.emplace_back(verdict_of("host_memory_pressure", "swap", faults, 0.9));
-    verdict.evidence = {fmt::format("{}/s were read back from swap", format_bytes(swap)),
-                        fmt::format("Its threads waited {} for pages", per(run, faults))};
+  const double stalls = counter(run, "host.memory.reclaim.stalls");
+  const double major = counter(run, "target.faults.major");
+  const char* const detail = swap >= kLeastSwap       ? "swap"
+                             : stalls >= kLeastStalls ? "reclaim"
+                             : major >= kLeastFaults  ? "major_faults"
+                                                      : nullptr;
+  if (detail != nullptr && step > 0 && faults >= kLeastImpact * step) {
+    Verdict& verdict = verdicts.emplace_back(verdict_of("host_memory_pressure", detail, faults, 0.9));
+    if (swap >= kLeastSwap)
+      verdict.evidence.push_back(fmt::format("{}/s were read back from swap", format_bytes(swap)));
+    if (stalls >= kLeastStalls)
+      verdict.evidence.push_back(fmt::format("{:.3g} allocations a second had to wait until memory was freed", stalls));
+    if (major >= kLeastFaults)
+      verdict.evidence.push_back(fmt::format("It had to read {:.3g} pages a second from a disk", major));
+    verdict.evidence.push_back(fmt::format("Its threads waited {} for pages", per(run, faults)));
     verdict.next_step = "more memory, or a smaller working set; /proc/vmstat says who reclaims";
   }
   const double syncs = std::min(most, state_time(run, [](std::string_view s) {
@@ -333,22 +349,41 @@ std::map<Place, double> device_ratios(const Recording& run) {
   return ratios;
 }
 
-/// Clock of a device while it worked over that of the middle one of the others.
-std::optional<double> clock_ratio(const Recording& run, const Place& place) {
+/// Mean of a resource of a device while it worked, and that of the middle one of the others.
+struct BesideOthers {
+  double mine = 0;
+  double usual = 0;
+};
+
+std::optional<BesideOthers> beside_others(const Recording& run, const Place& place,
+                                          std::span<const std::string_view> names) {
   std::optional<double> mine;
   std::vector<double> others;
   for (const model::ResourceSeries& series : run.profile.series) {
-    const std::string_view metric = run.profile.texts[series.metric];
-    if (metric != "gpu_sm_frequency" && metric != "GPU clock" && metric != "gpu_frequency") continue;
-    if (!(series.busy_mean > 0)) continue;
+    if (std::ranges::find(names, run.profile.texts[series.metric]) == names.end() || !(series.busy_mean > 0)) continue;
     if (run.profile.texts[series.device] == place.second && series.rank == place.first)
       mine = series.busy_mean;
     else
       others.push_back(series.busy_mean);
   }
   if (!mine || others.empty()) return std::nullopt;
-  const double usual = stats::median(std::move(others));
-  return usual > 0 ? std::optional(*mine / usual) : std::nullopt;
+  const BesideOthers both{*mine, stats::median(std::move(others))};
+  return both.usual > 0 ? std::optional(both) : std::nullopt;
+}
+
+std::optional<double> clock_ratio(const Recording& run, const Place& place) {
+  constexpr std::array<std::string_view, 3> kClocks = {"gpu_sm_frequency", "GPU clock", "gpu_frequency"};
+  const auto clocks = beside_others(run, place, kClocks);
+  return clocks ? std::optional(clocks->mine / clocks->usual) : std::nullopt;
+}
+
+/// "throttle_thermal" where the device is hot, and hotter than the others.
+std::string reason_of(const Recording& run, const Place& place, Verdict& verdict) {
+  constexpr std::array<std::string_view, 2> kHeat = {"gpu_temp", "GPU temperature"};
+  const auto heat = beside_others(run, place, kHeat);
+  if (!heat || heat->mine < kHot || heat->mine < heat->usual + kHotter) return "unknown";
+  verdict.evidence.push_back(fmt::format("It is {:.0f} degrees hot, the others are {:.0f}", heat->mine, heat->usual));
+  return "throttle_thermal";
 }
 
 /// A device on which the same kernels take longer than on the others. Of two nobody knows which one is as it should be;
@@ -377,6 +412,7 @@ void devices(const Recording& run, Verdicts& verdicts) {
     verdict.confidence = 0.85;
     verdict.evidence.push_back(
         fmt::format("Its clock while it worked is {:.0f} % of that of the others", *clock * 100));
+    verdict.detail = reason_of(run, worst->first, verdict);
   } else if (clock) {
     verdict.against.push_back(fmt::format("Its clock is {:.0f} % of that of the others", *clock * 100));
   } else {

@@ -256,7 +256,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
     const bool fresh = is_new(evidence, *worst) || worst->was != 0;
     Verdict verdict = device ? verdict_of(evidence, *worst, fresh ? "kernel_changed" : "kernel_regression", "", 0.8)
                              : verdict_of(evidence, *worst, "host_bound", of_one_function(evidence, *worst), 0.8);
-    if (evidence.has_ranks()) verdict.rank = device ? evidence.place_of(*worst).rank : only_rank(evidence, *worst);
+    verdict.rank = only_rank(evidence, *worst);
     verdict.impact_ns = most;
     verdict.state = evidence.state_of(most, felt_of_itself(evidence, *worst) / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
@@ -424,7 +424,7 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
 /// other side.
 void likely(const Evidence& evidence, Verdicts& verdicts) {
   const auto is_active = [](const Verdict& v) { return v.state == model::VerdictState::active; };
-  if (!evidence.is_slower() || std::ranges::any_of(verdicts, is_active)) return;
+  if (!evidence.is_slower() || !(evidence.growth() > 0) || std::ranges::any_of(verdicts, is_active)) return;
   const model::RunComparison& all = evidence.comparison();
   const std::array usual = {evidence.usual_ratio(false), evidence.usual_ratio(true)};
   const auto is_input = [&](const FunctionFinding& f) {

@@ -68,18 +68,26 @@ void link(const Evidence& evidence, Verdicts& verdicts) {
 
 /// Why a rank is late: what the other rules say of it and of no other, else what its threads did.
 void explain(const Evidence& evidence, Verdict& straggler, Verdicts& verdicts) {
-  const auto is_of = [&](const Verdict& v) { return v.rank == straggler.rank; };
-  const auto own = std::ranges::find_if(verdicts, is_of);
-  if (own != verdicts.end() && std::ranges::none_of(verdicts, [&](const Verdict& v) {
-        return v.rank >= 0 && v.rank != straggler.rank && v.cause == own->cause;
-      })) {
-    straggler.detail = own->cause;
-    straggler.work_ratio = own->work_ratio;
-    straggler.confidence = std::max(straggler.confidence, own->confidence);
-    straggler.evidence.insert(straggler.evidence.end(), own->evidence.begin(), own->evidence.end());
-    straggler.against = own->against;
-    straggler.next_step = own->next_step;
-    std::erase_if(verdicts, is_of);
+  std::vector<const Verdict*> own;
+  for (const Verdict& v : verdicts)
+    if (v.rank == straggler.rank && std::ranges::none_of(verdicts, [&](const Verdict& other) {
+          return other.rank >= 0 && other.rank != straggler.rank && other.cause == v.cause;
+        }))
+      own.push_back(&v);
+  std::ranges::stable_sort(own, std::ranges::greater(),
+                           [](const Verdict* v) { return std::isfinite(v->impact_ns) ? v->impact_ns : 0; });
+  if (!own.empty()) {
+    const Verdict& most = *own.front();
+    straggler.detail = most.cause;
+    straggler.work_ratio = most.work_ratio;
+    straggler.confidence = std::max(straggler.confidence, most.confidence);
+    straggler.against = most.against;
+    straggler.next_step = most.next_step;
+    straggler.evidence.insert(straggler.evidence.end(), most.evidence.begin(), most.evidence.end());
+    for (const Verdict* v : own)
+      if (v != &most && v->cause != "kernel_regression" && !v->evidence.empty())
+        straggler.evidence.push_back(v->evidence.front());
+    std::erase_if(verdicts, [&](const Verdict& v) { return std::ranges::find(own, &v) != own.end(); });
     return;
   }
   const model::RunComparison& all = evidence.comparison();
@@ -111,7 +119,7 @@ void straggler(const Evidence& evidence, Verdicts& verdicts) {
   const auto worst =
       std::ranges::max_element(ranks, {}, [&](const CollectiveChange& rank) { return late(rank).rise(); });
   const Sides time = late(*worst);
-  if (time.rise() < kLeastLate * evidence.mean_step()) return;
+  if (!(evidence.mean_step() > 0) || time.rise() < kLeastLate * evidence.mean_step()) return;
   double others = 0;
   double waited = 0;
   for (const CollectiveChange& rank : ranks) {

@@ -49,6 +49,11 @@ inline constexpr const char* kRecordPython =
 
 /// A step must have become longer by this share by a cause that is called active.
 inline constexpr double kLeastImpact = 0.05;
+/// Confidence that programs on other CPUs made it slower, which nothing but that they ran then tells.
+inline constexpr double kUnsure = 0.5;
+inline bool is_unsure(const model::Verdict& verdict) {
+  return verdict.cause == "cpu_contention" && verdict.detail == "other_processes" && verdict.confidence == kUnsure;
+}
 /// Confidence that a device works for others now and then: by it the verdict is known from that of a device that is
 /// slow all the time, beside which one kernel may be slower yet.
 inline constexpr double kSureOfTurns = 0.7;

@@ -34,8 +34,10 @@ bool is_the_programs(const Verdict& v) {
 
 void differ(const Evidence& evidence, Verdicts& verdicts) {
   // Where nothing is decided they are what to look at first, of a side that seems to be a tenth slower.
-  const bool open = evidence.comparison().outcome == model::Outcome::inconclusive &&
-                    evidence.growth() >= kLeastOpen * evidence.mean_step();
+  const auto parts = evidence.step();
+  const double step = evidence.mean_step() > 0 ? evidence.mean_step() : parts ? parts->all().without : 0;
+  const bool open = evidence.comparison().outcome == model::Outcome::inconclusive && step > 0 &&
+                    evidence.growth() >= kLeastOpen * step;
   if (!evidence.is_slower() && !open) return;
   const std::vector<model::SettingChange> all = model::settings_that_differ(evidence.comparison().environment);
   if (all.empty()) return;

@@ -102,6 +102,9 @@ TEST(DeviceRules, TrafficThatNothingFeltOrThatIsItsOwnIsNoCause) {
   EXPECT_THAT(causes(own), testing::ElementsAre("unknown"));
   own.functions[4].calls = {0, 4};
   EXPECT_THAT(causes(own), testing::ElementsAre("unknown"));
+  own = beside_traffic("gpu_link_transmit", {0, 1e10}, 1.5, 1, 1);
+  own.functions[4].calls = {0, 4};
+  EXPECT_THAT(causes(own), testing::Not(Contains(HasSubstr("interconnect"))));
 }
 
 TEST(DeviceRules, TrafficExplainsNoMoreThanAClockLeaves) {

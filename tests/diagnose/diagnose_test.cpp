@@ -494,6 +494,7 @@ TEST(Diagnose, TheBaselineMayHaveTheCause) {
 TEST(Diagnose, EachSideMayHaveItsOwn) {
   RunComparison c = contended();
   c.outcome = Outcome::inconclusive;
+  set_step(c, {10, 10}, {0.1, 8}, {5, 1});
   add_state(c, "stopped", {40, 0});
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes", "-process_stopped"));
 }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace culprit::diagnose {
 namespace {
 
@@ -127,6 +130,30 @@ TEST(OneRun, ADeviceSlowerThanTheOthers) {
     made.profile.series.push_back(series);
   }
   EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop/unknown in GPU 0 of rank 3"));
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    model::ResourceSeries series;
+    series.metric = made.profile.texts.intern("gpu_temp");
+    series.device = made.profile.texts.intern("GPU 0");
+    series.rank = rank;
+    series.busy_mean = rank == 3 ? 91 : 70;
+    made.profile.series.push_back(series);
+  }
+  EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop/throttle_thermal in GPU 0 of rank 3"));
+  made.profile.series[4].busy_mean = made.profile.series[5].busy_mean = 90;
+  made.profile.series[6].busy_mean = 90;
+  EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop/unknown in GPU 0 of rank 3")) << "all are as hot";
+}
+
+TEST(OneRun, MemoryThatIsShort) {
+  for (const auto& [counter, detail] :
+       {std::pair("host.swap.in", "swap"), std::pair("host.memory.reclaim.stalls", "reclaim"),
+        std::pair("target.faults.major", "major_faults")}) {
+    Recording made = run(5, 0, 5);
+    made.host.counters.push_back({counter, "count/s", 5e6, 10});
+    EXPECT_THAT(causes(made), IsEmpty()) << "nobody waits for pages";
+    add_state(made, "blocked in page_fault", 4);
+    EXPECT_THAT(causes(made), ElementsAre(std::string("host_memory_pressure/") + detail));
+  }
 }
 
 TEST(OneRun, TheRankThatHoldsTheOthersUp) {

@@ -370,6 +370,42 @@ RunComparison late_input(const char* name, double of_others) {
   return c;
 }
 
+TEST(RankRules, AKernelThatIsSlowerOnAllRanksIsNoRanks) {
+  RunComparison c = late_rank();
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    c.processes.push_back({rank, {100, 200}});
+    add_function(c, "attention", "gpu_compute", "GPU", {1, rank == 2 ? 5.1 : 5}, {4, 4},
+                 model::FunctionStatus::changed);
+    c.functions.back().process = static_cast<std::uint32_t>(rank);
+    for (const char* name : {"a", "b", "c"}) {
+      add_function(c, name, "gpu_compute", "GPU", {1, 1}, {4, 4}, model::FunctionStatus::same);
+      c.functions.back().process = static_cast<std::uint32_t>(rank);
+    }
+  }
+  EXPECT_THAT(causes(c), testing::UnorderedElementsAre("straggler of rank 2", "kernel_regression of attention"));
+}
+
+TEST(RankRules, OfSeveralCausesOfALateRankTheLargestIsWhy) {
+  RunComparison c = late_input("tokenize", 1);
+  for (const char* name : {"gemm", "softmax", "norm"}) {
+    add_function(c, name, "gpu_compute", "GPU", {0.5, 0.6}, {4, 4}, model::FunctionStatus::changed);
+    c.functions.back().process = 2;
+  }
+  add_resource(c, "GPU clock", "GPU", {1.4e9, 1.1e9});
+  c.resources.back().rank = 2;
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].detail, "host_bound");
+  EXPECT_THAT(verdicts[0].evidence, testing::Contains(HasSubstr("The clock of GPU of rank 2")));
+}
+
+TEST(RankRules, WhereNoStepIsLikeAnotherNobodyIsLate) {
+  RunComparison c = late_rank();
+  c.cycle_times[0].time_ns = {model::kNoNumber, model::kNoNumber};
+  c.cycle_times[0].cycles = {0, 0};
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains(HasSubstr("straggler"))));
+}
+
 TEST(RankRules, AnInputOrAFunctionThatIsLateOnOneRankIsWhyItIsLate) {
   for (const char* name : {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "tokenize"}) {
     const auto verdicts = diagnose(late_input(name, 1));

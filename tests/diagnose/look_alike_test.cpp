@@ -1,0 +1,258 @@
+// What looks like a cause and is another one, or half of one: causes side by side.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "comparison.h"
+
+namespace culprit::diagnose {
+namespace {
+
+using model::FunctionStatus;
+using model::Outcome;
+using model::RunComparison;
+using model::VerdictState;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Its clock is five sixths of what it was, and `parse` takes so much longer, ms.
+RunComparison lower_clock(double parse) {
+  RunComparison c = comparison();
+  set_step(c, {10, 11 + parse}, {0, 0}, {0, 0});
+  c.host->speeds.push_back({"host.cpu0.frequency", "", {3e9, 2.5e9}});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 2.05}, {1, 1});
+  add_function(c, "parse", "python", "Host", {4, 4 + parse}, {1, 1}, FunctionStatus::changed);
+  return c;
+}
+
+TEST(LookAlike, ALowerClockExplainsNoMoreThanItMakesSlower) {
+  const auto verdicts = diagnose(lower_clock(30));
+  ASSERT_THAT(causes(lower_clock(30)), ElementsAre("host_bound/function in parse", "cpu_frequency_drop"));
+  EXPECT_NEAR(verdicts[1].impact_ns, 2e6, 1) << "a fifth of 10 ms";
+  EXPECT_LE(verdicts[0].share + verdicts[1].share, 1 + 1e-9);
+}
+
+TEST(LookAlike, AFunctionThatIsSlowerByTheClockIsTheClocks) {
+  EXPECT_THAT(causes(lower_clock(1.1)), ElementsAre("cpu_frequency_drop"));
+  EXPECT_THAT(causes(lower_clock(2)), Contains("host_bound/function in parse"));
+}
+
+/// Three tenths longer, on its CPUs.
+RunComparison longer_on_cpus() {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  return c;
+}
+
+TEST(LookAlike, WhoWorksOnOtherCpusBesideItIsASuspect) {
+  RunComparison c = longer_on_cpus();
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  add_beside(c, "stream", {0, 0.9});
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.5);
+  EXPECT_NEAR(verdicts[0].impact_ns, 3e6, 1);
+  EXPECT_THAT(verdicts[0].against, Contains(HasSubstr("they ran on other CPUs")));
+  RunComparison other = longer_on_cpus();
+  add_beside(other, "stream", {0, 0.9});
+  EXPECT_THAT(causes(swapped(std::move(other))), ElementsAre("-cpu_contention/other_processes"));
+  c.host->beside[0].value = {0, 0.4};
+  EXPECT_THAT(causes(c), ElementsAre("unknown")) << "too little";
+  c.host->beside[0].value = {0, 0.9};
+  set_step(c, {10, 10.3}, {0, 0}, {0, 0});
+  EXPECT_THAT(causes(c), ElementsAre("unknown")) << "nothing was felt";
+}
+
+/// All threads together wait 2 ms longer for CPUs, that of the steps hardly.
+RunComparison spinning() {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {6.9, 8.8}, {0.3, 0.6}, {0, 0});
+  add_state(c, "runnable", {4.3, 6.4});
+  return c;
+}
+
+TEST(LookAlike, WhoSpinsForItsOtherThreadsRunsWhileTheyHaveNoCpu) {
+  RunComparison c = spinning();
+  EXPECT_THAT(causes(c), IsEmpty()) << "its own threads may be more";
+  add_beside(c, "stress-ng-hdd", {0, 0.25});
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.7);
+  EXPECT_NEAR(verdicts[0].impact_ns, 1.9e6, 1);
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("All its threads together waited 6.400ms instead of 4.300ms")));
+  RunComparison other = spinning();
+  add_beside(other, "stress-ng-hdd", {0, 0.25});
+  EXPECT_THAT(causes(swapped(std::move(other))), ElementsAre("-cpu_contention/other_processes"));
+  c.host->states.back().value[1] = 4.8e6;
+  EXPECT_THAT(causes(c), IsEmpty()) << "they hardly waited longer";
+}
+
+TEST(LookAlike, WhoWritesALotTakesCpusForIt) {
+  RunComparison c = comparison();
+  set_step(c, {10, 11}, {0.1, 6}, {1, 1});
+  add_beside(c, "backup", {0, 0.9});
+  c.disks.push_back({"vda write", {10, 10}, {1e5, 9e8}, {3e5, 3e5}, {}});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("vda write by everybody meanwhile: ")));
+}
+
+TEST(LookAlike, WhoStreamsThroughMemoryOnOtherCpusIsNamedByIt) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  add_beside(c, "stream", {0, 0.2});
+  add_beside(c, "stream too", {0, 0.2});
+  c.host->speeds.push_back({"host.speed.memory", "ns", {10e3, 18e3}});
+  EXPECT_THAT(causes(c), ElementsAre("host_memory_pressure/bandwidth"));
+}
+
+TEST(LookAlike, WhoSendsMoreWorkTakesCpusAsWell) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  add_beside(c, "client", {0.1, 0.9});
+  model::CycleTimeOutcome& time = c.cycle_times[0];
+  time.usual_work = {"8 requests", "32 requests"};
+  time.all_ns = {10e6, 18e6};
+  time.other_share = 0.9;
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+}
+
+TEST(LookAlike, AKernelOfStepsOfLikeWorkIsNoOtherLoad) {
+  RunComparison c = kernels(1, 1);
+  model::CycleTimeOutcome& time = c.cycle_times[0];
+  time.usual_work = {"8 requests", "32 requests"};
+  time.all_ns = {10e6, 18e6};
+  time.other_share = 0.6;
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+  add_function(c, "attention", "gpu_compute", "GPU", {3, 6}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), Contains("kernel_regression in attention"));
+  c.cycle_times[0].prompt_tokens = {100, 400};  // what it looks back at is longer
+  EXPECT_THAT(causes(c), Not(Contains("kernel_regression in attention")));
+}
+
+TEST(LookAlike, SwappingIsNotCountedAgainAsADisk) {
+  for (const char* counter : {"host.swap.in", "host.memory.reclaim.stalls", "target.faults.major"}) {
+    RunComparison c = comparison();
+    set_step(c, {10, 10}, {0, 0}, {1, 41});
+    add_state(c, "blocked, uninterruptible", {0, 40});
+    add_counter(c, counter, {0, 5e7});
+    c.disks.push_back({"vda read", {10, 10}, {1e5, 9e8}, {3e5, 1.5e7}, {}});
+    const auto verdicts = diagnose(c);
+    ASSERT_EQ(verdicts.size(), 1U) << counter;
+    EXPECT_EQ(verdicts[0].cause, "host_memory_pressure");
+    EXPECT_NEAR(verdicts[0].impact_ns, 40e6, 1);
+  }
+}
+
+TEST(LookAlike, ADiskThatAnswersLaterByItselfIsNoCauseOfWhatIsNotDecided) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {3, 3}, {0, 0}, {0.3, 1.2});
+  add_state(c, "blocked in fsync", {0.3, 1.2});
+  c.disks.push_back({"vda write", {10, 10}, {1e5, 1e5}, {1.2e5, 5e5}, {}});
+  EXPECT_THAT(causes(c), IsEmpty());
+  c.disks[0].bytes_per_second = {1e5, 9e8};
+  EXPECT_THAT(causes(c), ElementsAre("disk_io")) << "somebody writes";
+  c.disks[0].bytes_per_second = {1e5, 1e5};
+  c.outcome = Outcome::regression;
+  EXPECT_THAT(causes(c), ElementsAre("disk_io"));
+  c.outcome = Outcome::inconclusive;
+  set_step(c, {3, 3}, {0, 0}, {0.3, 2.2});
+  c.host->states.back().value[1] = 2.2e6;
+  EXPECT_THAT(causes(c), ElementsAre("disk_io")) << "it is most of a step";
+}
+
+TEST(LookAlike, WhatAThreadBesideTheStepsWaitsForIsNotFelt) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {1, 1});
+  add_state(c, "blocked in page_fault", {0, 8});
+  add_counter(c, "target.faults.major", {0, 400});
+  add_state(c, "stopped", {0, 8});
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+}
+
+TEST(LookAlike, APhaseThatIsSlowerMayHideBehindOthersThatAreFaster) {
+  RunComparison c = kernels(1, 1);
+  c.host->step_thread.clear();
+  c.cycle_times.resize(2);
+  c.cycle_times[0].phase = model::Phase::decode;
+  c.cycle_times[0].time_ns = {10e6, 9e6};
+  c.cycle_times[0].cycles = {95, 95};
+  c.cycle_times[1].phase = model::Phase::prefill;
+  c.cycle_times[1].time_ns = {40e6, 52e6};
+  c.cycle_times[1].change = 0.3;
+  c.cycle_times[1].cycles = {5, 5};
+  add_function(c, "attention", "gpu_compute", "GPU", {10, 22}, {4, 4}, FunctionStatus::changed);
+  c.functions.back().phase = model::Phase::prefill;
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), ElementsAre("kernel_regression in attention"));
+  EXPECT_EQ(verdicts[0].state, VerdictState::active);
+}
+
+TEST(LookAlike, OnADeviceThatOthersDoNotUseNobodyTakesTurns) {
+  RunComparison c = kernels(2, 2);
+  add_resource(c, "GPU clock", "GPU", {1.4e9, 1.4e9});
+  EXPECT_THAT(causes(c), ElementsAre("gpu_contention/other_process in GPU"));
+  add_resource(c, "gpu_usage", "GPU", {98, 98});
+  add_resource(c, "process_gpu_usage", "GPU", {97, 97});
+  EXPECT_THAT(causes(c), ElementsAre("gpu_contention/unknown in GPU"));
+}
+
+TEST(LookAlike, TheSameOnSeveralDevicesOfOneProcessIsNoRanks) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {1, 1});
+  c.host->step.clear();
+  for (const char* device : {"GPU 0", "GPU 1", "GPU 2"}) {
+    for (const char* name : {"gemm", "softmax", "norm"})
+      add_function(c, name, "gpu_compute", device, {2, 3}, {4, 4}, FunctionStatus::changed);
+    add_resource(c, "gpu_sm_frequency", device, {1200, 800});
+  }
+  c.processes.push_back({0, {100, 200}});
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_THAT(verdicts[0].evidence, Contains("The same on 2 other devices"));
+}
+
+TEST(LookAlike, WhatThreadsOfTablesWaitedTogetherIsNoMoreThanAStep) {
+  RunComparison c = comparison();
+  set_step(c, {800, 820}, {30, 3030}, {0, 0});
+  c.host->step_thread.clear();
+  c.cycle_times[0].time_ns = {500e6, 764e6};
+  c.host->beside = {{"other processes", "fraction", {0.02, 0.52}}};
+  add_function(c, "gemm", "gpu_compute", "GPU", {100, 250}, {4, 4}, FunctionStatus::changed);
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 2U);
+  EXPECT_EQ(verdicts[0].cause, "cpu_contention");
+  EXPECT_NEAR(verdicts[0].impact_ns, 264e6, 1);
+  EXPECT_NEAR(verdicts[1].share, 150.0 / 414, 1e-6);
+}
+
+TEST(LookAlike, AVersionThatOneSideDoesNotTellIsNotKnown) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.gpu.driver", {"550.54", ""}}};
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  c.environment = {{"env.gpu.driver", {"550.54", "570.10"}}};
+  EXPECT_THAT(causes(c), ElementsAre("environment_changed/version"));
+}
+
+TEST(LookAlike, UnitsOfWorkThatTakeAsLongNeedNoSetting) {
+  for (const double worked : {1.005, 1.3}) {
+    RunComparison c = comparison(Outcome::inconclusive);
+    c.work.emplace();
+    c.work->throughput.change = 1 / worked - 1;
+    c.work->worked.value = {1e6, 1e6 * worked};
+    c.work->parts = {{"on CPU", "ns", {1e6, 1e6 * worked}, {}, {}, {}}};
+    c.environment = {{"env.target.package.redis", {"7.0", "7.2"}}};
+    if (worked < 1.1)
+      EXPECT_THAT(causes(c), IsEmpty());
+    else
+      EXPECT_THAT(causes(c), ElementsAre("environment_changed/version"));
+  }
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
