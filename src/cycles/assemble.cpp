@@ -165,6 +165,11 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
       const Slice& s = trace.slices[order.order[k]];
       return s.gpu == kNone ? nullptr : &trace.gpu[s.gpu];
     };
+    // Of an operation with a launcher its cycle in the lane; kNone: it lies in none, or in that of another process.
+    const auto cycle_in_lane = [&](const GpuSlice& gpu) {
+      const std::uint32_t c = draft.cycle_of_slice[gpu.slice];
+      return c != kNone && c >= lane.first && c - lane.first < lane.size() ? c - lane.first : kNone;
+    };
     // Cycle (in the lane) of the next linked operation on the stream, from the end to the begin.
     const std::uint64_t from = order.track_begin[t];
     const std::uint64_t to = order.track_begin[t + 1];
@@ -176,8 +181,7 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
     std::vector<std::uint32_t> next(to - from, lane.size() - 1);
     for (std::uint64_t k = to, last = lane.size() - 1; k-- > from;) {
       if (const GpuSlice* gpu = mine(k); gpu != nullptr && gpu->launcher != kNone)
-        if (const std::uint32_t c = draft.cycle_of_slice[gpu->slice]; c != kNone && c >= lane.first)
-          last = c - lane.first;
+        if (const std::uint32_t i = cycle_in_lane(*gpu); i != kNone) last = i;
       next[k - from] = static_cast<std::uint32_t>(last);
     }
     std::uint32_t before = kNone;
@@ -185,8 +189,7 @@ void place_unlinked(const Trace& trace, const SliceOrder& order, const std::vect
       const GpuSlice* gpu = mine(k);
       if (gpu == nullptr) continue;
       if (gpu->launcher != kNone) {
-        if (const std::uint32_t c = draft.cycle_of_slice[gpu->slice]; c != kNone && c >= lane.first)
-          before = c - lane.first;
+        if (const std::uint32_t i = cycle_in_lane(*gpu); i != kNone) before = i;
         continue;
       }
       if (linked && before == kNone) continue;
@@ -314,6 +317,7 @@ Found assemble(const Trace& trace, const SliceOrder& order, const Cutting& cutti
       if (cycle.process == kNone && lane.track != kNone) cycle.process = trace.tracks[lane.track].process;
       cycle.begin = lane.cuts[i].begin;
       cycle.stands_still = last && still;
+      cycle.ends = last ? model::CycleEnd::open : model::CycleEnd::at_next;
       draft.cycles.push_back(std::move(cycle));
       lane_of_cycle.push_back(static_cast<std::uint32_t>(draft.lanes.size()));
     }

@@ -104,7 +104,7 @@ Judged judge(const Trace& trace, const Family& family, const HostWork& work) {
       end = std::max(end, cut.end);
       if (cut.number < 0) continue;
       j.numbered = true;
-      if (i > 0 && cut.number != lane.cuts[i - 1].number + 1) j.numbers_rise = false;
+      if (i > 0 && cut.number - 1 != lane.cuts[i - 1].number) j.numbers_rise = false;
       if (i > 0 && cut.number <= lane.cuts[i - 1].number) j.numbers_repeat = true;
     }
     const auto& times = work.begins[lane.rank];

@@ -47,11 +47,11 @@ std::int64_t number_at(std::string_view text, std::size_t at) {
   return value;
 }
 
-/// The number after the first of `keys` that is followed by one.
+/// The number after the first of `keys` that is followed by one. A key that ends a longer one ("max_tokens=") is none.
 std::int64_t number_after(std::string_view text, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys)
     for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
-      if (at != 0 && is_letter(text[at - 1])) continue;
+      if (at != 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1]) || text[at - 1] == '_')) continue;
       if (const std::int64_t value = number_at(text, at + key.size()); value >= 0) return value;
     }
   return -1;
@@ -214,7 +214,7 @@ MarkerText read_marker(std::string_view name) {
     out.phase = model::Phase::train_step;
   }
   w.batch = number_after(text, {"bs=", "batch_size=", "batch=", "num_reqs=", "bs: ", "batch: "});
-  w.tokens = number_after(text, {"toks=", "tokens=", "num_tokens=", "tokens: "});
+  w.tokens = number_after(text, {"toks=", "tokens=", "num_tokens=", "num_scheduled_tokens=", "tokens: "});
   if (w.tokens >= 0 && out.phase == model::Phase::prefill) w.context_tokens = w.tokens;
   if (w.tokens >= 0 && out.phase == model::Phase::decode) w.decode_tokens = w.tokens;
   if (out.phase == model::Phase::decode) w.cached_tokens = number_after(text, {"ctx="});

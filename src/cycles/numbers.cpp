@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <map>
 
+#include "core/saturating.h"
 #include "cycles/draft.h"
 #include "cycles/name_hints.h"
 #include "stats/quantile.h"
@@ -49,6 +49,9 @@ struct Fit {
   std::size_t pairs = 0;
 };
 
+/// Times of different files may be further apart than any Ns.
+Ns distance(Ns a, Ns b) { return a < b ? subtract_saturating(b, a) : subtract_saturating(a, b); }
+
 std::optional<Fit> fit_of(const Collectives& first, const Collectives& other, std::int64_t shift) {
   std::vector<Ns> differences;
   for (const auto& [key, ends] : other) {
@@ -56,11 +59,11 @@ std::optional<Fit> fit_of(const Collectives& first, const Collectives& other, st
     if (base == first.end()) continue;
     for (const auto& [cycle, end] : ends)
       if (const auto at = base->second.find(cycle + shift); at != base->second.end())
-        differences.push_back(end - at->second);
+        differences.push_back(subtract_saturating(end, at->second));
   }
   if (differences.empty()) return std::nullopt;
   Fit fit{shift, stats::median_of_times(differences), 0, differences.size()};
-  for (Ns& d : differences) d = std::abs(d - fit.offset);
+  for (Ns& d : differences) d = distance(d, fit.offset);
   fit.spread = stats::median_of_times(differences);
   return fit;
 }
@@ -79,7 +82,7 @@ std::optional<std::int64_t> shift_by_clock(const Collectives& first, const Colle
     const auto middle = std::next(ends.begin(), static_cast<std::ptrdiff_t>(ends.size() / 2));
     const Ns end = middle->second;
     const auto nearest =
-        std::ranges::min_element(base->second, {}, [end](const auto& e) { return std::abs(e.second - end); });
+        std::ranges::min_element(base->second, {}, [end](const auto& e) { return distance(e.second, end); });
     return nearest->first - middle->first;
   }
   return std::nullopt;
@@ -107,13 +110,13 @@ std::optional<Alignment> align(const Collectives& first, const Collectives& othe
   std::erase_if(fits, [&](const Fit& fit) { return fit.pairs * 2 < most || (most >= 3 && fit.pairs < 3); });
   if (fits.empty()) return std::nullopt;
   const auto steadiest = std::ranges::min_element(fits, {}, &Fit::spread);
-  const auto nearest = std::ranges::min_element(fits, {}, [](const Fit& f) { return std::abs(f.offset); });
+  const auto nearest = std::ranges::min_element(fits, {}, [](const Fit& f) { return distance(f.offset, 0); });
   const auto result = [](const Fit& fit) { return Alignment{fit.shift, fit.offset, fit.pairs}; };
   constexpr Ns kNoise = 2000;  // rounding of the times
   const auto rivals = std::ranges::count_if(
-      fits, [&](const Fit& fit) { return fit.spread <= std::max(steadiest->spread * 3, kNoise); });
+      fits, [&](const Fit& fit) { return fit.spread <= std::max(multiply_saturating(steadiest->spread, 3), kNoise); });
   if (rivals == 1 && steadiest->pairs >= 3) return result(*steadiest);
-  if (std::abs(nearest->offset) * 10 <= period) return result(*nearest);
+  if (multiply_saturating(distance(nearest->offset, 0), 10) <= period) return result(*nearest);
   return std::nullopt;
 }
 
@@ -150,16 +153,16 @@ void number_cycles(const Trace& trace, Draft& draft, std::vector<std::string>& n
         shift[l] = alignment ? alignment->shift : 0;
         const std::uint16_t mine = draft.lanes[l].lane->rank;
         const std::uint16_t theirs = draft.lanes[0].lane->rank;
+        const Ns away = alignment ? distance(alignment->offset, 0) : 0;
         if (!alignment)
           notes.push_back(
               fmt::format("rank {} shares no collectives with rank {} that tell which cycles belong together: counted "
                           "from the first of each",
                           mine, theirs));
-        else if (std::abs(alignment->offset) >= kWorthSaying)
-          notes.push_back(
-              fmt::format("the clock of rank {} is {} {} that of rank {}, by the ends of {} shared collectives", mine,
-                          format_duration(std::abs(alignment->offset)), alignment->offset > 0 ? "ahead of" : "behind",
-                          theirs, alignment->cycles));
+        else if (away >= kWorthSaying)
+          notes.push_back(fmt::format(
+              "the clock of rank {} is {} {} that of rank {}, by the ends of {} shared collectives", mine,
+              format_duration(away), alignment->offset > 0 ? "ahead of" : "behind", theirs, alignment->cycles));
       }
     }
   }

@@ -78,7 +78,7 @@ std::vector<Cut> passes(const std::vector<Occurrence>& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool starts = parts[i].number == least && (i == 0 || parts[i - 1].number > least);
     if (starts) cuts.push_back({parts[i].begin, parts[i].begin, parts[i].name, -1});
-    const bool rises = i == 0 || parts[i].number == parts[i - 1].number || parts[i].number == parts[i - 1].number + 1;
+    const bool rises = i == 0 || parts[i].number == parts[i - 1].number || parts[i].number - 1 == parts[i - 1].number;
     if (!starts && !rises) return {};
   }
   if (cuts.size() < 3) cuts.clear();

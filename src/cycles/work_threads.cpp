@@ -25,9 +25,6 @@ constexpr std::string_view kTitle = ": ";
 
 using ThreadKey = std::pair<ProcessId, std::int64_t>;
 
-/// "postgres" of "postgres: checkpointer": what follows tells what the process does at the moment.
-std::string_view program_of(std::string_view title) { return title.substr(0, title.find(kTitle)); }
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -199,7 +196,8 @@ class Finder {
       ends.clear();
       const Ns length = std::max(std::clamp<Ns>(all / static_cast<Ns>(kLeastWindows), 1, kSecond),
                                  all / static_cast<Ns>(kMostWindows));
-      for (Ns at = length; at <= all; at += length) ends.push_back(begin_ + at);
+      for (Ns at = begin_; subtract_saturating(end_, at) >= length;) ends.push_back(at += length);
+      if (!ends.empty() && ends.back() < end_) ends.push_back(end_);
     }
     Ns begin = begin_;
     for (const Ns end : ends) {
@@ -359,6 +357,8 @@ class Finder {
 };
 
 }  // namespace
+
+std::string_view program_of(std::string_view title) { return title.substr(0, title.find(kTitle)); }
 
 std::string program_name(const Trace& trace, ProcessId process) {
   return without_numbers(program_of(trace.strings[trace.processes[process].name]));

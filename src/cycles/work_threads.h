@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/work_units.h"
@@ -36,12 +37,14 @@ struct WorkThreads {
   std::map<std::string, model::CountedTime> blocked, waits, calls;
 };
 
-/// What stands before ": " in the title of a process, digits as 'N': "postgres".
+/// "postgres" of "postgres: checkpointer": what follows tells what the process does at the moment.
+std::string_view program_of(std::string_view title);
+/// The same of a process, digits as 'N'.
 std::string program_name(const Trace& trace, ProcessId process);
 
 /// Windows end where totals of system calls were taken of threads that lived on; without any they are a second long, or
-/// a twentieth of a recording shorter than 20 s. They fill the recording, whatever happened in it. At most some
-/// thousand: neighbours are put together.
+/// a twentieth of a recording shorter than 20 s, and the last one is half as long at least. They fill the recording,
+/// whatever happened in it. At most some thousand: neighbours are put together.
 WorkThreads work_threads(const Trace& trace);
 
 }  // namespace culprit::cycles

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -113,22 +114,24 @@ class Requests {
   /// Threads that receive as often as they send, and those of their name that do nearly so.
   void of_threads(const Threads& threads) {
     Threads others;
-    std::vector<std::pair<const WorkThread*, CallPair>> found;
+    std::map<std::string_view, std::vector<std::pair<const WorkThread*, CallPair>>> found;  // by name of the thread
     for (const WorkThread* thread : threads) {
+      if (thread->calls.empty()) continue;
       std::vector<CallPair> pairs = pairs_of(thread->calls, slack_);
       if (pairs.empty())
         if (auto pair = answering(*thread)) pairs.push_back(std::move(*pair));
       if (pairs.empty()) others.push_back(thread);
       for (CallPair& pair : pairs) {
         add(*thread, pair);
-        found.emplace_back(thread, std::move(pair));
+        found[thread->thread_name].emplace_back(thread, std::move(pair));
       }
     }
     for (const WorkThread* thread : others) {
-      const auto like = std::ranges::find_if(found, [&](const auto& known) {
-        return known.first->thread_name == thread->thread_name && calls_alike(*known.first, *thread, known.second);
-      });
-      if (like == found.end()) continue;
+      const auto named = found.find(thread->thread_name);
+      if (named == found.end()) continue;
+      const auto like = std::ranges::find_if(
+          named->second, [&](const auto& known) { return calls_alike(*known.first, *thread, known.second); });
+      if (like == named->second.end()) continue;
       CallPair pair = like->second;
       pair.count = thread->calls.at(pair.by_receive ? pair.receive : pair.send);
       add(*thread, pair);
@@ -239,7 +242,7 @@ struct Life {
   bool known = false;
 };
 
-/// Processes that began and ended inside the recording, by name.
+/// Processes that began and ended inside the recording, by program.
 std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, std::vector<Ns>& latencies) {
   std::vector<Life> lives(trace.processes.size());
   double all = 0;
@@ -261,7 +264,7 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
     const Life& life = lives[p];
     if (!life.known || life.begin <= work.windows.front().begin + kEdge || life.end >= work.windows.back().end - kEdge)
       continue;
-    Program& program = programs[std::string(trace.strings[trace.processes[p].name])];
+    Program& program = programs[std::string(program_of(trace.strings[trace.processes[p].name]))];
     program.on_cpu += life.on_cpu;
     program.lives.push_back(life);
     ended += life.on_cpu;

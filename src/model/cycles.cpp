@@ -30,8 +30,11 @@ std::vector<bool> whole_periods(const Cycles& cycles) {
   }
   std::vector<bool> whole;
   whole.reserve(cycles.cycles.size());
-  for (const Cycle& c : cycles.cycles)
-    whole.push_back(!c.partial && !c.warm_up && (c.stands_still || c.number != last[{c.rank, c.process}]));
+  for (const Cycle& c : cycles.cycles) {
+    const bool is_last = c.number == last[{c.rank, c.process}];
+    const bool open = c.ends == CycleEnd::open || (c.ends == CycleEnd::unknown && is_last);
+    whole.push_back(!c.partial && !c.warm_up && (c.stands_still || !open));
+  }
   return whole;
 }
 

@@ -55,6 +55,13 @@ struct DeviceWindow {
   std::uint64_t operations = 0;
 };
 
+/// What tells where a cycle ends.
+enum class CycleEnd : std::uint8_t {
+  unknown,  ///< not said: of the last cycle of a process nothing does
+  at_next,  ///< the begin of the next one, whether or not that one was left out
+  open,     ///< nothing: it is the last one that was found
+};
+
 struct Cycle {
   std::uint32_t number = 0;            ///< 1-based, over all ranks the same number means the same step
   std::uint16_t rank = 0;              ///< row of the trace's ranks
@@ -70,6 +77,7 @@ struct Cycle {
   bool partial = false;  ///< cut by the begin or the end of the recording, or several steps, whose markers were lost
   bool warm_up = false;  ///< longer than its successors for reasons of starting
   bool stands_still = false;  ///< the last one waits for a CPU: its period is what it took by the end
+  CycleEnd ends = CycleEnd::unknown;
   std::vector<DeviceWindow> devices;
 };
 

@@ -1,6 +1,7 @@
 #include "profile/collectives.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,18 @@ struct Call {
 using Key = std::tuple<std::uint32_t, StringId, StringId>;
 using Calls = std::map<Key, std::map<std::uint16_t, std::vector<Call>>>;  // by rank, by time
 
+/// Keeps of each key the ranks that have as many calls as most of them: whose k-th calls are one.
+void keep_shared(Calls& calls) {
+  for (auto& [key, ranks] : calls) {
+    std::map<std::size_t, std::size_t> numbers;  // how many ranks have so many calls
+    for (const auto& [rank, all] : ranks) ++numbers[all.size()];
+    const std::size_t usual = std::ranges::max_element(numbers, {}, [](const auto& n) { return n.second; })->first;
+    std::erase_if(ranks, [usual](const auto& of_rank) { return of_rank.second.size() != usual; });
+  }
+  std::erase_if(calls, [](const auto& of_key) { return of_key.second.size() < 2; });
+}
+
+/// Those that ranks share.
 Calls calls_of(const Trace& trace, const cycles::Found& found) {
   Calls calls;
   std::vector<std::int8_t> known(trace.strings.size(), -1);
@@ -44,21 +57,52 @@ Calls calls_of(const Trace& trace, const cycles::Found& found) {
   }
   for (auto& [key, ranks] : calls)
     for (auto& [rank, all] : ranks) std::ranges::sort(all, {}, &Call::begin);
+  keep_shared(calls);
   return calls;
 }
 
-/// Clock of each rank minus that of the first one it shares collectives with, which has 0.
-std::map<std::uint16_t, Ns> clocks_of(const Calls& calls) {
-  std::map<std::uint16_t, std::vector<Ns>> differences;
+/// How far the clock of a rank is ahead of that of another one, which stands for all that it shares calls with, at
+/// once or through others.
+struct Clock {
+  std::uint16_t root = 0;
+  Ns ahead = 0;
+};
+
+/// Two ranks that share calls.
+struct Shared {
+  std::uint16_t first = 0;
+  std::uint16_t other = 0;
+  std::size_t calls = 0;
+  Ns ahead = 0;  ///< the other's clock
+};
+
+/// Clock of each rank with shared calls. Ranks with most calls in common are put on one clock first.
+std::map<std::uint16_t, Clock> clocks_of(const Calls& calls) {
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::vector<Ns>> differences;
+  std::map<std::uint16_t, Clock> clocks;
   for (const auto& [key, ranks] : calls) {
-    const auto& [first, of_first] = *ranks.begin();
-    for (const auto& [rank, all] : ranks)
-      if (all.size() == of_first.size())
-        for (std::size_t i = 0; i < all.size(); ++i)
-          differences[rank].push_back(subtract_saturating(all[i].end, of_first[i].end));
+    const std::uint16_t first = ranks.begin()->first;
+    const std::vector<Call>& of_first = ranks.begin()->second;
+    for (const auto& [rank, all] : ranks) {
+      clocks[rank].root = rank;
+      if (rank == first) continue;
+      std::vector<Ns>& ahead = differences[{first, rank}];
+      for (std::size_t i = 0; i < all.size(); ++i) ahead.push_back(subtract_saturating(all[i].end, of_first[i].end));
+    }
   }
-  std::map<std::uint16_t, Ns> clocks;
-  for (auto& [rank, all] : differences) clocks[rank] = stats::median_of_times(all);
+  std::vector<Shared> pairs;
+  pairs.reserve(differences.size());
+  for (auto& [two, ahead] : differences)
+    pairs.push_back({two.first, two.second, ahead.size(), stats::median_of_times(ahead)});
+  std::ranges::stable_sort(pairs, std::ranges::greater(), &Shared::calls);
+  for (const Shared& pair : pairs) {
+    const Clock mine = clocks.at(pair.first);
+    const Clock theirs = clocks.at(pair.other);
+    if (mine.root == theirs.root) continue;
+    const Ns shift = subtract_saturating(add_saturating(mine.ahead, pair.ahead), theirs.ahead);
+    for (auto& [rank, clock] : clocks)
+      if (clock.root == theirs.root) clock = {mine.root, add_saturating(clock.ahead, shift)};
+  }
   return clocks;
 }
 
@@ -96,25 +140,19 @@ void count(std::uint32_t number, const std::vector<std::pair<std::uint16_t, Call
 std::vector<model::RankCollectives> collectives_of(const Trace& trace, const cycles::Found& found) {
   if (trace.ranks.size() < 2) return {};
   const Calls calls = calls_of(trace, found);
-  const std::map<std::uint16_t, Ns> clocks = clocks_of(calls);
+  const std::map<std::uint16_t, Clock> clocks = clocks_of(calls);
   std::map<std::uint16_t, Steps> steps;
   std::vector<std::pair<std::uint16_t, Call>> shared;
-  for (const auto& [key, ranks] : calls) {
-    std::map<std::size_t, std::size_t> numbers;  // how many ranks have so many calls
-    for (const auto& [rank, all] : ranks) ++numbers[all.size()];
-    const std::size_t usual = std::ranges::max_element(numbers, {}, [](const auto& n) { return n.second; })->first;
-    if (numbers[usual] < 2) continue;
-    for (std::size_t i = 0; i < usual; ++i) {
+  for (const auto& [key, ranks] : calls)
+    for (std::size_t i = 0; i < ranks.begin()->second.size(); ++i) {
       shared.clear();
-      for (const auto& [rank, all] : ranks)
-        if (all.size() == usual) {
-          const Ns clock = clocks.at(rank);
-          shared.emplace_back(rank, Call{subtract_saturating(all[i].begin, clock),
-                                         subtract_saturating(all[i].end, clock), all[i].elements});
-        }
+      for (const auto& [rank, all] : ranks) {
+        const Ns ahead = clocks.at(rank).ahead;
+        shared.emplace_back(rank, Call{subtract_saturating(all[i].begin, ahead), subtract_saturating(all[i].end, ahead),
+                                       all[i].elements});
+      }
       count(std::get<0>(key), shared, steps);
     }
-  }
   const std::vector<std::int32_t> numbers = rank_numbers(trace);
   std::vector<model::RankCollectives> result;
   for (auto& [rank, of_rank] : steps) {

@@ -4,8 +4,9 @@
 //
 // Which calls belong together: the k-th of a communicator (of a name, where the trace does not tell communicators) in
 // the cycle of one number, on all ranks that have as many of them. Clocks of ranks differ: the middle difference of the
-// ends, which are equal, is taken off. What does not end together then was no collective of these ranks and does not
-// count: communicators of one name may be several.
+// ends, which are equal, is taken off; of ranks that share few calls or none by way of those with which they share
+// more. What does not end together then was no collective of these ranks and does not count: communicators of one name
+// may be several.
 #pragma once
 
 #include <vector>

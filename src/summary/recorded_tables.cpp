@@ -59,11 +59,23 @@ std::vector<Row> longest_first(std::map<Key, Row>&& rows) {
   return all;
 }
 
-const DurationCounts* find_durations(const Trace& trace, ProcessId process, StringId disk, StringId name) {
-  for (const DurationCounts& counts : trace.durations)
-    if (counts.process == process && counts.disk == disk && counts.name == name) return &counts;
-  return nullptr;
-}
+/// How durations spread, by process, disk (0: system calls) and name.
+class Durations {
+ public:
+  explicit Durations(const Trace& trace) {
+    for (const DurationCounts& counts : trace.durations)
+      rows_.try_emplace({counts.process, counts.disk, counts.name}, &counts);
+  }
+
+  /// Null: not known.
+  [[nodiscard]] const DurationCounts* of(ProcessId process, StringId disk, StringId name) const {
+    const auto row = rows_.find({process, disk, name});
+    return row == rows_.end() ? nullptr : row->second;
+  }
+
+ private:
+  std::map<std::tuple<ProcessId, StringId, StringId>, const DurationCounts*> rows_;
+};
 
 Cell quantile(const Row& row, double q) {
   if (row.durations == nullptr) return {};
@@ -87,6 +99,7 @@ void note_rest(Table& table, std::size_t all, std::string_view by) {
 }
 
 Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bool by_thread) {
+  const Durations durations(trace);
   std::map<std::tuple<ProcessId, std::int64_t, StringId>, Row> rows;
   for (const CallTotal& total : trace.calls) {
     const Track& track = trace.tracks[total.track];
@@ -95,7 +108,7 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
       row.what = trace.strings[total.name];
       row.process = process_name(trace, track.process);
       row.pid = trace.processes[track.process].pid;
-      row.durations = find_durations(trace, track.process, 0, total.name);
+      row.durations = durations.of(track.process, 0, total.name);
       row.tid = track.tid;
     }
     row.count += total.count;
@@ -188,6 +201,7 @@ Table thread_call_table(const Trace& trace, const RecordedTableOptions& options)
 }
 
 Table disk_table(const Trace& trace, const RecordedTableOptions& options) {
+  const Durations durations(trace);
   std::map<std::tuple<StringId, StringId, ProcessId>, Row> rows;
   for (const DiskTotal& total : trace.disks) {
     Row& row = rows[{total.disk, total.operation, total.process}];
@@ -196,7 +210,7 @@ Table disk_table(const Trace& trace, const RecordedTableOptions& options) {
       row.disk = trace.strings[total.disk];
       row.process = process_name(trace, total.process);
       row.pid = trace.processes[total.process].pid;
-      row.durations = find_durations(trace, total.process, total.disk, total.operation);
+      row.durations = durations.of(total.process, total.disk, total.operation);
     }
     row.count += total.count;
     row.bytes += total.bytes;

@@ -132,24 +132,45 @@ void draw_series(const model::Profile& profile, Ns first, RunPicture& picture) {
   }
 }
 
+/// Cycles that are drawn as a line of points, each of one cycle or of some neighbours.
+struct Points {
+  std::size_t cycles = 0;
+  [[nodiscard]] std::size_t count() const { return std::min(cycles, kMostOfFunction); }
+  /// Of the cycle at a place among them.
+  [[nodiscard]] std::size_t of(std::size_t place) const { return place * count() / cycles; }
+  /// How many cycles a point is of.
+  [[nodiscard]] std::size_t cycles_of(std::size_t point) const { return begin_of(point + 1) - begin_of(point); }
+
+ private:
+  [[nodiscard]] std::size_t begin_of(std::size_t point) const { return (point * cycles + count() - 1) / count(); }
+};
+
+/// A row is of the cycles of one process; what another one of its number on another rank did is no part of it.
 void draw_functions(const model::Profile& profile, RunPicture& picture) {
-  std::vector<std::size_t> place(profile.cycles.size());  // among the cycles of its phase
-  std::map<Phase, std::size_t> counts;
-  for (std::size_t c = 0; c < profile.cycles.size(); ++c) place[c] = counts[profile.cycles[c].phase]++;
-  std::map<std::tuple<StringId, std::int64_t, Phase, bool>, std::size_t> known;
+  using Owner = std::tuple<std::int32_t, std::int64_t, Phase>;  // rank and process
+  const auto owner_of = [&](std::size_t c) {
+    const model::ProfileCycle& cycle = profile.cycles[c];
+    return Owner(cycle.rank, cycle.pid, cycle.phase);
+  };
+  std::vector<std::size_t> place(profile.cycles.size());  // among the cycles of its owner
+  std::map<Owner, Points> lines;
+  for (std::size_t c = 0; c < profile.cycles.size(); ++c) place[c] = lines[owner_of(c)].cycles++;
+  std::map<std::tuple<StringId, std::int64_t, Phase, bool>, std::pair<std::size_t, Owner>> known;
   for (const model::FunctionUse& use : profile.functions) {
     const bool device = profile.texts[use.device] != "Host";
     const Phase phase = profile.cycles[use.cycle].phase;
     const std::int64_t pid = profile.processes[use.process].pid;
-    const std::size_t cycles = counts[phase];
-    const std::size_t points = std::min(cycles, kMostOfFunction);
-    const auto [found, fresh] = known.try_emplace({use.function, pid, phase, device}, picture.functions.size());
+    const Owner owner = owner_of(use.cycle);
+    const Points& points = lines.at(owner);
+    const auto [found, fresh] = known.try_emplace({use.function, pid, phase, device}, picture.functions.size(), owner);
     if (fresh)
       picture.functions.push_back(
-          {std::string(profile.texts[use.function]), pid, phase, device, 0, std::vector<double>(points)});
+          {std::string(profile.texts[use.function]), pid, phase, device, 0, std::vector<double>(points.count())});
+    const auto& [row, owner_of_row] = found->second;
+    if (owner_of_row != owner) continue;
     const Ns time = device ? (use.exposed >= 0 ? use.exposed : use.duration) : (use.own >= 0 ? use.own : use.duration);
-    picture.functions[found->second].ns[place[use.cycle] * points / cycles] +=
-        static_cast<double>(time) * static_cast<double>(points) / static_cast<double>(cycles);
+    const std::size_t point = points.of(place[use.cycle]);
+    picture.functions[row].ns[point] += static_cast<double>(time) / static_cast<double>(points.cycles_of(point));
   }
 }
 

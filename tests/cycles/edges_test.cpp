@@ -174,5 +174,36 @@ TEST(Edges, AStepThatWaitsNoLongerThanOthersTookOrForWorkDoesNot) {
   }
 }
 
+TEST(Edges, WorkOnAStreamOfSeveralProcessesIsPlacedInCyclesOfItsOwn) {
+  TraceMaker maker;
+  const TrackId mine = maker.thread(1, 1);
+  const TrackId other = maker.thread(2, 1);
+  const TrackId stream = maker.stream(1, 7);  // of process 1
+  std::vector<SliceIndex> launches;
+  for (const TrackId thread : {mine, other})
+    for (int i = 0; i < 3; ++i) {
+      maker.slice(thread, "user_annotation", "ProfilerStep#" + std::to_string(i), i * 1000, 900);
+      launches.push_back(maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", i * 1000 + 10, 5,
+                                     static_cast<std::uint32_t>(launches.size() + 1)));
+    }
+  maker.gpu(stream, "kernel", "k", 100, 20, launches.front());
+  maker.gpu(stream, "kernel", "k", 200, 20, launches.back());
+  const SliceIndex unlinked = maker.gpu(stream, "kernel", "k", 300, 20);
+  const Found found = find(maker.trace());
+  ASSERT_NE(found.cycle_of_slice[unlinked], kNone);
+  const model::Cycle& cycle = found.cycles.cycles[found.cycle_of_slice[unlinked]];
+  EXPECT_EQ(maker.trace().processes[cycle.process].pid, 1);
+  EXPECT_EQ(cycle.begin, 0);
+}
+
+TEST(Edges, TheLargestNumberOfAMarkerHasNoSuccessor) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  Ns at = 0;
+  for (const char* name : {"step 9223372036854775806", "step 9223372036854775807", "step 0", "step 1"})
+    maker.slice(thread, "user_annotation", name, at += 1000, 900);
+  EXPECT_EQ(begins(find(maker.trace())).size(), 4U);
+}
+
 }  // namespace
 }  // namespace culprit::cycles

@@ -69,6 +69,17 @@ TEST(ReadMarker, RequestCounts) {
   EXPECT_EQ(text.workload.batch, 8);
 }
 
+TEST(ReadMarker, AKeyAtTheEndOfALongerOneIsAnotherOne) {
+  EXPECT_EQ(read_marker("step[DECODE bs=3 cached_tokens=609]").workload.tokens, -1);
+  EXPECT_EQ(read_marker("step max_tokens=8192 tokens=5").workload.tokens, 5);
+  EXPECT_EQ(read_marker("forward micro_batch=0 batch=8").workload.batch, 8);
+  EXPECT_EQ(read_marker("forward 2batch=7").workload.batch, -1);
+  EXPECT_EQ(read_marker("step num_tokens=7 num_reqs=2").workload.tokens, 7);
+  EXPECT_EQ(read_marker("step num_tokens=7 num_reqs=2").workload.batch, 2);
+  EXPECT_EQ(read_marker("step num_scheduled_tokens=9 batch_size=4").workload.tokens, 9);
+  EXPECT_EQ(read_marker("step num_scheduled_tokens=9 batch_size=4").workload.batch, 4);
+}
+
 TEST(ReadMarker, HostileTextsSayNothing) {
   for (const char* name : {"", "(", "execute_", "execute_context_(_generation_", "step[EXTEND bs= toks=]",
                            "execute_1_context_99999999999999999999(1)_generation_2(3)", "encoder decoderlike"}) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -39,7 +40,7 @@ struct Model {
   }
 
   /// A block that copies in and out as a step does.
-  void block(int number, bool named) {
+  void block(std::int64_t number, bool named) {
     const Ns begin = at;
     run("Memcpy HtoD (Pinned -> Device)", "gpu_memcpy");
     for (const char* kernel : {"norm", "qkv", "flash_fwd_kernel", "out", "mlp_up", "mlp_down"}) run(kernel);
@@ -95,6 +96,14 @@ TEST(Parts, StepsAreFoundWhereTheNumbersStartAgain) {
   EXPECT_THAT(cycles.reason, HasSubstr("start again"));
   for (std::size_t i = 1; i < cycles.cycles.size(); ++i)
     EXPECT_EQ(cycles.cycles[i].begin - cycles.cycles[i - 1].begin, 6 * 1100);
+}
+
+TEST(Parts, NumbersMayEndWithTheLargest) {
+  constexpr std::int64_t kFirst = 9'223'372'036'854'775'802;
+  Model model;
+  for (int step = 0; step < 4; ++step)
+    for (int b = 0; b < 6; ++b) model.block(kFirst + b, true);
+  EXPECT_EQ(find(model.maker.trace()).cycles.size(), 4U);
 }
 
 TEST(Parts, TwoPassesAreTooFewToBeSteps) {

@@ -159,5 +159,12 @@ TEST(RankAlignment, NoRankIsCutByAnothersClock) {
   }
 }
 
+TEST(RankAlignment, ClocksMayBeFurtherApartThanAnyTime) {
+  constexpr Ns kFar = 5'000'000'000'000'000'000;
+  const Numbered n = numbers_of(run(kUneven, {{.clock = -kFar}, {.first = 2, .clock = kFar}}));
+  EXPECT_EQ(n.numbers.at(1).size(), 10U);
+  EXPECT_THAT(n.notes, Contains(HasSubstr("counted from the first of each")));
+}
+
 }  // namespace
 }  // namespace culprit::cycles

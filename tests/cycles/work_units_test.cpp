@@ -468,5 +468,49 @@ TEST(WorkUnits, TurnsOfAnEventLoopCountAlsoWhereItNeedNotWait) {
   EXPECT_LT(unit.confidence, 0.8);
 }
 
+TEST(WorkUnits, WindowsWithoutCallsReachTheEndOfTheRecording) {
+  for (const int times : {209, 203}) {
+    Recorded r;
+    auto server = r.thread(7, 7, "server", "server");
+    r.serve(server, times, 50 * kMs, 10 * kMs, 40 * kMs);
+    const model::WorkUnits work = r.find();
+    EXPECT_DOUBLE_EQ(work.seconds, times * 0.1);
+    ASSERT_EQ(work.windows.size(), times == 209 ? 21U : 20U) << "less than half a window is part of the one before";
+    EXPECT_EQ(work.windows.back().begin, (times == 209 ? 20 : 19) * kSecond);
+    EXPECT_EQ(work.windows.back().end, times * 100 * kMs);
+    EXPECT_EQ(work.units[0].count, static_cast<std::uint64_t>(times));
+  }
+}
+
+TEST(WorkUnits, ProcessesOfABuildAreOneProgramWhateverTheirTitlesTell) {
+  Recorded r;
+  auto make = r.thread(7, 7, "make", "make");
+  r.serve(make, 10, 99 * kMs, 0, kMs, "wait4");
+  for (int i = 0; i < 10; ++i) {
+    auto compiler = r.thread(100 + i, 100 + i, "cc1: " + std::to_string(i) + ".c", "cc1", i * 95 * kMs + 10 * kMs);
+    r.does(compiler, "oncpu", 80 * kMs);
+  }
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::process);
+  EXPECT_EQ(work.units[0].process, "cc1");
+  EXPECT_EQ(work.units[0].count, 10U);
+}
+
+TEST(WorkUnits, OfThreadsThatCallNearlyAlikeThoseOfOneNameAnswer) {
+  Recorded r;
+  for (std::int64_t pid = 7; pid < 10; ++pid) {
+    auto backend = r.thread(pid, pid, "postgres: bench", pid == 9 ? "launcher" : "postgres");
+    r.serve(backend, 100, 5 * kMs, kMs, 4 * kMs);
+    r.calls(backend, kSecond, "recvfrom", pid == 7 ? 4900 : 4500);
+    r.calls(backend, kSecond, "sendto", pid == 7 ? 2750 : 2400);
+    r.calls(backend, kSecond, "epoll_wait", pid == 7 ? 2150 : 1500);
+  }
+  auto silent = r.thread(10, 10, "postgres: bench", "postgres");
+  r.serve(silent, 100, 5 * kMs, kMs, 4 * kMs);
+  const model::WorkUnit unit = r.find().units.front();
+  EXPECT_EQ(unit.threads, 2U);
+  EXPECT_EQ(unit.count, 2750U + 2400U);
+}
+
 }  // namespace
 }  // namespace culprit::cycles

@@ -72,6 +72,42 @@ TEST(Collectives, ClocksThatDifferAreTakenOff) {
   EXPECT_EQ(sums[1].held_up_ns, 60'000);
 }
 
+TEST(Collectives, ARankWithMoreCallsThanTheOthersIsLeftOut) {
+  Ranks ranks(3);
+  ranks.call(0, 100'000, 200'000);
+  ranks.call(0, 300'000, 400'000);
+  ranks.call(1, 100'000, 200'000);
+  ranks.call(2, 120'000, 200'000);
+  const auto sums = ranks.measure();
+  ASSERT_EQ(sums.size(), 2U);
+  for (const auto& sum : sums) EXPECT_EQ(sum.calls, 1U);
+  EXPECT_EQ(sums[0].wait_ns, 20'000);
+}
+
+TEST(Collectives, ClocksOfTwoNodesAreKnownByTheFewCallsBetweenThem) {
+  constexpr Ns kAhead = 10'000'000;
+  Ranks ranks(8);
+  const auto shared = [&](std::size_t from, std::size_t to, Ns begin, const char* name) {
+    for (std::size_t r = from; r < to; ++r) {
+      const Ns ahead = r < 4 ? 0 : kAhead;
+      const Ns late = r == 7 && to - from == 8 ? 10'000 : 0;
+      ranks.call(r, begin + ahead + late, begin + ahead + 50'000, name);
+    }
+  };
+  for (Ns i = 0; i < 8; ++i) {
+    shared(0, 4, i * 60'000, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL");
+    shared(4, 8, i * 60'000, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  }
+  shared(0, 8, 600'000, kName);
+  const auto sums = ranks.measure();
+  ASSERT_EQ(sums.size(), 8U);
+  for (const auto& sum : sums) EXPECT_EQ(sum.calls, 9U);
+  EXPECT_EQ(sums[0].wait_ns, 10'000);
+  EXPECT_EQ(sums[4].wait_ns, 10'000);
+  EXPECT_EQ(sums[7].wait_ns, 0);
+  EXPECT_EQ(sums[7].held_up_ns, 10'000);
+}
+
 TEST(Collectives, EachStepTellsWhatWasSent) {
   Ranks ranks(2);
   for (const std::size_t rank : {0U, 1U}) {

@@ -100,6 +100,20 @@ TEST(RecordedTables, DisksByWhoIssuedTheRequest) {
   EXPECT_THAT(cells(table, "count"), ElementsAre("5", "10", "2"));
 }
 
+TEST(RecordedTables, QuantilesOfRequestsAreThoseOfTheirDiskKindAndProcess) {
+  Trace trace = recorded();
+  const DiskTotal written = trace.disks.front();
+  DurationCounts counts{written.operation, written.disk, written.process, {}};
+  counts.buckets.resize(stats::kLogBuckets);
+  counts.buckets[stats::log_bucket_of(100'000)] = 10;
+  trace.durations.push_back(counts);
+  const auto p50 = cells(disk_table(trace, kTwoSeconds), "p50_ns");
+  ASSERT_EQ(p50.size(), 3U);
+  EXPECT_EQ(p50[0], "-");
+  EXPECT_NEAR(std::stod(p50[1]), 100'000, 12'500);
+  EXPECT_EQ(p50[2], "-");
+}
+
 TEST(RecordedTables, PageFaultsAreThoseOfTheRecording) {
   const model::Table table = fault_table(recorded(), kTwoSeconds);
   EXPECT_THAT(cells(table, "minor"), ElementsAre("140"));

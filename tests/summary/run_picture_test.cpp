@@ -75,6 +75,28 @@ TEST(RunPicture, FunctionsHaveTheirTimeInEveryCycle) {
   EXPECT_FALSE(op->device);
 }
 
+TEST(RunPicture, ManyCyclesOfSeveralProcessesAreMeansOfThoseOfTheFunctionsProcess) {
+  constexpr int kMany = 150;
+  constexpr Ns kLength = 1'000'000;
+  TraceMaker make;
+  for (const std::int64_t pid : {1, 2}) {
+    const TrackId thread = make.thread(pid, 1);
+    for (int s = 0; s < kMany; ++s) {
+      make.slice(thread, "user_annotation", "ProfilerStep#" + std::to_string(s), s * kLength, kLength - 1000);
+      make.slice(thread, "cpu_op", "op", s * kLength + 1000, pid * 400'000);
+    }
+  }
+  const auto [recording, picture] = drawn(make.trace());
+  std::size_t rows = 0;
+  for (const model::PictureFunction& f : picture.functions) {
+    if (f.function != "op") continue;
+    ++rows;
+    EXPECT_EQ(f.ns.size(), 100U);
+    for (const double ns : f.ns) EXPECT_NEAR(ns, static_cast<double>(f.pid) * 400'000, 1);
+  }
+  EXPECT_EQ(rows, 2U);
+}
+
 TEST(RunPicture, TheShortestSlicesAreLeftOut) {
   TraceMaker make;
   const auto [recording, picture] = drawn(steps(make, 25'000));
