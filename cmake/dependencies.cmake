@@ -48,6 +48,17 @@ find_program(CULPRIT_BPF_CLANG NAMES clang clang-19 clang-16 clang-14)
 culprit_found(clang CULPRIT_BPF_CLANG)
 find_program(CULPRIT_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin)
 culprit_found(bpftool CULPRIT_BPFTOOL)
+if(CULPRIT_PYTHON)
+  find_package(Python 3.9 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "import sysconfig; print(int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))))"
+                  OUTPUT_VARIABLE free_threaded OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(free_threaded)
+    message(FATAL_ERROR "culprit does not support free-threaded Python (${Python_EXECUTABLE}): use the build of the same version with the "
+                        "global interpreter lock")
+  endif()
+  find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+  culprit_found(python3-dev Python_Development.Module_FOUND)
+endif()
 
 if(CULPRIT_MISSING)
   list(JOIN CULPRIT_MISSING " " missing)

@@ -35,16 +35,18 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+if not TYPE_CHECKING:  # who checks types would take it for every name
 
-    if name == "torch":
-        return importlib.import_module(".torch", __name__)
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module("." + _PLACES[name], __name__), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        import importlib
+
+        if name == "torch":
+            return importlib.import_module(".torch", __name__)
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module("." + _PLACES[name], __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> List[str]:

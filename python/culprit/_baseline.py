@@ -6,9 +6,10 @@ A file is a trace of the newest steps, with what they were measured on and the s
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 KEPT = 5
 """Recordings of one test, the newest included."""
@@ -28,6 +29,20 @@ class Recording(NamedTuple):
     """Begin and duration of each, in microseconds."""
 
 
+@contextlib.contextmanager
+def alone(path: str) -> Iterator[None]:
+    """One at a time in the folder of the path, which is made; where its file system has no locks, all at once. Raises OSError."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, held)
+            fcntl.flock(held, fcntl.LOCK_EX)
+            stack.callback(fcntl.flock, held, fcntl.LOCK_UN)  # a process that was forked meanwhile has it, too
+        yield
+
+
 def write(path: str, recordings: List[Recording]) -> None:
     """The newest first; complete or not at all. Raises OSError."""
     newest = recordings[0]
@@ -38,12 +53,12 @@ def write(path: str, recordings: List[Recording]) -> None:
     earlier = [{"culpritFacts": recording.facts, "steps": recording.steps} for recording in recordings[1:]]
     stored = {"schemaVersion": 1, "culpritFacts": newest.facts, "traceEvents": events, "culpritEarlier": earlier}
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    made = f"{path}.{os.getpid()}.new"
+    made = f"{path}.{os.urandom(8).hex()}.new"  # numbers of processes are not one's own where containers share the folder
     try:
-        with open(made, "w", encoding="utf-8") as file:
+        with open(made, "x", encoding="utf-8") as file:
             json.dump(stored, file)
         os.replace(made, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.remove(made)
         raise

@@ -108,8 +108,8 @@ class Recording:
                 self._raise_what_failed(summary)
                 self._warn_of_missing_functions(summary)
         finally:
-            self._end()
             self._progress = "ended"
+            self._end()
 
     def __del__(self) -> None:
         if os.getpid() == self._owner:
@@ -243,16 +243,18 @@ class Recording:
         process = self._process
         try:
             if process is not None and process.returncode is None:
-                # It is not waited for yet, as Popen.send_signal() would do, so that its number stays that of its group.
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGTERM)  # which it passes on to the command
-                end = time.monotonic() + _END_S
-                with contextlib.suppress(ChildProcessError):  # where this program has no zombies
-                    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
-                        time.sleep(0.01)
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                try:
+                    # It is not waited for yet, as Popen.send_signal() would do, so that its number stays that of its group.
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGTERM)  # which it passes on to the command
+                    end = time.monotonic() + _END_S
+                    with contextlib.suppress(ChildProcessError):  # where this program has no zombies
+                        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
+                            time.sleep(0.01)
+                finally:  # also when Ctrl-C ends the waiting
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
         finally:
             self._let_go()
             if self._said is not None and self._summary is not None and not self._said.closed:

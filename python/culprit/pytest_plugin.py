@@ -207,18 +207,24 @@ def _of_this_machine(recordings: List[_baseline.Recording], now: Dict[str, str])
 def _store(item: Any, path: str, new: _baseline.Recording) -> None:
     """Before those that are there; what is no baseline, and what is of another machine, makes way."""
     try:
-        stored = _baseline.read(path) if os.path.lexists(path) else []
-    except _baseline.Unusable:
-        stored = []
-    except OSError as error:
-        pytest.fail(f"--culprit-store: the baseline {path} cannot be read, and is left as it is: {error.strerror or error}", pytrace=False)
-    before = _of_this_machine(stored, new.facts)
-    if len(before) < len(stored):
-        item.warn(CulpritWarning(f"{item.nodeid}: {len(stored) - len(before)} recordings of another machine make way for that of this one"))
-    try:
-        _baseline.write(path, [new, *before][: _baseline.KEPT])
+        with _baseline.alone(path):
+            stored = _stored(path)
+            before = _of_this_machine(stored, new.facts)
+            _baseline.write(path, [new, *before][: _baseline.KEPT])
     except OSError as error:
         _unwritable(path, error.strerror or str(error))
+    if len(before) < len(stored):  # told when it is stored: where warnings are errors this raises
+        item.warn(CulpritWarning(f"{item.nodeid}: {len(stored) - len(before)} recordings of another machine make way for that of this one"))
+
+
+def _stored(path: str) -> List[_baseline.Recording]:
+    """The newest first; of what is no baseline none."""
+    try:
+        return _baseline.read(path) if os.path.lexists(path) else []
+    except _baseline.Unusable:
+        return []
+    except OSError as error:
+        pytest.fail(f"--culprit-store: the baseline {path} cannot be read, and is left as it is: {error.strerror or error}", pytrace=False)
 
 
 def _check_place(path: str) -> None:

@@ -61,7 +61,8 @@ class TraceHandler:
             try:
                 profiler.export_chrome_trace(path)
             except BaseException:
-                _remove_empty(path)
+                with contextlib.suppress(OSError):
+                    os.remove(path)
                 raise
             self.paths.append(path)
             run = load(path)
@@ -84,12 +85,6 @@ class TraceHandler:
                 return path
             except FileExistsError:  # of an earlier program, or another handler
                 self._other += 1
-
-
-def _remove_empty(path: str) -> None:
-    with contextlib.suppress(OSError):
-        if os.path.getsize(path) == 0:
-            os.remove(path)
 
 
 def _warn(text: str) -> None:

@@ -11,7 +11,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
+#include <pthread.h>
 
 #include <array>
 #include <chrono>
@@ -20,11 +20,14 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "arrow.h"
@@ -71,40 +74,60 @@ T taken(culprit::Result<T> result) {
 }
 
 /// Calls that work beside the interpreter. Whoever wants its lock while it ends is ended itself by some versions of
-/// Python, in the middle of C++: so these calls are ended before, and nobody begins another one.
+/// Python, in the middle of C++: so these calls are ended before, and only the thread that ends Python begins others.
 class Calls {
  public:
-  /// False: Python ends.
+  /// Those of this process, never destroyed: threads that nobody waits for use them to the last.
+  static Calls& own() {
+    static const int watched = [] {
+      renew();
+      return ::pthread_atfork(nullptr, nullptr, renew);
+    }();
+    static_cast<void>(watched);
+    return *own_;
+  }
+  /// False: another thread ends Python.
   bool begin(std::stop_source& stop) {
     const std::scoped_lock lock(mutex_);
-    if (!ended_) running_.insert(&stop);
-    return !ended_;
+    if (ender_ != std::thread::id() && ender_ != std::this_thread::get_id()) return false;
+    running_.insert(&stop);
+    return true;
   }
   void end(std::stop_source& stop) {
     const std::scoped_lock lock(mutex_);
     running_.erase(&stop);
     changed_.notify_all();
   }
-  /// Comes when Python ends. A child that was forked meanwhile does not have the threads of these calls.
+  /// Comes when Python ends, in the thread that ends it.
   void end_all() {
     constexpr std::chrono::seconds kMost(5);
     std::unique_lock lock(mutex_);
-    ended_ = true;
+    ender_ = std::this_thread::get_id();
     for (std::stop_source* stop : running_) stop->request_stop();
-    if (::getpid() == process_) changed_.wait_for(lock, kMost, [&] { return running_.empty(); });
+    changed_.wait_for(lock, kMost, [&] { return running_.empty(); });
   }
 
  private:
-  const pid_t process_ = ::getpid();
+  /// A child that is forked has no thread of its parent's but one; another may have held the lock.
+  static void renew() { own_ = new Calls; }
+
+  static inline Calls* own_ = nullptr;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<std::stop_source*> running_;
-  bool ended_ = false;
+  std::thread::id ender_;  ///< that of no thread: Python does not end
 };
 
-Calls& calls() {
-  static Calls all;
-  return all;
+/// What the work gave; that there was no room for it is an error like the others.
+template <class Future>
+auto result_of(Future& future) {
+  try {
+    return taken(future.get());
+  } catch (const std::bad_alloc&) {
+    raise({culprit::ErrorKind::environment, "out of memory", {}, "use a machine with more memory, or fewer files"});
+  } catch (const std::length_error& error) {
+    raise({culprit::ErrorKind::input, std::string("too large: ") + error.what(), {}, "use fewer files"});
+  }
 }
 
 /// Does the work beside the interpreter, without its lock; Ctrl-C ends it.
@@ -112,8 +135,8 @@ template <class Work>
 auto interruptible(Work work) {
   struct Call {
     std::stop_source stop;
-    const bool begun = calls().begin(stop);
-    ~Call() { calls().end(stop); }
+    const bool begun = Calls::own().begin(stop);
+    ~Call() { Calls::own().end(stop); }
   } call;
   std::stop_source& stop = call.stop;
   if (!call.begun) raise({culprit::ErrorKind::cancelled, "Python ends", {}, {}});
@@ -131,7 +154,7 @@ auto interruptible(Work work) {
       }
       throw nb::python_error();
     }
-  return taken(future.get());
+  return result_of(future);
 }
 
 TablePointer shared(ArrowTable table) { return std::make_shared<const ArrowTable>(std::move(table)); }
@@ -301,6 +324,7 @@ culprit::CycleOptions cycle_options(const std::string& anchor, const std::string
 }  // namespace
 
 NB_MODULE(_culprit, module) {
+  nb::set_leak_warnings(false);  // threads that nobody waits for hold what they have when Python ends
   module.doc() = "Traces of GPU workloads: what the package culprit stands on.";
 
   nb::class_<TablePointer>(module, "Table")
@@ -329,7 +353,7 @@ NB_MODULE(_culprit, module) {
   module.def("table_of_lists", &table_of_lists);
   module.def("end_calls", [] {
     const nb::gil_scoped_release release;
-    calls().end_all();
+    Calls::own().end_all();
   });
   nb::module_::import_("atexit").attr("register")(module.attr("end_calls"));
 

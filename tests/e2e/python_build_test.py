@@ -100,6 +100,12 @@ class Configuration(unittest.TestCase):
             self.assertIn(package, packages)
         self.assertNotIn("libsimdjson-dev", packages)
 
+    def test_missing_headers_of_python_are_named_beside_the_libraries(self):
+        said = self.configured("-DCULPRIT_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}", "-DPython_INCLUDE_DIR=/nowhere", "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON")
+        packages = said[said.index("apt-get install "):].split()
+        for package in ("libfmt-dev", "python3-dev"):
+            self.assertIn(package, packages)
+
     def test_what_is_asked_for_is_what_the_setup_installs(self):
         asked = set(re.findall(r"culprit_(?:found|pkg_config|header)\(([a-z0-9-]+) ", text("cmake", "dependencies.cmake")))
         self.assertGreater(len(asked), 20)

@@ -123,6 +123,53 @@ time.sleep(0.2)
             done = run(sys.executable, "-c", program, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_what_a_thread_holds_when_python_ends_is_no_message(self):
+        program = """
+import culprit, sys, threading
+held = threading.Event()
+def hold():
+    run = culprit.load(sys.argv[1])
+    held.set()
+    threading.Event().wait()
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+"""
+        done = run(sys.executable, "-c", program, self.trace)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_comes_last_when_python_ends_may_load(self):
+        program = """
+import atexit, sys
+@atexit.register
+def last():
+    print(len(culprit.load(sys.argv[1]).slices()) > 0)
+import culprit
+culprit.load
+"""
+        done = run(sys.executable, "-c", program, self.trace)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "True\n", ""))
+
+    def test_a_child_that_is_forked_during_a_call_loads_and_ends(self):
+        pipe = self.at("forked")
+        os.mkfifo(pipe)
+        program = """
+import contextlib, culprit, os, sys, threading
+def wait():
+    with contextlib.suppress(culprit.Error):
+        culprit.load(sys.argv[1])
+waiting = threading.Thread(target=wait)
+waiting.start()
+writer = os.open(sys.argv[1], os.O_WRONLY)  # comes back when the call has opened the other end
+child = os.fork()
+print(len(culprit.load(sys.argv[2]).slices()) > 0, flush=True)
+if child != 0:
+    print(os.waitpid(child, 0)[1])
+    os.close(writer)
+    waiting.join()
+"""
+        done = run(sys.executable, "-c", program, pipe, self.trace)
+        self.assertEqual((done.returncode, done.stdout), (0, "True\nTrue\n0\n"), done.stderr)
+
     def test_control_c_ends_a_call_long_before_it_would_end(self):
         """How long each takes, and how long it goes on when Ctrl-C comes after a fifth of that: the best of five rounds, as others use the machine, too."""
         program = """

@@ -431,6 +431,24 @@ class Profiler(Case):
             culprit.torch.trace_handler(self.at("unwritten"))(Profiler())
         self.assertEqual(os.listdir(self.at("unwritten")), [])
 
+    def test_a_trace_that_is_written_in_part_leaves_no_file(self):
+        import culprit.torch
+
+        class Profiler:
+            def export_chrome_trace(self, path):
+                with open(path, "wb") as file:
+                    file.write(b"half of a trace")
+                raise self.error
+
+        profiler, handler = Profiler(), culprit.torch.trace_handler(self.at("cut_off"))
+        profiler.error = OSError("no space left")
+        with self.assertWarnsRegex(UserWarning, "no space left"):
+            handler(profiler)
+        profiler.error = KeyboardInterrupt()
+        with self.assertRaises(KeyboardInterrupt):
+            handler(profiler)
+        self.assertEqual((os.listdir(self.at("cut_off")), handler.paths), ([], []))
+
     def test_where_warnings_are_errors_the_run_goes_on(self):
         program = """
 import culprit, culprit.torch, sys
@@ -593,8 +611,14 @@ class Running(Case):
         checked = self.at("checked.py")
         with open(checked, "w", encoding="utf-8") as file:
             file.write('import culprit\nrun: culprit.Run = culprit.load("a")\nx: int = len(run.slices())\ny: str = culprit.diff("a", "b").outcome\nimport pathlib\nculprit.diff("a", ["b", pathlib.Path("c")])\nculprit.diff([run], run)\n')
-        done = run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.at("mypy"), checked, os.path.dirname(culprit.__file__))
+        mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.at("mypy"), checked, os.path.dirname(culprit.__file__))
+        done = run(*mypy)
         self.assertEqual(done.returncode, 0, done.stdout)
+        with open(checked, "w", encoding="utf-8") as file:
+            file.write("import culprit\n" + "".join(f"culprit.{name}\n" for name in (*culprit.__all__, "torch.trace_handler", "__version__", "colour")))
+        done = run(*mypy)
+        self.assertRegex(done.stdout, r'has no attribute "colour"')
+        self.assertRegex(done.stdout, r"(?m)^Found 1 error in 1 file ")
 
 
 def main():

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import threading
 import unittest.mock
 
 from python_package_test import Case, main, run
@@ -270,6 +271,42 @@ def test_it(culprit_steps):
             file.write("def pytest_collection_modifyitems(items):\n    for item in items:\n        item._nodeid += '@gpu'\n")
         self.measured("beside", 0.002, "--culprit-store")
         self.assertEqual(self.baselines("beside"), [baseline])
+
+    def test_recordings_of_another_machine_make_way_also_where_warnings_are_errors(self):
+        self.measured("strict", 0.002, "--culprit-store")
+        baseline, = self.baselines("strict")
+        with open(baseline, encoding="utf-8") as file:
+            stored = json.load(file)
+        with open(baseline, "w", encoding="utf-8") as file:
+            json.dump({**stored, "culpritFacts": {**stored["culpritFacts"], "cpu": "another"}}, file)
+        done = self.measured("strict", 0.002, "--culprit-store", "-W", "error")
+        self.assertIn("1 recordings of another machine make way", done.stdout)
+        with open(baseline, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["culpritFacts"], stored["culpritFacts"])
+
+    def test_all_that_is_stored_at_the_same_time_is_kept(self):
+        import culprit._baseline
+        import culprit.pytest_plugin
+
+        path = self.at("at_once/baseline.json")
+        threads = []
+        for number in range(culprit._baseline.KEPT):
+            new = culprit._baseline.Recording({"cpu": "one"}, [(float(number), 1.0), (10.0, 1.0)])
+            threads.append(threading.Thread(target=culprit.pytest_plugin._store, args=(None, path, new)))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(recording.steps[0][0] for recording in culprit._baseline.read(path)), list(range(culprit._baseline.KEPT)))
+        self.assertEqual(os.listdir(os.path.dirname(path)), ["baseline.json"])
+
+    def test_a_store_that_is_interrupted_leaves_no_file(self):
+        import culprit._baseline
+
+        path = self.at("interrupted/baseline.json")
+        with unittest.mock.patch.object(culprit._baseline.json, "dump", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            culprit._baseline.write(path, [culprit._baseline.Recording({"cpu": "one"}, [(0.0, 1.0), (1.0, 1.0)])])
+        self.assertEqual(os.listdir(os.path.dirname(path)), [])
 
     def test_a_gpu_that_only_one_side_used_is_told(self):
         """A module in PyTorch's place, that uses a device, another one, or none."""

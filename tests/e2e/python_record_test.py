@@ -485,6 +485,19 @@ with culprit.record(1): pass
         self.assertIn("KeyboardInterrupt", said)
         self.assert_ended()
 
+    def test_control_c_while_it_is_ended_leaves_nothing_that_runs(self):
+        left = self.at("left_at_the_end")
+        self.write(f"trap '' TERM; sleep 100 & echo $! > {left}; touch $4; while :; do sleep 0.05; done")
+        recording = culprit.record(["a command"], output=self.at("cut_off.pftrace"))
+        recording.__enter__()
+        with unittest.mock.patch.object(culprit._record.time, "sleep", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            recording.__exit__(ValueError, ValueError("of the block"), None)
+        self.assert_ended()
+        self.assert_ends(left)
+        with self.assertRaises(culprit.Error) as caught:
+            recording.run  # an empty file
+        self.assertEqual(caught.exception.kind, "input")
+
 
 if __name__ == "__main__":
     main()
