@@ -55,11 +55,18 @@ struct Side {
   std::map<std::pair<std::string, std::string>, Function> functions;  // by name and device
   std::map<std::pair<std::string, std::string>, Mean> resources;      // by metric and device
   std::map<std::string, std::set<std::uint32_t>> seen_in;             // cycles with a row of the device
+  std::set<std::uint32_t> timed_cycles;                               // with a duration
 
   /// A recorder that sees a device late, or loses it, tells nothing of it in the other cycles.
   [[nodiscard]] std::size_t cycles_of(const std::string& device) const {
     const auto found = seen_in.find(device);
     return device == kHost || found == seen_in.end() ? cycles_ns.size() : found->second.size();
+  }
+  /// Those of cycles_of(), ascending.
+  [[nodiscard]] std::vector<std::uint32_t> places_of(const std::string& device) const {
+    const auto found = seen_in.find(device);
+    const std::set<std::uint32_t>& of = device == kHost || found == seen_in.end() ? timed_cycles : found->second;
+    return {of.begin(), of.end()};
   }
   [[nodiscard]] double per_cycle(double sum, const std::string& device) const {
     const std::size_t cycles = cycles_of(device);
@@ -74,7 +81,10 @@ Side side_of(const deepdive::Profile& profile, std::int64_t pid) {
   for (const deepdive::FunctionUse& use : profile.functions) {
     if (profile.processes[use.process].pid != pid) continue;
     const deepdive::ProfileCycle& cycle = profile.cycles[use.cycle];
-    if (seen.insert(use.cycle).second && cycle.duration_us > 0) side.cycles_ns.push_back(cycle.duration_us * kNsPerUs);
+    if (seen.insert(use.cycle).second && cycle.duration_us > 0) {
+      side.cycles_ns.push_back(cycle.duration_us * kNsPerUs);
+      side.timed_cycles.insert(use.cycle);
+    }
     if (!(use.duration_us >= 0)) continue;
     const std::string device(texts[use.device]);
     side.seen_in[device].insert(use.cycle);
@@ -153,8 +163,11 @@ struct Values {
 Values times_of(const Side& side, const Side::Function* function, const std::string& device) {
   Values values;
   values.all = side.cycles_of(device);
-  if (function != nullptr)
-    for (const auto& [cycle, ns] : function->by_cycle) values.present.push_back({cycle, ns});
+  if (function == nullptr) return values;
+  const std::vector<std::uint32_t> places = side.places_of(device);
+  for (const auto& [cycle, ns] : function->by_cycle)
+    if (const auto place = std::ranges::lower_bound(places, cycle); place != places.end() && *place == cycle)
+      values.present.push_back({static_cast<std::uint32_t>(place - places.begin()), ns});
   return values;
 }
 
@@ -163,7 +176,7 @@ Values call_times_of(const Side::Function& function) {
   Values values;
   for (const auto& [cycle, ns] : function.by_cycle)
     if (const double calls = function.calls_by_cycle.at(cycle); calls > 0)
-      values.present.push_back({cycle, ns / calls});
+      values.present.push_back({static_cast<std::uint32_t>(values.present.size()), ns / calls});
   values.all = values.present.size();
   return values;
 }
@@ -188,6 +201,8 @@ bool lie_apart(const Values& a, const Values& b) {
 /// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance is another time.
 bool surely_differ(const Values& base, const Values& candidate) {
   constexpr double kFarBeyond = 2;  // of half of a 95 % interval
+  constexpr std::size_t kFewest = 6;
+  if (std::min(base.all, candidate.all) < kFewest) return lie_apart(base, candidate);
   const compare::Series a = compare::summarise(base.present, base.all);
   const compare::Series b = compare::summarise(candidate.present, candidate.all);
   if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return lie_apart(base, candidate);

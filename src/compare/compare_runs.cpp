@@ -136,7 +136,16 @@ model::ComparedSide describe(std::span<const Recording> recordings) {
 
 std::string name_of(const Recording& recording) { return recording.files.empty() ? "" : recording.files.front(); }
 
-/// Every recording once, and all of a side of one run.
+/// Why two recordings are none of one run; phases that were guessed never stand between them.
+std::optional<Refusal> why_apart(const Recording& one, const Recording& other) {
+  if (are_of_work({&one, 1}, {&other, 1})) return why_no_common_work({&one, 1}, {&other, 1});
+  if (!needs_forgetting(one.cycles, other.cycles)) return why_not_comparable(one.cycles, other.cycles);
+  std::array both = {one.cycles, other.cycles};
+  for (model::Cycles& cycles : both) forget_guessed_phases(cycles.cycles);
+  return why_not_comparable(both[0], both[1]);
+}
+
+/// Every recording once, and all of a side of one run: each with one that is.
 Status check(std::span<const Recording> base, std::span<const Recording> candidate) {
   if (base.empty() || candidate.empty()) return usage_error("a comparison needs a recording on each side");
   std::vector<const Recording*> all;
@@ -147,13 +156,23 @@ Status check(std::span<const Recording> base, std::span<const Recording> candida
       if (all[i]->digest != 0 && all[i]->digest == all[k]->digest)
         return usage_error(fmt::format("'{}' and '{}' are the same recording", name_of(*all[i]), name_of(*all[k])),
                            "give every recording once");
-  for (const auto& side : {base, candidate})
-    for (const Recording& recording : side.subspan(1))
-      if (const auto why = are_of_work({&side.front(), 1}, {&recording, 1})
-                               ? why_no_common_work({&side.front(), 1}, {&recording, 1})
-                               : why_not_comparable(side.front().cycles, recording.cycles))
-        return input_error(fmt::format("is no recording of the same run as {}: {}", name_of(side.front()), why->reason),
-                           name_of(recording), "give only runs that belong together on one side");
+  for (const auto& side : {base, candidate}) {
+    std::vector<std::size_t> linked = {0};
+    std::vector<bool> is_linked(side.size());
+    is_linked[0] = true;
+    for (std::size_t at = 0; at < linked.size(); ++at)
+      for (std::size_t i = 0; i < side.size(); ++i)
+        if (!is_linked[i] && !why_apart(side[linked[at]], side[i])) {
+          is_linked[i] = true;
+          linked.push_back(i);
+        }
+    const auto odd = std::ranges::find(is_linked, false);
+    if (odd == is_linked.end()) continue;
+    const Recording& recording = side[static_cast<std::size_t>(odd - is_linked.begin())];
+    return input_error(fmt::format("is no recording of the same run as {}: {}", name_of(side.front()),
+                                   why_apart(side.front(), recording)->reason),
+                       name_of(recording), "give only runs that belong together on one side");
+  }
   return {};
 }
 
@@ -166,19 +185,23 @@ void spread_workloads(Recording& recording) {
     if (const auto step = steps.find(cycle.number); step != steps.end()) cycle.workload = step->second;
 }
 
-/// Only where every recording tells what decode steps looked back at they are told apart by it.
-void align_cached_tokens(std::vector<Recording>& base, std::vector<Recording>& candidate) {
+/// Only where every recording tells what decode steps looked back at they are told apart by it: whether that is so.
+bool align_cached_tokens(std::vector<Recording>& base, std::vector<Recording>& candidate,
+                         const std::vector<const Recording*>& earlier) {
   const auto knows = [](const Recording& recording) {
     const auto& cycles = recording.cycles.cycles;
     return std::ranges::none_of(cycles, [](const auto& c) { return c.phase == model::Phase::decode; }) ||
            std::ranges::any_of(cycles, [](const auto& c) { return c.workload.cached_tokens >= 0; });
   };
-  if (std::ranges::all_of(base, knows) && std::ranges::all_of(candidate, knows)) return;
+  if (std::ranges::all_of(base, knows) && std::ranges::all_of(candidate, knows) &&
+      std::ranges::all_of(earlier, [&](const Recording* recording) { return knows(*recording); }))
+    return true;
   for (auto* side : {&base, &candidate})
     for (Recording& recording : *side) {
       for (model::Cycle& cycle : recording.cycles.cycles) cycle.workload.cached_tokens = -1;
       for (model::ProfileCycle& cycle : recording.profile.cycles) cycle.workload.cached_tokens = -1;
     }
+  return false;
 }
 
 Side pool(std::vector<Recording> recordings) {
@@ -390,7 +413,6 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (const Status status = check(base, candidate); !status) return status.error();
   put_in_order(base);
   put_in_order(candidate);
-  align_cached_tokens(base, candidate);
   align_ranks(base, candidate);
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
@@ -399,7 +421,13 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   result.notes = notes_on(chosen);
   Known known;
-  for (const Recording* recording : chosen.of_the_same) known.earlier.push_back(step_times(recording->cycles));
+  const bool by_context = align_cached_tokens(base, candidate, chosen.of_the_same);
+  for (const Recording* recording : chosen.of_the_same) {
+    model::Cycles cycles = recording->cycles;
+    if (!by_context)
+      for (model::Cycle& cycle : cycles.cycles) cycle.workload.cached_tokens = -1;
+    known.earlier.push_back(step_times(cycles));
+  }
   std::optional<model::WorkComparison> work;
   CounterChanges counters;
   if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {

@@ -140,6 +140,10 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   Series b = summarise(candidate_logs, candidate_logs.size());
   for (const auto& [side, disturbed] : {std::pair(&a, options.disturbed[0]), std::pair(&b, options.disturbed[1])})
     if (disturbed) side->effective = side->likely = static_cast<double>(side->n);
+  for (const auto& [side, counts_as] : {std::pair(&a, options.counts_as[0]), std::pair(&b, options.counts_as[1])}) {
+    side->effective *= counts_as;
+    side->likely *= counts_as;
+  }
   model::CycleTimeOutcome result;
   result.tolerance = options.tolerance;
   const double between = options.measured ? options.measured->deviation : options.between;

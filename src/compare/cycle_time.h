@@ -50,6 +50,7 @@ struct CycleTimeOptions {
   /// What moved the values of a side is known (a quota throttled it): neighbours are alike because of that, and each
   /// counts whole. The question is what the side took, not what it would take again.
   std::array<bool, 2> disturbed = {};
+  std::array<double, 2> counts_as = {1, 1};  ///< as how many independent ones each value counts, at most 1
   /// Instead of `between`; what spreads inside of the sides is added to it.
   std::optional<MeasuredSpread> measured = {};
 };

@@ -82,10 +82,11 @@ class Comparer {
     std::vector<bool> is_input;
     for (std::size_t id = 0; id < profile.texts.size(); ++id)
       is_input.push_back(model::is_input(profile.texts[static_cast<StringId>(id)]));
-    // A process with one device has "its" device, whatever number that has on the machine.
-    std::vector<std::set<StringId>> devices(profile.processes.size());
+    // A process with one device has "its" device, whatever number that has on the machine, and in each recording.
+    std::vector<std::map<std::uint32_t, std::set<StringId>>> devices(profile.processes.size());
     for (const model::FunctionUse& use : profile.functions)
-      if (profile.texts[use.device] != "Host") devices[use.process].insert(use.device);
+      if (profile.texts[use.device] != "Host")
+        devices[use.process][profile.cycles[use.cycle].recording].insert(use.device);
     const StringId its_device = texts_.intern("GPU");
 
     CyclePositions cycles(profile);
@@ -96,7 +97,7 @@ class Comparer {
       if (!counts(profile, side, use)) continue;
       const std::uint32_t process = roles_.of_side[side][use.process];
       const bool on_host = profile.texts[use.device] == "Host";
-      const bool only_device = !on_host && devices[use.process].size() == 1;
+      const bool only_device = !on_host && devices[use.process].at(profile.cycles[use.cycle].recording).size() == 1;
       const Key key{profile.cycles[use.cycle].phase, process, translate(use.function), translate(use.kind),
                     only_device ? its_device : translate(use.device)};
       const auto [it, fresh] = rows_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
@@ -145,10 +146,10 @@ class Comparer {
     }
     std::vector<FunctionFinding> findings;
     std::vector<double> p;
+    compare_like_work();
     if (options_.between_on_host > 0) find_common_changes();
     if (options_.between_on_host > 0) find_effects_of_recordings();
     std::vector<double> p_of_calls;
-    compare_like_work();
     findings.reserve(keys_.size());
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];
@@ -208,20 +209,21 @@ class Comparer {
     }
     was_.resize(keys_.size());
     std::vector<bool> gone(keys_.size(), false);
-    std::map<StringId, StringId> names;
+    std::map<std::tuple<Phase, std::uint32_t, StringId>, StringId> names;
     const auto pairs = pair_renamed(one_sided);
     for (const auto& [before, after] : pairs) {
       const std::size_t from = row_of[before];
       const std::size_t to = row_of[after];
       was_[to] = keys_[from].function;
-      names[keys_[from].function] = keys_[to].function;
+      names[{keys_[from].phase, keys_[from].process, keys_[from].function}] = keys_[to].function;
       uses_[to][0] = std::move(uses_[from][0]);
       gone[from] = true;
     }
-    for (auto& uses : uses_) {
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+      auto& uses = uses_[i];
       std::map<StringId, double> inside;
       for (const auto& [parent, time] : uses[0].inside) {
-        const auto renamed = names.find(parent);
+        const auto renamed = names.find({keys_[i].phase, keys_[i].process, parent});
         inside[renamed == names.end() ? parent : renamed->second] += time;
       }
       uses[0].inside = std::move(inside);
@@ -263,13 +265,15 @@ class Comparer {
     return work->second;
   }
 
-  /// Frees what devices did of what the cycles worked on. A host's times are held against the others of their cycle.
+  /// Frees what devices and hosts did of what the cycles worked on. What a host's times are held against in their cycle
+  /// they are held against as they are.
   void compare_like_work() {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const Key& key = keys_[i];
-      if (texts_[key.device] == "Host" || uses_[i][0].times.empty() || uses_[i][1].times.empty()) continue;
+      if (uses_[i][0].times.empty() || uses_[i][1].times.empty()) continue;
       const LikeWork& work = like_work(key);
       auto& [base, candidate] = uses_[i];
+      if (texts_[key.device] == "Host" && work.classes >= 2) as_it_was_[i] = {base.times, candidate.times};
       auto times = at_like_work({base.times, candidate.times}, work, true);
       auto lasts = at_like_work({base.lasts, candidate.lasts}, work, false);
       base.times = std::move(times[0]);
@@ -282,8 +286,8 @@ class Comparer {
   /// p that calls on a device last as long as before, to the tolerance; fills what they do at like work. NaN: not
   /// asked.
   double chance_of_calls(const std::array<Uses, 2>& uses, FunctionFinding& finding) const {
-    const std::array<Series, 2> side = {summarise(uses[0].lasts, uses[0].lasts.size()),
-                                        summarise(uses[1].lasts, uses[1].lasts.size())};
+    const std::array<Series, 2> side = {summarise(consecutive(uses[0].lasts), uses[0].lasts.size()),
+                                        summarise(consecutive(uses[1].lasts), uses[1].lasts.size())};
     if (side[0].mean > 0 && side[1].mean > 0) finding.work_ratio = side[1].mean / side[0].mean;
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return model::kNoNumber;
     return chance_of_means(side, options_.between);
@@ -346,8 +350,8 @@ class Comparer {
     finding.impact_ns = side[1].mean - side[0].mean;
     const double tolerated = options_.tolerance * std::min(side[0].mean, side[1].mean);
     finding.apart = are_apart(uses, side, tolerated);
-    if (uses[0].times.empty()) return all_on_one_side(uses[1].times.size(), cycles[1], cycles[0]);
-    if (uses[1].times.empty()) return all_on_one_side(uses[0].times.size(), cycles[0], cycles[1]);
+    for (std::size_t s = 0; s < 2; ++s)
+      if (uses[s].times.empty()) return all_on_one_side(uses[1 - s].times, cycles[1 - s], cycles[s]);
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles)
       return finding.apart ? std::min(1.0, separation_by_chance(side[0].likely, side[1].likely)) : 1;
     const double between =
@@ -370,9 +374,10 @@ class Comparer {
     HostTimes result;
     for (std::size_t s = 0; s < 2; ++s) {
       const auto all = on_host_[s].find({keys_[row].phase, keys_[row].process});
-      for (const CycleValue& v : uses_[row][s].times) {
+      const auto as_it_was = as_it_was_.find(row);
+      for (const CycleValue& v : uses_[row][s].times) result.times[s].push_back(v.value);
+      for (const CycleValue& v : as_it_was == as_it_was_.end() ? uses_[row][s].times : as_it_was->second[s]) {
         const double others = all == on_host_[s].end() ? 0 : all->second.at(v.position) - v.value;
-        result.times[s].push_back(v.value);
         if (v.value > 0 && others > 0) result.ratios[s].push_back(v.value / others);
       }
       result.is_rare = result.is_rare || 2 * result.ratios[s].size() < cycles[s];
@@ -538,15 +543,6 @@ class Comparer {
     return difference_of(series[0], series[1], 2 * between * between);
   }
 
-  /// Of n + m cycles k have the function: that all of them are among the n.
-  static double all_on_one_side(std::size_t k, std::size_t n, std::size_t m) {
-    const auto choose = [](double all, double some) {
-      return stats::log_factorial(all) - stats::log_factorial(some) - stats::log_factorial(all - some);
-    };
-    const auto some = static_cast<double>(k);
-    return std::exp(choose(static_cast<double>(n), some) - choose(static_cast<double>(n + m), some));
-  }
-
   [[nodiscard]] bool are_apart(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,
                                double tolerated) const {
     std::array<std::pair<double, double>, 2> span;  // least and most
@@ -575,8 +571,9 @@ class Comparer {
   /// ns on the host by all functions of a process, by phase and position of the cycle.
   std::array<std::map<std::pair<Phase, std::uint32_t>, tsl::hopscotch_map<std::uint32_t, double>>, 2> on_host_;
   std::map<std::pair<Phase, std::uint32_t>, LikeWork> like_work_;
-  std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;           ///< of recordings, on the host
-  std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;  ///< of logarithms of times on the host
+  std::map<std::size_t, std::array<std::vector<CycleValue>, 2>> as_it_was_;  ///< times of rows on the host
+  std::map<std::pair<Phase, std::uint32_t>, Logs> effects_;                  ///< of recordings, on the host
+  std::map<std::pair<Phase, std::uint32_t>, double> common_changes_;         ///< of logarithms of times on the host
 };
 
 }  // namespace

@@ -68,6 +68,7 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
                                       {.tolerance = options.tolerance,
                                        .between = assumed_spread(sides, how, phase, values, judged),
                                        .disturbed = judged.disturbed,
+                                       .counts_as = work.counts_as,
                                        .measured = spread_of_steps(both, steps_of_earlier)});
     outcome.phase = phase;
     outcome.other_work = work.left_out;

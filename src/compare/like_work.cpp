@@ -32,25 +32,38 @@ std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector
   }
   if (!(all[0] > 0) || !(all[1] > 0)) return values;
   std::vector<double> usual(work.classes, 0);
+  std::vector<double> share_of(work.classes, 0);
   double mean = 0;
   double shares = 0;
+  bool some_have_none = false;
   for (std::size_t c = 0; c < work.classes; ++c) {
     const Class& a = sides[0][c];
     const Class& b = sides[1][c];
     // A class that one side lacks cannot be held against it.
     if (!(a.count > 0) || !(b.count > 0)) continue;
     usual[c] = (a.sum / a.count + b.sum / b.count) / 2;
-    const double share = (a.count / all[0] + b.count / all[1]) / 2;
-    mean += share * usual[c];
-    shares += share;
+    share_of[c] = (a.count / all[0] + b.count / all[1]) / 2;
+    mean += share_of[c] * usual[c];
+    shares += share_of[c];
+    some_have_none = some_have_none || !(usual[c] > 0);
   }
-  if (!(shares > 0) || !(mean > 0)) return values;
-  mean /= shares;
   auto scaled = values;
+  const auto is_alone = [&](std::size_t s, const CycleValue& v) {
+    return v.position < work.class_of[s].size() && !(share_of[work.class_of[s][v.position]] > 0);
+  };
+  if (!absent_is_nothing)
+    for (std::size_t s = 0; s < 2; ++s) std::erase_if(scaled[s], [&](const CycleValue& v) { return is_alone(s, v); });
+  if (!(shares > 0) || !(mean > 0)) return scaled;
+  mean /= shares;
   for (std::size_t s = 0; s < 2; ++s)
     for (CycleValue& v : scaled[s]) {
       if (v.position >= work.class_of[s].size()) continue;
-      if (const double of_class = usual[work.class_of[s][v.position]]; of_class > 0) v.value *= mean / of_class;
+      const std::uint32_t c = work.class_of[s][v.position];
+      // Where cycles of one kind have nothing of it, no factor frees it of the kind: each kind weighs as its share.
+      if (some_have_none)
+        v.value *= share_of[c] / shares * all[s] / sides[s][c].count;
+      else if (usual[c] > 0)
+        v.value *= mean / usual[c];
     }
   return scaled;
 }

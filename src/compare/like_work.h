@@ -19,8 +19,9 @@ struct LikeWork {
 
 /// Both sides' values, each scaled by what all cycles have in the mean over what those of its class have (the mean of
 /// both sides' means; classes weigh as the mean of their shares of the sides' cycles), so that the means differ by what
-/// cycles of like work do. `absent_is_nothing`: a cycle without a value counts as 0; else it does not count. Positions
-/// beyond those whose class is known keep their values. O(values + cycles).
+/// cycles of like work do. Where cycles of a class have none of it in the mean, each class weighs as its share instead.
+/// `absent_is_nothing`: a cycle without a value counts as 0; else it does not count, and neither do values of a class
+/// that the other side lacks. Positions beyond those whose class is known keep their values. O(values + cycles).
 std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector<CycleValue>, 2>& values,
                                                     const LikeWork& work, bool absent_is_nothing);
 

@@ -1,6 +1,7 @@
 #include "compare/series.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -46,7 +47,14 @@ std::vector<CycleValue> logs_of(std::span<const double> values) {
   return logs;
 }
 
+std::vector<CycleValue> consecutive(std::span<const CycleValue> values) {
+  std::vector<CycleValue> numbered(values.begin(), values.end());
+  for (std::size_t i = 0; i < numbered.size(); ++i) numbered[i].position = static_cast<std::uint32_t>(i);
+  return numbered;
+}
+
 Series summarise(std::span<const CycleValue> present, std::size_t n) {
+  assert(present.empty() || present.back().position < n);
   Series series;
   series.n = n;
   if (n == 0) return series;
@@ -76,7 +84,8 @@ double drift_beyond_chance(std::span<const CycleValue> values) {
   double by_chance = 0;
   for (std::size_t s = 0; s < kStretches; ++s) {
     const std::size_t begin = values.size() * s / kStretches;
-    const std::span<const CycleValue> stretch = values.subspan(begin, values.size() * (s + 1) / kStretches - begin);
+    const std::vector<CycleValue> stretch =
+        consecutive(values.subspan(begin, values.size() * (s + 1) / kStretches - begin));
     const Series inside = summarise(stretch, stretch.size());
     means.push_back({static_cast<std::uint32_t>(s), inside.mean});
     by_chance += inside.variance / static_cast<double>(inside.n) / kStretches;
@@ -114,6 +123,17 @@ std::optional<double> surely_apart(const Series& a, const Series& b) {
   const double size = std::abs(d.difference);
   if (size < kLeastMove * larger || size <= stats::student_quantile(kCertain, d.degrees) * d.error) return std::nullopt;
   return size / d.error;
+}
+
+double all_on_one_side(std::span<const CycleValue> there, std::size_t n, std::size_t m) {
+  std::vector<CycleValue> ones(there.begin(), there.end());
+  for (CycleValue& cycle : ones) cycle.value = 1;
+  const double independent = summarise(ones, n).likely / static_cast<double>(n);
+  const auto counted = [&](std::size_t cycles) { return static_cast<double>(cycles) * independent; };
+  const auto choose = [](double all, double some) {
+    return stats::log_factorial(all) - stats::log_factorial(some) - stats::log_factorial(std::max(0.0, all - some));
+  };
+  return std::exp(choose(counted(n), counted(there.size())) - choose(counted(n + m), counted(there.size())));
 }
 
 double separation_by_chance(double n, double m) {

@@ -27,8 +27,11 @@ struct Series {
 /// Logarithms of those that have one, numbered in order.
 std::vector<CycleValue> logs_of(std::span<const double> values);
 
-/// Of `n` cycles those in `present` have a value, the others 0. Independent ones: n (1 - r) / (1 + r) with
-/// r = clamp(autocorrelation of lag 1 + margin, 0, 0.9), the margin being 1 / sqrt(n). O(present).
+/// The same values one after the other, whatever lay between them.
+std::vector<CycleValue> consecutive(std::span<const CycleValue> values);
+
+/// Of `n` cycles those in `present`, whose positions are below n, have a value, the others 0. Independent ones: n (1 -
+/// r) / (1 + r) with r = clamp(autocorrelation of lag 1 + margin, 0, 0.9), the margin being 1 / sqrt(n). O(present).
 Series summarise(std::span<const CycleValue> present, std::size_t n);
 
 /// Fewer independent values on a side say nothing about a spread.
@@ -37,6 +40,10 @@ inline constexpr double kFewCycles = 4;
 /// Standard deviation of the means of eight stretches, without what the spread inside of the stretches makes of it; 0
 /// with fewer than 16 values.
 double drift_beyond_chance(std::span<const CycleValue> values);
+
+/// Of n + m cycles these have something: that all of them are among the n, by chance. Where they come in bursts, as
+/// what runs once for a while, neighbours are no cycles more. `there` is not empty, its positions are below n.
+double all_on_one_side(std::span<const CycleValue> there, std::size_t n, std::size_t m);
 
 /// The difference of two means by Welch. The margin of what neighbours tell of each other widens the variance of a mean
 /// (`effective`), and not its degrees of freedom a second time (`likely`): the 95 % intervals of simulated pairs of

@@ -81,8 +81,12 @@ std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Pro
   std::array<std::map<WorkClass, double>, 2> counts;
   for (std::size_t s = 0; s < 2; ++s)
     for (const std::size_t w : rows[s]) counts[s][class_of(*profiles[s], w)] += 1;
+  const auto is_known = [&](const auto& counted) {
+    return counted.first != WorkClass() && counts[1].contains(counted.first);
+  };
+  const bool any_known = std::ranges::any_of(counts[0], is_known);
   const auto is_common = [&](const WorkClass& work) {
-    return work != WorkClass() && counts[0].contains(work) && counts[1].contains(work);
+    return any_known && counts[0].contains(work) && counts[1].contains(work);
   };
   std::array<double, 2> common{};
   for (std::size_t s = 0; s < 2; ++s)

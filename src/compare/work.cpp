@@ -406,7 +406,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   std::array<CycleTimeOptions, 2> judging;
   const auto measured = spreads_among(options.earlier, unit);
   for (std::size_t what = 0; what < 2; ++what) {
-    judging[what] = {options.tolerance, between, kFewestWindows, count_spread(a, b), known, measured[what]};
+    judging[what] = {options.tolerance, between, kFewestWindows, count_spread(a, b), known, {1, 1}, measured[what]};
     if (judging[what].measured) judging[what].measured->deviation *= std::sqrt(replicates);
   }
   result.between = measured[0] ? measured[0]->deviation : options.between;

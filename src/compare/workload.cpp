@@ -196,6 +196,7 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   }
   std::map<WorkClass, double> usual;  // of both sides
   double overall = 0;
+  std::array<double, 2> variance{};  // of a side's mean, where each step has 1
   for (const WorkClass& work : result.classes) {
     const std::array<const std::vector<double>*, 2> values = {&classes[0][work], &classes[1][work]};
     usual[work] = (mean_of(*values[0]) + mean_of(*values[1])) / 2;
@@ -203,7 +204,10 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
     for (std::size_t s = 0; s < 2; ++s)
       share += static_cast<double>(values[s]->size()) / static_cast<double>(matched[s]) / 2;
     overall += share * usual[work];
+    for (std::size_t s = 0; s < 2; ++s) variance[s] += share * share / static_cast<double>(values[s]->size());
   }
+  for (std::size_t s = 0; s < 2; ++s)
+    if (matched[s] > 0) result.counts_as[s] = std::min(1.0, 1 / (variance[s] * static_cast<double>(matched[s])));
   for (std::size_t s = 0; s < 2; ++s) {
     result.left_out[s] = all[s] - matched[s];
     for (const WorkedTime& step : sides[s])

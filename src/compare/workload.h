@@ -47,6 +47,8 @@ struct WorkedTime {
 struct MatchedWork {
   std::array<std::vector<double>, 2> times;
   std::array<std::vector<std::uint32_t>, 2> recordings;  ///< of each time
+  /// As how many each time counts, at most 1: where a class of few steps of a side weighs as its many of the other do.
+  std::array<double, 2> counts_as{1, 1};
   std::array<std::size_t, 2> left_out{};
   std::set<WorkClass> classes;            ///< that both sides have
   std::array<std::string, 2> most_often;  ///< work_text() of the steps; empty where a side knows of none

@@ -18,6 +18,7 @@ namespace {
 
 using model::Comparable;
 using model::Outcome;
+using model::Phase;
 using model::Recording;
 using model::RunComparison;
 using testing::HasSubstr;
@@ -126,6 +127,7 @@ TEST(CompareRuns, StepsOfLikeWorkAreComparedWhateverTheMix) {
   RunComparison c = compared(steps_of(few), steps_of(many));
   EXPECT_NE(c.outcome, Outcome::regression);
   EXPECT_NEAR(c.cycle_times[0].change, 0, 0.001);
+  EXPECT_TRUE(std::ranges::none_of(c.functions, model::has_changed)) << "functions are freed of the mix as well";
   EXPECT_EQ(c.comparability.level, Comparable::partly);
   EXPECT_THAT(c.comparability.reasons.at(0), HasSubstr("most often of 2 requests, of the candidate of 8 requests"));
   c = compared(steps_of(few), steps_of(many, 1.5));
@@ -293,6 +295,39 @@ TEST(CompareRuns, RecordingsOfOtherRunsDoNotBelongOnOneSide) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, ErrorKind::input);
   EXPECT_EQ(result.error().where, "other.json");
+}
+
+TEST(CompareRuns, RecordingsOfOneSideBelongTogetherInAnyOrder) {
+  // Decode, both, prefill: the first and the last have nothing in common.
+  const auto of = [](std::size_t which) {
+    Recording r = make_recording(steps(1'000'000));
+    for (std::size_t i = 0; i < r.cycles.cycles.size(); ++i) {
+      const bool prefill = which == 2 || (which == 1 && i % 2 == 0);
+      r.cycles.cycles[i].phase = r.profile.cycles[i].phase = prefill ? Phase::prefill : Phase::decode;
+    }
+    return r;
+  };
+  for (const auto& order : {std::array{0, 1, 2}, std::array{1, 0, 2}, std::array{2, 0, 1}}) {
+    std::vector<Recording> base;
+    for (const int which : order) base.push_back(of(static_cast<std::size_t>(which)));
+    EXPECT_TRUE(compare_runs(std::move(base), one(of(1))).ok());
+  }
+  std::vector<Recording> base;
+  base.push_back(of(0));
+  base.push_back(of(2));
+  EXPECT_FALSE(compare_runs(std::move(base), one(of(1))).ok());
+}
+
+TEST(CompareRuns, GuessedPhasesNeverStandBetweenRecordingsOfOneSide) {
+  const auto of = [](Phase phase) {
+    Recording r = make_recording(steps(1'000'000), {}, phase);
+    for (model::Cycle& cycle : r.cycles.cycles) cycle.phase_guessed = true;
+    return r;
+  };
+  std::vector<Recording> base;
+  base.push_back(of(Phase::decode));
+  base.push_back(of(Phase::prefill));
+  EXPECT_TRUE(compare_runs(std::move(base), one(of(Phase::decode))).ok());
 }
 
 TEST(CompareRuns, OtherAnchorsAreNotComparable) {

@@ -229,6 +229,19 @@ TEST(CompareFunctions, TheOnlyDeviceNeedsNoNumber) {
   EXPECT_EQ(texts[findings[0].device], "GPU");
 }
 
+TEST(CompareFunctions, TheOnlyDeviceOfEachRecordingNeedsNoNumber) {
+  model::Recording a = make_recording({1000, 1000, 1000, 1000}, {{"f", {10, 10, 10, 10}}});
+  model::Recording b = make_recording({1000, 1000}, {{"f", {10, 10}}});
+  for (model::FunctionUse& use : a.profile.functions)
+    if (use.cycle >= 2) use.device = a.profile.texts.intern("GPU 1");
+  for (std::size_t i = 2; i < 4; ++i) a.profile.cycles[i].recording = 1;
+  StringTable texts;
+  const auto findings =
+      compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(texts[findings[0].device], "GPU");
+}
+
 TEST(CompareFunctions, SwappedSidesMirror) {
   const Times a = {{"f", noisy(10'000, 900, 1)}, {"g", noisy(700, 70, 2)}};
   const Times b = {{"f", noisy(14'000, 900, 3)}, {"h", noisy(700, 70, 4)}};

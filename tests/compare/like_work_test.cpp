@@ -44,6 +44,27 @@ TEST(LikeWork, WhatIsSlowerInEachClassStays) {
   EXPECT_NEAR(mean(like[1]) / mean(like[0]), 1.25, 1e-12);
 }
 
+TEST(LikeWork, AKernelOfOneKindOfWorkAloneIsNoDifferenceOfTheMix) {
+  Mix made = mix({30, 10}, {10, 30}, 1);
+  for (std::size_t s = 0; s < 2; ++s)
+    std::erase_if(made.values[s], [&](const CycleValue& v) { return made.work.class_of[s][v.position] == 0; });
+  const auto like = at_like_work(made.values, made.work, true);
+  const auto per_cycle = [&](std::size_t s) {
+    double sum = 0;
+    for (const CycleValue& v : like[s]) sum += v.value;
+    return sum / 40;
+  };
+  EXPECT_NEAR(per_cycle(0), 2, 1e-9) << "half of the cycles, 4 each";
+  EXPECT_NEAR(per_cycle(1), 2, 1e-9);
+}
+
+TEST(LikeWork, CallsForWorkThatTheOtherSideLacksAreNotHeldAgainstIt) {
+  Mix made = mix({30, 10}, {0, 30}, 1);
+  const auto like = at_like_work(made.values, made.work, false);
+  EXPECT_EQ(like[1].size(), 10U);
+  EXPECT_NEAR(mean(like[1]) / mean(like[0]), 1, 1e-12);
+}
+
 TEST(LikeWork, OneClassKeepsItsValues) {
   Mix made = mix({10, 10}, {0, 0}, 1.5);
   made.work.classes = 1;

@@ -67,6 +67,30 @@ TEST(Series, NeighboursThatAreAlikeCountLess) {
   EXPECT_DOUBLE_EQ(summarise(dense(alternating), 60).effective, 60);
 }
 
+TEST(Series, WhatIsMissingInACycleIsNoLikeness) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> spread(100, 1);
+  std::vector<CycleValue> lasts;  // of calls, which the first cycle has none of
+  for (std::uint32_t position = 1; position < 47; ++position) lasts.push_back({position, spread(random)});
+  const Series series = summarise(consecutive(lasts), lasts.size());
+  EXPECT_EQ(series.n, 46U);
+  EXPECT_GT(series.effective, 20);
+}
+
+TEST(AllOnOneSide, WhatComesInABurstIsNoProof) {
+  std::vector<CycleValue> spread;
+  std::vector<CycleValue> burst;
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    spread.push_back({i * 5, 1});
+    burst.push_back({60 + i, 1});
+  }
+  EXPECT_LT(all_on_one_side(spread, 150, 150), 1e-8);
+  EXPECT_GT(all_on_one_side(burst, 150, 150), 0.05);
+  std::vector<CycleValue> each;
+  for (std::uint32_t i = 0; i < 5; ++i) each.push_back({i, 1});
+  EXPECT_NEAR(all_on_one_side(each, 5, 5), 1.0 / 252, 1e-9) << "of ten cycles these five";
+}
+
 TEST(Series, NothingIsNothing) {
   EXPECT_EQ(summarise({}, 0).effective, 0);
   const Series absent = summarise({}, 10);

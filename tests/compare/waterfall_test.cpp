@@ -110,6 +110,14 @@ TEST_F(Waterfalls, AFewStepsOfUnknownWorkDoNotSpeakForAll) {
   EXPECT_DOUBLE_EQ(all()[0].window_ns[1], 180);
 }
 
+TEST_F(Waterfalls, StepsOfUnknownWorkOfBothSidesCountAsTheirShare) {
+  for (int i = 0; i < 4; ++i) base.cycle({{"mm", 100}}, -1, 4);
+  for (int i = 0; i < 4; ++i) candidate.cycle({{"mm", 100}}, -1, 4);
+  for (int i = 0; i < 4; ++i) base.cycle({{"mm", 100}});
+  for (int i = 0; i < 4; ++i) candidate.cycle({{"mm", 140}});
+  EXPECT_DOUBLE_EQ(all()[0].window_ns[1] - all()[0].window_ns[0], 20);
+}
+
 TEST_F(Waterfalls, AnotherMixOfWorkIsNoLine) {
   for (int i = 0; i < 9; ++i) base.cycle({{"mm", 100}}, -1, 1);
   base.cycle({{"mm", 200}}, -1, 4);

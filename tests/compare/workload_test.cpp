@@ -158,6 +158,15 @@ TEST(MatchWork, TheDifferenceIsThatInsideTheClasses) {
   EXPECT_NEAR(mean_log(m.times[1]) - mean_log(m.times[0]), 0.4 * std::log(1.1) + 0.6 * std::log(1.3), 1e-12);
 }
 
+TEST(MatchWork, AFewStepsThatSpeakForManyCountAsFew) {
+  const auto m = match_work(steps(2, 60, 300) + steps(4, 100, 3), steps(2, 60, 3) + steps(4, 100, 300));
+  EXPECT_NEAR(m.counts_as[0] * 303, 12, 0.5);
+  EXPECT_NEAR(m.counts_as[1] * 303, 12, 0.5);
+  const auto alike = match_work(steps(2, 60, 30) + steps(4, 100, 10), steps(2, 60, 60) + steps(4, 100, 20));
+  EXPECT_NEAR(alike.counts_as[0], 1, 1e-12);
+  EXPECT_NEAR(alike.counts_as[1], 1, 1e-12);
+}
+
 TEST(MatchWork, SwappedSidesMirror) {
   std::mt19937_64 random(5);
   std::vector<WorkedTime> a;
