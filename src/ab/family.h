@@ -15,7 +15,7 @@ std::vector<faults::ProcessId> living(const std::vector<faults::ProcessId>& know
                                       const std::vector<pid_t>& groups = {});
 
 /// Asks all of them to end, also those that come meanwhile, and kills who still lives after `grace`. Returns when
-/// nobody does.
+/// nobody does, or two seconds after the first was killed.
 void end_family(std::vector<faults::ProcessId> known, const std::vector<pid_t>& groups, Ns grace);
 
 }  // namespace culprit::ab

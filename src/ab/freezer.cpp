@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -171,8 +172,11 @@ Result<std::size_t> Freezer::learn() {
   std::erase_if(known_, [](const auto& entry) { return entry.second.ended(); });
   std::vector<faults::ProcessId> roots = {root_.id()};
   for (const auto& [pid, handle] : known_) roots.push_back(handle.id());
-  for (const faults::ProcessId& root : roots)
+  std::set<pid_t> seen;
+  for (const faults::ProcessId& root : roots) {
+    if (seen.contains(root.pid)) continue;  // in the tree of another one
     for (const faults::ProcessId& process : faults::process_tree(root)) {
+      seen.insert(process.pid);
       if (known_.contains(process.pid)) continue;
       auto handle = faults::ProcessHandle::open(process);
       if (!handle) continue;
@@ -183,6 +187,7 @@ Result<std::size_t> Freezer::learn() {
       known_.insert_or_assign(process.pid, std::move(*handle));
       ++news;
     }
+  }
   return news;
 }
 

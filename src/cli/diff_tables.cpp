@@ -215,10 +215,11 @@ void add_notes(const deepdive::Comparison& comparison, const deepdive::Compariso
 Result<int> deliver_by_impact(const DiffOptions& options, TableComparisons& all) {
   const deepdive::ComparisonSet& set = all.set;
   for (std::size_t i = 0; i < set.comparisons.size(); ++i) add_notes(set.comparisons[i], set, all.pages[i].compared);
-  if (all.same) {
-    all.pages.front().compared.same_recording = true;
-    all.pages.front().compared.outcome = model::Outcome::no_change;
-  }
+  for (TablePage& page : all.pages)
+    if (all.same) {
+      page.compared.same_recording = true;
+      page.compared.outcome = model::Outcome::no_change;
+    }
   if (all.pages.size() == 1)
     return deliver_comparison(options, all.pages.front().compared, "diff", all.pages.front().pictures);
   const auto shown_as = [&](const model::RunComparison& compared, const char* format) {

@@ -87,6 +87,10 @@ class Comparer {
     for (const model::FunctionUse& use : profile.functions)
       if (profile.texts[use.device] != "Host")
         devices[use.process][profile.cycles[use.cycle].recording].insert(use.device);
+    std::vector<bool> has_one_device;
+    for (const auto& of_recordings : devices)
+      has_one_device.push_back(
+          std::ranges::all_of(of_recordings, [](const auto& recording) { return recording.second.size() == 1; }));
     const StringId its_device = texts_.intern("GPU");
 
     CyclePositions cycles(profile);
@@ -97,7 +101,7 @@ class Comparer {
       if (!counts(profile, side, use)) continue;
       const std::uint32_t process = roles_.of_side[side][use.process];
       const bool on_host = profile.texts[use.device] == "Host";
-      const bool only_device = !on_host && devices[use.process].at(profile.cycles[use.cycle].recording).size() == 1;
+      const bool only_device = !on_host && has_one_device[use.process];
       const Key key{profile.cycles[use.cycle].phase, process, translate(use.function), translate(use.kind),
                     only_device ? its_device : translate(use.device)};
       const auto [it, fresh] = rows_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
@@ -257,12 +261,11 @@ class Comparer {
     const auto [work, fresh] = like_work_.try_emplace({key.phase, key.process});
     if (!fresh) return work->second;
     std::map<WorkClass, std::uint32_t> numbers;
+    std::array<std::vector<std::uint32_t>, 2> class_of;
     for (std::size_t s = 0; s < 2; ++s)
       for (const WorkClass& of : cycles_[s].work(key.phase, key.process))
-        work->second.class_of[s].push_back(
-            numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second);
-    work->second.classes = numbers.size();
-    return work->second;
+        class_of[s].push_back(numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second);
+    return work->second = like_work_of(std::move(class_of), numbers.size());
   }
 
   /// Frees what devices and hosts did of what the cycles worked on. What a host's times are held against in their cycle

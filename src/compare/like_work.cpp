@@ -13,6 +13,15 @@ struct Class {
 
 }  // namespace
 
+LikeWork like_work_of(std::array<std::vector<std::uint32_t>, 2> class_of, std::size_t classes) {
+  LikeWork work{std::move(class_of), classes, {}};
+  for (std::size_t s = 0; s < 2; ++s) {
+    work.cycles[s].resize(classes);
+    for (const std::uint32_t c : work.class_of[s]) ++work.cycles[s][c];
+  }
+  return work;
+}
+
 std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector<CycleValue>, 2>& values,
                                                     const LikeWork& work, bool absent_is_nothing) {
   if (work.classes < 2) return values;
@@ -20,8 +29,7 @@ std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector
   std::array<double, 2> all{};
   for (std::size_t s = 0; s < 2; ++s) {
     sides[s].resize(work.classes);
-    if (absent_is_nothing)
-      for (const std::uint32_t c : work.class_of[s]) ++sides[s][c].count;
+    for (std::size_t c = 0; absent_is_nothing && c < work.classes; ++c) sides[s][c].count = work.cycles[s][c];
     for (const CycleValue& v : values[s]) {
       if (v.position >= work.class_of[s].size()) continue;
       Class& of = sides[s][work.class_of[s][v.position]];

@@ -15,7 +15,11 @@ namespace culprit::compare {
 struct LikeWork {
   std::array<std::vector<std::uint32_t>, 2> class_of;
   std::size_t classes = 0;
+  std::array<std::vector<double>, 2> cycles{};  ///< of each class
 };
+
+/// Of the classes of positions, with their numbers of cycles.
+LikeWork like_work_of(std::array<std::vector<std::uint32_t>, 2> class_of, std::size_t classes);
 
 /// Both sides' values, each scaled by what all cycles have in the mean over what those of its class have (the mean of
 /// both sides' means; classes weigh as the mean of their shares of the sides' cycles), so that the means differ by what

@@ -202,7 +202,7 @@ void mark_edges(Draft& draft) {
     SortedByPhase periods = sorted(period);
     for (std::uint32_t i = 0; i + 1 < n && i < std::max<std::uint32_t>(1, n / 4); ++i) {
       Sorted& later = periods[phase(i)];
-      later.erase(later.begin() + static_cast<std::ptrdiff_t>(place_of(later, period(i))));
+      later.erase(std::ranges::upper_bound(later, period(i)) - 1);  // the last of equal ones: little lies behind it
       if (later.size() < 2) break;
       const double usual = median_without(later, later.size());
       const double limit = usual + std::max(usual * (kWarmUp - 1), 6 * median_distance(later, usual));

@@ -66,8 +66,8 @@ void merge_devices(Verdicts& verdicts) {
     for (std::size_t k = i + 1; k < verdicts.size(); ++k) {
       Verdict& other = verdicts[k];
       if (other.cause != first.cause || other.detail != first.detail || other.scope != first.scope) continue;
-      if (other.impact_ns > first.impact_ns) std::swap(first, other);
       ranks.insert(other.rank);
+      if (other.impact_ns > first.impact_ns) std::swap(first, other);
       other.cause.clear();
       ++others;
     }

@@ -27,7 +27,7 @@ class CommandsTest : public testing::Test {
 
 TEST_F(CommandsTest, ARunThatDoesNotEndIsEndedWithTheBudgetAndNamed) {
   commands_.commands = {{{"true"}, {"sleep", "1000"}}};
-  commands_.patience = 300'000'000;
+  commands_.patience = 2'000'000'000;
   question_.budget = 100'000'000;
   question_.pairs = 3;
   const auto found = alternate(commands_, question_, -1);

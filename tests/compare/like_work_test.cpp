@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "compare/kernel_sizes.h"
 
 namespace culprit::compare {
@@ -21,13 +26,14 @@ struct Mix {
 
 Mix mix(std::array<std::size_t, 2> shorts, std::array<std::size_t, 2> longs, double slower) {
   Mix made;
-  made.work.classes = 2;
+  std::array<std::vector<std::uint32_t>, 2> class_of;
   for (std::size_t s = 0; s < 2; ++s)
     for (std::size_t i = 0; i < shorts[s] + longs[s]; ++i) {
       const bool is_long = i >= shorts[s];
-      made.work.class_of[s].push_back(is_long ? 1 : 0);
+      class_of[s].push_back(is_long ? 1 : 0);
       made.values[s].push_back({static_cast<std::uint32_t>(i), (is_long ? 4.0 : 1.0) * (s == 1 ? slower : 1)});
     }
+  made.work = like_work_of(std::move(class_of), 2);
   return made;
 }
 

@@ -216,6 +216,25 @@ TEST(LookAlike, TheSameOnSeveralDevicesOfOneProcessIsNoRanks) {
   EXPECT_THAT(verdicts[0].evidence, Contains("The same on 2 other devices"));
 }
 
+TEST(LookAlike, TheSameOnTwoRanksIsOfNeither) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0, 0}, {1, 1});
+  c.host->step.clear();
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    c.processes.push_back({rank, {100 + rank, 200 + rank}});
+    for (const char* name : {"gemm", "softmax", "norm"}) {
+      add_function(c, name, "gpu_compute", "GPU", {2, rank == 0 ? 3.0 : 3.1}, {4, 4}, FunctionStatus::changed);
+      c.functions.back().process = static_cast<std::uint32_t>(rank);
+    }
+    add_resource(c, "gpu_sm_frequency", "GPU", {1200, 800});
+    c.resources.back().rank = rank;
+  }
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].rank, -1);
+  EXPECT_THAT(verdicts[0].evidence, Contains("The same on 1 other rank"));
+}
+
 TEST(LookAlike, WhatThreadsOfTablesWaitedTogetherIsNoMoreThanAStep) {
   RunComparison c = comparison();
   set_step(c, {800, 820}, {30, 3030}, {0, 0});

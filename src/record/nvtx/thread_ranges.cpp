@@ -72,13 +72,14 @@ void ThreadRanges::pop(perfetto::Writer& writer, const Event& event, Ns at) {
     ++counts_.unpaired;
     return;
   }
-  const bool is_step = domain.open.back().is_step;
+  const bool is_step = domain.open.back().is_step && domain.open.back().is_written;
   close_top(writer, domain, event.domain, at);
   if (is_step) ++counts_.steps;
 }
 
 void ThreadRanges::cut() {
-  for (Domain& domain : domains_) std::ranges::fill(domain.open, Open());
+  for (Domain& domain : domains_)
+    for (Open& open : domain.open) open.is_written = false;
 }
 
 void ThreadRanges::mark(perfetto::Writer& writer, const Event& event, Ns at,

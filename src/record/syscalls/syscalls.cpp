@@ -417,14 +417,17 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       }
     }
     gone_.clear();
-    for (const bpf::BlockTotal& row : probes_->block_totals())
-      write_total(
-          blocks_[{row.key.device, row.key.operation, row.key.tgid}], row.total,
-          writer_->named_track(fmt::format("{}{} totals", perfetto::kDiskTrack, disk(row.key.device)), row.key.tgid),
-          now, operation_name(row.key.operation), perfetto::kDiskTotals);
+    for (const bpf::BlockTotal& row : probes_->block_totals()) write_block(row, now);
     for (const Target& target : session.targets) write_faults(target.pid, now);
     write_answers(now);
     totals_at_ = now;
+  }
+
+  void write_block(const bpf::BlockTotal& row, Ns now) {
+    write_total(
+        blocks_[{row.key.device, row.key.operation, row.key.tgid}], row.total,
+        writer_->named_track(fmt::format("{}{} totals", perfetto::kDiskTrack, disk(row.key.device)), row.key.tgid), now,
+        operation_name(row.key.operation), perfetto::kDiskTotals);
   }
 
   void write_first_faults(Ns now) {
@@ -500,6 +503,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (!left_.empty())
       for (const bpf::BlockTotal& row : probes_->block_totals())
         if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
+          write_block(row, now);
           probes_->forget_block(row.key);
           blocks_.erase({row.key.device, row.key.operation, row.key.tgid});
         }
