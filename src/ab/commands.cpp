@@ -257,8 +257,9 @@ void Alternator::note_end() {
   result_.found.end = endless_ ? model::AlternationEnd::budget : model::AlternationEnd::interrupted;
   if (endless_)
     result_.found.notes.push_back(
-        fmt::format("A run of the {} had not ended after {}: the budget is spent, so it was ended and does not count",
-                    kSideNames[endless_->side], format_duration(endless_->after)));
+        fmt::format("A run of the {} had not ended after {}: the budget is spent, so it was ended and does not count{}",
+                    kSideNames[endless_->side], format_duration(endless_->after),
+                    longest_ == 0 ? "; if it does not hang, give a larger --budget" : ""));
 }
 
 Result<Alternated> Alternator::run(const ProgressSink& progress) {
