@@ -534,7 +534,7 @@ static __always_inline void time_in_map(struct task_struct *task, __s32 nr, __u6
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if (!is_target(task->tgid) && task->pid != measured) return 0;
+  if ((over || !is_target(task->tgid)) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, 0);
   if (!own || !own->begin || own->window != call_window) return 0;
   __u64 now = bpf_ktime_get_ns();

@@ -128,6 +128,7 @@ struct Probes::State {
   void stop_clocks() {
     for (bpf_link* link : std::exchange(clocks, {})) bpf_link__destroy(link);
   }
+  void end_telling() { std::atomic_ref<__u32>(*const_cast<__u32*>(&skeleton->bss->over)).store(1); }
   void measure_for_a_while(Ns now);
   [[nodiscard]] std::vector<Runs> runs() const;
   [[nodiscard]] std::vector<Runs> runs_measured() const;
@@ -367,12 +368,15 @@ Status Probes::open() {
   return *state_->opened;
 }
 
-void Probes::end_at(Ns end) { state_->end = end; }
+void Probes::end_at(Ns end) {
+  state_->end = end;
+  if (is_open()) state_->end_telling();
+}
 bool Probes::is_open() const { return state_->skeleton != nullptr && state_->opened.has_value(); }
 
 void Probes::detach() {
   if (!is_open() || std::exchange(state_->detached, true)) return;
-  std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->over)).store(1);
+  state_->end_telling();
   state_->detached_at = monotonic_now();
   state_->stop_clocks();
   culprit_bpf__detach(state_->skeleton);

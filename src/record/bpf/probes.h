@@ -96,7 +96,7 @@ class Probes {
   [[nodiscard]] bool is_open() const;
   /// Why no stack is taken, where nothing else is missing.
   [[nodiscard]] const Status& samples() const;
-  /// What happens later is not handed to the listeners: detaching takes its time.
+  /// What happens later is neither counted nor handed to the listeners: detaching takes its time.
   void end_at(Ns end);
   /// Detaches everything; what is in the ring and the maps can still be read.
   void detach();

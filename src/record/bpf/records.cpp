@@ -74,6 +74,17 @@ bool hand_over_python_stack(std::span<const std::byte> bytes, std::span<Listener
   return true;
 }
 
+/// Asked for after the end, when nothing is counted any more, they are those of the end.
+bool hand_over_calls(std::span<const std::byte> bytes, std::span<Listener* const> listeners, Ns end) {
+  culprit_calls record;
+  if (bytes.size() < sizeof record) return false;
+  std::memcpy(&record, bytes.data(), sizeof record);
+  if (!times_fit(record)) return false;
+  record.head.at = std::min(record.head.at, static_cast<__u64>(end));
+  for (Listener* listener : listeners) listener->on_calls(record);
+  return true;
+}
+
 bool hand_over_memory(std::span<const std::byte> bytes, std::span<Listener* const> listeners) {
   constexpr std::size_t kHead = offsetof(culprit_memory, bytes);
   if (bytes.size() < kHead) return false;
@@ -132,7 +143,7 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
     case CULPRIT_PYTHON_STACK:
       return hand_over_python_stack(bytes, listeners);
     case CULPRIT_CALLS:
-      return hand_over(bytes, listeners, &Listener::on_calls);
+      return hand_over_calls(bytes, listeners, end);
     default:
       return false;
   }

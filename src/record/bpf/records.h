@@ -29,9 +29,9 @@ class Listener {
   virtual void on_block(const culprit_block& /*record*/) {}
 };
 
-/// Hands one record to all listeners, unless it is of later than `end` (totals of calls are of whenever they are asked
-/// for). False, and nobody is told, when the bytes are too few for their kind, the kind is unknown, or the times are
-/// impossible (negative as Ns, end before begin).
+/// Hands one record to all listeners, unless it is of later than `end` (totals of calls that are asked for later are
+/// those of then). False, and nobody is told, when the bytes are too few for their kind, the kind is unknown, or the
+/// times are impossible (negative as Ns, end before begin).
 bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> listeners, Ns end);
 
 /// The wake-up of a thread as a record of its own.

@@ -61,7 +61,8 @@ TEST(Records, WhatHappensAfterTheEndIsToldNobodyButTotalsOfCallsAre) {
   EXPECT_TRUE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH, 1000), 1000));
   EXPECT_TRUE(hear(heard, bytes_of(culprit_calls{}, CULPRIT_CALLS, 1001), 1000));
   EXPECT_EQ(heard.switches.size(), 1u);
-  EXPECT_EQ(heard.totals.size(), 1u);
+  ASSERT_EQ(heard.totals.size(), 1u);
+  EXPECT_EQ(heard.totals[0].head.at, 1000u) << "nothing was counted later";
   EXPECT_FALSE(hear(heard, std::vector<std::byte>(sizeof(culprit_head)), 1000)) << "a malformed one is one also then";
 }
 
