@@ -614,7 +614,7 @@ static __always_inline void give_memory(struct task_struct *task, __u64 at) {
   memory->size = steps * CULPRIT_MEMORY_STEP;
   __u32 size = __builtin_offsetof(struct culprit_memory, bytes) + memory->size;
   if (size > sizeof(*memory)) return;
-  bpf_ringbuf_output(&ring, memory, size, BPF_RB_NO_WAKEUP);
+  if (bpf_ringbuf_output(&ring, memory, size, BPF_RB_NO_WAKEUP)) __sync_fetch_and_add(&losses.ring_full_samples, 1);
 }
 #else
 static __always_inline void give_memory(struct task_struct *task, __u64 at) {}

@@ -227,8 +227,10 @@ class Recording:
             raise Error(f"{what} ({self.path} holds what it had recorded by then)" if self._is_there() else what, "environment", what, self.path)
         if not summary and self._is_there() and not (said and code in _KINDS):
             return
-        what = f"culprit: {summary['error']}" if summary.get("error") else "" if summary else said
-        raise Error(what or "culprit record ended without a recording", _KINDS.get(code, "environment"), what)
+        if summary.get("error"):
+            raise Error(f"culprit: {summary['error']}", **{"kind": _KINDS.get(code, "environment"), "what": summary["error"], **summary.get("error_parts", {})})
+        what = ("" if summary else said) or "culprit record ended without a recording"
+        raise Error(what, _KINDS.get(code, "environment"), what)
 
     def _warn_of_missing_functions(self, summary: Dict[str, Any]) -> None:
         """Those that were asked for."""

@@ -173,6 +173,8 @@ std::string summary_text(const record::RecordSummary& summary) {
       static_cast<double>(total.elapsed) / 1e9, escape_terminal(summary.path),
       format_bytes(static_cast<double>(total.file_bytes)), format_count(total.events), format_count(total.dropped),
       percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
+  if (total.uncounted > 0)
+    text += fmt::format("; {} system calls or disk requests not counted or not timed", format_count(total.uncounted));
   if (summary.files > 1) text += fmt::format("; the last of {} files", format_count(summary.files));
   if (summary.kernel_cpu > 0)
     text += fmt::format(", in the kernel {:.2f} % of one CPU", percent(summary.kernel_cpu, total.elapsed));
@@ -186,6 +188,30 @@ std::string summary_text(const record::RecordSummary& summary) {
          " docs/annotate.md says how to mark steps\n";
 }
 
+std::string_view name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return "usage";
+    case ErrorKind::input:
+      return "input";
+    case ErrorKind::environment:
+      return "environment";
+    case ErrorKind::cancelled:
+      return "cancelled";
+  }
+  return "environment";
+}
+
+void add_error(JsonWriter& json, const Error& error) {
+  json.member("error", to_string(error));
+  json.begin_object("error_parts");
+  json.member("kind", name_of(error.kind));
+  json.member("what", error.what);
+  json.member("where", error.where);
+  json.member("remedy", error.remedy);
+  json.end_object();
+}
+
 std::string summary_json(const record::RecordSummary& summary) {
   std::string text;
   JsonWriter json(text);
@@ -197,6 +223,7 @@ std::string summary_json(const record::RecordSummary& summary) {
   json.member("steps", summary.total.steps);
   json.member("events", summary.total.events);
   json.member("dropped", summary.total.dropped);
+  json.member("uncounted", summary.total.uncounted);
   json.member("processes_left_out", summary.left_out);
   json.begin_object("cost");
   json.member("own_cpu_ns", summary.total.own_cpu);
@@ -212,6 +239,7 @@ std::string summary_json(const record::RecordSummary& summary) {
     json.member("collected", collector.collected);
     json.member("events", collector.stats.events);
     json.member("dropped", collector.stats.dropped);
+    json.member("uncounted", collector.stats.uncounted);
     json.begin_array("sees");
     for (const record::Sight& sight : collector.sights)
       if (sight.available) json.value(sight.what);
@@ -230,7 +258,7 @@ std::string summary_json(const record::RecordSummary& summary) {
   }
   json.end_array();
   if (summary.command_status) json.member("command_exit_code", record::exit_code_of(*summary.command_status));
-  if (summary.error) json.member("error", to_string(*summary.error));
+  if (summary.error) add_error(json, *summary.error);
   json.end_object();
   json.finish();
   return text;
@@ -241,7 +269,7 @@ std::string error_json(const Error& error) {
   std::string text;
   JsonWriter json(text);
   json.begin_object();
-  json.member("error", to_string(error));
+  add_error(json, error);
   json.end_object();
   json.finish();
   return text;
@@ -295,7 +323,8 @@ Status choose_targets(const RecordVerbOptions& options, const std::vector<std::s
   return {};
 }
 
-Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::string>& command) {
+/// `is_told`: the summary is written.
+Result<int> record_them(const RecordVerbOptions& options, const std::vector<std::string>& command, bool& is_told) {
   record::RecordOptions record;
   if (Status status = choose_targets(options, command, record); !status) return status.error();
   record.preset = options.preset == "watch" ? record::Preset::watch : record::Preset::deep;
@@ -339,10 +368,7 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   const Status started = recorder.start();
   const std::vector<record::CollectorSummary> begun = recorder.collectors();
   if (!options.quiet) say(missing_lines(begun, options.verbose, !options.python.empty()));
-  if (!started) {
-    if (options.summary >= 0) write_all(options.summary, error_json(started.error()));
-    return started.error();
-  }
+  if (!started) return started.error();
 
   std::function<void(const record::RecordProgress&)> progress;
   record::RecordProgress before;
@@ -359,8 +385,16 @@ Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::
   if (options.json)
     if (Status status = write_output({}, summary_json(summary)); !status) return status.error();
   if (options.summary >= 0) write_all(options.summary, summary_json(summary));
+  is_told = true;
   if (summary.error) return *summary.error;
   return summary.command_status ? record::exit_code_of(*summary.command_status) : kFine;
+}
+
+Result<int> run_record(const RecordVerbOptions& options, const std::vector<std::string>& command) {
+  bool is_told = false;
+  auto done = record_them(options, command, is_told);
+  if (!done && !is_told && options.summary >= 0) write_all(options.summary, error_json(done.error()));
+  return done;
 }
 
 }  // namespace
@@ -444,8 +478,9 @@ void add_record(CommandLine& app, Invocation& invocation) {
       "Cost, measured on 2 CPUs (scripts/bench-record, scripts/bench-served): a context switch and its wake-up take "
       "some 230 ns more with scheduling alone, 470 ns more with deep, 240 ns more with watch (900 ns by themselves; "
       "perf sched record: 570 ns more); a system call 99 ns more with --every-call, 15 ns more with watch, which looks "
-      "an eighth of the time. Answers per second lost with watch and with deep: redis 0 and 5 %, nginx 2 and 11 %, "
-      "postgres 6 and 13 %; steps of vLLM 2 and 3 %, of SGLang 6 and 11 %.\n\n"
+      "an eighth of the time. Answers per second lost with watch and with deep: redis 2.8 and 5.8 %, nginx 3.7 and "
+      "11.9 %, postgres 4.8 and 12.2 %; steps of SGLang 1.6 and 7.7 % (docs/record.md has intervals, other machines "
+      "and vLLM).\n\n"
       "Examples:\n"
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
       "  culprit record --preset watch -p redis-server,VLLM::EngineCore\n"

@@ -317,11 +317,11 @@ void Recorder::State::follow(Ns now) {
       if (collects[i]) set.collectors[i]->target_joined(target);
   }
   for (const Target& target : tell_left) {
-    // Its pid may already be somebody else's, who is recorded too.
-    if (targets.contains(target.pid)) continue;
+    if (targets.contains(target.pid)) continue;  // its number is somebody else's by now, who is recorded, too
     names.erase(target.pid);
     for (std::size_t i = 0; i < set.collectors.size(); ++i)
       if (collects[i]) set.collectors[i]->target_left(target);
+    writer->process_ended(target.pid);
   }
   for (const auto& [pid, comm] : std::exchange(executed, {}))
     if (const auto target = std::ranges::find(current, pid, &Target::pid); target != current.end() && targets.stat(pid))
@@ -380,6 +380,7 @@ RecordProgress Recorder::State::progress(Ns now) const {
     const CollectorStats stats = collector->stats();
     progress.events += stats.events;
     progress.dropped += stats.dropped;
+    progress.uncounted += stats.uncounted;
   }
   progress.steps = session ? session->steps : 0;
   progress.file_bytes = writer ? writer->stats().file_bytes : 0;
@@ -405,12 +406,9 @@ void Recorder::State::switch_file(Ns now) {
   Status status = writer->next_file(path(), kOfOneFile);
   for (const Target& target : current) introduce(target);
   if (status) status = writer->publish();
-  if (!status) {
-    error = status.error();
-    ending = Ending::failed;
-    return;
-  }
-  ring.add(written);
+  if (status) return ring.add(written);
+  error = status.error();
+  ending = Ending::failed;
 }
 
 /// Of this file: what was told in earlier ones is not told again.

@@ -43,6 +43,7 @@ struct RecordProgress {
   Ns elapsed = 0;
   std::uint64_t events = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t uncounted = 0;
   std::uint64_t steps = 0;
   std::uint64_t file_bytes = 0;
   Ns own_cpu = 0;

@@ -56,7 +56,10 @@ class Recordings(Case):
         with self.assertRaises(culprit.Error) as caught:
             with culprit.record(2**22 - 1):
                 pass
-        self.assertIn(str(2**22 - 1), str(caught.exception))
+        error = caught.exception
+        self.assertIn(str(2**22 - 1), error.what)
+        self.assertTrue(error.remedy)
+        self.assertIn(f"{error.what} ({error.remedy})", str(error))
 
     def test_a_command_that_is_not_there_is_an_error(self):
         with self.privileged(), self.assertRaises(culprit.Error) as caught:

@@ -11,14 +11,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <tsl/hopscotch_map.h>
 
 #include "core/hash.h"
-#include "core/utf8.h"
 #include "formats/perfetto/chunk.h"
 #include "formats/perfetto/chunk_file.h"
 #include "formats/perfetto/clock_times.h"
 #include "formats/perfetto/trace.pb.h"
+#include "formats/perfetto/tracks.h"
 #include "trace/recording_id.h"
 
 namespace culprit::perfetto {
@@ -32,21 +31,6 @@ constexpr std::size_t kMostMetadataText = std::size_t{32} << 10;
 /// Two readings of the clocks that differ by less have the same offset: only a suspend moves BOOTTIME.
 constexpr Ns kSuspend = 1'000'000;
 
-enum class TrackType : std::uint64_t { process = 1, thread, named, counter, group };
-
-/// Never 0, which means the global track.
-TrackUuid uuid_of(TrackType type, std::int64_t pid, std::uint64_t generation, std::int64_t tid = 0,
-                  std::string_view name = {}, std::uint64_t lane = 0) {
-  return std::max<TrackUuid>(1, hash_parts(type, pid, generation, tid, lane, hash_of(name)));
-}
-
-std::int32_t id32(std::int64_t id) { return static_cast<std::int32_t>(std::clamp<std::int64_t>(id, -1, 0x7fffffff)); }
-
-std::string text_of(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return repair_utf8(text);
-  return repair_utf8(text.substr(0, most)) + "...";
-}
-
 proto::TracePacket uuid_packet(std::uint64_t high, std::uint64_t low) {
   proto::TracePacket packet;
   packet.set_trusted_packet_sequence_id(kSequence);
@@ -58,16 +42,6 @@ proto::TracePacket uuid_packet(std::uint64_t high, std::uint64_t low) {
 }  // namespace
 
 struct Writer::State {
-  struct Track {
-    TrackUuid parent = 0;
-    proto::TracePacket descriptor;
-    std::uint64_t chunk = 0;  ///< the last one that holds the descriptor
-  };
-  struct Process {
-    std::int64_t start_ns = 0;
-    std::uint64_t generation = 0;
-  };
-
   explicit State(ChunkFile output) : file(std::move(output)) {}
 
   ChunkFile file;
@@ -84,8 +58,7 @@ struct Writer::State {
   Ns clock_error = 0;
   std::uint64_t sampling_hz = 0;
   std::uint64_t digest = 0;  ///< of the chunks of an export
-  tsl::hopscotch_map<TrackUuid, Track> tracks;
-  tsl::hopscotch_map<std::int64_t, Process, Hash> processes;
+  Tracks tracks;
   std::map<std::string, std::string> facts;
 
   [[nodiscard]] bool dropping() const { return failure.has_value() || closed; }
@@ -202,80 +175,7 @@ struct Writer::State {
     if (now.realtime > 0) add(proto::BUILTIN_CLOCK_REALTIME, now.realtime);
   }
 
-  std::uint64_t generation(std::int64_t pid) const {
-    const auto it = processes.find(pid);
-    return it == processes.end() ? 0 : it->second.generation;
-  }
-
-  /// Puts the descriptor of a track into this chunk, behind those of the tracks above it.
-  void describe(TrackUuid uuid) {
-    const auto it = tracks.find(uuid);
-    if (it == tracks.end() || it->second.chunk == chunk_number) return;
-    Track& track = it.value();
-    track.chunk = chunk_number;
-    if (track.parent != 0) describe(track.parent);
-    chunk.add(track.descriptor);
-  }
-
-  /// The track, made on first use.
-  std::pair<Track*, bool> track(TrackUuid uuid) {
-    const auto [it, added] = tracks.try_emplace(uuid);
-    Track& made = it.value();
-    if (added) {
-      made.descriptor.set_trusted_packet_sequence_id(kSequence);
-      made.descriptor.set_sequence_flags(proto::TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
-      made.descriptor.mutable_track_descriptor()->set_uuid(uuid);
-    }
-    return {&made, added};
-  }
-
-  TrackUuid process_track(std::int64_t pid) {
-    const TrackUuid uuid = uuid_of(TrackType::process, pid, generation(pid));
-    const auto [made, added] = track(uuid);
-    if (added) made->descriptor.mutable_track_descriptor()->mutable_process()->set_pid(id32(pid));
-    return uuid;
-  }
-
-  TrackUuid thread_track(std::int64_t pid, std::int64_t tid) {
-    const TrackUuid uuid = uuid_of(TrackType::thread, pid, generation(pid), tid);
-    if (tracks.contains(uuid)) return uuid;
-    const TrackUuid parent = process_track(pid);
-    Track& made = *track(uuid).first;
-    made.parent = parent;
-    proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
-    descriptor.set_parent_uuid(parent);
-    descriptor.mutable_thread()->set_pid(id32(pid));
-    descriptor.mutable_thread()->set_tid(id32(tid));
-    return uuid;
-  }
-
-  TrackUuid scope(std::int64_t pid, std::int64_t tid) {
-    if (tid > 0) return thread_track(pid, tid);
-    return pid > 0 ? process_track(pid) : 0;
-  }
-
-  /// The track above a counter: "host.cpu", below "host", for "host.cpu.busy"; the process or 0 for a name without
-  /// dots.
-  TrackUuid counter_group(std::string_view counter, std::int64_t pid) {
-    TrackUuid above = scope(pid, 0);
-    constexpr int kLevels = 2;
-    std::size_t dot = 0;
-    for (int level = 0; level < kLevels; ++level) {
-      dot = counter.find('.', dot + (level == 0 ? 0 : 1));
-      if (dot == std::string_view::npos || dot == 0) break;
-      const std::string_view name = counter.substr(0, dot);
-      const TrackUuid uuid = uuid_of(TrackType::group, pid, generation(pid), 0, name);
-      const auto [made, added] = track(uuid);
-      if (added) {
-        made->parent = above;
-        proto::TrackDescriptor& descriptor = *made->descriptor.mutable_track_descriptor();
-        if (above != 0) descriptor.set_parent_uuid(above);
-        descriptor.set_name(text_of(name, kMostText));
-      }
-      above = uuid;
-    }
-    return above;
-  }
+  void describe(TrackUuid uuid) { tracks.describe(uuid, chunk, chunk_number); }
 
   void add_system_info() {
     utsname names{};
@@ -348,9 +248,7 @@ void Writer::process(const ProcessInfo& info) {
   State& s = *state_;
   if (s.dropping()) return;
   s.prepare();
-  State::Process& known = s.processes[info.pid];
-  if (known.start_ns != 0 && info.start_ns != 0 && known.start_ns != info.start_ns) ++known.generation;
-  if (info.start_ns != 0) known.start_ns = info.start_ns;
+  s.tracks.begins(info.pid, info.start_ns);
   const std::string name = text_of(info.name, kMostText);
 
   proto::TracePacket tree;
@@ -362,15 +260,13 @@ void Writer::process(const ProcessInfo& info) {
   if (info.start_ns > 0) process.set_process_start_from_boot(static_cast<std::uint64_t>(info.start_ns));
   s.chunk.add(tree);
 
-  const TrackUuid uuid = s.process_track(info.pid);
-  State::Track& track = s.tracks.find(uuid).value();
-  proto::ProcessDescriptor& descriptor = *track.descriptor.mutable_track_descriptor()->mutable_process();
+  const auto [uuid, changed] = s.tracks.change_process(info.pid);
+  proto::ProcessDescriptor& descriptor = *changed;
   if (!name.empty()) descriptor.set_process_name(name);
   if (info.start_ns > 0) descriptor.set_start_timestamp_ns(std::max<Ns>(1, info.start_ns - s.boot_offset));
   descriptor.clear_process_labels();
   if (info.rank >= 0) descriptor.add_process_labels(fmt::format("rank {}", info.rank));
   if (!info.recorded) descriptor.add_process_labels(std::string(kStrangerLabel));
-  track.chunk = 0;
   s.describe(uuid);
   s.settle();
 }
@@ -387,10 +283,8 @@ void Writer::thread(std::int64_t pid, std::int64_t tid, std::string_view name) {
   thread.set_tgid(id32(pid));
   if (!text.empty()) thread.set_name(text);
   s.chunk.add(tree);
-  const TrackUuid uuid = s.thread_track(pid, tid);
-  State::Track& track = s.tracks.find(uuid).value();
-  if (!text.empty()) track.descriptor.mutable_track_descriptor()->mutable_thread()->set_thread_name(text);
-  track.chunk = 0;
+  const auto [uuid, descriptor] = s.tracks.change_thread(pid, tid);
+  if (!text.empty()) descriptor->set_thread_name(text);
   s.describe(uuid);
   s.settle();
 }
@@ -431,41 +325,16 @@ void Writer::stack(const StackTaken& taken, std::span<const CodeFrame> frames) {
   s.settle();
 }
 
-TrackUuid Writer::thread_track(std::int64_t pid, std::int64_t tid) { return state_->thread_track(pid, tid); }
+void Writer::process_ended(std::int64_t pid) { state_->tracks.ended(pid); }
+
+TrackUuid Writer::thread_track(std::int64_t pid, std::int64_t tid) { return state_->tracks.thread(pid, tid); }
 
 TrackUuid Writer::named_track(std::string_view name, std::int64_t pid, std::int64_t tid, std::uint32_t lane) {
-  State& s = *state_;
-  const TrackUuid uuid = uuid_of(TrackType::named, pid, s.generation(pid), tid, name, lane);
-  if (s.tracks.contains(uuid)) return uuid;
-  const TrackUuid parent = s.scope(pid, tid);
-  State::Track& made = *s.track(uuid).first;
-  made.parent = parent;
-  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
-  if (parent != 0) descriptor.set_parent_uuid(parent);
-  descriptor.set_name(text_of(name, kMostText));
-  return uuid;
+  return state_->tracks.named(name, pid, tid, lane);
 }
 
 TrackUuid Writer::counter_track(std::string_view name, std::string_view unit, std::int64_t pid) {
-  State& s = *state_;
-  const TrackUuid uuid = uuid_of(TrackType::counter, pid, s.generation(pid), 0, name, hash_of(unit));
-  if (s.tracks.contains(uuid)) return uuid;
-  const TrackUuid parent = s.counter_group(name, pid);
-  State::Track& made = *s.track(uuid).first;
-  made.parent = parent;
-  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
-  if (parent != 0) descriptor.set_parent_uuid(parent);
-  descriptor.set_name(text_of(name, kMostText));
-  proto::CounterDescriptor& counter = *descriptor.mutable_counter();
-  if (unit == "ns")
-    counter.set_unit(proto::CounterDescriptor::UNIT_TIME_NS);
-  else if (unit == "bytes")
-    counter.set_unit(proto::CounterDescriptor::UNIT_SIZE_BYTES);
-  else if (unit == "count")
-    counter.set_unit(proto::CounterDescriptor::UNIT_COUNT);
-  else if (!unit.empty())
-    counter.set_unit_name(text_of(unit, 256));
-  return uuid;
+  return state_->tracks.counter(name, unit, pid);
 }
 
 void Writer::slice(TrackUuid track, Ns begin, Ns end, std::string_view name, std::string_view category,
@@ -534,6 +403,7 @@ void Writer::metadata(std::string_view key, std::string_view value) {
 
 Status Writer::flush() {
   state_->write_chunk();
+  state_->tracks.flushed();
   return state_->result();
 }
 

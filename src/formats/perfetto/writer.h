@@ -149,6 +149,8 @@ class Writer {
   void sched_switch(const SchedSwitch& event);
   void sched_waking(const SchedWaking& event);
   void process_exit(Ns at, std::int32_t tid);
+  /// Nothing more is told of this process: what is kept of its tracks goes some flushes later.
+  void process_ended(std::int64_t pid);
 
   /// How often a second a CPU is asked what it does: before the first stack.
   void sampling_rate(std::uint64_t hz);

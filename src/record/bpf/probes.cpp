@@ -487,6 +487,10 @@ std::vector<std::uint64_t> Probes::stack(std::int32_t id) const {
   return {frames.begin(), std::ranges::find(frames, std::uint64_t{0})};
 }
 
+void Probes::forget_stack(std::int32_t id) {
+  if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.stacks), &id);
+}
+
 namespace {
 
 /// All rows of a hash map that other CPUs change meanwhile.

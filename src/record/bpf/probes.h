@@ -133,6 +133,8 @@ class Probes {
   [[nodiscard]] Symbols& symbols();
   /// Addresses of a user stack, innermost first; empty when the id is unknown.
   [[nodiscard]] std::vector<std::uint64_t> stack(std::int32_t id) const;
+  /// Makes room for others.
+  void forget_stack(std::int32_t id);
   /// Begins to attach what counts system calls, and times them when they also end before the window, in a thread of its
   /// own: the kernel waits until all CPUs have passed a quiet moment, for seconds where they are busy, and nobody would
   /// empty the ring meanwhile. False: it cannot be.

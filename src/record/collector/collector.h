@@ -54,8 +54,9 @@ struct Session {
 /// What a collector has cost and lost so far.
 struct CollectorStats {
   std::uint64_t events = 0;
-  std::uint64_t dropped = 0;  ///< seen and lost: full ring, malformed record
-  Ns kernel_cpu_ns = 0;       ///< CPU that its probes took inside the target and kernel, where it can be counted
+  std::uint64_t dropped = 0;    ///< seen and lost: full ring, malformed record
+  std::uint64_t uncounted = 0;  ///< calls and requests that are in no total or no distribution: a map was full
+  Ns kernel_cpu_ns = 0;         ///< CPU that its probes took inside the target and kernel, where it can be counted
 };
 
 class Collector {

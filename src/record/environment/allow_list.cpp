@@ -31,8 +31,8 @@ constexpr std::array kSwitches = {"HF_HUB_OFFLINE",
                                   "LOCAL_RANK",
                                   "LOCAL_WORLD_SIZE",
                                   "NODE_RANK"};
-constexpr std::array kForbidden = {"KEY",    "TOKEN", "SECRET",  "PASS",    "CRED", "AUTH",    "PRIV",
-                                   "COOKIE", "SIGN",  "SESSION", "LICENSE", "CERT", "WEBHOOK", "DSN"};
+constexpr std::array kForbidden = {"KEY",  "TOKEN",   "SECRET",  "PASS", "CRED",    "AUTH", "PRIV", "COOKIE",
+                                   "SIGN", "SESSION", "LICENSE", "CERT", "WEBHOOK", "DSN",  "PW"};
 constexpr std::array kSecretBegins = {"hf_", "sk-", "sk_",        "ghp_",   "gho_",  "glpat-",  "AKIA",  "ASIA",
                                       "eyJ", "xox", "-----BEGIN", "nvapi-", "ya29.", "Bearer ", "Basic "};
 
@@ -47,9 +47,7 @@ bool has_forbidden_word(std::string_view name) {
   std::string upper(name);
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  if (std::ranges::any_of(kForbidden, [&](const char* word) { return upper.find(word) != std::string::npos; }))
-    return true;
-  return ("_" + upper + "_").find("_PW_") != std::string::npos;  // not the begin of POWER or PWM
+  return std::ranges::any_of(kForbidden, [&](const char* word) { return upper.find(word) != std::string::npos; });
 }
 
 /// Every URL without what stands behind its host: paths and queries name users, buckets and keys.

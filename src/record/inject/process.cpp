@@ -76,8 +76,9 @@ void find_writable_memory(std::int64_t pid, Process& process) {
 std::string preloaded(std::int64_t pid) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::string text;
-  for (const char* const name : {"environ", "root/etc/ld.so.preload"})
-    if (const auto read = read_file(fmt::format("/proc/{}/{}", pid, name), kMost)) text += *read;
+  if (const auto read = read_file(fmt::format("/proc/{}/environ", pid), kMost)) text += *read;
+  if (const TargetFile file = open_target_file(fmt::format("/proc/{}/root", pid), "/etc/ld.so.preload"))
+    if (const auto read = read_file(file.path(), kMost)) text += *read;
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "record/nvtx/nvtx.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,10 +28,10 @@ namespace culprit::record::nvtx {
 namespace {
 
 constexpr const char* kVariable = "NVTX_INJECTION64_PATH";
-constexpr std::size_t kMostRings = 4096;
 constexpr std::size_t kMostBytesPerPoll = std::size_t{16} << 20;
 constexpr int kPatience = 40;  // polls that an unfinished ring, or its process, is waited for
 constexpr int kStays = -1;
+constexpr int kLastRounds = 256;          // of a program that goes on writing
 constexpr Ns kTolerance = 1'000'000'000;  // times before the begin or after now by more than this are nonsense
 constexpr std::size_t kMostThreadNames = 4096;
 
@@ -59,6 +61,7 @@ class NvtxCollector final : public Collector, public FileEnd {
  private:
   Status prepare(const NvtxOptions& options);
   void open_new_rings(const Session& session);
+  std::size_t read_rings(Session& session, Ns now);
   void open_ring(const Session& session, const std::string& file, RingReader reader);
   void close_ring(std::map<std::string, Ring>::iterator& ring);
   void take(Session& session, Ring& ring, const Event& event, Ns now);
@@ -75,6 +78,8 @@ class NvtxCollector final : public Collector, public FileEnd {
   CounterClock clock_;
   std::map<std::string, Ring> rings_;
   std::map<std::string, int> unfinished_;
+  std::set<std::string> waiting_;  // for a descriptor: so many threads, or so few files may be open
+  std::size_t most_rings_;
   std::map<std::int32_t, int> known_;  // processes of the recording; kStays, or polls until one that left is forgotten
   std::map<std::int32_t, ProcessRanges> processes_;
   std::size_t next_ = 0;  // the ring to begin with, when one poll cannot read them all
@@ -85,7 +90,7 @@ class NvtxCollector final : public Collector, public FileEnd {
   std::uint64_t dropped_ = 0;  // of rings that are closed
 };
 
-NvtxCollector::NvtxCollector(const NvtxOptions& options) : library_(options.library) {
+NvtxCollector::NvtxCollector(const NvtxOptions& options) : library_(options.library), most_rings_(options.most_rings) {
   const Status prepared = prepare(options);
   is_refused_ = !prepared.ok();
   if (is_refused_) refusal_ = prepared.error();
@@ -116,6 +121,9 @@ Status NvtxCollector::start(Session& session) {
   }
   if (is_refused_) return refusal_;
   begin_ = monotonic_now();
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+    most_rings_ = std::min<std::size_t>(most_rings_, std::max<std::size_t>(1, files.rlim_cur / 2));
   clock_.add(clock_point());
   session.writer.metadata("nvtx.source", "NVTX_INJECTION64_PATH");
   return {};
@@ -152,9 +160,16 @@ void NvtxCollector::open_new_rings(const Session& session) {
     const std::optional<RingName> name = parse_ring_name(file);
     RingState state = RingState::refused;
     RingReader reader;
-    if (name && rings_.size() < kMostRings)
-      state = known_.contains(name->pid) ? RingReader::open(folder_->fd(), file, reader) : RingState::unfinished;
+    if (name && !known_.contains(name->pid) && !waiting_.contains(file))
+      state = RingState::unfinished;
+    else if (name)
+      state = rings_.size() < most_rings_ ? RingReader::open(folder_->fd(), file, reader) : RingState::no_descriptor;
+    if (state == RingState::no_descriptor) {
+      waiting_.insert(file);
+      continue;
+    }
     if (state == RingState::unfinished && ++unfinished_[file] < kPatience) continue;
+    waiting_.erase(file);
     if (state == RingState::ready)
       open_ring(session, file, std::move(reader));
     else
@@ -271,8 +286,13 @@ void NvtxCollector::poll(Session& session, Ns now) {
   clock_.add(clock_point());
   open_new_rings(session);
   if (!clock_.ready() || rings_.empty()) return;
-  now = std::max(now, monotonic_now());
+  read_rings(session, std::max(now, monotonic_now()));
+}
+
+/// Bytes.
+std::size_t NvtxCollector::read_rings(Session& session, Ns now) {
   std::size_t bytes = 0;
+  if (rings_.empty()) return bytes;
   const std::size_t count = rings_.size();
   auto it = rings_.begin();
   std::advance(it, static_cast<std::ptrdiff_t>(next_ % count));
@@ -295,6 +315,7 @@ void NvtxCollector::poll(Session& session, Ns now) {
     if (it == rings_.end()) it = rings_.begin();
   }
   for (auto& [pid, ranges] : processes_) ranges.settle();
+  return bytes;
 }
 
 void NvtxCollector::file_ends(Session& session, Ns now) {
@@ -306,6 +327,13 @@ void NvtxCollector::file_ends(Session& session, Ns now) {
 void NvtxCollector::stop(Session& session, Ns now) {
   if (is_refused_ || is_stopped_) return;
   poll(session, now);
+  // Those that one round did not come to, and those that waited for a descriptor.
+  for (int round = 0; round < kLastRounds && clock_.ready(); ++round) {
+    if (read_rings(session, monotonic_now()) > 0) continue;
+    if (waiting_.empty()) break;
+    for (auto ring = rings_.begin(); ring != rings_.end();) close_ring(ring);
+    open_new_rings(session);
+  }
   stats_ = stats();
   is_stopped_ = true;
   std::uint64_t unpaired = unpaired_;

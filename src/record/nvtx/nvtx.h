@@ -12,6 +12,8 @@ namespace culprit::record::nvtx {
 struct NvtxOptions {
   std::string library;        ///< for NVTX_INJECTION64_PATH; empty: the installed one
   std::string folder_parent;  ///< empty: RingFolder's choice
+  std::size_t most_rings =
+      4096;  ///< threads that are read at a time; never more than half of the files that may be open
 };
 
 /// The collector "nvtx".

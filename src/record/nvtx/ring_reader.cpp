@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <utility>
@@ -138,6 +139,7 @@ RingState RingReader::open(int folder_fd, const std::string& file, RingReader& o
   RingReader ring;
   ring.name_ = *name;
   ring.fd_ = openat(folder_fd, file.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (ring.fd_ < 0 && (errno == EMFILE || errno == ENFILE)) return RingState::no_descriptor;
   struct stat status {};
   if (ring.fd_ < 0 || fstat(ring.fd_, &status) != 0 || !S_ISREG(status.st_mode)) return RingState::refused;
   if (status.st_size < off_t{CULPRIT_NVTX_HEADER_BYTES} + off_t{CULPRIT_NVTX_CAPACITY}) return RingState::unfinished;

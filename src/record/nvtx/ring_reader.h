@@ -54,8 +54,9 @@ std::optional<RingName> parse_ring_name(std::string_view file);
 
 enum class RingState : std::uint8_t {
   ready,
-  unfinished,  ///< the thread is just making it
-  refused,     ///< not a ring, or not one of the thread its name tells
+  unfinished,     ///< the thread is just making it
+  no_descriptor,  ///< so many files are open
+  refused,        ///< not a ring, or not one of the thread its name tells
 };
 
 /// An open ring. Movable.

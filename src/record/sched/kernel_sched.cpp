@@ -6,6 +6,7 @@
 #include <bit>
 #include <functional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 namespace culprit::record::sched {
@@ -87,7 +88,20 @@ void KernelSched::target_left(const Target& target) {
   probes_->target_ended(target.pid);
   probes_->symbols().forget(target.pid);
   if (options_.python) options_.python->target_left(target.pid);
-  std::erase_if(stacks_, [&](const auto& entry) { return entry.first.tgid == target.pid; });
+  forget_stacks(target.pid);
+}
+
+/// The kernel has room for so many stacks, and keeps them: those that only this process had are taken out.
+void KernelSched::forget_stacks(std::int64_t tgid) {
+  std::unordered_set<std::int32_t> own;
+  std::erase_if(stacks_, [&](const auto& entry) {
+    const bool is_own = entry.first.tgid == tgid;
+    if (is_own && entry.first.stack >= 0) own.insert(entry.first.stack);
+    return is_own;
+  });
+  if (own.empty()) return;
+  for (const auto& [key, stack] : stacks_) own.erase(key.stack);
+  for (const std::int32_t stack : own) probes_->forget_stack(stack);
 }
 
 void KernelSched::poll(Session& /*session*/, Ns now) {

@@ -79,6 +79,7 @@ class KernelSched final : public Collector, public FileEnd, private bpf::Listene
   std::shared_ptr<Stack> stack_of(const Blocked& blocked);
   /// Writes what waits for its stack; those of functions that have no name yet go on waiting.
   void write_named();
+  void forget_stacks(std::int64_t tgid);
 
   std::shared_ptr<bpf::Probes> probes_;
   SchedOptions options_;

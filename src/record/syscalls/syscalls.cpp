@@ -155,9 +155,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (windows_ && windows_->is_open()) windows_->closed(probes_->close_window());
     window_counts_ = !windows_ || windows_->end_recording(now);
     probes_->detach();
-    probes_->ask_for_calls();
-    while (probes_->consume() > 0) {
-    }
+    tell_the_last_calls();
     if (!window_counts_) go_on_as_before(windows_->part(now), now);
     write_totals(session, now);
     if (windows_) windows_->end(now);
@@ -173,12 +171,25 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   [[nodiscard]] CollectorStats stats() const override {
     CollectorStats stats;
     stats.events = events_;
-    stats.dropped = lanes_full_ + probes_->losses().ring_full_syscalls;
+    const culprit_losses losses = probes_->losses();
+    stats.dropped = lanes_full_ + losses.ring_full_syscalls;
+    stats.uncounted = losses.totals_missed + losses.requests_missed + losses.times_missed;
     stats.kernel_cpu_ns = probes_->kernel_cpu().syscalls_ns;
     return stats;
   }
 
  private:
+  /// Nothing is counted any more; what did not fit into the ring is told the next time.
+  void tell_the_last_calls() {
+    constexpr int kMostRounds = 64;
+    bool told = true;
+    for (int round = 0; round < kMostRounds && told; ++round) {
+      probes_->ask_for_calls();
+      for (told = false; probes_->consume() > 0; told = true) {
+      }
+    }
+  }
+
   struct Written {
     std::uint64_t count = 0;
     std::uint64_t total_ns = 0;

@@ -26,7 +26,7 @@ TEST(AllowList, EverythingElseIsNot) {
 TEST(AllowList, NamesOfSecretsAreRefusedDespiteTheirPrefix) {
   for (const char* name : {"VLLM_API_KEY", "SGLANG_ADMIN_TOKEN", "TORCH_HUB_SECRET", "NCCL_DB_PASSWORD", "CUDA_PASSWD",
                            "VLLM_AUTH", "OMP_Credentials", "TRITON_PRIVATE", "SGLANG_SESSION_COOKIE", "VLLM_DB_PW",
-                           "VLLM_WEBHOOK_URL", "SENTRY_DSN", "TORCH_DSN"})
+                           "VLLM_DBPW", "TORCH_PWD", "VLLM_WEBHOOK_URL", "SENTRY_DSN", "TORCH_DSN"})
     EXPECT_FALSE(is_allowed_variable(name)) << name;
 }
 

@@ -23,8 +23,8 @@ using ::testing::SizeIs;
 
 std::string built(const std::string& name) { return std::string(CULPRIT_BINARY_DIR) + "/" + name; }
 
-std::unique_ptr<Collector> collector(const test::TempDir& folder) {
-  return make_nvtx({.library = built("libculprit_nvtx.so"), .folder_parent = folder.path()});
+std::unique_ptr<Collector> collector(const test::TempDir& folder, std::size_t most_rings = 4096) {
+  return make_nvtx({.library = built("libculprit_nvtx.so"), .folder_parent = folder.path(), .most_rings = most_rings});
 }
 
 class Client : public ::testing::TestWithParam<const char*> {
@@ -138,6 +138,15 @@ TEST_P(Client, EveryThreadHasARingOfItsOwn) {
   EXPECT_EQ(recording.ends_without_begin, 0U);
 }
 
+TEST_P(Client, MoreThreadsThanFilesMayBeOpenAreReadOneAfterTheOther) {
+  test::Recorded few{collector(folder_, 1)};
+  ASSERT_TRUE(few.start().ok());
+  ASSERT_EQ(few.run({program(), "threads"}), 0);
+  const Recording recording = few.finish();
+  EXPECT_EQ(few.collector().stats().dropped, 0U);
+  EXPECT_THAT(recording.named("inner"), SizeIs(2000));
+}
+
 TEST_P(Client, ForksAndExecsAreProgramsOfTheirOwn) {
   ASSERT_TRUE(recorded_.start().ok());
   ASSERT_EQ(recorded_.run({program(), "forks"}), 0);
@@ -153,6 +162,15 @@ TEST_P(Client, ForksAndExecsAreProgramsOfTheirOwn) {
   EXPECT_EQ(child[0].pid, exec[0].pid);
   ASSERT_THAT(recording.named("before the fork"), SizeIs(1));
   EXPECT_GE(recording.named("before the fork")[0].end, parent[1].end);
+  EXPECT_EQ(recording.ends_without_begin, 0U);
+}
+
+TEST_P(Client, AForkWhileAnotherThreadHoldsTheLockHangsNobody) {
+  ASSERT_TRUE(recorded_.start().ok());
+  ASSERT_EQ(recorded_.run({program(), "forks_while_locked", "40"}), 0)
+      << "a child that waits for the lock of a thread that it does not have is ended by its alarm";
+  const Recording recording = recorded_.finish();
+  EXPECT_FALSE(recording.named("in a thread").empty());
   EXPECT_EQ(recording.ends_without_begin, 0U);
 }
 

@@ -162,6 +162,75 @@ static int forks(char* self) {
   return 0;
 }
 
+/* ---- forks while other threads are inside of the library ---- */
+
+enum { named_domains = 63, domain_name_bytes = 239 };
+static int must_stop;
+
+/* As long as they may be, and alike up to the end: comparing them takes a while, for which the lock is held. */
+static const char* domain_name(char* room, int number) {
+  memset(room, 'd', domain_name_bytes);
+  snprintf(room + domain_name_bytes - 8, 9, "%08d", number);
+  return room;
+}
+
+static void* looks_domains_up(void* unused) {
+  char room[domain_name_bytes + 1];
+  domain_name(room, named_domains - 1);
+  while (!__atomic_load_n(&must_stop, __ATOMIC_RELAXED)) DOMAIN(room);
+  return unused;
+}
+
+static void* pushes_once(void* unused) {
+  PUSH("in a thread");
+  POP();
+  return unused;
+}
+
+/* Each new thread takes a ring of its own. */
+static void* starts_threads(void* unused) {
+  while (!__atomic_load_n(&must_stop, __ATOMIC_RELAXED)) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, pushes_once, NULL) == 0) pthread_join(t, NULL);
+    pause_us(2000);
+  }
+  return unused;
+}
+
+/* 0 when every child could mark a range and ended by itself. One that waits for a thread that it does not have is ended
+   by its alarm. */
+static int forks_while_locked(int count) {
+  char room[domain_name_bytes + 1];
+  pthread_t t[3];
+  int i, failed = 0;
+  for (i = 0; i < named_domains; ++i) DOMAIN(domain_name(room, i));
+  pthread_create(&t[0], NULL, looks_domains_up, NULL);
+  pthread_create(&t[1], NULL, looks_domains_up, NULL);
+  pthread_create(&t[2], NULL, starts_threads, NULL);
+  for (i = 0; i < count && !failed; ++i) {
+    int status = -1;
+    pid_t child;
+    pause_us(1000);
+    child = fork();
+    if (child == 0) {
+      domain_handle domain;
+      attributes a;
+      alarm(20);
+      domain = DOMAIN(room);
+      if (domain == NULL) _exit(1);
+      a = attributes_of(0, 1, (void*)REGISTER(domain, "in a child"));
+      if (DOMAIN_PUSH(domain, &a) != 0 || DOMAIN_POP(domain) != 0) _exit(2);
+      PUSH("in a child");
+      POP();
+      _exit(0);
+    }
+    failed = child < 0 || waitpid(child, &status, 0) != child || status != 0;
+  }
+  __atomic_store_n(&must_stop, 1, __ATOMIC_RELAXED);
+  for (i = 0; i < 3; ++i) pthread_join(t[i], NULL);
+  return failed;
+}
+
 static int flood(long count) {
   long i;
   for (i = 0; i < count; ++i) {
@@ -190,6 +259,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "steps") == 0) return steps(2, "after exec"), 0;
   if (strcmp(what, "threads") == 0) return threads();
   if (strcmp(what, "forks") == 0) return forks(argv[0]);
+  if (strcmp(what, "forks_while_locked") == 0 && argc > 2) return forks_while_locked(atoi(argv[2]));
   if (strcmp(what, "flood") == 0 && argc > 2) return flood(atol(argv[2]));
   if (strcmp(what, "until_closed") == 0) return until_closed();
   return 2;
