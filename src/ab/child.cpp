@@ -70,6 +70,9 @@ Status redirect(const Work& work) {
   dup2(text, STDERR_FILENO);
   if (!work.directory.empty() && chdir(work.directory.c_str()) != 0)
     return environment_error(errno_text(errno), work.directory);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this process has one thread
+  if (!work.temporary.empty() && setenv("TMPDIR", work.temporary.c_str(), 1) != 0)
+    return environment_error(errno_text(errno), "TMPDIR");
   return {};
 }
 

@@ -23,6 +23,7 @@ struct Work {
   std::vector<record::python::FunctionSpec> functions{};  ///< of Python that are watched
   std::string text;       ///< file that gets what the command prints; empty: nobody does
   std::string directory;  ///< the command starts there; empty: here
+  std::string temporary;  ///< its TMPDIR, absolute; empty: that of this process
 };
 
 /// What became of it.

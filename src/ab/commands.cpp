@@ -51,7 +51,8 @@ struct OneRun {
   Done done;
   std::string recording;
   std::vector<Step> steps;
-  std::string how;  ///< they were found, or why not
+  std::string how;    ///< they were found, or why not
+  std::string meant;  ///< counter that was taken for the name that was given
 };
 
 /// A run that was ended because it took longer than it may.
@@ -113,7 +114,9 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   work.text = stem + ".txt";
   if (commands_.own_directories) {
     work.directory = stem + ".dir";
-    if (mkdir(work.directory.c_str(), 0700) != 0) return environment_error(errno_text(errno), work.directory);
+    work.temporary = std::filesystem::absolute(stem + ".tmp").string();
+    for (const std::string& own : {work.directory, work.temporary})
+      if (mkdir(own.c_str(), 0700) != 0) return environment_error(errno_text(errno), own);
     std::string& program = work.record.command.front();
     if (program.find('/') != std::string::npos) program = std::filesystem::absolute(program).string();
   }
@@ -156,7 +159,8 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
   }
   if (!question_.kept) {
     discard(work.text);
-    if (!work.directory.empty()) discard(work.directory);
+    for (const std::string& own : {work.directory, work.temporary})
+      if (!own.empty()) discard(own);
   }
   longest_ = std::max(longest_, record::monotonic_now() - begin);
   OneRun run;
@@ -168,12 +172,15 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
       if (!steps) return steps.error();
       run.steps = std::move(steps->steps);
       run.how = std::move(steps->how);
+      run.meant = std::move(steps->meant);
     }
   }
   return std::optional(std::move(run));
 }
 
 void Alternator::choose_quantity(const std::array<OneRun, 2>& runs) {
+  for (const OneRun& run : runs)
+    if (!run.meant.empty()) quantity_.pattern = run.meant;
   if (quantity_.kind != Quantity::Kind::automatic) return;
   const bool steps = std::ranges::all_of(runs, [](const OneRun& run) { return run.steps.size() >= kFewestSteps; });
   quantity_.kind = steps ? Quantity::Kind::step : Quantity::Kind::run;

@@ -13,7 +13,7 @@ namespace culprit::ab {
 struct Commands {
   std::array<std::vector<std::string>, 2> commands;
   std::size_t warm_up = 1;       ///< pairs before those that count
-  bool own_directories = false;  ///< each run begins in an empty directory of its own
+  bool own_directories = false;  ///< each run begins in an empty directory of its own, and has such a TMPDIR
   Ns patience = 10'000'000'000;  ///< that each run has at least, however little of the budget is left
 };
 

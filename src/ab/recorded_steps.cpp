@@ -115,12 +115,27 @@ std::string alike(const Trace& trace, const std::string& pattern) {
   return names.empty() ? "" : fmt::format(" (there are {}{})", fmt::join(names, ", "), more ? ", ..." : "");
 }
 
+/// The counter that a name is the begin of, where none is called so; else empty.
+std::string used_of(const Trace& trace, const std::string& pattern) {
+  const std::string used = pattern + kUsed;
+  bool found = false;
+  for (const CounterSeries& series : trace.counters) {
+    const std::string name(trace.strings[series.name]);
+    if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return {};
+    found |= name == used;
+  }
+  return found ? used : "";
+}
+
 /// The counter of that name, of all processes that have one.
-StepsOf samples_of(const Trace& trace, const std::string& pattern) {
+StepsOf samples_of(const Trace& trace, const std::string& given) {
+  const std::string used = used_of(trace, given);
+  const std::string& pattern = used.empty() ? given : used;
   const Ns end = recorded_span(trace).end;
   const Ns sampled = parse_number<Ns>(fact_of(trace, "host.interval_ns")).value_or(0);
   std::set<std::string> names;
   StepsOf result;
+  result.meant = used;
   for (const CounterSeries& series : trace.counters) {
     const std::string name(trace.strings[series.name]);
     if (fnmatch(pattern.c_str(), name.c_str(), 0) != 0) continue;
@@ -153,7 +168,8 @@ void add_units(const Trace& trace, const cycles::Found& found, StepsOf& result) 
     return;
   }
   result.wait = unit.receive;
-  result.unit = fmt::format("{} ({} to {})", model::plural(unit), unit.receive, unit.send);
+  result.unit =
+      fmt::format("{} ({}{}{})", model::plural(unit), unit.receive, unit.send.empty() ? "" : " to ", unit.send);
   for (const Ns start : found.work->starts) result.units.push_back(start + trace.base_ns);
 }
 
@@ -204,7 +220,10 @@ Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
 Result<model::Recording> recording_of(const std::string& file, const std::vector<Span>& turns) {
   const auto run = load_run({file});
   if (!run) return run.error();
-  const Trace& trace = run->data().trace;
+  return recording_of(run->data().trace, file, turns);
+}
+
+Result<model::Recording> recording_of(const Trace& trace, const std::string& file, const std::vector<Span>& turns) {
   profile::RecordingOptions options;
   for (const Span& turn : turns) options.within.push_back({turn.begin - trace.base_ns, turn.end - trace.base_ns});
   auto recording = profile::recording_of(trace, {file}, options);

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "model/cycles.h"
 #include "model/recording.h"
+#include "trace/trace.h"
 
 namespace culprit::ab {
 
@@ -33,11 +34,15 @@ inline constexpr double kLeastConfidence = 0.8;
 struct StepsOf {
   std::vector<Step> steps{};
   std::vector<Ns> units{};
-  std::string unit{};  ///< what they are
-  std::string wait{};  ///< the call from which each wakes its thread
-  std::string how{};   ///< they were found, or why not: a sentence
+  std::string unit{};   ///< what they are
+  std::string wait{};   ///< the call from which each wakes its thread
+  std::string how{};    ///< they were found, or why not: a sentence
+  std::string meant{};  ///< the counter that was taken, where the name that was given is only the begin of one
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
+
+/// Of a counter of which there is none, "host.cpu": what is used of it, "host.cpu.used".
+inline constexpr const char* kUsed = ".used";
 
 /// Of stretches of a counter the mean value, by time; 0: there are none.
 double mean_value(const std::vector<Step>& stretches);
@@ -45,5 +50,7 @@ double mean_value(const std::vector<Step>& stretches);
 /// The recording with its profile; of `turns` (by time, not overlapping; none: all of it) only steps that lie wholly in
 /// one of them count. The names of the programs are left out: which ones are compared the user has said.
 Result<model::Recording> recording_of(const std::string& file, const std::vector<Span>& turns);
+/// The same of a trace that was loaded from it.
+Result<model::Recording> recording_of(const Trace& trace, const std::string& file, const std::vector<Span>& turns);
 
 }  // namespace culprit::ab

@@ -169,6 +169,8 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
     }
     stage.pairs += now->found.turns.turns / 2;
     stage.left_out = now->left_out;  // the worst so far
+    stage.turns = now->found.turns;
+    stage.quantity = now->found.quantity;
     now->found.seconds = static_cast<double>(record::monotonic_now() - ready) / 1e9;
     if (!all)
       all = std::move(*now);

@@ -40,7 +40,8 @@ Result<TurnValues> means_of(const std::array<StepsOf, 2>& sides, const std::vect
       return environment_error(fmt::format("{}: {}", kSideNames[side], sides[side].how), "",
                                "'culprit info --show counters' lists those of a recording");
   TurnValues result;
-  result.quantity = name_of(quantity);
+  const bool meant = !sides[0].meant.empty() && sides[0].meant == sides[1].meant;
+  result.quantity = meant ? sides[0].meant : name_of(quantity);
   result.unit = unit_of(quantity);
   result.settling = kLeastSettling;
   for (std::uint8_t side = 0; side < 2; ++side) {
@@ -55,6 +56,20 @@ Result<TurnValues> means_of(const std::array<StepsOf, 2>& sides, const std::vect
     }
   }
   return result;
+}
+
+/// Why whole turns are compared, and by what.
+std::string note_of_units(const std::array<StepsOf, 2>& sides) {
+  std::string why;
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (!sides[side].steps.empty()) continue;
+    why += fmt::format("{}the {} ({})", why.empty() ? "" : " nor in ", kSideNames[side],
+                       sides[side].how.empty() ? "nothing repeats" : sides[side].how);
+  }
+  const std::string& unit = sides[0].unit;
+  const std::string& other = sides[1].unit;
+  return fmt::format("No steps are found in {}: whole turns are compared by the work done in them, counted in {}", why,
+                     unit == other ? unit : fmt::format("{} of the baseline and {} of the candidate", unit, other));
 }
 
 constexpr double kMostLeftOut = 1.0 / 3;  // of a side's turns
@@ -74,14 +89,6 @@ bool is_in_favour(model::Outcome outcome, const std::array<double, 2>& stalled, 
 }
 
 }  // namespace
-
-Ns length_for(double mean_step) {
-  constexpr double kParts = 6;
-  constexpr double kShortest = 200e6;
-  constexpr double kLongest = 5e9;
-  if (!(mean_step > 0)) return kUsualLength;
-  return static_cast<Ns>(std::clamp(kParts * (static_cast<double>(kLeastSettling) + mean_step), kShortest, kLongest));
-}
 
 Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<Turn>& turns) {
   Ns longest = 0;
@@ -171,6 +178,7 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
         fmt::format("the baseline is seen to do {}, the candidate {}", sides[0].unit, sides[1].unit), "",
         "nothing alike is counted: mark steps (docs/annotate.md), or watch a function (--python)");
   result.quantity = steps ? name_of(quantity) : "time per unit of work";
+  if (!steps) result.note = note_of_units(sides);
   result.unit = "ns";
   result.settling = kLeastSettling;
   std::array<std::vector<Ns>, 2> ends;

@@ -19,6 +19,7 @@
 #include "ab/child.h"
 #include "ab/freezer.h"
 #include "ab/memory.h"
+#include "ab/turn_length.h"
 #include "core/file.h"
 #include "faults/files.h"
 #include "faults/guard.h"
@@ -32,9 +33,10 @@ namespace {
 
 constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kBeat = kSecond / 2;
-constexpr Ns kReadable = 2 * kSecond;  // what a recorder saw is in its file by then
-constexpr Ns kSeen = 3 * kSecond;      // to learn how long steps are
-constexpr int kNiceness = 10;          // of a look
+constexpr Ns kReadable = 2 * kSecond;    // what a recorder saw is in its file by then
+constexpr Ns kSeen = 3 * kSecond;        // to learn how long steps are
+constexpr Ns kRemembered = 7 * kSecond;  // to learn how the noise of their times remembers
+constexpr int kNiceness = 10;            // of a look
 
 /// Bytes that are the process's own, and its part of what it shares; 0: not known.
 std::uint64_t memory_of(pid_t pid) {
@@ -100,6 +102,7 @@ class Match {
  private:
   Status prepare();
   Status choose_length();
+  void take_length(const std::array<StepsOf, 2>& sides, bool of_steps);
   Status take_side(std::size_t side);
   Status record_side(std::size_t side);
   Status play(const ProgressSink& progress);
@@ -133,7 +136,6 @@ class Match {
   std::optional<record::Prompt> prompt_;
   std::optional<faults::Guard> guard_;  // ends before the recorders do, which leave nobody who is frozen
   std::vector<Turn> turns_;
-  Ns length_ = 0;
   Look look_;
   Looks& looks_;
   std::optional<LookResult> decided_;
@@ -211,30 +213,51 @@ Status Match::prepare() {
   return enough_memory(all);
 }
 
-/// Both run side by side for a moment, which tells whether they have steps and how long those are. Error: a side has
-/// nothing that repeats for as long as that may take.
+/// Both run side by side for a moment, which tells whether they have steps, how long those are, and how the noise of
+/// their times remembers. Error: a side has nothing that repeats for as long as that may take.
 Status Match::choose_length() {
+  const bool open = plan_.length == 0 && stage_.turns.length == 0;
   const Ns begin = record::monotonic_now();
   pollfd stop{stop_fd_, POLLIN, 0};
   for (Ns wait = kSeen + kReadable;; wait = kReadable) {
     if (poll(&stop, 1, static_cast<int>(wait / 1'000'000)) > 0) return cancelled_error();
     std::array<StepsOf, 2> sides;
-    double sum = 0;
-    double count = 0;
     for (std::size_t side = 0; side < 2; ++side) {
       auto found = steps_of(recording_of_side(side), question_.quantity);
       if (!found) return found.error();
       if (begun_[side]->ended()) return environment_error("has ended", fmt::format("process {}", plan_.sides[side]));
-      for (const Step& step : found->steps) sum += static_cast<double>(step.end - step.begin);
-      count += static_cast<double>(found->steps.size());
       sides[side] = std::move(*found);
     }
-    // Alone each is faster: both share the machine now.
-    length_ = plan_.length > 0 ? plan_.length : length_for(count > 0 ? sum / count : 0);
     const auto known = values_of(sides, {}, question_.quantity);
-    if (known) return {};
-    if (record::monotonic_now() - begin > plan_.patience) return known.error();
+    const Ns waited = record::monotonic_now() - begin;
+    if (known && (!open || !known->of_steps || waited >= kRemembered + kReadable)) {
+      take_length(sides, known->of_steps);
+      return {};
+    }
+    if (!known && waited > plan_.patience) return known.error();
   }
+}
+
+/// Chosen once: turns of a later start are as long as those of the first.
+void Match::take_length(const std::array<StepsOf, 2>& sides, bool of_steps) {
+  model::Turns& turns = result_.found.turns;
+  if (plan_.length > 0 || stage_.turns.length > 0) {
+    turns.length = plan_.length > 0 ? plan_.length : stage_.turns.length;
+    turns.length_from = plan_.length > 0 ? model::LengthFrom::given : stage_.turns.length_from;
+    return;
+  }
+  const std::array<std::vector<Step>, 2> steps = {sides[0].steps, sides[1].steps};
+  const double step = mean_step_of(steps);
+  // Alone each is faster: both share the machine now.
+  turns.length = length_for(step);
+  turns.length_from = step > 0 ? model::LengthFrom::steps : model::LengthFrom::usual;
+  if (!of_steps) return;
+  const Ns time = stage_.length > 0 ? stage_.length : std::max<Ns>(0, question_.budget - stage_.spent);
+  const auto turns_at_least = static_cast<Ns>(2 * std::max(question_.pairs, kFewestTurns));
+  const auto length = length_by_memory(steps, turns.length, time / turns_at_least);
+  if (!length) return;
+  turns.length = *length;
+  turns.length_from = model::LengthFrom::noise;
 }
 
 /// False: the user wants to stop, or the guard is gone.
@@ -253,7 +276,7 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   Turn turn{{}, side, pair};
   if (Status status = sides_[side].thaw(); !status) return status;
   turn.span.begin = faults::unix_now();
-  const bool whole = wait_for(record::monotonic_now() + length_);
+  const bool whole = wait_for(record::monotonic_now() + result_.found.turns.length);
   if (prompt_) prompt_->again();
   turn.span.end = faults::unix_now();
   if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
@@ -435,6 +458,7 @@ Status Match::conclude() {
     found.notes.push_back(
         fmt::format("Fewer than {} pairs of turns do not tell how alike neighbours are", kFewestTurns));
   found.looks = looks_.looks();
+  if (!all->note.empty() && stage_.quantity != all->quantity) found.notes.push_back(all->note);
   found.quantity = all->quantity;
   found.unit = all->unit;
   found.of_steps = all->of_steps;
@@ -442,7 +466,6 @@ Status Match::conclude() {
   found.in_turns = true;
   found.turns.turns = turns_.size();
   found.turns.memory = memory_;
-  found.turns.length = length_;
   found.turns.settling = all->settling;
   found.turns.spanning = all->spanning;
   found.pairs_left_out = pairs - std::min(pairs, differences.empty() ? 0 : differences.front().change.pairs);

@@ -18,7 +18,7 @@ namespace culprit::ab {
 struct TurnsPlan {
   std::array<pid_t, 2> sides{};                 ///< with their descendants
   std::array<std::vector<pid_t>, 2> clients{};  ///< stand still with their side, and are not recorded
-  Ns length = 500'000'000;                      ///< of a turn
+  Ns length = 500'000'000;                      ///< of a turn; 0: chosen
   bool any_user = false;                        ///< root: also processes of other users
   bool groups = true;                           ///< freezers of control groups are used where there are such
   Ns patience = 20'000'000'000;                 ///< with a side in which nothing repeats
@@ -28,18 +28,14 @@ struct TurnsPlan {
 
 /// Where these two stand in a comparison of several starts of both sides.
 struct Stage {
-  Ns spent = 0;           ///< of the budget
-  Ns length = 0;          ///< of the turns of these two; 0: until the budget is spent
-  std::size_t pairs = 0;  ///< of earlier starts
-  LeftOut left_out;       ///< the most of theirs
+  Ns spent = 0;            ///< of the budget
+  Ns length = 0;           ///< of the turns of these two together; 0: until the budget is spent
+  std::size_t pairs = 0;   ///< of earlier starts
+  LeftOut left_out;        ///< the most of theirs
+  model::Turns turns{};    ///< of the last start: those of this one are as long; of no length: there is none
+  std::string quantity{};  ///< of the last start
   bool last = true;
 };
-
-/// How long turns should be for steps of this mean length: so long that settling and the steps that span a switch take
-/// about a sixth of them, since shorter turns see machines that are more alike (docs/ab.md has the measurement).
-/// kUsualLength for 0: no steps were seen.
-Ns length_for(double mean_step);
-inline constexpr Ns kUsualLength = 500'000'000;
 
 /// One turn.
 struct Turn {
@@ -63,6 +59,7 @@ struct TurnValues {
   std::string quantity;
   std::string unit;
   bool of_steps = false;  ///< not of turns
+  std::string note{};     ///< that whole turns are compared because there are no steps, why, and by which unit
 };
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity = {});

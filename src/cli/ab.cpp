@@ -26,6 +26,7 @@
 #include "ab/servers.h"
 #include "ab/starts.h"
 #include "ab/turns.h"
+#include "cli/ab_pictures.h"
 #include "cli/cli.h"
 #include "cli/diff.h"
 #include "cli/durations.h"
@@ -447,9 +448,18 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
                                   : alternate_servers(options, std::move(commands), *question, serve, stop);
   if (!options.quiet && isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
   if (!alternated) return alternated.error();
-  const model::RunComparison comparison = ab::conclude(*alternated, !options.keep.empty());
+  const bool kept = !options.keep.empty();
+  model::RunComparison comparison = ab::conclude(*alternated, kept);
+  std::vector<model::RunPicture> pictures;
+  if (report->format == "html" && !alternated->recordings[0].empty()) {
+    auto drawn = pictures_of(*alternated, comparison, kept);
+    if (drawn)
+      pictures.assign(drawn->begin(), drawn->end());
+    else if (comparison.alternation)
+      comparison.alternation->notes.push_back(fmt::format("Nothing is drawn: {}", to_string(drawn.error())));
+  }
   keep_last(comparison);
-  auto code = deliver_comparison(*report, comparison, "ab");
+  auto code = deliver_comparison(*report, comparison, "ab", pictures);
   if (code && alternated->failed) return *alternated->failed;
   return code;
 }
@@ -473,7 +483,8 @@ void add_ab(CommandLine& app, Invocation& invocation) {
       ->type_name("N");
   verb->add_option("--turns", options->turns,
                    "how long one runs while the other stands still: of processes and servers (default: auto, by how "
-                   "long their steps are), and of commands that run long, which are then started both")
+                   "long their steps are and how the noise of their times remembers), and of commands that run long, "
+                   "which are then started both")
       ->type_name("TIME");
   verb->add_option("--ready", options->ready,
                    "of servers: the URL that answers when one may be used, with {port} (default: the port can be "
@@ -494,7 +505,7 @@ void add_ab(CommandLine& app, Invocation& invocation) {
           "up: time from step to step, waits included), function:NAME (per step, time in functions, kernels and "
           "ranges of that name, * is anything; kernel:NAME is the same), calls:NAME (how many of them), bytes:NAME "
           "(per step, what copies and fills on a GPU of that name moved) or counter:NAME (its mean over a turn, or a "
-          "command's run; a name with a dot, as host.cpu.used, may stand alone)")
+          "command's run; a name with a dot, as host.cpu.used, may stand alone, and host.cpu is that, too)")
       ->check({quantity_problem, {}})
       ->type_name("WHAT");
   verb->add_option("--preset", options->preset,
@@ -508,7 +519,8 @@ void add_ab(CommandLine& app, Invocation& invocation) {
                    "steps")
       ->type_name("FUNCTION");
   verb->add_flag("--no-record", options->no_record, "commands are only timed: nothing says where a difference is");
-  verb->add_flag("--fresh-directory", options->fresh_directory, "each run begins in an empty directory of its own");
+  verb->add_flag("--fresh-directory", options->fresh_directory,
+                 "each run begins in an empty directory of its own, and has such a TMPDIR");
   verb->add_option("--keep", options->keep, "keep recordings and what the runs printed in this new folder")
       ->type_name("DIR");
   verb->add_flag("--any-user", options->any_user, "root: also processes of other users are made to stand still");

@@ -20,4 +20,18 @@ std::string_view to_string(AlternationEnd end) {
   return "budget";
 }
 
+std::string_view to_string(LengthFrom from) {
+  switch (from) {
+    case LengthFrom::given:
+      return "given";
+    case LengthFrom::usual:
+      return "usual";
+    case LengthFrom::steps:
+      return "steps";
+    case LengthFrom::noise:
+      return "noise";
+  }
+  return "given";
+}
+
 }  // namespace culprit::model

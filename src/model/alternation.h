@@ -49,10 +49,16 @@ struct PairedChange {
   double total_high = kNoNumber;
 };
 
+/// Why turns are as long as they are: the user said so, no steps were seen, how long steps are, how the noise of their
+/// times remembers.
+enum class LengthFrom : std::uint8_t { given, usual, steps, noise };
+std::string_view to_string(LengthFrom from);
+
 /// Of turns: how the time was cut.
 struct Turns {
   std::size_t turns = 0;
   Ns length = 0;
+  LengthFrom length_from = LengthFrom::given;
   Ns settling = 0;                        ///< begin of a turn that is not like the rest, and left out
   std::array<std::size_t, 2> spanning{};  ///< steps that began in another turn than they ended in, or while settling
   std::string freezer;                    ///< how sides were frozen

@@ -72,12 +72,22 @@ std::string left_out_text(const Alternation& alternation) {
 }
 
 /// What frozen turns distort.
-std::string turns_text(const model::Turns& turns) {
+std::string turns_text(const Alternation& alternation) {
+  const model::Turns& turns = alternation.turns;
   return fmt::format(
-      "While one side ran the other stood still ({}): latencies and time-outs of clients mean nothing here{}",
+      "While one side ran the other stood still ({}): latencies and time-outs of clients mean nothing here{}. Work "
+      "queued on a device may go on into the other's turn, since device queues are not waited for: {}",
       turns.freezer,
       turns.memory > 0 ? fmt::format("; both had {} of memory at once", format_bytes(static_cast<double>(turns.memory)))
-                       : std::string());
+                       : std::string(),
+      alternation.of_steps ? "what is compared is each step's own time"
+                           : "whole turns are compared, and there it counts in the other's");
+}
+
+/// "turns of 0.4 s", and why so long where that was measured.
+std::string turns_length_text(const model::Turns& turns) {
+  return fmt::format("turns of {:.3g} s{}", static_cast<double>(turns.length) / 1e9,
+                     turns.length_from == model::LengthFrom::noise ? ", chosen from the noise's memory" : "");
 }
 
 /// How much of the answer is one of these processes only.
@@ -158,12 +168,10 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
   const std::string means = total_differs(first) ? "" : ", " + means_text(alternation, first.mean);
   lines.push_back(fmt::format("Outcome: {}; {} {}{}{}", to_string(alternation.outcome), named(alternation, first),
                               change_text(first), means, meant.empty() ? "" : "; " + meant));
-  lines.push_back(fmt::format(
-      "From {} pairs of {} ({} and {} {}) in {:.0f} s, single pairs {:.1f} % apart; {}", first.pairs,
-      alternation.in_turns ? fmt::format("turns of {:.3g} s", static_cast<double>(alternation.turns.length) / 1e9)
-                           : "runs",
-      first.values[0], first.values[1], kind_text(alternation), alternation.seconds,
-      std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
+  lines.push_back(fmt::format("From {} pairs of {} ({} and {} {}) in {:.0f} s, single pairs {:.1f} % apart; {}",
+                              first.pairs, alternation.in_turns ? turns_length_text(alternation.turns) : "runs",
+                              first.values[0], first.values[1], kind_text(alternation), alternation.seconds,
+                              std::isfinite(first.spread) ? first.spread * kPercent : 0.0, end_text(alternation)));
   if (total_differs(first))
     lines.push_back(fmt::format(
         "That is of the typical pair; the arithmetic mean changed by {:+.1f} % ({:+.1f} to {:+.1f}), {}: few {} take "
@@ -179,7 +187,7 @@ std::vector<std::string> alternation_lines(const Alternation& alternation) {
   if (const std::string left = left_out_text(alternation); !left.empty()) lines.push_back("Left out: " + left);
   if (alternation.in_turns) {
     lines.push_back(starts_text(alternation));
-    lines.push_back(turns_text(alternation.turns));
+    lines.push_back(turns_text(alternation));
   }
   for (const std::string& note : alternation.notes) lines.push_back(note);
   return lines;
@@ -221,6 +229,7 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
     json.begin_object("turns", JsonForm::line);
     json.member("turns", alternation.turns.turns);
     json.member("length_ns", alternation.turns.length);
+    json.member("length_from", model::to_string(alternation.turns.length_from));
     json.member("settling_ns", alternation.turns.settling);
     json.member("spanning", alternation.turns.spanning);
     json.member("freezer", alternation.turns.freezer);

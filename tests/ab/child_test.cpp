@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
+#include "core/file.h"
 #include "faults/process.h"
+#include "support/temp_file.h"
 
 namespace culprit::ab {
 namespace {
@@ -34,6 +37,23 @@ TEST(Child, InterruptedItEndsAllThatItsCommandStarted) {
     const auto facts = faults::process_facts(process.pid);
     EXPECT_TRUE(!facts || facts->id != process || facts->state == 'Z') << process.pid;
   }
+}
+
+TEST(Child, ItsCommandHasADirectoryAndATemporaryOneOfItsOwn) {
+  const test::TempDir folder;
+  Work work;
+  work.recorded = false;
+  work.record.command = {"sh", "-c", R"(pwd; echo "$TMPDIR")"};
+  work.text = folder.path("printed.txt");
+  work.directory = folder.path("directory");
+  work.temporary = folder.path("temporary");
+  std::filesystem::create_directory(work.directory);
+  auto child = Child::start(work);
+  ASSERT_TRUE(child) << to_string(child.error());
+  EXPECT_TRUE(child->wait());
+  const auto printed = read_file(work.text);
+  ASSERT_TRUE(printed) << to_string(printed.error());
+  EXPECT_EQ(*printed, work.directory + "\n" + work.temporary + "\n");
 }
 
 }  // namespace

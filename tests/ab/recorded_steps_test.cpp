@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "support/temp_file.h"
@@ -56,6 +58,35 @@ TEST_F(RecordedSteps, BytesAreThoseOfCopiesOfTheName) {
   EXPECT_TRUE(none->steps.empty()) << "the call that asks for a copy moves nothing itself";
 }
 
+TEST_F(RecordedSteps, FunctionIsTheTimeOfTheNameInEachStep) {
+  const auto found = steps_of(file_, {Quantity::Kind::function, "cudaMemcpyAsync"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_GE(found->steps.size(), 90U);
+  for (const Step& step : found->steps) EXPECT_DOUBLE_EQ(step.value, 5000);
+  const auto none = steps_of(file_, {Quantity::Kind::function, "cudaMemcpy"});
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->steps.empty()) << "a name is a whole one";
+}
+
+TEST_F(RecordedSteps, KernelsCountInTheStepThatTheyBeginIn) {
+  const auto found = steps_of(file_, {Quantity::Kind::function, "Memcpy*"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_GE(found->steps.size(), 85U);
+  EXPECT_LE(found->steps.size(), 90U) << "steps without any are left out";
+  for (const Step& step : found->steps) EXPECT_DOUBLE_EQ(step.value, 50'000);
+}
+
+TEST_F(RecordedSteps, CallsAreCounted) {
+  const auto both = steps_of(file_, {Quantity::Kind::calls, "*emcpy*"});
+  ASSERT_TRUE(both) << to_string(both.error());
+  ASSERT_GE(both->steps.size(), 90U);
+  const auto with_copy =
+      static_cast<std::size_t>(std::ranges::count_if(both->steps, [](const Step& step) { return step.value == 2; }));
+  EXPECT_GE(with_copy, 85U);
+  EXPECT_LE(with_copy, 90U);
+  for (const Step& step : both->steps) EXPECT_TRUE(step.value == 1 || step.value == 2) << step.value;
+}
+
 TEST_F(RecordedSteps, OfACounterAreTheStretchesInWhichItHeld) {
   const auto found = steps_of(file_, {Quantity::Kind::counter, "queue.length"});
   ASSERT_TRUE(found) << to_string(found.error());
@@ -69,6 +100,42 @@ TEST_F(RecordedSteps, ACounterThatIsNoneSaysWhichThereAre) {
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->steps.empty());
   EXPECT_THAT(found->how, HasSubstr("no counter 'queue' is recorded (there are queue.length)"));
+  EXPECT_EQ(found->meant, "");
+}
+
+TEST(RecordedCounter, TheBeginOfANameIsWhatIsUsed) {
+  const auto counter = [](const std::string& name, int value) {
+    std::string events;
+    for (int at = 0; at < 5000; at += 1000)
+      events += R"({"ph":"C","name":")" + name + R"(","pid":1,"ts":)" + std::to_string(at) + R"(,"args":{"value":)" +
+                std::to_string(value) + "}},";
+    return events;
+  };
+  const auto trace_of = [](std::string events) {
+    events.pop_back();
+    return R"({"schemaVersion": 1, "traceEvents": [)" + events + "]}";
+  };
+  const test::TempDir folder;
+  const std::string work = R"({"ph":"X","cat":"cpu_op","name":"work","pid":1,"tid":1,"ts":0,"dur":5000},)";
+  const std::string events = work + counter("host.cpu.used", 3) + counter("host.cpu.steal", 7);
+  const std::string file = folder.file("used.json", trace_of(events));
+  const auto found = steps_of(file, {Quantity::Kind::counter, "host.cpu"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(found->meant, "host.cpu.used");
+  EXPECT_DOUBLE_EQ(mean_value(found->steps), 3);
+  const auto whole = steps_of(file, {Quantity::Kind::counter, "host.cpu.used"});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->meant, "");
+  EXPECT_EQ(whole->steps.size(), found->steps.size());
+  // One that is called so comes first.
+  const std::string other = folder.file("both.json", trace_of(events + counter("host.cpu", 9)));
+  const auto exact = steps_of(other, {Quantity::Kind::counter, "host.cpu"});
+  ASSERT_TRUE(exact);
+  EXPECT_EQ(exact->meant, "");
+  EXPECT_DOUBLE_EQ(mean_value(exact->steps), 9);
+  const auto none = steps_of(file, {Quantity::Kind::counter, "host.c"});
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->steps.empty()) << "a name is cut at its dots";
 }
 
 }  // namespace

@@ -48,13 +48,6 @@ std::vector<Step> steps_in(const std::vector<Turn>& turns, std::uint8_t side, do
   return steps;
 }
 
-TEST(TurnLength, IsLongEnoughForItsSteps) {
-  EXPECT_EQ(length_for(0), kUsualLength);
-  EXPECT_EQ(length_for(1e6), 200 * kMs);
-  EXPECT_EQ(length_for(30e6), 300 * kMs);
-  EXPECT_EQ(length_for(10e9), 5000 * kMs);
-}
-
 TEST(Settling, IsTheLeastWhereTurnsBeginAsTheyGoOn) {
   const auto turns = turns_of(30);
   EXPECT_EQ(settling_of({steps_in(turns, 0, 7), steps_in(turns, 1, 7)}, turns), kLeastSettling);
@@ -76,6 +69,17 @@ TEST(CounterOfTurns, IsTheMeanOfWhatLiesWhollyInATurn) {
   EXPECT_FALSE(found->of_steps);
   ASSERT_EQ(found->values.size(), 4U);
   for (const Value& value : found->values) EXPECT_DOUBLE_EQ(value.value, 2.0 + value.side + value.pair);
+}
+
+TEST(CounterOfTurns, OneThatIsMeantIsNamed) {
+  std::array<StepsOf, 2> sides;
+  for (StepsOf& side : sides) {
+    side.steps.push_back({0, 40 * kMs, model::Phase::other, {}, 1});
+    side.meant = "host.cpu.used";
+  }
+  const auto found = values_of(sides, turns_of(2), {Quantity::Kind::counter, "host.cpu"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(found->quantity, "host.cpu.used");
 }
 
 TEST(CounterOfTurns, OneThatASideLacksIsAnErrorThatSaysWhy) {
@@ -193,6 +197,32 @@ TEST(TurnValues, StepsOutsideOfEveryTurnDoNotCount) {
   const auto found = values_of({StepsOf{outside}, StepsOf{steps_in(turns, 1, 7)}}, turns);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->spanning[0], 2U);
+}
+
+TEST(TurnValues, WhereThereAreNoStepsANoteSaysWhyAndWhichUnitIsCounted) {
+  const auto turns = turns_of(4);
+  StepsOf base;
+  base.how = "nothing marks them";
+  base.unit = "requests (recvmsg to sendmsg)";
+  for (const Turn& turn : turns)
+    for (Ns at = turn.span.begin; at < turn.span.end; at += 10 * kMs) base.units.push_back(at);
+  StepsOf candidate = base;
+  candidate.how = "";
+  const auto found = values_of({base, candidate}, turns);
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(
+      found->note,
+      "No steps are found in the baseline (nothing marks them) nor in the candidate (nothing repeats): whole turns "
+      "are compared by the work done in them, counted in requests (recvmsg to sendmsg)");
+  candidate.steps = steps_in(turns, 1, 7);
+  candidate.unit = "messages (recvmsg to sendmsg)";
+  EXPECT_EQ(values_of({base, candidate}, turns)->note,
+            "No steps are found in the baseline (nothing marks them): whole turns are compared by the work done in "
+            "them, counted in requests (recvmsg to sendmsg) of the baseline and messages (recvmsg to sendmsg) of the "
+            "candidate");
+  base.steps = steps_in(turns, 0, 7);
+  EXPECT_EQ(values_of({base, candidate}, turns)->note, "");
+  EXPECT_EQ(values_of({base, candidate}, turns, {Quantity::Kind::throughput})->note, "") << "that was asked for";
 }
 
 TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {

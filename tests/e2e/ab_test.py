@@ -5,7 +5,9 @@
 """
 
 import argparse
+import base64
 import glob
+import gzip
 import json
 import os
 import random
@@ -175,10 +177,33 @@ class Commands(Ab):
         found = self.answer(*words, "host.faults.minor", *side, "sleeps", "--vs", *side, "faults")
         self.assertEqual((found["outcome"], found["alternation"]["quantity"]), ("regression", "host.faults.minor"))
         self.assertGreater(found["alternation"]["changes"][0]["ratio"], 3)
-        done = self.run_ab(*words, "host.cpu", *side, "sleeps", "--vs", *side, "sleeps", code=4)
-        self.assertIn("no counter 'host.cpu' is recorded (there are host.cpu.", done.stderr)
+        meant = self.answer("-q", "-n", "1", "--warmup", "0", "--on", "host.cpu", *side, "sleeps", "--vs", *side, "sleeps")
+        self.assertEqual(meant["alternation"]["quantity"], "host.cpu.used")
+        done = self.run_ab(*words, "host.cp", *side, "sleeps", "--vs", *side, "sleeps", code=4)
+        self.assertIn("no counter 'host.cp' is recorded (there are host.cpu.", done.stderr)
         done = self.run_ab("--no-record", *words, "counter:x", *side, "sleeps", "--vs", *side, "sleeps", code=2)
         self.assertIn("--on counter:x needs recordings", done.stderr)
+
+    def page(self, name):
+        """What a page of HTML holds."""
+        with open(self.path(name), encoding="utf-8") as file:
+            packed = re.search(r'id="report">([^<]*)<', file.read()).group(1)
+        return json.loads(gzip.decompress(base64.b64decode(packed, validate=True)))
+
+    def test_a_page_draws_the_recordings(self):
+        side = ["--", sys.executable, "-c", self.FAULTS]
+        words = ["-q", "-n", "2", "--warmup", "0"]
+        self.run_ab(*words, "-o", self.path("gone.html"), *side, "sleeps", "--vs", *side, "faults")
+        pictures = self.page("gone.html")["pictures"]
+        self.assertEqual(len(pictures), 2)
+        for picture in pictures:
+            self.assertEqual((picture["file"], picture["others"]), ("a recording that is gone (--keep keeps it)", 1))
+            self.assertTrue(picture["series"])
+        self.run_ab(*words, "-o", self.path("kept.html"), "--keep", self.path("kept"), *side, "sleeps", "--vs", *side, "faults")
+        self.assertEqual([picture["file"] for picture in self.page("kept.html")["pictures"]],
+                         [self.path("kept/baseline-1.pftrace"), self.path("kept/candidate-1.pftrace")])
+        self.run_ab(*words, "--no-record", "-o", self.path("timed.html"), *side, "sleeps", "--vs", *side, "faults")
+        self.assertEqual(self.page("timed.html")["pictures"], [])
 
     def test_a_budget_that_is_too_short_says_how_long_a_pair_takes(self):
         done = self.run_ab("-q", "--no-record", "--budget", "100ms", "--", "sleep", "0.1", "--vs", "--", "sleep", "0.1")
@@ -196,8 +221,21 @@ class Commands(Ab):
         self.assertIn("cannot execute '/no/such/program'", done.stderr)
 
     def test_each_run_has_a_directory_of_its_own(self):
-        script = "test ! -e mark && touch mark && sleep 0.01"
-        self.run_ab("-q", "-n", "3", "--no-record", "--fresh-directory", "--", "sh", "-c", script, "--vs", "--", "sh", "-c", script)
+        script = 'test -z "$(ls -A . "$TMPDIR" | grep -v :)" && touch mark "$TMPDIR/mark" && echo "$TMPDIR"'
+        for name, record in (("timed", ["--no-record"]), ("recorded", [])):
+            self.run_ab("-q", "-n", "3", *record, "--keep", self.path(name), "--fresh-directory", "--", "sh", "-c", script, "--vs", "--", "sh", "-c", script)
+            for side in ("baseline", "candidate"):
+                for number in (1, 2, 3):
+                    own = self.path(f"{name}/{side}-{number}")
+                    with open(own + ".txt", encoding="utf-8") as file:
+                        self.assertEqual(os.path.realpath(file.read().strip()), os.path.realpath(own + ".tmp"))
+                    self.assertEqual(os.listdir(own + ".tmp"), ["mark"])
+                    self.assertEqual(os.listdir(own + ".dir"), ["mark"])
+        # Without it all have the one that is there.
+        self.environment["TMPDIR"] = self.folder
+        self.run_ab("-q", "-n", "1", "--warmup", "0", "--no-record", "--keep", self.path("shared"), "--", "sh", "-c", 'echo "$TMPDIR"', "--vs", "--", "true")
+        with open(self.path("shared/baseline-1.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read().strip(), self.folder)
 
     def test_a_run_without_steps_makes_it_compare_runs(self):
         with open(self.path("steps.py"), "w", encoding="utf-8") as file:
@@ -320,6 +358,10 @@ class Turns(Ab):
         self.assertEqual(answer["outcome"], "regression", found)
         self.assertGreater(found["changes"][0]["ci_low"], 1)
         self.assertGreater(found["turns"]["turns"], 10)
+        self.assertEqual(found["turns"]["length_from"], "noise")
+        self.assertGreaterEqual(found["turns"]["length_ns"], 200000000)
+        self.assertLessEqual(found["turns"]["length_ns"], 1875000000)  # sixteen pairs in a minute
+        self.assertRegex(self.run_ab("--last", "--format", "markdown").stdout, r"pairs of turns of [\d.]+ s, chosen from the noise.s memory")
         self.assertTrue(goes_on(a) and goes_on(b))
 
     def test_whoever_kills_it_leaves_nobody_frozen(self):
@@ -403,6 +445,11 @@ class Turns(Ab):
         answer = self.answer(*words, "1000000", "--vs", "--", sys.executable, loop, "60000", "1000000")
         self.assertEqual(answer["outcome"], "regression", answer["alternation"])
         self.assertEqual(answer["alternation"]["turns"]["length_ns"], 200000000)
+        self.assertEqual(answer["alternation"]["turns"]["length_from"], "given")
+        said = self.run_ab("--last", "--format", "markdown").stdout
+        self.assertIn("pairs of turns of 0.2 s", said)
+        self.assertNotIn("chosen from the noise", said)
+        self.assertIn("device queues are not waited for: what is compared is each step", said)
         # One that fails says so.
         done = self.run_ab("-q", *words, "1000000", "--vs", "--", sys.executable, loop, "20000", "3000", code=4)
         self.assertRegex(done.stderr, "the candidate ended with exit code 1 (while it was compared|before anything was measured)")
@@ -452,7 +499,12 @@ class Turns(Ab):
         answer = self.answer("--budget", "40s", "--ready", "http://127.0.0.1:{port}/", "--load", f"{sys.executable} {client} {{port}}", "--",
                              sys.executable, script, "{port}", "20000", "--vs", "--", sys.executable, script, "{port}", "200000")
         self.assertEqual(answer["outcome"], "regression", answer["alternation"])
-        self.assertGreater(answer["alternation"]["between_starts"], 0)
+        found = answer["alternation"]
+        self.assertGreater(found["between_starts"], 0)
+        # Nothing marks its steps.
+        self.assertEqual((found["quantity"], found["turns"]["length_from"]), ("time per unit of work", "usual"))
+        self.assertRegex("\n".join(found["notes"]), r"No steps are found in the baseline \(.+\) nor in the candidate \(.+\): whole turns are compared by the work done in them, counted in [\w-]+s \(\w.*\)")
+        self.assertIn("device queues are not waited for: whole turns are compared", self.run_ab("--last", "--format", "markdown").stdout)
         # A fixed number of pairs, from two starts; what each printed is kept.
         kept = self.path("kept")
         answer = self.answer("--starts", "2", "-n", "12", "--turns", "300ms", "--python", "work:answer(n) as answer", "--keep", kept, "--ready", "http://127.0.0.1:{port}/", "--load",
