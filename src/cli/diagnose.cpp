@@ -33,8 +33,9 @@ Result<int> run_diagnose(const DiagnoseChoice& options) {
   if (!run) return run.error();
   const auto diagnosis = library::diagnose(*run, {.anchor = options.anchor});
   if (!diagnosis) return diagnosis.error();
-  model::Table table = report::step_parts_table(*diagnosis);
-  if (auto note = loss_note(run->data().trace.losses)) table.notes.push_back(std::move(*note));
+  std::vector<model::Table> tables = {report::step_parts_table(*diagnosis)};
+  if (auto note = loss_note(run->data().trace.losses)) tables.front().notes.push_back(std::move(*note));
+  if (!diagnosis->phases.empty()) tables.push_back(report::phases_table(*diagnosis));
   const report::TerminalOptions look = terminal_look(*output, options.width);
   std::string text;
   switch (output->format) {
@@ -46,30 +47,30 @@ Result<int> run_diagnose(const DiagnoseChoice& options) {
         text += broken;
         if (!broken.ends_with('\n')) text += "\n";
       }
-      if (!table.rows.empty()) text += "\n" + report::render_terminal({&table, 1}, look);
+      if (!tables.front().rows.empty()) text += "\n" + report::render_terminal(tables, look);
       break;
     case OutputFormat::markdown:
       for (const std::string& line : report::diagnosis_lines(*diagnosis)) {
         const bool inner = line.starts_with("  ");
         text += fmt::format("{}- {}\n", inner ? "  " : "", escape_markdown(line.substr(inner ? 2 : 0)));
       }
-      if (!table.rows.empty()) text += "\n" + report::render_markdown({&table, 1});
+      if (!tables.front().rows.empty()) text += "\n" + report::render_markdown(tables);
       break;
     case OutputFormat::csv:
-      text = report::render_csv({&table, 1});
+      text = report::render_csv(tables);
       break;
     case OutputFormat::json: {
       JsonWriter json(text);
       begin_answer(json, options.files);
       report::write_diagnosis(json, *diagnosis);
       write_losses(json, run->data().trace.losses);
-      report::write_tables(json, {&table, 1});
+      report::write_tables(json, tables);
       json.end_object();
       json.finish();
       break;
     }
     case OutputFormat::html:
-      text = rendered(*output, {&table, 1}, look, {},
+      text = rendered(*output, tables, look, {},
                       {"diagnose", CULPRIT_VERSION, options.files, report::diagnosis_lines(*diagnosis)});
       break;
   }
@@ -80,7 +81,8 @@ Result<int> run_diagnose(const DiagnoseChoice& options) {
 }  // namespace
 
 void add_diagnose(CommandLine& app, Invocation& invocation) {
-  auto* verb = app.add_subcommand("diagnose", "what one run says of itself: ranks, devices and its own parts compared");
+  auto* verb =
+      app.add_subcommand("diagnose", "what one run says of itself: ranks, devices, phases and its own parts compared");
   auto options = std::make_shared<DiagnoseChoice>();
   add_input_options(*verb, options->files, options->load);
   verb->add_option("--anchor", options->anchor, "marker or function that begins every cycle (default: found)")

@@ -27,6 +27,7 @@ namespace {
 
 constexpr double kNsPerUs = 1e3;
 constexpr double kPercent = 100;
+constexpr double kHertzPerMHz = 1e6;
 constexpr double kAlike = 0.02;                             // means of a resource
 constexpr std::string_view kFiles = "disk_read_and_write";  // of functions
 constexpr std::string_view kHost = "Host";
@@ -275,10 +276,13 @@ void add_resources(const std::array<Side, 2>& sides, model::RunComparison& resul
     const auto other = sides[1].resources.find(key);
     if (other == sides[1].resources.end() || key.second == kHost) continue;
     model::ResourceChange change{key.first, key.second, -1, model::Unit::plain, {mean.value(), other->second.value()}};
-    // In the tables bytes are a hundred times as many, as shares in percent are.
+    // In the tables bytes, and MHz of clocks, are a hundred times as many, as shares in percent are.
     if (key.first.starts_with("gpu_link_") || key.first.starts_with("gpu_pcie_")) {
       change.unit = model::Unit::bytes_per_second;
       for (std::optional<double>& value : change.value) *value /= kPercent;
+    } else if (key.first == "gpu_sm_frequency" || key.first == "gpu_frequency" || key.first == "gpu_mem_frequency") {
+      change.unit = model::Unit::hertz;
+      for (std::optional<double>& value : change.value) *value *= kHertzPerMHz / kPercent;
     }
     const auto [least, most] = std::minmax(*change.value[0], *change.value[1]);
     const bool moved = most - least > kAlike * std::max(std::abs(least), std::abs(most));

@@ -345,6 +345,10 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {fmt::format(
       "Its threads stood still by a signal (SIGSTOP, SIGTSTP) or a debugger, summed over threads {} per step",
       instead(time))};
+  verdict.against.push_back(evidence.felt(time.rise()) < time.rise()
+                                ? fmt::format("The thread of the steps can have felt {} of what that is more",
+                                              format_duration(verdict.impact_ns))
+                                : "Who stopped it was not recorded: who looked at this run may have");
   verdict.next_step = "see who sends it signals, and whether a debugger is attached (TracerPid in /proc/PID/status)";
   verdicts.push_back(std::move(verdict));
 }

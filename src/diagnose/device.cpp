@@ -66,13 +66,12 @@ std::string slower_text(const DeviceKernels& kernels) {
                      kernels.slower_ratio);
 }
 
-/// "env.gpu7.power_limit_mw" is of "GPU 7", and of "GPU", the only one of a run.
-bool is_limit_of(std::string_view key, std::string_view device) {
+/// "env.gpu7.power_limit_mw", which ends in ".power_limit_mw", is of "GPU 7", and of "GPU", the only one of a run.
+bool is_limit_of(std::string_view key, std::string_view end, std::string_view device) {
   constexpr std::string_view kBegin = "env.gpu";
-  constexpr std::string_view kEnd = ".power_limit_mw";
   constexpr std::string_view kDevice = "GPU ";
-  if (!key.starts_with(kBegin) || !key.ends_with(kEnd) || key.size() <= kBegin.size() + kEnd.size()) return false;
-  const std::string_view index = key.substr(kBegin.size(), key.size() - kBegin.size() - kEnd.size());
+  if (!key.starts_with(kBegin) || !key.ends_with(end) || key.size() <= kBegin.size() + end.size()) return false;
+  const std::string_view index = key.substr(kBegin.size(), key.size() - kBegin.size() - end.size());
   return device == "GPU" || (device.starts_with(kDevice) && device.substr(kDevice.size()) == index);
 }
 
@@ -84,11 +83,14 @@ bool lower(const std::string& with, const std::string& without) {
 
 /// Why the clock is low, as far as it is recorded.
 std::string reason_of(const Evidence& evidence, const Place& place, Verdict& verdict) {
-  for (const model::EnvironmentChange& fact : evidence.comparison().environment)
-    if (is_limit_of(fact.key, place.device) && lower(fact.value[evidence.side()], fact.value[1 - evidence.side()])) {
-      verdict.evidence.push_back(fmt::format("{} is {} instead of {}", fact.key.substr(4), fact.value[evidence.side()],
-                                             fact.value[1 - evidence.side()]));
-      return "throttle_power";
+  for (const auto& [end, reason] :
+       {std::pair(".power_limit_mw", "throttle_power"), std::pair(".application_sm_clock_mhz", "locked")})
+    for (const model::EnvironmentChange& fact : evidence.comparison().environment) {
+      const std::string& with = fact.value[evidence.side()];
+      const std::string& without = fact.value[1 - evidence.side()];
+      if (!is_limit_of(fact.key, end, place.device) || !lower(with, without)) continue;
+      verdict.evidence.push_back(fmt::format("{} is {} instead of {}", fact.key.substr(4), with, without));
+      return reason;
     }
   if (const auto heat = evidence.resource_of(kHeat, place);
       heat && heat->value.with >= kHot && heat->value.rise() >= kHotter) {
@@ -97,6 +99,13 @@ std::string reason_of(const Evidence& evidence, const Place& place, Verdict& ver
     return "throttle_thermal";
   }
   return "unknown";
+}
+
+/// ": 210 instead of 1187 MHz", where the unit is known.
+std::string in_megahertz(const Evidence::DeviceResource& clock) {
+  constexpr double kMega = 1e6;
+  if (clock.unit != model::Unit::hertz) return {};
+  return fmt::format(": {:.0f} instead of {:.0f} MHz", clock.value.with / kMega, clock.value.without / kMega);
 }
 
 bool fell(const Sides& clock) { return clock.without > 0 && clock.ratio() <= 1 - kLeastClock; }
@@ -110,8 +119,8 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
         verdict_of(evidence, kernels, "gpu_clock_drop", "", 0.9, kernels.all.all * (1 / clock->value.ratio() - 1));
     verdict.detail = reason_of(evidence, kernels.place, verdict);
     verdict.evidence.insert(verdict.evidence.begin(),
-                            {fmt::format("The clock of {} while it worked is {:.0f} % of what it was", verdict.where,
-                                         clock->value.ratio() * 100),
+                            {fmt::format("The clock of {} while it worked is {:.0f} % of what it was{}", verdict.where,
+                                         clock->value.ratio() * 100, in_megahertz(*clock)),
                              slower_text(kernels)});
     if (const double alone = 1 / clock->value.ratio(); verdict.work_ratio > kMargin * alone)
       verdict.against.push_back(fmt::format("They took x{:.2f}; the lower clock alone makes no more than x{:.2f} of it",

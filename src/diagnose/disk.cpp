@@ -28,7 +28,8 @@ bool is_in(std::string_view state, std::span<const char* const> calls) {
   });
 }
 
-/// Only files and the memory that is read from them make a thread wait so.
+}  // namespace
+
 bool surely_waits_for_disk(std::string_view state) {
   constexpr std::array kCalls = {"fsync",    "fdatasync", "sync",      "syncfs",   "msync",     "sync_file_range",
                                  "pread",    "preadv",    "preadv2",   "pwrite",   "pwritev",   "pwritev2",
@@ -36,6 +37,8 @@ bool surely_waits_for_disk(std::string_view state) {
                                  "unlinkat", "truncate",  "ftruncate", "fallocate"};
   return state == "blocked, uninterruptible" || state == "blocked in disk or memory" || is_in(state, kCalls);
 }
+
+namespace {
 
 bool waits_for_disk(std::string_view state) {
   constexpr std::array kOfSocketsToo = {"read", "readv", "write", "writev"};

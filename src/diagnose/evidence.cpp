@@ -143,7 +143,7 @@ std::vector<Evidence::DeviceResource> Evidence::resource(std::string_view metric
   for (const auto& [changes, moved] : {std::pair(&comparison_.resources, true), std::pair(&comparison_.steady, false)})
     for (const model::ResourceChange& change : *changes)
       if (change.metric == metric && change.value[0] && change.value[1])
-        devices.push_back({{change.rank, change.device}, turned(change.value), moved});
+        devices.push_back({{change.rank, change.device}, turned(change.value), moved, change.unit});
   return devices;
 }
 

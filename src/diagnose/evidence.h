@@ -92,6 +92,7 @@ class Evidence {
     Place place;
     Sides value;
     bool moved = true;
+    model::Unit unit = model::Unit::plain;
   };
   [[nodiscard]] std::vector<DeviceResource> resource(std::string_view metric) const;
   /// The clock of what computes on each device, whatever the recorder calls it; also where it did not move.

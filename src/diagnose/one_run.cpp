@@ -7,14 +7,16 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/units.h"
+#include "diagnose/limits.h"
 #include "diagnose/rules.h"
+#include "diagnose/run_times.h"
+#include "diagnose/step_parts.h"
 #include "model/comparison.h"
 #include "stats/quantile.h"
 
@@ -23,7 +25,6 @@ namespace culprit::diagnose {
 namespace {
 
 using model::Recording;
-using model::StepPart;
 using model::Verdict;
 
 constexpr double kSecond = 1e9;
@@ -42,29 +43,6 @@ constexpr double kHot = 85;              // degrees
 constexpr double kHotter = 3;            // degrees more than the others
 constexpr std::size_t kFewestKernels = 3;
 
-std::uint64_t cycles_of(const Recording& run) {
-  std::uint64_t all = 0;
-  for (const std::uint64_t n : run.host.cycles) all += n;
-  return all;
-}
-
-template <class Times>
-double sum_of(const Times& times) {
-  double sum = 0;
-  for (const double t : times) sum += t;
-  return sum;
-}
-
-/// Of all threads per step, or second, in states for which `is` holds.
-template <class Is>
-double state_time(const Recording& run, const Is& is) {
-  const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
-  double sum = 0;
-  for (const model::HostState& state : run.host.states)
-    if (is(std::string_view(state.what))) sum += sum_of(state.total_ns) / cycles;
-  return sum;
-}
-
 double counter(const Recording& run, std::string_view name) {
   const auto found = std::ranges::find(run.host.counters, name, &model::HostCounter::name);
   return found == run.host.counters.end() ? 0 : found->mean;
@@ -78,10 +56,7 @@ struct Queue {
 };
 
 Queue queue_of(const Recording& run) {
-  if (run.host.step) {
-    const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
-    return {sum_of(run.host.step->runnable) / cycles, mean_step(run)};
-  }
+  if (run.host.step) return {sum_of(run.host.step->runnable) / cycles_or_one(run), mean_step(run)};
   const double waited = state_time(run, [](std::string_view s) { return s == "runnable"; });
   return {waited, waited + state_time(run, [](std::string_view s) { return s == "running"; })};
 }
@@ -116,6 +91,9 @@ void cpus(const Recording& run, Verdicts& verdicts) {
                                     "summed over CPUs",
                                     throttled / kMs),
                         waited};
+    verdict.against.push_back(others >= kLeastOthers
+                                  ? fmt::format("Programs beside it took {:.2g} CPUs, too", others)
+                                  : "There is no baseline: it may always have had this quota, and always met it");
     verdict.next_step = "raise the quota of its control group (cpu.max, cpu.cfs_quota_us), or give it less to do";
   }
   if (most != nullptr && others >= kLeastOthers && queue.matters()) {
@@ -131,23 +109,25 @@ void cpus(const Recording& run, Verdicts& verdicts) {
     Verdict& verdict = verdicts.emplace_back(verdict_of("cpu_contention", "steal", steal * mean_step(run), 0.7));
     verdict.evidence = {
         fmt::format("The hypervisor ran others on the machine's CPUs for {:.3g} % of the time", steal * 100)};
+    verdict.against.emplace_back(
+        "That is of all CPUs of the machine: whether its threads wanted to run there meanwhile was not seen");
     verdict.next_step = "a virtual machine with CPUs of its own, or one that others leave alone";
   }
 }
 
 void waits(const Recording& run, Verdicts& verdicts) {
   const double step = mean_step(run);
+  const double most = most_felt(run);
   const double stopped = state_time(run, [](std::string_view s) { return s == "stopped"; });
   if (step > 0 && stopped >= kLeastImpact * step) {
     Verdict& verdict = verdicts.emplace_back(verdict_of("process_stopped", "", std::min(stopped, step), 0.95));
     verdict.evidence = {
         fmt::format("Its threads stood still by a signal for {}, summed over threads", per(run, stopped))};
+    verdict.against.push_back(run.host.step && most < stopped
+                                  ? fmt::format("The thread of the steps was blocked for {} only", per(run, most))
+                                  : "Who sent the signal was not recorded: who looked at this run may have");
     verdict.next_step = "see who sends SIGSTOP: a debugger, a freezer, another profiler";
   }
-  // Of one thread's waits no more can have been felt than the thread of the steps was blocked.
-  double most = step;
-  if (run.host.step)
-    most = sum_of(run.host.step->blocked) / static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
   const double faults =
       std::min(most, state_time(run, [](std::string_view s) { return s == "blocked in page_fault"; }));
   const double swap = counter(run, "host.swap.in");
@@ -166,6 +146,10 @@ void waits(const Recording& run, Verdicts& verdicts) {
     if (major >= kLeastFaults)
       verdict.evidence.push_back(fmt::format("It had to read {:.3g} pages a second from a disk", major));
     verdict.evidence.push_back(fmt::format("Its threads waited {} for pages", per(run, faults)));
+    verdict.against.emplace_back(
+        swap >= kLeastSwap || stalls >= kLeastStalls
+            ? "Swapping and waits for memory are counted for the whole machine: others may have needed it"
+            : "A file that is read for the first time through a mapping does the same, and no memory is short");
     verdict.next_step = "more memory, or a smaller working set; /proc/vmstat says who reclaims";
   }
   const double syncs = std::min(most, state_time(run, [](std::string_view s) {
@@ -180,62 +164,7 @@ void waits(const Recording& run, Verdicts& verdicts) {
   }
 }
 
-using Place = std::pair<std::int32_t, std::string>;  // rank, device
-
-std::string place_text(const Place& place, bool ranks) {
-  return ranks && place.first >= 0 ? fmt::format("{} of rank {}", place.second, place.first) : place.second;
-}
-
-/// Whether ranks are to be named.
-bool has_ranks(const Recording& run) {
-  std::set<std::int32_t> ranks;
-  for (const model::ProfileProcess& process : run.profile.processes) ranks.insert(process.rank);
-  return ranks.size() > 1;
-}
-
-double cycles_of_rank(const Recording& run, std::int32_t rank) {
-  const auto of_rank = [&](const model::ProfileCycle& c) { return c.rank == rank; };
-  return static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(run.profile.cycles, of_rank)));
-}
-
-/// A step of a device, which is from its first operation in one to that in the next: where the host runs ahead that is
-/// not when the host's begins and ends.
-struct DeviceStep {
-  double length = 0;                    ///< mean, ns
-  std::map<std::string, double> kinds;  ///< mean, ns, while nothing more important ran there
-  [[nodiscard]] double idle() const {
-    double busy = 0;
-    for (const auto& [kind, time] : kinds) busy += time;
-    return std::max(0.0, length - busy);
-  }
-};
-
-std::map<Place, DeviceStep> device_steps(const Recording& run) {
-  std::map<Place, std::map<std::uint32_t, double>> windows;  // by cycle
-  for (const model::LedgerWindow& window : run.profile.ledger.windows)
-    if (window.device >= 0 && window.length > 0)
-      windows[{run.profile.cycles[window.cycle].rank, fmt::format("GPU {}", window.device)}][window.cycle] +=
-          static_cast<double>(window.length);
-  std::map<Place, DeviceStep> steps;
-  for (const model::FunctionUse& use : run.profile.functions) {
-    if (use.exposed < 0) continue;
-    const Place place{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])};
-    const auto known = windows.find(place);
-    if (known != windows.end() && !known->second.contains(use.cycle)) continue;
-    steps[place].kinds[std::string(run.profile.texts[use.kind])] += static_cast<double>(use.exposed);
-  }
-  for (auto& [place, step] : steps) {
-    double cycles = cycles_of_rank(run, place.first);
-    step.length = mean_step(run);
-    if (const auto known = windows.find(place); known != windows.end()) {
-      cycles = static_cast<double>(known->second.size());
-      step.length = 0;
-      for (const auto& [cycle, length] : known->second) step.length += length / cycles;
-    }
-    for (auto& [kind, time] : step.kinds) time /= cycles;
-  }
-  return steps;
-}
+using Place = RankDevice;
 
 /// Of the device of the rank that idles least in a step; without devices the step.
 double least_idle(const Recording& run, const std::map<Place, DeviceStep>& steps, std::int32_t rank) {
@@ -297,6 +226,9 @@ void functions(const Recording& run, Verdicts& verdicts) {
                    : fmt::format("A step{} waits for its input in {}: {}", on, host.name, per(run, host.time))};
     if (host.felt < host.time)
       verdict.evidence.push_back(fmt::format("A device works meanwhile, and is idle for {}", per(run, host.felt)));
+    verdict.against.emplace_back(
+        collectors ? "There is no baseline: it may always collect as much"
+                   : "What it waited for was not seen: its disks, the network, or workers without a CPU look alike");
     verdict.next_step = collectors
                             ? "gc.freeze() behind the start, larger thresholds, or collections between steps"
                             : "more workers that load, data nearer or smaller, or work on it moved out of the loader";
@@ -413,6 +345,7 @@ void devices(const Recording& run, Verdicts& verdicts) {
     verdict.evidence.push_back(
         fmt::format("Its clock while it worked is {:.0f} % of that of the others", *clock * 100));
     verdict.detail = reason_of(run, worst->first, verdict);
+    if (verdict.detail == "unknown") verdict.against.emplace_back("What lowers its clock was not recorded");
   } else if (clock) {
     verdict.against.push_back(fmt::format("Its clock is {:.0f} % of that of the others", *clock * 100));
   } else {
@@ -449,61 +382,17 @@ void ranks(const Recording& run, Verdicts& verdicts) {
     verdict.evidence.insert(verdict.evidence.end(), own->evidence.begin(), own->evidence.end());
     verdict.next_step = own->next_step;
     verdicts.erase(own);
+  } else {
+    verdict.against.emplace_back("No cause of its own was found: what makes it late is not known");
   }
   verdicts.push_back(std::move(verdict));
 }
 
-void add_devices(const Recording& run, std::vector<StepPart>& parts) {
-  const bool ranks = has_ranks(run);
-  std::size_t places = 0;
-  for (const auto& [place, step] : device_steps(run)) {
-    if (++places > kMostPlaces) break;
-    const std::size_t first = parts.size();
-    for (const auto& [kind, time] : step.kinds)
-      parts.push_back({place_text(place, ranks), kind, time, time / step.length});
-    std::ranges::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end(), std::ranges::greater(),
-                             &StepPart::time_ns);
-    parts.push_back({place_text(place, ranks), "idle", step.idle(), step.idle() / step.length});
-  }
-}
-
 }  // namespace
-
-double mean_step(const Recording& run) {
-  const std::uint64_t cycles = cycles_of(run);
-  return cycles > 0 ? sum_of(run.host.period_ns) / static_cast<double>(cycles) : 0;
-}
-
-std::vector<StepPart> step_parts(const Recording& run) {
-  std::vector<StepPart> parts;
-  const double step = mean_step(run);
-  if (!(step > 0)) return parts;
-  add_devices(run, parts);
-  if (run.host.step) {
-    const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, cycles_of(run)));
-    const std::string where = fmt::format("thread {}", run.host.step->name);
-    for (const auto& [what, times] :
-         {std::pair("on a CPU", &run.host.step->on_cpu), std::pair("waiting for a CPU", &run.host.step->runnable),
-          std::pair("blocked", &run.host.step->blocked)}) {
-      const double time = sum_of(*times) / cycles;
-      parts.push_back({where, what, time, time / step});
-    }
-  }
-  std::size_t places = 0;
-  for (const model::RankCollectives& rank : run.collectives) {
-    if (++places > kMostPlaces) break;
-    const auto cycles = static_cast<double>(std::max<std::uint64_t>(1, rank.cycles));
-    const std::string where = fmt::format("collectives of rank {}", rank.rank);
-    for (const auto& [what, time] :
-         {std::pair("waiting for the last rank", rank.wait_ns), std::pair("transfer", rank.transfer_ns)})
-      parts.push_back({where, what, time / cycles, time / cycles / step});
-  }
-  return parts;
-}
 
 std::vector<Verdict> diagnose_run(const Recording& run) {
   Verdicts verdicts;
-  for (const auto rule : {cpus, waits, functions, devices, ranks}) rule(run, verdicts);
+  for (const auto rule : {cpus, waits, functions, devices, ranks, limits}) rule(run, verdicts);
   const double step = mean_step(run);
   for (Verdict& verdict : verdicts)
     if (step > 0 && std::isfinite(verdict.impact_ns)) verdict.share = verdict.impact_ns / step;

@@ -228,6 +228,10 @@ void more_launches(const Evidence& evidence, Verdicts& verdicts) {
       fmt::format("{} is launched {} times per step, {}", verdict.where, instead_number(evidence.turned(worst->calls)),
                   instead(evidence.turned(worst->time_ns))),
       fmt::format("A call takes x{:.2f}", verdict.work_ratio)};
+  verdict.against.emplace_back(
+      verdict.work_ratio * kAlike < 1
+          ? "A call takes less than before: the same work in smaller pieces would look alike"
+          : "Only its launches are counted, not what they work on: doing the same twice would look alike");
   verdict.next_step = "compare the model, its layers, and what a step loops over";
   verdicts.push_back(std::move(verdict));
 }

@@ -43,6 +43,9 @@ inline bool is_of_one_function(const model::Verdict& verdict) {
   return verdict.cause == "host_bound" && (verdict.detail == "function" || verdict.detail == "between_functions");
 }
 
+/// Only files and the memory that is read from them make a thread wait in this state of HostEvidence.
+bool surely_waits_for_disk(std::string_view state);
+
 /// Where nobody knows what runs between functions.
 inline constexpr const char* kRecordPython =
     "record Python's functions (torch.profiler with_stack, or culprit record --python, --preset deep)";

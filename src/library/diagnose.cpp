@@ -11,6 +11,7 @@
 #include "compare/compare_runs.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/one_run.h"
+#include "diagnose/step_parts.h"
 #include "library/run_data.h"
 #include "profile/recording.h"
 
@@ -66,6 +67,7 @@ Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& opti
   result.per_second = recording->host.per_second;
   result.step_ns = diagnose::mean_step(*recording);
   result.parts = diagnose::step_parts(*recording);
+  result.phases = diagnose::phase_times(*recording);
   result.verdicts = diagnose::diagnose_run(*recording);
   if (const auto number = compare::change_point(recording->cycles)) {
     auto change = compare_parts(run, recording->cycles, *number, options);

@@ -22,6 +22,20 @@ struct StepPart {
   double share = 0;  ///< of the step
 };
 
+/// The steps of one phase, beside those of the others.
+struct PhaseTime {
+  Phase phase = Phase::other;
+  std::size_t steps = 0;  ///< whole ones; of several ranks one
+  double step_ns = 0;     ///< mean
+  double share = 0;       ///< of the time of all whole steps
+  /// The part, as a StepPart, of which they have a larger share than the steps of the other phases, by most. Empty:
+  /// none is larger by as much as stands out.
+  std::string where;
+  std::string what;
+  double part_share = 0;    ///< of a step of this phase
+  double others_share = 0;  ///< of a step of the other phases
+};
+
 /// Steps take another time from one of them on.
 struct ChangePoint {
   std::uint32_t cycle = 0;   ///< number of the first one
@@ -38,6 +52,7 @@ struct RunDiagnosis {
   double step_ns = 0;      ///< mean of whole steps; a second, where there are none
   bool per_second = false;
   std::vector<StepPart> parts;
+  std::vector<PhaseTime> phases;  ///< empty: there are no two of which enough steps were seen
   std::vector<Verdict> verdicts;  ///< of the run as a whole, largest impact first; `share` is of a step
   std::optional<ChangePoint> change;
 };

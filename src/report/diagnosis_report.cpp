@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/json_writer.h"
@@ -13,6 +14,7 @@ namespace culprit::report {
 
 namespace {
 
+using model::PhaseTime;
 using model::RunDiagnosis;
 using model::StepPart;
 using model::Verdict;
@@ -23,6 +25,7 @@ std::string head_of(const Verdict& verdict, bool per_second) {
   std::string text = verdict.cause;
   if (!verdict.detail.empty()) text += fmt::format(" ({})", verdict.detail);
   if (!verdict.where.empty()) text += fmt::format(" in {}", verdict.where);
+  if (verdict.state == model::VerdictState::latent) text += ", latent: whether steps are longer by it is not known";
   if (std::isfinite(verdict.impact_ns))
     text += fmt::format(": {} of every {}", format_duration(verdict.impact_ns), per_second ? "second" : "step");
   if (std::isfinite(verdict.share)) text += fmt::format(" ({:.0f} %)", verdict.share * kPercent);
@@ -61,6 +64,33 @@ model::Table step_parts_table(const RunDiagnosis& diagnosis) {
         [](const StepPart& part) { return model::Cell(std::int64_t{std::llround(part.time_ns)}); }},
        {{"Share", "share", ColumnType::percent}, &StepPart::share}},
       diagnosis.parts);
+}
+
+model::Table phases_table(const RunDiagnosis& diagnosis) {
+  using model::Cell;
+  using model::ColumnType;
+  const auto stands_out = [](const PhaseTime& phase, double share) {
+    return phase.where.empty() ? Cell() : Cell(share);
+  };
+  model::Table table = model::make_table<PhaseTime>(
+      "Phases against each other", "phases",
+      {{{"Phase", "phase"}, [](const PhaseTime& phase) { return Cell(std::string(model::phase_name(phase.phase))); }},
+       {{"Steps", "steps", ColumnType::count}, &PhaseTime::steps},
+       {{"Mean step", "step_ns", ColumnType::time},
+        [](const PhaseTime& phase) { return Cell(std::int64_t{std::llround(phase.step_ns)}); }},
+       {{"Of the time", "share", ColumnType::percent}, &PhaseTime::share},
+       {{"Where", "where"}, [](const PhaseTime& phase) { return model::text_cell(phase.where); }},
+       {{"What", "what"}, [](const PhaseTime& phase) { return model::text_cell(phase.what); }},
+       {{"Of a step", "part_share", ColumnType::percent},
+        [&](const PhaseTime& phase) { return stands_out(phase, phase.part_share); }},
+       {{"Elsewhere", "others_share", ColumnType::percent},
+        [&](const PhaseTime& phase) { return stands_out(phase, phase.others_share); }}},
+      diagnosis.phases);
+  if (std::ranges::any_of(diagnosis.phases, [](const PhaseTime& phase) { return !phase.where.empty(); }))
+    table.notes.emplace_back(
+        "Where and What: the part that has a larger share of a step there than elsewhere, in the other phases, by "
+        "most");
+  return table;
 }
 
 std::vector<std::string> diagnosis_lines(const RunDiagnosis& diagnosis) {

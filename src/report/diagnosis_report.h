@@ -16,6 +16,9 @@ namespace culprit::report {
 /// Where the mean step goes.
 model::Table step_parts_table(const model::RunDiagnosis& diagnosis);
 
+/// The phases held against each other, a row each; no rows: there are no two to hold.
+model::Table phases_table(const model::RunDiagnosis& diagnosis);
+
 /// What was found, a line each; lines of evidence begin with two spaces. Not escaped.
 std::vector<std::string> diagnosis_lines(const model::RunDiagnosis& diagnosis);
 

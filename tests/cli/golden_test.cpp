@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/program.h"
 
@@ -129,29 +134,96 @@ TEST_F(GoldenTraces, ExportedTracesLoadAsTheSame) {
 }
 
 TEST_F(GoldenTraces, CausesOfPublishedPairs) {
-  const auto verdicts = [&](const std::string& folder) {
+  const auto comparison = [&](const std::string& folder) {
     const auto result = run_program("diff --json " + (shared / "corpus/latencyprism" / folder).string());
     EXPECT_EQ(result.code, 0);
-    return json::parse(result.output)["comparisons"][0]["verdicts"];
+    return json::parse(result.output)["comparisons"][0];
   };
-  const json clock = verdicts("SGLang/gpu_instability");
+  const json instability = comparison("SGLang/gpu_instability");
+  ASSERT_TRUE(instability["outcome"].is_string());
+  EXPECT_FALSE(instability["outcome"].get<std::string>().empty());
+  EXPECT_NE(instability["outcome"], "regression");
+  const json& clock = instability["verdicts"];
   ASSERT_EQ(clock.size(), 1u);
   EXPECT_EQ(clock[0]["cause"], "gpu_clock_drop");
   EXPECT_EQ(clock[0]["scope"]["device"], "GPU 7");
   EXPECT_EQ(clock[0]["state"], "latent");
   EXPECT_NEAR(clock[0]["work_ratio"].get<double>(), 3.6, 0.1);
-  const json cpu = verdicts("vLLM/cpu_compute_squeeze_out");
+  // The multiplications ran at 1187 MHz before; the mean of all that ran there is a little less.
+  std::smatch megahertz;
+  const auto evidence = clock[0]["evidence"][0].get<std::string>();
+  ASSERT_TRUE(std::regex_search(evidence, megahertz, std::regex("([0-9]+) instead of ([0-9]+) MHz"))) << evidence;
+  EXPECT_NEAR(std::stod(megahertz[1]), 210, 1);
+  EXPECT_NEAR(std::stod(megahertz[2]), 1187, 20);
+  const json cpu = comparison("vLLM/cpu_compute_squeeze_out")["verdicts"];
   ASSERT_EQ(cpu.size(), 1u);
   EXPECT_EQ(cpu[0]["cause"], "cpu_contention");
   EXPECT_EQ(cpu[0]["detail"], "other_processes");
   EXPECT_EQ(cpu[0]["state"], "active");
 }
 
+/// Sum over the findings on devices, ns per cycle of a side.
+double on_devices(const json& comparison, std::size_t side) {
+  double sum = 0;
+  for (const json& f : comparison["findings"])
+    if (f["kind"].get<std::string>().starts_with("gpu")) sum += f["ns_per_cycle"][side].get<double>();
+  return sum;
+}
+
+struct PublishedPairs : GoldenTraces {
+  json by_impact(const std::string& folder) const {
+    const auto result = run_program("diff --json --score impact " + (shared / "corpus/latencyprism" / folder).string());
+    EXPECT_EQ(result.code, 0);
+    json document = json::parse(result.output);
+    return document.contains("comparisons") ? document["comparisons"][0] : document;
+  }
+};
+
+TEST_F(PublishedPairs, ALockedClockIsLatentWhereStepsAreNotLonger) {
+  const json c = by_impact("SGLang/gpu_instability");
+  EXPECT_NE(c["outcome"], "regression");
+  EXPECT_NE(c["outcome"], "improvement");
+  ASSERT_EQ(c["cycle_time"].size(), 1u);
+  EXPECT_LT(c["cycle_time"][0]["ratio"], 1.05) << "two long cycles of ten";
+  EXPECT_NEAR(on_devices(c, 1) / on_devices(c, 0), 3.6, 0.1);
+  ASSERT_EQ(c["verdicts"].size(), 1u);
+  EXPECT_EQ(c["verdicts"][0]["state"], "latent");
+  const auto tables = run_program("diff --json " + (shared / "corpus/latencyprism/SGLang/gpu_instability").string());
+  const auto median = [](const json& cycles) {
+    auto times = cycles.get<std::vector<double>>();
+    std::ranges::sort(times);
+    return (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+  };
+  const json pair = json::parse(tables.output)["comparisons"][0];
+  EXPECT_NEAR(median(pair["candidate"]["cycle_us"]) / median(pair["baseline"]["cycle_us"]), 1, 0.005);
+}
+
+TEST_F(PublishedPairs, ACompetitorOnTheCpusAccusesNoMultiplication) {
+  const json c = by_impact("vLLM/cpu_compute_squeeze_out");
+  EXPECT_EQ(c["outcome"], "regression");
+  ASSERT_EQ(c["cycle_time"].size(), 1u);
+  EXPECT_NEAR(c["cycle_time"][0]["ratio"], 1.9, 0.1);
+  EXPECT_NEAR(on_devices(c, 1) / on_devices(c, 0), 1, 0.01);
+  std::size_t multiplications = 0;
+  for (const json& f : c["findings"]) {
+    if (f["function"].get<std::string>().find("gemm") == std::string::npos) continue;
+    ++multiplications;
+    EXPECT_NE(f["status"], "changed") << f["function"];
+  }
+  EXPECT_GT(multiplications, 0u);
+}
+
 TEST_F(GoldenTraces, RunsOfTheSameHaveNoCause) {
   const std::string folder = (shared / "corpus/kineto/xdit_flux_null").string();
-  const auto result = run_program(fmt::format("diff --json {0}/iteration_0.json.gz {0}/iteration_1.json.gz", folder));
-  ASSERT_EQ(result.code, 0);
-  EXPECT_TRUE(json::parse(result.output)["verdicts"].empty());
+  for (const auto& [base, candidate] : {std::pair(0, 1), std::pair(1, 0)}) {
+    const auto result = run_program(
+        fmt::format("diff --json {0}/iteration_{1}.json.gz {0}/iteration_{2}.json.gz", folder, base, candidate));
+    ASSERT_EQ(result.code, 0);
+    const json c = json::parse(result.output);
+    EXPECT_TRUE(c["outcome"] == "inconclusive" || c["outcome"] == "no_change") << c["outcome"];
+    EXPECT_TRUE(c["verdicts"].empty());
+    for (const json& f : c["findings"]) EXPECT_TRUE(f["status"] == "same" || f["status"] == "unknown") << f["function"];
+  }
 }
 
 }  // namespace

@@ -55,6 +55,15 @@ TEST(Against, FewerCpusBesideMoreOthers) {
   EXPECT_THAT(affinity->against, Contains(HasSubstr("0.8 CPUs more, too")));
 }
 
+TEST(Against, WhoLookedAtAProcessMayHaveStoppedIt) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 20});
+  add_state(c, "stopped", {0, 19});
+  EXPECT_THAT(against(c), testing::ElementsAre(HasSubstr("Who stopped it was not recorded")));
+  c.host->states.back().value[1] = 38e6;  // two threads
+  EXPECT_THAT(against(c), testing::ElementsAre(HasSubstr("can have felt 19.000ms of what that is more")));
+}
+
 TEST(Against, ALowerClockBesideALongerQueue) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});

@@ -33,6 +33,14 @@ TEST(DeviceRules, AClockThatMakesItsKernelsSlowIsTheCauseThere) {
   EXPECT_NEAR(hidden[0].work_ratio, 3.625, 0.001);
 }
 
+TEST(DeviceRules, AClockWhoseUnitIsKnownIsToldInMegahertz) {
+  RunComparison c = slow_clock(Outcome::no_change);
+  EXPECT_THAT(diagnose(c)[0].evidence, testing::Not(Contains(HasSubstr("MHz"))));
+  c.resources[0].unit = model::Unit::hertz;
+  c.resources[0].value = {1.187e9, 2.1e8};
+  EXPECT_THAT(diagnose(c)[0].evidence[0], HasSubstr("18 % of what it was: 210 instead of 1187 MHz"));
+}
+
 TEST(DeviceRules, AClockThatFollowsLessWorkIsNone) {
   RunComparison c = comparison(Outcome::inconclusive);
   add_function(c, "gemm", "gpu_compute", "GPU 7", {0.8, 0.8}, {10, 10});
@@ -49,6 +57,13 @@ TEST(DeviceRules, WhyTheClockIsLow) {
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
   c.environment = {{"env.gpu7.power_limit_mw", {"400000", "150000"}}};
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_power in GPU 7"));
+  c.environment = {{"env.gpu7.application_sm_clock_mhz", {"1980", "210"}}};
+  ASSERT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/locked in GPU 7"));
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains("gpu7.application_sm_clock_mhz is 210 instead of 1980"));
+  c.environment = {{"env.gpu7.application_sm_clock_mhz", {"210", "1980"}},  // it rose
+                   {"env.gpu0.application_sm_clock_mhz", {"1980", "210"}},  // another device's
+                   {"env.gpu7.max_sm_clock_mhz", {"1980", "210"}}};         // it is set by nobody
+  EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/throttle_thermal in GPU 7"));
   c.environment.clear();
   c.resources.back().value = {91, 92};  // as hot as before
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_clock_drop/unknown in GPU 7"));

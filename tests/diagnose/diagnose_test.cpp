@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <utility>
 
 #include "comparison.h"
@@ -225,6 +226,26 @@ TEST(CpuRules, StolenTime) {
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/steal"));
 }
 
+TEST(CpuRules, StolenTimeThatIsNoMoreOrThatNothingFeltIsNone) {
+  for (const std::array<double, 2> stolen : {std::array{0.2, 0.2}, std::array{0.2, 0.22}, std::array{0.0, 0.02}}) {
+    RunComparison c = comparison();
+    set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+    add_counter(c, "host.cpu.steal", stolen);
+    EXPECT_THAT(causes(c), testing::ElementsAre("unknown")) << stolen[1];
+  }
+  RunComparison c = comparison(Outcome::no_change);
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 1});
+  add_counter(c, "host.cpu.steal", {0, 0.2});
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
+TEST(CpuRules, WaitingForDisksIsNotStolenTime) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 0.1}, {1, 5});
+  add_counter(c, "host.cpu.iowait", {0, 0.2});
+  EXPECT_THAT(causes(c), testing::Not(Contains("cpu_contention/steal")));
+}
+
 TEST(CpuRules, FewerCpusThanBefore) {
   RunComparison c = comparison();
   set_step(c, {10, 10}, {0.1, 9}, {1, 1});
@@ -232,6 +253,15 @@ TEST(CpuRules, FewerCpusThanBefore) {
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/affinity"));
   c.environment = {{"env.target.cpus_allowed", {"0-1", "2-3"}}};
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(CpuRules, FewerCpusThatAreEnoughAreNotWhyStepsAreSlower) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});  // it runs for longer, and waits for no CPU
+  c.environment.push_back({"env.target.cpus_allowed", {"0-7", "0,2"}});
+  EXPECT_THAT(causes(c), testing::Not(Contains("cpu_contention/affinity")));
+  set_step(c, {10, 10}, {0.1, 9}, {1, 1});
+  EXPECT_THAT(causes(c), Contains("cpu_contention/affinity"));
 }
 
 TEST(CpuRules, RunQueuesOfATraceThatDoesNotKnowWhoHadTheCpus) {

@@ -1,10 +1,13 @@
-#include "diagnose/one_run.h"
+#include "recording.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "diagnose/step_parts.h"
 
 namespace culprit::diagnose {
 namespace {
@@ -13,59 +16,6 @@ using model::Recording;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr double kMs = 1e6;
-constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
-
-std::vector<std::string> causes(const Recording& run) {
-  std::vector<std::string> names;
-  for (const model::Verdict& v : diagnose_run(run))
-    names.push_back(v.cause + (v.detail.empty() ? "" : "/" + v.detail) + (v.where.empty() ? "" : " in " + v.where));
-  return names;
-}
-
-/// A hundred steps of 10 ms; its thread's time on CPUs, in the run queue and blocked, ms per step.
-Recording run(double on_cpu, double runnable, double blocked) {
-  Recording made;
-  made.profile.texts.intern("");
-  made.host.scheduling = true;
-  made.host.cycles[kDecode] = 100;
-  made.host.period_ns[kDecode] = 100 * 10 * kMs;
-  made.host.step.emplace();
-  made.host.step->name = "worker";
-  made.host.step->on_cpu[kDecode] = 100 * on_cpu * kMs;
-  made.host.step->runnable[kDecode] = 100 * runnable * kMs;
-  made.host.step->blocked[kDecode] = 100 * blocked * kMs;
-  return made;
-}
-
-void add_state(Recording& made, const std::string& what, double ms) {
-  made.host.states.push_back({what, {}});
-  made.host.states.back().total_ns[kDecode] = 100 * ms * kMs;
-}
-
-/// One rank: cycles, and a process.
-void add_rank(Recording& made, std::int32_t rank) {
-  made.profile.processes.push_back({100 + rank, 0, rank});
-  model::ProfileCycle cycle;
-  cycle.rank = rank;
-  cycle.phase = model::Phase::decode;
-  made.profile.cycles.push_back(cycle);
-}
-
-void add_use(Recording& made, std::int32_t rank, const char* name, const char* kind, const char* device, double ms,
-             double size = 100) {
-  model::FunctionUse use;
-  use.cycle = use.process = static_cast<std::uint32_t>(rank);
-  use.function = made.profile.texts.intern(name);
-  use.kind = made.profile.texts.intern(kind);
-  use.device = made.profile.texts.intern(device);
-  use.count = 1;
-  use.duration = static_cast<Ns>(ms * kMs);
-  if (std::string_view(device) != "Host") use.exposed = use.duration;
-  use.size = size;
-  made.profile.functions.push_back(use);
-}
 
 /// Kernels of four ranks; those of the last take so many times longer, with so many times the threads.
 Recording four_ranks(double times, double threads = 1) {
@@ -101,6 +51,17 @@ TEST(OneRun, OthersOnItsCpus) {
   EXPECT_THAT(diagnose_run(made)[0].evidence[0], HasSubstr("stress-ng-cpu"));
   made = run(10, 0.1, 0);
   made.host.beside["client"] = 1.6;
+  EXPECT_THAT(causes(made), IsEmpty());
+}
+
+TEST(OneRun, StolenTime) {
+  Recording made = run(9, 0.1, 0.9);
+  add_counter(made, "host.cpu.steal", 0.1);
+  ASSERT_THAT(causes(made), ElementsAre("cpu_contention/steal"));
+  EXPECT_NEAR(diagnose_run(made)[0].impact_ns, kMs, 1);
+  made.host.counters[0].mean = 0.02;
+  EXPECT_THAT(causes(made), IsEmpty());
+  made.host.counters[0] = {"host.cpu.iowait", "fraction", 0.1, 10};  // nobody wanted these CPUs
   EXPECT_THAT(causes(made), IsEmpty());
 }
 
@@ -176,6 +137,78 @@ TEST(OneRun, InputAndGarbageAreNoneWhileTheDeviceWorks) {
       EXPECT_EQ(causes(made).size(), busy < 5 ? 1U : 0U) << name << ' ' << busy;
     }
   }
+}
+
+/// Against the first cause.
+std::vector<std::string> against(const Recording& made) {
+  const auto verdicts = diagnose_run(made);
+  return verdicts.empty() ? std::vector<std::string>{"no cause"} : verdicts.front().against;
+}
+
+TEST(OneRun, WhatSpeaksAgainstAQuotaOrTheHypervisor) {
+  Recording made = run(7, 3, 0);
+  add_counter(made, "cgroup.cpu.throttled_time", 6e8);
+  EXPECT_THAT(against(made), ElementsAre(HasSubstr("There is no baseline")));
+  made.host.beside["stress-ng-cpu"] = 0.4;
+  EXPECT_THAT(against(made), ElementsAre("Programs beside it took 0.4 CPUs, too"));
+  made = run(9, 0.1, 0.9);
+  add_counter(made, "host.cpu.steal", 0.1);
+  EXPECT_THAT(against(made), ElementsAre(HasSubstr("all CPUs of the machine")));
+}
+
+TEST(OneRun, WhatSpeaksAgainstASignal) {
+  Recording made = run(5, 0, 5);
+  add_state(made, "stopped", 5);
+  EXPECT_THAT(against(made), ElementsAre(HasSubstr("Who sent the signal was not recorded")));
+  made = run(9, 0, 1);
+  add_state(made, "stopped", 5);  // of other threads
+  EXPECT_THAT(against(made), ElementsAre("The thread of the steps was blocked for 1.000ms per step only"));
+}
+
+TEST(OneRun, WhatSpeaksAgainstMemoryThatIsShort) {
+  for (const auto& [counter, text] : {std::pair("host.swap.in", "for the whole machine"),
+                                      std::pair("host.memory.reclaim.stalls", "for the whole machine"),
+                                      std::pair("target.faults.major", "read for the first time")}) {
+    Recording made = run(5, 0, 5);
+    add_counter(made, counter, 5e6);
+    add_state(made, "blocked in page_fault", 4);
+    EXPECT_THAT(against(made), ElementsAre(HasSubstr(text))) << counter;
+  }
+}
+
+TEST(OneRun, WhatSpeaksAgainstGarbageAndInput) {
+  for (const auto& [name, text] : {std::pair("gc generation 2", "it may always collect as much"),
+                                   std::pair("DataLoader.__next__", "What it waited for was not seen")}) {
+    Recording made = run(10, 0, 0);
+    add_rank(made, 0);
+    add_use(made, 0, name, "python", "Host", 5);
+    EXPECT_THAT(against(made), ElementsAre(HasSubstr(text))) << name;
+  }
+}
+
+TEST(OneRun, WhatSpeaksAgainstALateRank) {
+  const auto late = [](double times) {
+    Recording made = four_ranks(times);
+    for (std::int32_t rank = 0; rank < 4; ++rank)
+      made.collectives.push_back({.rank = rank, .cycles = 1, .calls = 4, .held_up_ns = rank == 3 ? 2 * kMs : 1e4});
+    return made;
+  };
+  ASSERT_THAT(causes(late(1)), ElementsAre("straggler in rank 3"));
+  EXPECT_THAT(against(late(1)), ElementsAre(HasSubstr("No cause of its own was found")));
+  EXPECT_THAT(against(late(1.3)), ElementsAre(HasSubstr("No clock was recorded"))) << "those of its own cause";
+}
+
+TEST(OneRun, WhatSpeaksAgainstALowClock) {
+  Recording made = four_ranks(1.3);
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    model::ResourceSeries series;
+    series.metric = made.profile.texts.intern("GPU clock");
+    series.device = made.profile.texts.intern("GPU 0");
+    series.rank = rank;
+    series.busy_mean = rank == 3 ? 1e9 : 1.4e9;
+    made.profile.series.push_back(series);
+  }
+  EXPECT_THAT(against(made), ElementsAre("What lowers its clock was not recorded"));
 }
 
 TEST(OneRun, PartsOfAPlaceSumToTheStep) {

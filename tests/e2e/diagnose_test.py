@@ -81,6 +81,21 @@ class Diagnose(unittest.TestCase):
         time = sum(row["time_ns"] for row in answer["tables"][0]["rows"] if row["where"] == "GPU 0 of rank 0")
         self.assertAlmostEqual(time / answer["step_ns"], 1, delta=1e-3)
 
+    def test_phases_are_held_against_each_other(self):
+        files = self.generated()
+        tables = {table["table"]: table["rows"] for table in self.answer(*files)["tables"]}
+        phases = {row["phase"]: row for row in tables["phases"]}
+        self.assertEqual(set(phases), {"prefill", "decode"})
+        self.assertAlmostEqual(sum(row["share"] for row in phases.values()), 1, delta=1e-6)
+        self.assertGreater(phases["prefill"]["step_ns"], phases["decode"]["step_ns"])
+        for row in phases.values():
+            self.assertGreaterEqual(row["steps"], 5)
+            if row["where"] is not None:
+                self.assertGreaterEqual(row["part_share"] - row["others_share"], 0.05)
+        self.assertIn("Phases against each other", self.run_program("culprit", "diagnose", *files))
+        one = self.answer(self.steps())  # steps of one phase
+        self.assertEqual([table["table"] for table in one["tables"]], ["step_parts"])
+
     def test_a_trace_without_steps_is_refused(self):
         path = os.path.join(self.folder, "none.json")
         with open(path, "w", encoding="utf-8") as out:

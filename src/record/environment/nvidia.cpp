@@ -44,6 +44,7 @@ struct Nvml {
   int (*power_limit)(Device, unsigned*) = nullptr;
   int (*default_power_limit)(Device, unsigned*) = nullptr;
   int (*max_clock)(Device, int, unsigned*) = nullptr;
+  int (*application_clock)(Device, int, unsigned*) = nullptr;
   int (*persistence)(Device, int*) = nullptr;
   int (*compute_mode)(Device, int*) = nullptr;
   int (*mig)(Device, unsigned*, unsigned*) = nullptr;
@@ -74,11 +75,13 @@ void device_facts(std::vector<Fact>& facts, const Nvml& nvml, unsigned index) {
   number_fact(facts, key + "default_power_limit_mw", nvml.default_power_limit, device);
   constexpr int kSmClock = 1;
   constexpr int kMemoryClock = 2;
-  for (const auto& [kind, name] : {std::pair{kSmClock, "max_sm_clock_mhz"}, {kMemoryClock, "max_memory_clock_mhz"}}) {
-    unsigned megahertz = 0;
-    if (nvml.max_clock != nullptr && nvml.max_clock(device, kind, &megahertz) == 0)
-      add_fact(facts, key + name, std::to_string(megahertz));
-  }
+  for (const auto& [kind, name] : {std::pair{kSmClock, "sm_clock_mhz"}, {kMemoryClock, "memory_clock_mhz"}})
+    for (const auto& [prefix, function] :
+         {std::pair{"max_", nvml.max_clock}, std::pair{"application_", nvml.application_clock}}) {
+      unsigned megahertz = 0;
+      if (function != nullptr && function(device, kind, &megahertz) == 0)
+        add_fact(facts, fmt::format("{}{}{}", key, prefix, name), std::to_string(megahertz));
+    }
   number_fact(facts, key + "persistence", nvml.persistence, device);
   number_fact(facts, key + "compute_mode", nvml.compute_mode, device);
   unsigned mig = 0;
@@ -110,6 +113,7 @@ std::string nvml_facts(std::vector<Fact>& facts) {
   library.find(nvml.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
   library.find(nvml.default_power_limit, "nvmlDeviceGetPowerManagementDefaultLimit");
   library.find(nvml.max_clock, "nvmlDeviceGetMaxClockInfo");
+  library.find(nvml.application_clock, "nvmlDeviceGetApplicationsClock");
   library.find(nvml.persistence, "nvmlDeviceGetPersistenceMode");
   library.find(nvml.compute_mode, "nvmlDeviceGetComputeMode");
   library.find(nvml.mig, "nvmlDeviceGetMigMode");
