@@ -37,6 +37,8 @@ struct CycleTime {
   double smallest_seen = 0;  ///< smallest regression that would have been seen four times out of five
   std::array<std::size_t, 2> cycles{};
   std::int32_t rank = -1;  ///< of that rank alone, which decides nothing; -1: of each step the slowest
+  /// Where nothing is decided: what these recordings differ by, beyond the tolerance, though two of the same may.
+  std::optional<ChangeInterval> these_differ{};
 };
 
 /// One function of one rank on one device in one phase, per cycle; a cycle without it counts as 0. Time is exposed time
@@ -50,6 +52,7 @@ struct Finding {
   std::string device;  ///< "GPU" where the process has one, "GPU 3", "Host"
   std::int32_t rank = -1;
   FunctionStatus status = FunctionStatus::unknown;
+  RestsOn rests_on = RestsOn::time;
   std::array<double, 2> time_ns{};
   double impact_ns = 0;  ///< time_ns[1] - time_ns[0]
   double low_ns = 0;     ///< its 95 % interval

@@ -17,6 +17,21 @@ enum class FunctionStatus : std::uint8_t {
   gone,     ///< the candidate has none
 };
 
+/// What the status of a function was decided by.
+enum class RestsOn : std::uint8_t {
+  time,            ///< its time per cycle
+  against_others,  ///< its time against what the other functions of its process did in the same cycles, on a host
+  calls,           ///< which side's cycles call it at all
+  recordings,      ///< how it differs among several recordings of each side, on a host
+};
+
+/// A relative change and its 95 % interval.
+struct ChangeInterval {
+  double change = 0;
+  double low = 0;
+  double high = 0;
+};
+
 /// Whether two runs may be held against each other.
 enum class Comparable : std::uint8_t {
   yes,

@@ -268,8 +268,7 @@ Result<int> deliver_by_impact(const DiffOptions& options, TableComparisons& all)
 }  // namespace
 
 Result<int> diff_tables(const DiffOptions& options) {
-  const bool tables =
-      options.inputs.size() == 1 || (is_profile_table(options.inputs[0]) && is_profile_table(options.inputs.back()));
+  const bool tables = !begins_with_traces(options);
   TableComparisons all;
   all.tolerance = parse_share(options.tolerance).value_or(0);
   const deepdive::ComparisonSet& set = all.set;

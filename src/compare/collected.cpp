@@ -31,6 +31,7 @@ std::map<std::string, CountedDurations> pooled(std::span<const Recording> record
       CountedDurations& sum = all[name];
       sum.count += one.count;
       sum.bytes += one.bytes;
+      sum.waits = one.waits;
       sum.total_ns += one.total_ns;
       sum.buckets.resize(std::max(sum.buckets.size(), one.buckets.size()));
       for (std::size_t i = 0; i < one.buckets.size(); ++i) sum.buckets[i] += one.buckets[i];
@@ -46,6 +47,12 @@ double seconds_of(std::span<const Recording> recordings) {
   double sum = 0;
   for (const Recording& recording : recordings) sum += recording.collected.seconds;
   return sum;
+}
+
+double steps_of(std::span<const Recording> recordings) {
+  std::size_t sum = 0;
+  for (const Recording& recording : recordings) sum += recording.cycles.cycles.size();
+  return static_cast<double>(sum);
 }
 
 /// Share of one function in each window of a side; it did not run where it is not listed.
@@ -70,6 +77,38 @@ void add_quantiles(std::span<const Recording> base, std::span<const Recording> c
     for (std::size_t s = 0; s < sides.size(); ++s)
       if (const auto durations = sides[s].find(call.name); durations != sides[s].end())
         call.p99_ns[s] = p99(durations->second);
+}
+
+void sort_calls(std::vector<model::CallChange>& calls) {
+  const auto impact = [](const model::CallChange& c) {
+    return std::abs(c.per_unit[1] * c.per_call_ns[1] - c.per_unit[0] * c.per_call_ns[0]);
+  };
+  std::ranges::stable_sort(calls, [&](const auto& a, const auto& b) {
+    return std::pair(a.waits, -impact(a)) < std::pair(b.waits, -impact(b));
+  });
+}
+
+std::vector<model::CallChange> call_changes(std::span<const Recording> base, std::span<const Recording> candidate) {
+  std::map<std::string, model::CallChange> by_name;
+  const std::array sides = {base, candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    const double steps = steps_of(sides[s]);
+    if (steps == 0) return {};
+    for (const auto& [name, durations] : pooled(sides[s], &Collected::calls)) {
+      if (durations.count == 0) continue;
+      model::CallChange& change = by_name[name];
+      change.name = name;
+      change.waits = durations.waits;
+      change.per_unit[s] = static_cast<double>(durations.count) / steps;
+      change.per_call_ns[s] = durations.total_ns / static_cast<double>(durations.count);
+      change.p99_ns[s] = p99(durations);
+    }
+  }
+  std::vector<model::CallChange> changes;
+  changes.reserve(by_name.size());
+  for (auto& [name, change] : by_name) changes.push_back(std::move(change));
+  sort_calls(changes);
+  return changes;
 }
 
 std::vector<model::DiskChange> disk_changes(std::span<const Recording> base, std::span<const Recording> candidate) {

@@ -17,6 +17,14 @@ namespace culprit::compare {
 void add_quantiles(std::span<const model::Recording> base, std::span<const model::Recording> candidate,
                    std::vector<model::CallChange>& calls);
 
+/// System calls by step (cycle) of recordings that have both, in the order of sort_calls(); waits are those that a
+/// thread may sleep in for anything but a device.
+std::vector<model::CallChange> call_changes(std::span<const model::Recording> base,
+                                            std::span<const model::Recording> candidate);
+
+/// Largest difference of time per unit first, waits last.
+void sort_calls(std::vector<model::CallChange>& calls);
+
 /// Requests of all kinds, those whose time per second differs most first.
 std::vector<model::DiskChange> disk_changes(std::span<const model::Recording> base,
                                             std::span<const model::Recording> candidate);

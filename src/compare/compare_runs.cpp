@@ -436,9 +436,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     of_work.least_confidence = options.least_confidence;
     of_work.earlier = chosen.of_the_same;
     work = compare_work(base, candidate, of_work);
-    if (work->earlier == 0)
-      result.assumptions.push_back(
-          fmt::format("two recordings of the same differ by {:g} % (standard deviation)", work->between * 100));
+    if (std::string assumed = assumption_of(*work); !assumed.empty()) result.assumptions.push_back(std::move(assumed));
     add_quantiles(base, candidate, work->calls);
     if (!work->unit.count_error) note_estimates({base, candidate}, result.notes);
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
@@ -448,6 +446,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   const auto machine = machine_change(base, candidate);
   known.machine_moved = machine.has_value();
   if (result.comparability.level != Comparable::no) {
+    if (!work) result.system_calls = call_changes(base, candidate);
     result.disks = disk_changes(base, candidate);
     result.on_cpu = share_changes(base, candidate, &model::Collected::functions);
     result.python = share_changes(base, candidate, &model::Collected::python);

@@ -72,13 +72,27 @@ std::size_t enough_recordings(double difference, double error, double upper, dou
   return model::kMostRecordings + 1;
 }
 
+/// Standard errors beyond the half width at which an effect is seen four times out of five in another comparison of
+/// the kind. Both half widths are estimates of few degrees of freedom, the one that is told beforehand and the one that
+/// decides then: t / sqrt(degrees) joins what the difference itself spreads by. The last factor is what simulated
+/// ratios of two such estimates, which are skew, ask for beyond that. With `one_width` the same earlier recordings tell
+/// how wide both are.
+double errors_until_seen(double degrees, bool one_width) {
+  constexpr double kSkew = 1.4;
+  constexpr double kShare = 0.82;       // of the comparisons, so that it is no less than four of five
+  constexpr double kOfNormal = 0.9154;  // its quantile
+  if (one_width) return stats::student_quantile(kShare, degrees);
+  const double quantile = stats::student_quantile(0.975, degrees);
+  return kOfNormal * std::sqrt(1 + quantile * quantile / degrees) * (1 + kSkew / degrees);
+}
+
 /// What an interval of the difference of mean logarithms says; one recording against one has the error `of_two`.
 void decide(const MeanDifference& d, double of_two, model::CycleTimeOutcome& result) {
   const double upper = std::log1p(result.tolerance);
   const double lower = -upper;
   result.low = std::expm1(d.difference - d.half);
   result.high = std::expm1(d.difference + d.half);
-  result.smallest_seen = std::expm1(upper + d.half + kPower * d.error);
+  result.smallest_seen = std::expm1(upper + d.half + errors_until_seen(d.degrees, result.earlier > 0) * d.error);
   if (d.difference - d.half > upper)
     result.outcome = Outcome::regression;
   else if (d.difference + d.half < lower)
@@ -176,6 +190,12 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
       options.measured ? difference_of(a, b, {2 * between * between, static_cast<double>(result.earlier - 1), counts})
                        : difference_of(a, b, 2 * between * between + counts);
   decide(d, d.error, result);
+  if (result.outcome == Outcome::inconclusive) {
+    const MeanDifference of_these = difference_of(a, b, counts);
+    if (std::abs(of_these.difference) - of_these.half > upper)
+      result.these_differ = {std::expm1(of_these.difference), std::expm1(of_these.difference - of_these.half),
+                             std::expm1(of_these.difference + of_these.half)};
+  }
   return result;
 }
 

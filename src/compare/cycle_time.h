@@ -60,7 +60,9 @@ struct CycleTimeOptions {
 /// inconclusive. With fewer than four effective cycles on a side only sides that separate fully, by more than the
 /// tolerance and that spread count as different: those of so many independent values that this happens by chance in at
 /// most 5 %, and those with a gap of 35 % that is twice as wide as what the values of a side range over.
-/// Values that are not positive are left out.
+/// Where that is inconclusive and these recordings differ by more than the tolerance, without what two recordings of
+/// the same differ by, `these_differ` tells by how much. `smallest_seen` is found in four of five other comparisons of
+/// the kind (cycle_time_test.cpp). Values that are not positive are left out.
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options = {});
 

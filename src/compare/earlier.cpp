@@ -1,15 +1,42 @@
 #include "compare/earlier.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "compare/compare_runs.h"
 #include "compare/series.h"
 
 namespace culprit::compare {
+
+namespace {
+
+struct MachineFact {
+  std::string_view key;
+  std::string_view what;
+};
+constexpr std::array kMachineFacts = {MachineFact{"env.cpu.model", "CPU model"},
+                                      MachineFact{"env.machine.product", "machine"},
+                                      MachineFact{"env.hostname", "host name"}};
+
+/// By what the machines of two recordings differ, or nothing.
+std::string other_machine(const model::Environment& earlier, const model::Environment& side) {
+  for (const MachineFact& fact : kMachineFacts) {
+    const auto there = earlier.find(std::string(fact.key));
+    const auto here = side.find(std::string(fact.key));
+    if (there != earlier.end() && here != side.end() && there->second != here->second)
+      return fmt::format("{} {} instead of {}", fact.what, fmt::join(there->second, " / "),
+                         fmt::join(here->second, " / "));
+  }
+  return {};
+}
+
+}  // namespace
 
 std::optional<MeasuredSpread> spread_among(std::span<const double> means) {
   if (means.size() < kFewestRecordings) return std::nullopt;
@@ -53,6 +80,14 @@ EarlierRecordings choose_earlier(std::span<const model::Recording> earlier, std:
       if (chosen.others++ == 0) chosen.why_not = comparable.reasons.front();
       continue;
     }
+    std::string elsewhere;
+    for (const auto& side : {base, candidate})
+      for (const model::Recording& of_side : side)
+        if (elsewhere.empty()) elsewhere = other_machine(recording.environment, of_side.environment);
+    if (!elsewhere.empty()) {
+      if (chosen.elsewhere++ == 0) chosen.where = std::move(elsewhere);
+      continue;
+    }
     chosen.of_the_same.push_back(&recording);
   }
   return chosen;
@@ -66,7 +101,11 @@ std::vector<std::string> notes_on(const EarlierRecordings& earlier) {
   if (earlier.others > 0)
     notes.push_back(fmt::format("{} of the earlier recordings {} left out: {}", earlier.others,
                                 earlier.others == 1 ? "is" : "are", earlier.why_not));
-  if (earlier.of_the_same.size() < kFewestRecordings && earlier.of_the_same.size() + earlier.sides + earlier.others > 0)
+  if (earlier.elsewhere > 0)
+    notes.push_back(fmt::format("{} of the earlier recordings {} left out: of another machine ({})", earlier.elsewhere,
+                                earlier.elsewhere == 1 ? "is" : "are", earlier.where));
+  const std::size_t given = earlier.of_the_same.size() + earlier.sides + earlier.others + earlier.elsewhere;
+  if (earlier.of_the_same.size() < kFewestRecordings && given > 0)
     notes.push_back(
         fmt::format("How much two recordings of the same differ takes {} earlier ones to measure, {} can be used",
                     kFewestRecordings, earlier.of_the_same.size()));

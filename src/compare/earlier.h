@@ -24,12 +24,15 @@ std::optional<MeasuredSpread> spread_among(std::span<const double> means);
 std::optional<MeasuredSpread> spread_of_steps(std::span<const WorkedTime> compared,
                                               std::span<const std::vector<WorkedTime>> earlier);
 
-/// Those that may be held against both sides, and why others may not.
+/// Those that may be held against both sides, and why others may not. A machine is another one when its CPUs, its
+/// product name or its host name are others; what a recording does not tell differs from nothing.
 struct EarlierRecordings {
   std::vector<const model::Recording*> of_the_same;
-  std::size_t sides = 0;   ///< left out: they are a side of this comparison, or were given before
-  std::size_t others = 0;  ///< left out: they cannot be compared with both sides
-  std::string why_not;     ///< of the first of `others`
+  std::size_t sides = 0;      ///< left out: they are a side of this comparison, or were given before
+  std::size_t others = 0;     ///< left out: they cannot be compared with both sides
+  std::string why_not;        ///< of the first of `others`
+  std::size_t elsewhere = 0;  ///< left out: of another machine than a side
+  std::string where;          ///< what differs, of the first of `elsewhere`
 };
 EarlierRecordings choose_earlier(std::span<const model::Recording> earlier, std::span<const model::Recording> base,
                                  std::span<const model::Recording> candidate);

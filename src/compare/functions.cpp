@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "compare/call_counts.h"
+#include "compare/chance.h"
 #include "compare/cost_shift.h"
 #include "compare/cycle_positions.h"
 #include "compare/cycle_time.h"
@@ -25,7 +26,6 @@
 #include "stats/benjamini_hochberg.h"
 #include "stats/distributions.h"
 #include "stats/quantile.h"
-#include "stats/welch.h"
 
 namespace culprit::compare {
 
@@ -35,6 +35,7 @@ using model::FunctionFinding;
 using model::FunctionStatus;
 using model::Phase;
 using model::Profile;
+using model::RestsOn;
 
 constexpr std::uint32_t kNowhere = 0xffffffff;
 constexpr std::size_t kFewestToShare = 5;  // functions
@@ -53,6 +54,11 @@ struct KeyHash {
   std::size_t operator()(const Key& key) const {
     return hash_parts(key.phase, key.process, key.function, key.kind, key.device);
   }
+};
+
+struct Chance {
+  double p = 1;
+  RestsOn rests_on = RestsOn::time;
 };
 
 /// One function on one side.
@@ -162,9 +168,14 @@ class Comparer {
       double chance = judge(uses_[i], cycles, findings.back());
       if (options_.between_on_host > 0 && texts_[key.device] == "Host" && findings.back().time_ns[0] > 0 &&
           findings.back().time_ns[1] > 0) {
-        const auto measured = chance_of_recordings(i, findings.back().impact_ns);
-        if (measured || chance < 1) chance = measured ? *measured : std::max(chance, more_than_the_machine(i, cycles));
-        if (matters_little(findings.back())) chance = 1;
+        FunctionFinding& finding = findings.back();
+        const auto measured = chance_of_recordings(i, finding.impact_ns);
+        if (measured || chance < 1) {
+          const Chance judged = measured ? Chance{*measured, RestsOn::recordings} : more_than_the_machine(i, cycles);
+          chance = measured ? judged.p : std::max(chance, judged.p);
+          if (finding.status != FunctionStatus::same) finding.rests_on = judged.rests_on;
+        }
+        if (matters_little(finding)) chance = 1;
       }
       p.push_back(chance);
       p_of_calls.push_back(chance_of_calls(uses_[i], findings.back()));
@@ -354,7 +365,10 @@ class Comparer {
     const double tolerated = options_.tolerance * std::min(side[0].mean, side[1].mean);
     finding.apart = are_apart(uses, side, tolerated);
     for (std::size_t s = 0; s < 2; ++s)
-      if (uses[s].times.empty()) return all_on_one_side(uses[1 - s].times, cycles[1 - s], cycles[s]);
+      if (uses[s].times.empty()) {
+        finding.rests_on = RestsOn::calls;
+        return all_on_one_side(uses[1 - s].times, cycles[1 - s], cycles[s]);
+      }
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles)
       return finding.apart ? std::min(1.0, separation_by_chance(side[0].likely, side[1].likely)) : 1;
     const double between =
@@ -421,22 +435,24 @@ class Comparer {
 
   /// p that a time on the host differs by no more than the machine makes it: the time itself, or against what the
   /// functions of its process share, with the spread that its ratio to the others of the same cycles has.
-  [[nodiscard]] double more_than_the_machine(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
+  [[nodiscard]] Chance more_than_the_machine(std::size_t row, const std::array<std::size_t, 2>& cycles) const {
     const HostTimes host = host_times(row, cycles);
     // Who is not in most cycles has no ratio in them: its mean is judged.
     if (host.is_rare)
-      return chance_of_means({summarise(uses_[row][0].times, cycles[0]), summarise(uses_[row][1].times, cycles[1])},
-                             options_.between_on_host);
+      return {chance_of_means({summarise(uses_[row][0].times, cycles[0]), summarise(uses_[row][1].times, cycles[1])},
+                              options_.between_on_host)};
     const auto time = difference_of_logs(host.times, options_.between_on_host);
     auto own = difference_of_logs(host.ratios, own_drift(fewest_cycles(row)));
-    if (!time || !own) return 1;
+    if (!time || !own) return {};
     if (const auto common = common_changes_.find({keys_[row].phase, keys_[row].process});
         common != common_changes_.end())
       own->difference = time->difference - common->second;
     const double tolerated = std::log1p(options_.tolerance);
     // Who took less time while all else took even less has not become slower.
     const bool agree = (own->difference > 0) == (time->difference > 0);
-    return std::min(chance_beyond(*time, tolerated), agree ? chance_beyond(*own, tolerated) : 1);
+    const Chance of_time{chance_beyond(*time, tolerated)};
+    const Chance of_own{agree ? chance_beyond(*own, tolerated) : 1, RestsOn::against_others};
+    return of_own.p < of_time.p ? of_own : of_time;
   }
 
   using Logs = std::array<std::vector<double>, 2>;  // one for each recording of a side
@@ -525,25 +541,6 @@ class Comparer {
     const double squares = side[0].mean * side[0].mean + side[1].mean * side[1].mean;
     return chance_beyond(difference_of(side[0], side[1], between * between * squares),
                          options_.tolerance * std::min(side[0].mean, side[1].mean));
-  }
-
-  static double chance_beyond(const MeanDifference& d, double tolerated) {
-    const double beyond = std::abs(d.difference) - tolerated;
-    if (beyond <= 0) return 1;
-    return d.error > 0 ? stats::student_two_sided_p(beyond / d.error, d.degrees) : 0;
-  }
-
-  /// Recordings of the same differ by `between`, or by what they drift inside. nullopt: too few independent cycles.
-  static std::optional<MeanDifference> difference_of_logs(const std::array<std::vector<double>, 2>& values,
-                                                          double between) {
-    std::array<Series, 2> series;
-    for (std::size_t s = 0; s < 2; ++s) {
-      const std::vector<CycleValue> logs = logs_of(values[s]);
-      series[s] = summarise(logs, logs.size());
-      between = std::max(between, drift_beyond_chance(logs));
-    }
-    if (series[0].effective < kFewCycles || series[1].effective < kFewCycles) return std::nullopt;
-    return difference_of(series[0], series[1], 2 * between * between);
   }
 
   [[nodiscard]] bool are_apart(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,

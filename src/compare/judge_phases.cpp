@@ -1,6 +1,7 @@
 #include "compare/judge_phases.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -29,6 +30,35 @@ double assumed_spread(const std::array<StepsOfSide, 2>& sides, const HowToJudge&
        drift_beyond_chance(logs_of(values[0])), drift_beyond_chance(logs_of(values[1]))});
 }
 
+/// How much recordings of the same differ, and the side whose own recordings tell it, if it is one.
+struct SpreadOfSome {
+  std::optional<MeasuredSpread> spread;
+  std::optional<std::size_t> side;
+};
+
+/// That of earlier recordings, else that of a side's own. Recordings of one side tell nothing of what the machine does
+/// between it and another that lies apart, or ran on it when it was slower or faster.
+SpreadOfSome measured_spread(const std::array<StepsOfSide, 2>& sides, const HowToJudge& how, const Judged& judged,
+                             const std::array<std::vector<WorkedTime>, 2>& steps,
+                             const std::vector<std::vector<WorkedTime>>& earlier) {
+  // Both sides together, so that swapping them changes nothing.
+  std::vector<WorkedTime> both = steps[0];
+  both.insert(both.end(), steps[1].begin(), steps[1].end());
+  SpreadOfSome found{spread_of_steps(both, earlier), std::nullopt};
+  if (found.spread || how.known.machine_moved || far_apart(sides[0].taken, sides[1].taken)) return found;
+  for (std::size_t s = 0; s < 2 && !found.spread; ++s) {
+    if (judged.disturbed.at(s)) continue;
+    std::map<std::uint32_t, std::vector<WorkedTime>> recordings;
+    for (const WorkedTime& step : steps.at(s)) recordings[step.recording].push_back(step);
+    std::vector<std::vector<WorkedTime>> own;
+    own.reserve(recordings.size());
+    for (auto& [recording, of_one] : recordings) own.push_back(std::move(of_one));
+    found.spread = spread_of_steps(both, own);
+    if (found.spread) found.side = s;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 2>& sides, const HowToJudge& how,
@@ -43,25 +73,24 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
           steps.push_back({t.work, t.*judged.time, t.recording, t.prompts});
       return steps;
     };
-    const std::array steps = {of_phase(sides[0].times), of_phase(sides[1].times)};
+    std::array steps = {of_phase(sides[0].times), of_phase(sides[1].times)};
     if (steps[0].empty() || steps[1].empty()) continue;
     const MatchedWork& work = matched[phase] = match_work(steps[0], steps[1]);
     const auto& values = work.times;
     const double session = in_turns(sides[0].taken, sides[1].taken) ? 0
                            : how.on_host                            ? options.between_on_host
                                                                     : options.between;
-    // Both sides together, so that swapping them changes nothing.
-    std::vector<WorkedTime> both = steps[0];
-    both.insert(both.end(), steps[1].begin(), steps[1].end());
     const auto is_other = [&](const WorkedTime& step) {
       return !work.classes.empty() && !work.classes.contains(step.work);
     };
-    std::erase_if(both, is_other);
+    for (std::vector<WorkedTime>& side : steps) std::erase_if(side, is_other);
     std::vector<std::vector<WorkedTime>> steps_of_earlier;
     for (const std::vector<StepTime>& times : how.known.earlier)
       std::erase_if(steps_of_earlier.emplace_back(of_phase(times)), is_other);
     const auto recordings =
         judge_recordings({values[0], work.recordings[0]}, {values[1], work.recordings[1]}, options.tolerance, session);
+    const SpreadOfSome measured =
+        recordings ? SpreadOfSome{} : measured_spread(sides, how, judged, steps, steps_of_earlier);
     model::CycleTimeOutcome outcome =
         recordings ? *recordings
                    : judge_cycle_time(values[0], values[1],
@@ -69,7 +98,8 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
                                        .between = assumed_spread(sides, how, phase, values, judged),
                                        .disturbed = judged.disturbed,
                                        .counts_as = work.counts_as,
-                                       .measured = spread_of_steps(both, steps_of_earlier)});
+                                       .measured = measured.spread});
+    outcome.earlier_side = measured.side;
     outcome.phase = phase;
     outcome.other_work = work.left_out;
     outcome.usual_work = work.most_often;

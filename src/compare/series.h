@@ -31,7 +31,9 @@ std::vector<CycleValue> logs_of(std::span<const double> values);
 std::vector<CycleValue> consecutive(std::span<const CycleValue> values);
 
 /// Of `n` cycles those in `present`, whose positions are below n, have a value, the others 0. Independent ones: n (1 -
-/// r) / (1 + r) with r = clamp(autocorrelation of lag 1 + margin, 0, 0.9), the margin being 1 / sqrt(n). O(present).
+/// r) / (1 + r) with r = clamp(autocorrelation of lag 1 + margin, 0, 0.9), the margin being 1 / sqrt(n); or fewer where
+/// the means of blocks of 2, 4, ... n / 8 neighbours spread by more than such values let them, but one time in a
+/// thousand: n over the largest ratio of the variance of a mean to that of independent values. O(present log n).
 Series summarise(std::span<const CycleValue> present, std::size_t n);
 
 /// Fewer independent values on a side say nothing about a spread.

@@ -11,7 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "compare/assumed.h"
 #include "compare/bystanders.h"
+#include "compare/collected.h"
 #include "compare/cycle_time.h"
 #include "compare/earlier.h"
 #include "compare/host_changes.h"
@@ -163,11 +165,8 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
   return side;
 }
 
-/// Judged over windows; the change itself is that of the sums.
-std::pair<WorkChange, Outcome> judge(std::string what, const std::vector<double>& base,
-                                     const std::vector<double>& candidate, std::array<double, 2> value,
-                                     const CycleTimeOptions& options) {
-  const model::CycleTimeOutcome o = judge_cycle_time(base, candidate, options);
+/// What was judged of times per unit; the change itself is that of the sums.
+std::pair<WorkChange, Outcome> shown(std::string what, const model::CycleTimeOutcome& o, std::array<double, 2> value) {
   WorkChange change;
   change.what = std::move(what);
   change.value = value;
@@ -222,15 +221,44 @@ std::array<bool, 2> disturbed(const std::array<Surroundings, 2>& of, double rati
   return {ratio < 1 && held_back(of[0], of[1], -cpus), ratio > 1 && held_back(of[1], of[0], cpus)};
 }
 
+/// ns per unit, by throughput and by work.
+std::array<double, 2> times_per_unit(const Recording& recording, const WorkUnit& unit) {
+  const Side side = pool({&recording, 1}, unit);
+  return {side.ns / side.units, worked(side.sum) / side.units};
+}
+
+/// The same two of all recordings, and the number of each.
+struct ByRecording {
+  std::array<std::vector<double>, 2> times;
+  std::vector<std::uint32_t> numbers;
+};
+
+ByRecording by_recording(std::span<const Recording> recordings, const WorkUnit& unit) {
+  ByRecording all;
+  for (const Recording& recording : recordings) {
+    const std::array times = times_per_unit(recording, unit);
+    for (std::size_t what = 0; what < 2; ++what) all.times[what].push_back(times[what]);
+    all.numbers.push_back(static_cast<std::uint32_t>(all.numbers.size()));
+  }
+  return all;
+}
+
+/// When they began; 0: not known.
+std::vector<Ns> begins_of(std::span<const Recording> recordings) {
+  std::vector<Ns> begins;
+  for (const Recording& recording : recordings)
+    begins.push_back(recording.work->windows.empty() ? 0 : recording.work->windows.front().begin);
+  return begins;
+}
+
 /// Of earlier recordings: how much times per unit of the same differ, by throughput and by work.
 std::array<std::optional<MeasuredSpread>, 2> spreads_among(std::span<const Recording* const> earlier,
                                                            const WorkUnit& unit) {
   std::array<std::vector<double>, 2> logs;
   for (const Recording* recording : earlier) {
     if (find_unit(*recording->work, unit) == nullptr) continue;
-    const Side side = pool({recording, 1}, unit);
-    logs[0].push_back(std::log(side.ns / side.units));
-    logs[1].push_back(std::log(worked(side.sum) / side.units));
+    const std::array times = times_per_unit(*recording, unit);
+    for (std::size_t what = 0; what < 2; ++what) logs[what].push_back(std::log(times[what]));
   }
   for (auto& of : logs) std::erase_if(of, [](double log) { return !std::isfinite(log); });
   return {spread_among(logs[0]), spread_among(logs[1])};
@@ -317,12 +345,7 @@ void add_calls(model::WorkComparison& result, const Side& base, const Side& cand
     call.name = name;
     result.calls.push_back(std::move(call));
   }
-  const auto impact = [](const model::CallChange& c) {
-    return std::abs(c.per_unit[1] * c.per_call_ns[1] - c.per_unit[0] * c.per_call_ns[0]);
-  };
-  std::ranges::stable_sort(result.calls, [&](const auto& a, const auto& b) {
-    return std::pair(a.waits, -impact(a)) < std::pair(b.waits, -impact(b));
-  });
+  sort_calls(result.calls);
 }
 
 std::optional<double> latency_of(const Side& side, double share) {
@@ -409,11 +432,26 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
     judging[what] = {options.tolerance, between, kFewestWindows, count_spread(a, b), known, {1, 1}, measured[what]};
     if (judging[what].measured) judging[what].measured->deviation *= std::sqrt(replicates);
   }
-  result.between = measured[0] ? measured[0]->deviation : options.between;
-  if (measured[0]) result.earlier = measured[0]->recordings;
-  const auto [time, time_outcome] = judge("time per unit", a.time, b.time, per_unit, judging[0]);
+  const std::array begins = {begins_of(base), begins_of(candidate)};
+  result.not_in_turns = in_turns({begins[0], 0}, {begins[1], 0}) ? 0 : options.between;
+  const std::array recordings = {by_recording(base, unit), by_recording(candidate, unit)};
+  const auto judge = [&](std::size_t what) {
+    const auto measured_here = judge_recordings({recordings[0].times[what], recordings[0].numbers},
+                                                {recordings[1].times[what], recordings[1].numbers}, options.tolerance,
+                                                std::hypot(result.not_in_turns, count_spread(a, b)));
+    if (measured_here) return *measured_here;
+    return judge_cycle_time(what == 0 ? a.time : a.work, what == 0 ? b.time : b.work, judging[what]);
+  };
+  const std::array outcomes = {judge(0), judge(1)};
+  result.recordings = outcomes[0].recordings;
+  result.smallest_seen = outcomes[0].smallest_seen;
+  result.between = result.recordings[0] > 0 ? outcomes[0].between
+                   : measured[0]            ? measured[0]->deviation
+                                            : options.between;
+  if (measured[0] && result.recordings[0] == 0) result.earlier = measured[0]->recordings;
+  const auto [time, time_outcome] = shown("time per unit", outcomes[0], per_unit);
   const auto [work, work_outcome] =
-      judge("worked per unit", a.work, b.work, {worked(a.sum) / a.units, worked(b.sum) / b.units}, judging[1]);
+      shown("worked per unit", outcomes[1], {worked(a.sum) / a.units, worked(b.sum) / b.units});
   result.throughput = as_rate(time);
   result.worked = work;
   result.worked.unit = "ns";
@@ -436,6 +474,16 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   }
   if (!result.why.empty()) result.outcome = Outcome::inconclusive;
   return result;
+}
+
+std::string assumption_of(const model::WorkComparison& work) {
+  if (work.recordings[0] == 0)
+    return work.earlier > 0
+               ? ""
+               : fmt::format("two recordings of the same differ by {:g} % (standard deviation)", work.between * 100);
+  if (work.not_in_turns <= 0) return "";
+  return fmt::format("sides that were not recorded in turns differ by {:g} % more (standard deviation)",
+                     work.not_in_turns * 100);
 }
 
 namespace {

@@ -28,7 +28,9 @@ bool are_of_work(std::span<const model::Recording> base, std::span<const model::
 std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base,
                                           std::span<const model::Recording> candidate);
 
-/// Compares the first unit of the baseline that the candidate has, too. Per side several recordings are pooled.
+/// Compares the first unit of the baseline that the candidate has, too. Per side several recordings are pooled. With
+/// kFewestRecordings or more on each side t and w are judged by recording, each counting once (judge_recordings()):
+/// `between` is measured then, and assumed once more where the sides were not recorded in turns.
 /// The outcome, with t the time per unit by throughput, w the time worked per unit, both judged as cycle times are over
 /// windows of about a second (see judge_cycle_time()):
 /// * t longer: regression, when w grew at least half as much (of logarithms), or when processes beside took half a CPU
@@ -42,6 +44,9 @@ std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base
 ///   more than kWorkAlone and is judged so.
 model::WorkComparison compare_work(std::span<const model::Recording> base, std::span<const model::Recording> candidate,
                                    const WorkOptions& options = {});
+
+/// What its intervals rest on beside what was measured; empty: nothing.
+std::string assumption_of(const model::WorkComparison& work);
 
 inline constexpr double kExplains = 0.5;
 inline constexpr double kDoesNotExplain = 0.25;

@@ -33,6 +33,7 @@ Finding finding_of(const model::RunComparison& whole, const model::FunctionFindi
   out.device = text(f.device);
   out.rank = whole.processes[f.process].rank;
   out.status = f.status;
+  out.rests_on = f.rests_on;
   out.time_ns = f.time_ns;
   out.impact_ns = f.impact_ns;
   out.low_ns = f.low_ns;
@@ -58,7 +59,7 @@ Comparison comparison_of(model::RunComparison compared) {
   out.sides = {side_of(whole.sides[0]), side_of(whole.sides[1])};
   for (const model::CycleTimeOutcome& t : model::all_cycle_times(whole))
     out.cycle_times.push_back({std::string(model::phase_name(t.phase)), t.outcome, t.time_ns, t.change, t.low, t.high,
-                               t.smallest_seen, t.cycles, t.rank});
+                               t.smallest_seen, t.cycles, t.rank, t.these_differ});
   for (const model::FunctionFinding& f : whole.functions) out.findings.push_back(finding_of(whole, f));
   for (const model::ResourceChange& r : whole.resources)
     out.resources.push_back({r.metric, r.device, r.rank, unit_of(r.unit), r.value});

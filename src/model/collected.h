@@ -15,6 +15,7 @@ struct CountedDurations {
   std::uint64_t bytes = 0;  ///< of requests
   double total_ns = 0;
   std::vector<std::uint64_t> buckets;  ///< how they spread (stats/log_buckets.h); of those that were timed
+  bool waits = false;                  ///< of a call that waits for work, time or others: its time says nothing
 };
 
 struct Collected {

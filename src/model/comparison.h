@@ -26,9 +26,11 @@
 
 namespace culprit::model {
 
+using culprit::ChangeInterval;
 using culprit::Comparable;
 using culprit::FunctionStatus;
 using culprit::Outcome;
+using culprit::RestsOn;
 
 inline constexpr std::size_t kMostRecordings = 20;  ///< that anyone would be asked for
 
@@ -42,17 +44,20 @@ struct CycleTimeOutcome {
   double low = kNoNumber;                               ///< 95 % interval; none with too few cycles
   double high = kNoNumber;
   double smallest_seen = kNoNumber;  ///< smallest regression that would have been seen four times out of five
+  /// Where nothing is decided: what these recordings differ by, beyond the tolerance, though two of the same may.
+  std::optional<ChangeInterval> these_differ{};
   /// Where nothing is decided: recordings of each side, taken in turns, that would decide with 80 % if they differ as
   /// these do; kMostRecordings + 1: more than so many. 0: decided, or not known.
   std::size_t enough = 0;
   double tolerance = 0;
   double between = 0;  ///< spread between recordings of the same, assumed or measured
   std::array<std::size_t, 2> cycles{};
-  std::array<double, 2> effective{};        ///< number of independent cycles, or of recordings where these are judged
-  std::array<std::size_t, 2> recordings{};  ///< that tell how much recordings of the same differ; 0: that is assumed
-  std::size_t earlier = 0;                  ///< recordings beside the two sides that tell it
-  std::array<std::size_t, 2> other_work{};  ///< whole cycles left out: the other side has none of such work
-  std::array<std::string, 2> usual_work;    ///< what most cycles worked on, "4 requests"; empty: not known
+  std::array<double, 2> effective{};          ///< number of independent cycles, or of recordings where these are judged
+  std::array<std::size_t, 2> recordings{};    ///< that tell how much recordings of the same differ; 0: that is assumed
+  std::size_t earlier = 0;                    ///< recordings beside the two sides, or of one of them, that tell it
+  std::optional<std::size_t> earlier_side{};  ///< the side whose own these are; none: they stand beside the two
+  std::array<std::size_t, 2> other_work{};    ///< whole cycles left out: the other side has none of such work
+  std::array<std::string, 2> usual_work;      ///< what most cycles worked on, "4 requests"; empty: not known
   double other_share = 0;          ///< of the cycles of a side that would have to work on something else to be alike
   std::array<double, 2> all_ns{};  ///< mean of all whole cycles, whatever they worked on
   std::array<double, 2> prompt_tokens{};  ///< that one of them computes, mean; 0: not known
@@ -121,6 +126,7 @@ struct FunctionFinding {
   StringId kind = 0;
   StringId device = 0;  ///< "GPU" where the process has one, "GPU 3", "Host"
   FunctionStatus status = FunctionStatus::unknown;
+  RestsOn rests_on = RestsOn::time;
   std::array<double, 2> time_ns{};  ///< per cycle
   double impact_ns = 0;             ///< time_ns[1] - time_ns[0]
   double low_ns = kNoNumber;        ///< 95 % interval of it; none with too few cycles
@@ -283,7 +289,7 @@ struct WorkChange {
 /// One system call of both sides.
 struct CallChange {
   std::string name;
-  bool waits = false;                   ///< for work: its time says nothing
+  bool waits = false;                   ///< for work, time or others: its time says nothing
   std::array<double, 2> per_unit{};     ///< 0: that side made none
   std::array<double, 2> per_call_ns{};  ///< 0 then
   std::array<double, 2> p99_ns{};       ///< 0: not known
@@ -313,8 +319,11 @@ struct WorkComparison {
   WorkUnit unit;         ///< of the baseline, with the lower confidence of the sides
   std::array<std::uint64_t, 2> counts{};
   std::array<double, 2> seconds{};
-  double between = 0;       ///< spread between recordings of the same
-  std::size_t earlier = 0;  ///< recordings that it was measured among; 0: it is assumed
+  double between = 0;                       ///< spread between recordings of the same
+  std::size_t earlier = 0;                  ///< recordings beside the two sides that it was measured among
+  std::array<std::size_t, 2> recordings{};  ///< of each side that it was measured among; all 0: it is assumed
+  double not_in_turns = 0;                  ///< a further spread, assumed, of sides that were not recorded in turns
+  double smallest_seen = kNoNumber;  ///< smallest rise of the time per unit that would have been seen, as of cycles
   WorkChange throughput;
   WorkChange worked;                ///< time worked per unit
   std::vector<WorkChange> parts;    ///< of that
@@ -346,10 +355,11 @@ struct RunComparison {
   std::size_t resources_alike = 0;            ///< that did not move
   std::vector<ResourceChange> steady;         ///< these
   std::optional<WorkComparison> work;         ///< instead of cycle times and functions
-  std::vector<DiskChange> disks;              ///< largest difference of time per second first
-  std::vector<ShareChange> on_cpu;  ///< that moved by more than their windows spread; largest difference first
-  std::vector<ShareChange> python;  ///< the same of functions of Python, with the native code that they called
-  std::optional<HostChanges> host;  ///< recordings with scheduling or counters of the host
+  std::vector<CallChange> system_calls;  ///< by step, where there are cycles; in the order of WorkComparison::calls
+  std::vector<DiskChange> disks;         ///< largest difference of time per second first
+  std::vector<ShareChange> on_cpu;       ///< that moved by more than their windows spread; largest difference first
+  std::vector<ShareChange> python;       ///< the same of functions of Python, with the native code that they called
+  std::optional<HostChanges> host;       ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
   std::vector<Verdict> verdicts;  ///< causes; the slower side's first, largest impact first
   std::vector<std::string> assumptions;

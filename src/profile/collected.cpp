@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/saturating.h"
+#include "cycles/waits.h"
 #include "profile/stack_code.h"
 #include "trace/span.h"
 
@@ -86,6 +87,7 @@ model::Collected collected_in(const Trace& trace, const std::vector<model::WorkW
     add_buckets(counts.disk == 0 ? collected.calls[std::string(trace.strings[counts.name])]
                                  : collected.disks[disk_name(trace, counts.disk, counts.name)],
                 counts.buckets);
+  for (auto& [name, calls] : collected.calls) calls.waits = cycles::wait_of(name) != cycles::Wait::in_work;
   add_samples(trace, windows, collected);
   return collected;
 }

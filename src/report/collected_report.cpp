@@ -1,7 +1,9 @@
 #include "report/collected_report.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,7 @@ namespace culprit::report {
 
 namespace {
 
+using model::CallChange;
 using model::Cell;
 using model::ColumnType;
 using model::DiskChange;
@@ -45,6 +48,11 @@ Table shares_table(std::string title, std::string name, const std::vector<ShareC
   return table;
 }
 
+Cell known_time(double ns) { return ns > 0 ? Cell(std::int64_t{std::llround(ns)}) : Cell(); }
+
+/// Nothing where the baseline has none.
+Cell ratio_of(const std::array<double, 2>& values) { return values[0] > 0 ? Cell(values[1] / values[0]) : Cell(); }
+
 void write_shares(JsonWriter& json, std::string_view name, const std::vector<ShareChange>& changes) {
   json.begin_array(name);
   for (const ShareChange& change : changes) {
@@ -59,8 +67,36 @@ void write_shares(JsonWriter& json, std::string_view name, const std::vector<Sha
 
 }  // namespace
 
+Table calls_table(std::string title, std::string name, const std::vector<CallChange>& changes, std::size_t most_rows) {
+  std::vector<CallChange> busy;
+  std::ranges::copy_if(changes, std::back_inserter(busy), [](const CallChange& c) { return !c.waits; });
+  Table calls = model::make_table<CallChange>(
+      std::move(title), std::move(name),
+      {{{"Call", "call", ColumnType::name}, &CallChange::name},
+       {{"Baseline", "baseline_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[0]; }},
+       {{"Candidate", "candidate_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[1]; }},
+       {{"One took", "baseline_per_call_ns", ColumnType::time},
+        [](const auto& c) { return known_time(c.per_call_ns[0]); }},
+       {{"candidate", "candidate_per_call_ns", ColumnType::time},
+        [](const auto& c) { return known_time(c.per_call_ns[1]); }},
+       {{"Ratio", "per_call_ratio", ColumnType::number, 2},
+        [](const auto& c) { return c.per_unit[1] > 0 ? ratio_of(c.per_call_ns) : Cell(); }},
+       {{"p99 ratio", "p99_ratio", ColumnType::number, 2},
+        [](const auto& c) { return c.p99_ns[1] > 0 ? ratio_of(c.p99_ns) : Cell(); }},
+       {{"p99", "baseline_p99_ns", ColumnType::time, 3, true}, [](const auto& c) { return known_time(c.p99_ns[0]); }},
+       {{"p99 candidate", "candidate_p99_ns", ColumnType::time, 3, true},
+        [](const auto& c) { return known_time(c.p99_ns[1]); }}},
+      busy, most_rows);
+  if (most_rows != 0) model::drop_empty_columns(calls);  // files keep them all
+  if (!calls.rows.empty())
+    calls.notes.emplace_back("Those that differ most first; calls that wait for work are left out.");
+  return calls;
+}
+
 std::vector<Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows) {
   const auto in_files = model::present_if(most_rows == 0);
+  Table calls =
+      calls_table("System calls of one step, and how long one takes", "step_calls", comparison.system_calls, most_rows);
   Table disks = model::make_table<DiskChange>(
       "Requests to the disks of the machine, and how long one takes", "disks",
       {{{"Request", "request", ColumnType::name}, &DiskChange::name},
@@ -80,12 +116,27 @@ std::vector<Table> collected_tables(const model::RunComparison& comparison, std:
   Table python = shares_table("Functions of Python on the CPU, with native code called, share of the samples", "python",
                               comparison.python);
   std::vector<Table> tables;
-  for (Table* table : {&python, &on_cpu, &disks})
+  for (Table* table : {&calls, &python, &on_cpu, &disks})
     if (!table->rows.empty()) tables.push_back(std::move(*table));
   return tables;
 }
 
+void write_calls(JsonWriter& json, std::string_view name, const std::vector<CallChange>& calls) {
+  json.begin_array(name);
+  for (const CallChange& call : calls) {
+    json.begin_object(JsonForm::line);
+    json.member("name", call.name);
+    json.member("waits", call.waits);
+    json.member("per_unit", call.per_unit);
+    json.member("per_call_ns", call.per_call_ns);
+    json.member("p99_ns", call.p99_ns);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_collected(JsonWriter& json, const model::RunComparison& comparison) {
+  write_calls(json, "system_calls", comparison.system_calls);
   json.begin_array("disks");
   for (const DiskChange& disk : comparison.disks) {
     json.begin_object(JsonForm::line);

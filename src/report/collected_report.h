@@ -1,7 +1,9 @@
-// Requests to disks and functions on the CPU of two recordings, side by side.
+// System calls, requests to disks and functions on the CPU of two recordings, side by side.
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json_writer.h"
@@ -10,11 +12,18 @@
 
 namespace culprit::report {
 
-/// Requests to disks, at most `most_rows` kinds, and the functions that ran more or less than before; those without
-/// rows are left out. 0: all, and all columns, as files have them.
+/// System calls by what their numbers are per, at most `most_rows` of those that do not wait. 0: all, and all columns.
+model::Table calls_table(std::string title, std::string key, const std::vector<model::CallChange>& changes,
+                         std::size_t most_rows);
+
+/// The member `name`: all of them.
+void write_calls(JsonWriter& json, std::string_view name, const std::vector<model::CallChange>& calls);
+
+/// System calls of a step, requests to disks, at most `most_rows` kinds, and the functions that ran more or less than
+/// before; those without rows are left out. 0: all, and all columns, as files have them.
 std::vector<model::Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows);
 
-/// Members "disks", "on_cpu" and "python" of the answer.
+/// Members "system_calls", "disks", "on_cpu" and "python" of the answer.
 void write_collected(JsonWriter& json, const model::RunComparison& comparison);
 
 }  // namespace culprit::report

@@ -62,8 +62,21 @@ std::size_t shorten(CauseLines& cause, std::size_t fewest, const TooLong& too_lo
   return gone;
 }
 
+/// What was left out of the first lines, in sentences.
+struct LeftOut {
+  std::size_t about_causes = 0;
+  std::size_t others = 0;
+};
+
+std::string left_out_text(const LeftOut& gone) {
+  const std::size_t all = gone.about_causes + gone.others;
+  return fmt::format("{} more sentence{}{}: --format md, --json or -o report.html", all, all == 1 ? "" : "s",
+                     gone.others == 0 ? " about causes" : "");
+}
+
 /// Outcome, causes and what surrounds them, in as many lines as are read at once. Where that is too little sentences
-/// behind all causes but the first go, then those of the first, the last ones first.
+/// behind all causes but the first go, then those of the first, the last ones first; then what surrounds them, from the
+/// end; then all causes but the first.
 Lines first_lines(const RunComparison& comparison) {
   const OutcomeText outcome = outcome_text(comparison);
   Lines answer;
@@ -74,32 +87,33 @@ Lines first_lines(const RunComparison& comparison) {
     append_wrapped(cause.head, verdict.head);
     for (const std::string& line : verdict.lines) append_wrapped(cause.behind.emplace_back(), line, "  ");
   }
-  Lines details;
-  for (const std::string& line : outcome.details) append_wrapped(details, line);
+  std::vector<Lines> details;
+  for (const std::string& line : outcome.details) append_wrapped(details.emplace_back(), line);
 
   const auto count = [&] {
-    std::size_t lines = answer.size() + details.size();
+    std::size_t lines = answer.size();
+    for (const Lines& detail : details) lines += detail.size();
     for (const CauseLines& cause : causes) {
       lines += cause.head.size();
       for (const Lines& sentence : cause.behind) lines += sentence.size();
     }
     return lines;
   };
-  std::size_t gone = 0;
+  LeftOut gone;
   if (count() > kMostFirstLines) {
     const auto too_long = [&] { return count() + 1 > kMostFirstLines; };  // one says that there is more
-    for (std::size_t i = causes.size(); i-- > 1;) gone += shorten(causes[i], 0, too_long);
-    if (!causes.empty()) gone += shorten(causes[0], kFewestBehind, too_long);
+    for (std::size_t i = causes.size(); i-- > 1;) gone.about_causes += shorten(causes[i], 0, too_long);
+    if (!causes.empty()) gone.about_causes += shorten(causes[0], kFewestBehind, too_long);
+    for (; !details.empty() && too_long(); ++gone.others) details.pop_back();
+    for (; causes.size() > 1 && too_long(); ++gone.about_causes) causes.pop_back();
   }
   Lines all = std::move(answer);
   for (const CauseLines& cause : causes) {
     all.insert(all.end(), cause.head.begin(), cause.head.end());
     for (const Lines& sentence : cause.behind) all.insert(all.end(), sentence.begin(), sentence.end());
   }
-  all.insert(all.end(), details.begin(), details.end());
-  if (gone > 0)
-    all.push_back(fmt::format("{} more sentence{} about causes: --format md, --json or -o report.html", gone,
-                              gone == 1 ? "" : "s"));
+  for (const Lines& detail : details) all.insert(all.end(), detail.begin(), detail.end());
+  if (gone.about_causes + gone.others > 0) all.push_back(left_out_text(gone));
   return all;
 }
 

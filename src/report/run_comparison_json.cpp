@@ -34,6 +34,11 @@ void write_side(JsonWriter& json, std::string_view name, const model::ComparedSi
   json.end_object();
 }
 
+std::string_view basis_name(model::RestsOn basis) {
+  constexpr std::array<std::string_view, 4> kNames = {"time", "against_others", "calls", "recordings"};
+  return kNames.at(static_cast<std::size_t>(basis));
+}
+
 void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.begin_object(JsonForm::line);
   json.member("phase", phase_name(o.phase));
@@ -47,6 +52,13 @@ void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.member("tolerance", o.tolerance);
   json.member("detectable", 1 + o.smallest_seen);
   json.member("recordings_to_decide", o.enough);
+  if (o.these_differ) {
+    json.begin_object("these_differ", JsonForm::line);
+    json.member("ratio", 1 + o.these_differ->change);
+    json.member("ci_low", 1 + o.these_differ->low);
+    json.member("ci_high", 1 + o.these_differ->high);
+    json.end_object();
+  }
   json.member("n", o.cycles);
   json.member("n_eff", o.effective);
   json.member("recordings", o.recordings);
@@ -69,8 +81,10 @@ void write_finding(JsonWriter& json, const RunComparison& comparison, const mode
   json.member("kind", comparison.texts[f.kind]);
   json.member("device", comparison.texts[f.device]);
   json.member("status", to_string(f.status));
+  json.member("rests_on", basis_name(f.rests_on));
   json.member("impact_ns_per_cycle", f.impact_ns);
   json.member("ci", std::array{f.low_ns, f.high_ns});
+  json.member("share", share_of_change(comparison, f));
   json.member("ns_per_cycle", f.time_ns);
   json.member("calls", f.calls);
   json.member("steady_calls", f.steady_calls);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <tuple>
 
@@ -71,6 +72,13 @@ bool has_several_devices(const RunComparison& comparison) {
     if (first == nullptr) first = &f;
   }
   return false;
+}
+
+/// In whole percent.
+Cell percent_of_change(const RunComparison& comparison, const FunctionFinding& finding) {
+  constexpr double kNothing = 0.005;
+  const double share = share_of_change(comparison, finding);
+  return number_cell(std::abs(share) < kNothing ? 0 : share);
 }
 
 std::string per_call(const FunctionFinding& finding) {
@@ -220,16 +228,22 @@ std::string basis_text(const RunComparison& comparison) {
   if (is_measured(comparison.cycle_times)) {
     double between = 0;
     std::size_t earlier = 0;
+    std::optional<std::size_t> side;
     for (const model::CycleTimeOutcome& o : comparison.cycle_times)
       if (model::is_judged(o)) {
         between = std::max(between, o.between);
         earlier = std::max(earlier, o.earlier);
+        if (o.earlier_side) side = o.earlier_side;
       }
-    text += earlier > 0 ? earlier_text(between, earlier)
-                        : fmt::format(" Measured: recordings of a side differ by {:.2g} % (standard deviation).",
-                                      between * kPercent);
+    text += side ? fmt::format(" Measured: {} recordings of the {} differ by {:.2g} % (standard deviation).", earlier,
+                               kSideNames.at(*side), between * kPercent)
+            : earlier > 0 ? earlier_text(between, earlier)
+                          : fmt::format(" Measured: recordings of a side differ by {:.2g} % (standard deviation).",
+                                        between * kPercent);
   }
-  if (!comparison.assumptions.empty()) text += fmt::format(" Assumed: {}.", fmt::join(comparison.assumptions, "; "));
+  if (!comparison.assumptions.empty())
+    text += fmt::format(" Assumed: {}. {}", fmt::join(comparison.assumptions, "; "),
+                        what_would_measure(is_measured(comparison.cycle_times)));
   return text;
 }
 
@@ -238,6 +252,19 @@ std::string basis_text(const RunComparison& comparison) {
 std::string earlier_text(double between, std::size_t recordings) {
   return fmt::format(" Measured: {} earlier recordings of the same differ by {:.2g} % (standard deviation).",
                      recordings, between * kPercent);
+}
+
+double share_of_change(const RunComparison& comparison, const FunctionFinding& finding) {
+  const auto cycle = std::ranges::find(comparison.cycle_times, finding.phase, &model::CycleTimeOutcome::phase);
+  if (cycle == comparison.cycle_times.end() ||
+      (cycle->outcome != Outcome::regression && cycle->outcome != Outcome::improvement))
+    return model::kNoNumber;
+  return finding.impact_ns / (cycle->time_ns[1] - cycle->time_ns[0]);
+}
+
+std::string_view what_would_measure(bool measured) {
+  return measured ? "Recordings of the two sides in turns would need no such assumption."
+                  : "Three recordings of each side, taken in turns, or --history would measure it.";
 }
 
 std::string_view to_string(Outcome outcome) {
@@ -351,6 +378,10 @@ OutcomeText outcome_text(const RunComparison& comparison) {
     if (std::isfinite(o.low))
       line += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", o.low * kPercent, o.high * kPercent);
     line += fmt::format(", from {} and {} whole cycles", o.cycles[0], o.cycles[1]);
+    if (o.these_differ && o.outcome == Outcome::inconclusive && comparison.outcome == Outcome::inconclusive && !limited)
+      line += fmt::format(
+          "; these recordings differ by {:+.0f} % ({:+.0f} to {:+.0f} %), as two of the same program may",
+          o.these_differ->change * kPercent, o.these_differ->low * kPercent, o.these_differ->high * kPercent);
     if (o.outcome == Outcome::inconclusive && !limited)
       line += std::isfinite(o.smallest_seen)
                   ? fmt::format("; a regression of {:.1f} % would have been seen{}", o.smallest_seen * kPercent,
@@ -439,6 +470,9 @@ std::vector<Table> changed_functions(const RunComparison& comparison, std::size_
          {{"Candidate", "candidate_ns", ColumnType::time},
           [](const FunctionFinding& f) { return whole_ns(f.time_ns[1]); }},
          {{"Change", "impact_ns", ColumnType::time}, [](const FunctionFinding& f) { return whole_ns(f.impact_ns); }},
+         {{"Of it", "share", ColumnType::percent, 0, true},
+          [&](const FunctionFinding& f) { return percent_of_change(comparison, f); },
+          model::Presence::if_known},
          {{"Calls", "calls"}, calls},
          {{"Per call", "per_call"}, per_call}},
         comparison.functions | std::views::filter(is_row), most_rows);
@@ -476,6 +510,8 @@ Table all_functions(const RunComparison& comparison) {
        {{"Impact", "impact_ns_per_cycle", ColumnType::number}, number(&F::impact_ns)},
        {{"Low", "ci_low_ns", ColumnType::number}, number(&F::low_ns)},
        {{"High", "ci_high_ns", ColumnType::number}, number(&F::high_ns)},
+       {{"Share", "share", ColumnType::number},
+        [&](const F& f) { return number_cell(share_of_change(comparison, f)); }},
        {{"Baseline calls", "baseline_calls_per_cycle", ColumnType::number}, side(&F::calls, 0)},
        {{"Candidate calls", "candidate_calls_per_cycle", ColumnType::number}, side(&F::calls, 1)},
        {{"Baseline per call", "baseline_ns_per_call", ColumnType::number}, side(&F::per_call_ns, 0)},

@@ -25,6 +25,13 @@ OutcomeText outcome_text(const model::RunComparison& comparison);
 /// " Measured: 8 earlier recordings of the same differ by 3.1 % (standard deviation)."
 std::string earlier_text(double between, std::size_t recordings);
 
+/// What would take the place of an assumption. `measured`: how much recordings of a side differ is, and only what the
+/// sides differ by beyond that is assumed.
+std::string_view what_would_measure(bool measured);
+
+/// Impact of a function by what the cycle of its phase changed by; no number where it is not decided that it did.
+double share_of_change(const model::RunComparison& comparison, const model::FunctionFinding& finding);
+
 /// What a reader has to know beside the numbers: what differs, where cycles begin, losses.
 std::vector<std::string> note_lines(const model::RunComparison& comparison);
 

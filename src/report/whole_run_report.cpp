@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -20,17 +19,26 @@ using model::WholeRun;
 struct Number {
   std::string_view what;
   std::string_view key;
-  double WholeRun::*value;
+  double (*value)(const WholeRun&);
   bool is_time;
 };
 
-constexpr std::array kNumbers = {Number{"recorded", "wall_ns", &WholeRun::wall_ns, true},
-                                 Number{"a device was busy", "busy_ns", &WholeRun::busy_ns, true},
-                                 Number{"in kernels", "kernel_ns", &WholeRun::kernel_ns, true},
-                                 Number{"kernels", "kernels", &WholeRun::kernels, false},
-                                 Number{"copies and fills", "copies", &WholeRun::copies, false},
-                                 Number{"operators", "operators", &WholeRun::operators, false},
-                                 Number{"calls to the device", "launches", &WholeRun::launches, false}};
+template <double WholeRun::*member>
+double value_of(const WholeRun& run) {
+  return run.*member;
+}
+
+/// Of a device, as its busy time is; without work on devices there is none.
+double idle_of(const WholeRun& run) { return run.busy_ns > 0 ? std::max(0.0, run.wall_ns - run.busy_ns) : 0; }
+
+constexpr std::array kNumbers = {Number{"recorded", "wall_ns", value_of<&WholeRun::wall_ns>, true},
+                                 Number{"a device was busy", "busy_ns", value_of<&WholeRun::busy_ns>, true},
+                                 Number{"a device was idle", "idle_ns", idle_of, true},
+                                 Number{"in kernels", "kernel_ns", value_of<&WholeRun::kernel_ns>, true},
+                                 Number{"kernels", "kernels", value_of<&WholeRun::kernels>, false},
+                                 Number{"copies and fills", "copies", value_of<&WholeRun::copies>, false},
+                                 Number{"operators", "operators", value_of<&WholeRun::operators>, false},
+                                 Number{"calls to the device", "launches", value_of<&WholeRun::launches>, false}};
 
 bool is_decided(const model::RunComparison& comparison) {
   if (comparison.work || comparison.same_recording) return true;
@@ -44,10 +52,10 @@ std::vector<model::Table> whole_run_tables(const model::RunComparison& compariso
   if (!comparison.whole || is_decided(comparison)) return {};
   std::vector<Number> rows;
   for (const Number& number : kNumbers)
-    if ((*comparison.whole)[0].*number.value > 0 || (*comparison.whole)[1].*number.value > 0) rows.push_back(number);
+    if (number.value((*comparison.whole)[0]) > 0 || number.value((*comparison.whole)[1]) > 0) rows.push_back(number);
   if (rows.empty()) return {};
   const auto cell = [&](const Number& row, std::size_t side) -> Cell {
-    const double value = (*comparison.whole)[side].*row.value;
+    const double value = row.value((*comparison.whole)[side]);
     return row.is_time ? Cell(value / 1e6) : Cell(value);
   };
   model::Table table = model::make_table<Number>(
@@ -67,7 +75,7 @@ void write_whole_run(JsonWriter& json, const model::RunComparison& comparison) {
   if (!comparison.whole) return;
   json.begin_object("whole_run");
   for (const Number& number : kNumbers)
-    json.member(number.key, std::array{(*comparison.whole)[0].*number.value, (*comparison.whole)[1].*number.value});
+    json.member(number.key, std::array{number.value((*comparison.whole)[0]), number.value((*comparison.whole)[1])});
   json.end_object();
 }
 

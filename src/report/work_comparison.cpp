@@ -9,6 +9,7 @@
 
 #include "core/units.h"
 #include "model/table_rows.h"
+#include "report/collected_report.h"
 #include "report/host_report.h"
 #include "report/run_comparison_tables.h"
 #include "report/work_report.h"
@@ -39,8 +40,6 @@ std::string interval(const WorkChange& change) {
 }
 
 Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
-/// 0: none, or none was timed.
-Cell known_time(double value) { return value > 0 ? whole_ns(value) : Cell(); }
 Cell ratio(const std::array<double, 2>& value) { return value[0] > 0 ? Cell(value[1] / value[0]) : Cell(); }
 
 /// The part of the work that differs most.
@@ -114,9 +113,13 @@ std::vector<std::string> work_detail_lines(const model::RunComparison& compariso
             ? fmt::format("Their numbers are estimates, ± {:.1f} %: system calls were looked at in windows.",
                           *work.unit.count_error * 100)
             : "Their numbers are estimates: system calls were looked at in windows.");
+  if (work.recordings[0] > 0)
+    lines.push_back(
+        fmt::format("Measured: recordings of a side differ by {:.2g} % (standard deviation).", work.between * 100));
   if (work.earlier > 0) lines.push_back(earlier_text(work.between, work.earlier).substr(1));
   if (!comparison.assumptions.empty())
-    lines.push_back(fmt::format("Assumed: {}.", fmt::join(comparison.assumptions, "; ")));
+    lines.push_back(fmt::format("Assumed: {}. {}", fmt::join(comparison.assumptions, "; "),
+                                what_would_measure(work.recordings[0] > 0 || work.earlier > 0)));
   return lines;
 }
 
@@ -153,30 +156,9 @@ std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_
   tables.back().notes.push_back(
       fmt::format("Waiting for work is apart: {:.2f} threads on average in the baseline, {:.2f} in the candidate.",
                   work.waiting.value[0], work.waiting.value[1]));
-  std::vector<model::CallChange> busy;
-  std::ranges::copy_if(work.calls, std::back_inserter(busy), [](const model::CallChange& c) { return !c.waits; });
-  Table calls = model::make_table<model::CallChange>(
-      fmt::format("System calls of one {}, and how long one takes", per), "work_calls",
-      {{{"Call", "call", ColumnType::name}, &model::CallChange::name},
-       {{"Baseline", "baseline_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[0]; }},
-       {{"Candidate", "candidate_per_unit", ColumnType::number, 3}, [](const auto& c) { return c.per_unit[1]; }},
-       {{"One took", "baseline_per_call_ns", ColumnType::time},
-        [](const auto& c) { return known_time(c.per_call_ns[0]); }},
-       {{"candidate", "candidate_per_call_ns", ColumnType::time},
-        [](const auto& c) { return known_time(c.per_call_ns[1]); }},
-       {{"Ratio", "per_call_ratio", ColumnType::number, 2},
-        [](const auto& c) { return c.per_unit[1] > 0 ? ratio(c.per_call_ns) : Cell(); }},
-       {{"p99 ratio", "p99_ratio", ColumnType::number, 2},
-        [](const auto& c) { return c.p99_ns[1] > 0 ? ratio(c.p99_ns) : Cell(); }},
-       {{"p99", "baseline_p99_ns", ColumnType::time, 3, true}, [](const auto& c) { return known_time(c.p99_ns[0]); }},
-       {{"p99 candidate", "candidate_p99_ns", ColumnType::time, 3, true},
-        [](const auto& c) { return known_time(c.p99_ns[1]); }}},
-      busy, most_rows);
-  if (most_rows != 0) model::drop_empty_columns(calls);  // files keep them all
-  if (!calls.rows.empty()) {
-    calls.notes.emplace_back("Those that differ most first; calls that wait for work are left out.");
-    tables.push_back(std::move(calls));
-  }
+  Table calls = calls_table(fmt::format("System calls of one {}, and how long one takes", per), "work_calls",
+                            work.calls, most_rows);
+  if (!calls.rows.empty()) tables.push_back(std::move(calls));
   return tables;
 }
 
@@ -196,6 +178,8 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   json.member("seconds", work.seconds);
   json.member("between", work.between);
   json.member("earlier", work.earlier);
+  json.member("recordings", work.recordings);
+  json.member("detectable", 1 + work.smallest_seen);
   json.begin_object("throughput", JsonForm::line);
   write_change(json, work.throughput);
   json.end_object();
@@ -205,17 +189,7 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   write_changes(json, "parts", work.parts);
   write_changes(json, "latency", work.latency);
   write_changes(json, "others", work.others);
-  json.begin_array("calls");
-  for (const model::CallChange& call : work.calls) {
-    json.begin_object(JsonForm::line);
-    json.member("name", call.name);
-    json.member("waits", call.waits);
-    json.member("per_unit", call.per_unit);
-    json.member("per_call_ns", call.per_call_ns);
-    json.member("p99_ns", call.p99_ns);
-    json.end_object();
-  }
-  json.end_array();
+  write_calls(json, "calls", work.calls);
   json.end_object();
 }
 

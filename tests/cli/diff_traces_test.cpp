@@ -154,6 +154,7 @@ TEST_F(DiffTraces, RecordingsOfOneRunArePooled) {
 
 TEST_F(DiffTraces, WithTheReferencesScoreTracesGoItsWay) {
   const auto result = run_program("diff " + good + " " + slow + " --score suspicion 2>&1");
+  EXPECT_EQ(run_program("diff " + good + " --vs " + slow + " --score suspicion 2>&1").output, result.output);
   EXPECT_EQ(result.code, 3) << "it finds no cycles without Python functions";
   EXPECT_THAT(result.output, HasSubstr("no Python function"));
   EXPECT_EQ(run_program("diff " + good + " " + slow + " --score impact").code, 0);
@@ -337,6 +338,23 @@ TEST(CorpusPairs, OtherHardwareIsRefusedAndUnmarkedBlocksAreCompared) {
   EXPECT_THAT(blocks.output, testing::StartsWith("Outcome: inconclusive: it is not sure that a cycle"));
 }
 
+TEST(CorpusPairs, OfUnmarkedBlocksNoKernelAndNoTransferIsAccused) {
+  CULPRIT_NEEDS_SHARED("corpus/nsys/mfu_2gpu_before.sqlite");
+  const auto run = run_program("diff --json " + test::shared("corpus/nsys/mfu_2gpu_before.sqlite") + " " +
+                               test::shared("corpus/nsys/mfu_2gpu_after.sqlite"));
+  ASSERT_EQ(run.code, 0);
+  const json result = json::parse(run.output);
+  EXPECT_THAT(result["outcome"], testing::AnyOf("inconclusive", "no_change"));
+  EXPECT_THAT(result["verdicts"], testing::IsEmpty());
+  std::size_t on_devices = 0;
+  for (const json& f : result["findings"]) {
+    if (!f["kind"].get<std::string>().starts_with("gpu")) continue;
+    ++on_devices;
+    EXPECT_THAT(f["status"], testing::AnyOf("same", "unknown")) << f["function"];
+  }
+  EXPECT_GT(on_devices, 0U);
+}
+
 /// Traces of vLLM and SGLang on one noisy machine, seconds apart.
 class CorpusServers : public testing::Test {
  protected:
@@ -361,6 +379,7 @@ TEST_F(CorpusServers, NothingChangedAndNobodyIsAccused) {
       const json result = compared(server + a, server + b);
       EXPECT_THAT(result["outcome"], testing::AnyOf("inconclusive", "no_change")) << server << a;
       EXPECT_THAT(changed(result), testing::IsEmpty()) << server << a;
+      EXPECT_THAT(result["verdicts"], testing::IsEmpty()) << server << a;
     }
 }
 

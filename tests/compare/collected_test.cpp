@@ -101,5 +101,53 @@ TEST(Quantiles, ComeToTheirCalls) {
   EXPECT_DOUBLE_EQ(calls[1].p99_ns[1], 0);
 }
 
+model::CountedDurations counted(std::size_t count, double ns, bool waits = false) {
+  model::CountedDurations durations;
+  durations.count = count;
+  durations.total_ns = static_cast<double>(count) * ns;
+  durations.waits = waits;
+  return durations;
+}
+
+/// `steps` steps of two fsync of `ns` each, four writes, and one wait of a thousand times as long.
+model::Recording calling(std::size_t steps, double ns) {
+  model::Recording recording;
+  recording.cycles.cycles.resize(steps);
+  model::Collected& collected = recording.collected;
+  collected.calls["fsync"] = counted(2 * steps, ns);
+  collected.calls["write"] = counted(4 * steps, 50);
+  collected.calls["epoll_wait"] = counted(steps, ns * 1e3, true);
+  return recording;
+}
+
+TEST(CallChanges, OfAStepLargestDifferenceFirstAndWaitsLast) {
+  const model::Recording a = calling(100, 1000);
+  const model::Recording b = calling(40, 3000);
+  const auto changes = call_changes({&a, 1}, {&b, 1});
+  ASSERT_EQ(changes.size(), 3U);
+  EXPECT_EQ(changes[0].name, "fsync");
+  EXPECT_THAT(changes[0].per_unit, ElementsAre(2, 2));
+  EXPECT_THAT(changes[0].per_call_ns, ElementsAre(1000, 3000));
+  EXPECT_EQ(changes[1].name, "write");
+  EXPECT_THAT(changes[1].per_call_ns, ElementsAre(50, 50));
+  EXPECT_EQ(changes[2].name, "epoll_wait");
+}
+
+TEST(CallChanges, ACallOfOneSideHasNothingOfTheOther) {
+  const model::Recording a = calling(10, 1000);
+  model::Recording b = calling(10, 1000);
+  b.collected.calls["openat"] = counted(20, 5e4);
+  const auto changes = call_changes({&a, 1}, {&b, 1});
+  ASSERT_EQ(changes.size(), 4U);
+  EXPECT_EQ(changes[0].name, "openat");
+  EXPECT_THAT(changes[0].per_unit, ElementsAre(0, 2));
+}
+
+TEST(CallChanges, WithoutStepsThereAreNone) {
+  const model::Recording a = calling(10, 1000);
+  const model::Recording b = calling(0, 1000);
+  EXPECT_THAT(call_changes({&a, 1}, {&b, 1}), IsEmpty());
+}
+
 }  // namespace
 }  // namespace culprit::compare

@@ -304,6 +304,120 @@ TEST(JudgeRecordings, OneLevelOfManyStepsIsOneValue) {
   EXPECT_FALSE(judge_recordings(a.view(), two.view(), 0.03, 0));
 }
 
+/// Recordings of the same and of one that takes `slower` times as long, one time each; they spread by 1 %.
+std::array<std::vector<double>, 2> spread_by_a_hundredth(std::size_t n, double slower, std::mt19937_64& random) {
+  std::array<std::vector<double>, 2> times;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (std::size_t r = 0; r < n; ++r)
+      times[s].push_back((s == 0 ? 1e7 : 1e7 * slower) * std::exp(0.01 * gauss(random)));
+  return times;
+}
+
+model::CycleTimeOutcome judge_each(const std::array<std::vector<double>, 2>& times, double tolerance) {
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t r = 0; r < times[0].size(); ++r) numbers.push_back(r);
+  return judge_recordings({times[0], numbers}, {times[1], numbers}, tolerance, 0).value();
+}
+
+TEST(JudgeRecordings, OfTheSameWithoutDriftAreNoChangeAtFivePercentMostly) {
+  std::mt19937_64 random(4);
+  constexpr int kPairs = 400;
+  for (const std::size_t n : {3U, 5U}) {
+    int no_change = 0;
+    int alarms = 0;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const Outcome outcome = judge_each(spread_by_a_hundredth(n, 1, random), 0.05).outcome;
+      no_change += outcome == Outcome::no_change ? 1 : 0;
+      alarms += outcome == Outcome::regression || outcome == Outcome::improvement ? 1 : 0;
+    }
+    EXPECT_GE(no_change, kPairs / 2) << n;
+    EXPECT_LE(alarms, kPairs / 50) << n;
+  }
+}
+
+/// An effect as large as one comparison says would have been seen, in another one of the same kind.
+TEST(JudgeRecordings, WhatIsSaidToBeSeenIsSeenFourTimesOutOfFive) {
+  std::mt19937_64 random(5);
+  constexpr int kTrials = 4000;
+  for (const std::size_t n : {3U, 5U}) {
+    int found = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      const double said = judge_each(spread_by_a_hundredth(n, 1, random), 0.03).smallest_seen;
+      const auto other = judge_each(spread_by_a_hundredth(n, 1 + said, random), 0.03);
+      found += other.outcome == Outcome::regression ? 1 : 0;
+    }
+    EXPECT_GE(found, kTrials * 8 / 10) << n;
+    EXPECT_LE(found, kTrials * 9 / 10) << n << ": much smaller ones are seen, too";
+  }
+}
+
+/// The same of two recordings, where 1 % between them is assumed, and true.
+TEST(CycleTime, WhatIsSaidToBeSeenIsSeenFourTimesOutOfFive) {
+  std::mt19937_64 random(6);
+  constexpr int kTrials = 4000;
+  const Recordings of_the_same = levels(0.01);
+  for (const std::size_t n : {40U, 60U}) {
+    int found = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      const auto a = of_the_same(random, n);
+      const double said = judge_cycle_time(a, of_the_same(random, n)).smallest_seen;
+      ASSERT_TRUE(std::isfinite(said));
+      const auto base = of_the_same(random, n);
+      auto slower = of_the_same(random, n);
+      for (double& time : slower) time *= 1 + said;
+      found += judge_cycle_time(base, slower).outcome == Outcome::regression ? 1 : 0;
+    }
+    EXPECT_GE(found, kTrials * 8 / 10) << n;
+    EXPECT_LE(found, kTrials * 9 / 10) << n << ": much smaller ones are seen, too";
+  }
+}
+
+/// And where five earlier recordings tell how much two of the same differ, in both comparisons.
+TEST(CycleTime, WithEarlierRecordingsWhatIsSaidToBeSeenIsSeen) {
+  std::mt19937_64 random(7);
+  constexpr int kTrials = 4000;
+  constexpr std::size_t kSteps = 40;
+  const Recordings of_the_same = levels(0.01);
+  int found = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::array<double, 5> earlier{};
+    double mean = 0;
+    for (double& log : earlier) mean += (log = 0.01 * gauss(random)) / 5;
+    double squares = 0;
+    for (const double log : earlier) squares += (log - mean) * (log - mean);
+    const CycleTimeOptions options{.measured = MeasuredSpread{std::sqrt(squares / 4), 5}};
+    const auto a = of_the_same(random, kSteps);
+    const double said = judge_cycle_time(a, of_the_same(random, kSteps), options).smallest_seen;
+    const auto base = of_the_same(random, kSteps);
+    auto slower = of_the_same(random, kSteps);
+    for (double& time : slower) time *= 1 + said;
+    found += judge_cycle_time(base, slower, options).outcome == Outcome::regression ? 1 : 0;
+  }
+  EXPECT_GE(found, kTrials * 8 / 10);
+  EXPECT_LE(found, kTrials * 9 / 10) << "much smaller ones are seen, too";
+}
+
+/// Two questions: whether these two differ, and whether two of the same do.
+TEST(CycleTime, TheseMayDifferThoughNothingIsDecided) {
+  const auto a = normal(400, 1e7, 1e5, 1);
+  const auto slower = judge_cycle_time(a, normal(400, 1.14e7, 1e5, 2), {.between = 0.05});
+  EXPECT_EQ(slower.outcome, Outcome::inconclusive);
+  ASSERT_TRUE(slower.these_differ);
+  EXPECT_DOUBLE_EQ(slower.these_differ->change, slower.change);
+  EXPECT_NEAR(slower.these_differ->change, 0.14, 0.005);
+  EXPECT_GT(slower.these_differ->low, 0.13);
+  EXPECT_LT(slower.these_differ->high, 0.15);
+  EXPECT_LT(slower.low, slower.these_differ->low);
+  const auto faster = judge_cycle_time(normal(400, 1.14e7, 1e5, 2), a, {.between = 0.05});
+  ASSERT_TRUE(faster.these_differ);
+  EXPECT_NEAR(std::log1p(faster.these_differ->low), -std::log1p(slower.these_differ->high), 1e-9);
+  EXPECT_FALSE(judge_cycle_time(a, normal(400, 1.14e7, 1e5, 2), {.between = 0.01}).these_differ) << "it is decided";
+  EXPECT_FALSE(judge_cycle_time(a, normal(400, 1.02e7, 1e5, 2), {.between = 0.05}).these_differ)
+      << "by less than matters";
+  EXPECT_FALSE(judge_cycle_time(normal(40, 1e7, 2e6, 1), normal(40, 1.05e7, 2e6, 2)).these_differ)
+      << "their steps spread too much to tell";
+}
+
 TEST(Overall, TheWorstOfThePhases) {
   const auto with = [](Outcome outcome) {
     model::CycleTimeOutcome o;

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace {
 
 using model::Outcome;
 using model::Recording;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -104,6 +107,62 @@ TEST(Earlier, TheSidesThemselvesAndOthersAreLeftOut) {
                                               HasSubstr("1 of the earlier recordings is left out: ")}));
 }
 
+/// CPU model, product and host name; empty: not told.
+using Machine = std::array<std::string, 3>;
+
+Recording on(const Machine& machine, Ns period, std::uint64_t digest) {
+  constexpr std::array kKeys = {"env.cpu.model", "env.machine.product", "env.hostname"};
+  Recording r = lasting(period, digest);
+  for (std::size_t i = 0; i < kKeys.size(); ++i)
+    if (!machine.at(i).empty()) r.environment[kKeys.at(i)].insert(machine.at(i));
+  return r;
+}
+
+TEST(Earlier, ThoseOfAnotherMachineAreLeftOut) {
+  const Machine here = {"Zen", "X1", "a"};
+  const auto with_one = [&](const Machine& machine, Ns period) {
+    std::vector<Recording> a, b, earlier;
+    a.push_back(on(here, 1'000'000, 1));
+    b.push_back(on(here, 1'001'000, 2));
+    earlier.push_back(on(here, 1'000'000, 50));
+    earlier.push_back(on({}, 1'001'000, 51));
+    earlier.push_back(on({"Zen", "", "a"}, 999'000, 52));
+    earlier.push_back(on(machine, period, 53));
+    auto c = compare_runs(std::move(a), std::move(b), {}, earlier);
+    EXPECT_TRUE(c.ok());
+    return std::move(*c);
+  };
+  const model::RunComparison same = with_one(here, 1'000'500);
+  EXPECT_EQ(same.cycle_times[0].earlier, 4U) << "what is not told differs from nothing";
+  EXPECT_THAT(same.notes, testing::Not(testing::Contains(HasSubstr("another machine"))));
+  const std::array<std::pair<Machine, const char*>, 3> others = {
+      {{{"Xeon", "X1", "a"}, "(CPU model Xeon instead of Zen)"},
+       {{"Zen", "X2", "a"}, "(machine X2 instead of X1)"},
+       {{"Zen", "", "b"}, "(host name b instead of a)"}}};
+  for (const auto& [machine, why] : others) {
+    const model::RunComparison c = with_one(machine, 3'000'000);
+    EXPECT_EQ(c.cycle_times[0].earlier, 3U) << why;
+    EXPECT_LT(c.cycle_times[0].between, 0.002) << why;
+    EXPECT_THAT(c.notes, testing::Contains(
+                             AllOf(HasSubstr("1 of the earlier recordings is left out: of another"), HasSubstr(why))));
+  }
+}
+
+TEST(Earlier, BetweenTwoMachinesNoneTells) {
+  std::vector<Recording> a, b;
+  std::vector<Recording> earlier = history({1'000'000, 1'001'000, 999'000});
+  a.push_back(lasting(1'000'000, 1));
+  b.push_back(lasting(1'060'000, 2));
+  a[0].environment["env.hostname"] = {"a"};
+  b[0].environment["env.hostname"] = {"b"};
+  for (Recording& r : earlier) r.environment["env.hostname"] = {"a"};
+  const auto c = compare_runs(std::move(a), std::move(b), {}, earlier);
+  ASSERT_TRUE(c.ok());
+  EXPECT_EQ(c->cycle_times[0].earlier, 0U);
+  EXPECT_EQ(c->outcome, Outcome::inconclusive);
+  EXPECT_THAT(c->notes, testing::Contains(HasSubstr("3 of the earlier recordings are left out: of another machine")));
+}
+
 TEST(Earlier, TwoAreTooFewAndItIsSaid) {
   const model::RunComparison c = compared(1'000'000, 1'060'000, history({1'000'000, 1'001'000}));
   EXPECT_EQ(c.cycle_times[0].earlier, 0U);
@@ -142,6 +201,48 @@ TEST(Earlier, SwappedSidesGiveTheMirroredAnswer) {
   EXPECT_EQ(there.outcome, Outcome::regression);
   EXPECT_EQ(back.outcome, Outcome::improvement);
   EXPECT_NEAR((1 + there.low) * (1 + back.high), 1, 1e-9);
+}
+
+/// One recording against several, begun so many seconds later than these.
+model::RunComparison one_of_several(std::initializer_list<Ns> base, Ns candidate, bool swapped = false,
+                                    Ns seconds_apart = 60) {
+  constexpr Ns kToday = 1'700'000'000;
+  const auto begun = [](Recording r, Ns second) {
+    for (model::ProfileCycle& cycle : r.profile.cycles) cycle.begin += second * 1'000'000'000;
+    return r;
+  };
+  std::vector<Recording> a, b;
+  for (const Ns period : base) a.push_back(begun(lasting(period, 10 + a.size()), kToday));
+  b.push_back(begun(lasting(candidate, 2), kToday + seconds_apart));
+  if (swapped) std::swap(a, b);
+  auto c = compare_runs(std::move(a), std::move(b));
+  EXPECT_TRUE(c.ok());
+  return std::move(*c);
+}
+
+TEST(Earlier, RecordingsOfOneSideTellItToo) {
+  const model::RunComparison c = one_of_several({1'000'000, 1'001'000, 999'000}, 1'060'000);
+  EXPECT_EQ(c.outcome, Outcome::regression);
+  EXPECT_THAT(c.assumptions, IsEmpty());
+  EXPECT_EQ(c.cycle_times[0].earlier, 3U);
+  EXPECT_EQ(c.cycle_times[0].earlier_side, 0U);
+  EXPECT_NEAR(c.cycle_times[0].between, 0.001, 1e-5);
+  const model::RunComparison back = one_of_several({1'000'000, 1'001'000, 999'000}, 1'060'000, true);
+  EXPECT_EQ(back.outcome, Outcome::improvement);
+  EXPECT_EQ(back.cycle_times[0].earlier_side, 1U);
+  EXPECT_NEAR((1 + c.cycle_times[0].low) * (1 + back.cycle_times[0].high), 1, 1e-9);
+  EXPECT_EQ(one_of_several({1'000'000, 1'300'000, 800'000}, 1'300'000).outcome, Outcome::inconclusive);
+}
+
+TEST(Earlier, TwoOfOneSideOrThoseOfAnotherHourTellNothing) {
+  const model::RunComparison two = one_of_several({1'000'000, 1'001'000}, 1'060'000);
+  EXPECT_EQ(two.cycle_times[0].earlier, 0U);
+  EXPECT_EQ(two.outcome, Outcome::inconclusive);
+  const model::RunComparison apart = one_of_several({1'000'000, 1'001'000, 999'000}, 1'060'000, false, 3600);
+  EXPECT_EQ(apart.cycle_times[0].earlier, 0U);
+  EXPECT_FALSE(apart.cycle_times[0].earlier_side.has_value());
+  EXPECT_EQ(apart.outcome, Outcome::inconclusive);
+  EXPECT_THAT(apart.assumptions, testing::SizeIs(1));
 }
 
 TEST(Earlier, OfFewCyclesThereIsAnInterval) {

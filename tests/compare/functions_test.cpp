@@ -304,6 +304,36 @@ TEST(CompareFunctions, FewCyclesOnHostsTellLessOfAShare) {
   EXPECT_EQ(on_host(5'000, 3, 15)[".one"].status, FunctionStatus::changed);
 }
 
+TEST(CompareFunctions, SayWhatTheyRestOn) {
+  using model::RestsOn;
+  const Compared on_device = compared({{"gemm", noisy(30'000, 300, 1)}, {"norm", noisy(5'000, 50, 2)}},
+                                      {{"gemm", noisy(45'000, 450, 3)}, {"fresh", noisy(5'000, 50, 4)}});
+  EXPECT_EQ(on_device["gemm"].rests_on, RestsOn::time);
+  EXPECT_EQ(on_device["norm"].rests_on, RestsOn::calls) << "gone";
+  EXPECT_EQ(on_device["fresh"].rests_on, RestsOn::calls) << "new";
+  const Compared one_of_many = on_host(5'000, 1.3, 40);
+  EXPECT_EQ(one_of_many[".one"].rests_on, RestsOn::against_others);
+  ASSERT_EQ(one_of_many[".op0"].status, FunctionStatus::same);
+  EXPECT_EQ(one_of_many[".op0"].rests_on, RestsOn::time);
+}
+
+TEST(CompareFunctions, WhatAllShareRestsOnTime) {
+  Times base, candidate;
+  for (int f = 0; f < 6; ++f) {
+    const std::string name = ".op" + std::to_string(f);
+    const auto seed = static_cast<std::uint64_t>(f);
+    base[name] = noisy(5'000 + 100 * f, 50, 2 * seed + 1);
+    candidate[name] = noisy(2 * (5'000 + 100 * f), 50, 2 * seed + 2);
+  }
+  FunctionOptions options;
+  options.between_on_host = 0.05;
+  const Compared c = compared(base, candidate, kCycles, kCycles, options);
+  for (const FunctionFinding& f : c.findings) {
+    EXPECT_EQ(f.status, FunctionStatus::changed);
+    EXPECT_EQ(f.rests_on, model::RestsOn::time);
+  }
+}
+
 /// Replicates on a host whose level moves by a tenth from recording to recording, each function by 3 % of its own.
 model::Profile replicates(double of_slow, std::mt19937_64& random) {
   std::normal_distribution<double> normal(0, 1);
@@ -347,6 +377,24 @@ TEST(CompareFunctions, ReplicatesFindOneFunctionThoughTheMachineMovesAll) {
   }
   EXPECT_GE(found, 38);
   EXPECT_LE(others, 4);
+}
+
+TEST(CompareFunctions, ReplicatesRestOnRecordings) {
+  std::mt19937_64 random(7);
+  const model::Profile a = replicates(1, random);
+  const model::Profile b = replicates(2, random);
+  StringTable texts;
+  FunctionOptions options;
+  options.between_on_host = 0.1;
+  options.in_turns = true;
+  for (const FunctionFinding& f : compare_functions(a, b, match_roles(a, b), {Phase::decode}, texts, options)) {
+    if (f.status != FunctionStatus::same) {
+      EXPECT_EQ(f.rests_on, model::RestsOn::recordings) << texts[f.function];
+    }
+    if (texts[f.function] == ".op3") {
+      EXPECT_EQ(f.status, FunctionStatus::changed);
+    }
+  }
 }
 
 TEST(CompareFunctions, ReplicatesOfTheSameAccuseNobody) {

@@ -77,6 +77,92 @@ TEST(Series, WhatIsMissingInACycleIsNoLikeness) {
   EXPECT_GT(series.effective, 20);
 }
 
+using Values = std::vector<double>;
+
+/// Independent values.
+Values white(std::size_t n, std::mt19937_64& random) {
+  std::normal_distribution<double> noise;
+  Values values(n);
+  for (double& value : values) value = noise(random);
+  return values;
+}
+
+/// Each like the one before by `phi`; variance 1.
+Values alike(double phi, std::size_t n, std::mt19937_64& random) {
+  std::normal_distribution<double> noise;
+  Values values;
+  double x = noise(random);
+  for (std::size_t i = 0; i < n; ++i) {
+    values.push_back(x);
+    x = phi * x + std::sqrt(1 - phi * phi) * noise(random);
+  }
+  return values;
+}
+
+TEST(SeriesByBlocks, IndependentValuesCountAsBefore) {
+  std::mt19937_64 random(11);
+  int fewer = 0;
+  for (int turn = 0; turn < 1000; ++turn) fewer += summarise(dense(white(400, random)), 400).effective < 150 ? 1 : 0;
+  EXPECT_LE(fewer, 10) << "by next neighbours alone hardly any has so few";
+}
+
+TEST(SeriesByBlocks, LikeNeighboursCountByTheirLikenessAlone) {
+  std::mt19937_64 random(12);
+  for (int turn = 0; turn < 50; ++turn) {
+    const double effective = summarise(dense(alike(0.9, 400, random)), 400).effective;
+    EXPECT_GE(effective, 400.0 / 19 - 1e-9);
+    EXPECT_LE(effective, 40);
+  }
+}
+
+/// One slow wave below values that spread as much: next neighbours are half alike.
+TEST(SeriesByBlocks, ASlowWanderBelowTheSpreadIsSeen) {
+  std::mt19937_64 random(13);
+  for (int turn = 0; turn < 50; ++turn) {
+    Values values = white(400, random);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] += std::sqrt(2.0) * std::sin(2 * 3.14159 * (static_cast<double>(i) / 400 + turn / 50.0));
+    const Series series = summarise(dense(values), values.size());
+    EXPECT_LT(series.effective, 60) << "by next neighbours alone more than 100";
+    EXPECT_GE(series.effective, 7) << "there are eight blocks";
+    EXPECT_LE(series.likely, series.effective + 1e-9);
+  }
+}
+
+TEST(SeriesByBlocks, AbsentCyclesAreZeroInTheirBlocks) {
+  std::mt19937_64 random(14);
+  Values values(512, 0);
+  std::vector<CycleValue> present;
+  for (std::uint32_t i = 0; i < values.size(); ++i) {
+    if (random() % 100 >= (i / 128 % 2 == 0 ? 10U : 60U)) continue;
+    values[i] = 1;
+    present.push_back({i, 1});
+  }
+  const Series sparse = summarise(present, values.size());
+  EXPECT_NEAR(sparse.effective, summarise(dense(values), values.size()).effective, 1e-6);
+  EXPECT_LT(sparse.effective, 60);
+}
+
+/// Intervals of pairs of equal series whose level wanders for a tenth of them. Nothing inside a series tells of what is
+/// slower still, so they hold the truth less often than they say; by next neighbours alone they do one time in six.
+TEST(SeriesByBlocks, IntervalsOfWhatWandersHoldTheTruthMoreOften) {
+  std::mt19937_64 random(15);
+  constexpr std::size_t kValues = 1600;
+  const auto series = [&] {
+    Values values = alike(0.99, kValues, random);
+    const Values spread = white(kValues, random);
+    for (std::size_t i = 0; i < kValues; ++i) values[i] = (values[i] + spread[i]) / std::sqrt(2.0);
+    return summarise(dense(values), kValues);
+  };
+  constexpr int kPairs = 300;
+  int held = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    const MeanDifference d = difference_of(series(), series(), 0);
+    held += std::abs(d.difference) <= d.half ? 1 : 0;
+  }
+  EXPECT_GE(held, kPairs * 6 / 10);
+}
+
 TEST(AllOnOneSide, WhatComesInABurstIsNoProof) {
   std::vector<CycleValue> spread;
   std::vector<CycleValue> burst;

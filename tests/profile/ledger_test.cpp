@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -240,54 +242,90 @@ TEST(Ledger, SamplesTellWhatRanBetweenFunctions) {
             (decltype(found){{{"", "parse (app.py)"}, 2}, {{"", "[libx.so]"}, 1}, {{"step N", "[libx.so]"}, 1}}));
 }
 
-/// Nested and overlapping slices, streams, lost links, graphs, two devices, scheduling: every window sums to itself.
+/// Steps of one rank at random: nested and overlapping slices, streams, lost links, graphs, two devices, scheduling,
+/// stretches without work.
+void add_random_rank(std::mt19937& random, std::uint32_t seed, std::uint16_t rank, TraceMaker& maker, Steps& steps) {
+  const auto upto = [&](Ns most) { return std::uniform_int_distribution<Ns>(0, most)(random); };
+  const TrackId thread = maker.thread(1, 1, rank);
+  const TrackId other = maker.thread(1, 2, rank);
+  Track sched = maker.trace().tracks[thread];
+  sched.kind = TrackKind::sched;
+  maker.trace().tracks.push_back(sched);
+  const auto states = static_cast<TrackId>(maker.trace().tracks.size() - 1);
+  Ns at = 0;
+  for (int c = 0; c < 6; ++c) {
+    const Ns period = 50 + upto(200);
+    std::vector<model::DeviceWindow> devices;
+    for (std::int32_t d = 0; d < static_cast<std::int32_t>(seed % 3); ++d)
+      devices.push_back(device_window(at + upto(20), at + period + upto(20), d));
+    steps.add(at, period, devices);
+    model::Cycle& cycle = steps.found.cycles.cycles.back();
+    cycle.rank = rank;
+    cycle.process = maker.trace().tracks[thread].process;
+    cycle.no_work = upto(2) == 0 ? upto(40) : 0;
+    maker.slice(thread, "user_annotation", "step", at, period - upto(30));
+    at += period;
+  }
+  SliceIndex graph = kNone;  // the last launch, which may launch more than one kernel
+  TrackId stream = 0;
+  Ns end = 0;  // of the last kernel
+  for (int i = 0; i < 60; ++i) {
+    const std::string kernel = "k" + std::to_string(upto(3));
+    if (graph != kNone && upto(3) == 0) {
+      const Ns begin = end + upto(5);
+      end = begin + upto(15);
+      maker.gpu(stream, "kernel", kernel, begin, end - begin, graph);
+      continue;
+    }
+    const SliceIndex launch =
+        maker.slice(upto(3) == 0 ? other : thread, "cuda_runtime", "launch", upto(at), upto(20), 1);
+    maker.slice(thread, "cpu_op", "op" + std::to_string(upto(3)), upto(at), upto(80));
+    if (seed % 3 == 0) continue;
+    stream = maker.stream(static_cast<std::int32_t>(upto(1)), static_cast<std::int32_t>(upto(2)), rank);
+    const Ns begin = upto(at);
+    end = begin + upto(15);
+    const bool lost = upto(4) == 0;
+    maker.gpu(stream, "kernel", kernel, begin, end - begin, lost ? kNone : launch);
+    graph = lost ? kNone : launch;
+  }
+  if (seed % 2 == 0)
+    for (Ns t = upto(50); t < at; t += upto(30)) {
+      constexpr std::array kStates = {"oncpu", "runq", "blocked_interruptible"};
+      const Ns length = 1 + upto(10);
+      maker.slice(states, "sched", kStates.at(static_cast<std::size_t>(upto(2))), t, length);
+      t += length;
+    }
+}
+
 TEST(Ledger, LinesSumToTheirWindow) {
+  std::set<LedgerState> seen;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
-    const auto upto = [&](Ns most) { return std::uniform_int_distribution<Ns>(0, most)(random); };
     TraceMaker maker;
-    const TrackId thread = maker.thread(1, 1);
-    const TrackId other = maker.thread(1, 2);
-    Track sched = maker.trace().tracks[thread];
-    sched.kind = TrackKind::sched;
-    maker.trace().tracks.push_back(sched);
-    const auto states = static_cast<TrackId>(maker.trace().tracks.size() - 1);
     Steps steps;
-    Ns at = 0;
-    for (int c = 0; c < 6; ++c) {
-      const Ns period = 50 + upto(200);
-      std::vector<model::DeviceWindow> devices;
-      for (std::int32_t d = 0; d < static_cast<std::int32_t>(seed % 3); ++d)
-        devices.push_back(device_window(at + upto(20), at + period + upto(20), d));
-      steps.add(at, period, devices);
-      maker.slice(thread, "user_annotation", "step", at, period - upto(30));
-      at += period;
-    }
-    for (int i = 0; i < 60; ++i) {
-      const SliceIndex launch =
-          maker.slice(upto(3) == 0 ? other : thread, "cuda_runtime", "launch", upto(at), upto(20), 1);
-      maker.slice(thread, "cpu_op", "op" + std::to_string(upto(3)), upto(at), upto(80));
-      if (seed % 3 == 0) continue;
-      const TrackId stream = maker.stream(static_cast<std::int32_t>(upto(1)), static_cast<std::int32_t>(upto(2)));
-      maker.gpu(stream, "kernel", "k" + std::to_string(upto(3)), upto(at), upto(15), upto(4) == 0 ? kNone : launch);
-    }
-    if (seed % 2 == 0)
-      for (Ns t = upto(50); t < at; t += upto(30)) {
-        const Ns length = 1 + upto(10);
-        maker.slice(states, "sched", upto(1) == 0 ? "oncpu" : "runq", t, length);
-        t += length;
-      }
+    add_random_rank(random, seed, 0, maker, steps);
+    if (seed % 4 == 1) add_random_rank(random, seed, maker.rank(1), maker, steps);
     steps.measure(maker.trace());
     ASSERT_FALSE(steps.profile.ledger.windows.empty());
+    std::set<std::uint16_t> ranks;
     for (std::size_t w = 0; w < steps.profile.ledger.windows.size(); ++w) {
+      const model::LedgerWindow& window = steps.profile.ledger.windows[w];
+      ranks.insert(steps.found.cycles.cycles[window.cycle].rank);
       Ns sum = 0;
       for (const model::LedgerLine& line : model::lines_of(steps.profile.ledger, w)) {
         EXPECT_GT(line.time, 0);
         sum += line.time;
+        seen.insert(line.state);
       }
-      EXPECT_EQ(sum, steps.profile.ledger.windows[w].length) << "seed " << seed << ", window " << w;
+      EXPECT_EQ(sum, window.length) << "seed " << seed << ", window " << w;
     }
+    EXPECT_EQ(ranks.size(), seed % 4 == 1 ? 2U : 1U) << "seed " << seed;
   }
+  // All of them occurred but `sampled`, which waterfalls alone have.
+  for (int state = 0; state < static_cast<int>(LedgerState::sampled); ++state)
+    EXPECT_TRUE(seen.contains(static_cast<LedgerState>(state)))
+        << model::ledger_state_name(static_cast<LedgerState>(state));
+  EXPECT_FALSE(seen.contains(LedgerState::sampled));
 }
 
 }  // namespace

@@ -81,6 +81,37 @@ TEST(RunComparison, TheOutcomeComesFirst) {
   EXPECT_THAT(text, HasSubstr("same time within 5 %: 1; not decided:"));
 }
 
+TEST(RunComparison, AFunctionsShareOfTheChangeStandsWhereTheCycleChanged) {
+  RunComparison c = regression();
+  c.functions.push_back(finding(c, "copy", FunctionStatus::changed, 9e4, 3e4));
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("Of it"), testing::ContainsRegex("gemm .* 100%  2.0"),
+                                                testing::ContainsRegex("copy .* -20%  2.0")));
+  const json document = json::parse(comparison_json(c));
+  EXPECT_NEAR(document["findings"][0]["share"], 1.0, 1e-9);
+  EXPECT_NEAR(document["findings"][2]["share"], -0.2, 1e-9);
+  c.outcome = c.cycle_times[0].outcome = Outcome::inconclusive;
+  EXPECT_THAT(comparison_terminal(c, 10), Not(HasSubstr("Of it")));
+  EXPECT_TRUE(json::parse(comparison_json(c))["findings"][0]["share"].is_null());
+}
+
+TEST(RunComparison, AnAssumptionSaysWhatWouldMeasureIt) {
+  RunComparison c = regression();
+  EXPECT_THAT(comparison_markdown(c),
+              HasSubstr("Assumed: two recordings of the same differ by 1 % (standard deviation). Three recordings of "
+                        "each side, taken in turns, or --history would measure it.\n"));
+  c.cycle_times[0].recordings = {3, 3};
+  EXPECT_THAT(comparison_markdown(c),
+              AllOf(HasSubstr("Measured: recordings of a side differ by 1 %"),
+                    HasSubstr("in turns would need no such assumption.\n"), Not(HasSubstr("would measure it"))));
+  c.cycle_times[0].recordings = {};
+  c.cycle_times[0].earlier = 3;
+  c.assumptions.clear();
+  EXPECT_THAT(comparison_markdown(c),
+              AllOf(HasSubstr("Measured: 3 earlier recordings of the same differ by 1 %"), Not(HasSubstr("would"))));
+  c.cycle_times[0].earlier_side = 0;
+  EXPECT_THAT(comparison_markdown(c), HasSubstr("Measured: 3 recordings of the baseline differ by 1 % (standard"));
+}
+
 TEST(RunComparison, WorkThatMovedIsSaidAndAccusesNobody) {
   RunComparison c = regression();
   for (auto f :
@@ -186,6 +217,49 @@ TEST(RunComparison, CausesLeaveRoomForTheirTables) {
   add_cause("first", 40);
   EXPECT_LE(lines_of_first_part(), 25);
   EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("first is seen in place 0\n"), HasSubstr("Next: look at")));
+}
+
+TEST(RunComparison, WhatSurroundsTheOutcomeLeavesRoomToo) {
+  RunComparison c = regression();
+  c.outcome = Outcome::inconclusive;
+  model::CycleTimeOutcome phase = c.cycle_times[0];
+  phase.outcome = Outcome::inconclusive;
+  phase.enough = model::kMostRecordings + 1;
+  c.cycle_times.clear();
+  for (const model::Phase one : {model::Phase::prefill, model::Phase::decode, model::Phase::mixed,
+                                 model::Phase::train_step, model::Phase::other}) {
+    phase.phase = one;
+    c.cycle_times.push_back(phase);
+  }
+  model::HostChanges host;
+  host.states = {{"period", "ns per step", {10e6, 20e6}}};
+  host.beside = {{"stress-ng-cpu", "count", {0.0, 1.9}}};
+  c.host = host;
+  const auto first_part = [&] {
+    const std::string text = comparison_terminal(c, 10);
+    return text.substr(0, text.find("\n\n") + 1);
+  };
+  EXPECT_THAT(first_part(),
+              AllOf(HasSubstr("Outcome (other)"), HasSubstr("Changes within 3 %"), Not(HasSubstr("more sentence"))))
+      << "five phases fit";
+  for (const char* cause : {"first", "second", "third", "fourth"}) {
+    model::Verdict& v = c.verdicts.emplace_back();
+    v.cause = cause;
+    for (int i = 0; i < 5; ++i) v.evidence.push_back(std::string(cause) + " is seen in place " + std::to_string(i));
+    v.next_step = std::string("look at ") + cause;
+  }
+  EXPECT_LE(std::ranges::count(first_part(), '\n'), 25);
+  EXPECT_THAT(first_part(), StartsWith("Outcome: inconclusive; steps 100/s -> 50/s"));
+  EXPECT_THAT(first_part(), AllOf(HasSubstr("first is seen in place 1\n"), HasSubstr("Next: look at first\n"),
+                                  HasSubstr("fourth"), HasSubstr("Beside it stress-ng-cpu"),
+                                  HasSubstr("Outcome (prefill)"), HasSubstr("Outcome (mixed)")));
+  EXPECT_THAT(first_part(), Not(HasSubstr("Changes within 3 %"))) << "the last goes first";
+  EXPECT_THAT(first_part(), testing::ContainsRegex("[0-9]+ more sentences: --format md, --json or -o report.html"));
+  EXPECT_THAT(comparison_markdown(c),
+              AllOf(HasSubstr("Outcome (other)"), HasSubstr("Changes within 3 %"), HasSubstr("look at fourth")));
+  for (int i = 0; i < 30; ++i) c.verdicts.emplace_back().cause = "cause" + std::to_string(i);
+  EXPECT_LE(std::ranges::count(first_part(), '\n'), 25);
+  EXPECT_THAT(first_part(), HasSubstr("first is seen in place 1\n"));
 }
 
 TEST(RunComparison, RunsThatWereNotRecordedAlikeSaySoFirst) {

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The steps of examples/ci/github-actions.yml, run as GitHub runs them.
+
+    diff_ci_test.py --bin BUILD_DIR --source ROOT [unittest options]
+"""
+
+import argparse
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ARGS = argparse.Namespace(bin="build", source=".")
+# It stands in the checkout that it traces; each trace has a seed of its own, as two runs of a program are never the same.
+BENCHMARK = """#!/bin/sh
+seed=$(printf %s "$1" | cksum | cut -d' ' -f1)
+exec culprit-tracegen -q --workload train --steps 24 --layers 2 --seed "$((seed % 100000))" $(cat options) -o "$1"
+"""
+
+
+def run_blocks(text):
+    """{name of the step: its script} of a workflow whose scripts are literal blocks (`run: |`)."""
+    scripts, name, lines, depth = {}, None, None, 0
+    for line in [*text.splitlines(), "end"]:
+        indent = len(line) - len(line.lstrip())
+        if lines is not None and line.strip() and indent <= depth:
+            scripts[name] = textwrap.dedent("\n".join(lines)) + "\n"
+            lines = None
+        if lines is not None:
+            lines.append(line)
+        elif line.strip().startswith("- name:"):
+            name = line.split(":", 1)[1].strip()
+        elif line.strip() == "run: |":
+            lines, depth = [], indent
+        elif line.strip().startswith("run:"):
+            raise ValueError(f"a script that is no block: {line}")
+    return scripts
+
+
+class GitHubActions(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.summary = os.path.join(self.folder, "summary.md")
+        self.benchmark = os.path.join(self.folder, "benchmark")
+        with open(self.benchmark, "w", encoding="utf-8") as file:
+            file.write(BENCHMARK)
+        os.chmod(self.benchmark, os.stat(self.benchmark).st_mode | stat.S_IXUSR)
+        with open(os.path.join(ARGS.source, "examples", "ci", "github-actions.yml"), encoding="utf-8") as file:
+            self.scripts = run_blocks(file.read())
+
+    def job(self, options_of_new):
+        """Exit codes of the steps up to the first that fails."""
+        for side, options in (("old", ""), ("new", options_of_new)):
+            os.mkdir(os.path.join(self.folder, side))
+            with open(os.path.join(self.folder, side, "options"), "w", encoding="utf-8") as file:
+                file.write(options)
+        env = dict(os.environ, PATH=os.path.abspath(ARGS.bin) + os.pathsep + os.environ["PATH"], LC_ALL="C.UTF-8",
+                   BENCHMARK=self.benchmark, GITHUB_STEP_SUMMARY=self.summary)
+        codes = []
+        for name, script in self.scripts.items():
+            path = os.path.join(self.folder, "script.sh")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(script)
+            done = subprocess.run(["bash", "-e", path], cwd=self.folder, env=env, capture_output=True, text=True, timeout=100, check=False)
+            codes.append(done.returncode)
+            self.assertIn(done.returncode, (0, 1), f"{name}: {done.stderr}")
+            if done.returncode:
+                break
+        return codes
+
+    def report(self):
+        with open(self.summary, encoding="utf-8") as file:
+            return file.read()
+
+    def test_it_records_and_then_compares(self):
+        self.assertEqual(list(self.scripts), ["Record both, in turns", "Compare"])
+
+    def test_the_same_passes(self):
+        self.assertEqual(self.job(""), [0, 0])
+        self.assertTrue(self.report().startswith("# old-1.json.gz and 2 more against new-1.json.gz and 2 more\n"), self.report())
+        self.assertNotIn("regression;", self.report())
+
+    def test_what_became_slower_does_not(self):
+        self.assertEqual(self.job("--fault gpu_clock_drop"), [0, 1])
+        self.assertIn("regression; cycle time +", self.report())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bin", default=ARGS.bin)
+    parser.add_argument("--source", default=ARGS.source)
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
