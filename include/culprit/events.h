@@ -35,12 +35,12 @@ struct Frame {
 
 /// In the order of the file: begin_ns (on the clock of the trace, as cycles), duration_ns, name, class ("kernel",
 /// "cpu_op", ...), category (as in the file), thread, pid, tid, rank, device, stream, correlation, bytes.
-/// When a stop is requested: without columns.
+/// When a stop is requested: without columns, as the others.
 CULPRIT_API Frame slices(const Run& run, const Task& task = {});
-/// One row per sample: at_ns, name, unit, pid, value.
-CULPRIT_API Frame counters(const Run& run);
-/// Points in time: at_ns, name, pid, tid.
-CULPRIT_API Frame markers(const Run& run);
+/// One row per sample: at_ns, name, unit, pid, value, rank.
+CULPRIT_API Frame counters(const Run& run, const Task& task = {});
+/// Points in time: at_ns, name, pid, tid, rank.
+CULPRIT_API Frame markers(const Run& run, const Task& task = {});
 /// rank, device, name, memory_bytes, multiprocessors, compute_capability.
 CULPRIT_API Frame devices(const Run& run);
 

@@ -7,6 +7,7 @@ from ._program import program
 
 
 def main() -> None:
+    """Becomes the program, with the arguments of this one. OSError: it cannot be started."""
     os.execv(program(), ["culprit", *sys.argv[1:]])
 
 

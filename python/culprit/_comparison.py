@@ -26,8 +26,8 @@ _COLUMNS: Dict[str, Tuple[Tuple[type, str], ...]] = {
     "findings": (
         (str, "phase"),
         (int, "rank baseline_pid candidate_pid"),
-        (str, "function was short_name kind device status"),
-        (float, "impact_ns_per_cycle ci_low_ns ci_high_ns baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls"),
+        (str, "function was short_name kind device status rests_on"),
+        (float, "impact_ns_per_cycle ci_low_ns ci_high_ns share baseline_ns_per_cycle candidate_ns_per_cycle baseline_calls candidate_calls"),
         (float, "baseline_per_call_ns candidate_per_call_ns work_ratio q"),
         (str, "parent moved_inside"),
     ),
@@ -60,7 +60,11 @@ def _plain(value: Any) -> Any:
 
 
 class Comparison:
-    """What ``culprit diff`` says, as values and as tables."""
+    """What ``culprit diff`` says, as values and as tables.
+
+    Times are nanoseconds, of a cycle where their names end with ``_per_cycle``; ratios are candidate over baseline; None is what is not known. Tables have all their
+    columns always, also without rows; what is there once for each side is a column ``baseline_...`` and one ``candidate_...``.
+    """
 
     def __init__(self, json_text: str, text: str, markdown: str) -> None:
         import json
@@ -81,42 +85,69 @@ class Comparison:
 
     @property
     def verdicts(self) -> List[Dict[str, Any]]:
-        """Causes, the slower side's first, the largest impact first."""
+        """Causes, the slower side's first, the largest impact first: dictionaries with the columns of ``causes()``, and evidence and counter_evidence (sentences)."""
         return list(self.data["verdicts"])
 
     def effects(self) -> Table:
-        """Cycle times by phase: baseline_ns, candidate_ns, ratio, ci_low, ci_high (of the ratio), and cycles of both. rank None: of each step the
-        slowest one, which decides; else of that one, where both sides have several."""
+        """Cycle times, one row per phase, then one per phase and rank where both sides have several ranks.
+
+        phase, rank (None: of each step the slowest one, which decides; else of that one, which decides nothing), outcome (as of the whole), baseline_ns and candidate_ns
+        (geometric means), ratio, ci_low and ci_high (of the ratio, 95 %), tolerance (relative change that does not matter), detectable (the ratio that would have been seen four
+        times out of five), baseline_n and candidate_n (cycles), baseline_n_eff and candidate_n_eff (of these independent, or recordings where these are judged), between (by which
+        share recordings of the same differ), earlier (recordings of ``history`` that this was measured among), recordings_to_decide (of each side, that would decide; 0: decided,
+        or not known; 21: more than 20).
+        """
         return _rows("effects", self.data["cycle_time"], ("n", "n_eff"))
 
     def findings(self) -> Table:
-        """One row per function: impact_ns_per_cycle with its interval (ci_low_ns, ci_high_ns), time and calls of both sides, status, q."""
+        """One row per phase, rank, process, function and device, the largest impact first.
+
+        phase, rank (None: not known), baseline_pid and candidate_pid (the process on each side), function, was (what the baseline calls it; empty: the same), short_name, kind
+        ("gpu_compute", "cpu_op", ...), device ("GPU", "GPU 3", "Host"), status (changed, same, unknown, new, gone), rests_on (what that was decided by: time, against_others,
+        calls, recordings), impact_ns_per_cycle (what the candidate takes longer) with its 95 % interval ci_low_ns and ci_high_ns, share (of what the cycle changed by, a fraction;
+        None: it is not decided that it did), baseline_ns_per_cycle and candidate_ns_per_cycle (exposed time on a device, on the host the time outside of functions inside),
+        baseline_calls and candidate_calls (per cycle), baseline_per_call_ns and candidate_per_call_ns, work_ratio (of these two), q (rate of false discoveries at which it counts
+        as changed, a fraction), parent (in which most of its time lay, or was launched; empty: none), moved_inside (in which others lost what it gained, or the other way round;
+        empty: none).
+        """
         rows = [{**row, "ci_low_ns": row["ci"][0], "ci_high_ns": row["ci"][1]} for row in self.data["findings"]]
         return _rows("findings", rows, ("ns_per_cycle", "calls", "per_call_ns", "pid"))
 
     def waterfall(self) -> Table:
-        """Where the difference comes from, line by line: the changes of one phase and device (None: the host) sum to that of its cycles."""
+        """Where the difference comes from, line by line: change_ns of one phase and device sums to that of its cycles.
+
+        phase, device (None: the thread that runs the cycles), state and function (as of the ledger of ``Run.profile()``; empty: no function's), baseline_ns_per_cycle and
+        candidate_ns_per_cycle, baseline_calls and candidate_calls (per cycle), change_ns (of a cycle), by_calls_ns (of that, by more or fewer calls; None: calls are not known).
+        """
         lines = [
             {"phase": w["phase"], "device": w["device"] if w["device"] >= 0 else None, **line} for w in self.data["waterfall"] for line in w["lines"]
         ]
         return _rows("waterfall", lines, ("ns_per_cycle", "calls"))
 
     def causes(self) -> Table:
-        """The verdicts as a table; their sentences stand in ``verdicts``."""
+        """The verdicts as a table, in their order; their sentences stand in ``verdicts``.
+
+        cause and detail (words; detail is empty where there is none), scope (host, device, process, function or rank), where (which of these, as text; None: all of the scope),
+        side (baseline or candidate: who has it), state (active, or latent: something hides it), impact_ns (that a step, or unit of work, takes longer by it), share (of all that
+        it takes longer, a fraction), work_ratio (time of the same work, with the cause over without it), confidence (0 to 1), next_step (a sentence).
+        """
         return _rows("causes", [{**v, "scope": v["scope"]["kind"], "where": v["scope"].get(v["scope"]["kind"])} for v in self.data["verdicts"]])
 
     def resources(self) -> Table:
-        """Resources that moved."""
+        """Means of resources that moved while whole cycles ran, one row each: metric, device, rank (None: not known), unit (SI; empty: a plain number or a fraction), baseline and
+        candidate (in that unit)."""
         return _rows("resources", self.data["resources"])
 
     def environment(self) -> Table:
-        """Facts of machine, libraries and settings that differ."""
+        """Facts of machine, libraries and settings that differ, one row each: key, baseline, candidate (texts; empty: that side does not tell)."""
         return _rows("environment", self.data["environment_diff"])
 
     def to_json(self) -> str:
+        """As ``culprit diff --json`` writes it."""
         return self._json
 
     def to_markdown(self) -> str:
+        """As ``culprit diff --format markdown`` writes it."""
         return self._markdown
 
     def __str__(self) -> str:
@@ -158,7 +189,10 @@ def diff(
 
     A side is a path, several (ranks of one run, or recordings of the same again), a ``Run`` or several. ``tolerance``: relative change of the cycle time that does
     not matter, between 0 and 1. ``history``: three or more earlier recordings of the same workload, in a list; of fewer the notes say that they tell nothing.
-    ``threads``, ``max_expansion``: as of ``load``, for sides that are paths. Raises ``culprit.Error``.
+    ``anchor`` names the marker or function that begins a cycle (default: found). ``threads``, ``max_expansion``: as of ``load``, for sides that are paths.
+
+    Raises ``culprit.Error``: a side cannot be loaded or has no recording, a recording comes twice, recordings of one side are not of the same run, the anchor does not occur, or
+    the tolerance is no share. Runs that must not be compared are no error: the outcome is not_comparable. TypeError, ValueError: an argument is none.
     """
     if isinstance(history, (str, bytes, os.PathLike, Run)) or not isinstance(history, Iterable):
         raise TypeError(f"history is a list of paths or runs, not {history!r}")

@@ -4,7 +4,7 @@
 class Error(Exception):
     """The program's own message: where, what is wrong, and what to do about it.
 
-    ``kind`` is "usage", "input", "environment" or "cancelled"; ``what``, ``where`` and ``remedy`` are the parts of the message.
+    ``kind`` is "usage", "input", "environment" or "cancelled"; ``what``, ``where`` (of a file its path) and ``remedy`` are the parts of the message; what it lacks is empty.
     """
 
     def __init__(self, message: str, kind: str = "input", what: str = "", where: str = "", remedy: str = "") -> None:

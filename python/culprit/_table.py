@@ -115,7 +115,7 @@ class Table:
         return self._native.columns
 
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
-        """The table by the Arrow C stream interface; one batch. Another schema cannot be asked for."""
+        """The table by the Arrow C stream interface: a capsule of one batch. ``requested_schema`` is not looked at: another one cannot be asked for."""
         return self._native.stream()
 
     def __len__(self) -> int:
@@ -132,17 +132,17 @@ class Table:
         return iter(self.rows())
 
     def rows(self, most: Optional[int] = None) -> List[Dict[str, Any]]:
-        """The first ``most`` rows, or all, as dictionaries."""
+        """The first ``most`` rows, or all, as dictionaries of column and value. TypeError, ValueError: ``most`` is no whole number from 0 on."""
         names = self.columns
         count = len(self) if most is None else min(_check.whole("most", most, 0, _MOST), len(self))
         return [{name: self._native.cell(c, r) for c, name in enumerate(names)} for r in range(count)]
 
     def to_dict(self) -> Dict[str, List[Any]]:
-        """Columns as lists."""
+        """Lists of values by column, one value per row each."""
         return {name: self._native.values(c) for c, name in enumerate(self.columns)}
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``; texts are categories. Needs pandas and pyarrow.
+        """A ``pandas.DataFrame`` of the same rows and columns; texts are categories. ImportError: pandas or pyarrow is not there.
 
         Whole numbers (pid, device, correlation) become doubles where one of the column is missing, which hold whole numbers exactly up to 2**53.
         """

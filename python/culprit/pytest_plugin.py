@@ -50,6 +50,7 @@ def _share(text: str) -> float:
 
 
 def pytest_addoption(parser: Any) -> None:
+    """The options of the plugin."""
     group = parser.getgroup("culprit")
     group.addoption("--culprit-store", action="store_true", help="measured tests that pass store their steps as the baseline; the last 5 are kept, and decide")
     group.addoption("--culprit-baselines", metavar="DIR", help="where baselines lie (default: .culprit in the root folder)")
@@ -57,6 +58,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
+    """The mark of the plugin."""
     config.addinivalue_line("markers", "culprit(steps=30, warm_up=3, tolerance=…): measures the steps of the test and compares them with the stored baseline")
 
 

@@ -97,7 +97,7 @@ def _warn(text: str) -> None:
 
 
 def summary_of(table: Table) -> str:
-    """The largest rows as text."""
+    """The rows of a table of ``Run.top()`` as text, one line each: self time, share, calls and name, then the notes."""
     from ._html import duration
 
     lines = [f"{'Self':>12}  {'Share':>7}  {'Calls':>8}  Name"]
@@ -111,6 +111,7 @@ def trace_handler(folder: Path, *, summary: bool = True, limit: int = 10, name: 
     """For ``torch.profiler.profile(on_trace_ready=...)``: each trace goes into ``folder`` as NAME.N.pt.trace.json.gz, which nothing overwrites.
     What cannot be written, read or printed is a warning, and is printed where warnings are errors.
 
-    ``summary``: prints the ``limit`` functions that took most. The handler has all files in ``paths``, and the last ``keep`` runs in ``runs`` (None: all; each takes memory).
+    ``summary``: prints the ``limit`` functions that took most (0: all), to ``file`` (default: standard output). ``name`` is NAME (default: host and process). The handler has all
+    files in ``paths``, and the last ``keep`` runs in ``runs`` (None: all; each takes memory). TypeError, ValueError: an argument is none.
     """
     return TraceHandler(folder, summary, limit, name, file, keep)

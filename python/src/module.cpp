@@ -367,13 +367,13 @@ NB_MODULE(_culprit, module) {
       .def("counters",
            [](const culprit::Run& run) {
              return interruptible([&](const culprit::Task& task) {
-               return shared_one(task, culprit::Result<culprit::Frame>(culprit::counters(run)));
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::counters(run, task)));
              });
            })
       .def("markers",
            [](const culprit::Run& run) {
              return interruptible([&](const culprit::Task& task) {
-               return shared_one(task, culprit::Result<culprit::Frame>(culprit::markers(run)));
+               return shared_one(task, culprit::Result<culprit::Frame>(culprit::markers(run, task)));
              });
            })
       .def("devices",

@@ -231,9 +231,11 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   }
   std::vector<model::Recording> recordings;
   for (Before& one : *before) recordings.push_back(std::move(one.recording));
+  if (task.stop.stop_requested()) return cancelled_error();
   auto compared =
       compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how, recordings);
   if (!compared) return compared;
+  if (task.stop.stop_requested()) return cancelled_error();
   compared->verdicts = diagnose::diagnose(*compared);
   if (pictures != nullptr)
     for (std::size_t s = 0; s < pictures->size(); ++s) summary::keep_what_matters((*pictures)[s], *compared, s);

@@ -101,7 +101,7 @@ Frame slices(const Run& run, const Task& task) {
   return frame;
 }
 
-Frame counters(const Run& run) {
+Frame counters(const Run& run, const Task& task) {
   const Trace& trace = run.data().trace;
   const std::vector<std::int32_t> ranks = rank_numbers(trace);
   Numbers at;
@@ -112,6 +112,7 @@ Frame counters(const Run& run) {
   Codes units(trace.strings);
   for (const CounterSeries& series : trace.counters)
     for (const CounterSample& sample : series.samples) {
+      if (task.stop.stop_requested()) return Frame{"counters", {}, 0};
       at.push_back(sample.at);
       names.add(series.name);
       units.add_known(series.unit);
@@ -130,7 +131,7 @@ Frame counters(const Run& run) {
   return frame;
 }
 
-Frame markers(const Run& run) {
+Frame markers(const Run& run, const Task& task) {
   const Trace& trace = run.data().trace;
   const std::vector<std::int32_t> ranks = rank_numbers(trace);
   Numbers at;
@@ -139,6 +140,7 @@ Frame markers(const Run& run) {
   Numbers rank;
   Codes names(trace.strings);
   for (std::size_t i = 0; i < trace.instants.size(); ++i) {
+    if (task.stop.stop_requested()) return Frame{"markers", {}, 0};
     const Instant& instant = trace.instants[i];
     const Track& track = trace.tracks[instant.track];
     at.push_back(instant.at);

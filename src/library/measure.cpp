@@ -72,10 +72,13 @@ Result<Profile> profile_run(const Run& run, const CycleOptions& options) {
   const auto measured = library::measure(run, options, true);
   if (!measured) return measured.error();
   const model::Profile& profile = measured->profile;
-  using library::columns_of;
-  Profile out{columns_of(profile::cycles_table(profile)), columns_of(profile::functions_table(profile)),
-              columns_of(profile::resources_table(profile)), columns_of(profile::counters_table(profile)),
-              columns_of(profile::ledger_table(profile))};
+  const std::stop_token& stop = options.task.stop;
+  const auto columns = [&](model::Table (*made)(const model::Profile&)) {
+    return stop.stop_requested() ? Table() : library::columns_of(made(profile), stop);
+  };
+  Profile out{columns(profile::cycles_table), columns(profile::functions_table), columns(profile::resources_table),
+              columns(profile::counters_table), columns(profile::ledger_table)};
+  if (stop.stop_requested()) return cancelled_error();
   const model::Cycles& cycles = measured->found.cycles;
   out.cycles.notes.push_back(fmt::format("Cycles begin at '{}': {}", cycles.anchor, cycles.reason));
   out.cycles.notes.insert(out.cycles.notes.end(), cycles.notes.begin(), cycles.notes.end());

@@ -57,7 +57,8 @@ Result<Table> top(const Run& run, const TopOptions& options) {
   profile::Nesting nesting;
   if ((query.classes & ~summary::kGpuWork) != 0) {
     if (options.task.stop.stop_requested()) return cancelled_error();
-    nesting = profile::find_nesting(trace);
+    nesting = profile::find_nesting(trace, options.task.stop);
+    if (options.task.stop.stop_requested()) return cancelled_error();
     query.nesting = &nesting;
   }
   const summary::FunctionSums sums = summary::function_stats(trace, query);

@@ -18,11 +18,14 @@ struct Frame {
 
 class Nester {
  public:
-  Nester(const Trace& trace, Nesting& nesting) : trace_(trace), nesting_(nesting) {}
+  Nester(const Trace& trace, Nesting& nesting, const std::stop_token& stop)
+      : trace_(trace), nesting_(nesting), stop_(stop) {}
 
   void track(TrackId track) {
-    for (std::uint64_t k = nesting_.order.track_begin[track]; k < nesting_.order.track_begin[track + 1]; ++k)
+    for (std::uint64_t k = nesting_.order.track_begin[track]; k < nesting_.order.track_begin[track + 1]; ++k) {
+      if (stop_.stop_requested()) return;
       add(nesting_.order.order[k]);
+    }
     while (!open_.empty()) close();
   }
 
@@ -62,18 +65,19 @@ class Nester {
 
   const Trace& trace_;
   Nesting& nesting_;
+  const std::stop_token& stop_;
   std::vector<Frame> open_;
 };
 
 }  // namespace
 
-Nesting find_nesting(const Trace& trace) {
+Nesting find_nesting(const Trace& trace, const std::stop_token& stop) {
   Nesting result;
   result.order = order_slices(trace);
   result.self.resize(trace.slices.size());
   result.again.resize(trace.slices.size());
   result.parent.assign(trace.slices.size(), kNone);
-  Nester nester(trace, result);
+  Nester nester(trace, result, stop);
   for (TrackId track = 0; track < trace.tracks.size(); ++track) nester.track(track);
   return result;
 }

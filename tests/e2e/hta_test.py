@@ -8,6 +8,7 @@ import argparse
 import functools
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -285,6 +286,18 @@ class Annotations(Case):
         for name, time in found.items():
             self.assertLess(abs(time / 1e3 - expected[name]), 2)
 
+    def test_the_annotation_that_work_of_a_device_stands_in(self):
+        """The shortest of those on its stream that overlap it."""
+        expected = theirs(AMD).get_gpu_kernels_with_user_annotations(0, expand_names=False).set_index("correlation").user_annotation
+        expected = names_of(theirs(AMD), expected[expected >= 0]).reindex(expected.index).fillna("")
+        done = slices(AMD)[slices(AMD)["class"].isin(WORK)].set_index("correlation")
+        found = pandas.Series("", index=done.index)
+        for annotation in slices(AMD)[slices(AMD)["class"] == "gpu_annotation"].sort_values("duration_ns", ascending=False).itertuples():
+            here = (done.pid == annotation.pid) & (done.tid == annotation.tid)
+            found[here & (done.begin_ns < annotation.end_ns) & (done.end_ns > annotation.begin_ns)] = annotation.name
+        self.assertEqual(found.to_dict(), expected.to_dict())
+        self.assertEqual(found.value_counts().to_dict(), {"ProfilerStep#1": 8, "": 7, "Optimizer.step#SGD.step": 1})
+
     def test_hta_cuts_times_to_microseconds(self):
         expected = theirs(AMD).get_temporal_breakdown(visualize=False).iloc[0]
         done = in_steps(AMD)
@@ -323,6 +336,59 @@ class Differences(Case):
         shared = found[found.index.isin(expected.index)]
         self.assertEqual(shared.sort_index().to_dict(), expected.diff_counts.sort_index().to_dict())
         self.assertEqual(set(found[~found.index.isin(expected.index)]), {0})  # outside of steps, or launched by no known call
+
+
+    def test_sums_of_operators_are_those_of_slices(self):
+        labeled = LabeledTrace(PAIR[0], t=theirs(PAIR[0]).t)
+        ops = labeled.extract_ops(iteration=labeled.iterations())
+        expected = labeled.get_ops_summary(ops).set_index(["cat", "name"])[["counts", "total_duration"]]
+        self.assertEqual(expected.counts.sum(), len(ops))
+        lost = work(PAIR[0]).query("name_call.isna()")  # launched by no known call: in none of its steps
+        self.assertGreater(len(lost), 0)
+        rows = slices(PAIR[0])
+        rows = rows[~pandas.MultiIndex.from_frame(rows[["name", "begin_ns"]]).isin(pandas.MultiIndex.from_frame(lost[["name", "begin_ns"]]))]
+        groups = rows.groupby([rows["category"].astype(str), "name"]).duration_ns
+        found = pandas.DataFrame({"counts": groups.size(), "total_duration": groups.sum() / 1000})
+        self.agree(expected.astype(float), found[found.index.isin(expected.index)])
+
+
+class Whole(Case):
+    """What TraceAnalysis.t says of a trace."""
+
+    def test_how_long_it_is_and_when_it_began(self):
+        begins = slices(AMD)[slices(AMD)["class"] != "other"].begin_ns
+        self.assertLess(abs(theirs(AMD).t.get_trace_duration(0) * 1000 - (begins.max() - begins.min())), 2000)
+        later = ours(AMD).profile().cycles["begin_ns"][0] - ours(AMD).cycles()["begin_ns"][0]
+        first = min(row["begin_ns"] for row in ours(AMD).slices() if row["class"] != "other")
+        self.assertGreater(later, 0)
+        self.assertLess(abs(theirs(AMD).t.get_trace_start_unixtime_ns(0) - (first + later)), 2000)
+        with self.assertRaises(KeyError):
+            theirs(PAIR[0]).t.get_trace_start_unixtime_ns(0)
+        self.assertEqual(ours(PAIR[0]).profile().cycles["begin_ns"], ours(PAIR[0]).cycles()["begin_ns"])
+
+    def test_ranks_and_iterations(self):
+        labeled = LabeledTrace(AMD, t=theirs(AMD).t)
+        self.assertEqual([labeled.ranks(), theirs(AMD).t.get_ranks()], [sorted(set(ours(AMD).slices()["rank"]))] * 2)
+        numbers = [int(name.split("#")[1]) for name in steps(AMD).name]
+        self.assertEqual([labeled.iterations(), theirs(AMD).t.get_iterations(0)], [numbers] * 2)
+
+    def test_names_need_no_decoding(self):
+        path = os.path.abspath(at(PAIR[0]))
+        analysis = TraceAnalysis(trace_files={0: path}, trace_dir=os.path.dirname(path), include_last_profiler_step=True)
+        analysis.t.decode_symbol_ids(use_shorten_name=False)
+        self.assertEqual(set(analysis.t.get_trace(0).s_name) - set(slices(PAIR[0]).name), set())
+
+
+class Documented(unittest.TestCase):
+    def test_every_public_call_stands_in_the_table(self):
+        if WHY is not None:
+            self.skipTest(WHY)
+        with open(os.path.join(ARGS.source, "docs", "python.md"), encoding="utf-8") as file:
+            told = set(re.findall(r"\w+", file.read().split("## From HTA to Culprit")[1].split("\n## ")[0]))
+        for of in (TraceAnalysis, TraceDiff, LabeledTrace):
+            calls = {name for name, value in vars(of).items() if not name.startswith("_") and (callable(value) or isinstance(value, (classmethod, staticmethod)))}
+            self.assertGreater(len(calls), 3)
+            self.assertEqual(calls - told, set(), of.__name__)
 
 
 class Others(Case):

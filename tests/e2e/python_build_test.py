@@ -129,6 +129,22 @@ class Wheel(unittest.TestCase):
                 if line.startswith(("scikit-build-core", "nanobind")):
                     self.assertIn(line, pinned, name)
 
+    def test_every_package_of_the_environment_is_pinned(self):
+        """And none that is needed is missing."""
+        python = os.path.join(ARGS.env, "venv", "bin", "python")
+        if not os.path.exists(os.path.join(ARGS.env, "venv", ".made")):
+            self.skipTest("there is no environment: scripts/python-env")
+
+        def pins(lines):
+            return {(name.lower().replace("_", "-"), version) for name, version in re.findall(r"(?m)^([A-Za-z0-9_.-]+)==(\S+)$", lines)}
+
+        pip = (python, "-m", "pip", "--disable-pip-version-check")
+        installed = {pin for pin in pins(run(*pip, "list", "--format=freeze").stdout) if pin[0] not in ("pip", "setuptools")}
+        self.assertGreater(len(installed), 20)
+        self.assertEqual(installed, pins(text("python", "requirements-test.txt")))
+        checked = run(*pip, "check")
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
     def test_a_library_without_its_licence_is_found(self):
         loader = importlib.machinery.SourceFileLoader("wheel_licences", os.path.join(ARGS.source, "scripts", "wheel-licences"))
         spec = importlib.util.spec_from_loader(loader.name, loader)
@@ -156,6 +172,17 @@ class Wheel(unittest.TestCase):
             self.skipTest("not a Debian")
         for name in ("GPL-2", "GPL-3", "LGPL-2.1", "LGPL-3", "Apache-2.0"):
             self.assertIn(f'RENAME "{name}.txt"', installed)
+
+    def test_the_licence_of_what_nanobind_compiles_in_is_installed(self):
+        """Cut out of a header, as text."""
+        made = os.path.join(ARGS.env, "build", "python")
+        if not os.path.exists(os.path.join(made, "cmake_install.cmake")):
+            self.skipTest("the module was not built")
+        licence = text(os.path.join(made, "robin-map.txt"))
+        self.assertRegex(licence, r"\AMIT License\n\nCopyright \(c\) \d+ Thibaut Goetghebuer-Planchon")
+        self.assertTrue(licence.endswith("OTHER DEALINGS IN THE\nSOFTWARE.\n"), licence)
+        self.assertNotIn("*", licence)
+        self.assertIn('/robin-map.txt"', text(os.path.join(made, "cmake_install.cmake")))
 
 
 class Environment(unittest.TestCase):

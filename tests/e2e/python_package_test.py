@@ -530,7 +530,11 @@ class Notebooks(Case):
         self.assertIn("kernel", self.ran("read_a_trace"))
 
     def test_steps_and_phases(self):
-        self.assertIn("decode", self.ran("steps_and_phases"))
+        shown = self.tables("steps_and_phases")
+        self.assertIn("decode", shown[1])
+        cycles = culprit.load(self.at("notebooks/trace.json")).cycles()
+        cycle, batch = next((row["cycle"], row["batch"]) for row in cycles if row["batch"] is not None)
+        self.assertRegex(shown[-1], rf"(?m)^{cycle} +{batch} +\d")
 
     def test_compare_two_runs(self):
         self.assertTrue("gpu_clock_drop" in self.ran("compare_two_runs"))

@@ -37,6 +37,25 @@ class Trials(unittest.TestCase):
         self.assertRegex(done.stdout, rf"(?m)^skipped +vllm .*there is no environment {self.folder}/vllm$")
         self.assertIn("0 ok, 0 wrong, 3 skipped", done.stdout)
 
+    def test_the_notebook_needs_a_server_and_the_environment_of_the_package(self):
+        done = self.run_parts("notebook")
+        self.assertRegex(done.stdout, r"(?m)^skipped +notebook .*there is no server$")
+        os.makedirs(os.path.join(self.folder, "vllm", "bin"))
+        for name in ("vllm/bin/python", "serve", "load.py"):
+            os.symlink("/bin/false", os.path.join(self.folder, name))
+        done = subprocess.run([*self.command("notebook"), "--build", self.folder], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stdout, rf"(?m)^skipped +notebook .*there is no environment with the package in {self.folder}/python ")
+
+    def test_a_notebook_that_cannot_run_is_no_success(self):
+        """What it takes, without a server."""
+        trial = os.path.join(ROOT, "scripts", "trial-serving-notebook")
+        for arguments, said in (((), "--servers and --serve are needed"), (("--servers", self.folder, "--serve", "serve", "other"), "'other' is neither vllm nor sglang"),
+                                (("--servers", self.folder, "--serve", "serve", "--build", self.folder), "there is no environment with the package")):
+            done = subprocess.run([trial, *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(said, done.stderr)
+
     def test_a_part_that_fails_is_one_of_the_summary(self):
         os.makedirs(os.path.join(self.folder, "torch", "bin"))
         os.symlink("/bin/false", os.path.join(self.folder, "torch", "bin", "python"))

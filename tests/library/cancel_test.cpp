@@ -14,6 +14,7 @@
 #include <string>
 
 #include "library/write_steps.h"
+#include "support/temp_file.h"
 
 namespace culprit {
 namespace {
@@ -46,6 +47,15 @@ void expect_cancelled(const Result<T>& result) {
   EXPECT_EQ(result.error().kind, ErrorKind::cancelled);
 }
 
+/// One of each.
+Run run_with_samples_and_marks() {
+  const test::TempDir folder;
+  return *load_run({folder.file("events.json", R"({"traceEvents":[
+    {"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1},
+    {"ph":"C","name":"load","pid":1,"ts":0,"args":{"value":1}},
+    {"ph":"i","s":"t","name":"mark","pid":1,"tid":1,"ts":0}]})")});
+}
+
 TEST(Cancel, WhatWasCancelledBeforehandDoesNothing) {
   const StepsFile file(20, 100);
   std::stop_source source;
@@ -61,6 +71,10 @@ TEST(Cancel, WhatWasCancelledBeforehandDoesNothing) {
   expect_cancelled(top(*run, {.classes = {"all"}, .task = task}));
   expect_cancelled(kernels_of(*run, task));
   EXPECT_TRUE(slices(*run, task).columns.empty());
+  const auto events = run_with_samples_and_marks();
+  EXPECT_TRUE(counters(events, task).columns.empty());
+  EXPECT_TRUE(markers(events, task).columns.empty());
+  EXPECT_EQ(counters(events).rows + markers(events).rows, 2U);
   expect_cancelled(kernel_blocks(*run, task));
   expect_cancelled(fusion_candidates(*run, task));
   const StepsFile other(20, 200);

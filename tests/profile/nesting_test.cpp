@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <stop_token>
 
 #include "support/trace_maker.h"
 
@@ -21,6 +22,15 @@ TEST(Nesting, DirectChildrenAreTakenOff) {
   make.slice(thread, "cuda_runtime", "launch", 20, 10);
   make.slice(thread, "cpu_op", "inner", 70, 10);
   EXPECT_EQ(find_nesting(make.trace()).self, (std::vector<Ns>{40, 40, 10, 10}));
+}
+
+TEST(Nesting, AStopEndsItBeforeTheNextSlice) {
+  TraceMaker make;
+  make.slice(make.thread(1, 1), "cpu_op", "outer", 0, 100);
+  std::stop_source source;
+  EXPECT_EQ(find_nesting(make.trace(), source.get_token()).self, (std::vector<Ns>{100}));
+  source.request_stop();
+  EXPECT_EQ(find_nesting(make.trace(), source.get_token()).self, (std::vector<Ns>{0}));
 }
 
 TEST(Nesting, OtherThreadsAndGpuWorkDoNotNest) {
