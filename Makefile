@@ -10,7 +10,8 @@
 #   make test-wheel  the wheels in clean environments of every Python that is there, built from the sdist, and on a bare Debian 12; needs root
 #   make test-torch DIR=…  the Python package beside PyTorch, of the virtual environment DIR/torch
 #   make calibrate DIR=…  how often `culprit diff` is wrong about recordings of the same and finds known slowdowns: docs/accuracy.md; an hour or more
-#   make accuracy  how often the first cause is right: on generated traces, and with DIR=… on tinyserve and the servers in DIR; docs/accuracy.md
+#   make accuracy  how often the first cause is right, beside the reference's score: on generated traces, and with DIR=… on tinyserve, redis, nginx, postgres and the
+#                 servers in DIR (hours; root); the answers into the folder INTO (default: accuracy), the tables into docs/accuracy.md. Parts: accuracy-programs, accuracy-servers
 #   make check    the optimised build, formatting, lint, clang-tidy, and the tests under ThreadSanitizer
 #   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)
 #   make bench    speed and memory against the machine's limits; BENCH_MAX=6 stops at 10^6 slices
@@ -23,12 +24,13 @@ DEPS ?= scripts/deps
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 300
 BENCH_MAX ?= 7
+ACCURACY = $(or $(INTO),accuracy)
 
 # Names the packages of groups: $(call need,build test). An empty DEPS leaves the step out.
 need = $(if $(DEPS),@$(DEPS) $(1),@:)
 
 .DEFAULT_GOAL := build
-.PHONY: deps build deb wheel demo test test-real test-wheel test-torch calibrate accuracy check format lint tidy tsan fuzz bench clean
+.PHONY: deps build deb wheel demo test test-real test-wheel test-torch calibrate accuracy accuracy-programs accuracy-servers check format lint tidy tsan fuzz bench clean
 
 deps:
 	$(call need,build test)
@@ -78,9 +80,26 @@ calibrate: build
 	@scripts/calibrate report $(or $(INTO),calibration) --build build
 
 accuracy: build
-	@scripts/trial-causes --build build
-	@scripts/trial-causes --inside --build build
-	@if [ -n "$(DIR)" ]; then scripts/trial-verdicts --build build && scripts/trial-pairs vllm sglang --build build --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve); fi
+	@mkdir -p $(ACCURACY)
+	@rm -f $(ACCURACY)/causes.json $(ACCURACY)/inside.json
+	@scripts/trial-causes --first-seed 200 --build build --json $(ACCURACY)/causes.json
+	@scripts/trial-causes --inside --first-seed 300 --seeds 10 --build build --json $(ACCURACY)/inside.json
+	@scripts/accuracy-tables causes=$(ACCURACY)/causes.json inside=$(ACCURACY)/inside.json
+	@if [ -n "$(DIR)" ]; then rm -f $(ACCURACY)/tinyserve.json $(ACCURACY)/programs.json $(ACCURACY)/servers.json && $(MAKE) accuracy-programs accuracy-servers; fi
+
+# Each of them appends to what it found before, so that a trial that was interrupted goes on.
+accuracy-programs: build
+	@mkdir -p $(ACCURACY)
+	@scripts/trial-verdicts --faults normal,cpu,cgroup-throttle,normal,memory-bandwidth,disk,normal,pause,gil --runs 20 --build build --json $(ACCURACY)/tinyserve.json
+	@scripts/accuracy-tables tinyserve=$(ACCURACY)/tinyserve.json
+	@scripts/trial-pairs redis nginx postgres --kinds normal,cpu,disk,quota --build build --json $(ACCURACY)/programs.json
+	@scripts/accuracy-tables programs=$(ACCURACY)/programs.json
+
+accuracy-servers: build
+	@mkdir -p $(ACCURACY)
+	@scripts/trial-pairs vllm sglang --kinds normal,cpu,second,normal,gil,bandwidth,quota,normal,clients,prompts,reader,normal,kv,log,disk --build build --json $(ACCURACY)/servers.json \
+	  --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
+	@scripts/accuracy-tables servers=$(ACCURACY)/servers.json
 
 check: build lint format tidy tsan
 

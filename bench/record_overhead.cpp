@@ -3,7 +3,7 @@
 // two blocks of a pair of neighbours, so that what changes slowly on the machine cancels out.
 //
 //   record_overhead [--blocks N] [--seed N] [--threads N] [--cpu N] [--json FILE] [--only none|watch|deep] [--collect
-//   NAME]
+//   NAME] [--python FUNCTION]
 //
 // Without NVTX: the library in the program always writes, which nvtx_cost measures.
 //
@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "record/command.h"
+#include "record/python/function_spec.h"
 #include "record/recorder.h"
 
 namespace {
@@ -63,6 +64,7 @@ struct Options {
   std::string only;
   std::string tinyserve;
   std::vector<std::string> collect;  ///< empty: all
+  CollectorOptions collectors = {};
 };
 
 struct Span {
@@ -102,6 +104,19 @@ Ns own_cpu() {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return Ns{t.tv_sec} * kSecond + t.tv_nsec;
 }
+
+constexpr const char* kHelp =
+    "record_overhead [OPTION VALUE]...: by how much recordings slow tinyserve down\n"
+    "\n"
+    "  --blocks N         in half of them nothing is recorded; 20 or more (60)\n"
+    "  --seed N           of the lengths and the order of the blocks (1)\n"
+    "  --threads N        of tinyserve; with one, it keeps to one CPU (1)\n"
+    "  --cpu N            that one (the last)\n"
+    "  --only NAME        none, watch or deep alone\n"
+    "  --collect NAME     this collector alone; may be repeated\n"
+    "  --python FUNCTION  attach to tinyserve and watch this function of it, as `culprit record --python` does:\n"
+    "                     'scheduler:Scheduler.run_batch(len(batch.requests))'; may be repeated\n"
+    "  --json FILE        all single values as well\n";
 
 [[noreturn]] void fail(const std::string& why) {
   fmt::print(stderr, "record_overhead: {}\n", why);
@@ -224,7 +239,7 @@ class Run {
     std::optional<Recorder> recorder;
     std::shared_ptr<bpf::Probes> probes;
     if (on && records_) {
-      auto set = make_collectors(preset_, options_.collect, {"nvtx"});
+      auto set = make_collectors(preset_, options_.collect, {"nvtx"}, options_.collectors);
       if (!set) fail(to_string(set.error()));
       probes = set->probes;
       RecordOptions record;
@@ -335,6 +350,10 @@ Options parse(int argc, char** argv) {
   options.tinyserve = (slash == std::string::npos ? "." : self.substr(0, slash)) + "/examples/tinyserve/tinyserve.py";
   for (int i = 1; i < argc; i += 2) {
     const std::string_view name = argv[i];
+    if (name == "--help") {
+      fmt::print("{}", kHelp);
+      std::exit(0);
+    }
     if (i + 1 >= argc) fail(fmt::format("{} needs a value", name));
     const std::string_view value = argv[i + 1];
     if (name == "--blocks")
@@ -351,7 +370,11 @@ Options parse(int argc, char** argv) {
       options.collect.emplace_back(value);
     else if (name == "--only")
       options.only = value;
-    else
+    else if (name == "--python") {
+      auto function = python::parse_function(value);
+      if (!function) fail(to_string(function.error()));
+      options.collectors.functions.push_back(std::move(*function));
+    } else
       fail(fmt::format("unknown option {}", name));
   }
   cpu_set_t mine;

@@ -1,4 +1,4 @@
-"""What scripts/trial-pairs, scripts/trial-attach and scripts/bench-served share: vLLM and SGLang servers that were installed elsewhere, processes with
+"""What scripts/trial-pairs, scripts/trial-ab, scripts/trial-attach and scripts/bench-served share: vLLM and SGLang servers that were installed elsewhere, processes with
 their descendants, and a quota on them."""
 
 import contextlib
@@ -11,6 +11,7 @@ import time
 import urllib.request
 
 PORTS = {"vllm": 8123, "sglang": 8124}
+LAYERS = {"vllm": "--hf-overrides", "sglang": "--json-model-override-args"}  # the option before {"num_hidden_layers": N}
 STEPS = {"vllm": "vllm:iteration_tokens_total_count", "sglang": "sglang:cuda_graph_passes_total"}
 
 
@@ -101,11 +102,13 @@ class Quota:
 
 
 class LanguageModel:
-    def __init__(self, name, options, clients=4, arguments=(), port=None, environment=None):
+    def __init__(self, name, options, clients=4, arguments=(), port=None, environment=None, log=None):
+        """`log`: a file for what it prints, which nobody sees otherwise."""
         self.name, self.clients, self.folder, self.serve = name, clients, options.servers, options.serve
         self.port = port or PORTS[name]
-        self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        start_new_session=True, env={**os.environ, **(environment or {})})
+        with open(log or os.devnull, "ab") as printed:
+            self.started = subprocess.Popen([self.serve, name, self.folder, str(self.port), *arguments], stdout=printed, stderr=printed,
+                                            start_new_session=True, env={**os.environ, **(environment or {})})
         end = time.monotonic() + 300
         while True:
             try:

@@ -8,15 +8,18 @@ Inputs are generated here, small enough to know every number in them.
 
 import argparse
 import csv
+import fcntl
 import gzip
 import io
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 ARGS = argparse.Namespace(bin="build", source=".")
@@ -343,11 +346,12 @@ class Pipes(Program):
         self.assertNotEqual(done.stderr, "")
 
     def on_terminal(self, *arguments, **env):
-        """What the program writes when its standard output is a terminal."""
+        """What the program writes when its standard output is a terminal, of 25 lines and 80 columns."""
         try:
             ours, theirs = pty.openpty()
         except OSError as error:
             self.skipTest(f"no pseudo terminal can be opened here: {error}")
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 80, 0, 0))
         with subprocess.Popen([os.path.join(ARGS.bin, "culprit"), *arguments], stdin=subprocess.DEVNULL, stdout=theirs,
                               stderr=subprocess.DEVNULL, env=self.environment(TERM="xterm-256color", **env)) as child:
             os.close(theirs)
@@ -361,6 +365,17 @@ class Pipes(Program):
         os.close(ours)
         self.assertEqual(child.returncode, FINE)
         return written
+
+    def test_info_of_any_trace_fits_on_a_terminal(self):
+        for number, options in enumerate(([], ["--workload", "train"], ["--ranks", "4", "--counters", "--python", "--sched"], ["--cpu"], ["--no-markers", "--graph"],
+                                          ["--workload", "train", "--ranks", "2", "--lost", "0.1", "--fault", "straggler"])):
+            with self.subTest(options):
+                self.assert_fine(self.run_program("-q", "--steps", "12", *options, "-o", self.path(f"{number}.json"), program="culprit-tracegen"))
+                files = sorted(self.path(name) for name in os.listdir(self.folder) if name.startswith(f"{number}.") and not name.endswith("truth.json"))
+                lines = self.on_terminal("info", *files, NO_COLOR="1").decode().replace("\r\n", "\n").splitlines()
+                self.assertGreater(len(lines), 5)
+                self.assertLessEqual(len(lines), 25, lines)
+                self.assertLessEqual(max(map(len, lines)), 80, lines)
 
     def test_no_color_leaves_no_escape_sequence(self):
         self.assertNotIn(b"\x1b", self.on_terminal("top", self.file, NO_COLOR="1"))

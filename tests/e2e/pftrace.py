@@ -76,13 +76,14 @@ def signed(value):
 
 class Recording:
     """switches: (boottime, cpu, prev tid, prev state, next tid); wakings: (boottime, cpu, tid, waker tid);
-    slices: (begin, name, category, arguments) in the order of the file; facts: metadata; threads: tid to name; exits: tids, ends:
+    slices: (begin, name, category, arguments) in the order of the file; spans: (begin, end, name, category) of those that have ended; facts: metadata; threads: tid to name; exits: tids, ends:
     when each of them ended (boottime)."""
 
     def __init__(self, path):
         self.bytes = plain(path)
         self.switches, self.wakings, self.slices, self.threads, self.processes = [], [], [], {}, {}
         self.facts, self.exits, self.ends = {}, [], {}
+        self.spans, self._open = [], {}
         names, categories, keys, texts = {}, {}, {}, {}
         for number, packet in fields(self.bytes):
             assert number == 1
@@ -130,6 +131,12 @@ class Recording:
 
     def _event(self, packet, event, names, categories, keys, texts):
         kind = first(event, 9)
+        begun = self._open.setdefault(first(event, 11), [])
+        if kind == 2:
+            if begun:
+                begin, name, category = begun.pop()
+                self.spans.append((begin, first(packet, 8, 0), name, category))
+            return
         name = first(event, 23)
         name = name.decode(errors="replace") if name is not None else names.get(first(event, 10), "")
         category = categories.get(first(event, 3), "")
@@ -146,5 +153,7 @@ class Recording:
                     arguments[key] = value.decode(errors="replace")
                 elif what == 17:
                     arguments[key] = texts.get(value, "")
+        if kind == 1:
+            begun.append((first(packet, 8, 0), name, category))
         if kind in (1, 3):
             self.slices.append((first(packet, 8, 0), name, category, arguments))
