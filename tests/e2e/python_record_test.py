@@ -57,9 +57,10 @@ class Recordings(Case):
             with culprit.record(2**22 - 1):
                 pass
         error = caught.exception
-        self.assertIn(str(2**22 - 1), error.what)
+        self.assertEqual(error.what, "no such process")
+        self.assertIn(str(2**22 - 1), error.where)
         self.assertTrue(error.remedy)
-        self.assertIn(f"{error.what} ({error.remedy})", str(error))
+        self.assertIn(f"{error.where}: {error.what} ({error.remedy})", str(error))
 
     def test_a_command_that_is_not_there_is_an_error(self):
         with self.privileged(), self.assertRaises(culprit.Error) as caught:

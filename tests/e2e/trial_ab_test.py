@@ -96,6 +96,7 @@ class Kills(unittest.TestCase):
         self.assertEqual(ab_kills.what_is_wrong([busy, idle], ab_kills.groups(), [busy]),
                          [f"the candidate ({idle}) uses no CPU any more", f"process {busy} of it still runs"])
         os.kill(busy, signal.SIGSTOP)
+        self.assertTrue(ab_kills.wait_for(lambda: ab_kills.how_it_stands(busy) == "stopped"))
         self.assertEqual(ab_kills.what_is_wrong([busy, busy], ab_kills.groups(), []),
                          [f"the baseline ({busy}) stays stopped", f"the candidate ({busy}) stays stopped"])
 
