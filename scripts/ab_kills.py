@@ -19,9 +19,10 @@ def hierarchies():
     return [(words[1], {""} if words[2] == "cgroup2" else set(words[3].split(","))) for words in mounts if words[2] in ("cgroup", "cgroup2")]
 
 
-def groups():
-    """All groups that a `culprit ab` made and nobody removed."""
-    return {os.path.join(folder, name) for mount, _ in hierarchies() for folder, names, _ in os.walk(mount) for name in names if name.startswith("culprit-ab-")}
+def groups(makers=None):
+    """All groups that a `culprit ab`, or one of these processes, made and nobody removed."""
+    found = {os.path.join(folder, name) for mount, _ in hierarchies() for folder, names, _ in os.walk(mount) for name in names if name.startswith("culprit-ab-")}
+    return {path for path in found if makers is None or os.path.basename(path).split("-")[2] in map(str, makers)}
 
 
 def text_of(path):
@@ -80,8 +81,8 @@ def wait_for(condition, seconds=None):
     return True
 
 
-def what_is_wrong(pids, groups_before, own):
-    """A list, empty when both sides run on and nothing is left; `own` are the processes of the one that was killed."""
+def what_is_wrong(pids, groups_before, own, makers=None):
+    """A list, empty when both sides run on and nothing is left; `own` are the processes of the one that was killed that may live on, `makers` those whose groups are looked for."""
     end = time.monotonic() + PATIENCE
     left = lambda: max(0.0, end - time.monotonic())
     wrong = []
@@ -94,8 +95,8 @@ def what_is_wrong(pids, groups_before, own):
             used = cpu_time(pid)
             if not wait_for(lambda: cpu_time(pid) > used):
                 wrong.append(f"the {side} ({pid}) uses no CPU any more")
-    wait_for(lambda: not groups() - groups_before, left())
-    wrong += [f"{folder} is left" for folder in sorted(groups() - groups_before)]
+    wait_for(lambda: not groups(makers) - groups_before, left())
+    wrong += [f"{folder} is left" for folder in sorted(groups(makers) - groups_before)]
     living = lambda: [pid for pid in own if state_of(pid) not in ("", "Z", "X")]
     wait_for(lambda: not living(), left())
     return wrong + [f"process {pid} of it still runs" for pid in living()]
@@ -126,7 +127,7 @@ def kill_once(command, pids, moment):
     stood = next(filter(None, map(how_it_stands, pids)), "both ran")
     started.send_signal(signal.SIGKILL)
     started.wait()
-    return stood, what_is_wrong(pids, before, own)
+    return stood, what_is_wrong(pids, before, own, {started.pid, *own})  # others may run beside it
 
 
 def trial(command, pids, runs, within):

@@ -92,12 +92,12 @@ class Kills(unittest.TestCase):
     def test_what_stays_behind_is_told(self):
         self.patience(0.5)
         busy, idle = self.program("print(flush=True)\nwhile True: pass"), self.program("import time\nprint(flush=True)\ntime.sleep(60)")
-        self.assertEqual(ab_kills.what_is_wrong([busy, busy], ab_kills.groups(), []), [])
-        self.assertEqual(ab_kills.what_is_wrong([busy, idle], ab_kills.groups(), [busy]),
+        self.assertEqual(ab_kills.what_is_wrong([busy, busy], ab_kills.groups(), [], [busy]), [])
+        self.assertEqual(ab_kills.what_is_wrong([busy, idle], ab_kills.groups(), [busy], [busy]),
                          [f"the candidate ({idle}) uses no CPU any more", f"process {busy} of it still runs"])
         os.kill(busy, signal.SIGSTOP)
         self.assertTrue(ab_kills.wait_for(lambda: ab_kills.how_it_stands(busy) == "stopped"))
-        self.assertEqual(ab_kills.what_is_wrong([busy, busy], ab_kills.groups(), []),
+        self.assertEqual(ab_kills.what_is_wrong([busy, busy], ab_kills.groups(), [], [busy]),
                          [f"the baseline ({busy}) stays stopped", f"the candidate ({busy}) stays stopped"])
 
     def test_a_group_that_is_left_and_frozen_is_seen(self):
@@ -116,7 +116,7 @@ class Kills(unittest.TestCase):
             put(folder, "cgroup.procs", busy)
             put(folder, "freezer.state", "FROZEN")
             self.assertTrue(ab_kills.wait_for(lambda: ab_kills.how_it_stands(busy) == "frozen"))
-            self.assertEqual(ab_kills.what_is_wrong([busy], before, []), [f"the baseline ({busy}) stays frozen", f"{folder} is left"])
+            self.assertEqual(ab_kills.what_is_wrong([busy], before, [], [busy]), [f"the baseline ({busy}) stays frozen", f"{folder} is left"])
             ab_kills.set_going([busy])
             self.assertIsNone(ab_kills.how_it_stands(busy))
         finally:
