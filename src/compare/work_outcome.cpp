@@ -30,6 +30,15 @@ bool competed(const model::WorkComparison& result, std::size_t side, double busy
   return was_held_back(more, 0) && (longer || busy > kNoneLeft);
 }
 
+/// The program that took more CPUs on this side than any other, and whether it was alone.
+std::string who_took(const model::WorkComparison& result, std::size_t side) {
+  const auto more = [&](const WorkChange& other) { return other.value[side] - other.value[1 - side]; };
+  const auto most = std::ranges::max_element(result.others, {}, more);
+  if (most == result.others.end() || !(more(*most) > 0)) return "others";
+  const bool alone = std::ranges::count_if(result.others, [&](const WorkChange& o) { return more(o) > 0; }) == 1;
+  return alone ? most->what : most->what + " and others";
+}
+
 /// Where the throughput spreads too much: the side that others held back is slower by what its units waited for a CPU,
 /// if it was so most of the time.
 std::optional<Outcome> by_waits(model::WorkComparison& result, const Stretches& stretches, double time_change) {
@@ -109,7 +118,8 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
       explains >= kExplains && (waiting != Waiting::explains || work_is_waited_for(result, *judged.answered, side));
   if (by_work || competed(result, side, judged.busy[side])) {
     result.outcome = judged.time;
-    if (!by_work) result.reading = "others took CPUs that the program, or who asks it, wanted";
+    if (!by_work)
+      result.reading = fmt::format("{} took CPUs that the program, or who asks it, wanted", who_took(result, side));
   } else if (waiting == Waiting::explains) {
     result.outcome = judged.time;
     result.waits_in = waits_in(result, side);
