@@ -29,6 +29,9 @@ struct Error {  // NOLINT(clang-analyzer-core.uninitialized.Assign): of one that
   std::string remedy;
 };
 
+/// "usage", "input", "environment" or "cancelled".
+CULPRIT_API std::string_view to_string(ErrorKind kind);
+
 /// "where: what (remedy)", one line.
 CULPRIT_API std::string to_string(const Error& error);
 

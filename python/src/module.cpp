@@ -56,10 +56,7 @@ std::vector<std::string> paths_of(const std::vector<nb::bytes>& paths) {
 }
 
 [[noreturn]] void raise(const culprit::Error& error) {
-  const char* kind = error.kind == culprit::ErrorKind::usage         ? "usage"
-                     : error.kind == culprit::ErrorKind::input       ? "input"
-                     : error.kind == culprit::ErrorKind::environment ? "environment"
-                                                                     : "cancelled";
+  const std::string kind(culprit::to_string(error.kind));
   const nb::object type = nb::module_::import_("culprit._error").attr("Error");
   const nb::object value =
       type(text(culprit::to_string(error)), kind, text(error.what), text(error.where), text(error.remedy));

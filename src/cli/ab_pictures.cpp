@@ -31,14 +31,6 @@ Result<Drawn> drawn(const std::string& file, const std::vector<ab::Span>& turns)
   return Drawn{std::move(*run), std::move(*recording)};
 }
 
-std::vector<model::PictureStep> steps_of(const model::Cycles& cycles) {
-  std::vector<model::PictureStep> steps;
-  for (const compare::StepTime& step : compare::step_times(cycles))
-    steps.push_back({step.phase, step.begin, static_cast<Ns>(step.time)});
-  std::ranges::stable_sort(steps, {}, &model::PictureStep::begin);
-  return steps;
-}
-
 }  // namespace
 
 Result<std::array<model::RunPicture, 2>> pictures_of(const ab::Alternated& alternated,
@@ -54,7 +46,8 @@ Result<std::array<model::RunPicture, 2>> pictures_of(const ab::Alternated& alter
   const model::Phase phase = summary::usual_phase(sides[0]->recording.cycles, sides[1]->recording.cycles);
   for (std::size_t s = 0; s < sides.size(); ++s) {
     const Drawn& side = *sides[s];
-    pictures[s] = summary::run_picture(side.run.data().trace, side.recording, phase, steps_of(side.recording.cycles));
+    pictures[s] = summary::run_picture(side.run.data().trace, side.recording, phase,
+                                       compare::picture_steps(side.recording.cycles));
     summary::keep_what_matters(pictures[s], comparison, s);
     if (!kept) pictures[s].file = "a recording that is gone (--keep keeps it)";
   }

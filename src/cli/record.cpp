@@ -188,24 +188,10 @@ std::string summary_text(const record::RecordSummary& summary) {
          " docs/annotate.md says how to mark steps\n";
 }
 
-std::string_view name_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage:
-      return "usage";
-    case ErrorKind::input:
-      return "input";
-    case ErrorKind::environment:
-      return "environment";
-    case ErrorKind::cancelled:
-      return "cancelled";
-  }
-  return "environment";
-}
-
 void add_error(JsonWriter& json, const Error& error) {
   json.member("error", to_string(error));
   json.begin_object("error_parts");
-  json.member("kind", name_of(error.kind));
+  json.member("kind", to_string(error.kind));
   json.member("what", error.what);
   json.member("where", error.where);
   json.member("remedy", error.remedy);

@@ -146,6 +146,13 @@ std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std:
   return times;
 }
 
+std::vector<model::PictureStep> picture_steps(const model::Cycles& cycles) {
+  std::vector<model::PictureStep> steps;
+  for (const StepTime& step : step_times(cycles)) steps.push_back({step.phase, step.begin, static_cast<Ns>(step.time)});
+  std::ranges::stable_sort(steps, {}, &model::PictureStep::begin);
+  return steps;
+}
+
 model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span<const double> candidate,
                                          const CycleTimeOptions& options) {
   const std::vector<CycleValue> base_logs = logs_of(base);

@@ -10,6 +10,7 @@
 #include "compare/workload.h"
 #include "model/comparison.h"
 #include "model/cycles.h"
+#include "model/run_picture.h"
 
 namespace culprit::compare {
 
@@ -31,6 +32,9 @@ struct StepTime {
 /// of every process, whose end is not known, are left out. `rank`, a row of the trace's ranks: of that one alone; what
 /// it worked on any rank tells.
 std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std::uint16_t> rank = {});
+
+/// The same as pages draw them, by begin.
+std::vector<model::PictureStep> picture_steps(const model::Cycles& cycles);
 
 /// How much recordings of the same differ, as earlier ones tell it: of their mean logarithms.
 struct MeasuredSpread {

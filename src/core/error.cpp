@@ -2,13 +2,25 @@
 
 #include <system_error>
 
-#include <system_error>
-
 namespace culprit {
 
 Error out_of_memory(std::string where) {
   return input_error("not enough memory", std::move(where),
                      "give fewer files, raise the limit (ulimit -v), or use a machine with more memory");
+}
+
+std::string_view to_string(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return "usage";
+    case ErrorKind::input:
+      return "input";
+    case ErrorKind::environment:
+      return "environment";
+    case ErrorKind::cancelled:
+      return "cancelled";
+  }
+  return "environment";
 }
 
 std::string to_string(const Error& error) {

@@ -96,14 +96,6 @@ void take(Side& side, bool whole, const Task& task) {
   side.runs.clear();
 }
 
-std::vector<model::PictureStep> steps_of(const model::Cycles& cycles) {
-  std::vector<model::PictureStep> steps;
-  for (const compare::StepTime& step : compare::step_times(cycles))
-    steps.push_back({step.phase, step.begin, static_cast<Ns>(step.time)});
-  std::ranges::stable_sort(steps, {}, &model::PictureStep::begin);
-  return steps;
-}
-
 std::span<const model::Recording> seen(const Side& side) {
   return side.outline ? std::span<const model::Recording>(&side.outline->recording, 1)
                       : std::span<const model::Recording>(side.recordings);
@@ -225,7 +217,7 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
     const auto phase = summary::usual_phase(sides[0].recordings[0].cycles, sides[1].recordings[0].cycles);
     for (std::size_t s = 0; s < drawn.size(); ++s) {
       (*pictures)[s] = summary::run_picture(drawn[s]->data().trace, sides[s].recordings[0], phase,
-                                            steps_of(sides[s].recordings[0].cycles));
+                                            compare::picture_steps(sides[s].recordings[0].cycles));
       drawn[s].reset();
     }
   }

@@ -77,10 +77,8 @@ TEST(OneRun, StoppedAndSyncing) {
   EXPECT_THAT(causes(made), IsEmpty());
 }
 
-TEST(OneRun, ADeviceSlowerThanTheOthers) {
-  EXPECT_THAT(causes(four_ranks(1.3)), ElementsAre("gpu_contention/unknown in GPU 0 of rank 3"));
-  EXPECT_THAT(causes(four_ranks(1.02)), IsEmpty());
-  EXPECT_THAT(causes(four_ranks(1.3, 1.3)), IsEmpty()) << "it does more";
+/// Of the device of rank 3, whose kernels take longer.
+Recording with_a_low_clock() {
   Recording made = four_ranks(1.3);
   for (std::int32_t rank = 0; rank < 4; ++rank) {
     model::ResourceSeries series;
@@ -90,6 +88,14 @@ TEST(OneRun, ADeviceSlowerThanTheOthers) {
     series.busy_mean = rank == 3 ? 1e9 : 1.4e9;
     made.profile.series.push_back(series);
   }
+  return made;
+}
+
+TEST(OneRun, ADeviceSlowerThanTheOthers) {
+  EXPECT_THAT(causes(four_ranks(1.3)), ElementsAre("gpu_contention/unknown in GPU 0 of rank 3"));
+  EXPECT_THAT(causes(four_ranks(1.02)), IsEmpty());
+  EXPECT_THAT(causes(four_ranks(1.3, 1.3)), IsEmpty()) << "it does more";
+  Recording made = with_a_low_clock();
   EXPECT_THAT(causes(made), ElementsAre("gpu_clock_drop/unknown in GPU 0 of rank 3"));
   for (std::int32_t rank = 0; rank < 4; ++rank) {
     model::ResourceSeries series;
@@ -199,15 +205,7 @@ TEST(OneRun, WhatSpeaksAgainstALateRank) {
 }
 
 TEST(OneRun, WhatSpeaksAgainstALowClock) {
-  Recording made = four_ranks(1.3);
-  for (std::int32_t rank = 0; rank < 4; ++rank) {
-    model::ResourceSeries series;
-    series.metric = made.profile.texts.intern("GPU clock");
-    series.device = made.profile.texts.intern("GPU 0");
-    series.rank = rank;
-    series.busy_mean = rank == 3 ? 1e9 : 1.4e9;
-    made.profile.series.push_back(series);
-  }
+  Recording made = with_a_low_clock();
   EXPECT_THAT(against(made), ElementsAre("What lowers its clock was not recorded"));
 }
 

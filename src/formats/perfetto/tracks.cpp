@@ -81,6 +81,16 @@ TrackUuid Tracks::thread(std::int64_t pid, std::int64_t tid, bool is_used) {
   return uuid;
 }
 
+/// A track that something will be on, below another one or (0) none.
+proto::TrackDescriptor& Tracks::name_below(TrackUuid parent, std::string_view name, Track& made) {
+  made.is_used = true;
+  made.parent = parent;
+  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
+  if (parent != 0) descriptor.set_parent_uuid(parent);
+  descriptor.set_name(text_of(name, kMostText));
+  return descriptor;
+}
+
 TrackUuid Tracks::thread(std::int64_t pid, std::int64_t tid) { return thread(pid, tid, true); }
 
 TrackUuid Tracks::scope(std::int64_t pid, std::int64_t tid) {
@@ -99,13 +109,7 @@ TrackUuid Tracks::counter_group(std::string_view counter, std::int64_t pid) {
     const std::string_view name = counter.substr(0, dot);
     const TrackUuid uuid = uuid_of(TrackType::group, pid, generation(pid), 0, name);
     const auto [made, added] = make(uuid, pid);
-    if (added) {
-      made->is_used = true;
-      made->parent = above;
-      proto::TrackDescriptor& descriptor = *made->descriptor.mutable_track_descriptor();
-      if (above != 0) descriptor.set_parent_uuid(above);
-      descriptor.set_name(text_of(name, kMostText));
-    }
+    if (added) name_below(above, name, *made);
     above = uuid;
   }
   return above;
@@ -115,12 +119,7 @@ TrackUuid Tracks::named(std::string_view name, std::int64_t pid, std::int64_t ti
   const TrackUuid uuid = uuid_of(TrackType::named, pid, generation(pid), tid, name, lane);
   if (tracks_.contains(uuid)) return uuid;
   const TrackUuid parent = scope(pid, tid);
-  Track& made = *make(uuid, pid).first;
-  made.is_used = true;
-  made.parent = parent;
-  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
-  if (parent != 0) descriptor.set_parent_uuid(parent);
-  descriptor.set_name(text_of(name, kMostText));
+  name_below(parent, name, *make(uuid, pid).first);
   return uuid;
 }
 
@@ -128,12 +127,7 @@ TrackUuid Tracks::counter(std::string_view name, std::string_view unit, std::int
   const TrackUuid uuid = uuid_of(TrackType::counter, pid, generation(pid), 0, name, hash_of(unit));
   if (tracks_.contains(uuid)) return uuid;
   const TrackUuid parent = counter_group(name, pid);
-  Track& made = *make(uuid, pid).first;
-  made.is_used = true;
-  made.parent = parent;
-  proto::TrackDescriptor& descriptor = *made.descriptor.mutable_track_descriptor();
-  if (parent != 0) descriptor.set_parent_uuid(parent);
-  descriptor.set_name(text_of(name, kMostText));
+  proto::TrackDescriptor& descriptor = name_below(parent, name, *make(uuid, pid).first);
   proto::CounterDescriptor& counter = *descriptor.mutable_counter();
   if (unit == "ns")
     counter.set_unit(proto::CounterDescriptor::UNIT_TIME_NS);

@@ -73,6 +73,7 @@ class Tracks {
   TrackUuid process(std::int64_t pid, bool is_used);
   TrackUuid thread(std::int64_t pid, std::int64_t tid, bool is_used);
   TrackUuid scope(std::int64_t pid, std::int64_t tid);
+  static proto::TrackDescriptor& name_below(TrackUuid parent, std::string_view name, Track& made);
   TrackUuid counter_group(std::string_view counter, std::int64_t pid);
 
   tsl::hopscotch_map<TrackUuid, Track> tracks_;
