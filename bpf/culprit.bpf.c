@@ -29,6 +29,7 @@ volatile __u32 call_window = 0;  // in which system calls are timed; one that be
 volatile __u32 untimed = 0;      // calls of this window are not timed
 volatile __u32 uncounted = 0;    // no window is open
 volatile __u32 over = 0;         // the recording: until all programs are detached the busiest ones tell nothing more
+volatile __u32 take_every = 1;   // of the asks of a CPU's clock: a stack is taken at one in so many
 volatile __s32 measured = 0;     // thread of the recorder that measures what counting a call costs; its calls are told to nobody
 volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: once is enough, each time is an interrupt
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
@@ -623,6 +624,14 @@ static __always_inline void give_memory(struct task_struct *task, __u64 at) {}
 // By the clock of each CPU.
 SEC("perf_event")
 int on_sample(void *ctx) {
+  // Whoever runs, so that all time counts, and once.
+  struct culprit_cpu *cpu = this_cpu();
+  __u32 asks = cpu->asks + 1;
+  if (asks < take_every) {
+    cpu->asks = asks;
+    return 0;
+  }
+  cpu->asks = 0;
   struct task_struct *task = bpf_get_current_task_btf();
   if (!is_target(task->tgid)) return 0;
   __u32 zero = 0;
@@ -633,7 +642,7 @@ int on_sample(void *ctx) {
   sample->tid = task->pid;
   sample->tgid = task->tgid;
   sample->python = python_stack_of(task, sample->head.at, 0);
-  sample->pad = 0;
+  sample->asks = asks;
   copy_comm(sample->comm, task);
   long kernel = bpf_get_stack(ctx, sample->frames, CULPRIT_KERNEL_FRAMES * sizeof(__u64), 0);
   if (kernel < 0) kernel = 0;

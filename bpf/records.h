@@ -155,7 +155,7 @@ struct culprit_sample {
   __u32 kernel_frames;
   __u32 user_frames;
   __u32 python; /* number of its culprit_python_stack; 0: none */
-  __u32 pad;
+  __u32 asks;   /* of that clock since the last at which a stack was taken, this one too: it stands for them */
   char comm[CULPRIT_COMM];
   __u64 frames[CULPRIT_KERNEL_FRAMES + CULPRIT_USER_FRAMES];
 };
@@ -254,7 +254,8 @@ struct culprit_cpu {
   /* Inside an interrupt: whoever is current then did not cause what happens. */
   __u32 in_hardirq;
   __u32 in_softirq;
-  __u32 pad[13]; /* CPUs share no cache line */
+  __u32 asks; /* of its clock at which no stack was taken, since the last at which one was */
+  __u32 pad[12]; /* CPUs share no cache line */
 };
 
 /* A question of the recorder: what is the kernel's function at this address called? */

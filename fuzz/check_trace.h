@@ -28,12 +28,17 @@ inline void check(const Trace& trace) {
     require(trace.gpu[i].slice < trace.slices.size());
     require(trace.gpu[i].launcher == kNone || trace.gpu[i].launcher < trace.slices.size());
   }
+  for (const StreamWait& wait : trace.stream_waits) require(wait.slice < trace.slices.size());
   for (std::size_t i = 0; i < trace.instants.size(); ++i) require(trace.instants[i].track < trace.tracks.size());
   for (const Track& track : trace.tracks) require(track.process < trace.processes.size());
   for (const Flow& flow : trace.flows) require(flow.from < trace.slices.size() && flow.to < trace.slices.size());
   for (const CounterSeries& series : trace.counters)
     require(series.process < trace.processes.size() && series.unit < trace.strings.size());
   for (const ThreadSched& sched : trace.sched) require(sched.track < trace.tracks.size());
+  for (const RivalTotal& rival : trace.rivals)
+    require(rival.track < trace.tracks.size() && rival.name < trace.strings.size());
+  for (std::size_t i = 0; i < trace.stack_samples.size(); ++i)
+    require(trace.stack_samples[i].waker < trace.strings.size());
   require(order_slices(trace).order.size() == trace.slices.size());
 }
 

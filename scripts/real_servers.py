@@ -129,9 +129,9 @@ class LanguageModel:
         return subprocess.Popen([os.path.join(self.folder, self.name, "bin", "python"), load, str(self.port), str(seconds), str(clients), "7", *longer],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def post(self, path, body):
+    def post(self, path, body, timeout=120):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
             return answer.read().decode()
 
     def answers(self):

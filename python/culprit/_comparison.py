@@ -40,6 +40,7 @@ _COLUMNS: Dict[str, Tuple[Tuple[type, str], ...]] = {
     "causes": ((str, "cause detail scope where side state"), (float, "impact_ns share work_ratio confidence"), (str, "next_step")),
     "resources": ((str, "metric device"), (int, "rank"), (str, "unit"), (float, "baseline candidate")),
     "environment": ((str, "key baseline candidate"),),
+    "off_cpu": ((str, "what name call per changed"), (float, "baseline_ns_per_unit candidate_ns_per_unit baseline_per_unit candidate_per_unit")),
 }
 
 
@@ -141,6 +142,19 @@ class Comparison:
     def environment(self) -> Table:
         """Facts of machine, libraries and settings that differ, one row each: key, baseline, candidate (texts; empty: that side does not tell)."""
         return _rows("environment", self.data["environment_diff"])
+
+    def off_cpu(self) -> Table:
+        """What the recorded threads waited for inside of their work, where it differs by more than it varies inside the recordings; waits for work are left out. At most ten rows of
+        each kind, the largest change of time first.
+
+        what (function: where threads were blocked; waker: who ended that; rival: who had the CPUs while they were runnable), name (the innermost function that has a name, or of
+        the thread, or of the process), call (the system call of the wait; empty of rivals), per (what one unit is: step, second, or the unit of work), changed (what differs most:
+        longer, shorter, more often, less often, new, gone), baseline_ns_per_unit and candidate_ns_per_unit (the waits, or for how long the rival ran), baseline_per_unit and
+        candidate_per_unit (how many).
+        """
+        waits = self.data["off_cpu"]
+        kinds = (("function", "functions"), ("waker", "wakers"), ("rival", "rivals"))
+        return _rows("off_cpu", [{"what": what, "per": waits["per"], **row} for what, key in kinds for row in waits[key]], ("ns_per_unit", "per_unit"))
 
     def to_json(self) -> str:
         """As ``culprit diff --json`` writes it."""

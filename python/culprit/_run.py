@@ -125,7 +125,7 @@ class Run:
         unit). None: a sample is of no rank or process.
 
         ``ledger``, one row per cycle, rank, process, device, state and function: cycle, rank, phase, pid, device (None: the thread that runs the cycles), window_ns, state
-        ("function", "between functions", "idle, not launched", ...), function (None: no function's), count, time_ns. The rows of a cycle, rank, process and device sum to
+        ("function", "idle, not launched", "idle, dependency", ...), function (None: no function's), count, time_ns. The rows of a cycle, rank, process and device sum to
         window_ns: on the host the period of the cycle, on a device from the first operation that the cycle launched to the first of the next one. A note says how many cycles
         have no rows, as the last one, whose end is not known.
 

@@ -112,6 +112,12 @@ bool is_contradicted(model::Outcome outcome, const model::PairedChange& change, 
   }
 }
 
+/// Whether all pairs of one start have the same change, but for rounding.
+bool is_same(const Differences& of) {
+  constexpr double kRounding = 1e-9;
+  return of.change.spread < kRounding;
+}
+
 /// The largest of 1/2, 1/4, 1/8, ... that is no more than `share`.
 double half_below(double share) { return std::exp2(std::floor(std::log2(share))); }
 
@@ -164,29 +170,33 @@ std::vector<Differences> differences_of(std::span<const Value> values) {
 }
 
 Together together(std::span<const Start> starts, const StartSpread& assumed) {
-  // What they spread beyond their own errors (DerSimonian and Laird); a start tells of that as far as its error is
-  // small against what is assumed.
+  const auto variance_of = [](const Start& start) {
+    return std::max(start.error * start.error, kLeastError * kLeastError);
+  };
+  // What they spread beyond their own errors (DerSimonian and Laird).
   double weights = 0;
   double squares = 0;
   double mean = 0;
-  double told = 0;
-  double most = 0;
   for (const Start& start : starts) {
-    const double variance = std::max(start.error * start.error, kLeastError * kLeastError);
+    const double variance = variance_of(start);
     weights += 1 / variance;
     squares += 1 / (variance * variance);
     mean += start.change / variance;
-    const double share = assumed.spread * assumed.spread / (assumed.spread * assumed.spread + variance);
-    told += share * share;
-    most = std::max(most, share * share);
   }
   mean /= weights;
   double apart = 0;
-  for (const Start& start : starts)
-    apart +=
-        (start.change - mean) * (start.change - mean) / std::max(start.error * start.error, kLeastError * kLeastError);
+  for (const Start& start : starts) apart += (start.change - mean) * (start.change - mean) / variance_of(start);
   const double scale = weights - squares / weights;
   const double seen = scale > 0 ? std::max(0.0, (apart - static_cast<double>(starts.size() - 1)) / scale) : 0;
+  // A start tells of that as far as its error is small against what is assumed, or seen where nothing is.
+  const double usual = assumed.spread > 0 ? assumed.spread * assumed.spread : seen;
+  double told = 0;
+  double most = 0;
+  for (const Start& start : starts) {
+    const double share = usual / (usual + variance_of(start));
+    told += share * share;
+    most = std::max(most, share * share);
+  }
   told -= most;  // one goes into their mean
   Together result;
   result.freedom = assumed.starts + told;
@@ -195,7 +205,7 @@ Together together(std::span<const Start> starts, const StartSpread& assumed) {
                       : assumed.spread;
   weights = 0;
   for (const Start& start : starts) {
-    const double weight = 1 / (result.spread * result.spread + start.error * start.error);
+    const double weight = 1 / (result.spread * result.spread + variance_of(start));
     weights += weight;
     result.change += weight * start.change;
   }
@@ -217,7 +227,7 @@ std::optional<Start> Looks::start_of(const Differences& of) const {
   const auto interval = stats::signed_rank_interval(of.logs, kOneError, memory_of(of));
   const double error = (interval.high - interval.low) / 2;
   if (!std::isfinite(error)) return std::nullopt;
-  return Start{interval.estimate, error};
+  return Start{interval.estimate, error, is_same(of)};
 }
 
 /// The same of the arithmetic means.
@@ -225,44 +235,55 @@ std::optional<Start> Looks::start_of_total(const Differences& of) const {
   if (of.sums.size() < kFewestPairs) return std::nullopt;
   const auto total = total_of(of, memory_of(of));
   if (!total || !std::isfinite(total->error) || !(total->change > -1)) return std::nullopt;
-  return Start{std::log1p(total->change), total->error / (1 + total->change)};
+  return Start{std::log1p(total->change), total->error / (1 + total->change), is_same(of)};
+}
+
+/// Whether something else is assumed of it: of each start all pairs had the same change.
+bool Looks::all_same(const Differences& of) const {
+  if (!(assumed_.same.starts > 0)) return false;
+  const auto known = before_.find(of.change.phase);
+  if (known != before_.end() && !std::ranges::all_of(known->second, &Start::same)) return false;
+  return of.logs.empty() ? known != before_.end() : is_same(of);
 }
 
 /// Of several starts that of all, as it is of the change.
 void Looks::fill_total(Differences& of) const {
-  if (!(assumed_.spread > 0)) return;
+  if (!counts_starts()) return;
   std::vector<Start> starts;
   if (const auto known = totals_before_.find(of.change.phase); known != totals_before_.end()) starts = known->second;
   if (const auto now = start_of_total(of)) starts.push_back(*now);
   if (starts.empty()) return;
-  const Together all = together(starts, assumed_);
+  const Together all = together(starts, assumed_of(all_same(of)));
   const double half = stats::student_quantile(0.975, all.freedom) * all.error;
   of.change.total = std::expm1(all.change);
   of.change.total_low = std::expm1(all.change - half);
   of.change.total_high = std::expm1(all.change + half);
 }
 
-stats::SignedRankInterval Looks::interval_of(const Differences& of, double error, double& spread) const {
-  if (of.logs.size() < fewest_ && !(assumed_.spread > 0)) error = 0;
-  if (!(assumed_.spread > 0)) return stats::signed_rank_interval(of.logs, error, of.change.memory);
+stats::SignedRankInterval Looks::interval_of(const Differences& of, double error, Between& between) const {
+  if (of.logs.size() < fewest_ && !counts_starts()) error = 0;
+  if (!counts_starts()) return stats::signed_rank_interval(of.logs, error, of.change.memory);
   std::vector<Start> starts;
   if (const auto known = before_.find(of.change.phase); known != before_.end()) starts = known->second;
   if (const auto now = start_of(of)) starts.push_back(*now);
   if (starts.empty()) return stats::signed_rank_interval(of.logs, error, of.change.memory);
-  const Together all = together(starts, assumed_);
-  spread = all.spread;
+  between.same = all_same(of);
+  between.assumed = assumed_of(between.same);
+  const Together all = together(starts, between.assumed);
+  between.spread = all.spread;
+  between.told = all.freedom - between.assumed.starts;
   const double half = stats::student_quantile(1 - error / 2, all.freedom) * all.error;
   return {all.change, all.change - half, all.change + half};
 }
 
-double Looks::fill_interval(Differences& of, double error) const {
-  double spread = 0;
-  const auto interval = interval_of(of, error, spread);
+Between Looks::fill_interval(Differences& of, double error) const {
+  Between between;
+  const auto interval = interval_of(of, error, between);
   of.change.change = std::expm1(interval.estimate);
   of.change.low = std::isfinite(interval.low) ? std::expm1(interval.low) : model::kNoNumber;
   of.change.high = std::isfinite(interval.high) ? std::expm1(interval.high) : model::kNoNumber;
   fill_total(of);
-  return spread;
+  return between;
 }
 
 void Looks::put_first(std::vector<Differences>& all) const {
@@ -287,7 +308,7 @@ void Looks::end_start(std::span<const Differences> all) {
 }
 
 bool Looks::is_due(double share, std::size_t pairs) const {
-  return pairs >= (assumed_.spread > 0 ? kFewestPairs : fewest_) && share >= kFirstLook && share < 1 &&
+  return pairs >= (counts_starts() ? kFewestPairs : fewest_) && share >= kFirstLook && share < 1 &&
          half_below(share) > spent_;
 }
 
@@ -298,10 +319,10 @@ model::Outcome Looks::look(Differences& first, double share) {
   ++looks_;
   using enum model::Outcome;
   if (!(last_ > 0) || (first.logs.empty() && before_.empty())) return inconclusive;
-  seen_spread_ = fill_interval(first, allowed_.interval * last_);
+  between_ = fill_interval(first, allowed_.interval * last_);
   const model::PairedChange& change = first.change;
-  double spread = 0;
-  const auto sure = interval_of(first, allowed_.decision * last_, spread);
+  Between same_as_before;
+  const auto sure = interval_of(first, allowed_.decision * last_, same_as_before);
   const model::Outcome outcome = change.low > -detect_ && change.high < detect_ ? no_change
                                  : sure.low > 0                                 ? regression
                                  : sure.high < 0                                ? improvement

@@ -42,12 +42,13 @@ std::vector<Differences> differences_of(std::span<const Value> values);
 /// What one start of both sides says alone, in logarithms.
 struct Start {
   double change = 0;
-  double error = 0;  ///< standard error, memory between pairs paid
+  double error = 0;   ///< standard error, memory between pairs paid
+  bool same = false;  ///< all of its pairs had this change
 };
 
 /// How much starts of the same program differ: a process keeps for life where its memory came to lie, which turns do
 /// not average out. As a standard deviation of the logarithm of candidate over baseline, known as well as from so many
-/// starts. A spread of 0 asks for these very processes, or each value is of a start of its own.
+/// starts; of none: these very processes are asked for, or each value is of a start of its own.
 struct StartSpread {
   double spread = 0;
   double starts = 0;
@@ -61,6 +62,20 @@ struct Together {
   double freedom = 0;  ///< degrees of freedom of the error
 };
 Together together(std::span<const Start> starts, const StartSpread& assumed);
+
+/// What is assumed of starts of the same program before those of this run say anything.
+struct Assumed {
+  StartSpread usual{};
+  StartSpread same{};  ///< of what all pairs have the same; of no starts: as of everything
+};
+
+/// What an interval took starts of the same to differ by.
+struct Between {
+  double spread = 0;
+  StartSpread assumed{};
+  double told = 0;    ///< by this run's starts, as much as so many tell that have no error
+  bool same = false;  ///< Assumed::same was taken
+};
 
 /// How much error is allowed in all.
 struct Allowed {
@@ -80,7 +95,7 @@ inline constexpr double kFirstLook = 1.0 / 32;
 class Looks {
  public:
   /// `detect`: relative change that is asked for. Fewer pairs than `fewest` have no interval of their own.
-  Looks(double detect, Allowed allowed, StartSpread assumed = {}, std::size_t fewest = kFewestPairs)
+  Looks(double detect, Allowed allowed, Assumed assumed = {}, std::size_t fewest = kFewestPairs)
       : detect_(detect), allowed_(allowed), assumed_(assumed), fewest_(fewest) {}
 
   /// Whether a look at this share of the budget, when `pairs` pairs came, is due: at halves of the budget, of halves of
@@ -101,24 +116,27 @@ class Looks {
   void end_start(std::span<const Differences> all);
   [[nodiscard]] std::size_t looks() const { return looks_; }
   /// Between starts, as the last look of the phase that decides had it.
-  [[nodiscard]] double spread() const { return seen_spread_; }
+  [[nodiscard]] const Between& between() const { return between_; }
 
  private:
-  double fill_interval(Differences& of, double error) const;
+  Between fill_interval(Differences& of, double error) const;
+  [[nodiscard]] bool counts_starts() const { return assumed_.usual.starts > 0; }
+  [[nodiscard]] bool all_same(const Differences& of) const;
+  [[nodiscard]] const StartSpread& assumed_of(bool same) const { return same ? assumed_.same : assumed_.usual; }
   [[nodiscard]] double memory_of(const Differences& of) const;
   [[nodiscard]] std::optional<Start> start_of(const Differences& of) const;
   [[nodiscard]] std::optional<Start> start_of_total(const Differences& of) const;
   void fill_total(Differences& of) const;
-  [[nodiscard]] stats::SignedRankInterval interval_of(const Differences& of, double error, double& spread) const;
+  [[nodiscard]] stats::SignedRankInterval interval_of(const Differences& of, double error, Between& between) const;
 
   double detect_;
   Allowed allowed_;
-  StartSpread assumed_;
+  Assumed assumed_;
   std::size_t fewest_;
   std::map<model::Phase, std::vector<Start>> before_;
   std::map<model::Phase, std::vector<Start>> totals_before_;  // of the arithmetic means
   std::optional<model::Phase> first_;
-  double seen_spread_ = 0;
+  Between between_;
   double spent_ = 0;
   double last_ = 1;  ///< share of the error that the last look had
   std::size_t looks_ = 0;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ab/start_spread.h"
 #include "record/collector/collector.h"
 
 namespace culprit::ab {
@@ -66,6 +67,9 @@ void add(Alternated& all, Alternated&& now) {
   }
   found.turns.turns += before.turns.turns;
   found.turns.memory = std::max(found.turns.memory, before.turns.memory);
+  found.turns.queues_seen = found.turns.queues_seen && before.turns.queues_seen;
+  found.turns.queues_left += before.turns.queues_left;
+  found.turns.queues_waited += before.turns.queues_waited;
   found.turns.settling = std::max(found.turns.settling, before.turns.settling);
   for (std::size_t side = 0; side < 2; ++side) found.turns.spanning[side] += before.turns.spanning[side];
   found.pairs_left_out += before.pairs_left_out;
@@ -79,17 +83,17 @@ bool is_over(const model::Alternation& found) {
 }
 
 /// No further start came about: what the earlier ones say is all.
-void conclude_early(Alternated& all, Looks& looks, double detect, model::AlternationEnd end) {
+void conclude_early(Alternated& all, Looks& looks, const Question& question, model::AlternationEnd end) {
   all.found.end = end;
   if (all.found.changes.empty()) return;
   Differences first;
   first.change = all.found.changes.front();
   const model::Outcome last = looks.look(first, 1);
-  all.found.outcome = limited(last, all.left_out, detect);
-  if (std::string why = why_limited(last, all.left_out, detect); !why.empty())
+  all.found.outcome = limited(last, all.left_out, question.detect);
+  if (std::string why = why_limited(last, all.left_out, question.detect); !why.empty())
     all.found.notes.push_back(std::move(why));
   all.found.changes.front() = first.change;
-  all.found.between_starts = looks.spread();
+  all.found.between_starts = between_starts(looks.between(), question.quantity, all.found.of_steps);
   all.found.looks = looks.looks();
 }
 
@@ -113,7 +117,7 @@ Ns length_of_start(Ns starting, Ns left) {
 Result<Alternated> alternate(const StartsPlan& plan, const Question& question, int stop_fd,
                              const ProgressSink& progress) {
   std::optional<Alternated> all;
-  Looks looks(question.detect, question.allowed, plan.assumed, kFewestTurns);
+  Looks looks(question.detect, question.allowed, assumed_of(question.quantity), kFewestTurns);
   constexpr std::size_t kFewest = 6;  // pairs of a start, for an error of their own
   if (plan.most > 0 && question.pairs > 0 && question.pairs < kFewest * plan.most)
     return usage_error(fmt::format("{} pairs are too few for {} starts", question.pairs, plan.most),
@@ -159,7 +163,7 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
     if (!now) {
       if (!all) return now.error();
       const bool cancelled = now.error().kind == ErrorKind::cancelled;
-      conclude_early(*all, looks, question.detect,
+      conclude_early(*all, looks, question,
                      cancelled ? model::AlternationEnd::interrupted : model::AlternationEnd::side_ended);
       if (!cancelled) {
         all->failed = now.error();
@@ -181,7 +185,7 @@ Result<Alternated> alternate(const StartsPlan& plan, const Question& question, i
     const bool concluded = question.pairs > 0 && all->found.end == model::AlternationEnd::budget;
     if (stage.last || concluded || is_over(all->found)) break;
     if (question.pairs > 0 && record::monotonic_now() - ready >= question.budget) {
-      conclude_early(*all, looks, question.detect, model::AlternationEnd::budget);
+      conclude_early(*all, looks, question, model::AlternationEnd::budget);
       break;
     }
   }

@@ -16,10 +16,7 @@ struct StartsPlan {
   Servers servers;
   TurnsPlan turns;       ///< its sides and clients are those of each start
   std::size_t most = 0;  ///< starts; 0: as many as the budget allows (with a number of pairs: one)
-  StartSpread assumed = kServerStarts;
   std::function<void(std::size_t start)> starting{};  ///< told before each, from 1
-  /// Measured on equal servers (docs/ab.md).
-  static constexpr StartSpread kServerStarts{0.025, 10};
 };
 
 /// Starts both servers, lets them run in turns as alternate() does, ends them, and again, until the effect is found,

@@ -19,6 +19,7 @@
 #include "ab/child.h"
 #include "ab/freezer.h"
 #include "ab/memory.h"
+#include "ab/start_spread.h"
 #include "ab/turn_length.h"
 #include "core/file.h"
 #include "faults/files.h"
@@ -33,10 +34,11 @@ namespace {
 
 constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kBeat = kSecond / 2;
-constexpr Ns kReadable = 2 * kSecond;    // what a recorder saw is in its file by then
-constexpr Ns kSeen = 3 * kSecond;        // to learn how long steps are
-constexpr Ns kRemembered = 7 * kSecond;  // to learn how the noise of their times remembers
-constexpr int kNiceness = 10;            // of a look
+constexpr Ns kReadable = 2 * kSecond;       // what a recorder saw is in its file by then
+constexpr Ns kSeen = 3 * kSecond;           // to learn how long steps are
+constexpr Ns kRemembered = 7 * kSecond;     // to learn how the noise of their times remembers
+constexpr int kNiceness = 10;               // of a look
+constexpr Ns kDeviceLook = kSecond / 2000;  // between two looks at a device
 
 /// Bytes that are the process's own, and its part of what it shares; 0: not known.
 std::uint64_t memory_of(pid_t pid) {
@@ -81,7 +83,7 @@ struct LookResult {
   bool any = false;
   std::size_t pairs = 0;  ///< that it saw
   model::PairedChange change;
-  double spread = 0;  ///< between starts
+  Between between;  ///< starts
 };
 
 class Match {
@@ -107,6 +109,8 @@ class Match {
   Status record_side(std::size_t side);
   Status play(const ProgressSink& progress);
   Status play_turn(std::uint8_t side, std::uint32_t pair);
+  void see_devices();
+  Drained wait_for_device(std::size_t side);
   bool wait_for(Ns until);
   /// Nothing comes behind these two; after play().
   [[nodiscard]] bool is_last() const {
@@ -133,6 +137,7 @@ class Match {
   std::array<std::optional<Child>, 2> recorders_;
   std::array<std::optional<faults::ProcessHandle>, 2> begun_;
   std::array<Side, 2> sides_;
+  std::vector<DeviceSight> devices_;  // one per side
   std::optional<record::Prompt> prompt_;
   std::optional<faults::Guard> guard_;  // ends before the recorders do, which leave nobody who is frozen
   std::vector<Turn> turns_;
@@ -210,7 +215,28 @@ Status Match::prepare() {
         memory_ += memory_of(process.pid);
         all.push_back(process.pid);
       }
+  see_devices();
   return enough_memory(all);
+}
+
+void Match::see_devices() {
+  for (const Side& side : sides_) {
+    std::vector<pid_t> processes;
+    for (const Freezer& freezer : side.freezers)
+      for (const faults::ProcessId& process : freezer.processes()) processes.push_back(process.pid);
+    guard_->beat();
+    devices_.push_back(plan_.devices(processes));
+  }
+  guard_->beat();
+  result_.found.turns.queues_seen = are_seen(devices_);
+}
+
+/// Of a side that stands still already, so that nothing comes after what is queued.
+Drained Match::wait_for_device(std::size_t side) {
+  const model::Turns& turns = result_.found.turns;
+  if (!turns.queues_seen) return {};
+  return drain(devices_[side].view, turns.length / TurnsPlan::kQueuePart,
+               [&] { return wait_for(record::monotonic_now() + kDeviceLook); });
 }
 
 /// Both run side by side for a moment, which tells whether they have steps, how long those are, and how the noise of
@@ -281,7 +307,11 @@ Status Match::play_turn(std::uint8_t side, std::uint32_t pair) {
   turn.span.end = faults::unix_now();
   if (!guard_->alive()) return environment_error("has ended, so nothing is frozen any more", "guard process");
   if (Status status = sides_[side].freeze(); !status) return status;
-  if (whole) turns_.push_back(turn);
+  if (!whole) return {};
+  turns_.push_back(turn);
+  const Drained drained = wait_for_device(side);
+  result_.found.turns.queues_waited += drained.waited;
+  if (drained.late) ++result_.found.turns.queues_left;
   return {};
 }
 
@@ -318,7 +348,7 @@ void Match::begin_look(double share) {
           result.outcome = limited(looks_.look(differences.front(), share), worst_of(found->left_out, stage_.left_out),
                                    question_.detect);
           result.change = differences.front().change;
-          result.spread = looks_.spread();
+          result.between = looks_.between();
           result.any = true;
         }
       }
@@ -360,6 +390,7 @@ Status Match::play(const ProgressSink& progress) {
   model::Alternation& found = result_.found;
   for (Side& side : sides_)
     if (Status status = side.freeze(); !status) return status;
+  for (std::size_t side = 0; side < 2; ++side) static_cast<void>(wait_for_device(side));
   const Ns begin = record::monotonic_now();
   Progress state;
   for (std::uint32_t pair = 0;; ++pair) {
@@ -433,7 +464,6 @@ Status Match::conclude() {
   if (is_last()) looks_.put_first(differences);
   result_.left_out = worst_of(all->left_out, stage_.left_out);
   std::size_t pairs = turns_.size() / 2;
-  found.between_starts = decided_ ? decided_->spread : 0;
   if (decided_ && !differences.empty()) {
     // What that look saw is the answer.
     const auto first =
@@ -441,9 +471,10 @@ Status Match::conclude() {
     if (first != differences.end()) std::rotate(differences.begin(), first, std::next(first));
     differences.front().change = decided_->change;
     pairs = decided_->pairs;
+    found.between_starts = between_starts(decided_->between, question_.quantity, all->of_steps);
   } else if (!differences.empty() && is_last()) {
     const model::Outcome last = looks_.look(differences.front(), 1);
-    found.between_starts = looks_.spread();
+    found.between_starts = between_starts(looks_.between(), question_.quantity, all->of_steps);
     found.outcome = limited(last, result_.left_out, question_.detect);
     if (std::string why = why_limited(last, result_.left_out, question_.detect); !why.empty())
       found.notes.push_back(std::move(why));

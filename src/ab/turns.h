@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ab/alternate.h"
+#include "ab/device_queue.h"
 #include "ab/recorded_steps.h"
 #include "core/error.h"
 
@@ -24,6 +25,11 @@ struct TurnsPlan {
   Ns patience = 20'000'000'000;                 ///< with a side in which nothing repeats
   /// Asked when something ended, or went wrong. Error: how a side failed.
   std::function<Status()> failure{};
+  /// What devices still do for processes, once they stand still. Behind a turn kQueuePart of it is waited at most.
+  std::function<DeviceSight(const std::vector<pid_t>&)> devices = [](const std::vector<pid_t>& processes) {
+    return device_sight(processes);
+  };
+  static constexpr Ns kQueuePart = 10;  // of so many, one
 };
 
 /// Where these two stand in a comparison of several starts of both sides.

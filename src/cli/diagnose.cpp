@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -11,7 +12,9 @@
 #include "core/json_writer.h"
 #include "library/diagnose.h"
 #include "library/run_data.h"
+#include "model/run_picture.h"
 #include "report/diagnosis_report.h"
+#include "report/html.h"
 #include "report/render.h"
 
 namespace culprit::cli {
@@ -31,7 +34,9 @@ Result<int> run_diagnose(const DiagnoseChoice& options) {
   if (!output) return output.error();
   const auto run = load_with_progress(options.files, options.load);
   if (!run) return run.error();
-  const auto diagnosis = library::diagnose(*run, {.anchor = options.anchor});
+  const bool is_page = output->format == OutputFormat::html;
+  model::RunPicture picture;
+  const auto diagnosis = library::diagnose(*run, {.anchor = options.anchor}, is_page ? &picture : nullptr);
   if (!diagnosis) return diagnosis.error();
   std::vector<model::Table> tables = {report::step_parts_table(*diagnosis)};
   if (auto note = loss_note(run->data().trace.losses)) tables.front().notes.push_back(std::move(*note));
@@ -69,10 +74,15 @@ Result<int> run_diagnose(const DiagnoseChoice& options) {
       json.finish();
       break;
     }
-    case OutputFormat::html:
-      text = rendered(*output, tables, look, {},
-                      {"diagnose", CULPRIT_VERSION, options.files, report::diagnosis_lines(*diagnosis)});
+    case OutputFormat::html: {
+      report::HtmlPage page{"diagnose", CULPRIT_VERSION, options.files, report::diagnosis_lines(*diagnosis)};
+      page.verdicts = diagnosis->verdicts;
+      if (diagnosis->change)
+        for (const model::Verdict& verdict : diagnosis->change->comparison.verdicts) page.verdicts.push_back(verdict);
+      page.pictures.push_back(std::move(picture));
+      text = rendered(*output, tables, look, {}, page);
       break;
+    }
   }
   if (Status status = write_output(*output, text); !status) return status.error();
   return kFine;

@@ -10,6 +10,7 @@
 #include "report/flame_graph.h"
 #include "report/render.h"
 #include "summary/stack_summary.h"
+#include "trace/sampling_rate.h"
 
 namespace culprit::cli {
 
@@ -47,6 +48,13 @@ std::string json_of(const StackTableChoice& choice, const StackOptions& options,
   json.member("filter", choice.filter);
   json.member("samples", tree.nodes.front().total_samples);
   if (tree.timed) json.member("time_ns", tree.nodes.front().total_time);
+  if (const auto rates = sampling_rates(trace); rates && options.kind == "on-cpu") {
+    json.begin_object("rate_hz");
+    json.member("asked", rates->asked);
+    json.member("mean", rates->mean);
+    json.member("lowest", rates->lowest);
+    json.end_object();
+  }
   write_losses(json, trace.losses);
   report::write_tables(json, std::span(&table, 1));
   json.end_object();
@@ -64,7 +72,7 @@ void add_stack_options(Verb& verb, StackOptions& options) {
       ->check(one_of({"on-cpu", "off-cpu"}));
   verb.add_flag("--folded", options.folded,
                 "with --stacks: a line 'process;thread;function;... N' for each stack, as flame graph tools take it; N "
-                "is samples, off-cpu microseconds");
+                "is samples (one that stands for k times as long as others counts as k), off-cpu microseconds");
 }
 
 Result<int> show_stacks(const Trace& trace, const StackOptions& options, const StackTableChoice& choice,
@@ -95,6 +103,8 @@ Result<int> show_stacks(const Trace& trace, const StackOptions& options, const S
     model::Table table = summary::stack_table(tree, wanted);
     table.title = title_of(options, tree);
     add_notes(table, tree, options, choice);
+    if (const auto rates = sampling_rates(trace); rates && was_lowered(*rates) && options.kind == "on-cpu")
+      table.notes.push_back("Samples: " + to_string(*rates) + "; each counts for the time it stands for");
     if (auto note = loss_note(trace.losses)) table.notes.push_back(std::move(*note));
     text = rendered(output, {&table, 1}, terminal_look(output, choice.width),
                     [&] { return json_of(choice, options, trace, tree, table); });

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "compare/off_cpu.h"
 #include "compare/series.h"
 #include "stats/log_buckets.h"
 
@@ -152,6 +153,15 @@ std::vector<model::ShareChange> share_changes(std::span<const Recording> base, s
                            [](const model::ShareChange& c) { return std::abs(c.share[1] - c.share[0]); });
   if (changes.size() > most) changes.resize(most);
   return changes;
+}
+
+void compare_collected(std::span<const Recording> base, std::span<const Recording> candidate,
+                       const model::WorkUnit* unit, model::RunComparison& result) {
+  if (unit == nullptr) result.system_calls = call_changes(base, candidate);
+  result.disks = disk_changes(base, candidate);
+  result.on_cpu = share_changes(base, candidate, &Collected::functions);
+  result.python = share_changes(base, candidate, &Collected::python);
+  result.off_cpu = off_cpu_changes(base, candidate, unit);
 }
 
 }  // namespace culprit::compare

@@ -38,4 +38,9 @@ std::vector<model::ShareChange> share_changes(std::span<const model::Recording> 
                                               std::span<const model::Recording> candidate, Functions functions,
                                               std::size_t most = 10);
 
+/// All of that, and what the threads waited for, of recordings that may be compared. `unit`: of their work, by which
+/// its system calls are listed elsewhere; null: they have steps.
+void compare_collected(std::span<const model::Recording> base, std::span<const model::Recording> candidate,
+                       const model::WorkUnit* unit, model::RunComparison& result);
+
 }  // namespace culprit::compare

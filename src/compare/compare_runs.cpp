@@ -445,12 +445,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (windows) counters = counter_changes(base, candidate);
   const auto machine = machine_change(base, candidate);
   known.machine_moved = machine.has_value();
-  if (result.comparability.level != Comparable::no) {
-    if (!work) result.system_calls = call_changes(base, candidate);
-    result.disks = disk_changes(base, candidate);
-    result.on_cpu = share_changes(base, candidate, &model::Collected::functions);
-    result.python = share_changes(base, candidate, &model::Collected::python);
-  }
+  if (result.comparability.level != Comparable::no)
+    compare_collected(base, candidate, work ? &work->unit : nullptr, result);
   const std::array facts = {facts_of(base), facts_of(candidate)};
   const bool on_host = !facts[0].gpu_work;
   Side a = pool(std::move(base));

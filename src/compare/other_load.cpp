@@ -10,7 +10,8 @@
 namespace culprit::compare {
 
 bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side) {
-  const auto is_more = [&](const std::array<double, 2>& value) { return value.at(side) > value.at(1 - side); };
+  constexpr double kMore = 1.05;  // recordings under the same load differ by a few in a hundred
+  const auto is_more = [&](const std::array<double, 2>& value) { return value.at(side) > kMore * value.at(1 - side); };
   const auto is_known = [](const std::array<double, 2>& value) { return value[0] > 0 && value[1] > 0; };
   if (!is_known(outcome.requests) && !is_known(outcome.prompt_tokens)) return true;
   return (is_known(outcome.requests) && is_more(outcome.requests)) ||
@@ -24,6 +25,7 @@ bool waits_for_itself(const model::CycleTimeOutcome& outcome, bool together) {
 std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutcome>& outcomes, bool together) {
   constexpr double kMost = 0.5;
   constexpr double kFew = 0.1;
+  constexpr double kMostlyAlike = 0.5;
   constexpr double kMuchOfIt = 0.1;
   double all = 0;
   double other = 0;
@@ -33,18 +35,18 @@ std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutc
   for (const model::CycleTimeOutcome& o : outcomes) {
     const auto steps = static_cast<double>(o.cycles[0] + o.cycles[1] + o.other_work[0] + o.other_work[1]);
     all += steps;
-    if (waits_for_itself(o, together)) continue;
     for (std::size_t side = 0; side < 2; ++side) {
       alike.at(side) += static_cast<double>(o.cycles.at(side));
       all_of.at(side) += static_cast<double>(o.cycles.at(side) + o.other_work.at(side));
     }
-    if (!model::tells_usual_work(o)) continue;
+    if (waits_for_itself(o, together) || !model::tells_usual_work(o)) continue;
     other += steps * o.other_share;
     for (std::size_t side = 0; side < 2; ++side)
       if (has_more_to_do(o, side)) more.at(side) += steps * o.other_share;
   }
   if (alike[0] < kFew * all_of[0] && alike[1] < kFew * all_of[1]) return {true, true};
-  const bool mostly = other > kMost * all;
+  const bool like_ones = alike[0] > kMostlyAlike * all_of[0] && alike[1] > kMostlyAlike * all_of[1];
+  const bool mostly = other > kMost * all && !like_ones;
   return {mostly && more[0] > kMuchOfIt * other, mostly && more[1] > kMuchOfIt * other};
 }
 

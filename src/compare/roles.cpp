@@ -172,7 +172,8 @@ void append_replicate(model::Profile& run, const model::Profile& replicate) {
     run.ledger.lines.push_back(line);
   }
   for (const model::LedgerSamples& samples : replicate.ledger.samples)
-    run.ledger.samples.push_back({samples.cycle + cycles, copy(samples.range), copy(samples.function), samples.count});
+    run.ledger.samples.push_back(
+        {samples.cycle + cycles, copy(samples.range), copy(samples.function), samples.count, samples.time});
   for (model::ResourceUse resource : replicate.resources) {
     resource.use += uses;
     resource.metric = copy(resource.metric);

@@ -107,7 +107,7 @@ constexpr std::int64_t kRare = 5;            ///< of a function, on both sides t
 /// Samples in one range, on both sides.
 struct Sampled {
   std::array<std::int64_t, 2> count{};
-  std::array<double, 2> weight{};  ///< as much as their windows count
+  std::array<double, 2> weight{};  ///< as much as their windows count, and the time they stand for
   void add(const Sampled& other) {
     for (std::size_t s = 0; s < 2; ++s) {
       count[s] += other.count[s];
@@ -127,7 +127,7 @@ std::map<StringId, std::map<StringId, Sampled>> samples_of(const std::array<cons
       if (weight == weights[s].end()) continue;
       Sampled& to = all[texts.intern(profiles[s]->texts[of.range])][texts.intern(profiles[s]->texts[of.function])];
       to.count[s] += of.count;
-      to.weight[s] += weight->second * static_cast<double>(of.count);
+      to.weight[s] += weight->second * static_cast<double>(of.time > 0 ? of.time : of.count);
     }
   return all;
 }

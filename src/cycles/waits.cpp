@@ -36,6 +36,21 @@ Wait wait_of(std::string_view call) {
   return is_one_of(kPool, call) ? Wait::pool : Wait::in_work;
 }
 
+Wait main_wait(const std::map<Wait, WaitSum>& kinds) {
+  constexpr double kAsOften = 0.5;
+  const auto sum_of = [&](Wait wait) {
+    const auto found = kinds.find(wait);
+    return found == kinds.end() ? WaitSum{} : found->second;
+  };
+  const Wait other = sum_of(Wait::for_work).time > sum_of(Wait::pool).time ? Wait::for_work : Wait::pool;
+  const WaitSum waits = sum_of(other);
+  const WaitSum sleeps = sum_of(Wait::time);
+  const bool as_often = static_cast<double>(waits.count) >= kAsOften * static_cast<double>(sleeps.count);
+  return as_often || waits.time > sleeps.time ? other : Wait::time;
+}
+
+bool is_idle(Wait wait, Wait usual) { return wait == Wait::for_work || (wait == usual && wait != Wait::in_work); }
+
 bool is_receive(std::string_view call) { return is_one_of(kReceive, call); }
 bool is_send(std::string_view call) { return is_one_of(kSend, call); }
 bool is_event_wait(std::string_view call) { return is_one_of(kEventWait, call); }

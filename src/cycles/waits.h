@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
+
+#include "core/units.h"
 
 namespace culprit::cycles {
 
@@ -15,6 +18,18 @@ enum class Wait : std::uint8_t {
 
 /// By the name of the system call in which a thread is blocked.
 Wait wait_of(std::string_view call);
+
+/// Waits of one kind of one thread.
+struct WaitSum {
+  std::uint64_t count = 0;
+  Ns time = 0;
+};
+
+/// How a thread waits for work: in what it waits longest. Who sleeps no more often than it waits otherwise sleeps in
+/// its work, however long.
+Wait main_wait(const std::map<Wait, WaitSum>& kinds);
+/// Whether a wait of a thread whose main_wait() is `usual` is one for work.
+bool is_idle(Wait wait, Wait usual);
 
 /// Calls that take something from a connection, a pipe or another thread, and calls that give something.
 bool is_receive(std::string_view call);

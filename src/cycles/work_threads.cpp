@@ -39,25 +39,6 @@ std::size_t versioned(std::string_view name) {
   return 0;
 }
 
-/// "worker-12" as "worker-N": numbers differ from run to run. Those inside a word ("cc1plus") and versions stay.
-std::string without_numbers(std::string_view name) {
-  const std::size_t kept = versioned(name);
-  std::string out(name.substr(0, kept));
-  for (std::size_t at = kept; at < name.size();) {
-    std::size_t end = at;
-    while (end < name.size() && is_digit(name[end])) ++end;
-    const bool inside = end < name.size() && is_letter(name[end]) && at > 0 && is_letter(name[at - 1]);
-    if (end == at)
-      out += name[at++];
-    else if (inside)
-      out += name.substr(at, end - at);
-    else
-      out += 'N';
-    at = std::max(at, end);
-  }
-  return out;
-}
-
 struct State {
   enum class Kind : std::uint8_t { on_cpu, run_queue, blocked, uninterruptible, stopped };
   Ns begin = 0;
@@ -267,29 +248,9 @@ class Finder {
     return name;
   }
 
-  struct Sum {
-    std::uint64_t count = 0;
-    Ns time = 0;
-  };
-
-  /// How a thread waits for work: in what it waits longest. Who sleeps no more often than it waits otherwise sleeps in
-  /// its work, however long.
-  static Wait main_wait(const std::map<Wait, Sum>& kinds) {
-    constexpr double kAsOften = 0.5;
-    const auto sum_of = [&](Wait wait) {
-      const auto found = kinds.find(wait);
-      return found == kinds.end() ? Sum{} : found->second;
-    };
-    const Wait other = sum_of(Wait::for_work).time > sum_of(Wait::pool).time ? Wait::for_work : Wait::pool;
-    const Sum waits = sum_of(other);
-    const Sum sleeps = sum_of(Wait::time);
-    const bool as_often = static_cast<double>(waits.count) >= kAsOften * static_cast<double>(sleeps.count);
-    return as_often || waits.time > sleeps.time ? other : Wait::time;
-  }
-
   void follow(WorkThread& thread, const Rows& rows) {
     // By time; the most frequent one stands for what was too short to keep its reason.
-    std::map<StringId, Sum> sums;
+    std::map<StringId, WaitSum> sums;
     std::size_t next = 0;
     for (const State& state : rows.states) {
       if (state.kind != State::Kind::blocked) continue;
@@ -299,9 +260,9 @@ class Finder {
       sums[reason].time += state.end - state.begin;
     }
     StringId usual = kNone;
-    std::map<Wait, Sum> kinds;
+    std::map<Wait, WaitSum> kinds;
     for (const auto& [name, sum] : sums) {
-      Sum& kind = kinds[wait_of(call_of(name))];
+      WaitSum& kind = kinds[wait_of(call_of(name))];
       kind.count += sum.count;
       kind.time += sum.time;
       if (usual == kNone || sum.count > sums[usual].count) usual = name;
@@ -321,8 +282,7 @@ class Finder {
         StringId reason = reason_at(rows.reasons, next, state.begin);
         if (reason == kNone) reason = usual;
         const std::string what = reason == kNone ? std::string("unknown") : std::string(call_of(reason));
-        const Wait wait = wait_of(what);
-        waits = wait == Wait::for_work || (wait == waits_for && wait != Wait::in_work);
+        waits = is_idle(wait_of(what), waits_for);
         add(waits ? out_.waits : out_.blocked, what, 1, length);
       } else if (state.kind == State::Kind::uninterruptible || state.kind == State::Kind::stopped) {
         const StringId reason = reason_at(rows.reasons, next, state.begin);
@@ -357,6 +317,24 @@ class Finder {
 };
 
 }  // namespace
+
+std::string without_numbers(std::string_view name) {
+  const std::size_t kept = versioned(name);
+  std::string out(name.substr(0, kept));
+  for (std::size_t at = kept; at < name.size();) {
+    std::size_t end = at;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    const bool inside = end < name.size() && is_letter(name[end]) && at > 0 && is_letter(name[at - 1]);
+    if (end == at)
+      out += name[at++];
+    else if (inside)
+      out += name.substr(at, end - at);
+    else
+      out += 'N';
+    at = std::max(at, end);
+  }
+  return out;
+}
 
 std::string_view program_of(std::string_view title) { return title.substr(0, title.find(kTitle)); }
 

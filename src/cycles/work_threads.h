@@ -37,6 +37,8 @@ struct WorkThreads {
   std::map<std::string, model::CountedTime> blocked, waits, calls;
 };
 
+/// "worker-12" as "worker-N": numbers differ from run to run. Those inside a word ("cc1plus") and versions stay.
+std::string without_numbers(std::string_view name);
 /// "postgres" of "postgres: checkpointer": what follows tells what the process does at the moment.
 std::string_view program_of(std::string_view title);
 /// The same of a process, digits as 'N'.

@@ -36,7 +36,8 @@ constexpr double kAlwaysWorks = 0.95;     // of the time
 constexpr double kMillisecond = 1e6;
 constexpr double kIdleShare = 0.003;  // of one CPU
 constexpr std::uint64_t kFewestProcesses = 5;
-constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
+constexpr std::uint64_t kRequestsOfLife = 8;  // processes that answer so many each are workers, not the work
+constexpr Ns kEdge = 1'000'000;               // a process that lasts up to so shortly before the end may go on
 
 void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& more) {
   sums.resize(std::max(sums.size(), more.size()));
@@ -287,6 +288,15 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
   }
   std::ranges::sort(unit.ends);
   return unit;
+}
+
+/// Processes come first where they are the work. They are not where each answers many requests: then it served a
+/// connection, or was a worker of a pool.
+void add_processes(std::vector<WorkUnit>& found, WorkUnit unit) {
+  const bool serve = !found.empty() && found.front().kind == UnitKind::request &&
+                     found.front().process == without_numbers(unit.process) &&
+                     found.front().count >= kRequestsOfLife * unit.count;
+  found.insert(serve ? found.end() : found.begin(), std::move(unit));
 }
 
 std::optional<WorkUnit> wakeups(const WorkThreads& work) {
@@ -547,7 +557,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
     result.units.push_back(windows(
         work, all < idle_time ? "idle: hardly anything ran" : "idle: threads poll or wake by time, and nothing comes"));
   } else {
-    if (auto unit = processes(trace, work, lifetimes)) found.insert(found.begin(), std::move(*unit));
+    if (auto unit = processes(trace, work, lifetimes)) add_processes(found, std::move(*unit));
     if (found.empty())
       if (auto unit = cpu_time(work, sum_of(result))) found.push_back(std::move(*unit));
     if (auto unit = wakeups(work)) {

@@ -31,6 +31,8 @@ constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
 constexpr double kLeastFrequency = 0.1;  // by so much the clock fell
 constexpr double kSlowerBeside = 1.05;   // on its CPUs
+constexpr double kFull = 0.02;           // of the time, that CPUs idle of a machine that has none left
+constexpr double kMuchLess = 0.1;        // got done where others had them
 constexpr double kMs = 1e6;
 constexpr double kSecond = 1e9;
 
@@ -180,6 +182,32 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
       beside.empty() ? "culprit top --by rival names who had its CPUs"
       : is_share     ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
                      : fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", beside.front().name);
+  verdicts.push_back(std::move(verdict));
+}
+
+/// Others took the last of the CPUs, and less gets done, though the program itself waits no longer for each piece of
+/// it: who asks for it, on this machine, is what lacks them, and the program idles for it.
+void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
+  const auto idle = evidence.counter("host.cpu.idle");
+  if (!evidence.comparison().work || !idle || idle->with > kFull || idle->without <= idle->with) return;
+  const auto beside = evidence.more_beside();
+  if (beside.empty() || beside.front().is_share || evidence.more_others() < kLeastOthers) return;
+  if (evidence.slowdown() < kMuchLess || evidence.growth() > 0) return;
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
+  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", kUnsure);
+  verdict.impact_ns = model::kNoNumber;
+  for (const Beside& one : beside) {
+    if (verdict.evidence.size() == 3) break;
+    verdict.evidence.push_back(took(one));
+  }
+  verdict.evidence.push_back(
+      fmt::format("No CPU of the machine is left: they idled {} of the time", instead_percent(*idle)));
+  const Sides rate = evidence.turned(evidence.comparison().work->throughput.value);
+  verdict.evidence.push_back(fmt::format("{:.0f} % less got done", (1 - rate.ratio()) * 100));
+  if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
+  verdict.against.emplace_back(
+      "Its own threads waited no longer for each: a client on this machine may lack the CPUs, or ask for less");
+  verdict.next_step = fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", beside.front().name);
   verdicts.push_back(std::move(verdict));
 }
 
@@ -353,10 +381,15 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"cpu.throttled", throttled}, Rule{"cpu.other_processes", other_processes},
-                               Rule{"cpu.steal", steal},         Rule{"cpu.affinity", affinity},
-                               Rule{"cpu.frequency", frequency}, Rule{"process.stopped", stopped},
-                               Rule{"cpu.queue", queue},         Rule{"cpu.queue_of_tables", queue_of_tables},
+constexpr std::array kRules = {Rule{"cpu.throttled", throttled},
+                               Rule{"cpu.other_processes", other_processes},
+                               Rule{"cpu.machine_is_full", machine_is_full},
+                               Rule{"cpu.steal", steal},
+                               Rule{"cpu.affinity", affinity},
+                               Rule{"cpu.frequency", frequency},
+                               Rule{"process.stopped", stopped},
+                               Rule{"cpu.queue", queue},
+                               Rule{"cpu.queue_of_tables", queue_of_tables},
                                Rule{"cpu.alike", alike}};
 
 }  // namespace

@@ -281,12 +281,15 @@ std::optional<double> Evidence::idle_rise_where(model::Phase phase, const Counts
 }
 
 std::optional<double> Evidence::idle_rise(model::Phase phase) const {
-  return idle_rise_where(
-      phase, [](const model::WaterfallLine& line) { return line.state != model::LedgerState::idle_latency; });
+  return idle_rise_where(phase, [](const model::WaterfallLine& line) {
+    return line.state != model::LedgerState::idle_latency && line.state != model::LedgerState::idle_dependency;
+  });
 }
 
 std::optional<double> Evidence::idle_rise(model::Phase phase, StringId function) const {
-  return idle_rise_where(phase, [&](const model::WaterfallLine& line) { return line.function == function; });
+  return idle_rise_where(phase, [&](const model::WaterfallLine& line) {
+    return line.function == function && line.state != model::LedgerState::idle_dependency;
+  });
 }
 
 Evidence::LaunchedIdle Evidence::launched_idle(model::Phase phase, std::int32_t device) const {

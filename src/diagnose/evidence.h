@@ -132,7 +132,7 @@ class Evidence {
   [[nodiscard]] double felt(double all_threads_ns) const;
   /// Where a device works in the steps of the phase: by how much longer it idled in one, ns. That is all that the host
   /// can have cost: a call that waits for the device takes as much longer as the device does. Of several ranks the most
-  /// that one of them can have waited. What had been launched and had not begun waited for the device. nullopt: no
+  /// that one of them can have waited. What had been launched and had not begun waited for a device. nullopt: no
   /// device works there.
   [[nodiscard]] std::optional<double> idle_rise(model::Phase phase) const;
   /// The same while the host was in this function itself.

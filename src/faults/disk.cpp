@@ -1,4 +1,5 @@
-// A storm of small writes, each followed by fsync: others on the same file system wait for its journal and its device.
+// A storm of large writes past the page cache, each followed by fsync: others on the same device wait behind them, and
+// on the same file system for its journal. Past the cache because copying would take CPUs, which is another fault.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <vector>
 
 #include "core/escape.h"
 #include "core/hash.h"
@@ -23,7 +25,11 @@ namespace {
 
 constexpr std::size_t kWriters = 4;  // with 16 MiB each
 constexpr std::int64_t kFileBytes = 16 << 20;
-constexpr std::size_t kWriteBytes = 64U << 10U;
+constexpr std::size_t kWriteBytes = 4U << 20U;
+
+struct alignas(4096) Page {
+  std::array<std::uint64_t, 512> words;
+};
 
 class Disk final : public Injector {
  public:
@@ -34,7 +40,7 @@ class Disk final : public Injector {
   ~Disk() override { end(); }
 
   [[nodiscard]] std::string what() const override {
-    return fmt::format("{} threads write 64 KiB and fsync, {:.0f} % of the time, in {} (at most 64 MiB)", kWriters,
+    return fmt::format("{} threads write 4 MiB and fsync, {:.0f} % of the time, in {} (at most 64 MiB)", kWriters,
                        100 * severity_, escape_terminal(own_));
   }
   Status prepare(const std::function<bool()>&) override { return {}; }
@@ -47,6 +53,9 @@ class Disk final : public Injector {
       if (Status status = guard.add({Undo::Kind::remove_file, {file}}); !status) return status;
       files_[i] = open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
       if (files_[i] < 0) return failed("cannot be created", file);
+      // What cannot be written past the cache is written through it.
+      fcntl(files_[i], F_SETFL, O_DIRECT);
+      blocks_[i] = block(i);
     }
     return workers_.start(std::vector<double>(kWriters, severity_), {},
                           [this](std::size_t index, WorkDone& done) { write_once(index, done); });
@@ -81,14 +90,21 @@ class Disk final : public Injector {
     return environment_error(fmt::format("{}: {}", what, errno_text(errno)), where, "choose another folder by --path");
   }
 
+  /// What no file system can compress away.
+  static std::vector<Page> block(std::size_t index) {
+    std::vector<Page> pages(kWriteBytes / sizeof(Page));
+    std::uint64_t value = hash_parts(0, index);
+    for (Page& page : pages)
+      for (std::uint64_t& word : page.words) word = value = value * 6364136223846793005U + 1442695040888963407U;
+    return pages;
+  }
+
   void write_once(std::size_t index, WorkDone& done) {
     const std::int64_t round = done.rounds.load(std::memory_order_relaxed);
-    // The content differs from round to round, so that no file system can skip or compress it away.
-    std::array<std::uint64_t, kWriteBytes / sizeof(std::uint64_t)> block;
-    std::uint64_t value = hash_parts(round, index);
-    for (std::uint64_t& word : block) word = value = value * 6364136223846793005U + 1442695040888963407U;
+    // Each page differs from round to round, so that none can be skipped.
+    for (Page& page : blocks_[index]) ++page.words[0];
     const std::int64_t offset = (round * static_cast<std::int64_t>(kWriteBytes)) % kFileBytes;
-    const ssize_t put = pwrite(files_[index], block.data(), kWriteBytes, offset);
+    const ssize_t put = pwrite(files_[index], blocks_[index].data(), kWriteBytes, offset);
     if (put < 0 || fsync(files_[index]) != 0) {
       error_.store(errno);
       usleep(10'000);
@@ -102,6 +118,7 @@ class Disk final : public Injector {
   double severity_;
   std::string own_;
   std::array<int, kWriters> files_ = {-1, -1, -1, -1};
+  std::array<std::vector<Page>, kWriters> blocks_;
   std::atomic<int> error_{0};
   Workers workers_;
 };

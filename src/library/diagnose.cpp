@@ -14,6 +14,7 @@
 #include "diagnose/step_parts.h"
 #include "library/run_data.h"
 #include "profile/recording.h"
+#include "summary/run_picture.h"
 
 namespace culprit::library {
 
@@ -49,7 +50,7 @@ Result<std::optional<model::ChangePoint>> compare_parts(const Run& run, const mo
 
 }  // namespace
 
-Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& options) {
+Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& options, model::RunPicture* picture) {
   const auto recording =
       profile::recording_of(run.data().trace, files_of(run), {.anchor = options.anchor, .task = options.task});
   if (!recording) return recording.error();
@@ -69,6 +70,13 @@ Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& opti
   result.parts = diagnose::step_parts(*recording);
   result.phases = diagnose::phase_times(*recording);
   result.verdicts = diagnose::diagnose_run(*recording);
+  if (picture != nullptr) {
+    const auto of_rank = std::ranges::find_if(result.verdicts, [](const model::Verdict& v) { return v.rank >= 0; });
+    *picture =
+        summary::run_picture(run.data().trace, *recording, summary::usual_phase(recording->cycles, recording->cycles),
+                             {}, of_rank == result.verdicts.end() ? -1 : of_rank->rank);
+    summary::keep_what_matters(*picture, {}, 0);  // nothing is compared: no function has a row, no series moved
+  }
   if (const auto number = compare::change_point(recording->cycles)) {
     auto change = compare_parts(run, recording->cycles, *number, options);
     if (!change) return change.error();

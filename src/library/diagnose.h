@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/run_diagnosis.h"
+#include "model/run_picture.h"
 
 namespace culprit::library {
 
@@ -16,7 +17,9 @@ struct DiagnoseOptions {
 };
 
 /// The run's verdicts, and from which step on it was another one, with the causes of that. Errors: as find_cycles(); a
-/// run without steps whose scheduling was not recorded is an input error.
-Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& options = {});
+/// run without steps whose scheduling was not recorded is an input error. `picture`: filled with what a page draws of
+/// the run; a cycle of the most frequent phase is shown, of the first rank that a cause is found on.
+Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& options = {},
+                                     model::RunPicture* picture = nullptr);
 
 }  // namespace culprit::library

@@ -34,4 +34,18 @@ std::string_view to_string(LengthFrom from) {
   return "given";
 }
 
+std::string_view to_string(SpreadFrom from) {
+  switch (from) {
+    case SpreadFrom::none:
+      return "none";
+    case SpreadFrom::starts:
+      return "starts";
+    case SpreadFrom::step_time:
+      return "step_time";
+    case SpreadFrom::same:
+      return "same";
+  }
+  return "none";
+}
+
 }  // namespace culprit::model

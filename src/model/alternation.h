@@ -54,6 +54,20 @@ struct PairedChange {
 enum class LengthFrom : std::uint8_t { given, usual, steps, noise };
 std::string_view to_string(LengthFrom from);
 
+/// From where it is known how much starts of the same program differ in what is compared: that is no part of the
+/// interval, starts of equal servers were measured, those stand for another quantity, or all pairs have the same, as
+/// counts of equal programs had.
+enum class SpreadFrom : std::uint8_t { none, starts, step_time, same };
+std::string_view to_string(SpreadFrom from);
+
+/// How much starts of the same program differ, as standard deviations of the change.
+struct BetweenStarts {
+  SpreadFrom from = SpreadFrom::none;
+  double spread = 0;   ///< in the interval
+  double assumed = 0;  ///< before this run's own starts said anything
+  double told = 0;     ///< what these say of it counts as much as so many further starts
+};
+
 /// Of turns: how the time was cut.
 struct Turns {
   std::size_t turns = 0;
@@ -63,6 +77,9 @@ struct Turns {
   std::array<std::size_t, 2> spanning{};  ///< steps that began in another turn than they ended in, or while settling
   std::string freezer;                    ///< how sides were frozen
   std::uint64_t memory = 0;               ///< bytes that both sides had at once; 0: not known
+  bool queues_seen = false;               ///< behind each turn it was waited until devices had nothing to do for it
+  std::size_t queues_left = 0;            ///< turns behind which they still had
+  Ns queues_waited = 0;                   ///< behind all turns together
 };
 
 struct Alternation {
@@ -79,8 +96,7 @@ struct Alternation {
   bool in_turns = false;
   Turns turns;
   std::size_t starts = 0;  ///< of both sides, by this program; 0: they ran before, or each run is one
-  double between_starts =
-      0;  ///< standard deviation of the change between starts of the same; 0: not part of the interval
+  BetweenStarts between_starts{};
   std::size_t pairs_left_out = 0;  ///< a side had nothing to compare in them
   std::vector<std::string> notes;
 };

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace culprit::model {
@@ -18,6 +20,27 @@ struct CountedDurations {
   bool waits = false;                  ///< of a call that waits for work, time or others: its time says nothing
 };
 
+/// How long something lasted, and how often it was, in each window of a recording.
+struct WindowSums {
+  std::vector<double> ns;
+  std::vector<double> count;
+};
+
+/// By two names: a function, or who woke the thread, and the system call of the wait; or a process and none.
+using NamedSums = std::map<std::pair<std::string, std::string>, WindowSums>;
+
+/// What the recorded threads waited for inside of their work: where they were blocked, who ended that, and who had the
+/// CPUs while they were runnable. No value: the recording does not tell.
+struct OffCpu {
+  std::vector<double> seconds;     ///< of each window
+  std::vector<double> steps;       ///< in each window, of one that lies in it in part that part; empty: there are none
+  std::vector<std::size_t> first;  ///< window of the recording's work that each begins with, and where the last ends
+  std::string shortest;            ///< wait that is told, ns, as the recording says it; empty: it does not
+  std::optional<NamedSums> functions;  ///< by the innermost function that has a name
+  std::optional<NamedSums> wakers;     ///< by the name of the thread
+  std::optional<NamedSums> rivals;     ///< by process, or by thread where it is not recorded
+};
+
 struct Collected {
   double seconds = 0;                             ///< of the recording, which calls and disks are counted over
   std::map<std::string, CountedDurations> calls;  ///< by name
@@ -25,10 +48,11 @@ struct Collected {
   std::uint64_t samples = 0;                      ///< that found a thread on a CPU
   std::size_t windows = 0;                        ///< in which there were any
   /// By innermost function, code without a name by its file, functions of Python without their line: share of the
-  /// samples of each window.
+  /// samples of each window, by the time that they stand for where that is known.
   std::map<std::string, std::vector<double>> functions;
   /// The same by the innermost function of Python, the native code that it called included.
   std::map<std::string, std::vector<double>> python;
+  OffCpu off_cpu{};
 };
 
 }  // namespace culprit::model

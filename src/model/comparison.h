@@ -310,6 +310,27 @@ struct ShareChange {
   std::array<double, 2> share{};
 };
 
+/// What is different most: how long one lasted, or how many there were.
+enum class OffCpuChanged : std::uint8_t { longer, shorter, more_often, less_often, added, gone };
+
+/// Waits of threads inside of their work: in one function and system call, ended by one thread, or for CPUs that one
+/// process had.
+struct OffCpuChange {
+  std::string name;  ///< of the function, the thread or the process
+  std::string call;  ///< system call of the wait; empty of those for a CPU
+  std::array<double, 2> ns_per_unit{};
+  std::array<double, 2> per_unit{};
+  OffCpuChanged changed = OffCpuChanged::longer;
+};
+
+/// Those that differ surely, the largest change of time first.
+struct OffCpuChanges {
+  std::string per;                      ///< "step", "request", "second"; empty: nothing was compared
+  std::vector<OffCpuChange> functions;  ///< where threads were blocked
+  std::vector<OffCpuChange> wakers;     ///< who ended that
+  std::vector<OffCpuChange> rivals;     ///< who had the CPUs meanwhile
+};
+
 /// Recordings without cycles, by their units of work.
 struct WorkComparison {
   Outcome outcome = Outcome::inconclusive;
@@ -359,6 +380,7 @@ struct RunComparison {
   std::vector<DiskChange> disks;         ///< largest difference of time per second first
   std::vector<ShareChange> on_cpu;       ///< that moved by more than their windows spread; largest difference first
   std::vector<ShareChange> python;       ///< the same of functions of Python, with the native code that they called
+  OffCpuChanges off_cpu;                 ///< what the threads waited for, and behind whom
   std::optional<HostChanges> host;       ///< recordings with scheduling or counters of the host
   std::vector<EnvironmentChange> environment;
   std::vector<Verdict> verdicts;  ///< causes; the slower side's first, largest impact first

@@ -7,9 +7,10 @@
 namespace culprit::model {
 
 std::string_view ledger_state_name(LedgerState state) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "function",       "between functions",  "run queue",     "blocked", "idle, not launched", "idle, being launched",
-      "idle, launched", "idle, inside graph", "idle, unknown", "no work", "by samples"};
+  constexpr std::array<std::string_view, 12> kNames = {
+      "function",           "between functions",    "run queue",        "blocked",
+      "idle, not launched", "idle, being launched", "idle, dependency", "idle, launched",
+      "idle, inside graph", "idle, unknown",        "no work",          "by samples"};
   return kNames[static_cast<std::size_t>(state)];
 }
 

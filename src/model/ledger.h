@@ -22,11 +22,12 @@ enum class LedgerState : std::uint8_t {
   blocked,      ///< off its CPU; likewise
   idle_host,    ///< the next operation had not been launched yet; the function is what its thread did
   idle_launch,  ///< it was being launched
-  idle_latency,  ///< it had been launched and had not begun
-  idle_graph,    ///< between two operations of one graph
-  idle_unknown,  ///< who launched the next operation is not known, or there is none
-  no_work,       ///< there was nothing to do; taken from the time outside of functions, or idle
-  sampled,       ///< a part of `between`, in what samples of the thread's stack found there; in waterfalls alone
+  idle_dependency,  ///< it had been launched and waited for another device; the function is that one's last operation
+  idle_latency,     ///< it had been launched and had not begun, and waited for nothing that is known
+  idle_graph,       ///< between two operations of one graph
+  idle_unknown,     ///< who launched the next operation is not known, or there is none
+  no_work,          ///< there was nothing to do; taken from the time outside of functions, or idle
+  sampled,          ///< a part of `between`, in what samples of the thread's stack found there; in waterfalls alone
 };
 /// As written in output: "run queue".
 std::string_view ledger_state_name(LedgerState state);
@@ -54,6 +55,7 @@ struct LedgerSamples {
   StringId range = 0;       ///< the line's function
   StringId function = 0;    ///< the innermost of Python, else the innermost code
   std::int64_t count = 0;
+  Ns time = 0;  ///< they stand for; 0: unknown
 };
 
 /// The lines of a window sum to its length.

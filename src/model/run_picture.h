@@ -75,6 +75,7 @@ struct PictureStretch {
   std::vector<PictureLane> lanes;
   std::size_t left_out = 0;        ///< shortest slices
   std::size_t lanes_left_out = 0;  ///< that did least
+  std::int32_t rank = -1;          ///< number of the one whose cycle it is; -1: there is only one
 };
 
 struct RunPicture {

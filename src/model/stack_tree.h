@@ -29,6 +29,7 @@ struct StackTree {
   bool timed = true;                ///< every sample stands for a known time
   std::uint64_t without_stack = 0;  ///< of the samples
   std::uint64_t filtered = 0;       ///< samples that were left out
+  Ns shortest = 0;                  ///< what a sample stands for at least, those left out too; 0: none has a known time
 };
 
 }  // namespace culprit::model

@@ -54,17 +54,18 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
     auto window = std::ranges::upper_bound(windows, sample.at, {}, &model::WorkWindow::begin);
     if (window == windows.begin() || (--window)->end <= sample.at) continue;
     const auto at = static_cast<std::size_t>(window - windows.begin());
+    const double weight = sample.time > 0 ? static_cast<double>(sample.time) : 1;
     const auto count = [&](std::map<std::string, std::vector<double>>& functions, std::uint32_t frame) {
       const StringId function = trace.stack_frames[frame].function;
       std::string& name = names[function];
       if (name.empty()) name = code_name(trace.strings[function]);
       std::vector<double>& counts = functions[name];
       counts.resize(windows.size());
-      counts[at] += 1;
+      counts[at] += weight;
     };
     count(collected.functions, sample.frame);
     if (python[sample.frame] != kNone) count(collected.python, python[sample.frame]);
-    all[at] += 1;
+    all[at] += weight;
     ++collected.samples;
   }
   counts_to_shares(collected.functions, all);

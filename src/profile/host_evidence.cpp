@@ -4,9 +4,11 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "profile/counter.h"
+#include "profile/step_threads.h"
 #include "trace/bystanders.h"
 #include "trace/counter_samples.h"
 #include "trace/request_times.h"
@@ -209,43 +211,13 @@ void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evi
   for (auto& [name, counter] : by_name) evidence.counters.push_back(std::move(counter));
 }
 
-/// The thread of every process with steps that has them, else that the program's own slices (operators, marks) fill
-/// most; where it was scheduled.
-std::map<TrackId, const Windows*> step_threads(const Trace& trace, const Work& work) {
-  std::map<std::pair<ProcessId, std::int64_t>, TrackId> scheduled;
-  for (TrackId id = 0; id < trace.tracks.size(); ++id)
-    if (trace.tracks[id].kind == TrackKind::sched)
-      scheduled.try_emplace({trace.tracks[id].process, trace.tracks[id].tid}, id);
-  if (scheduled.empty()) return {};
-  std::vector<bool> marks;
-  marks.reserve(trace.categories.size());
-  for (const Category& category : trace.categories) marks.push_back(category.name == "step");
-  std::vector<double> filled(trace.tracks.size());
-  std::vector<double> stepped(trace.tracks.size());
-  for (std::size_t i = 0; i < trace.slices.size(); ++i) {
-    const Slice& slice = trace.slices[i];
-    const bool own =
-        trace.tracks[slice.track].kind == TrackKind::thread || trace.slice_class(slice) == SliceClass::annotation;
-    if (own) filled[slice.track] += static_cast<double>(slice.duration);
-    if (marks[slice.category]) stepped[slice.track] += static_cast<double>(slice.duration);
-  }
+/// Of every process with steps the thread that has them, and their windows.
+std::map<TrackId, const Windows*> windows_of_threads(const Trace& trace, const Work& work) {
+  std::set<ProcessId> processes;
+  for (const auto& [process, windows] : work.of_process) processes.insert(process);
   std::map<TrackId, const Windows*> threads;
-  for (const auto& [process, windows] : work.of_process) {
-    double most = 0;
-    TrackId best = kNone;
-    bool has_steps = false;
-    for (TrackId id = 0; id < stepped.size(); ++id)
-      has_steps = has_steps || (trace.tracks[id].process == process && stepped[id] > 0);
-    const std::vector<double>& shares = has_steps ? stepped : filled;
-    for (TrackId id = 0; id < shares.size(); ++id) {
-      if (trace.tracks[id].process != process || shares[id] <= most) continue;
-      const auto sched = scheduled.find({process, trace.tracks[id].tid});
-      if (sched == scheduled.end()) continue;
-      most = shares[id];
-      best = sched->second;
-    }
-    if (best != kNone) threads.emplace(best, &windows);
-  }
+  for (const auto& [process, track] : step_threads(trace, processes))
+    threads.emplace(track, &work.of_process.at(process));
   return threads;
 }
 
@@ -269,7 +241,7 @@ std::optional<double> behind_others(const Trace& trace, const std::map<TrackId, 
 }
 
 void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
-  std::map<TrackId, const Windows*> threads = step_threads(trace, work);
+  std::map<TrackId, const Windows*> threads = windows_of_threads(trace, work);
   if (threads.size() != work.of_process.size()) threads.clear();
   evidence.behind_others = behind_others(trace, threads);
   if (threads.empty()) return;

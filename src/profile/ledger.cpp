@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/saturating.h"
 #include "cycles/name_hints.h"
 #include "profile/exposed.h"
 #include "profile/function_name.h"
 #include "profile/leaves.h"
 #include "profile/stack_code.h"
+#include "profile/stream_waits.h"
 
 namespace culprit::profile {
 
@@ -33,7 +35,8 @@ class Builder {
         profile_(profile),
         whole_(model::whole_periods(found.cycles)),
         anchor_given_(found.cycles.anchor_given),
-        order_(order_slices(trace)) {}
+        order_(order_slices(trace)),
+        waits_for_(waits_for_devices(trace)) {}
 
   void build() {
     add_hosts();
@@ -123,9 +126,9 @@ class Builder {
       }
       add_samples(thread, leaves, windows);
     }
-    for (const auto& [key, count] : samples_) {
+    for (const auto& [key, found] : samples_) {
       const auto& [cycle, range, function] = key;
-      profile_.ledger.samples.push_back({cycle, range, function, count});
+      profile_.ledger.samples.push_back({cycle, range, function, found.count, found.time});
     }
   }
 
@@ -146,7 +149,10 @@ class Builder {
       if (window == windows.end() || sample.at < window->begin) continue;
       for_each_leaf(leaves, sample.at, sample.at + 1, [&](const Leaf& leaf, Ns, Ns) {
         const Key key = key_of(LedgerState::function, leaf.slice);
-        if (key.first == LedgerState::between) ++samples_[{window->row, key.second, function_of(sample.frame)}];
+        if (key.first != LedgerState::between) return;
+        Sum& found = samples_[{window->row, key.second, function_of(sample.frame)}];
+        ++found.count;
+        found.time = add_saturating(found.time, sample.time);
       });
     }
   }
@@ -253,7 +259,14 @@ class Builder {
                   [&](const Leaf& leaf, Ns from, Ns to) { add(LedgerState::idle_host, leaf, from, to); });
     add(LedgerState::idle_launch, {}, launch_begin, launch_end);
     const bool in_graph = previous != kNone && trace_.gpu[previous].launcher == launcher;
-    add(in_graph ? LedgerState::idle_graph : LedgerState::idle_latency, {}, launch_end, end);
+    if (in_graph) return add(LedgerState::idle_graph, {}, launch_end, end);
+    Ns freed = launch_end;
+    if (const GpuIndex other = waits_for_.empty() ? kNone : waits_for_[next]; other != kNone) {
+      const SliceIndex awaited = trace_.gpu[other].slice;
+      freed = std::clamp(trace_.slices[awaited].end(), launch_end, end);
+      add(LedgerState::idle_dependency, {launch_end, freed, awaited}, launch_end, freed);
+    }
+    add(LedgerState::idle_latency, {}, freed, end);
   }
 
   const std::vector<Leaf>& leaves_on(TrackId track) {
@@ -297,12 +310,13 @@ class Builder {
   std::vector<bool> whole_;
   bool anchor_given_;
   SliceOrder order_;
+  std::vector<GpuIndex> waits_for_;  ///< waits_for_devices()
   std::map<TrackId, std::vector<Leaf>> leaves_;
   std::map<std::pair<StringId, bool>, StringId> names_;
-  std::map<Key, Sum> sums_;                      ///< of the window at hand
-  std::vector<std::uint32_t> python_;            ///< by frame of stacks, frames_of_python()
-  std::map<std::uint32_t, StringId> functions_;  ///< by frame of stacks
-  std::map<std::tuple<std::uint32_t, StringId, StringId>, std::int64_t> samples_;  ///< by cycle, range, function
+  std::map<Key, Sum> sums_;                                               ///< of the window at hand
+  std::vector<std::uint32_t> python_;                                     ///< by frame of stacks, frames_of_python()
+  std::map<std::uint32_t, StringId> functions_;                           ///< by frame of stacks
+  std::map<std::tuple<std::uint32_t, StringId, StringId>, Sum> samples_;  ///< by cycle, range, function
 };
 
 }  // namespace

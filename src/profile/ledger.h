@@ -6,8 +6,9 @@
 // scheduling, the time in which it was ready or off its CPU is told apart. A device's window goes from the first
 // operation launched in a cycle to the first of the next. The operation that owns the device (exposed.h) owns the time;
 // idle time is explained by the operation that ends it: before its launch began by what the launching thread did then,
-// during the launch by that, after it by latency, inside of a graph by the graph. Where the thread's stack was sampled,
-// what the samples found between functions is counted, too.
+// during the launch by that, after it by what it waited for on another device (stream_waits.h), then by latency, inside
+// of a graph by the graph. Where the thread's stack was sampled, what the samples found between functions is counted,
+// too.
 #pragma once
 
 #include <cstdint>

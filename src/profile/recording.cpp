@@ -15,6 +15,7 @@
 #include "profile/collectives.h"
 #include "profile/function_kind.h"
 #include "profile/host_evidence.h"
+#include "profile/off_cpu.h"
 #include "profile/run_profile.h"
 #include "profile/whole_run.h"
 #include "trace/loss.h"
@@ -162,10 +163,12 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);
     recording.collected = collected_in(trace, recording.work->windows);
+    recording.collected.off_cpu = off_cpu_in(trace, recording.work->windows, recording.cycles);
   } else if (recording.host.scheduling) {
     const std::vector<model::WorkWindow> windows = equal_windows(span_of(recording.cycles));
     add_windows(trace, windows, recording.host);
     recording.collected = collected_in(trace, windows);
+    recording.collected.off_cpu = off_cpu_in(trace, windows, recording.cycles);
   }
   recording.events = trace.slices.size();
   for (std::size_t i = 0; i < Losses::kReasons; ++i) {

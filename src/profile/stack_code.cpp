@@ -13,6 +13,15 @@ std::string code_name(std::string_view function) {
   return python_function(function).value_or(std::string(function));
 }
 
+std::string innermost_named(const Trace& trace, std::uint32_t frame) {
+  constexpr std::string_view kUnknown = "[unknown]";
+  for (std::uint32_t at = frame; at != kNone; at = trace.stack_frames[at].caller) {
+    const std::string_view function = trace.strings[trace.stack_frames[at].function];
+    if (!function.empty() && function != kUnknown && !file_of_unnamed(function)) return code_name(function);
+  }
+  return code_name(trace.strings[trace.stack_frames[frame].function]);
+}
+
 std::vector<std::uint32_t> frames_of_python(const Trace& trace) {
   std::vector<std::uint32_t> rows;
   std::map<StringId, bool> known;

@@ -14,6 +14,10 @@ namespace culprit::profile {
 /// Python have no lines.
 std::string code_name(std::string_view function);
 
+/// The innermost function of a stack that has a name, as code_name() gives it; the file of the innermost code where
+/// none has. `frame` is a row of the trace's frames.
+std::string innermost_named(const Trace& trace, std::uint32_t frame);
+
 /// Of each frame the innermost function of Python, by its row among the frames; kNone: it is in none.
 std::vector<std::uint32_t> frames_of_python(const Trace& trace);
 

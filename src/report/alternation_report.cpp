@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -71,17 +72,34 @@ std::string left_out_text(const Alternation& alternation) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+/// What work means that was queued on a device when its side was made to stand still.
+std::string queues_text(const Alternation& alternation) {
+  const model::Turns& turns = alternation.turns;
+  const std::string_view means = alternation.of_steps ? "what is compared is each step's own time"
+                                                      : "whole turns are compared, and there it counts in the other's";
+  if (!turns.queues_seen)
+    return fmt::format(
+        "Work queued on a device may go on into the other's turn, since device queues are not waited for: {}", means);
+  const auto each =
+      static_cast<double>(turns.queues_waited) / static_cast<double>(std::max<std::size_t>(turns.turns, 1));
+  const std::string waited = fmt::format(
+      "Behind each turn devices were waited for until they had nothing to do for its side, a tenth of a turn at most "
+      "({} on average)",
+      format_duration(each));
+  if (turns.queues_left == 0) return waited;
+  return fmt::format("{}; behind {} of {} turns they still had, which goes on into the other's: {}", waited,
+                     turns.queues_left, turns.turns, means);
+}
+
 /// What frozen turns distort.
 std::string turns_text(const Alternation& alternation) {
   const model::Turns& turns = alternation.turns;
   return fmt::format(
-      "While one side ran the other stood still ({}): latencies and time-outs of clients mean nothing here{}. Work "
-      "queued on a device may go on into the other's turn, since device queues are not waited for: {}",
+      "While one side ran the other stood still ({}): latencies and time-outs of clients mean nothing here{}. {}",
       turns.freezer,
       turns.memory > 0 ? fmt::format("; both had {} of memory at once", format_bytes(static_cast<double>(turns.memory)))
                        : std::string(),
-      alternation.of_steps ? "what is compared is each step's own time"
-                           : "whole turns are compared, and there it counts in the other's");
+      queues_text(alternation));
 }
 
 /// "turns of 0.4 s", and why so long where that was measured.
@@ -90,19 +108,42 @@ std::string turns_length_text(const model::Turns& turns) {
                      turns.length_from == model::LengthFrom::noise ? ", chosen from the noise's memory" : "");
 }
 
+/// By how much starts of the same program are taken to differ, and from where that is known.
+std::string between_text(const Alternation& alternation) {
+  const model::BetweenStarts& between = alternation.between_starts;
+  const bool one = alternation.starts == 1;
+  const char* const remedy = one ? "--starts N measures it" : "more --starts measure it better";
+  std::string assumed;
+  switch (between.from) {
+    case model::SpreadFrom::none:
+      return {};
+    case model::SpreadFrom::same:
+      return fmt::format(
+          "; all pairs of a start have the same number, as three processes of one program had: that its starts differ "
+          "by {:.1f} % is in the interval; {}",
+          between.spread * kPercent, remedy);
+    case model::SpreadFrom::starts:
+      assumed = "as measured on equal servers";
+      break;
+    case model::SpreadFrom::step_time:
+      assumed = "which was measured of step time alone";
+      break;
+  }
+  return fmt::format(
+      "; that starts of the same program differ by {:.1f} % (standard deviation) is in the interval: {:.1f} % are "
+      "assumed, {}{}; {}",
+      between.spread * kPercent, between.assumed * kPercent, assumed, one ? "" : ", and corrected by what these tell",
+      remedy);
+}
+
 /// How much of the answer is one of these processes only.
 std::string starts_text(const Alternation& alternation) {
   if (alternation.starts == 0)
     return "This is of these two processes: by how much another start of the same program would differ is not in the "
            "interval";
-  return fmt::format(
-      "Both were started {}{}", alternation.starts == 1 ? "once" : fmt::format("{} times", alternation.starts),
-      alternation.between_starts > 0
-          ? fmt::format(
-                "; that starts of the same program differ by {:.1f} % (standard deviation{}) is in the interval",
-                alternation.between_starts * kPercent,
-                alternation.starts == 1 ? ", assumed" : ", as assumed and as seen in these")
-          : std::string());
+  return fmt::format("Both were started {}{}",
+                     alternation.starts == 1 ? "once" : fmt::format("{} times", alternation.starts),
+                     between_text(alternation));
 }
 
 /// Few may take so much longer than the rest that all together changed otherwise than the typical one.
@@ -225,7 +266,10 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
   json.end_array();
   if (alternation.in_turns) {
     json.member("starts", alternation.starts);
-    json.member("between_starts", alternation.between_starts);
+    json.member("between_starts", alternation.between_starts.spread);
+    json.member("between_starts_from", model::to_string(alternation.between_starts.from));
+    json.member("between_starts_assumed", alternation.between_starts.assumed);
+    json.member("between_starts_told", alternation.between_starts.told);
     json.begin_object("turns", JsonForm::line);
     json.member("turns", alternation.turns.turns);
     json.member("length_ns", alternation.turns.length);
@@ -234,6 +278,9 @@ void write_alternation(JsonWriter& json, const Alternation& alternation) {
     json.member("spanning", alternation.turns.spanning);
     json.member("freezer", alternation.turns.freezer);
     json.member("memory_bytes", alternation.turns.memory);
+    json.member("queues_waited_for", alternation.turns.queues_seen);
+    json.member("queues_left", alternation.turns.queues_left);
+    json.member("queues_waited_ns", alternation.turns.queues_waited);
     json.end_object();
   }
   json.member("notes", alternation.notes);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/table_rows.h"
+#include "report/off_cpu_report.h"
 
 namespace culprit::report {
 
@@ -116,7 +117,9 @@ std::vector<Table> collected_tables(const model::RunComparison& comparison, std:
   Table python = shares_table("Functions of Python on the CPU, with native code called, share of the samples", "python",
                               comparison.python);
   std::vector<Table> tables;
-  for (Table* table : {&calls, &python, &on_cpu, &disks})
+  if (!calls.rows.empty()) tables.push_back(std::move(calls));
+  for (Table& table : off_cpu_tables(comparison.off_cpu)) tables.push_back(std::move(table));
+  for (Table* table : {&python, &on_cpu, &disks})
     if (!table->rows.empty()) tables.push_back(std::move(*table));
   return tables;
 }
@@ -150,6 +153,7 @@ void write_collected(JsonWriter& json, const model::RunComparison& comparison) {
   json.end_array();
   write_shares(json, "on_cpu", comparison.on_cpu);
   write_shares(json, "python", comparison.python);
+  write_off_cpu(json, comparison.off_cpu);
 }
 
 }  // namespace culprit::report

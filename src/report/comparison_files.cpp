@@ -9,6 +9,7 @@
 #include "model/cycles.h"
 #include "model/ledger.h"
 #include "model/table_rows.h"
+#include "report/off_cpu_report.h"
 #include "report/render.h"
 #include "report/run_comparison_tables.h"
 
@@ -135,7 +136,8 @@ Table loss_table(const RunComparison& comparison) {
 std::vector<CsvFile> comparison_csv_files(const RunComparison& comparison) {
   std::vector<CsvFile> files;
   for (const Table& table : {cycle_time_table(comparison), waterfall_table(comparison), resource_table(comparison),
-                             comparability_table(comparison), environment_table(comparison), loss_table(comparison)})
+                             comparability_table(comparison), environment_table(comparison), loss_table(comparison),
+                             off_cpu_rows(comparison.off_cpu)})
     files.push_back({table.key, render_csv(std::span(&table, 1))});
   return files;
 }

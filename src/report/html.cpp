@@ -121,8 +121,8 @@ void write_cycles_drawn(JsonWriter& json, std::string_view name, std::span<const
 
 /// Those that the page does not make of the comparison itself.
 std::vector<model::Table> tables_beside(const model::RunComparison& comparison) {
-  constexpr std::array<std::string_view, 6> kBeside = {"requests", "work_calls", "step_calls",
-                                                       "python",   "on_cpu",     "disks"};
+  constexpr std::array<std::string_view, 9> kBeside = {
+      "requests", "work_calls", "step_calls", "blocked_functions", "wakers", "rivals", "python", "on_cpu", "disks"};
   std::vector<model::Table> tables = evidence_tables(comparison, 0);
   std::erase_if(tables,
                 [&](const model::Table& table) { return std::ranges::find(kBeside, table.key) == kBeside.end(); });
@@ -132,6 +132,7 @@ std::vector<model::Table> tables_beside(const model::RunComparison& comparison) 
 void write_stretch(JsonWriter& json, const model::PictureStretch& stretch) {
   json.begin_object("stretch");
   json.member("phase", phase_name(stretch.phase));
+  json.member("rank", stretch.rank);
   json.member("number", stretch.number);
   json.member("begin_ns", stretch.begin);
   json.member("unix_ns", stretch.unix != 0 ? std::to_string(stretch.unix) : std::string());
@@ -203,6 +204,12 @@ void write_picture(JsonWriter& json, const model::RunPicture& picture) {
   json.end_object();
 }
 
+void write_pictures(JsonWriter& json, std::span<const model::RunPicture> pictures) {
+  json.begin_array("pictures");
+  for (const model::RunPicture& picture : pictures) write_picture(json, picture);
+  json.end_array();
+}
+
 std::string filled(std::string json) {
   const std::string_view page = page_template();
   const std::size_t place = page.find(kPlace);
@@ -235,9 +242,7 @@ Result<std::string> comparison_html(const HtmlPage& page, const model::RunCompar
   std::vector<model::Table> tables = page.tables;
   for (model::Table& table : tables_beside(comparison)) tables.push_back(std::move(table));
   write_tables_of(json, tables);
-  json.begin_array("pictures");
-  for (const model::RunPicture& picture : pictures) write_picture(json, picture);
-  json.end_array();
+  write_pictures(json, pictures);
   json.end_object();
   return filled(std::move(text));
 }
@@ -249,6 +254,8 @@ Result<std::string> tables_html(const HtmlPage& page, std::span<const model::Tab
   begin_page(json, page, "tables");
   write_cycles_drawn(json, "cycles", page.cycles);
   write_tables_of(json, tables);
+  if (!page.verdicts.empty()) model::write_verdicts(json, page.verdicts);
+  if (!page.pictures.empty()) write_pictures(json, page.pictures);
   json.end_object();
   return filled(std::move(text));
 }

@@ -11,6 +11,7 @@
 #include "model/comparison.h"
 #include "model/run_picture.h"
 #include "model/table.h"
+#include "model/verdict.h"
 
 namespace culprit::report {
 
@@ -21,6 +22,8 @@ struct HtmlPage {
   std::vector<std::string> heading{};          ///< sentences; two spaces before one: it belongs to what stands above
   std::vector<model::PictureCycles> cycles{};  ///< drawn above the tables
   std::vector<model::Table> tables{};          ///< shown with a comparison, beside its own
+  std::vector<model::Verdict> verdicts{};      ///< that the heading tells of, where there is no comparison
+  std::vector<model::RunPicture> pictures{};   ///< of the run then, in which these can be seen; one or none
 };
 
 /// Error: this program was built without the page.

@@ -20,6 +20,7 @@
 #include "stats/log_buckets.h"
 #include "summary/request_table.h"
 #include "trace/call_estimates.h"
+#include "trace/sampling_rate.h"
 #include "trace/span.h"
 
 namespace culprit::summary {
@@ -167,8 +168,8 @@ std::vector<PeerRow> peers_of(const Trace& trace, std::vector<SchedPeer> ThreadS
     const Track& track = trace.tracks[thread.track];
     for (const SchedPeer& peer : thread.*list)
       rows.push_back({std::string(trace.strings[track.name]), track.tid, process_name(trace, track.process),
-                      peer.tid == 0 ? "interrupt or idle" : std::string(trace.strings[peer.name]), peer.tid, peer.count,
-                      peer.time});
+                      peer.tid == 0 ? std::string(kNoThread) : std::string(trace.strings[peer.name]), peer.tid,
+                      peer.count, peer.time});
   }
   return rows;
 }
@@ -344,6 +345,8 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
   if (requests > 0)
     facts.push_back({"disks", fmt::format("{} requests, {}, {} flushes", format_count(requests),
                                           format_bytes(static_cast<double>(bytes)), format_count(flushes))});
+  if (const auto rates = sampling_rates(trace); rates && was_lowered(*rates))
+    facts.push_back({"call stacks", to_string(*rates)});
   if (auto recorder = recorder_fact(trace)) facts.push_back(std::move(*recorder));
   return facts;
 }

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <utility>
 
+#include "trace/rank_numbers.h"
+
 namespace culprit::summary {
 
 namespace {
@@ -174,12 +176,14 @@ void draw_functions(const model::Profile& profile, RunPicture& picture) {
   }
 }
 
-/// Of the phase, or of the most frequent one where there is none, the whole cycle nearest to the middle one.
-const model::Cycle* usual_cycle(const model::Cycles& cycles, Phase phase) {
+/// Of the phase, or of the most frequent one where there is none, the whole cycle nearest to the middle one; of those
+/// for which `counts` holds.
+template <class Counts>
+const model::Cycle* usual_cycle(const model::Cycles& cycles, Phase phase, const Counts& counts) {
   const std::vector<bool> whole = model::whole_periods(cycles);
   std::map<Phase, std::vector<const model::Cycle*>> by_phase;
   for (std::size_t i = 0; i < cycles.cycles.size(); ++i)
-    if (whole[i]) by_phase[cycles.cycles[i].phase].push_back(&cycles.cycles[i]);
+    if (whole[i] && counts(cycles.cycles[i])) by_phase[cycles.cycles[i].phase].push_back(&cycles.cycles[i]);
   if (by_phase.empty()) return nullptr;
   auto chosen = by_phase.find(phase);
   if (chosen == by_phase.end())
@@ -297,7 +301,7 @@ model::Phase usual_phase(const model::Cycles& a, const model::Cycles& b) {
 }
 
 model::RunPicture run_picture(const Trace& trace, const model::Recording& recording, Phase phase,
-                              std::span<const model::PictureStep> steps) {
+                              std::span<const model::PictureStep> steps, std::int32_t rank) {
   RunPicture picture;
   picture.file = fmt::format("{}", fmt::join(recording.files, ", "));
   const Ns first = first_of(recording.profile);
@@ -310,7 +314,13 @@ model::RunPicture run_picture(const Trace& trace, const model::Recording& record
   if (!picture.cycles.empty()) draw_steps(steps, trace.base_ns - first, picture);
   draw_series(recording.profile, first, picture);
   draw_functions(recording.profile, picture);
-  if (const model::Cycle* cycle = usual_cycle(recording.cycles, phase)) draw_stretch(trace, *cycle, picture);
+  const std::vector<std::int32_t> numbers = rank_numbers(trace);
+  const auto is_of_rank = [&](const model::Cycle& cycle) { return rank_number(numbers, cycle.rank) == rank; };
+  const model::Cycle* cycle = rank < 0 ? nullptr : usual_cycle(recording.cycles, phase, is_of_rank);
+  if (cycle == nullptr) cycle = usual_cycle(recording.cycles, phase, [](const model::Cycle&) { return true; });
+  if (cycle == nullptr) return picture;
+  draw_stretch(trace, *cycle, picture);
+  if (trace.ranks.size() > 1) picture.stretch->rank = rank_number(numbers, cycle->rank);
   return picture;
 }
 

@@ -35,8 +35,8 @@ std::vector<model::PeerInfo> peers(const Trace& trace, const std::vector<SchedPe
   std::vector<model::PeerInfo> result;
   result.reserve(list.size());
   for (const SchedPeer& peer : list)
-    result.push_back(
-        {peer.tid == 0 ? "interrupt or idle" : std::string(trace.strings[peer.name]), peer.tid, peer.count, peer.time});
+    result.push_back({peer.tid == 0 ? std::string(kNoThread) : std::string(trace.strings[peer.name]), peer.tid,
+                      peer.count, peer.time});
   return result;
 }
 

@@ -99,6 +99,7 @@ class TreeMaker {
   }
 
   void add(const StackSample& sample) {
+    if (sample.time > 0) tree_.shortest = tree_.shortest > 0 ? std::min(tree_.shortest, sample.time) : sample.time;
     if (!kept(sample)) {
       ++tree_.filtered;
       return;
@@ -243,7 +244,12 @@ std::string folded_stacks(const StackTree& tree, bool microseconds) {
       text += folded_name(*at);
     }
     constexpr Ns kMicrosecond = 1000;
-    lines[text] += microseconds ? static_cast<std::uint64_t>(node.time / kMicrosecond) : node.samples;
+    if (microseconds)
+      lines[text] += static_cast<std::uint64_t>(node.time / kMicrosecond);
+    else if (tree.timed && tree.shortest > 0)
+      lines[text] += static_cast<std::uint64_t>(add_saturating(node.time, tree.shortest / 2) / tree.shortest);
+    else
+      lines[text] += node.samples;
   }
   std::string text;
   for (const auto& [stack, count] : lines)

@@ -19,7 +19,8 @@ struct StackQuery {
 model::StackTree stack_tree(const Trace& trace, const StackQuery& query);
 
 /// A line "process;thread;outermost;...;innermost N" for each stack, as flame graph tools take it, in the order of the
-/// texts; functions of the kernel end in "_[k]". N counts samples, with `microseconds` their time.
+/// texts; functions of the kernel end in "_[k]". N counts samples, one that stands for k times as long as the shortest
+/// as k; with `microseconds` it is their time.
 std::string folded_stacks(const model::StackTree& tree, bool microseconds);
 
 struct StackTableOptions {

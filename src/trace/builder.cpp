@@ -189,6 +189,9 @@ void TraceBuilder::number_rows() {
     trace_.stack_samples[i].track = track[trace_.stack_samples[i].track];
   for (ThreadSched& thread : trace_.sched) thread.track = track[thread.track];
   std::ranges::sort(trace_.sched, {}, &ThreadSched::track);
+  for (RivalTotal& total : trace_.rivals) total.track = track[total.track];
+  std::ranges::sort(trace_.rivals, {},
+                    [](const RivalTotal& total) { return std::tuple(total.at, total.track, total.tid); });
   for (CallTotal& total : trace_.calls) total.track = track[total.track];
   std::ranges::sort(trace_.calls, {}, [&](const CallTotal& total) {
     return std::tuple(total.at, total.track, text(total.name), total.count, total.time);

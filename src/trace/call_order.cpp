@@ -98,6 +98,8 @@ void CallOrder::restore(Trace& trace) const {
   }
   std::ranges::stable_sort(metrics, {}, &SliceMetric::slice);
   for (std::size_t m = 0; m < metrics.size(); ++m) trace.metrics[m] = metrics[m];
+  for (StreamWait& wait : trace.stream_waits) wait.slice = row_now(wait.slice);
+  std::ranges::sort(trace.stream_waits, {}, &StreamWait::slice);
 }
 
 }  // namespace culprit

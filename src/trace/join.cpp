@@ -83,6 +83,7 @@ class Folder {
     }
     for (ThreadSched& thread : run_.sched) thread.track = tracks_[thread.track];
     std::ranges::stable_sort(run_.sched, {}, &ThreadSched::track);
+    for (RivalTotal& total : run_.rivals) total.track = tracks_[total.track];
     for (CallTotal& call : run_.calls) call.track = tracks_[call.track];
     for (DiskTotal& total : run_.disks) total.process = processes_[total.process];
     for (DurationCounts& counts : run_.durations) counts.process = processes_[counts.process];

@@ -52,6 +52,10 @@ void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
     const SliceMetric m = part.metrics[i];
     run.metrics.push_back({m.slice + slice_base, strings[m.name], m.value});
   }
+  for (StreamWait wait : part.stream_waits) {
+    wait.slice += slice_base;
+    run.stream_waits.push_back(wait);
+  }
   for (std::size_t i = 0; i < part.instants.size(); ++i) {
     const Instant in = part.instants[i];
     run.instants.push_back({in.at + offset, strings[in.name], in.track + track_base});
@@ -83,6 +87,12 @@ void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
       for (SchedPeer& peer : *peers) peer.name = strings[peer.name];
     run.sched.push_back(std::move(thread));
   }
+  for (RivalTotal total : part.rivals) {
+    total.at += offset;
+    total.track += track_base;
+    total.name = strings[total.name];
+    run.rivals.push_back(total);
+  }
   for (CallTotal total : part.calls) {
     total.at += offset;
     total.name = strings[total.name];
@@ -112,6 +122,7 @@ void append(Trace& run, CategoryTable& table, Trace&& part, Ns offset) {
     s.at += offset;
     s.track += track_base;
     s.frame = moved(s.frame, frame_base);
+    s.waker = strings[s.waker];
     run.stack_samples.push_back(s);
   }
   for (const Flow& flow : part.flows) run.flows.push_back({flow.from + slice_base, flow.to + slice_base, flow.kind});

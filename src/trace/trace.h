@@ -111,6 +111,18 @@ struct SliceMetric {
 };
 static_assert(sizeof(SliceMetric) == 16);
 
+/// A stream that waits for an event: what is put on it later begins when all has ended that stood on another stream as
+/// the event was recorded. 24 bytes.
+struct StreamWait {
+  SliceIndex slice = 0;            ///< the record of the wait (gpu_sync); its correlation id is that of the call
+  std::uint32_t recorded_by = 0;   ///< correlation id of the call that recorded the event
+  std::int32_t device = -1;        ///< of the stream that waits
+  std::int32_t stream = -1;        ///< that waits
+  std::int32_t event_device = -1;  ///< of the stream on which the event was recorded; -1: not known
+  std::int32_t event_stream = -1;
+};
+static_assert(sizeof(StreamWait) == 24);
+
 /// A point in time.
 struct Instant {
   Ns at = 0;
@@ -221,6 +233,22 @@ struct ThreadSched {
   std::vector<SchedPeer> ran_instead;  ///< had the CPU for which this thread waited; longest first
 };
 
+/// Of whom a thread was woken by no other thread: SchedPeer::tid is 0.
+inline constexpr std::string_view kNoThread = "interrupt or idle";
+
+/// Stretches of time in which RivalTotal adds up.
+inline constexpr Ns kRivalStretch = 50'000'000;
+
+/// A thread that had the CPU for which another one waited, in the waits that ended in [at, at + kRivalStretch).
+struct RivalTotal {
+  Ns at = 0;
+  TrackId track = 0;  ///< of kind sched: who waited
+  StringId name = 0;  ///< of who ran
+  std::int64_t tid = 0;
+  std::uint64_t count = 0;
+  Ns time = 0;
+};
+
 /// How often one thread made one system call since the total before (of the same thread and call), and how long that
 /// took. Recordings hold these totals of all calls; single calls are slices when they took long.
 struct CallTotal {
@@ -275,6 +303,8 @@ struct StackSample {
   TrackId track = 0;
   std::uint32_t frame = kNone;  ///< the innermost, row of Trace::stack_frames; kNone: no stack was seen
   Kind kind = Kind::on_cpu;
+  /// Of off_cpu the thread that ended it, kNoThread or "interrupt"; 0: not known, or it had not ended.
+  StringId waker = 0;
 };
 
 enum class FlowKind : std::uint8_t { other, host_to_device, async, forward_backward };
@@ -291,10 +321,12 @@ struct Trace {
   ChunkedVector<Slice> slices;
   ChunkedVector<GpuSlice> gpu;
   ChunkedVector<SliceExtra> extras;
-  ChunkedVector<SliceMetric> metrics;  ///< counters of single slices, by slice
+  ChunkedVector<SliceMetric> metrics;    ///< counters of single slices, by slice
+  std::vector<StreamWait> stream_waits;  ///< whose event is known; by slice
   ChunkedVector<Instant> instants;
   std::vector<CounterSeries> counters;
   std::vector<ThreadSched> sched;          ///< by track
+  std::vector<RivalTotal> rivals;          ///< by time, track and number of who ran
   std::vector<CallTotal> calls;            ///< of system calls; by time, track and name
   std::vector<DiskTotal> disks;            ///< by time, disk, operation and process
   std::vector<DurationCounts> durations;   ///< by process, disk and name

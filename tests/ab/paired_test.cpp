@@ -203,8 +203,8 @@ TEST(Looks, TheMeanThatContradictsIsThatOfAllStarts) {
   const auto last = [] { return of_two_kinds(200, 0.7, 6); };
   Differences alone = last();
   EXPECT_GT(alone.change.total, 0.05);
-  EXPECT_EQ(Looks(0.05, {}, {0.025, 10}).look(alone, 1), Outcome::inconclusive);
-  Looks looks(0.05, {}, {0.025, 10});
+  EXPECT_EQ(Looks(0.05, {}, {{0.025, 10}}).look(alone, 1), Outcome::inconclusive);
+  Looks looks(0.05, {}, {{0.025, 10}});
   const std::vector<Differences> usual = {of_two_kinds(200, 0.7, 0.7)};
   for (int start = 0; start < 3; ++start) looks.end_start(usual);
   Differences fourth = last();
@@ -249,7 +249,7 @@ TEST(Looks, FewerTurnsThanTellTheirMemoryHaveNoInterval) {
 
 TEST(Looks, AStartOfFewTurnsIsLessSure) {
   const auto width = [](std::size_t fewest) {
-    Looks looks(0.05, {}, {0.001, 10}, fewest);
+    Looks looks(0.05, {}, {{0.001, 10}}, fewest);
     Differences few = Stream(1, 0, 0.1, 0).until(10);
     static_cast<void>(looks.look(few, 1));
     return few.change.high - few.change.low;
@@ -318,11 +318,23 @@ TEST(Together, AShortStartCountsLess) {
   EXPECT_LT(together(starts, {0.02, 10}).change, 0.05);  // of equal weight they would make 0.15
 }
 
+TEST(Together, StartsThatDifferTellSoWhereNoneIsAssumedTo) {
+  const StartSpread none = {0, 3};
+  const std::vector<Start> alike = {{0.15, 0}, {0.15, 0}};
+  EXPECT_NEAR(together(alike, none).change, 0.15, 1e-12);
+  EXPECT_EQ(together(alike, none).spread, 0);
+  EXPECT_EQ(together(alike, none).freedom, 3);
+  EXPECT_LT(together(alike, none).error, 1e-5);
+  const std::vector<Start> unlike = {{0.15, 0}, {0.0, 0}};
+  EXPECT_NEAR(together(unlike, none).freedom, 4, 1e-6);
+  EXPECT_NEAR(together(unlike, none).spread, std::sqrt(0.15 * 0.15 / 2 / 4), 1e-6);
+}
+
 /// Starts of `pairs` each, whose truths lie `between` apart, until it is decided.
 Ended run_starts(unsigned seed, double change, double between, std::size_t starts, std::size_t pairs) {
   std::mt19937 random(seed);
   std::normal_distribution<double> own(0, between);
-  Looks looks(0.05, {}, {0.025, 10});
+  Looks looks(0.05, {}, {{0.025, 10}});
   Ended last;
   for (std::size_t start = 0; start < starts; ++start) {
     Stream stream(seed * 100 + static_cast<unsigned>(start), std::exp(std::log1p(change) + own(random)) - 1, 0.15, 0.1);
@@ -367,8 +379,61 @@ TEST(Looks, AChangeBeyondWhatStartsDifferByIsFoundInOneAndASmallerOneInSeveral) 
   EXPECT_GE(inside, kRuns * 93 / 100);
 }
 
+/// So many of both sides in each pair; of the candidate one more in every second pair where they `vary`.
+Differences of_counts(double baseline, double candidate, bool vary = false) {
+  std::vector<Value> values;
+  for (std::uint32_t pair = 0; pair < 20; ++pair) {
+    values.push_back(value(pair, 0, baseline));
+    values.push_back(value(pair, 1, candidate + (vary && pair % 2 == 0 ? 1 : 0)));
+  }
+  return differences_of(values).front();
+}
+
+constexpr Assumed kCounts = {{0.025, 10}, {0, 3}};
+
+TEST(Looks, CountsThatAllPairsHaveAreTakenToBeThoseOfEveryStart) {
+  Looks looks(0.05, {}, kCounts);
+  Differences one_more = of_counts(100, 101);
+  EXPECT_EQ(looks.look(one_more, 1), Outcome::no_change);
+  EXPECT_NEAR(one_more.change.low, 0.01, 1e-4);
+  EXPECT_NEAR(one_more.change.high, 0.01, 1e-4);
+  EXPECT_TRUE(looks.between().same);
+  EXPECT_EQ(looks.between().spread, 0);
+  // A time that all pairs have would still be another in the next start.
+  Looks of_times(0.05, {}, {{0.025, 10}});
+  EXPECT_EQ(of_times.look(one_more, 1), Outcome::inconclusive);
+  EXPECT_FALSE(of_times.between().same);
+  EXPECT_NEAR(of_times.between().spread, 0.025, 1e-9);
+}
+
+TEST(Looks, CountsThatVaryFromPairToPairVaryBetweenStartsAsTimes) {
+  Looks looks(0.05, {}, kCounts);
+  Differences unsteady = of_counts(100, 101, true);
+  EXPECT_EQ(looks.look(unsteady, 1), Outcome::inconclusive);
+  EXPECT_FALSE(looks.between().same);
+  EXPECT_EQ(looks.between().assumed.spread, 0.025);
+  // Also where an earlier start had them.
+  Looks later(0.05, {}, kCounts);
+  later.end_start(std::vector<Differences>{of_counts(100, 101, true)});
+  Differences steady = of_counts(100, 101);
+  static_cast<void>(later.look(steady, 1));
+  EXPECT_FALSE(later.between().same);
+}
+
+TEST(Looks, CountsOfWhichStartsDifferDecideNothing) {
+  Looks looks(0.05, {}, kCounts);
+  looks.end_start(std::vector<Differences>{of_counts(6, 7)});
+  Differences second = of_counts(6, 6);
+  EXPECT_EQ(looks.look(second, 1), Outcome::inconclusive);
+  EXPECT_TRUE(looks.between().same);
+  EXPECT_GT(looks.between().spread, 0.05);
+  EXPECT_NEAR(looks.between().told, 1, 1e-6);
+  EXPECT_LT(second.change.low, 0);
+  EXPECT_GT(second.change.high, 7.0 / 6 - 1);
+}
+
 TEST(Looks, ThePhaseOfTheFirstStartDecides) {
-  Looks looks(0.05, {}, {0.025, 10});
+  Looks looks(0.05, {}, {{0.025, 10}});
   Differences decode = Stream(1, 0, 0.1, 0).until(20);
   Differences prefill = decode;
   prefill.change.phase = Phase::prefill;
@@ -380,7 +445,7 @@ TEST(Looks, ThePhaseOfTheFirstStartDecides) {
 }
 
 TEST(Looks, WithoutAFurtherStartTheEarlierOnesAnswer) {
-  Looks looks(0.05, {}, {0.025, 10});
+  Looks looks(0.05, {}, {{0.025, 10}});
   const std::vector<Differences> all = {Stream(1, 0.5, 0.1, 0).until(60)};
   looks.end_start(all);
   Differences nothing;

@@ -254,8 +254,8 @@ TEST_F(DiffTraces, OutputIsAFileOrADirectoryByItsName) {
   EXPECT_TRUE(json::accept(content(dir.path("r.json"))));
   EXPECT_THAT(content(dir.path("r.md")), HasSubstr("Outcome"));
   ASSERT_EQ(run_program(pair + " -o " + dir.path("reports")).code, 0);
-  for (const char* table :
-       {"comparison", "cycle_time", "waterfall", "resources", "comparability", "environment", "data_quality"})
+  for (const char* table : {"comparison", "cycle_time", "waterfall", "resources", "comparability", "environment",
+                            "data_quality", "off_cpu"})
     EXPECT_TRUE(std::filesystem::exists(dir.path("reports") + "/" + table + ".csv")) << table;
   EXPECT_EQ(run_program(pair + " --force -o " + good + " 2>&1").code, 2) << "an input is never overwritten";
   EXPECT_EQ(run_program(pair + " --format markdown").output.substr(0, 2), "# ");

@@ -56,12 +56,38 @@ TEST(OtherLoad, FewStepsOfLikeWorkAreNoSampleOfEitherSide) {
 TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {
   std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode)};
   outcomes[0].other_share = 0.6;
+  outcomes[0].other_work = {110, 110};
   outcomes[0].requests = {4, 2};
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, false}));
   outcomes[0].prompt_tokens = {60, 200};
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "fewer requests with longer prompts";
+  outcomes[0].requests = {3.89, 3.92};
+  outcomes[0].prompt_tokens = {60, 62};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "both differ by chance";
   outcomes[0].requests = outcomes[0].prompt_tokens = {};
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "nobody knows";
+}
+
+TEST(OtherLoad, WhereMostStepsHaveTheirLikeHowManyOfEachThereAreDoesNotMatter) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode)};
+  outcomes[0].other_share = 0.6;
+  outcomes[0].requests = {4, 4.4};
+  outcomes[0].cycles = {359, 185};
+  outcomes[0].other_work = {215, 6};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false}));
+  outcomes[0].other_work = {400, 6};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true})) << "less than half of the baseline's";
+}
+
+TEST(OtherLoad, StepsThatWaitForThemselvesHaveTheirLikeAllTheSame) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode), phase(Phase::prefill)};
+  outcomes[0].other_share = 0.6;
+  outcomes[0].requests = {3.9, 4};
+  outcomes[0].cycles = {359, 185};
+  outcomes[0].other_work = {215, 6};
+  outcomes[1].cycles = {0, 0};
+  outcomes[1].other_work = {38, 12};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "not the few prefills alone are asked";
 }
 
 TEST(OtherLoad, StepsBehindLongerPromptsAreNotDecided) {

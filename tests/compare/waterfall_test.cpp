@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -85,6 +87,21 @@ TEST_F(Waterfalls, TheDeviceThatIdlesLeastSpeaks) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].device, 1);
   EXPECT_DOUBLE_EQ(sum(found[0]), 15);
+}
+
+TEST_F(Waterfalls, ADeviceThatWaitsForAnotherIdles) {
+  for (Side* side : {&base, &candidate}) {
+    const Ns waits = side == &base ? 30 : 70;
+    side->cycle({{"gemm", 50}, {"send", waits, 1, LedgerState::idle_dependency}}, 0);
+    side->window({{"send", 90}, {"", 10, 1, LedgerState::idle_unknown}}, 1);
+  }
+  EXPECT_EQ(all()[0].device, 1);
+  for (Side* side : {&base, &candidate}) side->profile.ledger.windows[1].device = -1;
+  const model::WaterfallLine line = all()[0].lines[0];
+  EXPECT_EQ(line.state, LedgerState::idle_dependency);
+  EXPECT_EQ(texts[line.function], "send");
+  EXPECT_DOUBLE_EQ(line.change_ns, 40);
+  EXPECT_TRUE(line.apart);
 }
 
 TEST_F(Waterfalls, ADeviceThatIsSeldomUsedDoesNotSpeak) {
@@ -208,6 +225,23 @@ TEST_F(Waterfalls, WhatLiesBetweenFunctionsIsDividedBySamples) {
   EXPECT_DOUBLE_EQ(found[0].lines[1].change_ns, -20);
   EXPECT_EQ(texts[found[0].lines[2].function], "other code, in step");
   EXPECT_DOUBLE_EQ(sum(found[0]), 40);
+}
+
+TEST_F(Waterfalls, SamplesThatStandForMoreDivideMore) {
+  const auto sampled = [](Side& side, const std::string& function, std::int64_t count, Ns time) {
+    side.profile.ledger.samples.push_back(
+        {0, side.profile.texts.intern("step"), side.profile.texts.intern(function), count, time});
+  };
+  for (Side* side : {&base, &candidate}) {
+    side->cycle({{"mm", 60}, {"step", 40, 2, LedgerState::between}});
+    sampled(*side, "f (a.py)", 30, side == &base ? 300 : 100);
+    sampled(*side, "g (a.py)", 10, side == &base ? 100 : 300);
+  }
+  const auto found = all();
+  std::map<std::string, std::array<double, 2>> times;
+  for (const model::WaterfallLine& line : found[0].lines)
+    if (line.state == LedgerState::sampled) times[std::string(texts[line.function])] = line.time_ns;
+  EXPECT_EQ(times, (decltype(times){{"f (a.py), in step", {30, 10}}, {"g (a.py), in step", {10, 30}}}));
 }
 
 TEST_F(Waterfalls, SamplesOfOtherPhasesAndOfOtherWorkDivideNothing) {

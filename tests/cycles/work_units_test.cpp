@@ -1,5 +1,6 @@
 #include "cycles/work_units.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -163,6 +164,34 @@ TEST(WorkUnits, ProcessesThatBeginAndEndAreUnitsOfABuild) {
   ASSERT_EQ(work.units[0].ends.size(), 10U);
   EXPECT_EQ(work.units[0].ends[0], 90 * kMs);
   EXPECT_EQ(work.units[0].ends[9], 9 * 95 * kMs + 90 * kMs);
+}
+
+/// One process for each connection, which ends with it; each answers so many requests.
+model::WorkUnits backends_that_end(std::uint32_t requests) {
+  Recorded r;
+  auto postmaster = r.thread(7, 7, "postgres", "postgres");
+  r.serve(postmaster, 10, 99 * kMs, 0, kMs, "epoll_wait");
+  for (int i = 0; i < 10; ++i) {
+    auto backend =
+        r.thread(100 + i, 100 + i, fmt::format("postgres: bench 10.0.0.1({}) SELECT", 4711 + i), "postgres", 10 * kMs);
+    r.serve(backend, 60, 10 * kMs, 0, 5 * kMs);
+    r.calls(backend, kSecond, "recvfrom", requests);
+    r.calls(backend, kSecond, "sendto", requests);
+  }
+  return r.find();
+}
+
+TEST(WorkUnits, ProcessesThatAnswerManyRequestsAreNotTheWork) {
+  const model::WorkUnits work = backends_that_end(500);
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::request);
+  EXPECT_EQ(work.units[0].count, 5000U);
+  EXPECT_NE(std::ranges::find(work.units, model::UnitKind::process, &model::WorkUnit::kind), work.units.end());
+}
+
+TEST(WorkUnits, ProcessesThatAnswerFewRequestsAreTheWork) {
+  const model::WorkUnits work = backends_that_end(3);
+  EXPECT_EQ(work.units[0].kind, model::UnitKind::process);
+  EXPECT_EQ(work.units[0].count, 10U);
 }
 
 TEST(WorkUnits, AProgramThatOnlyWaitsIsIdle) {

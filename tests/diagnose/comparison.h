@@ -124,6 +124,12 @@ inline model::RunComparison swapped(model::RunComparison c) {
     turn(rank.calls);
     turn(rank.elements);
   }
+  if (c.work) {
+    turn(c.work->throughput.value);
+    turn(c.work->worked.value);
+    c.work->throughput.change = 1 / (1 + c.work->throughput.change) - 1;
+    for (model::WorkChange& part : c.work->parts) turn(part.value);
+  }
   for (model::CycleTimeOutcome& t : c.cycle_times) {
     turn(t.usual_work);
     turn(t.all_ns);

@@ -179,6 +179,12 @@ TEST(DeviceRules, ADeviceThatIdlesThoughWorkWasLaunchedWorksForSomebodyElse) {
   EXPECT_EQ(verdicts[0].state, VerdictState::active);
   EXPECT_NEAR(verdicts[0].impact_ns, 2.9e6 + 1.5e6, 1e3);
   EXPECT_THAT(verdicts[0].against, Contains(HasSubstr("waiting for another device")));
+  // What it waited for on another device is no lateness of its host.
+  RunComparison also = idles(model::LedgerState::idle_latency, {0.1, 3});
+  also.waterfalls[0].lines.push_back(also.waterfalls[0].lines[0]);
+  also.waterfalls[0].lines[1].state = model::LedgerState::idle_dependency;
+  also.waterfalls[0].lines[1].time_ns[1] = 9e6;
+  EXPECT_THAT(causes(also), testing::ElementsAre("gpu_contention/other_process in GPU"));
   // What waits for it is not slow, and neither are the kernels that it left in the middle.
   add_function(c, "cudaMemcpyAsync", "cuda_api", "", {0.1, 3}, {1, 1}, FunctionStatus::changed);
   EXPECT_THAT(causes(c), testing::ElementsAre("gpu_contention/other_process in GPU"));
@@ -201,6 +207,7 @@ TEST(DeviceRules, ADeviceThatWaitsForItsHostOrALittleLongerWorksForNobodyElse) {
   const auto one_kernel = testing::ElementsAre("kernel_regression in hit");
   EXPECT_THAT(causes(idles(model::LedgerState::idle_host, {0.1, 3})), one_kernel);
   EXPECT_THAT(causes(idles(model::LedgerState::idle_launch, {0.1, 3})), one_kernel);
+  EXPECT_THAT(causes(idles(model::LedgerState::idle_dependency, {0.1, 3})), one_kernel);
   EXPECT_THAT(causes(idles(model::LedgerState::idle_latency, {0.1, 0.5})), one_kernel);
   EXPECT_THAT(causes(idles(model::LedgerState::idle_latency, {3, 4})), one_kernel);
   // It waited for its host for longer than that.

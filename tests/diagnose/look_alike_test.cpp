@@ -273,5 +273,36 @@ TEST(LookAlike, UnitsOfWorkThatTakeAsLongNeedNoSetting) {
   }
 }
 
+/// A program without steps whose threads wait no longer for each request, of which less are asked for.
+RunComparison asked_for_less(double idle, double beside) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  model::WorkComparison& work = c.work.emplace();
+  work.throughput = {"throughput", "1/s", {28000, 21000}, -0.25, -0.4, 0.05};
+  work.worked.value = {100e3, 80e3};
+  work.parts = {{"on CPU", "ns", {47e3, 38e3}, {}, {}, {}},
+                {"runnable, in the run queue", "ns", {53e3, 42e3}, {}, {}, {}}};
+  add_counter(c, "host.cpu.idle", {0.09, idle});
+  add_beside(c, "stress", {0, beside});
+  return c;
+}
+
+TEST(LookAlike, WhoTookTheLastOfTheCpusMayHoldUpTheClient) {
+  const RunComparison c = asked_for_less(0.001, 0.8);
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  const auto verdict = diagnose(c)[0];
+  EXPECT_THAT(verdict.evidence, Contains("No CPU of the machine is left: they idled 0.1 % instead of 9 % of the time"));
+  EXPECT_THAT(verdict.evidence, Contains("25 % less got done"));
+  EXPECT_EQ(verdict.against.size(), 1U);
+  EXPECT_THAT(causes(swapped(asked_for_less(0.001, 0.8))), ElementsAre("-cpu_contention/other_processes"));
+}
+
+TEST(LookAlike, WhoIsAskedForLessWhileCpusAreLeftIsHeldUpByNobody) {
+  EXPECT_THAT(causes(asked_for_less(0.2, 0.8)), Not(Contains("cpu_contention/other_processes")));
+  EXPECT_THAT(causes(asked_for_less(0.001, 0.1)), Not(Contains("cpu_contention/other_processes")));
+  RunComparison as_much = asked_for_less(0.001, 0.8);
+  as_much.work->throughput = {"throughput", "1/s", {28000, 27000}, -0.04, -0.2, 0.1};
+  EXPECT_THAT(causes(as_much), IsEmpty());
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

@@ -501,6 +501,9 @@ class Turns(Ab):
         self.assertEqual(answer["outcome"], "regression", answer["alternation"])
         found = answer["alternation"]
         self.assertGreater(found["between_starts"], 0)
+        # Of units of work nobody measured it.
+        self.assertEqual((found["between_starts_from"], found["between_starts_assumed"]), ("step_time", 0.025))
+        self.assertFalse(found["turns"]["queues_waited_for"])
         # Nothing marks its steps.
         self.assertEqual((found["quantity"], found["turns"]["length_from"]), ("time per unit of work", "usual"))
         self.assertRegex("\n".join(found["notes"]), r"No steps are found in the baseline \(.+\) nor in the candidate \(.+\): whole turns are compared by the work done in them, counted in [\w-]+s \(\w.*\)")
@@ -512,6 +515,7 @@ class Turns(Ab):
                              sys.executable, script, "{port}", "20000")
         found = answer["alternation"]
         self.assertEqual((found["starts"], found["turns"]["turns"], found["end"]), (2, 24, "pairs"))
+        self.assertEqual(found["between_starts_from"], "starts")
         self.assertIn(answer["outcome"], ("inconclusive", "no_change"))
         self.assertEqual(sorted(os.listdir(kept)), ["start-1", "start-2"])
         left = subprocess.run(["pgrep", "-f", script], capture_output=True, text=True, check=False).stdout

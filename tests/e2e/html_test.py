@@ -20,6 +20,8 @@ import sys
 import tempfile
 import unittest
 
+import chromium
+
 ARGS = argparse.Namespace(bin="build", source=".")
 FINE, USAGE, INPUT, ENVIRONMENT = 0, 2, 3, 4
 LIMIT = 120
@@ -42,13 +44,13 @@ def answer_of(page):
     return json.loads(gzip.decompress(base64.b64decode(packed, validate=True)))
 
 
-def steps(name, slowdown=1.0, functions=20, cycles=30, hostile=False):
-    """A trace of steps with as many functions; the first of them takes longer."""
+def steps(name, slowdown=1.0, functions=20, cycles=30, hostile=False, all_slower=1.0):
+    """A trace of steps with as many functions; the first of them takes longer, or all do."""
     events, at = [], 0.0
     for cycle in range(cycles):
         begin = at
         for f in range(functions):
-            took = 20.0 + (cycle * 7 + f * 3) % 5
+            took = all_slower * (20.0 + (cycle * 7 + f * 3) % 5)
             if f == 0:
                 took *= slowdown
             label = HOSTILE if hostile and f == 0 else f"function_{f}"
@@ -140,6 +142,29 @@ class Files(Case):
         self.assertIn(HOSTILE.split("\u2028")[0], json.dumps(answer_of(page), ensure_ascii=False))
         scripts = [attributes for tag, attributes in Elements(page).found if tag == "script"]
         self.assertEqual(len(scripts), 2)
+
+    def test_links_know_sentences_as_the_rules_word_them(self):
+        words = ""
+        folder = os.path.join(ARGS.source, "src", "diagnose")
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                words += file.read()
+        words = re.sub(r'"\s*\n\s*"', "", words)  # texts of several lines
+        with open(os.path.join(ARGS.source, "web", "src", "subjects.ts"), encoding="utf-8") as file:
+            phrases = re.findall(r'phrase: "([^"]+)"', file.read())
+        self.assertGreater(len(phrases), 30)
+        self.assertEqual([phrase for phrase in phrases if phrase not in words], [])
+
+    def test_a_page_of_one_run_holds_what_its_causes_are_seen_in(self):
+        trace = path("collecting.json")
+        done = run("culprit-tracegen", "-q", "--force", "--workload", "serve", "--steps", "60", "--layers", "2", "--seed", "1", "--python", "--fault", "gc_pause", "-o", trace)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        page = answer_of(self.page("diagnose", trace))
+        self.assertEqual(page["verdicts"], json.loads(run("culprit", "diagnose", trace, "--json").stdout)["verdicts"])
+        self.assertEqual([v["cause"] for v in page["verdicts"]], ["host_bound"])
+        [picture] = page["pictures"]
+        self.assertEqual(picture["stretch"]["rank"], -1)  # there is only one
+        self.assertGreater(sum(len(lane["slices"]) for lane in picture["stretch"]["lanes"]), 3)
 
     def test_it_asks_nothing_of_the_network(self):
         page = self.page("diff", steps("a.json"), steps("b.json", 60))
@@ -323,6 +348,124 @@ class Browser(Case):
         self.assertFalse([tag for tag, a in elements.found if tag == "img" or "onerror" in a])
         self.assertGreaterEqual(sum(tag == "canvas" for tag, _ in elements.found), 4)
         self.assertGreaterEqual(sum(a.get("class") == "spark" for _, a in elements.found), 20)
+
+    def used(self, name):
+        try:
+            page = chromium.Page(self.chromium, "file://" + path(name))
+        except (EOFError, BrokenPipeError):
+            self.skipTest("chromium does not run here")
+        self.addCleanup(page.close)
+        return page
+
+    def assert_links_lead_somewhere(self, page):
+        self.assertEqual(page.value("[...document.querySelectorAll('a[href^=\"#\"]')].map((a) => a.hash.slice(1)).filter((id) => !document.getElementById(id))"), [])
+
+    def test_a_cause_leads_to_its_slices_by_keys(self):
+        answer = answer_of(self.page("diff", steps("a.json"), steps("b.json", 10), name="seen.html"))
+        [verdict] = answer["comparison"]["verdicts"]
+        self.assertEqual(verdict["scope"]["function"], "function_0")
+        stretch = answer["pictures"][1]["stretch"]
+        name = stretch["names"].index("function_0")
+        [slice_] = [lane["slices"][i:i + 2] for lane in stretch["lanes"] for i in range(0, len(lane["slices"]), 3) if lane["slices"][i + 2] == name]
+        page = self.used("seen.html")
+        self.assert_links_lead_somewhere(page)
+        first = '#causes a[href="#slices-0"]'
+        self.assertEqual(page.value(f"document.querySelector('{first}').textContent"), "in the cycle of the candidate")
+        before = page.value("scrollY")
+        page.tab_to(first)
+        page.key("Enter")
+        page.until("document.activeElement.tagName === 'CANVAS'")
+        self.assertEqual(page.value("location.hash"), "#slices-0")
+        self.assertIn("of the candidate", page.value("document.activeElement.getAttribute('aria-label')"))
+        begin, end = (page.value(f"Number(document.activeElement.dataset.{key})") for key in ("from", "to"))
+        self.assertLessEqual(begin, slice_[0])
+        self.assertGreaterEqual(end, sum(slice_))
+        self.assertGreater(slice_[1] / (end - begin), 0.3)
+        self.assertLess(end - begin, stretch["length_ns"])
+        page.until("(({ top }) => top >= 0 && top < innerHeight)(document.getElementById('slices-0').getBoundingClientRect())")
+        self.assertGreater(page.value("scrollY"), before)
+        said = "document.activeElement.closest('.drawing').previousElementSibling.textContent"
+        self.assertRegex(page.value(said), r"^function_0: [0-9.]+ us, .*; 1 of 1 that are marked$")
+        page.key("Escape")
+        self.assertEqual(page.value(said), "No slices are marked.")
+        # Once more: the address is the same then.
+        page.value(f"document.querySelector('{first}').focus()")
+        page.key("Enter")
+        page.until("document.activeElement.tagName === 'CANVAS'")
+        self.assertIn("that are marked", page.value(said))
+        for kind, text in (("finding", "function_0"), ("waterfall", "function_0")):
+            page.value(f"document.querySelector('#causes a[href^=\"#{kind}-\"]').focus()")
+            page.key("Enter")
+            page.until("document.activeElement.tagName === 'TR'")
+            self.assertTrue(page.value("document.activeElement.id").startswith(kind))
+            self.assertIn(text, page.value("document.activeElement.textContent"))
+        self.assertEqual(page.value("[...document.querySelectorAll('#causes button')].map((b) => b.textContent)"), ["Save this cycle as a trace"])
+        page.call("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(page.value("getComputedStyle(document.querySelector('#causes button')).display"), "none")
+        self.assertNotEqual(page.value(f"getComputedStyle(document.querySelector('{first}')).display"), "none")
+        self.assertEqual(page.said, [])
+
+    def test_an_address_leads_to_a_place_when_the_page_opens(self):
+        self.page("diff", steps("a.json"), steps("b.json", 10), name="address.html")
+        page = self.used("address.html#slices-0")
+        page.until("document.activeElement.tagName === 'CANVAS'")
+        self.assertEqual(page.said, [])
+
+    def test_a_row_that_is_not_drawn_is_led_to(self):
+        self.page("diff", steps("a.json", functions=200), steps("b.json", 60, functions=200), name="rows.html")
+        page = self.used("rows.html#finding-150")
+        page.until("document.activeElement.id === 'finding-150'")
+        self.assertEqual(page.said, [])
+
+    def test_a_run_queue_and_a_counter_are_led_to(self):
+        for name, seed, fault in (("idle", "1", []), ("queued", "2", ["--fault", "cpu_contention", "--severity", "0.7"])):
+            done = run("culprit-tracegen", "-q", "--force", "--workload", "train", "--cpu", "--steps", "24", "--layers", "2", "--seed", seed, "--work-seed", "1", "--sched", *fault, "-o", path(f"{name}.json"))
+            self.assertEqual(done.returncode, FINE, done.stderr)
+        for name, fault in (("cool", []), ("throttled", ["--fault", "gpu_clock_drop"])):
+            done = run("culprit-tracegen", "-q", "--force", "--workload", "train", "--steps", "24", "--layers", "2", "--seed", "1", "--counters", *fault, "-o", path(f"{name}.json"))
+            self.assertEqual(done.returncode, FINE, done.stderr)
+        self.page("diff", path("idle.json"), path("queued.json"), name="queue.html")
+        page = self.used("queue.html")
+        self.assert_links_lead_somewhere(page)
+        page.value("document.querySelector('#causes li a[href^=\"#slices-\"]').focus()")
+        page.key("Enter")
+        page.until("document.activeElement.tagName === 'CANVAS'")
+        self.assertRegex(page.value("document.activeElement.closest('.drawing').previousElementSibling.textContent"), "^runq: .* that are marked$")
+        self.assertEqual(page.said, [])
+        self.page("diff", path("cool.json"), path("throttled.json"), name="clock.html")
+        page = self.used("clock.html")
+        self.assert_links_lead_somewhere(page)
+        self.assertIn("The clock of GPU", page.value("document.querySelector('#causes li a[href^=\"#series-\"]').closest('li').textContent"))
+        page.value("document.querySelector('#causes li a[href^=\"#series-\"]').focus()")
+        page.key("Enter")
+        page.until("document.activeElement.id.startsWith('series-')")
+        self.assertIn("GPU clock, GPU 0", page.value("document.activeElement.textContent"))
+        self.assertEqual(page.said, [])
+
+    def test_a_cause_without_anything_to_show_has_no_link(self):
+        answer = answer_of(self.page("diff", steps("a.json"), steps("b.json", all_slower=1.5), name="alike.html"))
+        self.assertEqual([(v["cause"], v["detail"]) for v in answer["comparison"]["verdicts"]], [("cpu_contention", "unknown")])
+        page = self.used("alike.html")
+        self.assertEqual(page.value("document.querySelectorAll('#causes a, #causes button').length"), 0)
+        self.assertEqual(page.value("document.querySelectorAll('#causes article').length"), 1)
+        self.assertEqual(page.said, [])
+        # Tables have no cycle to look into, but rows.
+        self.page("diff", *profile_tables("linked", 60), name="linked.html")
+        page = self.used("linked.html")
+        self.assert_links_lead_somewhere(page)
+        self.assertEqual(page.value("[...document.querySelectorAll('#causes a')].map((a) => a.hash.replace(/[0-9]+/g, 'N')).filter((id) => id !== '#finding-N')"), [])
+        self.assertGreater(page.value("document.querySelectorAll('#causes a').length"), 0)
+        self.assertEqual(page.said, [])
+
+    def test_causes_of_one_run_are_led_to(self):
+        trace = path("collecting.json")
+        done = run("culprit-tracegen", "-q", "--force", "--workload", "serve", "--steps", "60", "--layers", "2", "--seed", "1", "--python", "--fault", "gc_pause", "-o", trace)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        self.page("diagnose", trace, name="one.html")
+        page = self.used("one.html")
+        self.assert_links_lead_somewhere(page)
+        self.assertEqual(page.value("document.querySelectorAll('#timeline canvas').length"), 1)
+        self.assertEqual(page.said, [])
 
     def test_profile_tables(self):
         self.page("diff", *profile_tables("drawn", 60), name="tables.html")

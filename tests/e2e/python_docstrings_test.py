@@ -55,7 +55,7 @@ class Docstrings(Case):
 
     def test_columns_of_a_comparison_stand_in_the_docstring_of_their_call(self):
         compared = culprit.diff(self.trace, self.made("documented.json", "2"))
-        for name in ("effects", "findings", "waterfall", "causes", "resources", "environment"):
+        for name in ("effects", "findings", "waterfall", "causes", "resources", "environment", "off_cpu"):
             with self.subTest(name):
                 self.assertEqual(unnamed(getattr(compared, name)().columns, inspect.getdoc(getattr(culprit.Comparison, name))), [])
 

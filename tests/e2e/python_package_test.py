@@ -187,7 +187,7 @@ class Tables(Case):
         self.assertEqual((empty["self_ns"], empty["average_ns"], empty["share"]), ("int64", "double", "double"))
         self.assertRegex(empty["name"], "^dictionary<values=string")
         same, other = culprit.diff(self.trace, self.trace), culprit.diff(self.trace, self.made("of_types.json", "7"))
-        for name in ("effects", "findings", "waterfall", "causes", "resources", "environment"):
+        for name in ("effects", "findings", "waterfall", "causes", "resources", "environment", "off_cpu"):
             with self.subTest(name):
                 self.assertEqual(types(getattr(same, name)()), types(getattr(other, name)()))
         self.assertEqual(len(same.effects()), 0)

@@ -54,7 +54,7 @@ for turn in range(10**9):
 
 
 def setUpModule():
-    # Server and injectors meet on two CPUs, however many there are.
+    # Server and injector meet on two CPUs, however many there are.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     RECORDED["folder"] = tempfile.mkdtemp(prefix="culprit-faults-", dir="/var/tmp")  # /tmp may be in memory: no disk to disturb
 
@@ -100,33 +100,24 @@ def running(command, **options):
         child.wait()
 
 
-def inject(name, arguments, pid, injectors):
-    """Disturbs for SECONDS, beginning when all injectors say so; what each tells of itself, and its pid."""
+def inject(name, arguments, pid):
+    """Disturbs for SECONDS, beginning when the injector says so; what it tells of itself, and its pid."""
     base = os.path.join(RECORDED["folder"], name)
-    truths = []
-    with contextlib.ExitStack() as stack:
-        started = []
-        for number in range(injectors):
-            errors = stack.enter_context(open(f"{base}.{number}.inject", "w", encoding="utf-8"))
-            command = [os.path.join(ARGS.bin, "culprit"), "inject", *arguments, "--target", str(pid), "--duration", "60s",
-                       "-o", f"{base}.{number}.truth.json"]
-            started.append(stack.enter_context(running(command, stderr=errors)))
-        for number in range(injectors):
-            until(lambda n=number: has_content(f"{base}.{n}.inject"), f"{name} begins")
-        time.sleep(SECONDS)
-        for injector in started:
+    with open(f"{base}.inject", "w", encoding="utf-8") as errors:
+        command = [os.path.join(ARGS.bin, "culprit"), "inject", *arguments, "--target", str(pid), "--duration", "60s", "-o", f"{base}.truth.json"]
+        with running(command, stderr=errors) as injector:
+            until(lambda: has_content(f"{base}.inject"), f"{name} begins")
+            time.sleep(SECONDS)
             if injector.poll() is None:
                 injector.send_signal(signal.SIGINT)
-        codes = [injector.wait(timeout=LIMIT) for injector in started]
-    for number, code in enumerate(codes):
-        with open(f"{base}.{number}.inject", encoding="utf-8") as errors:
-            if code == REFUSED and not has_content(f"{base}.{number}.truth.json"):
-                raise unittest.SkipTest(f"{name} is refused here: {errors.read()}")
-            if code != 0:
-                raise AssertionError(f"inject {name} ended with {code}: {errors.read()}")
-        with open(f"{base}.{number}.truth.json", encoding="utf-8") as truth:
-            truths.append({**json.load(truth), "pid": started[number].pid})
-    return truths
+            code = injector.wait(timeout=LIMIT)
+    with open(f"{base}.inject", encoding="utf-8") as errors:
+        if code == REFUSED and not has_content(f"{base}.truth.json"):
+            raise unittest.SkipTest(f"{name} is refused here: {errors.read()}")
+        if code != 0:
+            raise AssertionError(f"inject {name} ended with {code}: {errors.read()}")
+    with open(f"{base}.truth.json", encoding="utf-8") as truth:
+        return {**json.load(truth), "pid": injector.pid}
 
 
 def tinyserve(log):
@@ -138,17 +129,17 @@ def ping(log):
     return [PYTHON, "-c", PING, log]
 
 
-def record(name, fault=(), injectors=1, server=tinyserve):
-    """Path of a recording of a server, and what the injectors tell. The recording ends when the fault does."""
+def record(name, fault=(), server=tinyserve):
+    """Path of a recording of a server, and what the injector tells. The recording ends when the fault does."""
     base = os.path.join(RECORDED["folder"], name)
-    truths = []
+    truth = None
     with open(f"{base}.err", "w", encoding="utf-8") as errors:
         command = [os.path.join(ARGS.bin, "culprit"), "record", "--quiet", "-o", f"{base}.pftrace", "--", *server(f"{base}.log")]
         with running(command, stdout=subprocess.DEVNULL, stderr=errors, cwd=RECORDED["folder"]) as recorder:
             until(lambda: has_content(f"{base}.log") or recorder.poll() is not None, "the server makes a step")
             if recorder.poll() is None:
                 if fault:
-                    truths = inject(name, fault, children_of(recorder.pid)[0], injectors)
+                    truth = inject(name, fault, children_of(recorder.pid)[0])
                 else:
                     time.sleep(SECONDS)
                 recorder.terminate()  # and its command
@@ -156,7 +147,7 @@ def record(name, fault=(), injectors=1, server=tinyserve):
     if code != 0:
         with open(f"{base}.err", encoding="utf-8") as errors:
             raise AssertionError(f"record ended with {code}: {errors.read()}")
-    return f"{base}.pftrace", truths
+    return f"{base}.pftrace", truth
 
 
 def normal():
@@ -182,18 +173,14 @@ def info(path):
 class Pair:
     """Two recordings, read as a user reads them. `states` and `moved` hold what `diff` lists: what is not there is alike."""
 
-    def __init__(self, baseline, candidate, truths=()):
-        self.truths = truths
+    def __init__(self, baseline, candidate, truth=None):
+        self.truth = truth
         self.info = [info(path) for path in (baseline, candidate)]
         self.diff = read("diff", baseline, candidate)
         if "host" not in self.diff:
             raise AssertionError(f"no steps to compare: {self.diff}"[:1000])
         self.states = {s["what"]: (s["baseline"], s["candidate"]) for s in self.diff["host"]["states"]}
         self.moved = {c["what"]: (c["baseline"], c["candidate"]) for c in self.diff["host"]["counters"]}
-
-    @property
-    def truth(self):
-        return self.truths[0]
 
     def mean(self, side, name, of=""):
         """Of the samples in a file; None without any."""
@@ -206,12 +193,12 @@ class Pair:
     def injector(self):
         """CPUs that the injector used, as the recording of the fault has it; 0 when it is not among the busy ones."""
         return max((c["mean"] for c in self.info[1]["counters"]
-                    if c["name"] == "other.cpu" and c["of"] in [f"culprit ({t['pid']})" for t in self.truths]), default=0)
+                    if c["name"] == "other.cpu" and c["of"] == f"culprit ({self.truth['pid']})"), default=0)
 
     def injector_time(self):
         """CPU seconds of the injector between the first and the last of its samples, one a second."""
         return max((c["mean"] * (c["samples"] - 1) for c in self.info[1]["counters"]
-                    if c["name"] == "other.cpu" and c["of"] in [f"culprit ({t['pid']})" for t in self.truths]), default=0)
+                    if c["name"] == "other.cpu" and c["of"] == f"culprit ({self.truth['pid']})"), default=0)
 
     def duration(self, side):
         """Seconds of a recording."""
@@ -242,9 +229,9 @@ class Case(unittest.TestCase):
                 if missing["what"].startswith("context switches"):
                     self.skipTest(f"no eBPF here: {missing['why']}")
 
-    def pair(self, fault, *options, injectors=1):
+    def pair(self, fault, *options):
         self.need(fault)
-        return Pair(normal(), *record(fault, (fault, *options), injectors))
+        return Pair(normal(), *record(fault, (fault, *options)))
 
     def in_one_of_three(self, check):
         """`check` gets a number for the names of its recordings."""
@@ -257,11 +244,11 @@ class Case(unittest.TestCase):
                 if number == 2:
                     raise
 
-    def fresh_pair(self, number, fault, *options, injectors=1):
+    def fresh_pair(self, number, fault, *options):
         """The undisturbed side just before the disturbed one."""
         self.need(fault)
         baseline = record(f"{fault}-normal-{number}")[0]
-        return Pair(baseline, *record(f"{fault}-{number}", (fault, *options), injectors))
+        return Pair(baseline, *record(f"{fault}-{number}", (fault, *options)))
 
     def show(self, what, values, scale=1.0, unit=""):
         if values is None:
@@ -344,8 +331,7 @@ class Faults(Case):
         self.in_one_of_three(self.disk)
 
     def disk(self, number):
-        # One injector has four writers, which a fast disk serves beside everybody else.
-        pair = self.fresh_pair(number, "disk", "--severity", "1", injectors=4)
+        pair = self.fresh_pair(number, "disk", "--severity", "1")
         names = {c["name"] for c in pair.info[1]["counters"]}
         disks = {name for name in names if name.startswith("host.disk.") and name.endswith(".busy")}
         disk = max(sorted(disks), key=lambda name: pair.mean(1, name))

@@ -298,6 +298,42 @@ class Stacks(unittest.TestCase):
         # second in many small pieces is met up to 1.4 times as often as its thread's clock says.
         self.assertAlmostEqual(answer["time_ns"] / 1e9, 0.5, delta=0.35)
 
+    def test_a_rate_that_takes_too_much_is_lowered_and_times_stay_right(self):
+        out = self.path("often.pftrace")
+        done = culprit("record", "--json", "--collect", "samples", "--sample-rate", "3000", "-o", out, "--", self.path("hot"), "6")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        collector = next(c for c in json.loads(done.stdout)["collectors"] if c["name"] == "samples")
+        self.assertEqual(collector["dropped"], 0)
+        self.assertRegex(collector["sees"][0], r"3000 times a second \([\d.]+ on average, [\d.]+ at least: more would take over 2 % of one CPU\)")
+        answer, rows = self.table("--stacks", "on-cpu", "--filter", "both", recording=out)
+        rates = answer["rate_hz"]
+        self.assertEqual(rates["asked"], 3000)
+        self.assertLess(rates["lowest"], 1600)
+        self.assertGreaterEqual(rates["lowest"], 10)
+        self.assertLess(rates["lowest"], rates["mean"])
+        self.assertLess(rates["mean"], 2900)
+        seconds = answer["time_ns"] / 1e9
+        self.assertAlmostEqual(seconds, 6, delta=1.5)
+        self.assertLess(answer["samples"] / 3000, 0.9 * seconds, "each for a period would be too little")
+        self.assertAlmostEqual(rows["three"]["total_ns"] / answer["time_ns"], 0.75, delta=0.1)
+        # Folded stacks count what samples stand for.
+        folded = sum(self.folded("--stacks", "on-cpu", "--filter", "both", recording=out).values())
+        self.assertAlmostEqual(folded / 3000, seconds, delta=0.1)
+        self.assertIn("a second and CPU on average", culprit("top", out, "--stacks", "on-cpu").stdout)
+        info = culprit("info", out, "--all").stdout
+        for fact in ("samples.mean_rate_hz", "samples.lowest_rate_hz"):
+            self.assertIn(fact, info)
+        self.assertIn("a second and CPU on average", culprit("info", out).stdout)
+
+    def test_a_rate_that_was_kept_is_no_remark(self):
+        out = self.path("seldom.pftrace")  # so seldom that it is never lowered
+        done = culprit("record", "--json", "--collect", "samples", "--sample-rate", "15", "-o", out, "--", self.path("hot"), "0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer, _ = self.table("--stacks", "on-cpu", recording=out)
+        self.assertEqual(answer["rate_hz"], {"asked": 15, "mean": 15, "lowest": 15})
+        for text in (done.stdout, culprit("top", out, "--stacks", "on-cpu").stdout, culprit("info", out).stdout):
+            self.assertNotIn("on average", text)
+
     @unittest.skipUnless(os.uname().machine == "x86_64", "frames of Python are followed on x86-64")
     def test_functions_of_python_programs_that_run_already(self):
         program = self.path("running.py")

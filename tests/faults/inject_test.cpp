@@ -249,7 +249,7 @@ TEST_F(Inject, MemoryBandwidthMovesBytes) {
 TEST_F(Inject, DiskCountsItsFsyncs) {
   ASSERT_EQ(run({"disk", "--severity", "1", "--duration", "500ms", "--path", work.path}), 0) << log();
   EXPECT_GT(result()["achieved"]["fsyncs"], 0);
-  EXPECT_EQ(result()["achieved"]["bytes"], result()["achieved"]["fsyncs"].get<std::int64_t>() * 65536);
+  EXPECT_EQ(result()["achieved"]["bytes"], result()["achieved"]["fsyncs"].get<std::int64_t>() * (4 << 20));
   EXPECT_EQ(run({"disk", "--duration", "1s", "--path", "/dev/shm"}), 4);
   EXPECT_EQ(run({"disk", "--duration", "1s", "--path", "/nothing/here"}), 4);
 }

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
 namespace culprit::profile {
 namespace {
 
@@ -40,6 +44,20 @@ TEST(Collected, FunctionsHaveTheirShareOfEachWindowWithSamples) {
   EXPECT_THAT(collected.functions, ElementsAre(Pair("f", ElementsAre(0.25, 1)), Pair("g", ElementsAre(0.75, 0))));
   EXPECT_EQ(collected.windows, 2U) << "nothing ran between 100 and 200";
   EXPECT_EQ(collected.samples, 5U);
+}
+
+TEST(Collected, SamplesCountByTheTimeTheyStandFor) {
+  Trace trace;
+  const std::uint32_t f = frame(trace, "f");
+  const std::uint32_t g = frame(trace, "g");
+  for (const auto& [at, row, time] :
+       std::vector<std::tuple<Ns, std::uint32_t, Ns>>{{0, f, 10}, {10, f, 10}, {90, g, 60}}) {
+    sample(trace, at, row);
+    trace.stack_samples[trace.stack_samples.size() - 1].time = time;
+  }
+  const model::Collected collected = collected_in(trace, kWindows);
+  EXPECT_THAT(collected.functions, ElementsAre(Pair("f", ElementsAre(0.25)), Pair("g", ElementsAre(0.75))));
+  EXPECT_EQ(collected.samples, 3U);
 }
 
 TEST(Collected, BlockedThreadsAndOtherTimesAreNotOnTheCpu) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <random>
@@ -191,6 +192,58 @@ TEST(Ledger, GapsInsideOfAGraphAreTheGraphs) {
   EXPECT_EQ(steps.lines(1)[(std::pair{LedgerState::idle_graph, std::string()})], (std::pair<Ns, std::int64_t>{7, 1}));
 }
 
+/// A stream of device 0 that waits for an event of device 1, which call 2 recorded at `at` behind what was launched
+/// there: in the trace and in its side table.
+void add_wait(TraceMaker& maker, TrackId thread, Ns at, std::int32_t stream = 7, std::int32_t event_stream = 20) {
+  maker.slice(thread, "cuda_runtime", "cudaEventRecord", at, 1, 2);
+  const SliceIndex wait = maker.slice(maker.stream(0, stream), "cuda_sync", "Stream Wait Event", at + 1, 1);
+  maker.trace().stream_waits.push_back({wait, 2, 0, stream, 1, event_stream});
+}
+
+TEST(Ledger, AfterItsLaunchAnOperationWaitsForAnotherDevice) {
+  for (const Ns end : {50, 80, 95}) {
+    TraceMaker maker;
+    const TrackId thread = maker.thread(1, 1);
+    const TrackId stream = maker.stream(0, 7);
+    const SliceIndex a = maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", 0, 2, 1);
+    const SliceIndex b = maker.slice(thread, "cuda_runtime", "cudaMemcpyPeerAsync", 2, 2, 3);
+    add_wait(maker, thread, 4);
+    const SliceIndex c = maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", 60, 10, 4);
+    maker.gpu(stream, "kernel", "one", 10, 20, a);
+    maker.gpu(maker.stream(1, 20), "gpu_memcpy", "copy", 12, end - 12, b);
+    maker.gpu(stream, "kernel", "two", 85, 15, c);
+    Steps steps;
+    steps.add(0, 100, {device_window(10, 100)});
+    steps.add(100, 100, {});
+    steps.measure(maker.trace());
+    ASSERT_EQ(steps.profile.ledger.windows.size(), 2U);
+    Lines expected = {{{LedgerState::function, "one"}, {20, 1}},
+                      {{LedgerState::function, "two"}, {15, 1}},
+                      {{LedgerState::idle_host, ""}, {30, 1}},
+                      {{LedgerState::idle_launch, ""}, {10, 1}}};
+    // A copy that seems to end after what waited for it (two clocks) explains no more than the idle time.
+    if (end > 70) expected[{LedgerState::idle_dependency, "copy"}] = {std::min<Ns>(end, 85) - 70, 1};
+    if (end < 85) expected[{LedgerState::idle_latency, ""}] = {85 - std::max<Ns>(end, 70), 1};
+    EXPECT_EQ(steps.lines(1), expected) << "the copy ends at " << end;
+  }
+}
+
+TEST(Ledger, GapsInsideOfAGraphStayItsOwnBehindAWait) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(1, 1);
+  const SliceIndex send = maker.slice(thread, "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
+  add_wait(maker, thread, 1);
+  const SliceIndex launch = maker.slice(thread, "cuda_runtime", "cudaGraphLaunch", 3, 2, 3);
+  maker.gpu(maker.stream(1, 20), "kernel", "send", 5, 30, send);
+  maker.gpu(maker.stream(0, 7), "kernel", "one", 10, 20, launch);
+  maker.gpu(maker.stream(0, 7), "kernel", "two", 37, 13, launch);
+  Steps steps;
+  steps.add(0, 100, {device_window(10, 50)});
+  steps.add(100, 100);
+  steps.measure(maker.trace());
+  EXPECT_EQ(steps.lines(1)[(std::pair{LedgerState::idle_graph, std::string()})], (std::pair<Ns, std::int64_t>{7, 1}));
+}
+
 TEST(Ledger, SamplesOfCyclesThatHadNothingToDoForATimeAreNotCounted) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
@@ -223,7 +276,7 @@ TEST(Ledger, SamplesTellWhatRanBetweenFunctions) {
   const std::uint32_t inside = frame("memcpy", parse);
   const std::uint32_t native = frame("libx.so+0x12", kNone);
   const auto sample = [&](Ns at, std::uint32_t row, TrackId track, StackSample::Kind kind = StackSample::Kind::on_cpu) {
-    trace.stack_samples.push_back({at, 1, track, row, kind});
+    trace.stack_samples.push_back({at, at, track, row, kind});
   };
   sample(30, parse, thread);  // in mm
   sample(60, parse, thread);
@@ -235,15 +288,37 @@ TEST(Ledger, SamplesTellWhatRanBetweenFunctions) {
   sample(70, parse, maker.thread(1, 2));
   steps.measure(trace);
   std::map<std::pair<std::string, std::string>, std::int64_t> found;
-  for (const model::LedgerSamples& samples : steps.profile.ledger.samples)
-    found[{std::string(steps.profile.texts[samples.range]), std::string(steps.profile.texts[samples.function])}] +=
-        samples.count;
+  std::map<std::string, Ns> time;
+  for (const model::LedgerSamples& samples : steps.profile.ledger.samples) {
+    const std::string function(steps.profile.texts[samples.function]);
+    found[{std::string(steps.profile.texts[samples.range]), function}] += samples.count;
+    time[function] += samples.time;
+  }
   EXPECT_EQ(found,
             (decltype(found){{{"", "parse (app.py)"}, 2}, {{"", "[libx.so]"}, 1}, {{"step N", "[libx.so]"}, 1}}));
+  EXPECT_EQ(time, (decltype(time){{"parse (app.py)", 60 + 99}, {"[libx.so]", 170 + 190}})) << "that they stand for";
 }
 
-/// Steps of one rank at random: nested and overlapping slices, streams, lost links, graphs, two devices, scheduling,
-/// stretches without work.
+/// Events of any stream, recorded at any time, for which any stream waits, also before they are recorded.
+template <class Upto>
+void add_random_waits(const Upto& upto, TrackId thread, std::uint16_t rank, Ns end, TraceMaker& maker) {
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    const std::uint32_t recorded_by = 1000 + static_cast<std::uint32_t>(upto(i));
+    if (upto(5) != 0) maker.slice(thread, "cuda_runtime", "cudaEventRecord", upto(end), upto(3), 1000 + i);
+    const auto device = static_cast<std::int32_t>(upto(1));
+    const auto stream = static_cast<std::int32_t>(upto(2));
+    const std::uint32_t call = upto(3) == 0 ? 0 : 2000 + i;
+    const Ns at = upto(end);
+    if (call != 0) maker.slice(thread, "cuda_runtime", "cudaStreamWaitEvent", at, upto(3), call);
+    const SliceIndex wait =
+        maker.slice(maker.stream(device, stream, rank), "cuda_sync", "Stream Wait Event", at, upto(3), call);
+    maker.trace().stream_waits.push_back({wait, recorded_by, device, stream, static_cast<std::int32_t>(upto(2)) - 1,
+                                          static_cast<std::int32_t>(upto(2))});
+  }
+}
+
+/// Steps of one rank at random: nested and overlapping slices, streams, lost links, graphs, two devices that wait for
+/// each other's events, scheduling, stretches without work.
 void add_random_rank(std::mt19937& random, std::uint32_t seed, std::uint16_t rank, TraceMaker& maker, Steps& steps) {
   const auto upto = [&](Ns most) { return std::uniform_int_distribution<Ns>(0, most)(random); };
   const TrackId thread = maker.thread(1, 1, rank);
@@ -295,6 +370,7 @@ void add_random_rank(std::mt19937& random, std::uint32_t seed, std::uint16_t ran
       maker.slice(states, "sched", kStates.at(static_cast<std::size_t>(upto(2))), t, length);
       t += length;
     }
+  if (seed % 3 != 0) add_random_waits(upto, thread, rank, at, maker);
 }
 
 TEST(Ledger, LinesSumToTheirWindow) {

@@ -343,6 +343,35 @@ TEST(RunComparison, DisksAndFunctionsOfSamplesAreInEveryFormat) {
   EXPECT_EQ(document["on_cpu"][0]["candidate"], 0.45);
 }
 
+TEST(RunComparison, WaitsInTheWorkAreInEveryFormat) {
+  RunComparison c = regression();
+  c.off_cpu.per = "step";
+  c.off_cpu.functions = {{"get (queue.py)", "futex", {4e6, 12e6}, {2, 2}, model::OffCpuChanged::longer}};
+  c.off_cpu.wakers = {{"loader", "futex", {4e6, 12e6}, {2, 5.5}, model::OffCpuChanged::more_often}};
+  c.off_cpu.rivals = {{"stress-ng-cpu", "", {0, 7e6}, {0, 3}, model::OffCpuChanged::added}};
+  const std::string text = comparison_terminal(c, 10);
+  EXPECT_THAT(text, AllOf(HasSubstr("Where threads were blocked in their work, time per step"),
+                          HasSubstr("get (queue.py)"), HasSubstr("12.000ms"), HasSubstr("longer")));
+  EXPECT_THAT(text, AllOf(HasSubstr("Who ended waits in the work, number per step"), HasSubstr("loader"),
+                          HasSubstr("5.500"), HasSubstr("more often")));
+  EXPECT_THAT(text, AllOf(HasSubstr("Who had the CPUs that threads waited for, time per step"),
+                          HasSubstr("stress-ng-cpu"), HasSubstr("7.000ms"), HasSubstr("new")));
+  EXPECT_THAT(comparison_markdown(c), AllOf(HasSubstr("get (queue.py)"), HasSubstr("loader"), HasSubstr("stress-ng")));
+  const json document = json::parse(comparison_json(c));
+  EXPECT_EQ(document["off_cpu"]["per"], "step");
+  EXPECT_EQ(document["off_cpu"]["functions"][0]["ns_per_unit"], json::array({4e6, 12e6}));
+  EXPECT_EQ(document["off_cpu"]["wakers"][0]["per_unit"], json::array({2, 5.5}));
+  EXPECT_EQ(document["off_cpu"]["wakers"][0]["call"], "futex");
+  EXPECT_EQ(document["off_cpu"]["rivals"][0]["changed"], "new");
+  for (const auto& [name, csv] : comparison_csv_files(c))
+    if (name == "off_cpu") {
+      EXPECT_THAT(csv, AllOf(HasSubstr("\nfunction,get (queue.py),futex,step,4000000,12000000,2,2,longer\n"),
+                             EndsWith("\nrival,stress-ng-cpu,,step,0,7000000,0,3,new\n")));
+    }
+  c.off_cpu = {};
+  EXPECT_THAT(comparison_terminal(c, 10), Not(HasSubstr("threads were blocked")));
+}
+
 TEST(RunComparison, UnitsOfWorkAreInCsvToo) {
   RunComparison c;
   c.outcome = Outcome::regression;
@@ -378,7 +407,7 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   EXPECT_THAT(files["comparability"], EndsWith("\nworld size,2,4,yes\n"));
   EXPECT_THAT(files["data_quality"], EndsWith("\ncandidate,clock_jump,warning,3\n"));
   EXPECT_THAT(files["cycle_time"], StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,change,ci_low,ci_high,"));
-  EXPECT_EQ(files.size(), 6U);
+  EXPECT_EQ(files.size(), 7U);
   for (const auto& [name, text] : comparison_csv_files(RunComparison()))
     EXPECT_EQ(std::ranges::count(text, '\n'), 1) << name << ": a heading alone";
 }

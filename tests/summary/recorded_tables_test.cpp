@@ -158,6 +158,20 @@ TEST(RecordedTables, WhatWasCountedInWindowsIsCalledAnEstimate) {
   EXPECT_TRUE(recorded_facts(trace).front().value.ends_with("too short to know the error"));
 }
 
+TEST(RecordedTables, ALoweredRateOfStacksIsToldAnotherIsNot) {
+  Trace trace;
+  trace.ranks.resize(1);
+  trace.ranks[0].metadata = {
+      {"samples.rate_hz", "99"}, {"samples.mean_rate_hz", "48.7"}, {"samples.lowest_rate_hz", "24.8"}};
+  const auto facts = recorded_facts(trace);
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0].what, "call stacks");
+  EXPECT_EQ(facts[0].value, "48.7 a second and CPU on average, 24.8 at least, of 99");
+  trace.ranks[0].metadata = {
+      {"samples.rate_hz", "99"}, {"samples.mean_rate_hz", "99.0"}, {"samples.lowest_rate_hz", "99.0"}};
+  EXPECT_TRUE(recorded_facts(trace).empty());
+}
+
 TEST(RecordedTables, FactsInALine) {
   const auto facts = recorded_facts(recorded());
   ASSERT_EQ(facts.size(), 2U);

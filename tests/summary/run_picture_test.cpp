@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profile/recording.h"
@@ -51,7 +53,34 @@ TEST(RunPicture, ACycleNearTheMedianIsShown) {
   EXPECT_EQ(picture.stretch->lanes[0].slices.size(), 6U);
   EXPECT_EQ(picture.stretch->names.size(), 2U);
   EXPECT_EQ(picture.stretch->left_out, 0U);
+  EXPECT_EQ(picture.stretch->rank, -1);  // there is only one
   EXPECT_EQ(picture.file, "a.json");
+}
+
+TEST(RunPicture, TheCycleOfARankIsShown) {
+  TraceMaker make;
+  make.trace().ranks[0].rank = 4;
+  const std::uint16_t second = make.rank(7);
+  for (const std::uint16_t rank : {std::uint16_t{0}, second}) {
+    const TrackId thread = make.thread(1 + rank, 1, rank);
+    for (int s = 0; s < kSteps; ++s) {
+      make.slice(thread, "user_annotation", "ProfilerStep#" + std::to_string(s), s * kStep, kStep - 1000);
+      make.slice(thread, "cpu_op", rank == 0 ? "first" : "second", s * kStep + 1000, kStep / 2);
+    }
+  }
+  const auto recording = profile::recording_of(make.trace(), {"a.json"});
+  ASSERT_TRUE(recording);
+  const auto shown = [&](std::int32_t rank) {
+    return run_picture(make.trace(), *recording, model::Phase::train_step, {}, rank).stretch;
+  };
+  for (const auto& [rank, function] : {std::pair(4, "first"), std::pair(7, "second")}) {
+    const auto stretch = shown(rank);
+    ASSERT_TRUE(stretch);
+    EXPECT_EQ(stretch->rank, rank);
+    EXPECT_EQ(std::ranges::count(stretch->names, function), 1);
+  }
+  ASSERT_TRUE(shown(5));  // which there is not: any
+  ASSERT_TRUE(shown(-1));
 }
 
 TEST(RunPicture, WholeCyclesHaveTheirPeriods) {

@@ -68,6 +68,17 @@ TEST(FoldedStacks, BlockedTimeIsInMicroseconds) {
   EXPECT_EQ(folded(trace), "prog;main;main;run 1\n");
 }
 
+TEST(FoldedStacks, SamplesThatStandForMoreCountAsMore) {
+  const Trace trace = trace_of({{{"a"}, 4, 10'101'010}, {{"b"}, 1, 40'404'040}, {{"c"}, 1, 30'303'030}});
+  EXPECT_EQ(folded(trace), "prog;main;a 4\nprog;main;b 4\nprog;main;c 3\n");
+  EXPECT_EQ(folded(trace, Kind::on_cpu, "b"), "prog;main;b 4\n") << "whatever is left out";
+}
+
+TEST(FoldedStacks, WhereSomeTimeIsUnknownSamplesCount) {
+  EXPECT_EQ(folded(trace_of({{{"a"}, 2, 40}, {{"b"}, 1, 0}, {{"c"}, 1, 10}})),
+            "prog;main;a 2\nprog;main;b 1\nprog;main;c 1\n");
+}
+
 TEST(FoldedStacks, ThreadsOfOtherNamesStandApart) {
   const Trace trace = trace_of({{{"f"}}, {{"f"}, 2, 10, Kind::on_cpu, 9}});
   EXPECT_EQ(folded(trace), "prog;helper;f 2\nprog;main;f 1\n");
@@ -104,6 +115,14 @@ TEST(StackTable, SelfIsWhereSamplesEndTotalWhatTheyPass) {
   EXPECT_THAT(cells(table, "self_ns"), testing::ElementsAre("30", "20", "10", "0"));
   EXPECT_THAT(cells(table, "total_ns"), testing::ElementsAre("30", "50", "10", "60"));
   EXPECT_THAT(cells(table, "module"), testing::Each("libwork.so"));
+}
+
+TEST(StackTable, SharesAreOfTheTimeThatSamplesStandFor) {
+  const Trace trace = trace_of({{{"often"}, 3, 10}, {{"seldom"}, 1, 90}});
+  const model::Table table = stack_table(stack_tree(trace, {}), {});
+  EXPECT_THAT(cells(table, "function"), testing::ElementsAre("seldom", "often"));
+  EXPECT_THAT(cells(table, "self_ns"), testing::ElementsAre("90", "30"));
+  EXPECT_THAT(cells(table, "self_samples"), testing::ElementsAre("1", "3"));
 }
 
 TEST(StackTable, AFunctionThatCallsItselfCountsOnceInTotal) {

@@ -74,6 +74,31 @@ std::vector<Trace> two(Ns base_a, Ns base_b) {
   return traces;
 }
 
+TEST(Merge, WaitsAndRivalsKeepTheirNames) {
+  std::vector<Trace> traces = two(1000, 3000);
+  for (Trace& trace : traces) {
+    const std::string& file = trace.ranks.front().path;
+    StackSample wait;
+    wait.at = 100;
+    wait.kind = StackSample::Kind::off_cpu;
+    wait.waker = trace.strings.intern("waker " + file);
+    trace.stack_samples.push_back(wait);
+    RivalTotal rival;
+    rival.at = 100;
+    rival.track = static_cast<TrackId>(trace.tracks.size() - 1);
+    rival.name = trace.strings.intern("rival " + file);
+    trace.rivals.push_back(rival);
+  }
+  const std::size_t tracks = traces[0].tracks.size();
+  const Trace t = merge(std::move(traces));
+  ASSERT_EQ(t.stack_samples.size(), 2U);
+  EXPECT_EQ(t.strings[t.stack_samples[1].waker], "waker b");
+  ASSERT_EQ(t.rivals.size(), 2U);
+  EXPECT_EQ(t.strings[t.rivals[1].name], "rival b");
+  EXPECT_EQ(t.rivals[1].track, 2 * tracks - 1);
+  EXPECT_EQ(t.rivals[1].at - t.rivals[0].at, 2000) << "on one clock";
+}
+
 TEST(Merge, ReferencesStayInTheirFile) {
   const Trace t = merge(two(1000, 1000));
   ASSERT_EQ(t.slices.size(), 8U);
@@ -96,6 +121,19 @@ TEST(Merge, ReferencesStayInTheirFile) {
   EXPECT_EQ(t.processes[t.counters[1].process].rank, 1);
   EXPECT_EQ(t.losses[LossReason::phase_unknown], 4U);
   EXPECT_EQ(t.losses.first_seen(LossReason::phase_unknown), "a");
+}
+
+TEST(Merge, WaitsStayWithTheirRecords) {
+  std::vector<Trace> traces = two(1000, 1000);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string name = i == 0 ? "a" : "b";
+    traces[i].stream_waits.push_back({row_of(traces[i], "kernel " + name), 5, 0, 7, 1, 20});
+  }
+  const Trace t = merge(std::move(traces));
+  ASSERT_EQ(t.stream_waits.size(), 2U);
+  EXPECT_EQ(t.stream_waits[0].slice, row_of(t, "kernel a"));
+  EXPECT_EQ(t.stream_waits[1].slice, row_of(t, "kernel b"));
+  EXPECT_EQ(t.stream_waits[1].event_stream, 20);
 }
 
 TEST(Merge, FilesWithAbsoluteTimesComeOnOneClock) {

@@ -1,10 +1,11 @@
 // The page of a comparison, from its outcome to what it stands on.
+import { lookAt, saveButton, sentence, type Seen } from "./causes";
 import { chart, legend, ns, seconds } from "./charts";
 import { h, nameOf, section, svg } from "./dom";
 import { change, duration, number, percent, quantiles, signed, withUnit } from "./format";
-import { table, tableOf, type Field } from "./table";
-import { timeline } from "./timeline";
-import { asTrace } from "./viewer";
+import { addPlace, type Places } from "./places";
+import { table, tableOf, type Field, type RowPlaces } from "./table";
+import { timeline, type Timeline } from "./timeline";
 import type { Comparison, CycleTime, Finding, Pair, Picture, Report, Row, Verdict, Waterfall, WaterfallLine } from "./data";
 
 const kSides = ["baseline", "candidate"] as const;
@@ -33,17 +34,17 @@ function cycleTimes(rows: CycleTime[]): HTMLElement {
   return table(fields, rows, { caption: "Cycle times: geometric means of whole cycles of like work" });
 }
 
-function workTable(work: Row, keys: string[]): HTMLElement {
+function workTable(work: Row, keys: string[], places: Places): HTMLElement {
   const rows: Row[] = [];
   const take = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(take);
     else if (value !== null && typeof value === "object" && "change" in value && "what" in value) rows.push(value as Row);
   };
   for (const key of keys) take(work[key]);
-  return sidesTable(rows, "What it did, by its units of work");
+  return sidesTable(rows, "What it did, by its units of work", rowsOf(places, "work"));
 }
 
-function outcome(c: Comparison, report: Report): Part {
+function outcome(c: Comparison, report: Report, places: Places): Part {
   const details = report.details ?? [];
   const children: (Node | string | null)[] = [
     h("p", {}, h("span", { class: `badge ${c.outcome}` }, c.same_recording ? "the same recording" : c.outcome.replace(/_/g, " "))),
@@ -51,7 +52,7 @@ function outcome(c: Comparison, report: Report): Part {
     details.length === 0 ? null : h("ul", {}, ...details.map((line) => h("li", {}, line)))];
   if (c.cycle_time.length > 0) children.push(cycleTimes(c.cycle_time));
   // Of sides that ran in turns recordings only say where a difference comes from.
-  if (c.work) children.push(workTable(c.work, c.alternation ? ["worked", "parts"] : ["throughput", "worked", "parts", "latency", "waiting"]));
+  if (c.work) children.push(workTable(c.work, c.alternation ? ["worked", "parts"] : ["throughput", "worked", "parts", "latency", "waiting"], places));
   const sides = table<(typeof kSides)[number]>(
     [
       { title: "Side", cell: (s) => s },
@@ -75,8 +76,8 @@ function where(v: Verdict): string {
   return name === undefined || name === null ? "" : ` in ${name}`;
 }
 
-function card(v: Verdict, unit: string, decided: boolean): HTMLElement {
-  const list = (title: string, lines: string[]) => (lines.length === 0 ? null : h("div", {}, h("strong", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line)))));
+function card(v: Verdict, unit: string, decided: boolean, seen: Seen): HTMLElement {
+  const list = (title: string, lines: string[]) => (lines.length === 0 ? null : h("div", {}, h("strong", {}, title), h("ul", {}, ...lines.map((line) => sentence(seen, line, v)))));
   const head = v.cause === "unknown" ? "No cause was found" : `${v.cause}${v.detail ? ` (${v.detail})` : ""}${where(v)}`;
   const facts = [
     v.side === "baseline" ? "in the baseline" : null,
@@ -85,13 +86,13 @@ function card(v: Verdict, unit: string, decided: boolean): HTMLElement {
     v.impact_ns !== null ? `${duration(v.impact_ns)} per ${unit}` : null,
     v.cause === "unknown" ? null : `confidence ${percent(v.confidence, 0)}`,
   ].filter((fact) => fact !== null);
-  return h("article", { class: `card ${v.state}` }, h("h3", {}, head), facts.length === 0 ? null : h("p", { class: "note" }, facts.join("; ")),
+  return h("article", { class: `card ${v.state}` }, h("h3", {}, head), facts.length === 0 ? null : h("p", { class: "note" }, facts.join("; ")), lookAt(seen, v),
     list("Evidence", v.evidence), list("Against it", v.counter_evidence), v.next_step ? h("p", {}, h("strong", {}, "Next: "), v.next_step) : null);
 }
 
-function causes(c: Comparison): Part {
+function causes(c: Comparison, seen: Seen): Part {
   const none = c.outcome === "not_comparable" ? "Of runs that cannot be compared no cause is named." : "No cause is named: nothing was called slower, or nothing that is known was in its way.";
-  return part("causes", "Causes", c.verdicts.length === 0 ? nothing(none) : h("div", { class: "cards" }, ...c.verdicts.map((v) => card(v, c.work ? "unit of work" : "step", c.outcome !== "inconclusive"))));
+  return part("causes", "Causes", c.verdicts.length === 0 ? nothing(none) : h("div", { class: "cards" }, ...c.verdicts.map((v) => card(v, c.work ? "unit of work" : "step", c.outcome !== "inconclusive", seen))));
 }
 
 // ---- distributions
@@ -152,7 +153,7 @@ function lineName(line: WaterfallLine): string {
   return line.function ? `${line.state}: ${line.function}` : line.state;
 }
 
-function waterfall(w: Waterfall): HTMLElement {
+function waterfall(w: Waterfall, which: number, places: Places): HTMLElement {
   const kMost = 14;
   const kLeast = 0.005; // of the largest change: smaller ones are no bar that could be seen
   const largest = Math.max(...w.lines.map((line) => Math.abs(line.change_ns)), 0);
@@ -167,8 +168,9 @@ function waterfall(w: Waterfall): HTMLElement {
     steps.push({ name: lineName(line), pair: line.ns_per_cycle, change: line.change_ns, byCalls: line.by_calls_ns ?? 0, from: at });
     at += line.change_ns;
   }
+  const more = `${rest.length} more`;
   if (rest.length > 0) {
-    steps.push({ name: `${rest.length} more`, pair: [sum((l) => l.ns_per_cycle[0]), sum((l) => l.ns_per_cycle[1])], change: sum((l) => l.change_ns), byCalls: sum((l) => l.by_calls_ns ?? 0), from: at });
+    steps.push({ name: more, pair: [sum((l) => l.ns_per_cycle[0]), sum((l) => l.ns_per_cycle[1])], change: sum((l) => l.change_ns), byCalls: sum((l) => l.by_calls_ns ?? 0), from: at });
     at += sum((l) => l.change_ns);
   }
   steps.push({ name: "Candidate", pair: [w.ns_per_cycle[1], w.ns_per_cycle[1]], change: w.ns_per_cycle[1] - w.ns_per_cycle[0], byCalls: 0, from: 0, whole: true });
@@ -195,13 +197,14 @@ function waterfall(w: Waterfall): HTMLElement {
     { title: "", cell: bar },
   ];
   const place_ = w.device < 0 ? "the thread of the cycles" : `device ${w.device}`;
-  return table(fields, steps, { caption: `${w.phase}, ${place_}: mean of ${w.cycles.map(number).join(" and ")} cycles. The bars begin at ${duration(low)}`, page: 100 });
+  const leads: RowPlaces<Step> = { places, kind: "line", prefix: `waterfall-${which}`, title: "in the waterfall", about: (s) => (s.whole || s.name === more ? "" : s.name) };
+  return table(fields, steps, { caption: `${w.phase}, ${place_}: mean of ${w.cycles.map(number).join(" and ")} cycles. The bars begin at ${duration(low)}`, page: 100, leads });
 }
 
-function waterfalls(c: Comparison): Part {
+function waterfalls(c: Comparison, places: Places): Part {
   const notes = "Every nanosecond of a cycle counts once: in a function and none that it called, between functions, in the run queue, blocked, or idle.";
   return part("waterfall", "Where the difference comes from",
-    ...(c.waterfall.length === 0 ? [nothing("There is no ledger of both sides: it needs whole cycles of like work with functions, devices or scheduling.")] : [nothing(notes), ...c.waterfall.map(waterfall)]));
+    ...(c.waterfall.length === 0 ? [nothing("There is no ledger of both sides: it needs whole cycles of like work with functions, devices or scheduling.")] : [nothing(notes), ...c.waterfall.map((w, i) => waterfall(w, i, places))]));
 }
 
 // ---- findings
@@ -215,7 +218,7 @@ function spark(values: (number[] | undefined)[]): Node | string {
     ...values.map((v, s) => (v && v.length > 0 ? svg("path", { class: s === 0 ? "base" : "cand", d: line(v) }) : null)));
 }
 
-function findings(c: Comparison, pictures: Picture[]): Part {
+function findings(c: Comparison, pictures: Picture[], places: Places): Part {
   if (c.findings.length === 0) return part("findings", "Findings", nothing("No functions were compared: the sides have no cycles, or cycles without functions."));
   const numbers = new Map(c.findings.map((f, i) => [f, i]));
   const sparks = pictures.map((p) => new Map(p.sparks.map((s) => [s.finding, s.ns])));
@@ -245,17 +248,25 @@ function findings(c: Comparison, pictures: Picture[]): Part {
   if (sparks.some((s) => s.size > 0)) fields.push({ title: "Over the cycles", cell: (f) => spark(sparks.map((s) => s.get(numbers.get(f)!))) });
   return part("findings", "Findings",
     legend([["baseline", "base"], ["candidate", "cand"]]),
-    table(fields, c.findings, { caption: "Functions by what they make of a cycle", filter: (f) => `${f.function} ${f.short_name} ${f.phase} ${f.device} ${f.status} ${f.kind} ${f.parent}` }));
+    table(fields, c.findings, { caption: "Functions by what they make of a cycle", filter: (f) => `${f.function} ${f.short_name} ${f.phase} ${f.device} ${f.status} ${f.kind} ${f.parent}`,
+      leads: { places, kind: "finding", prefix: "finding", title: "in the findings", about: (f) => f.function } }));
 }
 
 // ---- resources and host
 
-export function sidesTable(rows: Row[], caption: string): HTMLElement {
+const text = (row: Row, key: string): string => (row[key] === undefined || row[key] === null ? "" : String(row[key]));
+
+/// Rows of numbers of both sides, by what they are of.
+function rowsOf(places: Places, of: string): RowPlaces<Row> {
+  const device = (row: Row): string => (typeof row["rank"] === "number" && row["rank"] >= 0 ? `${text(row, "device")}, rank ${row["rank"]}` : text(row, "device"));
+  return { places, kind: "row", prefix: `row-${of}`, title: "in numbers", about: (row) => text(row, "what") || text(row, "metric"), device };
+}
+
+function sidesTable(rows: Row[], caption: string, leads: RowPlaces<Row>): HTMLElement {
   const value = (row: Row, s: 0 | 1): number | null => {
     const v = row[kSides[s]] ?? (Array.isArray(row["value"]) ? (row["value"] as unknown[])[s] : null);
     return typeof v === "number" ? v : null;
   };
-  const text = (row: Row, key: string): string => (row[key] === undefined || row[key] === null ? "" : String(row[key]));
   const name = (row: Row) => [text(row, "what") || text(row, "metric"), text(row, "device")].filter((t) => t !== "").join(", ");
   const moved = (row: Row): number | null => {
     const [a, b] = [value(row, 0), value(row, 1)];
@@ -268,34 +279,49 @@ export function sidesTable(rows: Row[], caption: string): HTMLElement {
       { title: "Candidate", numeric: true, sort: (r) => value(r, 1), cell: (r) => withUnit(value(r, 1), text(r, "unit")) },
       { title: "Change", numeric: true, sort: moved, cell: (r) => change(moved(r)) },
     ],
-    rows, { caption, filter: name });
+    rows, { caption, filter: name, leads });
 }
 
-function resources(c: Comparison, pictures: Picture[]): Part {
+function resources(c: Comparison, pictures: Picture[], places: Places): Part {
   const children: Node[] = [];
   const host = (c.host ?? {}) as Record<string, unknown>;
   const lists: [string, string][] = [["step_thread", "The thread of the steps"], ["states", "What all threads did"], ["beside", "Programs beside it"], ["counters", "Counters of the host that moved"]];
-  for (const [key, caption] of lists) if (Array.isArray(host[key]) && (host[key] as Row[]).length > 0) children.push(sidesTable(host[key] as Row[], caption));
-  if (c.resources.length > 0) children.push(sidesTable(c.resources, "Resources of devices and processes that moved, while whole cycles ran"));
-  const names = [...new Map(pictures.flatMap((p) => p.series).map((s) => [`${s.metric} ${s.device}`, s])).values()].sort((a, b) => Number(b.moved) - Number(a.moved));
-  if (names.length > 0) {
-    const box = h("div");
-    let shown = 0;
-    const more = h("button", { type: "button", class: "no-print" }, "More");
-    const add = (): void => {
-      for (const series of names.slice(shown, shown + 6)) box.append(seriesCharts(series.metric, series.device, series.unit, pictures));
-      shown += 6;
-      more.hidden = shown >= names.length;
-      more.textContent = `${names.length - shown} more`;
-    };
-    more.addEventListener("click", add);
-    add();
-    children.push(h("h3", {}, "Over time"), legend([["baseline", "base"], ["candidate", "cand"]]), nothing("Means, lowest and highest values of short stretches; vertical lines are begins of cycles, drawn where there are few enough to tell them apart."), box, more);
-    const out = pictures.reduce((sum, p) => sum + p.series_left_out, 0);
-    if (out > 0) children.push(nothing(`${number(out)} more series are not drawn.`));
-  }
+  for (const [key, caption] of lists) if (Array.isArray(host[key]) && (host[key] as Row[]).length > 0) children.push(sidesTable(host[key] as Row[], caption, rowsOf(places, key.replace(/_/g, "-"))));
+  if (c.resources.length > 0) children.push(sidesTable(c.resources, "Resources of devices and processes that moved, while whole cycles ran", rowsOf(places, "resource")));
+  children.push(...overTime(pictures, [...kSides], places));
   if (children.length === 0) children.push(nothing("No resources were recorded on either side."));
   return part("resources", "Resources", ...children);
+}
+
+/// Series of one run, or of both sides beside each other.
+export function overTime(pictures: Picture[], sides: string[], places: Places): Node[] {
+  const names = [...new Map(pictures.flatMap((p) => p.series).map((s) => [`${s.metric} ${s.device}`, s])).values()].sort((a, b) => Number(b.moved) - Number(a.moved));
+  if (names.length === 0) return [];
+  const box = h("div");
+  let shown = 0;
+  const more = h("button", { type: "button", class: "no-print" }, "More");
+  const boxes: HTMLElement[] = [];
+  const add = (): void => {
+    for (const series of names.slice(shown, shown + 6)) boxes.push(seriesCharts(series.metric, series.device, series.unit, pictures, sides));
+    box.append(...boxes.slice(shown));
+    shown += 6;
+    more.hidden = shown >= names.length;
+    more.textContent = `${names.length - shown} more`;
+  };
+  more.addEventListener("click", add);
+  add();
+  names.forEach((series, i) => {
+    const wanted = (): HTMLElement => {
+      while (shown <= i) add();
+      boxes[i]!.id = `series-${i}`;
+      boxes[i]!.tabIndex = -1;
+      return boxes[i]!;
+    };
+    addPlace(places, { id: `series-${i}`, kind: "series", title: "over time", about: series.metric, device: series.device, wanted, open: () => ({ at: wanted(), focus: wanted() }) });
+  });
+  const out = pictures.reduce((sum, p) => sum + p.series_left_out, 0);
+  return [h("h3", {}, "Over time"), sides.length < 2 ? null : legend([["baseline", "base"], ["candidate", "cand"]]), nothing("Means, lowest and highest values of short stretches; vertical lines are begins of cycles, drawn where there are few enough to tell them apart."), box, more,
+    out > 0 ? nothing(`${number(out)} more series are not drawn.`) : null].filter((child) => child !== null);
 }
 
 /// Of both sides alike, so that the eye may compare them.
@@ -311,73 +337,75 @@ function rangeOf(values: number[]): [number, number] {
   return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
 }
 
-function seriesCharts(metric: string, device: string, unit: string, pictures: Picture[]): HTMLElement {
+function seriesCharts(metric: string, device: string, unit: string, pictures: Picture[], sides: string[]): HTMLElement {
   const of = pictures.map((p) => p.series.find((s) => s.metric === metric && s.device === device));
   const range = rangeOf(of.flatMap((series) => (series ? [...series.low, ...series.high] : [])));
   return h("div", {}, h("p", {}, `${metric}${device ? `, ${device}` : ""}`),
-    h("div", { class: "two" },
+    h("div", { class: sides.length < 2 ? undefined : "two" },
       ...of.map((series, s) =>
-        h("div", {}, nothing(kSides[s]!),
+        h("div", {}, sides.length < 2 ? null : nothing(sides[s]!),
           series
-            ? chart([{ label: kSides[s]!, color: s === 0 ? "--base" : "--cand", x: series.at_ns.map((v) => v / 1e9), y: series.mean, low: series.low, high: series.high }],
-                { label: `${metric} of ${device || "the run"} over time, ${kSides[s]}`, x: seconds, y: (v) => withUnit(v, unit), height: 150, range, marks: pictures[s]!.cycles.flatMap((cycles) => cycles.at_ns.map((v) => v / 1e9)) })
-            : nothing(`Not recorded in the ${kSides[s]}.`)))));
+            ? chart([{ label: sides[s]!, color: s === 0 ? "--base" : "--cand", x: series.at_ns.map((v) => v / 1e9), y: series.mean, low: series.low, high: series.high }],
+                { label: `${metric} of ${device || "the run"} over time, ${sides[s]}`, x: seconds, y: (v) => withUnit(v, unit), height: 150, range, marks: pictures[s]!.cycles.flatMap((cycles) => cycles.at_ns.map((v) => v / 1e9)) })
+            : nothing(`Not recorded in the ${sides[s]}.`)))));
 }
 
 // ---- a cycle of each side
 
-function stretches(pictures: Picture[]): Part {
+export function stretches(pictures: Picture[], sides: string[]): { part: Part; timelines: (Timeline | null)[] } {
   const children: Node[] = [];
-  pictures.forEach((p, s) => {
+  const timelines = pictures.map((p, s): Timeline | null => {
     const stretch = p.stretch;
-    children.push(h("h3", {}, `${kSides[s]!.charAt(0).toUpperCase()}${kSides[s]!.slice(1)}`));
+    if (sides.length > 1) children.push(h("h3", {}, `${sides[s]!.charAt(0).toUpperCase()}${sides[s]!.slice(1)}`));
     if (!stretch) {
       children.push(nothing("There is no whole cycle to show."));
-      return;
+      return null;
     }
+    const drawn = timeline(stretch, `A ${stretch.phase} cycle of the ${sides[s]}`);
     const left = [stretch.left_out > 0 ? `${number(stretch.left_out)} shortest slices` : "", stretch.lanes_left_out > 0 ? `${number(stretch.lanes_left_out)} quiet lanes` : ""].filter((t) => t !== "");
     children.push(
       nothing(`Cycle ${number(stretch.number)} (${stretch.phase}) of ${p.file}: ${duration(stretch.period_ns)}, the nearest to the median${left.length > 0 ? `; left out: ${left.join(" and ")}` : ""}.`),
-      timeline(stretch, `A ${stretch.phase} cycle of the ${kSides[s]}`));
+      drawn.element);
+    return drawn;
   });
   if (children.length === 0) children.push(nothing("There are no traces behind this answer."));
-  return part("timeline", "A cycle of each side", ...children);
+  return { part: part("timeline", sides.length > 1 ? "A cycle of each side" : "A cycle", ...children), timelines };
 }
 
-function evidence(pictures: Picture[]): Part {
+export function evidence(pictures: Picture[], sides: string[]): Part {
   const rows = pictures.flatMap((p, s) => (p.stretch ? [{ p, s, stretch: p.stretch }] : []));
   if (rows.length === 0) return part("evidence", "In a trace viewer", nothing("There is no cycle to open in a trace viewer."));
   const said = h("span", { class: "note", "aria-live": "polite" });
   return part("evidence", "In a trace viewer",
     h("p", {}, "Save a cycle as a trace and open it in ", h("a", { href: "https://ui.perfetto.dev", rel: "noopener noreferrer", target: "_blank" }, "ui.perfetto.dev"), " (by its \"Open trace file\", which reads it in the browser), or open the whole recording there and go to the time below."),
     ...rows.map(({ p, s, stretch }) =>
-      h("div", {}, h("h3", {}, `Cycle ${number(stretch.number)} of the ${kSides[s]}`),
+      h("div", {}, h("h3", {}, `Cycle ${number(stretch.number)} of the ${sides[s]}`),
         h("dl", {}, h("dt", {}, "File"), h("dd", {}, p.file),
           h("dt", {}, "From"), h("dd", {}, `${stretch.begin_ns} ns of the trace${stretch.unix_ns ? `, ${stretch.unix_ns} ns since 1970` : ""}`),
           h("dt", {}, "Length"), h("dd", {}, `${stretch.length_ns} ns`)),
         h("p", { class: "tools no-print" },
-          h("button", { type: "button", click: () => asTrace(stretch, `culprit-${kSides[s]}-cycle-${stretch.number}.json`) }, "Save this cycle as a trace"),
+          saveButton(p, sides[s]!),
           h("button", { type: "button", click: () => { navigator.clipboard?.writeText(stretch.unix_ns || String(stretch.begin_ns)).then(() => { said.textContent = "copied"; }, () => { said.textContent = "this browser does not let the page copy"; }); } }, "Copy the time")))),
     said);
 }
 
 // ---- what it stands on
 
-function generic(rows: Row[], caption: string): HTMLElement {
+function generic(rows: Row[], caption: string, leads?: RowPlaces<Row>): HTMLElement {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const text = (value: unknown): string =>
     value === null || value === undefined ? "" : Array.isArray(value) ? value.map(text).join(" / ") : typeof value === "number" ? number(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return table<Row>(keys.map((key) => ({ title: key.replace(/_/g, " "), sort: (r) => text(r[key]), cell: (r) => text(r[key]) })), rows, { caption, filter: (r) => keys.map((key) => text(r[key])).join(" ") });
+  return table<Row>(keys.map((key) => ({ title: key.replace(/_/g, " "), sort: (r) => text(r[key]), cell: (r) => text(r[key]) })), rows, { caption, filter: (r) => keys.map((key) => text(r[key])).join(" "), leads });
 }
 
-function basis(c: Comparison, report: Report): Part {
+function basis(c: Comparison, report: Report, places: Places): Part {
   const pictures = report.pictures ?? [];
   const list = (title: string, lines: string[]) => (lines.length === 0 ? null : h("div", {}, h("h3", {}, title), h("ul", {}, ...lines.map((line) => h("li", {}, line)))));
   const children: (Node | null)[] = [
     h("p", {}, `Comparable: ${c.comparability.level.replace(/_/g, " ")}. `, c.comparability.remedy),
     list("Reasons", c.comparability.reasons),
     c.comparability.differences.length > 0 ? generic(c.comparability.differences, "What the runs differ in") : null,
-    c.environment_diff.length > 0 ? generic(c.environment_diff, "Environment that differs") : nothing("Nothing that was recorded of the environment differs."),
+    c.environment_diff.length > 0 ? generic(c.environment_diff, "Environment that differs", { places, kind: "row", prefix: "environment", title: "in the environment", about: (row) => text(row, "key") }) : nothing("Nothing that was recorded of the environment differs."),
   ];
   for (const side of kSides) {
     const quality = c.data_quality[side];
@@ -399,14 +427,20 @@ function ranking(report: Report): Part | null {
   return table ? part("ranking", table.title, tableOf(table)) : null;
 }
 
-function collected(report: Report): Part | null {
+function collected(report: Report, places: Places): Part | null {
   const tables = (report.tables ?? []).filter((t) => t.key !== "suspicion");
-  return tables.length === 0 ? null : part("collected", "Requests, system calls, disks and samples", ...tables.map(tableOf));
+  return tables.length === 0 ? null : part("collected", "Requests, system calls, waits, disks and samples", ...tables.map((t) => tableOf(t, places)));
 }
 
-export function comparisonParts(report: Report): Part[] {
+export function comparisonParts(report: Report, places: Places): Part[] {
   const c = report.comparison!;
   const pictures = report.pictures ?? [];
-  if (c.same_recording) return [outcome(c, report), basis(c, report)];
-  return [outcome(c, report), causes(c), cyclesPart(pictures), waterfalls(c), findings(c, pictures), resources(c, pictures), ranking(report), collected(report), stretches(pictures), evidence(pictures), basis(c, report)].filter((p): p is Part => p !== null);
+  const first = outcome(c, report, places);
+  if (c.same_recording) return [first, basis(c, report, places)];
+  const sides = [...kSides];
+  const cycle = stretches(pictures, sides);
+  const behind = [cyclesPart(pictures), waterfalls(c, places), findings(c, pictures, places), resources(c, pictures, places), ranking(report), collected(report, places), cycle.part, evidence(pictures, sides), basis(c, report, places)];
+  // Made last: what is there to be seen is known now.
+  const named = causes(c, { places, findings: c.findings, pictures, timelines: cycle.timelines, sides });
+  return [first, named, ...behind].filter((p): p is Part => p !== null);
 }

@@ -51,6 +51,7 @@ export interface Finding {
   pid: Pair<Num>;
   function: string;
   short_name: string;
+  was: string; // what the baseline calls it; "": the same
   kind: string;
   device: string;
   status: string;
@@ -141,6 +142,7 @@ export interface Lane {
 
 export interface Stretch {
   phase: string;
+  rank: number; // -1: not known
   number: number;
   begin_ns: number; // of the trace
   unix_ns: string; // of the begin; "" when the clock is not known
@@ -175,6 +177,7 @@ export interface Report {
   pictures?: Picture[];
   heading?: string[]; // two spaces before a line: it belongs to what stands above
   cycles?: PictureCycles[];
+  verdicts?: Verdict[]; // those of the heading, in its order
   tables?: TableData[];
 }
 

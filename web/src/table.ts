@@ -1,6 +1,7 @@
 // Tables that stay fast with many rows: sorted by their headings, filtered by a box, shown a page at a time.
 import { h, nameOf } from "./dom";
 import { cell, number } from "./format";
+import { addPlace, type Kind, type Places } from "./places";
 import type { TableData } from "./data";
 
 export interface Field<R> {
@@ -11,11 +12,22 @@ export interface Field<R> {
   numeric?: boolean;
 }
 
+/// What a row shows; "" for `about`: nothing that evidence speaks of.
+export interface RowPlaces<R> {
+  places: Places;
+  kind: Kind;
+  prefix: string; // of the ids
+  title: string;
+  about: (row: R) => string;
+  device?: (row: R) => string;
+}
+
 export interface TableOptions<R> {
   caption: string;
   filter?: (row: R) => string;
   page?: number;
   notes?: string[];
+  leads?: RowPlaces<R>;
 }
 
 type Order = { field: number; down: boolean } | null;
@@ -33,6 +45,9 @@ export function table<R>(fields: Field<R>[], rows: R[], options: TableOptions<R>
   const texts = options.filter ? rows.map((row) => options.filter!(row).toLowerCase()) : [];
 
   const body = h("tbody");
+  const ids = new Map<R, string>(); // of rows that something leads to: they are drawn beyond the page, too
+  const drawn = new Map<R, HTMLElement>();
+  let input: HTMLInputElement | null = null;
   const count = h("p", { class: "note", "aria-live": "polite" });
   const more = h("button", { type: "button", class: "no-print", click: () => { shown += 10 * page; draw(); } }, "More rows");
 
@@ -45,13 +60,37 @@ export function table<R>(fields: Field<R>[], rows: R[], options: TableOptions<R>
 
   const draw = (): void => {
     const kept = chosen();
-    body.replaceChildren(
-      ...kept.slice(0, shown).map((row, i) => h("tr", {}, ...fields.map((field) => h("td", { class: field.numeric ? "number" : undefined }, field.cell(row, i))))),
-    );
-    const left = kept.length - Math.min(shown, kept.length);
-    more.hidden = left === 0;
-    count.textContent = left > 0 || words.length > 0 ? `${Math.min(shown, kept.length)} of ${rows.length} rows` : "";
+    const now = kept.filter((row, i) => i < shown || ids.has(row));
+    drawn.clear();
+    now.forEach((row, i) =>
+      drawn.set(row, h("tr", { id: ids.get(row), tabindex: ids.has(row) ? -1 : undefined }, ...fields.map((field) => h("td", { class: field.numeric ? "number" : undefined }, field.cell(row, i))))));
+    body.replaceChildren(...drawn.values());
+    more.hidden = now.length === kept.length;
+    count.textContent = now.length < kept.length || words.length > 0 ? `${now.length} of ${rows.length} rows` : "";
   };
+  const lead = (to: RowPlaces<R>): void => rows.forEach((row, i) => {
+    const about = to.about(row);
+    if (about === "") return;
+    const id = `${to.prefix}-${i}`;
+    const wanted = (): void => {
+      if (ids.has(row)) return;
+      ids.set(row, id);
+      draw();
+    };
+    addPlace(to.places, {
+      id, kind: to.kind, title: to.title, about, device: to.device?.(row) ?? "", wanted,
+      open: () => {
+        wanted();
+        if (!drawn.has(row)) {
+          words = [];
+          if (input) input.value = "";
+          draw();
+        }
+        const at = drawn.get(row)!;
+        return { at, focus: at };
+      },
+    });
+  });
 
   const headings = fields.map((field, i) => {
     const heading = h("th", { scope: "col", class: field.numeric ? "number" : undefined });
@@ -76,17 +115,18 @@ export function table<R>(fields: Field<R>[], rows: R[], options: TableOptions<R>
 
   const box = h("div", { class: "table" });
   if (options.filter && rows.length > 15) {
-    const input = h("input", {
+    const search = h("input", {
       type: "search",
       placeholder: "Filter",
       "aria-label": `Filter ${options.caption}`,
       input: () => {
-        words = input.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+        words = search.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
         shown = page;
         draw();
       },
     });
-    box.append(h("p", { class: "no-print" }, input));
+    input = search;
+    box.append(h("p", { class: "no-print" }, search));
   }
   box.append(
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": options.caption },
@@ -96,15 +136,23 @@ export function table<R>(fields: Field<R>[], rows: R[], options: TableOptions<R>
     ...(options.notes ?? []).map((note) => h("p", { class: "note" }, note)),
   );
   draw();
+  if (options.leads) lead(options.leads);
   return box;
 }
 
 const kNumeric = new Set(["count", "time", "percent", "number", "bytes"]);
 
-/// A table of the program, without the columns that nothing stands in.
-export function tableOf(data: TableData): HTMLElement {
+/// What the rows of a table of the program are of: where there is a "what", that says it, and "where" of which device.
+function rowsOf(data: TableData, places: Places): RowPlaces<TableData["rows"][number]> {
+  const what = data.columns.findIndex((c) => c.key === "what");
+  const where = data.columns.findIndex((c) => c.key === "where");
+  return { places, kind: "row", prefix: `row-${data.key.replace(/_/g, "-")}`, title: "in numbers", about: (row) => String(row[Math.max(what, 0)] ?? ""), device: (row) => (where < 0 ? "" : String(row[where] ?? "")) };
+}
+
+/// A table of the program, without the columns that nothing stands in; with `places` evidence may lead to its rows.
+export function tableOf(data: TableData, places?: Places): HTMLElement {
   const used = data.columns.map((c, i) => ({ c, i })).filter(({ i }) => data.rows.some((row) => row[i] !== null && row[i] !== ""));
   return table(
     used.map(({ c, i }) => ({ title: c.title, numeric: kNumeric.has(c.type), sort: (row: TableData["rows"][number]) => row[i] ?? null, cell: (row: TableData["rows"][number]) => (c.type === "name" ? nameOf(cell(c, row[i])) : cell(c, row[i])) })),
-    data.rows, { caption: `${data.title || data.key}: ${number(data.rows.length)} ${data.rows.length === 1 ? "row" : "rows"}`, filter: (row) => row.filter((v) => typeof v === "string").join(" "), notes: data.notes });
+    data.rows, { caption: `${data.title || data.key}: ${number(data.rows.length)} ${data.rows.length === 1 ? "row" : "rows"}`, filter: (row) => row.filter((v) => typeof v === "string").join(" "), notes: data.notes, leads: places ? rowsOf(data, places) : undefined });
 }

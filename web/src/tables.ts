@@ -1,10 +1,14 @@
 // The page of every other answer: its tables, with the charts that they make possible.
 import { chart, legend, ns, seconds } from "./charts";
-import { distribution, type Part } from "./comparison";
+import { distribution, evidence, overTime, stretches, type Part } from "./comparison";
 import { h, section } from "./dom";
 import { number, percent } from "./format";
+import type { Places } from "./places";
 import { tableOf } from "./table";
+import type { Timeline } from "./timeline";
 import type { PictureCycles, Report, TableData } from "./data";
+
+export const kRun = "run"; // the only side that there is
 
 function column(data: TableData, ...keys: string[]): number {
   for (const key of keys) {
@@ -43,9 +47,17 @@ function launchCharts(data: TableData): HTMLElement | null {
       { label: "Use of tensor cores against use of DRAM", x: (v) => percent(v, 0), y: (v) => percent(v, 0), fromZero: true, height: 300 }));
 }
 
-export function tableParts(report: Report): Part[] {
-  return (report.tables ?? []).map((data, i) => {
+/// The tables, and where causes are named what was drawn of the run, so that it can be seen.
+export function tableParts(report: Report, places: Places): { parts: Part[]; timelines: (Timeline | null)[] } {
+  const leads = report.verdicts ? places : undefined;
+  const parts = (report.tables ?? []).map((data, i): Part => {
     const title = data.title || data.key.replace(/_/g, " ");
-    return { id: `table-${i}`, title, body: section(`table-${i}`, title, data.key === "cycles" ? cycleCharts(report.cycles ?? []) : null, launchCharts(data), data.rows.length === 0 ? h("p", { class: "note" }, "No rows.") : null, data.rows.length > 0 ? tableOf(data) : null, ...(data.rows.length === 0 ? data.notes.map((note) => h("p", { class: "note" }, note)) : [])) };
+    return { id: `table-${i}`, title, body: section(`table-${i}`, title, data.key === "cycles" ? cycleCharts(report.cycles ?? []) : null, launchCharts(data), data.rows.length === 0 ? h("p", { class: "note" }, "No rows.") : null, data.rows.length > 0 ? tableOf(data, leads) : null, ...(data.rows.length === 0 ? data.notes.map((note) => h("p", { class: "note" }, note)) : [])) };
   });
+  const pictures = report.pictures ?? [];
+  if (pictures.length === 0) return { parts, timelines: [] };
+  const resources = overTime(pictures, [kRun], places);
+  if (resources.length > 0) parts.push({ id: "resources", title: "Resources", body: section("resources", "Resources", ...resources) });
+  const cycle = stretches(pictures, [kRun]);
+  return { parts: [...parts, cycle.part, evidence(pictures, [kRun])], timelines: cycle.timelines };
 }

@@ -1,16 +1,29 @@
 // One cycle, lane by lane: drawn on a canvas, because a cycle may hold twenty thousand slices; moved and zoomed by
-// mouse and by keys; what is chosen is told as text.
+// mouse and by keys; what is chosen is told as text. Links mark slices of it.
 import { color, h } from "./dom";
-import { duration } from "./format";
+import { duration, number } from "./format";
+import type { Place } from "./places";
 import type { Lane, Stretch } from "./data";
 import { onTheme } from "./theme";
 
 const kRow = 16;
 const kLabel = 190;
 const kMostDepth = 12;
+const kFill = 0.4; // of the width: the slice that a link leads to
 
 interface Box { begin: number; length: number; name: number; depth: number }
 interface Row { lane: Lane; boxes: Box[]; depth: number; top: number }
+interface Spot { row: number; box: Box }
+
+/// Which slices are meant.
+export interface SliceChoice { name: (name: string) => boolean; lane: (lane: Lane) => boolean }
+
+export interface Timeline {
+  element: HTMLElement;
+  /// Shows those slices: all are marked, and the first that is not short beside the longest is zoomed to. null: the
+  /// cycle has none.
+  slices: (id: string, choice: SliceChoice) => Pick<Place, "open"> | null;
+}
 
 function rowsOf(stretch: Stretch): Row[] {
   let top = 22;
@@ -37,17 +50,19 @@ function hue(text: string): number {
   return Math.abs(hash) % 8;
 }
 
-export function timeline(stretch: Stretch, label: string): HTMLElement {
+export function timeline(stretch: Stretch, label: string): Timeline {
   const rows = rowsOf(stretch);
   const last = rows[rows.length - 1];
   const height = last ? last.top + last.depth * kRow + 8 : 40;
-  const canvas = h("canvas", { class: "timeline", tabindex: 0, role: "application", "aria-label": `${label}: arrow keys move, plus and minus zoom, 0 shows all, up and down choose a lane, n and p the next and previous slice` });
+  const canvas = h("canvas", { class: "timeline", tabindex: 0, role: "application", "aria-label": `${label}: arrow keys move, plus and minus zoom, 0 shows all, up and down choose a lane, n and p the next and previous slice, Escape takes marks away` });
   canvas.style.height = `${height}px`;
   const said = h("p", { class: "said note", "aria-live": "polite" }, "Click a slice, or use the keys: arrows, + and -, 0, n and p.");
   let from = 0;
   let to = stretch.length_ns;
   let lane = 0;
   let chosen: Box | null = null;
+  let marks: Spot[] = [];
+  let marked = new Set<Box>();
 
   const clampView = (): void => {
     const length = Math.min(Math.max(to - from, 10), stretch.length_ns);
@@ -57,6 +72,8 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
   const x = (at: number, width: number): number => kLabel + ((at - from) / (to - from)) * (width - kLabel);
 
   const draw = (): void => {
+    canvas.dataset["from"] = String(from);
+    canvas.dataset["to"] = String(to);
     const width = canvas.clientWidth;
     if (width === 0) return;
     const scale = window.devicePixelRatio || 1;
@@ -97,15 +114,18 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
         const end = Math.min(x(box.begin + box.length, width), width);
         if (end <= kLabel) continue;
         const size = Math.max(end - begin, 1);
-        if (size <= 1 && Math.floor(begin) === lastPx && box !== chosen) continue;
+        const faint = marked.size > 0 && !marked.has(box);
+        if (size <= 1 && Math.floor(begin) === lastPx && box !== chosen && !marked.has(box)) continue;
         lastPx = size <= 1 ? Math.floor(begin) : -1;
         const name = stretch.names[box.name] ?? "";
         const top = row.top + box.depth * kRow;
         c.fillStyle = palette[hue(name)]!;
+        c.globalAlpha = faint ? 0.25 : 1;
         c.fillRect(begin, top, size, kRow - 2);
-        if (box === chosen) {
+        c.globalAlpha = 1;
+        if (box === chosen || marked.has(box)) {
           c.strokeStyle = text;
-          c.lineWidth = 2;
+          c.lineWidth = box === chosen ? 2 : 1;
           c.strokeRect(begin, top, size, kRow - 2);
           c.lineWidth = 1;
         }
@@ -114,7 +134,7 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
           c.beginPath();
           c.rect(begin + 2, top, size - 4, kRow - 2);
           c.clip();
-          c.fillStyle = "#ffffff";
+          c.fillStyle = faint ? text : "#ffffff";
           c.fillText(name, begin + 4, top + kRow / 2 - 1);
           c.restore();
         }
@@ -124,7 +144,9 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
 
   const say = (box: Box, row: Row): void => {
     chosen = box;
-    said.textContent = `${stretch.names[box.name] ?? ""}: ${duration(box.length)}, from ${duration(box.begin)} on, ${row.lane.name}`;
+    const mark = marks.findIndex((spot) => spot.box === box);
+    const among = mark < 0 ? "" : `; ${number(mark + 1)} of ${number(marks.length)} that are marked`;
+    said.textContent = `${stretch.names[box.name] ?? ""}: ${duration(box.length)}, from ${duration(box.begin)} on, ${row.lane.name}${among}`;
   };
   const zoom = (factor: number, at: number): void => {
     from = at - (at - from) * factor;
@@ -138,18 +160,31 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
     to = from + length;
     draw();
   };
+  /// The next one of its lane, or of all that are marked.
   const step = (by: number): void => {
-    const row = rows[lane];
-    if (!row || row.boxes.length === 0) return;
-    const at = chosen ? row.boxes.indexOf(chosen) : -1;
-    const next = row.boxes[Math.min(Math.max(at < 0 ? 0 : at + by, 0), row.boxes.length - 1)]!;
-    say(next, row);
+    const choices = marks.length > 0 ? marks : (rows[lane]?.boxes ?? []).map((box) => ({ row: lane, box }));
+    if (choices.length === 0) return;
+    const at = choices.findIndex((choice) => choice.box === chosen);
+    const choice = choices[Math.min(Math.max(at < 0 ? 0 : at + by, 0), choices.length - 1)]!;
+    const next = choice.box;
+    lane = choice.row;
+    say(next, rows[lane]!);
+    const y = canvas.getBoundingClientRect().top + rows[lane]!.top;
+    if (y < 0 || y + kRow > window.innerHeight) window.scrollBy(0, y - window.innerHeight / 3);
     if (next.begin < from || next.begin > to) {
       const length = to - from;
       from = next.begin - length / 4;
       to = from + length;
       clampView();
     }
+    draw();
+  };
+
+  const unmark = (): void => {
+    marks = [];
+    marked = new Set();
+    clear.hidden = true;
+    said.textContent = "No slices are marked.";
     draw();
   };
 
@@ -166,6 +201,7 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
       "0": () => { from = 0; to = stretch.length_ns; draw(); },
       n: () => step(1),
       p: () => step(-1),
+      Escape: unmark,
     };
     const act = keys[event.key];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -208,10 +244,42 @@ export function timeline(stretch: Stretch, label: string): HTMLElement {
   new ResizeObserver(draw).observe(canvas);
   onTheme(draw);
   const button = (text: string, title: string, act: () => void) => h("button", { type: "button", title, "aria-label": title, click: act }, text);
-  return h("div", {},
+  const clear = button("No marks", "Take the marks away", () => { unmark(); canvas.focus({ preventScroll: true }); });
+  clear.hidden = true;
+  const drawing = h("div", { class: "drawing" }, canvas);
+
+  const slices = (id: string, choice: SliceChoice): Pick<Place, "open"> | null => {
+    const names = stretch.names.map(choice.name);
+    const spots: Spot[] = rows.flatMap((row, r) => (choice.lane(row.lane) ? row.boxes.filter((box) => names[box.name]).map((box) => ({ row: r, box })) : []));
+    spots.sort((a, b) => a.box.begin - b.box.begin || a.row - b.row);
+    const longest = spots.reduce((most, spot) => Math.max(most, spot.box.length), 0);
+    const first = spots.find((spot) => spot.box.length >= longest / 2);
+    if (!first) return null;
+    // So that the browser itself, and a printed page, know where the link leads.
+    const at = h("span", { id, class: "anchor" });
+    at.style.top = `${rows[first.row]!.top}px`;
+    drawing.append(at);
+    return {
+      open: () => {
+        marks = spots;
+        marked = new Set(spots.map((spot) => spot.box));
+        clear.hidden = false;
+        lane = first.row;
+        const shown = first.box.length / kFill;
+        from = first.box.begin + first.box.length / 2 - shown / 2;
+        to = from + shown;
+        clampView();
+        say(first.box, rows[lane]!);
+        draw();
+        return { at, focus: canvas };
+      },
+    };
+  };
+  const element = h("div", {},
     h("div", { class: "tools no-print" },
       button("+", "Zoom in", () => zoom(0.5, (from + to) / 2)), button("-", "Zoom out", () => zoom(2, (from + to) / 2)),
       button("All", "Show the whole cycle", () => { from = 0; to = stretch.length_ns; draw(); }),
-      h("span", { class: "note" }, "Control or Shift and the wheel zoom, too; drag to move.")),
-    canvas, said);
+      clear, h("span", { class: "note" }, "Control or Shift and the wheel zoom, too; drag to move.")),
+    said, drawing);
+  return { element, slices };
 }

@@ -51,6 +51,7 @@ struct Batch {
   std::vector<CounterEvent> counters;
   std::vector<Metadata> metadata;
   std::vector<MetricEvent> metrics;
+  std::vector<StreamWait> waits;  ///< with rows of `slices`
   // New numbers of the worker since its last batch, in order.
   std::vector<std::string_view> new_strings;
   std::vector<TrackKey> new_tracks;

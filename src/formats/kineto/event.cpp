@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace culprit::formats::kineto {
@@ -61,9 +62,26 @@ T number_or_none(std::int64_t value) {
   return value >= 0 && value <= std::numeric_limits<T>::max() ? static_cast<T>(value) : T{-1};
 }
 
-std::uint32_t correlation_of(const Event& event) {
-  const std::int64_t id = event.args.correlation_id;
+std::uint32_t id_or_none(std::int64_t id) {
   return id > 0 && id <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(id) : 0;
+}
+
+std::uint32_t correlation_of(const Event& event) { return id_or_none(event.args.correlation_id); }
+
+/// What a synchronisation record says of a stream that waits for an event. Of an event that the profiler did not see
+/// recorded, Kineto writes -1.
+std::optional<StreamWait> stream_wait(const Event& event, std::uint32_t row) {
+  const Arguments& args = event.args;
+  StreamWait wait;
+  wait.slice = row;
+  wait.recorded_by = id_or_none(args.event_record_id);
+  wait.event_device = number_or_none<std::int32_t>(args.event_device_id);
+  wait.event_stream = number_or_none<std::int32_t>(args.event_stream_id);
+  if (event.name.value_or("") != "Stream Wait Event" || wait.recorded_by == 0 || wait.event_stream < 0)
+    return std::nullopt;
+  wait.device = args.gpu.device >= 0 ? args.gpu.device : number_or_none<std::int16_t>(identify(event.pid).number);
+  wait.stream = args.gpu.stream >= 0 ? args.gpu.stream : number_or_none<std::int32_t>(identify(event.tid).number);
+  return wait;
 }
 
 /// Values by key; of a key that stands twice the last counts.
@@ -216,6 +234,8 @@ void EventSink::slice(Event& event, Ns ts, Batch& batch) {
   const std::uint32_t unused = is_gpu_work(slice_class) ? 0 : kGpuFields;
   if (const std::uint32_t invalid = args.invalid & ~unused; invalid != 0)
     batch.lose(LossReason::argument_invalid, static_cast<std::uint64_t>(std::popcount(invalid)));
+  if (slice_class == SliceClass::gpu_sync)
+    if (const auto wait = stream_wait(event, row)) batch.waits.push_back(*wait);
   if (slice_class == SliceClass::counter_range) {
     order_values(event, batch);
     for (const auto& [key, value, known] : event.values) {

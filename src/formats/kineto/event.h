@@ -44,6 +44,9 @@ struct Arguments {
     elements,
     collective,
     group,
+    event_device,
+    event_stream,
+    event_record,
     hostname,
     name,
     labels,
@@ -66,8 +69,11 @@ struct Arguments {
   std::string_view collective_name;
   std::string_view group_name;
   std::int64_t correlation_id = 0;
-  std::uint32_t external_id = 0;  ///< ascends with the begin of operators and annotations
-  std::uint32_t python_id = 0;    ///< ascends with the begin of Python functions
+  std::int64_t event_device_id = -1;  ///< where the event was recorded that a stream waits for; Culprit's own argument
+  std::int64_t event_stream_id = -1;
+  std::int64_t event_record_id = -1;  ///< correlation id of the call that recorded it
+  std::uint32_t external_id = 0;      ///< ascends with the begin of operators and annotations
+  std::uint32_t python_id = 0;        ///< ascends with the begin of Python functions
   GpuSlice gpu;
   double occupancy_percent = -1;
   SliceExtra extra;

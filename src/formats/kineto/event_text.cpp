@@ -47,7 +47,7 @@ class PlainKey {
   [[nodiscard]] std::string_view text() const { return text_; }
 
  private:
-  static constexpr std::size_t kLongestKey = 32;
+  static constexpr std::size_t kLongestKey = 40;
   std::string_view text_;
   std::string quoted_;
 };
@@ -306,6 +306,11 @@ class ArgumentReader {
       break;
     case 'n':
       if (is_key(key, "name\"")) return text(name, args_.name_text);
+      break;
+    case 'w':
+      if (is_key(key, "wait_on_device\"")) return number(event_device, args_.event_device_id);
+      if (is_key(key, "wait_on_stream\"")) return number(event_stream, args_.event_stream_id);
+      if (is_key(key, "wait_on_cuda_event_record_corr_id\"")) return number(event_record, args_.event_record_id);
       break;
     default:
       break;

@@ -20,6 +20,7 @@ void Batch::clear() {
   counters.clear();
   metadata.clear();
   metrics.clear();
+  waits.clear();
   new_strings.clear();
   new_tracks.clear();
   new_categories.clear();

@@ -129,6 +129,10 @@ void Joiner::apply(const Batch& batch, Translation& t, std::string_view text, st
   const auto first = static_cast<SliceIndex>(trace.slices.size());
   for (const MetricEvent& metric : batch.metrics)
     trace.metrics.push_back({first + metric.slice, string(t, metric.name), metric.value});
+  for (StreamWait wait : batch.waits) {
+    wait.slice += first;
+    trace.stream_waits.push_back(wait);
+  }
   for (Slice slice : batch.slices) {
     slice.name = string(t, slice.name);
     slice.track = track(t, slice.track);

@@ -225,7 +225,18 @@ class Writer {
       if (extra.group != 0) member("Process Group Name", name(extra.group));
       if (extra.elements != 0) json_.member("In msg nelems", extra.elements);
     }
+    if (trace_.slice_class(s) == SliceClass::gpu_sync) wait(static_cast<SliceIndex>(index));
     json_.end_object();
+  }
+
+  void wait(SliceIndex index) {
+    const auto wait = std::ranges::lower_bound(trace_.stream_waits, index, {}, &StreamWait::slice);
+    if (wait == trace_.stream_waits.end() || wait->slice != index) return;
+    json_.member("device", wait->device);
+    json_.member("stream", wait->stream);
+    if (wait->event_device >= 0) json_.member("wait_on_device", wait->event_device);
+    json_.member("wait_on_stream", wait->event_stream);
+    json_.member("wait_on_cuda_event_record_corr_id", wait->recorded_by);
   }
 
   void category_of(const Slice& s) {

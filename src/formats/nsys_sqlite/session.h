@@ -21,6 +21,13 @@ constexpr std::int64_t pid_of(std::int64_t global) { return (global >> 24) & 0xf
 constexpr std::int64_t tid_of(std::int64_t global) { return global & 0xffffff; }
 constexpr std::int64_t machine_of(std::int64_t global) { return (global >> 48) & 0xffff; }
 
+/// Where an event was recorded.
+struct EventRecord {
+  std::uint32_t correlation = 0;  ///< of the call
+  std::int32_t device = -1;
+  std::int32_t stream = -1;
+};
+
 class Session {
  public:
   Session(TraceBuilder& builder, std::string path) : builder_(builder), path_(std::move(path)) {}
@@ -39,6 +46,15 @@ class Session {
   TrackId stream(std::int64_t global_pid, std::int64_t device, std::int64_t context, std::int64_t stream);
   /// A correlation id that is unique over the processes of the file; 0 = none.
   std::uint32_t correlation(std::int64_t global, std::int64_t id);
+  /// The number that a record of an event and what waits for it have in common.
+  void learn_event(std::int64_t global_pid, std::int64_t sync_id, const EventRecord& record) {
+    events_[{global_pid >> 24, sync_id}] = record;
+  }
+  /// nullptr: it is not known.
+  [[nodiscard]] const EventRecord* event(std::int64_t global_pid, std::int64_t sync_id) const {
+    const auto found = events_.find({global_pid >> 24, sync_id});
+    return found == events_.end() ? nullptr : &found->second;
+  }
 
   /// Checks begin and end. False (and counted) when the span cannot be kept.
   bool span(std::optional<std::int64_t> begin, std::optional<std::int64_t> end, std::string_view table, Slice& slice);
@@ -67,6 +83,7 @@ class Session {
   std::int64_t machine_ = -1;
   std::int64_t first_process_ = -1;
   tsl::hopscotch_map<std::pair<std::int64_t, std::int64_t>, std::uint32_t, Hash> correlations_;
+  tsl::hopscotch_map<std::pair<std::int64_t, std::int64_t>, EventRecord, Hash> events_;
 };
 
 }  // namespace culprit::formats::nsys_sqlite

@@ -247,8 +247,25 @@ Status graph_launches(Database& db, Session& session, const std::string& table) 
   });
 }
 
+/// No slices: they say what streams wait for.
+Status event_records(Database& db, Session& session, const std::string& table) {
+  constexpr std::array<std::string_view, 5> kNames = {"deviceId", "streamId", "correlationId", "globalPid",
+                                                      "eventSyncId"};
+  constexpr std::int64_t kNoSync = 0xffffffff;
+  return db.each(table, kNames, [&](const Row& row) {
+    const std::int64_t id = row.integer(4, 0);
+    const std::int64_t process = row.integer(3, 0);
+    const std::uint32_t call = session.correlation(process, row.integer(2, 0));
+    if (id <= 0 || id == kNoSync || call == 0) return;
+    session.learn_event(process, id,
+                        {call, clamped<std::int32_t>(row.integer(0, -1)), clamped<std::int32_t>(row.integer(1, -1))});
+  });
+}
+
+/// Behind event_records().
 Status synchronisations(Database& db, Session& session, const std::string& table) {
-  constexpr std::array<std::string_view, 1> kNames = {"syncType"};
+  constexpr std::array<std::string_view, 2> kNames = {"syncType", "eventSyncId"};
+  constexpr std::int64_t kStreamWaits = 2;
   constexpr std::array<std::string_view, 5> kTypes = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
                                                       "Context Sync"};
   const CategoryId category = session.builder().category("cuda_sync");
@@ -259,7 +276,11 @@ Status synchronisations(Database& db, Session& session, const std::string& table
     const std::int64_t type = row.integer(kOwn, 0);
     slice.name = session.builder().intern(kTypes[type > 0 && type < 5 ? static_cast<std::size_t>(type) : 0]);
     slice.category = category;
-    session.builder().add(slice);
+    const SliceIndex index = session.builder().add(slice);
+    if (type != kStreamWaits) return;
+    if (const EventRecord* event = session.event(row.integer(kProcess, 0), row.integer(kOwn + 1, 0)))
+      session.builder().trace().stream_waits.push_back(
+          {index, event->correlation, gpu.device, gpu.stream, event->device, event->stream});
   });
 }
 
@@ -430,6 +451,7 @@ constexpr auto kReaders = std::to_array<TableReader>({
     {"CUPTI_ACTIVITY_KIND_MEMCPY", memcpys},
     {"CUPTI_ACTIVITY_KIND_MEMSET", memsets},
     {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph_launches},
+    {"CUPTI_ACTIVITY_KIND_CUDA_EVENT", event_records},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", synchronisations},
     {"CUDA_GRAPH_EVENTS", calls<kGraph>},
     {"CUDA_GRAPH_NODE_EVENTS", calls<kGraph>},

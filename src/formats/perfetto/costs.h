@@ -20,6 +20,7 @@ inline constexpr std::uint64_t kFactCost = 256;
 inline constexpr std::uint64_t kSequenceCost = 1024;
 inline constexpr std::uint64_t kSchedCost = 80;
 inline constexpr std::uint64_t kSchedThreadCost = 1024;
+inline constexpr std::uint64_t kRivalCost = 96;  ///< who had a CPU meanwhile, in one stretch of time
 
 /// Of a message that protobuf parses as a whole: a field of two bytes may become an object.
 inline constexpr std::uint64_t kParsedTimes = 48;

@@ -175,6 +175,7 @@ class Exporter {
         // More at once than anyone can look at: the last lane's slices lose their exact ends in viewers.
         if (lane == lanes.end()) lane = lanes.end() - 1;
         arguments(slice);
+        wait_of(order.order[i]);
         flows_of(order.order[i]);
         writer_.slice(lane->uuid, slice.begin + shift_, slice.end() + shift_, trace_.name(slice),
                       trace_.categories[slice.category].name, arguments_, flows_);
@@ -211,6 +212,19 @@ class Exporter {
     if (extra.elements != 0) put("In msg nelems", extra.elements);
     if (extra.collective != 0) arguments_.push_back({"Collective name", trace_.strings[extra.collective]});
     if (extra.group != 0) arguments_.push_back({"Process Group Name", trace_.strings[extra.group]});
+  }
+
+  /// What a stream waits for.
+  void wait_of(SliceIndex slice) {
+    if (trace_.slice_class(trace_.slices[slice]) != SliceClass::gpu_sync) return;
+    const auto wait = std::ranges::lower_bound(trace_.stream_waits, slice, {}, &StreamWait::slice);
+    if (wait == trace_.stream_waits.end() || wait->slice != slice) return;
+    const auto put = [&](std::string_view key, std::int64_t value) { arguments_.push_back({key, value}); };
+    put("device", wait->device);
+    put("stream", wait->stream);
+    if (wait->event_device >= 0) put("wait_on_device", wait->event_device);
+    put("wait_on_stream", wait->event_stream);
+    put("wait_on_cuda_event_record_corr_id", wait->recorded_by);
   }
 
   /// Totals of system calls; the instants they were read from are not written again.

@@ -32,6 +32,8 @@ struct Thread {
   ThreadSched sched;
   tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> wakers;
   tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> rivals;
+  Ns stretch = 0;                                                    ///< in which its last wait for a CPU ended
+  tsl::hopscotch_map<std::int32_t, SchedPeer, Hash> stretch_rivals;  ///< of the waits that ended in it
 };
 
 /// Who had one CPU, and since when; until the next one.
@@ -148,6 +150,7 @@ class SchedMachine {
       Thread& thread = threads_.find(tid).value();
       close(tid, thread, last_);
       if (thread.track == kNone) continue;
+      write_stretch(thread);
       thread.sched.track = thread.track;
       thread.sched.woken_by = ordered(thread.wakers, false);
       thread.sched.ran_instead = ordered(thread.rivals, true);
@@ -247,14 +250,27 @@ class SchedMachine {
 
   /// Who had the CPU while the thread waited: the one where it gets to run, or where it was preempted.
   void add_rivals(Thread& next, const SchedEvent& event) {
+    const Ns stretch = event.at - event.at % kRivalStretch;
+    if (stretch != next.stretch) write_stretch(next);
+    next.stretch = stretch;
     const auto add = [&](const Stay& stay, Ns time) {
       if (stay.tid <= 0 || stay.tid == event.next) return;
       count_peer(next.rivals, stay.tid, stay.name, time);
+      if (next.own) count_peer(next.stretch_rivals, stay.tid, stay.name, time);
       const auto rival = threads_.find(stay.tid);
       if (rival == threads_.end() || !rival->second.own)
         next.sched.behind_others = add_saturating(next.sched.behind_others, time);
     };
     stays_of(next.preempted ? next.cpu : event.cpu).each_within(next.since, event.at, add);
+  }
+
+  /// Of one of our own, which has a track by then: the wait before was a slice.
+  void write_stretch(Thread& thread) {
+    if (thread.stretch_rivals.empty()) return;
+    expansion_.spend(thread.stretch_rivals.size() * kRivalCost);
+    for (const auto& [tid, rival] : thread.stretch_rivals)
+      builder_.trace().rivals.push_back({thread.stretch, thread.track, rival.name, rival.tid, rival.count, rival.time});
+    thread.stretch_rivals.clear();
   }
 
   void wake(const SchedEvent& event) {

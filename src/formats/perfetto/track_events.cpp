@@ -224,6 +224,10 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
     whole(kept.extra.graph_node, kept.extra_known);
   } else if (key == "In msg nelems") {
     whole(kept.extra.elements, kept.extra_known);
+  } else if (key == "wait_on_device" || key == "wait_on_stream") {
+    whole(key.ends_with("device") ? kept.event_device : kept.event_stream, ignored);
+  } else if (key == "wait_on_cuda_event_record_corr_id") {
+    whole(kept.event_record, ignored);
   } else if (key == "count" || key == "total_ns" || key == "longest_so_far_ns") {
     if (number == nullptr) return;  // anybody's argument may be called so
     (key[0] == 'c' ? kept.count : key[0] == 't' ? kept.total_ns : kept.longest_ns) = *number;
@@ -234,6 +238,11 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
   } else if (key == "stack" && number == nullptr) {
     kept.stack = stacks_.folded(text);
     used = true;
+  } else if ((key == "waker" || key == "woken_by") && number == nullptr) {
+    (key == "waker" ? kept.waker : kept.context) = builder_.intern(text);
+    used = true;
+  } else if (key == "open" && number != nullptr) {
+    kept.open = used = true;
   } else if (key == kFlowArgument && number == nullptr) {
     kept.flow = builder_.intern(text);
     used = true;
@@ -445,6 +454,15 @@ TrackId TrackEvents::blocked_thread(std::uint32_t index) {
   return pid < 0 || tid < 0 ? builder_track(index) : builder_.track({.pid = pid, .tid = tid});
 }
 
+StringId TrackEvents::waker_of(const Arguments& kept) {
+  if (kept.open) return 0;
+  const auto& strings = builder_.trace().strings;
+  if (strings[kept.context] == "interrupt") return kept.context;
+  if (kept.waker == 0) return builder_.intern(kNoThread);
+  if (kept.context == 0) return kept.waker;
+  return builder_.intern(fmt::format("{} ({})", strings[kept.waker], strings[kept.context]));
+}
+
 void TrackEvents::add_slice(const Event& begin, Ns end) {
   Slice slice;
   slice.begin = begin.at;
@@ -458,10 +476,14 @@ void TrackEvents::add_slice(const Event& begin, Ns end) {
   slice.correlation = kept.correlation;
   if (kept.extra_known) slice.extra = builder_.add(kept.extra);
   if (builder_.trace().categories[slice.category].name == kBlocked)
-    builder_.add(
-        StackSample{slice.begin, slice.duration, blocked_thread(begin.track), kept.stack, StackSample::Kind::off_cpu});
+    builder_.add(StackSample{slice.begin, slice.duration, blocked_thread(begin.track), kept.stack,
+                             StackSample::Kind::off_cpu, waker_of(kept)});
   if (!gpu_work) {
-    builder_.add(slice);
+    const SliceIndex row = builder_.add(slice);
+    const bool sync = builder_.trace().slice_class(slice) == SliceClass::gpu_sync;
+    if (sync && kept.event_stream >= 0 && kept.event_record > 0 && std::in_range<std::uint32_t>(kept.event_record))
+      builder_.trace().stream_waits.push_back({row, static_cast<std::uint32_t>(kept.event_record), kept.gpu.device,
+                                               kept.gpu.stream, kept.event_device, kept.event_stream});
     return;
   }
   builder_.add(slice, kept.gpu);

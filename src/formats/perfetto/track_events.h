@@ -106,6 +106,12 @@ class TrackEvents {
     std::int64_t longest_ns = 0;
     std::uint32_t stack = kNone;  ///< where a thread was blocked
     StringId buckets = 0;
+    StringId waker = 0;              ///< who ended a wait
+    StringId context = 0;            ///< in which that was: "interrupt", "softirq"
+    std::int32_t event_device = -1;  ///< where an event was recorded that a stream waits for
+    std::int32_t event_stream = -1;
+    std::int64_t event_record = -1;  ///< correlation id of the call that recorded it
+    bool open = false;               ///< it had not ended
     bool gpu_known = false;
     bool extra_known = false;
   };
@@ -135,6 +141,8 @@ class TrackEvents {
   /// The thread itself, where what is blocked has a track of its own below it.
   TrackId blocked_thread(std::uint32_t index);
   void add_slice(const Event& begin, Ns end);
+  /// As StackSample::waker; an interrupt has none, and behind a softirq it may be somebody else.
+  StringId waker_of(const Arguments& kept);
   void add_instant(const Event& event);
   /// The process and the disk of a track with totals; 0: of no disk.
   std::pair<ProcessId, StringId> owner_and_disk(std::uint32_t track);

@@ -57,6 +57,7 @@ struct Writer::State {
   Ns boot_offset = 0;  ///< BOOTTIME - MONOTONIC
   Ns clock_error = 0;
   std::uint64_t sampling_hz = 0;
+  std::uint32_t asks = 1;    ///< that a stack stands for by the packets so far of this chunk
   std::uint64_t digest = 0;  ///< of the chunks of an export
   Tracks tracks;
   std::map<std::string, std::string> facts;
@@ -112,17 +113,35 @@ struct Writer::State {
     packet.set_trusted_packet_sequence_id(kSequence);
     packet.set_sequence_flags(proto::TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
     packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(proto::BUILTIN_CLOCK_MONOTONIC);
-    if (sampling_hz != 0) {
-      proto::PerfEvents::Timebase& base =
-          *packet.mutable_trace_packet_defaults()->mutable_perf_sample_defaults()->mutable_timebase();
-      base.set_frequency(sampling_hz);
-      base.set_counter(proto::PerfEvents::SW_CPU_CLOCK);
-    }
+    asks = 1;
+    if (sampling_hz != 0) fill_timebase(*packet.mutable_trace_packet_defaults());
     if (chunk_number == first_chunk) packet.set_first_packet_on_sequence(true);
     chunk.add(packet);
     proto::TracePacket clocks;
     fill_snapshot(clocks);
     chunk.add(clocks);
+  }
+
+  void fill_timebase(proto::TracePacketDefaults& defaults) const {
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    proto::PerfEvents::Timebase& base = *defaults.mutable_perf_sample_defaults()->mutable_timebase();
+    if (asks == 1)
+      base.set_frequency(sampling_hz);
+    else
+      base.set_period((asks * kSecond + sampling_hz / 2) / sampling_hz);
+    base.set_counter(proto::PerfEvents::SW_CPU_CLOCK);
+  }
+
+  /// What the stacks behind this stand for.
+  void stand_for(std::uint32_t wanted) {
+    if (sampling_hz == 0 || std::exchange(asks, wanted) == wanted) return;
+    proto::TracePacket packet;
+    packet.set_trusted_packet_sequence_id(kSequence);
+    packet.set_sequence_flags(proto::TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
+    // They replace those before, all of them.
+    packet.mutable_trace_packet_defaults()->set_timestamp_clock_id(proto::BUILTIN_CLOCK_MONOTONIC);
+    fill_timebase(*packet.mutable_trace_packet_defaults());
+    chunk.add(packet);
   }
 
   void prepare() {
@@ -321,6 +340,7 @@ void Writer::stack(const StackTaken& taken, std::span<const CodeFrame> frames) {
   State& s = *state_;
   if (s.dropping()) return;
   s.prepare();
+  s.stand_for(std::max(1U, taken.asks));
   s.chunk.stack(taken, frames);
   s.settle();
 }

@@ -102,6 +102,7 @@ struct StackTaken {
   std::int32_t pid = 0;
   std::int32_t tid = 0;
   bool in_kernel = false;
+  std::uint32_t asks = 1;  ///< of the clock of its CPU for which it stands
 };
 
 struct ProcessInfo {
@@ -154,7 +155,7 @@ class Writer {
 
   /// How often a second a CPU is asked what it does: before the first stack.
   void sampling_rate(std::uint64_t hz);
-  /// A stack that was taken at that rate, outermost frame first.
+  /// A stack that was taken at one or more asks at that rate, outermost frame first.
   void stack(const StackTaken& taken, std::span<const CodeFrame> frames);
 
   /// The track of a thread for slices. Slices of one track nest; what may overlap gets its own lanes by named_track.

@@ -43,6 +43,19 @@ bool has_member(const btf* kernel, const char* structure, std::string_view membe
 
 }  // namespace
 
+bool switch_has_state(const btf* kernel) {
+  const int id = btf__find_by_name_kind(kernel, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+  if (id < 0) return false;
+  const btf_type* type = btf__type_by_id(kernel, static_cast<std::uint32_t>(id));
+  type = btf__type_by_id(kernel, type->type);                       // pointer
+  if (type != nullptr) type = btf__type_by_id(kernel, type->type);  // function
+  return type != nullptr && btf_kind(type) == BTF_KIND_FUNC_PROTO && btf_vlen(type) >= 5;
+}
+
+bool has_tracepoint(const btf* kernel, const char* type_name) {
+  return btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) > 0;
+}
+
 std::optional<std::int64_t> preempt_count_from_run_queue(const btf* kernel) {
   if (!has_member(kernel, "sched_entity", "cfs_rq") || !has_member(kernel, "cfs_rq", "rq")) return std::nullopt;
   const int id = btf__find_by_name_kind(kernel, ".data..percpu", BTF_KIND_DATASEC);

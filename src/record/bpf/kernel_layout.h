@@ -1,4 +1,4 @@
-// Where the running kernel keeps what programs cannot ask for by name, from its BTF.
+// What the running kernel has, and where it keeps what programs cannot ask for by name, from its BTF.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,12 @@
 struct btf;
 
 namespace culprit::record::bpf {
+
+/// Whether the tracepoint sched_switch hands over the state of prev as a fourth argument.
+bool switch_has_state(const btf* kernel);
+
+/// Whether the kernel has a tracepoint of this name ("btf_trace_...") for BTF programs.
+bool has_tracepoint(const btf* kernel, const char* type_name);
 
 /// How far a CPU's preemption count lies behind its run queue, in bytes. Both are variables of a CPU, of which BTF
 /// knows the places among all such variables; programs may name such a variable only where the kernel keeps the names

@@ -52,21 +52,6 @@ Error no_privilege(const std::string& what, int code) {
                            "needs Linux 5.15 or newer with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_EVENTS");
 }
 
-/// Whether the tracepoint sched_switch hands over the state of prev as a fourth argument.
-bool switch_has_state(const btf* kernel) {
-  const int id = btf__find_by_name_kind(kernel, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
-  if (id < 0) return false;
-  const btf_type* type = btf__type_by_id(kernel, static_cast<__u32>(id));
-  type = btf__type_by_id(kernel, type->type);                       // pointer
-  if (type != nullptr) type = btf__type_by_id(kernel, type->type);  // function
-  return type != nullptr && btf_kind(type) == BTF_KIND_FUNC_PROTO && btf_vlen(type) >= 5;
-}
-
-/// Whether the kernel has a tracepoint of this name for BTF programs.
-bool has_tracepoint(const btf* kernel, const char* type_name) {
-  return btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) > 0;
-}
-
 /// What the kernel says of the runs of a program. It goes on measuring while anybody wants it to.
 struct Runs {
   std::uint64_t ns = 0;
@@ -528,6 +513,10 @@ std::uint64_t Probes::python_asked() const { return is_open() ? state_->skeleton
 
 void Probes::take_python_of(double share) {
   if (is_open()) state_->skeleton->data->python_keep = static_cast<__u32>(std::clamp(share, 0.0, 1.0) * 4294967295.0);
+}
+
+void Probes::take_samples_of(unsigned asks) {
+  if (is_open()) state_->skeleton->data->take_every = std::max(1U, asks);
 }
 
 void Probes::ask_for_calls() {

@@ -116,6 +116,10 @@ class Probes {
   /// Of those switches from now on: this share of them, whichever they are.
   void take_python_of(double share);
 
+  /// Of so many times at which the clock of a CPU asks a stack is taken once from now on, which tells how many times it
+  /// stands for (culprit_sample::asks). At first: always.
+  void take_samples_of(unsigned asks);
+
   /// Hands what waits in the ring to the listeners; the number of records. Returns after 50 ms though more wait.
   std::size_t consume();
   /// Threads that were woken and have not got a CPU yet; their wake-ups come with the switch to them, if it comes.

@@ -89,5 +89,7 @@ class Collector {
 
 /// CLOCK_MONOTONIC, ns.
 Ns monotonic_now();
+/// CPU of this thread so far, ns.
+Ns thread_cpu();
 
 }  // namespace culprit::record

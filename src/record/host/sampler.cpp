@@ -3,7 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
+
+#include "record/collector/collector.h"
 
 namespace culprit::record {
 
@@ -14,12 +15,6 @@ constexpr Ns kRest = 1000;                  // times as long as a look at all pr
 constexpr Ns kLongestRest = 5'000'000'000;
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 4096L)); }
-
-Ns thread_cpu() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return Ns{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 ProcessOptions process_options(const HostOptions& options) {
   ProcessOptions process;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <span>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "record/collector/file_end.h"
+#include "record/samples/sampling_rate.h"
 #include "record/samples/unwind.h"
 
 namespace culprit::record::samples {
@@ -35,7 +37,7 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
  public:
   Samples(std::shared_ptr<bpf::Probes> probes, const SamplesOptions& options,
           std::shared_ptr<interpreter::PythonStacks> python)
-      : probes_(std::move(probes)), python_(std::move(python)), options_(options) {
+      : probes_(std::move(probes)), python_(std::move(python)), options_(options), rate_(options.hz) {
     probes_->want(bpf::kSamples);
     unwinds_ = options_.call_graph == CallGraph::dwarf && can_unwind(options_.hz);
     probes_->set_sample_rate(options_.hz);
@@ -58,13 +60,20 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     writer_ = &session.writer;
     session.writer.sampling_rate(options_.hz);
     session.writer.metadata("samples.rate_hz", std::to_string(options_.hz));
+    round_begin_ = monotonic_now();
     for (const Target& target : session.targets) target_joined(target);
     if (python_) python_->poll(monotonic_now());
     return {};
   }
 
   [[nodiscard]] std::vector<Sight> sights() const override {
-    return {{fmt::format("call stacks of what runs, {} times a second{}", options_.hz,
+    const RatesUsed used = rate_.used();
+    const std::string rarer =
+        used.lowest_hz < options_.hz
+            ? fmt::format(" ({:.1f} on average, {:.1f} at least: more would take over {:.0f} % of one CPU)",
+                          used.mean_hz, used.lowest_hz, kMostShare * 100)
+            : "";
+    return {{fmt::format("call stacks of what runs, {} times a second{}{}", options_.hz, rarer,
                          unwinds_ ? "" : " (of code built with frame pointers)"),
              started_, error_, remedy_}};
   }
@@ -84,7 +93,13 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     probes_->consume();
     if (python_) python_->poll(now);
     symbols().name_when_due(now);
-    write_named();
+    {
+      const CpuCount count(cpu_);
+      write_named();
+    }
+    if (now - round_begin_ < kRoundLasts) return;
+    end_round(now);
+    probes_->take_samples_of(rate_.every());
   }
 
   void file_ends(Session& session, Ns now) override {
@@ -93,15 +108,18 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     // What waits for names of functions belongs into this file.
     symbols().name_all();
     write_named();
+    write_rates();
   }
 
-  void stop(Session& /*session*/, Ns /*now*/) override {
+  void stop(Session& /*session*/, Ns now) override {
     if (writer_ == nullptr) return;
     probes_->detach();
+    end_round(now);
     while (probes_->consume() > 0) {
     }
     symbols().name_all();
     write_named();
+    write_rates();
     writer_ = nullptr;
   }
 
@@ -121,6 +139,19 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     std::shared_ptr<const interpreter::PythonStack> python;
   };
 
+  /// Adds the CPU that this thread takes while it lives.
+  class CpuCount {
+   public:
+    explicit CpuCount(Ns& sum) : sum_(sum), before_(thread_cpu()) {}
+    ~CpuCount() { sum_ += thread_cpu() - before_; }
+    CpuCount(const CpuCount&) = delete;
+    CpuCount& operator=(const CpuCount&) = delete;
+
+   private:
+    Ns& sum_;
+    Ns before_;
+  };
+
   /// What a thread had when its CPU was asked.
   struct Memory {
     std::uint64_t at = 0;
@@ -129,7 +160,24 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     std::vector<std::uint8_t> stack;
   };
 
+  /// Reading symbol tables is left out: it is done once for each function, and sees to its share itself.
+  void end_round(Ns now) {
+    Ns cpu = std::exchange(cpu_, 0);
+    if (const bpf::KernelCpu kernel = probes_->kernel_cpu(); kernel.known && events_ > 0)
+      cpu += static_cast<Ns>(static_cast<double>(kernel.samples_ns) * static_cast<double>(events_ - events_before_) /
+                             static_cast<double>(events_));
+    events_before_ = events_;
+    rate_.round_ended(cpu, now - std::exchange(round_begin_, std::max(round_begin_, now)));
+  }
+
+  void write_rates() {
+    const RatesUsed used = rate_.used();
+    writer_->metadata("samples.mean_rate_hz", fmt::format("{:.1f}", used.mean_hz));
+    writer_->metadata("samples.lowest_rate_hz", fmt::format("{:.1f}", used.lowest_hz));
+  }
+
   void on_memory(const culprit_memory& record) override {
+    const CpuCount count(cpu_);
     Memory& memory = memory_[record.head.cpu];
     memory.at = record.head.at;
     memory.tid = record.tid;
@@ -150,6 +198,7 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
 
   void on_sample(const culprit_sample& record) override {
     if (writer_ == nullptr) return;
+    const CpuCount count(cpu_);
     ++events_;
     name_thread(record);
     const std::vector<std::uint64_t> addresses(record.frames,
@@ -167,6 +216,7 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
     taken.pid = record.tgid;
     taken.tid = record.tid;
     taken.in_kernel = !kernel.empty();
+    taken.asks = std::max(1U, record.asks);
     if (waiting_.size() >= kMostWaiting) symbols().name_all();
     write_named();
   }
@@ -211,6 +261,10 @@ class Samples final : public Collector, public FileEnd, private bpf::Listener {
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
   bool started_ = false;
   bool unwinds_ = false;
+  SamplingRate rate_;
+  Ns round_begin_ = 0;
+  Ns cpu_ = 0;                       // that the stacks of this round took in this thread
+  std::uint64_t events_before_ = 0;  // in earlier rounds
   Unwinder unwinder_;
   std::unordered_map<std::uint32_t, Memory> memory_;  // by CPU
   std::string error_;

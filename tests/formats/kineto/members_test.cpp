@@ -236,6 +236,50 @@ TEST(Arguments, TheyAreOfNoInterestWhereNothingReadsThem) {
   EXPECT_EQ(t.losses.total(), 0U);
 }
 
+std::string sync(std::string_view name, std::string_view arguments) {
+  return fmt::format(R"({{"ph":"X","cat":"cuda_sync","name":"{}","pid":0,"tid":7,"ts":1,"dur":1,"args":{{{}}}}})", name,
+                     arguments);
+}
+
+TEST(Arguments, TheEventThatAStreamWaitsForIsKept) {
+  const Trace t = trace_of(with_events(
+      R"({"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":0,"dur":1},)" +
+      sync("Stream Wait Event", R"("stream":9,"device":2,"correlation":8,"wait_on_stream":20,)"
+                                R"("wait_on_cuda_event_record_corr_id":5,"wait_on_cuda_event_id":3)") +
+      "," +
+      sync("Stream Wait Event", R"("wait_on_stream":0,"wait_on_cuda_event_record_corr_id":6,"wait_on_device":1)")));
+  ASSERT_EQ(t.stream_waits.size(), 2U);
+  const bool turned = t.stream_waits[0].recorded_by != 5;
+  const StreamWait& told = t.stream_waits[turned ? 1 : 0];
+  const StreamWait& of_track = t.stream_waits[turned ? 0 : 1];
+  EXPECT_EQ(t.slices[told.slice].correlation, 8U);
+  EXPECT_EQ(told.recorded_by, 5U);
+  EXPECT_EQ(told.device, 2);
+  EXPECT_EQ(told.stream, 9);
+  EXPECT_EQ(told.event_device, -1);
+  EXPECT_EQ(told.event_stream, 20);
+  // Where nothing else says it, the track does.
+  EXPECT_EQ(of_track.device, 0);
+  EXPECT_EQ(of_track.stream, 7);
+  EXPECT_EQ(of_track.event_device, 1);
+  EXPECT_EQ(of_track.event_stream, 0);
+  EXPECT_EQ(t.losses.total(), 0U);
+}
+
+TEST(Arguments, AWaitWhoseEventIsNotKnownIsNone) {
+  const std::string known = R"("wait_on_stream":20,"wait_on_cuda_event_record_corr_id":5)";
+  for (const std::string& event :
+       {sync("Stream Wait Event", R"("wait_on_stream":-1,"wait_on_cuda_event_record_corr_id":-1)"),
+        sync("Stream Wait Event", R"("wait_on_stream":20)"), sync("Event Sync", known), sync("Stream Wait Event", ""),
+        sync("Stream Wait Event", R"("wait_on_stream":20,"wait_on_cuda_event_record_corr_id":4294967296)")}) {
+    const Trace t = one(event);
+    EXPECT_TRUE(t.stream_waits.empty()) << event;
+    EXPECT_EQ(t.losses.total(), 0U) << event;
+  }
+  EXPECT_EQ(one(sync("Stream Wait Event", known)).stream_waits.size(), 1U);
+  EXPECT_EQ(one(sync("Stream Wait Event", R"("wait_on_stream":"x")")).losses[LossReason::argument_invalid], 1U);
+}
+
 TEST(Arguments, AListOrATextInTheirPlaceIsCounted) {
   const Trace t = trace_of(with_events(
       R"({"ph":"X","name":"a","ts":1,"dur":1,"args":[1]},{"ph":"X","name":"b","ts":2,"dur":1,"args":"x"},{"ph":"X","name":"c","ts":3,"dur":1,"args":null})"));

@@ -78,6 +78,10 @@ class Content {
       const SliceExtra& e = t_.extras[s.extra];
       line += fmt::format(" extra {} {} {} {}", e.sequence, e.elements, text(e.collective), text(e.group));
     }
+    for (const StreamWait& w : t_.stream_waits)
+      if (w.slice == i)
+        line += fmt::format(" {}:{} waits for {}:{} of {}", w.device, w.stream, w.event_device, w.event_stream,
+                            w.recorded_by);
     for (const SliceMetric& m : metrics_[i]) line += fmt::format(" {}={}", text(m.name), m.value);
     return line;
   }
@@ -164,6 +168,10 @@ Json everything() {
     add(R"({"ph":"X","cat":"cpu_op","name":"Backward","pid":1,"tid":2,"ts":$2,"dur":50,"args":{"External id":$2}})");
     add(R"({"ph":"f","cat":"fwdbwd","name":"fwdbwd","id":$i,"pid":1,"tid":2,"ts":$2})");
     add(R"({"ph":"X","cat":"cuda_profiler_range","name":"k","pid":2,"tid":0,"ts":$1,"dur":1,"args":{"a":1,"b\"c":2}})");
+    for (const char* call : {"$1", "$0"})
+      add(fmt::format(
+          R"({{"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":7,"ts":$0,"dur":1,"args":{{"correlation":5{0},"wait_on_stream":20,"wait_on_cuda_event_record_corr_id":6{0}}}}})",
+          call));
     add(R"({"ph":"C","name":"power","pid":0,"ts":$0,"args":{"gpu":$i,"memory":"5"}})");
     add(R"({"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":$0,"s":"t","args":{"Bytes":1,"Device Type":0,"Total Allocated":$0}})");
     add(R"({"ph":"B","cat":"load","name":"load","pid":1,"tid":3,"ts":$0})");
@@ -199,6 +207,10 @@ TEST(Shuffle, LinksAreThere) {
   std::size_t launched = 0;
   for (std::size_t g = 0; g < t.gpu.size(); ++g) launched += t.gpu[g].launcher != kNone;
   EXPECT_EQ(launched, 30U);
+  ASSERT_EQ(t.stream_waits.size(), 60U);
+  for (const StreamWait& wait : t.stream_waits)  // 5… and 6… with the same end
+    EXPECT_EQ(std::to_string(wait.recorded_by).substr(1), std::to_string(t.slices[wait.slice].correlation).substr(1));
+  EXPECT_TRUE(std::ranges::is_sorted(t.stream_waits, {}, &StreamWait::slice));
   EXPECT_EQ(std::ranges::count(t.flows, FlowKind::forward_backward, &Flow::kind), 30);
 }
 

@@ -139,6 +139,29 @@ TraceMaker everything() {
   return make;
 }
 
+TEST_F(WriterFile, WaitsOfStreamsSurvive) {
+  TraceMaker make;
+  make.slice(make.thread(4242, 4243), "cuda_runtime", "cudaStreamWaitEvent", 5, 2, 9);
+  const SliceIndex known = make.slice(make.stream(0, 7), "cuda_sync", "Stream Wait Event", 5, 2, 9);
+  make.trace().stream_waits.push_back({known, 4, 0, 7, 1, 20});
+  const SliceIndex unclear = make.slice(make.stream(0, 8), "cuda_sync", "Stream Wait Event", 6, 2, 10);
+  make.trace().stream_waits.push_back({unclear, 5, 0, 8, -1, 21});
+  make.slice(make.stream(0, 7), "cuda_sync", "Stream Sync", 9, 2, 11);
+  const Trace back = save_and_load(make.trace(), "waits.json");
+  ASSERT_EQ(back.stream_waits.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const StreamWait& before = make.trace().stream_waits[i];
+    const StreamWait& after = back.stream_waits[i];
+    EXPECT_EQ(back.slices[after.slice].correlation, make.trace().slices[before.slice].correlation);
+    EXPECT_EQ(after.recorded_by, before.recorded_by);
+    EXPECT_EQ(after.device, before.device);
+    EXPECT_EQ(after.stream, before.stream);
+    EXPECT_EQ(after.event_device, before.event_device);
+    EXPECT_EQ(after.event_stream, before.event_stream);
+  }
+  EXPECT_EQ(back.losses.total(), 0U);
+}
+
 TEST_F(WriterFile, EverythingSurvivesWritingAndLoading) {
   auto make = everything();
   for (const char* name : {"a.json", "a.json.gz"})

@@ -124,6 +124,39 @@ TEST_F(NsysReader, CopiesSetsAndSynchronisation) {
   EXPECT_EQ(sync->gpu, kNone);
 }
 
+TEST_F(NsysReader, AStreamThatWaitsNamesTheEventOfAnother) {
+  const std::string records =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT(timestamp INT, deviceId INT, contextId INT, streamId INT, "
+      "correlationId INT, globalPid INT, eventId INT, eventSyncId INT);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES(1,1,2,20,8," +
+      global(70) + ",3,40),(2,1,2,21,9," + global(70) + ",3,41),(2,1,2,22,8," + global(80) + ",3,40);";
+  const std::string waits =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start INT, end INT, deviceId INT, contextId INT, streamId INT, "
+      "correlationId INT, globalPid INT, syncType INT, eventId INT, eventSyncId INT);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES(4,9,0,1,7,10," +
+      global(70) + ",2,3,41),(5,6,0,1,7,11," + global(70) + ",1,3,40),(5,6,0,1,7,12," + global(70) +
+      ",2,4,42),(5,6,0,1,7,13," + global(80) + ",2,3,40);";
+  const Trace trace = load(kStrings + kRuntime + runtime(1, 2, 9, 70, 71) + runtime(1, 2, 8, 80, 81) + records + waits);
+  // Neither what the host waits for, nor an event of which nothing says where it was recorded.
+  ASSERT_EQ(trace.stream_waits.size(), 2U);
+  const auto recorded_by = [&](const StreamWait& wait) {
+    for (std::size_t i = 0; i < trace.slices.size(); ++i)
+      if (trace.slice_class(trace.slices[i]) == SliceClass::runtime && trace.slices[i].correlation == wait.recorded_by)
+        return trace.processes[trace.tracks[trace.slices[i].track].process].pid;
+    return std::int64_t{-1};
+  };
+  const StreamWait& first = trace.stream_waits[0];
+  EXPECT_EQ(trace.slices[first.slice].begin, 4);
+  EXPECT_EQ(recorded_by(first), 70);
+  EXPECT_EQ(first.device, 0);
+  EXPECT_EQ(first.stream, 7);
+  EXPECT_EQ(first.event_device, 1);
+  EXPECT_EQ(first.event_stream, 21);
+  EXPECT_EQ(recorded_by(trace.stream_waits[1]), 80);
+  EXPECT_EQ(trace.stream_waits[1].event_stream, 22);
+  EXPECT_TRUE(trace.ranks[0].unread_tables.empty());
+}
+
 TEST_F(NsysReader, NvtxRangesMarksAndTexts) {
   const Trace trace = load(
       kStrings +
@@ -309,7 +342,8 @@ TEST_P(Corpus, EveryTableIsReadOrNamed) {
        {"StringIds", "PROCESSES", "ThreadNames", "META_DATA_EXPORT", "TARGET_INFO_SESSION_START_TIME",
         "TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", "CUPTI_ACTIVITY_KIND_RUNTIME",
         "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
-        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS", "PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"}) {
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS", "PROFILER_OVERHEAD",
+        "CUPTI_ACTIVITY_KIND_OVERHEAD"}) {
     EXPECT_EQ(std::ranges::count(unread, name), 0) << name;
     read_tables += ask_sql(path, std::string("SELECT count(*) FROM sqlite_master WHERE name = '") + name + "'");
   }

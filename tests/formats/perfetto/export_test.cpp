@@ -114,6 +114,28 @@ TEST(PerfettoExport, FlowsComeBackWithTheirKind) {
   }
 }
 
+TEST(PerfettoExport, WaitsOfStreamsComeBack) {
+  const TempDir dir;
+  const std::string events =
+      R"({"ph":"X","name":"cudaStreamWaitEvent","cat":"cuda_runtime","pid":9,"tid":9,"ts":1,"dur":2,"args":{"correlation":8}},)"
+      R"({"ph":"X","name":"Stream Wait Event","cat":"cuda_sync","pid":0,"tid":7,"ts":1,"dur":2,"args":{"correlation":8,)"
+      R"("device":0,"stream":7,"wait_on_device":1,"wait_on_stream":20,"wait_on_cuda_event_record_corr_id":5}},)"
+      R"({"ph":"X","name":"Stream Sync","cat":"cuda_sync","pid":0,"tid":7,"ts":9,"dur":2,"args":{"correlation":10}})";
+  const Trace trace = kineto(dir.file("x.json", R"({"traceEvents":[)" + events + "]}"));
+  ASSERT_EQ(trace.stream_waits.size(), 1U);
+  comes_back(trace);
+  ASSERT_TRUE(save_trace(trace, dir.path("x.pftrace")));
+  const Trace back = read_file(dir.path("x.pftrace"));
+  ASSERT_EQ(back.stream_waits.size(), 1U);
+  const StreamWait& wait = back.stream_waits[0];
+  EXPECT_EQ(back.slices[wait.slice].correlation, 8U);
+  EXPECT_EQ(wait.recorded_by, 5U);
+  EXPECT_EQ(wait.device, 0);
+  EXPECT_EQ(wait.stream, 7);
+  EXPECT_EQ(wait.event_device, 1);
+  EXPECT_EQ(wait.event_stream, 20);
+}
+
 TEST(PerfettoExport, TotalsOfCallsComeBackOnce) {
   const TempDir dir;
   auto writer = Writer::create(dir.path("x.pftrace"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,31 @@ TEST(PerfettoSched, OfALongWaitTheLastStaysAreTold) {
   for (const auto& [tid, time] : rivals_of_worker(trace)) told += time;
   EXPECT_GT(told, 2000);
   EXPECT_LT(told, kStays * 10) << "no more than is remembered of a CPU";
+}
+
+std::vector<std::tuple<Ns, std::int64_t, std::uint64_t, Ns>> rivals_by_time(const Trace& trace) {
+  std::vector<std::tuple<Ns, std::int64_t, std::uint64_t, Ns>> rows;
+  for (const RivalTotal& rival : trace.rivals) {
+    EXPECT_EQ(trace.tracks[rival.track].tid, 101);
+    rows.emplace_back(rival.at, rival.tid, rival.count, rival.time);
+  }
+  return rows;
+}
+
+TEST(PerfettoSched, WhoRanInsteadIsToldByStretchesOfTime) {
+  Switches switches;
+  const Ns second = kRivalStretch;
+  for (const Ns begin : {Ns{0}, Ns{10'000}, 2 * second}) {
+    switches.add(begin + 1000, 0, 0, 101, 0);
+    switches.add(begin + 2000, 0, 101, 55, 256);
+    switches.add(begin + 2600, 0, 55, 101, 256);
+    switches.add(begin + 3000, 0, 101, 0, 1);
+    switches.wake(begin + 3500, 101);
+  }
+  const Trace trace = switches.read();
+  EXPECT_THAT(rivals_by_time(trace), ElementsAre(std::tuple(Ns{0}, 55, 2U, 1200), std::tuple(2 * second, 55, 1U, 600)));
+  EXPECT_EQ(trace.strings[trace.rivals.front().name], "rival");
+  EXPECT_THAT(rivals_of_worker(trace), ElementsAre(std::pair(55, 1800)));
 }
 
 }  // namespace

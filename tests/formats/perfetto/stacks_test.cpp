@@ -76,6 +76,46 @@ TEST(PerfettoStacks, EveryChunkHoldsWhatItsStacksAreMadeOf) {
   EXPECT_EQ(trace.losses.total(), 0U);
 }
 
+TEST(PerfettoStacks, ASampleStandsForTheAsksSinceTheLast) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/weights.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->sampling_rate(100);
+  const std::vector<CodeFrame> stack = {{"main", "/bin/p", "", 1}};
+  // More than a chunk holds, each of which begins with a stack for one ask.
+  const auto asks_of = [](int i) { return i < 3 ? static_cast<std::uint32_t>(i) : i < 20'000 ? 3U : 1U + i % 7 / 6U; };
+  for (int i = 0; i < 40'000; ++i)
+    writer->stack({.at = 1000 + i, .cpu = 1, .pid = 7, .tid = 8, .in_kernel = false, .asks = asks_of(i)}, stack);
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  ASSERT_EQ(trace.stack_samples.size(), 40'000U);
+  EXPECT_EQ(trace.stack_samples[0].time, 10'000'000) << "no ask is one";
+  for (int i = 1; i < 40'000; ++i) {
+    const StackSample& sample = trace.stack_samples[static_cast<std::size_t>(i)];
+    ASSERT_EQ(sample.time, 10'000'000 * asks_of(i)) << i;
+    ASSERT_EQ(sample.at, 1000 + i);
+    ASSERT_NE(sample.frame, kNone);
+    ASSERT_EQ(sample.kind, StackSample::Kind::on_cpu);
+  }
+  EXPECT_EQ(trace.losses.total(), 0U);
+}
+
+TEST(PerfettoStacks, TimesOfRatesThatDivideNoSecondAddUp) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/weights.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->sampling_rate(99);
+  for (int i = 0; i < 11; ++i)
+    writer->stack({.at = 1000 + i, .cpu = 1, .pid = 7, .tid = 8, .in_kernel = false, .asks = 9}, {});
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  Ns time = 0;
+  for (std::size_t i = 0; i < trace.stack_samples.size(); ++i) time += trace.stack_samples[i].time;
+  EXPECT_NEAR(static_cast<double>(time), 1e9, 20) << "99 asks are a second";
+}
+
 const std::string kOthers = R"(
 packet { trusted_packet_sequence_id: 5 sequence_flags: 1
   trace_packet_defaults { timestamp_clock_id: 6 perf_sample_defaults { timebase { TIMEBASE } } }
@@ -127,6 +167,33 @@ packet { trusted_packet_sequence_id: 5 sequence_flags: 2 timestamp: 900 perf_sam
   EXPECT_EQ(trace.losses[LossReason::packets_lost], 7U);
   ASSERT_EQ(trace.stack_samples.size(), 3U);
   EXPECT_EQ(trace.stack_samples[2].frame, kNone);
+}
+
+TEST(PerfettoStacks, WhoEndedAWaitIsToldWhereItIsKnown) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/wakers.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->thread(7, 8, "helper");
+  const TrackUuid track = writer->named_track("blocked", 7, 8);
+  const Argument waker{"waker", std::string_view("main")};
+  const Argument interrupt{"woken_by", std::string_view("interrupt")};
+  const Argument softirq{"woken_by", std::string_view("softirq")};
+  const Argument open{"open", std::int64_t{1}};
+  const std::vector<std::pair<std::vector<Argument>, std::string_view>> waits = {
+      {{waker}, "main"}, {{interrupt, waker}, "interrupt"}, {{waker, softirq}, "main (softirq)"}, {{}, kNoThread},
+      {{open}, ""},
+  };
+  Ns at = 1000;
+  for (const auto& [arguments, name] : waits) {
+    writer->slice(track, at, at + 500, "blocked:futex", "blocked", arguments);
+    at += 1000;
+  }
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  ASSERT_EQ(trace.stack_samples.size(), waits.size());
+  for (std::size_t i = 0; i < waits.size(); ++i)
+    EXPECT_EQ(trace.strings[trace.stack_samples[i].waker], waits[i].second) << i;
 }
 
 TEST(PerfettoStacks, WhereAThreadWasBlockedIsAStackToo) {

@@ -263,6 +263,54 @@ std::uint64_t kernel_address(std::string_view wanted) {
   return 0;
 }
 
+struct Sampled final : Listener {
+  std::vector<culprit_sample> samples;
+  void on_sample(const culprit_sample& record) override { samples.push_back(record); }
+  [[nodiscard]] double asks() const {
+    double sum = 0;
+    for (const culprit_sample& sample : samples) sum += sample.asks;
+    return sum;
+  }
+};
+
+TEST(Probes, AStackStandsForTheAsksAtWhichNoneWasTaken) {
+  constexpr unsigned kHz = 500;
+  constexpr unsigned kEvery = 5;
+  Sampled heard;
+  Probes probes;
+  probes.want(kSamples);
+  probes.set_sample_rate(kHz);
+  probes.listen(heard);
+  Status status = probes.open();
+  if (status) status = probes.samples();
+  if (!status) GTEST_SKIP() << to_string(status.error());
+  const auto run = [&] {
+    heard.samples.clear();
+    Worker worker([] {
+      for (const clock_t end = clock() + CLOCKS_PER_SEC * 2 / 5; clock() < end;) {
+      }
+    });
+    probes.add_target(worker.pid());
+    worker.run_to_end();
+    while (probes.consume() > 0) {
+    }
+  };
+  run();
+  ASSERT_GT(heard.samples.size(), 50u);
+  for (const culprit_sample& sample : heard.samples) EXPECT_EQ(sample.asks, 1u);
+  probes.take_samples_of(kEvery);
+  run();
+  ASSERT_GT(heard.samples.size(), 10u);
+  for (const culprit_sample& sample : heard.samples) EXPECT_EQ(sample.asks, kEvery);
+  // On a crowded machine a process is met more often than its clock says; without the asks it would be 0.08 s.
+  EXPECT_GT(heard.asks() / kHz, 0.25);
+  EXPECT_LT(heard.asks() / kHz, 0.75);
+  probes.take_samples_of(0);
+  run();
+  EXPECT_EQ(heard.samples.back().asks, 1u) << "at least one";
+  probes.unlisten(heard);
+}
+
 TEST(Probes, TheKernelNamesItsFunctions) {
   const std::uint64_t address = kernel_address("vfs_read");
   if (address == 0) GTEST_SKIP() << "/proc/kallsyms hides addresses";

@@ -1,0 +1,201 @@
+#include "profile/off_cpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/trace_maker.h"
+
+namespace culprit::profile {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing_support::TraceMaker;
+
+constexpr Ns kMs = 1'000'000;
+
+/// Threads of one process, and what they are blocked in.
+class Waits {
+ public:
+  struct At {
+    Ns begin = 0;
+    Ns end = 0;
+  };
+
+  std::uint32_t frame(std::string_view function, std::uint32_t caller = kNone) {
+    StackFrame frame;
+    frame.function = maker_.trace().strings.intern(function);
+    frame.caller = caller;
+    maker_.trace().stack_frames.push_back(frame);
+    return static_cast<std::uint32_t>(maker_.trace().stack_frames.size() - 1);
+  }
+  void blocked(std::int64_t tid, std::string_view call, At at, std::uint32_t frame = kNone, std::string_view waker = "",
+               std::string_view state = "blocked") {
+    maker_.slice(maker_.sched(10, tid), "sched", state, at.begin, at.end - at.begin);
+    const TrackId thread = maker_.thread(10, tid);
+    maker_.slice(thread, "blocked", "blocked:" + std::string(call), at.begin, at.end - at.begin);
+    StackSample sample;
+    sample.at = at.begin;
+    sample.time = at.end - at.begin;
+    sample.track = thread;
+    sample.frame = frame;
+    sample.kind = StackSample::Kind::off_cpu;
+    sample.waker = maker_.trace().strings.intern(waker);
+    maker_.trace().stack_samples.push_back(sample);
+  }
+  /// A step of the thread 1.
+  void step(At at) {
+    maker_.slice(maker_.thread(10, 1), "step", "step", at.begin, at.end - at.begin);
+    model::Cycle& cycle = cycles_.cycles.emplace_back();
+    cycle.process = 0;
+    cycle.begin = at.begin;
+    cycle.period = at.end - at.begin;
+  }
+  TraceMaker& maker() { return maker_; }
+  Trace& trace() { return maker_.trace(); }
+  model::OffCpu find(const std::vector<model::WorkWindow>& windows = {{0, 100 * kMs}, {100 * kMs, 200 * kMs}}) {
+    return off_cpu_in(maker_.trace(), windows, cycles_);
+  }
+
+ private:
+  TraceMaker maker_;
+  model::Cycles cycles_;
+};
+
+std::vector<std::string> names_of(const std::optional<model::NamedSums>& sums) {
+  std::vector<std::string> names;
+  if (sums)
+    for (const auto& [name, row] : *sums) names.push_back(name.first + " " + name.second);
+  return names;
+}
+
+const model::WindowSums& only(const std::optional<model::NamedSums>& sums) {
+  EXPECT_TRUE(sums);
+  EXPECT_EQ(sums->size(), 1U);
+  return sums->begin()->second;
+}
+
+TEST(OffCpu, AWaitIsThatOfTheInnermostFunctionWithANameAndLiesInItsWindows) {
+  Waits waits;
+  const std::uint32_t named = waits.frame("write_log", waits.frame("main"));
+  waits.blocked(2, "fsync", {90 * kMs, 130 * kMs}, waits.frame("libc.so+0x12", waits.frame("[unknown]", named)),
+                "disk-3");
+  const model::OffCpu off = waits.find();
+  EXPECT_THAT(names_of(off.functions), ElementsAre("write_log fsync"));
+  EXPECT_THAT(only(off.functions).ns, ElementsAre(10.0 * kMs, 30.0 * kMs));
+  EXPECT_THAT(only(off.functions).count, ElementsAre(0, 1)) << "it counts where it ends";
+  EXPECT_THAT(names_of(off.wakers), ElementsAre("disk-N fsync"));
+  EXPECT_THAT(only(off.wakers).count, ElementsAre(0, 1));
+  EXPECT_THAT(off.seconds, ElementsAre(0.1, 0.1));
+  EXPECT_THAT(off.first, ElementsAre(0, 1, 2));
+  EXPECT_THAT(off.steps, IsEmpty());
+}
+
+TEST(OffCpu, CodeWithoutANameIsThatOfItsFileAndFunctionsOfPythonHaveNoLines) {
+  Waits waits;
+  waits.blocked(2, "fsync", {10 * kMs, 20 * kMs}, waits.frame("libc.so+0x12", waits.frame("[unknown]")));
+  waits.blocked(2, "fsync", {30 * kMs, 40 * kMs}, waits.frame("save (model.py:12)"));
+  waits.blocked(2, "fsync", {50 * kMs, 60 * kMs});
+  EXPECT_THAT(names_of(waits.find().functions),
+              ElementsAre("[libc.so] fsync", "[no stack] fsync", "save (model.py) fsync"));
+}
+
+TEST(OffCpu, WithoutAnyStackThereAreNoFunctionsAndWithoutWaitsNothingIsTold) {
+  Waits waits;
+  waits.blocked(2, "fsync", {10 * kMs, 20 * kMs}, kNone, "main");
+  EXPECT_FALSE(waits.find().functions);
+  EXPECT_EQ(names_of(waits.find().wakers).size(), 1U);
+  Waits none;
+  EXPECT_FALSE(none.find().wakers);
+  none.trace().ranks.front().metadata = {{"sched.shortest_blocked_ns", "10000"}};
+  const model::OffCpu told = none.find();
+  EXPECT_TRUE(told.wakers);
+  EXPECT_EQ(told.shortest, "10000");
+}
+
+TEST(OffCpu, WaitsForWorkAndOfPoolsAreLeftOut) {
+  Waits waits;
+  const std::uint32_t f = waits.frame("f");
+  waits.blocked(2, "epoll_wait", {0, 50 * kMs}, f, "a");
+  waits.blocked(3, "futex", {0, 50 * kMs}, f, "b");
+  waits.blocked(3, "fdatasync", {60 * kMs, 61 * kMs}, f, "c");
+  waits.blocked(4, "epoll_wait", {0, 50 * kMs}, f, "d");
+  waits.blocked(4, "futex", {60 * kMs, 65 * kMs}, f, "e");
+  EXPECT_THAT(names_of(waits.find().wakers), ElementsAre("c fdatasync", "e futex"))
+      << "a lock is in the work of a thread that waits for events";
+}
+
+TEST(OffCpu, AReadThatNoSignalEndsIsPartOfTheWorkAndAStoppedThreadIsNot) {
+  Waits waits;
+  waits.blocked(2, "read", {0, 50 * kMs}, kNone, "pipe");
+  waits.blocked(3, "read", {0, 50 * kMs}, kNone, "disk", "blocked_uninterruptible");
+  waits.blocked(3, "stopped", {60 * kMs, 70 * kMs}, kNone, "shell", "stopped");
+  EXPECT_THAT(names_of(waits.find().wakers), ElementsAre("disk read"));
+}
+
+TEST(OffCpu, TheThreadOfTheStepsWaitsInThemAndWhoSleepsThroughOneDoesNot) {
+  Waits waits;
+  for (Ns at = 0; at < 200 * kMs; at += 40 * kMs) waits.step({at, at + 40 * kMs});
+  waits.blocked(1, "futex", {10 * kMs, 20 * kMs}, kNone, "loader");
+  waits.blocked(1, "futex", {30 * kMs, 85 * kMs}, kNone, "client");
+  waits.blocked(2, "futex", {10 * kMs, 20 * kMs}, kNone, "main");
+  const model::OffCpu off = waits.find();
+  EXPECT_THAT(names_of(off.wakers), ElementsAre("loader futex"));
+  EXPECT_THAT(off.steps, ElementsAre(DoubleNear(2.5, 1e-9), DoubleNear(2.5, 1e-9)));
+}
+
+TEST(OffCpu, AWaitThatHadNotEndedWasEndedByNobody) {
+  Waits waits;
+  waits.blocked(2, "fsync", {10 * kMs, 150 * kMs}, waits.frame("f"));
+  const model::OffCpu off = waits.find();
+  EXPECT_THAT(names_of(off.wakers), IsEmpty());
+  EXPECT_EQ(names_of(off.functions).size(), 1U);
+}
+
+TEST(OffCpu, ManyWindowsArePutTogether) {
+  Waits waits;
+  waits.blocked(2, "fsync", {10 * kMs, 20 * kMs}, waits.frame("f"));
+  std::vector<model::WorkWindow> windows(100);
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    windows[w].begin = static_cast<Ns>(w) * 10 * kMs;
+    windows[w].end = windows[w].begin + 10 * kMs;
+  }
+  const model::OffCpu off = waits.find(windows);
+  ASSERT_EQ(off.seconds.size(), 34U);
+  EXPECT_DOUBLE_EQ(off.seconds[0], 0.03);
+  EXPECT_DOUBLE_EQ(off.seconds[33], 0.01);
+  EXPECT_EQ(off.first[33], 99U);
+  EXPECT_EQ(off.first[34], 100U);
+  EXPECT_DOUBLE_EQ(only(off.functions).ns[0], 10.0 * kMs);
+}
+
+TEST(OffCpu, RivalsAreProcessesWhereTheyAreRecordedElseThreads) {
+  Waits waits;
+  const TrackId waiting = waits.maker().sched(10, 1);
+  waits.maker().sched(20, 21);
+  Trace& trace = waits.trace();
+  trace.processes[trace.tracks.back().process].name = trace.strings.intern("trainer");
+  trace.sched.push_back({});
+  trace.sched.back().track = waiting;
+  const auto rival = [&](Ns at, std::int64_t tid, std::string_view name, Ns time) {
+    trace.rivals.push_back({at, waiting, trace.strings.intern(name), tid, 2, time});
+  };
+  rival(50 * kMs, 21, "loader-7", 4 * kMs);
+  rival(75 * kMs, 99, "stress-ng-1", 10 * kMs);
+  const model::OffCpu off = waits.find();
+  ASSERT_TRUE(off.rivals);
+  ASSERT_EQ(names_of(off.rivals), (std::vector<std::string>{"stress-ng-N ", "trainer "}));
+  const model::WindowSums& other = off.rivals->begin()->second;
+  EXPECT_THAT(other.ns, ElementsAre(DoubleNear(5.0 * kMs, 1), DoubleNear(5.0 * kMs, 1))) << "half of it in each";
+  EXPECT_THAT(other.count, ElementsAre(DoubleNear(1, 1e-9), DoubleNear(1, 1e-9)));
+  EXPECT_THAT(off.rivals->rbegin()->second.ns, ElementsAre(DoubleNear(4.0 * kMs, 1), 0));
+}
+
+}  // namespace
+}  // namespace culprit::profile
