@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "cycles/waits.h"
 #include "model/table_rows.h"
 
 namespace culprit::cli {
@@ -51,8 +52,7 @@ std::string reasons_text(const model::ThreadSchedInfo& thread) {
   std::size_t shown = 0;
   for (const auto& [name, sum] : thread.blocked_in) {
     if (shown++ == kShownPeers) break;
-    std::string_view reason = name;
-    if (reason.starts_with("blocked:")) reason.remove_prefix(8);
+    const std::string_view reason = cycles::blocked_call(name);
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reason, format_duration(sum.sum));
   }
   return text;

@@ -30,6 +30,12 @@ constexpr std::array<Names, 9> kSend = {"write",    "writev",   "sendto", "sendm
 
 }  // namespace
 
+std::string_view blocked_call(std::string_view reason) {
+  constexpr std::string_view kBlocked = "blocked:";
+  if (reason.starts_with(kBlocked)) reason.remove_prefix(kBlocked.size());
+  return reason;
+}
+
 Wait wait_of(std::string_view call) {
   if (is_one_of(kForWork, call)) return Wait::for_work;
   if (is_one_of(kTime, call)) return Wait::time;

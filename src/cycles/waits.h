@@ -16,6 +16,9 @@ enum class Wait : std::uint8_t {
   in_work,   ///< for a disk, memory, room in a buffer, ...
 };
 
+/// "futex" of "blocked:futex", as recordings name a wait; other names stay.
+std::string_view blocked_call(std::string_view reason);
+
 /// By the name of the system call in which a thread is blocked.
 Wait wait_of(std::string_view call);
 

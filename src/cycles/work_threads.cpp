@@ -20,7 +20,6 @@ constexpr Ns kSecond = 1'000'000'000;
 constexpr std::size_t kLeastWindows = 20;
 constexpr Ns kSameRound = 10'000'000;
 constexpr std::size_t kMostWindows = 4096;
-constexpr std::string_view kBlocked = "blocked:";
 constexpr std::string_view kTitle = ": ";
 
 using ThreadKey = std::pair<ProcessId, std::int64_t>;
@@ -242,11 +241,7 @@ class Finder {
     return next < reasons.size() && reasons[next].begin == begin ? reasons[next].name : kNone;
   }
 
-  [[nodiscard]] std::string_view call_of(StringId reason) const {
-    std::string_view name = trace_.strings[reason];
-    if (name.starts_with(kBlocked)) name.remove_prefix(kBlocked.size());
-    return name;
-  }
+  [[nodiscard]] std::string_view call_of(StringId reason) const { return blocked_call(trace_.strings[reason]); }
 
   void follow(WorkThread& thread, const Rows& rows) {
     // By time; the most frequent one stands for what was too short to keep its reason.

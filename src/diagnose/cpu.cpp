@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,15 @@ Verdict verdict_of(const Evidence& evidence, std::string cause, std::string deta
   return verdict;
 }
 
+/// Who was beside it, as evidence: the first three.
+void name_them(const std::vector<Beside>& beside, Verdict& verdict) {
+  for (const Beside& one : beside | std::views::take(3)) verdict.evidence.push_back(took(one));
+}
+
+std::string other_cpus(const Beside& one) {
+  return fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", one.name);
+}
+
 void throttled(const Evidence& evidence, Verdicts& verdicts) {
   const auto time = evidence.counter("cgroup.cpu.throttled_time");
   if (!time || time->rise() < kLeastThrottled || !felt_queue(evidence)) return;
@@ -142,10 +152,7 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   verdict.impact_ns = beside.empty() || !(others > 0)
                           ? behind->rise()
                           : queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
-  for (const Beside& one : beside) {
-    if (verdict.evidence.size() == 3) break;
-    verdict.evidence.push_back(took(one));
-  }
+  name_them(beside, verdict);
   if (spins)
     verdict.evidence.push_back(
         fmt::format("All its threads together waited {} per step for a CPU; that of the steps ran meanwhile, as who "
@@ -178,10 +185,9 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
   if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
   if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");
-  verdict.next_step =
-      beside.empty() ? "culprit top --by rival names who had its CPUs"
-      : is_share     ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
-                     : fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", beside.front().name);
+  verdict.next_step = beside.empty() ? "culprit top --by rival names who had its CPUs"
+                      : is_share     ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
+                                     : other_cpus(beside.front());
   verdicts.push_back(std::move(verdict));
 }
 
@@ -196,10 +202,7 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
   Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", kUnsure);
   verdict.impact_ns = model::kNoNumber;
-  for (const Beside& one : beside) {
-    if (verdict.evidence.size() == 3) break;
-    verdict.evidence.push_back(took(one));
-  }
+  name_them(beside, verdict);
   verdict.evidence.push_back(
       fmt::format("No CPU of the machine is left: they idled {} of the time", instead_percent(*idle)));
   const Sides rate = evidence.turned(evidence.comparison().work->throughput.value);
@@ -207,7 +210,7 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
   verdict.against.emplace_back(
       "Its own threads waited no longer for each: a client on this machine may lack the CPUs, or ask for less");
-  verdict.next_step = fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", beside.front().name);
+  verdict.next_step = other_cpus(beside.front());
   verdicts.push_back(std::move(verdict));
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cycles/waits.h"
 #include "profile/counter.h"
 #include "profile/step_threads.h"
 #include "trace/bystanders.h"
@@ -25,7 +26,6 @@ struct Window {
 using Windows = std::vector<Window>;  // ordered, without overlap
 
 constexpr double kSecond = 1e9;  // ns
-constexpr std::string_view kBlockedPrefix = "blocked:";
 constexpr std::string_view kUninterruptible = "blocked, uninterruptible";
 
 struct Work {
@@ -88,7 +88,7 @@ void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
 
 std::string state_name(std::string_view name, bool reason) {
   if (reason) {
-    if (name.starts_with(kBlockedPrefix)) name.remove_prefix(kBlockedPrefix.size());
+    name = cycles::blocked_call(name);
     if (name == "stopped") return {};  // a state of its own
     return "blocked in " + std::string(name);
   }

@@ -21,7 +21,6 @@ namespace culprit::profile {
 namespace {
 
 constexpr std::size_t kMostWindows = 40;  // as many as make a spread
-constexpr std::string_view kBlocked = "blocked:";
 constexpr std::string_view kStopped = "stopped";
 constexpr std::string_view kNoStack = "[no stack]";
 
@@ -134,11 +133,7 @@ class Finder {
     }
   }
 
-  [[nodiscard]] std::string_view call_of(StringId name) const {
-    std::string_view call = trace_.strings[name];
-    if (call.starts_with(kBlocked)) call.remove_prefix(kBlocked.size());
-    return call;
-  }
+  [[nodiscard]] std::string_view call_of(StringId name) const { return cycles::blocked_call(trace_.strings[name]); }
 
   /// Whoever sleeps through a whole step waits for something else than that.
   [[nodiscard]] bool lasts_through_a_step(ProcessId process, const Wait& wait) const {

@@ -2,25 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "core/text.h"
+#include "trace/span.h"
 
 namespace culprit {
 
 std::optional<SamplingRates> sampling_rates(const Trace& trace) {
-  for (const Rank& rank : trace.ranks) {
-    const auto fact = [&](std::string_view key) -> std::optional<double> {
-      for (const auto& [known, value] : rank.metadata)
-        if (known == key) return parse_number<double>(value);
-      return std::nullopt;
-    };
-    const auto asked = fact("samples.rate_hz");
-    const auto mean = fact("samples.mean_rate_hz");
-    const auto lowest = fact("samples.lowest_rate_hz");
-    if (asked && mean && lowest) return SamplingRates{*asked, *mean, *lowest};
-  }
-  return std::nullopt;
+  const auto asked = parse_number<double>(fact_of(trace, "samples.rate_hz"));
+  const auto mean = parse_number<double>(fact_of(trace, "samples.mean_rate_hz"));
+  const auto lowest = parse_number<double>(fact_of(trace, "samples.lowest_rate_hz"));
+  if (!asked || !mean || !lowest) return std::nullopt;
+  return SamplingRates{*asked, *mean, *lowest};
 }
 
 bool was_lowered(const SamplingRates& rates) { return rates.lowest < rates.asked; }
