@@ -126,20 +126,17 @@ class Python(Case):
 
     def test_a_coroutine_is_one_step(self):
         setup = ("async def serve():\n    for _ in range(3): await asyncio.sleep(0)\n    return 1\n"
-                 "async def stream():\n    yield 1\n"
                  "def turn(): return asyncio.run(serve())")
         for python in interpreters():
             with self.subTest(python):
                 child = self.answering(setup, python)
                 name = f"{len(self.children)}.pftrace"
-                recorder = self.recorder(child.pid, "__main__:serve as turn", "__main__:stream", name=name)
+                recorder = self.recorder(child.pid, "__main__:serve as turn", name=name)
                 self.attached(recorder, child)
                 self.ask(child, "[turn() for _ in range(5)]")
                 self.finish(recorder)
                 calls = self.calls(name, "all")
                 self.assertEqual((calls["step: turn"], calls["serve"]), (5, 5 * 4))
-                if version_of(python) < (3, 12):
-                    self.assertIn("asynchronous generator", self.facts(name)["missing.python.__main__:stream"])
                 self.end(child)
 
     def test_functions_that_this_version_of_a_server_lacks_are_named(self):
@@ -290,9 +287,92 @@ class Python(Case):
                 self.finish(recorder)
                 calls = self.calls(name, "all")
                 self.assertEqual((calls["show"], calls["Shows.show"]), (3, 2))
-                if version_of(python) >= (3, 12):
-                    self.assertEqual(calls["maker.<locals>.inner"], 3)
+                self.assertEqual(calls["maker.<locals>.inner"], 3)
                 self.end(child)
+
+    def test_functions_that_others_make_whenever_they_were_made(self):
+        setup = ("import asyncio\n"
+                 "def counter(step):\n    n = 0\n    def count(by=1, *more, unit=1):\n        nonlocal n\n        n += step * by * unit + len(more)\n        return n\n    return count\n"
+                 "def outer(x):\n    def middle(y):\n        def inner(z): return x + y + z\n        return inner\n    return middle\n"
+                 "def yields(x):\n    def each(n):\n        for i in range(n): yield i * x\n    return each\n"
+                 "def awaits(x):\n    async def task(n):\n        await asyncio.sleep(0)\n        return n * x\n    return task\n"
+                 "class Base:\n    def get(self): return 1\n"
+                 "def classes(x):\n    class Made(Base):\n        def get(self): return super().get() + x\n    return Made\n"
+                 "def recursive(x):\n    def down(n): return x if n == 0 else down(n - 1)\n    return down\n"
+                 "def argument(result):\n    def inner(culprit): return result, culprit\n    return inner\n"
+                 "def fails(x):\n    def inner(n): raise ValueError(x + n)\n    return inner\n"
+                 "made = lambda: (counter(2), outer(1), yields(3), awaits(4), classes(5), recursive(6), argument(7), fails(8))\n"
+                 "def use(c, o, y, a, k, r, g, f):\n"
+                 "    try: f(1)\n    except ValueError as error: failed = str(error)\n"
+                 "    return [c(), c(2, 0, unit=3), o(2)(3), list(y(3)), asyncio.run(a(2)), k().get(), r(3), g(8), failed]\n"
+                 "old, old_middle = made(), outer(10)(20)\n"
+                 "def turn():\n    old_middle(1)\n    return use(*old) + use(*made())\n"
+                 "def codes():\n    new = made()\n    return [[id(f.__code__) for f in (*all[:4], all[4].get, *all[5:], all[1](1))] for all in (old, new)] + [id(old_middle.__code__)]\n"
+                 "def names():\n    return [f.__qualname__ + repr(f.__defaults__) + str(f.__code__.co_varnames[:f.__code__.co_argcount]) for f in (*old[:4], old[5])]")
+        asked = ["counter.<locals>.count(by, unit)", "outer.<locals>.middle.<locals>.inner(z)", "yields.<locals>.each", "awaits.<locals>.task", "classes.<locals>.Made.get",
+                 "recursive.<locals>.down", "argument.<locals>.inner", "fails.<locals>.inner"]
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                before, codes, names = self.ask(child, "turn()"), self.ask(child, "codes()"), self.ask(child, "names()")
+                recorder = self.recorder(child.pid, *("__main__:" + one for one in asked), name=name)
+                self.attached(recorder, child)
+                now = self.ask(child, "turn()")
+                self.assertEqual(now[2:], before[2:])
+                self.assertEqual(now[:2], [before[1] + 2, before[1] + 2 + 13], "its own counter goes on")
+                self.assertEqual(self.ask(child, "names()"), names)
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                self.assertEqual({one: calls.get(one.partition("(")[0], 0) for one in asked}, dict(zip(asked, (4, 3, 2 * 4, 2 * 2, 2, 2 * 4, 2, 2))))
+                self.assertEqual({key: text for key, text in self.facts(name).items() if key.startswith("missing.python.__main__")}, {})
+                self.assertEqual(self.ask(child, "codes()"), codes, "everything is as it was")
+                self.assertEqual(self.ask(child, "turn()")[2:], before[2:])
+                self.end(child)
+
+    def test_asynchronous_generators(self):
+        setup = ("import asyncio, inspect\nseen = []\n"
+                 "async def numbers(n, slow=True):\n    try:\n        for i in range(n):\n            if slow: await asyncio.sleep(0)\n            try: got = yield i\n"
+                 "            except KeyError: got = yield 'caught'\n            if got: seen.append(got)\n    finally: seen.append('end')\n"
+                 "def maker(x):\n    async def each(n):\n        for i in range(n): yield i + x\n    return each\nold = maker(5)\n"
+                 "async def all():\n    seen.clear()\n    given = [i async for i in numbers(3)] + [i async for i in old(2)] + [i async for i in maker(6)(2)]\n    one = numbers(9, slow=False)\n"
+                 "    given += [await one.asend(None), await one.asend('sent'), await one.athrow(KeyError('x'))]\n    await one.aclose()\n    other = numbers(1, False)\n"
+                 "    try: await other.asend(None), await other.athrow(ValueError('raised'))\n    except ValueError as error: given.append(str(error))\n"
+                 "    async for i in numbers(5, False): break\n    given.append(inspect.isasyncgenfunction(numbers))\n    return given\n"
+                 "def turn(): return asyncio.run(all()), seen\ndef codes(): return id(numbers.__code__), id(old.__code__), id(maker(1).__code__)")
+        counted = set()
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                before, codes = self.ask(child, "turn()"), self.ask(child, "codes()")
+                recorder = self.recorder(child.pid, "__main__:numbers(n) as numbers[{n}]", "__main__:maker.<locals>.each", name=name)
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child, "turn()"), before)
+                self.finish(recorder)
+                calls = self.calls(name, "all")
+                counted.add((calls["numbers"], calls["maker.<locals>.each"], calls["step: numbers[3]"], calls["step: numbers[9]"]))
+                self.assertEqual(self.ask(child, "turn()"), before)
+                self.assertEqual(self.ask(child, "codes()"), codes, "everything is as it was")
+                self.end(child)
+        self.assertEqual(len(counted), 1, counted)
+
+    def test_an_outer_function_that_is_watched_itself(self):
+        setup = "def maker(x):\n    def inner(n): return n + x\n    return inner\nold = maker(1)\ndef turn(): return old(1), maker(2)(3)"
+        for python in interpreters():
+            for asked in (["maker", "maker.<locals>.inner"], ["maker.<locals>.inner", "maker", "maker.<locals>.inner"]):
+                with self.subTest(python, asked=asked):
+                    child = self.answering(setup, python)
+                    name = f"{len(self.children)}.pftrace"
+                    codes = self.ask(child, "id(maker.__code__), id(old.__code__)")
+                    recorder = self.recorder(child.pid, *("__main__:" + one for one in asked), name=name)
+                    self.attached(recorder, child)
+                    self.assertEqual(self.ask(child, "turn()"), [2, 5])
+                    self.finish(recorder)
+                    calls = self.calls(name, "all")
+                    self.assertEqual((calls["maker"], calls["maker.<locals>.inner"]), (1, 2))
+                    self.assertEqual(self.ask(child, "id(maker.__code__), id(old.__code__)"), codes)
+                    self.end(child)
 
     def test_children_that_end_before_they_are_attached_to_are_counted(self):
         if os.geteuid() != 0:

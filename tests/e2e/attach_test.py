@@ -93,10 +93,7 @@ class Functions(Case):
                 self.assertEqual(calls["numbers"], 10 * 4, "each time that it gives a number and gets its thread back")
                 self.assertEqual(calls["task"], 10 * 2)
                 facts = self.facts(name)
-                if "maker.<locals>.closure" in calls:
-                    self.assertEqual(calls["maker.<locals>.closure"], 200)
-                else:
-                    self.assertIn("before Python 3.12", facts["missing.python.__main__:maker.<locals>.closure"])
+                self.assertEqual(calls["maker.<locals>.closure"], 200)
                 self.assertIn("imported", facts["missing.python.__main__:nothing"])
                 self.assertEqual(facts["cost.python.dropped"], "0")
                 steps = self.calls(name, "all")
