@@ -400,7 +400,7 @@ class Python(Case):
                 recorder = self.recorder(child.pid, "__main__:deep", "__main__:odd(enter, x)", "__main__:kinds(a, b, original)", name=name)
                 self.attached(recorder, child)
                 now = self.ask(child, "[signatures(), turn()]")
-                self.assertEqual((now[0][1], now[1]), (before[0][1], before[1]))
+                self.assertEqual(now, before)
                 # Before 3.11 each call of Python code takes of the stack of its thread, watched or not.
                 depth = 2000 if version_of(python) < (3, 11) else 40_000
                 self.assertEqual(self.ask(child, f"to_the_ground({depth})"), depth)
