@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "profile/function_kind.h"
+#include "trace/sort_runs.h"
 
 namespace culprit::profile {
 
@@ -50,7 +51,9 @@ void for_each_exposure(const Trace& trace, const std::function<void(GpuIndex, Ns
     of_device[{trace.slices[trace.gpu[g].slice].rank, trace.gpu[g].device}].push_back(static_cast<GpuIndex>(g));
   const auto slice_of = [&](GpuIndex g) -> const Slice& { return trace.slices[trace.gpu[g].slice]; };
   for (auto& [device, rows] : of_device) {
-    std::ranges::stable_sort(rows, {}, [&](GpuIndex g) { return slice_of(g).begin; });
+    sort_runs(rows.begin(), rows.end(), [&](GpuIndex a, GpuIndex b) {
+      return slice_of(a).begin != slice_of(b).begin ? slice_of(a).begin < slice_of(b).begin : a < b;
+    });
     std::priority_queue<Active> active;
     Ns now = 0;
     const auto run_until = [&](std::optional<Ns> limit) {

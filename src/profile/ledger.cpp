@@ -1,8 +1,10 @@
 #include "profile/ledger.h"
 
+#include <tsl/hopscotch_map.h>
+
 #include <algorithm>
+#include <array>
 #include <initializer_list>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/saturating.h"
 #include "cycles/name_hints.h"
 #include "profile/exposed.h"
@@ -18,6 +21,7 @@
 #include "profile/leaves.h"
 #include "profile/stack_code.h"
 #include "profile/stream_waits.h"
+#include "trace/sort_runs.h"
 
 namespace culprit::profile {
 
@@ -27,16 +31,18 @@ using model::LedgerState;
 
 class Builder {
  public:
-  Builder(const Trace& trace, const cycles::Found& found, std::span<const std::uint32_t> row_of_cycle,
-          model::Profile& profile)
+  Builder(const Trace& trace, const SliceOrder& order, const cycles::Found& found,
+          std::span<const std::uint32_t> row_of_cycle, model::Profile& profile)
       : trace_(trace),
         cycles_(found.cycles.cycles),
         row_of_cycle_(row_of_cycle),
         profile_(profile),
         whole_(model::whole_periods(found.cycles)),
         anchor_given_(found.cycles.anchor_given),
-        order_(order_slices(trace)),
-        waits_for_(waits_for_devices(trace)) {}
+        order_(order),
+        waits_for_(waits_for_devices(trace)) {
+    for (std::vector<StringId>& known : names_) known.assign(trace.strings.size(), kNone);
+  }
 
   void build() {
     add_hosts();
@@ -49,6 +55,7 @@ class Builder {
     std::int64_t count = 0;
     Ns time = 0;
   };
+  using Line = std::pair<Key, Sum>;
   struct Stretch {
     GpuIndex row = 0;
     Ns begin = 0;
@@ -182,8 +189,8 @@ class Builder {
   void count_calls(std::span<const SliceIndex> slices, Ns begin, Ns end) {
     const auto begin_of = [&](SliceIndex i) { return trace_.slices[i].begin; };
     for (auto k = std::ranges::lower_bound(slices, begin, {}, begin_of); k != slices.end() && begin_of(*k) < end; ++k) {
-      const auto line = sums_.find(key_of(LedgerState::function, *k));
-      if (line != sums_.end() && line->first.first == LedgerState::function) ++line->second.count;
+      const auto line = rows_.find(key_of(LedgerState::function, *k));
+      if (line != rows_.end() && line->first.first == LedgerState::function) ++sums_[line->second].second.count;
     }
   }
 
@@ -191,16 +198,17 @@ class Builder {
   void take_no_work(const model::Cycle& cycle, std::initializer_list<LedgerState> states) {
     Ns left = anchor_given_ ? 0 : cycle.no_work;
     Sum taken;
+    if (left > 0) std::ranges::sort(sums_, {}, &Line::first);
     for (const LedgerState state : states)
-      for (auto line = sums_.lower_bound({state, 0}); line != sums_.end() && line->first.first == state && left > 0;) {
-        const Ns part = std::min(left, line->second.time);
-        line->second.time -= part;
+      for (auto& [key, sum] : sums_) {
+        if (key.first != state) continue;
+        const Ns part = std::min(left, sum.time);
+        sum.time -= part;
         left -= part;
         taken.time += part;
         taken.count = 1;
-        line = line->second.time == 0 ? sums_.erase(line) : std::next(line);
       }
-    if (taken.time > 0) sums_[{LedgerState::no_work, profile_.texts.intern("")}] = taken;
+    if (taken.time > 0) sums_.push_back({{LedgerState::no_work, profile_.texts.intern("")}, taken});
   }
 
   void add_devices() {
@@ -216,7 +224,8 @@ class Builder {
     for (std::size_t g = 0; g < trace_.gpu.size(); ++g)
       operations[{trace_.slices[trace_.gpu[g].slice].rank, trace_.gpu[g].device}].push_back(trace_.gpu[g].slice);
     for (auto& [device, slices] : operations)
-      std::ranges::sort(slices, {}, [&](SliceIndex i) { return trace_.slices[i].begin; });
+      sort_runs(slices.begin(), slices.end(),
+                [&](SliceIndex a, SliceIndex b) { return trace_.slices[a].begin < trace_.slices[b].begin; });
     for (std::size_t c = 0; c < cycles_.size(); ++c) {
       if (!counts(c)) continue;
       for (const model::DeviceWindow& window : cycles_[c].devices) {
@@ -281,17 +290,19 @@ class Builder {
       return {state == LedgerState::function ? LedgerState::between : state, profile_.texts.intern("")};
     const bool range = trace_.slice_class(trace_.slices[slice]) == SliceClass::annotation;
     const StringId name = trace_.slices[slice].name;
-    const auto [known, is_new] = names_.try_emplace({name, range});
-    if (is_new)
-      known->second = profile_.texts.intern(range ? cycles::pattern_of(trace_.strings[name], 'N')
-                                                  : without_addresses(trace_.strings[name]));
-    return {range && state == LedgerState::function ? LedgerState::between : state, known->second};
+    StringId& known = names_[range ? 1 : 0][name];
+    if (known == kNone)
+      known = profile_.texts.intern(range ? cycles::pattern_of(trace_.strings[name], 'N')
+                                          : without_addresses(trace_.strings[name]));
+    return {range && state == LedgerState::function ? LedgerState::between : state, known};
   }
 
   void add(LedgerState state, const Leaf& leaf, Ns begin, Ns end) {
     if (end <= begin) return;
     const Key key = key_of(state, leaf.slice);
-    Sum& sum = sums_[key];
+    const auto [row, is_new] = rows_.try_emplace(key, static_cast<std::uint32_t>(sums_.size()));
+    if (is_new) sums_.push_back({key, {}});
+    Sum& sum = sums_[row->second].second;
     sum.time += end - begin;
     if (key.first != LedgerState::function) ++sum.count;
   }
@@ -299,8 +310,11 @@ class Builder {
   void write(std::uint32_t row, std::int32_t device, Ns length) {
     model::Ledger& ledger = profile_.ledger;
     ledger.windows.push_back({row, device, length, ledger.lines.size()});
-    for (const auto& [key, sum] : sums_) ledger.lines.push_back({key.first, key.second, sum.count, sum.time});
+    std::ranges::sort(sums_, {}, &Line::first);
+    for (const auto& [key, sum] : sums_)
+      if (sum.time > 0) ledger.lines.push_back({key.first, key.second, sum.count, sum.time});
     sums_.clear();
+    rows_.clear();
   }
 
   const Trace& trace_;
@@ -309,11 +323,12 @@ class Builder {
   model::Profile& profile_;
   std::vector<bool> whole_;
   bool anchor_given_;
-  SliceOrder order_;
+  const SliceOrder& order_;
   std::vector<GpuIndex> waits_for_;  ///< waits_for_devices()
   std::map<TrackId, std::vector<Leaf>> leaves_;
-  std::map<std::pair<StringId, bool>, StringId> names_;
-  std::map<Key, Sum> sums_;                                               ///< of the window at hand
+  std::array<std::vector<StringId>, 2> names_;                            ///< of functions and of ranges, by name
+  std::vector<Line> sums_;                                                ///< of the window at hand
+  tsl::hopscotch_map<Key, std::uint32_t, Hash> rows_;                     ///< of sums_
   std::vector<std::uint32_t> python_;                                     ///< by frame of stacks, frames_of_python()
   std::map<std::uint32_t, StringId> functions_;                           ///< by frame of stacks
   std::map<std::tuple<std::uint32_t, StringId, StringId>, Sum> samples_;  ///< by cycle, range, function
@@ -321,9 +336,9 @@ class Builder {
 
 }  // namespace
 
-void add_ledger(const Trace& trace, const cycles::Found& found, std::span<const std::uint32_t> row_of_cycle,
-                model::Profile& profile) {
-  Builder(trace, found, row_of_cycle, profile).build();
+void add_ledger(const Trace& trace, const SliceOrder& order, const cycles::Found& found,
+                std::span<const std::uint32_t> row_of_cycle, model::Profile& profile) {
+  Builder(trace, order, found, row_of_cycle, profile).build();
 }
 
 }  // namespace culprit::profile

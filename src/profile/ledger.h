@@ -23,8 +23,9 @@ namespace culprit::profile {
 /// Fills Profile::ledger for the cycles of the profile whose period is known; `row_of_cycle`: by row of the cycles
 /// found, row of the profile's cycles or kNone. The thread that runs the cycles of a process is the one on which most
 /// of them begin with a slice; where there is none, they have no window on the host. The lines of a window sum exactly
-/// to it. O(n log n) in slices; about 50 bytes for each of those threads, 24 for each GPU operation.
-void add_ledger(const Trace& trace, const cycles::Found& found, std::span<const std::uint32_t> row_of_cycle,
-                model::Profile& profile);
+/// to it. O(n log n) in slices; about 50 bytes for each of those threads, 24 for each GPU operation. `order`:
+/// order_slices(trace).
+void add_ledger(const Trace& trace, const SliceOrder& order, const cycles::Found& found,
+                std::span<const std::uint32_t> row_of_cycle, model::Profile& profile);
 
 }  // namespace culprit::profile

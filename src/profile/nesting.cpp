@@ -1,6 +1,7 @@
 #include "profile/nesting.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace culprit::profile {
 
@@ -72,8 +73,12 @@ class Nester {
 }  // namespace
 
 Nesting find_nesting(const Trace& trace, const std::stop_token& stop) {
+  return find_nesting(trace, order_slices(trace), stop);
+}
+
+Nesting find_nesting(const Trace& trace, SliceOrder order, const std::stop_token& stop) {
   Nesting result;
-  result.order = order_slices(trace);
+  result.order = std::move(order);
   result.self.resize(trace.slices.size());
   result.again.resize(trace.slices.size());
   result.parent.assign(trace.slices.size(), kNone);

@@ -25,7 +25,8 @@ struct Nesting {
 /// follows inside both lies in the later one: a range often ends in the function that ends it. A microsecond is
 /// forgiven, because many traces round begin and duration to that; of it only the common part is taken. GPU work does
 /// not nest. The self times of properly nested slices sum to the time in which at least one of them ran. 16 bytes per
-/// slice. When a stop is requested what it gives is not finished.
+/// slice. When a stop is requested what it gives is not finished. `order`: order_slices(trace).
+Nesting find_nesting(const Trace& trace, SliceOrder order, const std::stop_token& stop = {});
 Nesting find_nesting(const Trace& trace, const std::stop_token& stop = {});
 
 }  // namespace culprit::profile

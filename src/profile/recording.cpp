@@ -145,11 +145,13 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   find.anchor = options.anchor;
   find.task = options.task;
   find.work_units = false;  // compared as such
-  auto found = cycles::find_cycles(trace, order_slices(trace), find);
+  SliceOrder order = order_slices(trace);
+  auto found = cycles::find_cycles(trace, order, find);
   if (!found) return found.error();
   if (!options.within.empty()) cut(found->cycles, options.within);
   Outline outline;
   outline.found = std::move(*found);
+  outline.order = std::move(order);
   model::Recording& recording = outline.recording;
   recording.files = std::move(files);
   recording.cycles = outline.found.cycles;
@@ -192,7 +194,7 @@ Result<model::Recording> complete(const Trace& trace, Outline outline, const Tas
   options.between = true;
   options.resource_uses = false;
   options.task = task;
-  outline.recording.profile = run_profile(trace, outline.found, options);
+  outline.recording.profile = run_profile(trace, outline.found, options, std::move(outline.order));
   outline.recording.collectives = collectives_of(trace, outline.found);
   outline.recording.rank_numbers = rank_numbers(trace);
   if (task.stop.stop_requested()) return cancelled_error();

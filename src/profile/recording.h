@@ -27,6 +27,7 @@ struct RecordingOptions {
 struct Outline {
   model::Recording recording;
   cycles::Found found;
+  SliceOrder order;  ///< of the trace's slices
 };
 
 /// `files` is where the trace came from. Errors: as find_cycles().

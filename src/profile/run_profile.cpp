@@ -130,17 +130,18 @@ struct Link {
 
 class Builder {
  public:
-  Builder(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options)
-      : trace_(trace), found_(found), options_(options), rank_numbers_(rank_numbers(trace)) {}
+  Builder(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options, SliceOrder order)
+      : trace_(trace), found_(found), options_(options), order_(std::move(order)), rank_numbers_(rank_numbers(trace)) {}
 
   Profile build() {
     oncpu_ = trace_.strings.find("oncpu", kNone);
     add_cycles();
+    if ((options_.own_times || options_.ledger) && order_.track_begin.empty()) order_ = order_slices(trace_);
     sum_uses();
     if (stopped()) return {};
     order_uses();
     if (options_.ledger) {
-      add_ledger(trace_, found_, cycle_row_, profile_);
+      add_ledger(trace_, order_, found_, cycle_row_, profile_);
       if (options_.between && trace_.gpu.empty()) add_between();
     }
     series_ = read_series(trace_);
@@ -253,7 +254,7 @@ class Builder {
 
   void sum_uses() {
     const std::vector<Ns> exposed = exposed_times(trace_);
-    const Nesting nesting = options_.own_times ? find_nesting(trace_) : Nesting();
+    Nesting nesting = options_.own_times ? find_nesting(trace_, std::move(order_)) : Nesting();
     const std::vector<Ns>& self = nesting.self;
     use_of_slice_.assign(trace_.slices.size(), kNone);
     functions_.assign(trace_.strings.size(), kNone);
@@ -289,12 +290,13 @@ class Builder {
         sum.own = add_saturating(std::max<Ns>(sum.own, 0), self[i]);
       if (!self.empty()) vote(sum, parent_of(nesting, static_cast<SliceIndex>(i)), slice.duration);
       if (key.device >= 0) {
-        Ns& longest = longest_[{key.cycle, key.device}];
+        Ns& longest = longest_[std::pair(key.cycle, key.device)];
         longest = std::max(longest, slice.duration);
       }
       use_of_slice_[i] = it->second;
     }
     if (!self.empty()) count_inside(nesting);
+    if (options_.own_times) order_ = std::move(nesting.order);
   }
 
   /// The vote finds whoever has the majority, if anybody has: how much that is takes another look where there were
@@ -538,6 +540,7 @@ class Builder {
   const Trace& trace_;
   const cycles::Found& found_;
   RunProfileOptions options_;
+  SliceOrder order_;
   std::vector<std::int32_t> rank_numbers_;  ///< by row of the trace's ranks
   Profile profile_;
   StringId oncpu_ = kNone;
@@ -545,8 +548,9 @@ class Builder {
   std::vector<std::uint32_t> found_row_;     ///< by row of the profile's cycles
   std::vector<std::uint32_t> use_of_slice_;  ///< row of sums_
   std::vector<Sum> sums_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, Ns> longest_;  // operation, by row of the cycle and device
-  std::vector<std::uint32_t> use_row_;                            ///< by row of sums_
+  tsl::hopscotch_map<std::pair<std::uint32_t, std::int32_t>, Ns, Hash>
+      longest_;                         // operation, by row of the cycle and device
+  std::vector<std::uint32_t> use_row_;  ///< by row of sums_
   std::vector<std::vector<Link>> links_;
   std::vector<StringId> functions_;  ///< by name
   std::map<std::string, StringId> by_plain_name_;
@@ -559,8 +563,9 @@ class Builder {
 
 }  // namespace
 
-model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options) {
-  return Builder(trace, found, options).build();
+model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options,
+                           SliceOrder order) {
+  return Builder(trace, found, options, std::move(order)).build();
 }
 
 }  // namespace culprit::profile

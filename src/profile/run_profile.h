@@ -30,6 +30,8 @@ struct RunProfileOptions {
 /// samples, else pooled. All series of the trace come along, with the samples that were taken while their device was
 /// busy told apart for clocks. When a stop is requested it ends soon, and what it gives is of no use: ask the token.
 /// O((n + m) log n) in slices and samples; about 24 bytes per slice and 100 per use.
-model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options = {});
+/// `order`: order_slices(trace); empty: it is found when it is needed.
+model::Profile run_profile(const Trace& trace, const cycles::Found& found, const RunProfileOptions& options = {},
+                           SliceOrder order = {});
 
 }  // namespace culprit::profile

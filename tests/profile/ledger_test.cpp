@@ -44,7 +44,7 @@ struct Steps {
       found.cycles.cycles.back().no_work = no_work;
     }
   }
-  void measure(const Trace& trace) { add_ledger(trace, found, rows, profile); }
+  void measure(const Trace& trace) { add_ledger(trace, order_slices(trace), found, rows, profile); }
   /// Time and count by state and function.
   std::map<std::pair<LedgerState, std::string>, std::pair<Ns, std::int64_t>> lines(std::size_t window) const {
     std::map<std::pair<LedgerState, std::string>, std::pair<Ns, std::int64_t>> all;
