@@ -56,6 +56,7 @@ Result<DiffOptions> settled(const DiffOptions& given) {
   if (options.html && (options.json || (!options.format.empty() && options.format != "html")))
     return usage_error("--html and another format contradict each other", "give one of them");
   if (options.html) options.format = "html";
+  if (options.score.empty()) options.score = "impact";
   if (options.format == "markdown") options.format = "md";
   if (options.fail_on == "difference") options.fail_on = "any";
   if (is_file_target(options) && options.format.empty()) {
@@ -96,7 +97,7 @@ Result<int> run_diff(const DiffOptions& given) {
   if (!options.fail_on.empty() && options.fail_on != "not_comparable" && options.score != "impact")
     return usage_error(
         fmt::format("--fail-on {} needs --score impact: the other score states no outcome", options.fail_on),
-        traces ? "leave out --score, or --fail-on" : "add --score impact, or leave out --fail-on");
+        "leave out --score, or --fail-on");
   return diff_tables(options);
 }
 
@@ -147,8 +148,8 @@ void add_diff(CommandLine& app, Invocation& invocation) {
       ->check(one_of({"regression", "any", "difference", "inconclusive", "not_comparable"}))
       ->type_name("WHAT");
   verb->add_option("--score", options->score,
-                   "how differences are ranked: 'impact' on the cycle (default for traces), or 'suspicion', the "
-                   "reference tool's score (default for profile tables)")
+                   "how differences are ranked: 'impact' on the cycle (default), or 'suspicion', the reference tool's "
+                   "score")
       ->check(one_of({"impact", "suspicion"}))
       ->type_name("SCORE");
   verb->add_option(
@@ -170,7 +171,7 @@ void add_diff(CommandLine& app, Invocation& invocation) {
                            "  culprit diff last.json.gz now.json.gz --history runs/*.json.gz\n"
                            "  culprit diff last.json.gz now.json.gz --fail-on regression\n"
                            "  culprit diff case/ --score suspicion -o reports/\n"
-                           "  culprit diff good.csv bad.csv --score impact") +
+                           "  culprit diff good.csv bad.csv") +
                "\n  1  a difference (only with --fail-on)\n  5  not comparable, or undecided where that is asked for "
                "(--fail-on)");
   verb->callback([options, &invocation] { invocation.run = [options] { return run_diff(*options); }; });

@@ -1,5 +1,5 @@
-// `culprit diff --score suspicion`: the comparison of the reference tool, of its profile tables or of those that it
-// would make of two traces; and what such tables tell of the impact on their cycles (`--score impact`).
+// `culprit diff` of profile tables: what they tell of the impact on their cycles; and `--score suspicion`, the
+// comparison of the reference tool, of such tables or of those that it would make of two traces.
 #include <fmt/format.h>
 
 #include <array>

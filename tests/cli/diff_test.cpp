@@ -48,6 +48,12 @@ Outcome diff(std::vector<std::string> arguments) {
   return outcome;
 }
 
+/// By the reference's score.
+Outcome suspicion(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--score", "suspicion"});
+  return diff(std::move(arguments));
+}
+
 std::string content(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -87,7 +93,7 @@ class Diff : public testing::Test {
 
 TEST_F(Diff, WritesMarkdownAndCsvAndSaysSo) {
   write_case();
-  const Outcome outcome = diff({at("case"), "--score", "suspicion", "-o", at("new/out")});
+  const Outcome outcome = suspicion({at("case"), "-o", at("new/out")});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_TRUE(fs::exists(root_ / "new/out/case_pid7_strict_comparison.md"));
   EXPECT_TRUE(fs::exists(root_ / "new/out/case_pid7_strict_comparison.csv"));
@@ -102,7 +108,7 @@ TEST_F(Diff, FindsCasesInATreeAndKeepsTheirNamesApart) {
   write_case();
   fs::create_directories(root_ / "deep/er");
   fs::rename(root_ / "case", root_ / "deep/er/case");
-  EXPECT_EQ(diff({at("deep"), "-o", at("out")}).code, 0);
+  EXPECT_EQ(suspicion({at("deep"), "-o", at("out")}).code, 0);
   EXPECT_TRUE(fs::exists(root_ / "out/deep_er_case_pid7_strict_comparison.csv"));
 }
 
@@ -117,7 +123,7 @@ TEST_F(Diff, NeverOverwritesWithoutForce) {
 
 TEST_F(Diff, TwoTablesDirectly) {
   write_case();
-  const Outcome outcome = diff(
+  const Outcome outcome = suspicion(
       {at("case/normal_perf_data/r_perf_data.csv"), at("case/abnormal_perf_data/r_perf_data.csv"), "--format", "csv"});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_THAT(outcome.out, HasSubstr("f,gpu_usage,GPU 0,"));
@@ -125,18 +131,19 @@ TEST_F(Diff, TwoTablesDirectly) {
 
 TEST_F(Diff, EveryFormGoesToStandardOutput) {
   write_case();
-  EXPECT_THAT(diff({at("case")}).out, HasSubstr("First findings"));
-  EXPECT_THAT(diff({at("case")}).out, HasSubstr(" us per cycle\n"));
-  EXPECT_THAT(diff({at("case"), "--json"}).out, HasSubstr("{\"score\":\"suspicion\""));
-  EXPECT_THAT(diff({at("case"), "--format", "md"}).out, HasSubstr("## 4. Legend"));
+  EXPECT_THAT(suspicion({at("case")}).out, HasSubstr("First findings"));
+  EXPECT_THAT(suspicion({at("case")}).out, HasSubstr(" us per cycle\n"));
+  EXPECT_THAT(suspicion({at("case"), "--json"}).out, HasSubstr("{\"score\":\"suspicion\""));
+  EXPECT_THAT(suspicion({at("case"), "--format", "md"}).out, HasSubstr("## 4. Legend"));
   EXPECT_EQ(diff({at("case"), "--json", "--format", "md"}).code, 2);
 }
 
 TEST_F(Diff, TablesByTheirImpactAreComparedAsTracesAre) {
   write_case();
-  const Outcome outcome = diff({at("case"), "--score", "impact"});
+  const Outcome outcome = diff({at("case")});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_THAT(outcome.out, testing::StartsWith("Outcome: "));
+  EXPECT_EQ(outcome.out, diff({at("case"), "--score", "impact"}).out);
   EXPECT_THAT(outcome.out, HasSubstr("Profile tables hold sums of each cycle"));
   const Outcome json = diff({at("case"), "--score", "impact", "--json"});
   for (const char* member : {"\"outcome\"", "\"cycle_time\"", "\"findings\"", "\"verdicts\"", "\"data_quality\""})
@@ -159,16 +166,12 @@ std::string cycles_table(double us) {
 TEST_F(Diff, AGateOfTablesIsThatOfTheirCycles) {
   write("a_perf_data.csv", cycles_table(1000));
   write("b_perf_data.csv", cycles_table(1500));
-  const std::vector<std::string> slower = {at("a_perf_data.csv"), at("b_perf_data.csv"), "--score", "impact",
-                                           "--fail-on",           "regression"};
+  const std::vector<std::string> slower = {at("a_perf_data.csv"), at("b_perf_data.csv"), "--fail-on", "regression"};
   EXPECT_EQ(diff(slower).code, 1) << diff(slower).out << diff(slower).error;
-  EXPECT_EQ(diff({at("b_perf_data.csv"), at("a_perf_data.csv"), "--score", "impact", "--fail-on", "regression"}).code,
+  EXPECT_EQ(diff({at("b_perf_data.csv"), at("a_perf_data.csv"), "--fail-on", "regression"}).code, 0);
+  EXPECT_EQ(diff({at("a_perf_data.csv"), at("b_perf_data.csv"), "--fail-on", "regression", "--tolerance", "70%"}).code,
             0);
-  EXPECT_EQ(diff({at("a_perf_data.csv"), at("b_perf_data.csv"), "--score", "impact", "--fail-on", "regression",
-                  "--tolerance", "70%"})
-                .code,
-            0);
-  const Outcome same = diff({at("a_perf_data.csv"), at("a_perf_data.csv"), "--score", "impact"});
+  const Outcome same = diff({at("a_perf_data.csv"), at("a_perf_data.csv")});
   EXPECT_THAT(same.out, HasSubstr("same recording"));
 }
 
@@ -176,20 +179,19 @@ TEST_F(Diff, SeveralProcessesByTheirImpactAreSeveralComparisons) {
   const std::string second = table(2, 9).substr(table(2).find('\n') + 1);
   write("case/normal_perf_data/r_perf_data.csv", table(1) + second);
   write("case/abnormal_perf_data/r_perf_data.csv", table(50) + second);
-  const Outcome outcome = diff({at("case"), "--score", "impact"});
+  const Outcome outcome = diff({at("case")});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_THAT(outcome.out, HasSubstr("case_pid7_strict_comparison\nOutcome"));
   EXPECT_THAT(outcome.out, HasSubstr("case_pid9_strict_comparison\nOutcome"));
-  EXPECT_THAT(diff({at("case"), "--score", "impact", "--json"}).out,
-              testing::StartsWith("{\"score\":\"impact\",\"comparisons\":[{"));
-  EXPECT_EQ(diff({at("case"), "--score", "impact", "-o", at("out")}).code, 0);
+  EXPECT_THAT(diff({at("case"), "--json"}).out, testing::StartsWith("{\"score\":\"impact\",\"comparisons\":[{"));
+  EXPECT_EQ(diff({at("case"), "-o", at("out")}).code, 0);
   EXPECT_TRUE(fs::exists(root_ / "out/case_pid9_strict_comparison.md"));
 }
 
 TEST_F(Diff, AProcessOnOneSideOnlyIsReported) {
   write("case/normal_perf_data/r_perf_data.csv", table(1) + table(2, 9).substr(table(2).find('\n') + 1));
   write("case/abnormal_perf_data/r_perf_data.csv", table(50));
-  const Outcome outcome = diff({at("case"), "-o", at("out")});
+  const Outcome outcome = suspicion({at("case"), "-o", at("out")});
   EXPECT_THAT(outcome.out, HasSubstr("Not compared: process 9 of"));
   EXPECT_THAT(content(root_ / "out/case_pid7_strict_comparison.md"), HasSubstr("Not compared: process 9 of"));
 }
@@ -197,7 +199,7 @@ TEST_F(Diff, AProcessOnOneSideOnlyIsReported) {
 TEST_F(Diff, RestartedProcessesAreCrossed) {
   write("case/normal_perf_data/r_perf_data.csv", table(1, 7));
   write("case/abnormal_perf_data/r_perf_data.csv", table(50, 8));
-  EXPECT_EQ(diff({at("case"), "-o", at("out")}).code, 0);
+  EXPECT_EQ(suspicion({at("case"), "-o", at("out")}).code, 0);
   EXPECT_THAT(content(root_ / "out/case_n_pid7_vs_a_pid8_cross_comparison.csv"),
               HasSubstr("β_normal_pid_7(%),β_abnormal_pid_8(%)"));
 }
@@ -205,12 +207,12 @@ TEST_F(Diff, RestartedProcessesAreCrossed) {
 TEST_F(Diff, DifferentAnchorsAreAWarning) {
   write("case/normal_perf_data/r_perf_data.csv", table(1));
   write("case/abnormal_perf_data/r_perf_data.csv", table(50, 7, "layer"));
-  EXPECT_THAT(diff({at("case")}).out, HasSubstr("WARNING: the two sides have different anchors"));
+  EXPECT_THAT(suspicion({at("case")}).out, HasSubstr("WARNING: the two sides have different anchors"));
 }
 
 TEST_F(Diff, WrongUseAndWrongInputAreToldApart) {
   write_case();
-  EXPECT_THAT(diff({at("case"), "--fail-on", "regression"}).error, HasSubstr("add --score impact"));
+  EXPECT_THAT(suspicion({at("case"), "--fail-on", "regression"}).error, HasSubstr("leave out --score"));
   EXPECT_EQ(diff({at("case"), "--score", "luck"}).code, 2);
   EXPECT_EQ(diff({at("nothing")}).code, 3);
   EXPECT_EQ(diff({at("case/normal_perf_data/r_perf_data.csv")}).code, 2);

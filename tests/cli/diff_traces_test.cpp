@@ -167,7 +167,7 @@ TEST_F(DiffTraces, WithTheReferencesScoreTracesGoItsWay) {
   const std::string direct = run_program("diff " + one + " " + kw + " --score suspicion --format csv").output;
   const auto table = [&](const char* phase) {
     return run_program("diff " + tables + "/one_" + phase + "_perf_data.csv " + tables + "/kw_" + phase +
-                       "_perf_data.csv --format csv")
+                       "_perf_data.csv --score suspicion --format csv")
         .output;
   };
   EXPECT_EQ(direct, table("prefill") + table("decode")) << "the same as by way of the tables";
@@ -271,11 +271,11 @@ TEST_F(DiffTraces, WhatProfileWroteIsRefusedWithARemedy) {
   }
 }
 
-TEST_F(DiffTraces, TablesAreNotJudged) {
+TEST_F(DiffTraces, TablesAreNotJudgedByTheReferencesScore) {
   const std::string table = dir.file("a.csv",
                                      "cycle,pid,beta_pct,function_name,metric_name,device,mu_pct,anchor_dur_us,anchor_"
                                      "name\n1,7,5,f,m,GPU 0,1,1000,s\n");
-  EXPECT_EQ(run_program("diff " + table + " " + table + " --fail-on regression 2>&1").code, 2);
+  EXPECT_EQ(run_program("diff " + table + " " + table + " --score suspicion --fail-on regression 2>&1").code, 2);
 }
 
 TEST_F(DiffTraces, CyclesAndProfileAgreeOnTracesWithoutCycles) {

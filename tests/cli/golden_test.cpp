@@ -137,7 +137,7 @@ TEST_F(GoldenTraces, CausesOfPublishedPairs) {
   const auto comparison = [&](const std::string& folder) {
     const auto result = run_program("diff --json " + (shared / "corpus/latencyprism" / folder).string());
     EXPECT_EQ(result.code, 0);
-    return json::parse(result.output)["comparisons"][0];
+    return json::parse(result.output);
   };
   const json instability = comparison("SGLang/gpu_instability");
   ASSERT_TRUE(instability["outcome"].is_string());
@@ -172,7 +172,7 @@ double on_devices(const json& comparison, std::size_t side) {
 
 struct PublishedPairs : GoldenTraces {
   json by_impact(const std::string& folder) const {
-    const auto result = run_program("diff --json --score impact " + (shared / "corpus/latencyprism" / folder).string());
+    const auto result = run_program("diff --json " + (shared / "corpus/latencyprism" / folder).string());
     EXPECT_EQ(result.code, 0);
     json document = json::parse(result.output);
     return document.contains("comparisons") ? document["comparisons"][0] : document;
@@ -188,7 +188,8 @@ TEST_F(PublishedPairs, ALockedClockIsLatentWhereStepsAreNotLonger) {
   EXPECT_NEAR(on_devices(c, 1) / on_devices(c, 0), 3.6, 0.1);
   ASSERT_EQ(c["verdicts"].size(), 1u);
   EXPECT_EQ(c["verdicts"][0]["state"], "latent");
-  const auto tables = run_program("diff --json " + (shared / "corpus/latencyprism/SGLang/gpu_instability").string());
+  const auto tables =
+      run_program("diff --json --score suspicion " + (shared / "corpus/latencyprism/SGLang/gpu_instability").string());
   const auto median = [](const json& cycles) {
     auto times = cycles.get<std::vector<double>>();
     std::ranges::sort(times);
