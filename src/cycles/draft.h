@@ -27,7 +27,8 @@ struct Draft {
 };
 
 /// End of a recording at which the thread of the steps stands still: most of the time since the last step began it
-/// waited for a CPU, and that is more than twice as long as any step took. nullopt: it does not, or nobody knows.
+/// waited for a CPU, that is more than twice as long as any step took, and on a CPU it was for less than that. nullopt:
+/// it does not, or nobody knows.
 std::optional<Ns> stands_still_until(const Trace& trace, const SliceOrder& order, const Lane& lane);
 
 /// Sets phase and workload of every cycle: from the marker's text, other annotations in the cycle, names of host

@@ -41,13 +41,17 @@ std::optional<Ns> stands_still_until(const Trace& trace, const SliceOrder& order
   const Ns end = end_of_scheduling(trace, order);
   if (end - begin <= kLonger * longest) return std::nullopt;
   const StringId runq = trace.strings.find("runq", kNone);
+  const StringId oncpu = trace.strings.find("oncpu", kNone);
   Ns waited = 0;
+  Ns worked = 0;
   for (std::uint64_t k = order.track_begin[track + 1]; k-- > order.track_begin[track];) {
     const Slice& s = trace.slices[order.order[k]];
     if (s.end() <= begin) break;
     if (s.name == runq) waited += s.end() - std::max(begin, s.begin);
+    if (s.name == oncpu) worked += s.end() - std::max(begin, s.begin);
   }
-  if (2 * waited < end - begin) return std::nullopt;
+  // Who has worked for longer than a step takes does something else by now.
+  if (2 * waited < end - begin || worked > kLonger * longest) return std::nullopt;
   return end;
 }
 

@@ -141,9 +141,9 @@ TEST(Edges, AnAnchorThatWouldBeFoundIsAsSureWhenItIsNamed) {
   EXPECT_TRUE(named.cycles.anchor_given);
 }
 
-/// Steps of 10 ms of a thread; behind the last one nothing but its scheduling, as long as it `waits` for a CPU and then
-/// `sleeps`, ns.
-Found stalled(Ns waits, Ns sleeps) {
+/// Steps of 10 ms of a thread; behind the last one nothing but its scheduling, as long as it `waits` for a CPU, then
+/// `sleeps` and then `works`, ns.
+Found stalled(Ns waits, Ns sleeps, Ns works = 0) {
   constexpr Ns kStep = 10'000'000;
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
@@ -154,6 +154,7 @@ Found stalled(Ns waits, Ns sleeps) {
     maker.slice(sched, "sched", "runq", (i + 1) * kStep - 500'000, i < 7 ? 500'000 : waits);
   }
   if (sleeps > 0) maker.slice(sched, "sched", "blocked", 8 * kStep - 500'000 + waits, sleeps);
+  if (works > 0) maker.slice(sched, "sched", "oncpu", 8 * kStep - 500'000 + waits + sleeps, works);
   return find(maker.trace(), "step[DECODE bs=4]");
 }
 
@@ -166,8 +167,9 @@ TEST(Edges, AStepThatWaitsForACpuWhenTheRecordingEndsCounts) {
   EXPECT_EQ(last.no_work, 0);
 }
 
-TEST(Edges, AStepThatWaitsNoLongerThanOthersTookOrForWorkDoesNot) {
-  for (const Found& found : {stalled(5'000'000, 0), stalled(500'000, 3'000'000'000)}) {
+TEST(Edges, AStepThatWaitsNoLongerThanOthersTookOrForWorkOrIsFollowedByOtherWorkDoesNot) {
+  for (const Found& found :
+       {stalled(5'000'000, 0), stalled(500'000, 3'000'000'000), stalled(3'000'000'000, 0, 2'000'000'000)}) {
     EXPECT_FALSE(found.cycles.cycles.back().stands_still);
     EXPECT_FALSE(model::whole_periods(found.cycles).back());
     EXPECT_LT(found.cycles.cycles.back().period, 20'000'000);
