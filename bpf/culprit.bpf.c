@@ -139,6 +139,15 @@ static __always_inline int is_target(__u32 tgid) {
   return (targets[tgid / 64] >> (tgid % 64)) & 1;
 }
 
+// The recorder's own thread inside a target, by the name that it gives itself first of all: none of the program's.
+static __always_inline int is_agent(struct task_struct *task) {
+  const __u64 *name = (const __u64 *)&task->comm[0];
+  const __u64 *rest = (const __u64 *)&task->comm[8];
+  return *name == CULPRIT_AGENT_COMM && (*rest & 0xffffffffffffull) == CULPRIT_AGENT_COMM_REST;
+}
+
+static __always_inline int is_watched(struct task_struct *task) { return is_target(task->tgid) && !is_agent(task); }
+
 static __always_inline void set_target(__u32 tgid, int on) {
   tgid &= CULPRIT_PID_LIMIT - 1;
   __u64 bit = 1ull << (tgid % 64);
@@ -278,10 +287,11 @@ int on_switch(__u64 *ctx) {
   struct task_struct *next = (struct task_struct *)ctx[2];
   struct culprit_cpu *cpu = this_cpu();
   if (over) return 0;
-  int from = is_target(prev->tgid);
-  int to = is_target(next->tgid);
+  int from = is_watched(prev);
+  int to = is_watched(next);
   if (!from && !to && !cpu->instead) return 0;
-  cpu->instead = (from && !to) ? next->pid : 0;
+  // A thread of a target, too: by the time it leaves it may have become an agent.
+  cpu->instead = (from || to) ? next->pid : 0;
 
   struct culprit_wake_slot *slot = wake_slot_of(next->pid);
   if (to && slot->tid == next->pid) {
@@ -324,7 +334,7 @@ static __always_inline int keep_wake(struct task_struct *task, struct task_struc
 }
 
 static __always_inline int waking(struct task_struct *task, __u32 is_new) {
-  if (over || !is_target(task->tgid)) return 0;
+  if (over || !is_watched(task)) return 0;
   struct task_struct *waker = bpf_get_current_task_btf();
   if (!is_new && keep_wake(task, waker)) return 0;
   struct culprit_waking *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -418,7 +428,7 @@ static __always_inline __u64 tell_calls(struct task_struct *task, struct thread_
 SEC("iter/task")
 int on_ask(struct bpf_iter__task *ctx) {
   struct task_struct *task = ctx->task;
-  if (!task || !is_target(task->tgid)) return 0;
+  if (!task || !is_watched(task)) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, 0);
   if (own) tell_calls(task, own);
   return 0;
@@ -429,7 +439,7 @@ int on_exit(__u64 *ctx) {
   struct task_struct *task = (struct task_struct *)ctx[0];
   if (!is_target(task->tgid)) return 0;
   struct task_struct *current = bpf_get_current_task_btf();
-  struct thread_calls *own = bpf_task_storage_get(&thread_calls, current, 0, 0);
+  struct thread_calls *own = is_agent(current) ? 0 : bpf_task_storage_get(&thread_calls, current, 0, 0);
   __u64 untold = own ? tell_calls(current, own) : 0;
   if (untold) __sync_fetch_and_add(&losses.totals_missed, untold);
   // The bit stays: the last switch of the thread is still to come. The recorder clears it.
@@ -465,7 +475,7 @@ static __always_inline void count_in_map(struct task_struct *task, __s32 nr) {
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if ((uncounted || over || !is_target(task->tgid)) && task->pid != measured) return 0;
+  if ((uncounted || over || !is_watched(task)) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   __s32 nr = (__s32)ctx[1];
   if (!own) {
@@ -535,7 +545,7 @@ static __always_inline void time_in_map(struct task_struct *task, __s32 nr, __u6
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx) {
   struct task_struct *task = bpf_get_current_task_btf();
-  if ((over || !is_target(task->tgid)) && task->pid != measured) return 0;
+  if ((over || !is_watched(task)) && task->pid != measured) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, 0);
   if (!own || !own->begin || own->window != call_window) return 0;
   __u64 now = bpf_ktime_get_ns();
@@ -633,7 +643,7 @@ int on_sample(void *ctx) {
   }
   cpu->asks = 0;
   struct task_struct *task = bpf_get_current_task_btf();
-  if (!is_target(task->tgid)) return 0;
+  if (!is_watched(task)) return 0;
   __u32 zero = 0;
   struct culprit_sample *sample = bpf_map_lookup_elem(&sample_room, &zero);
   if (!sample) return 0;
@@ -679,7 +689,7 @@ int on_block_issue(__u64 *ctx) {
   open.operation = request->cmd_flags & 0xff;
   open.device = device_of(request);
   struct task_struct *task = bpf_get_current_task_btf();
-  if (is_target(task->tgid)) {
+  if (is_watched(task)) {
     open.tid = task->pid;
     open.tgid = task->tgid;
   }

@@ -25,6 +25,12 @@ enum culprit_record_kind {
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
 
+/* The name of the agent's thread ("culprit-agent", src/record/agent), as two words of a little-endian machine: the second
+ * without what may stand behind its end. */
+#define CULPRIT_AGENT_NAME "culprit-agent"
+#define CULPRIT_AGENT_COMM 0x2d746972706c7563ull
+#define CULPRIT_AGENT_COMM_REST 0x0000746e656761ull
+
 /* Begin of every record. */
 struct culprit_head {
   __u32 kind;
@@ -248,8 +254,8 @@ struct culprit_gap_key {
 
 /* What the programs keep of a CPU. */
 struct culprit_cpu {
-  /* The thread that ran next after a recorded switch and is no target: its leaving is recorded too, so that the file
-   * knows how long it ran instead. */
+  /* The thread that ran next after a recorded switch: its leaving is recorded too, also of one that is no target, so that
+   * the file knows how long it ran instead. */
   __u32 instead;
   /* Inside an interrupt: whoever is current then did not cause what happens. */
   __u32 in_hardirq;

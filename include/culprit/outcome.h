@@ -23,6 +23,7 @@ enum class RestsOn : std::uint8_t {
   against_others,  ///< its time against what the other functions of its process did in the same cycles, on a host
   calls,           ///< which side's cycles call it at all
   recordings,      ///< how it differs among several recordings of each side, on a host
+  per_call,        ///< how long a call takes on a device, where its time per cycle is not decided
 };
 
 /// A relative change and its 95 % interval.

@@ -105,7 +105,7 @@ class Comparison:
 
         phase, rank (None: not known), baseline_pid and candidate_pid (the process on each side), function, was (what the baseline calls it; empty: the same), short_name, kind
         ("gpu_compute", "cpu_op", ...), device ("GPU", "GPU 3", "Host"), status (changed, same, unknown, new, gone), rests_on (what that was decided by: time, against_others,
-        calls, recordings), impact_ns_per_cycle (what the candidate takes longer) with its 95 % interval ci_low_ns and ci_high_ns, share (of what the cycle changed by, a fraction;
+        calls, recordings, per_call), impact_ns_per_cycle (what the candidate takes longer) with its 95 % interval ci_low_ns and ci_high_ns, share (of what the cycle changed by, a fraction;
         None: it is not decided that it did), baseline_ns_per_cycle and candidate_ns_per_cycle (exposed time on a device, on the host the time outside of functions inside),
         baseline_calls and candidate_calls (per cycle), baseline_per_call_ns and candidate_per_call_ns, work_ratio (of these two), q (rate of false discoveries at which it counts
         as changed, a fraction), parent (in which most of its time lay, or was launched; empty: none), moved_inside (in which others lost what it gained, or the other way round;

@@ -151,6 +151,12 @@ class Table:
     def __repr__(self) -> str:
         return f"<culprit.Table {self.key!r}: {len(self)} rows of {', '.join(self.columns)}>"
 
+    def __str__(self) -> str:
+        """Its first rows, in columns."""
+        from ._html import table_text
+
+        return table_text(self)
+
     def _repr_html_(self) -> str:
         from ._html import table_html
 

@@ -163,7 +163,8 @@ void add_diff(CommandLine& app, Invocation& invocation) {
   verb->add_option(
           "-o,--output", options->output,
           "write to PATH: a file, when it ends in .md, .csv, .json or .html, else a directory for the reports, "
-          "created when missing")
+          "created when missing. A page (--html) is a file under any name; of tables PATH gets one for each pair where "
+          "it is a directory, or there are several pairs")
       ->type_name("PATH");
   add_force_option(*verb, options->force);
   verb->footer(help_footer("culprit diff good.json.gz bad.json.gz -o report.html\n"

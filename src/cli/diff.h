@@ -85,8 +85,9 @@ Result<DiffOptions> settled(const DiffOptions& given);
 /// The comparison in options.format; "" where this program was built without its page.
 std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb);
 
-/// The exit code that --fail-on asks for; warns on standard error where what is not decided passes.
-int exit_of(const std::string& fail_on, const model::RunComparison& comparison);
+/// The exit code that --fail-on asks for; warns on standard error where what is not decided passes. `part`: the name of
+/// this comparison among several.
+int exit_of(const std::string& fail_on, const model::RunComparison& comparison, std::string_view part = {});
 
 /// Delivers a comparison; gives the exit code that --fail-on asks for.
 Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison,

@@ -70,13 +70,15 @@ bool is_file_target(const DiffOptions& options) {
 }
 
 Status deliver(const DiffOptions& options, const DiffReport& report) {
-  std::error_code code;
-  if (options.format == "html" && !options.output.empty() && fs::is_directory(options.output, code))
-    return write_directory(options, report);
   if (options.format == "html") {
+    std::error_code code;
+    const bool may_be_directory =
+        !options.output.empty() && !is_file_target(options) && !OutputFile::is_stream(options.output);
+    if (may_be_directory && (report.parts.size() > 1 || fs::is_directory(options.output, code)))
+      return write_directory(options, report);
     if (report.parts.size() > 1)
       return usage_error(fmt::format("{} comparisons do not fit into one page", report.parts.size()),
-                         "give a directory that is there with -o: it gets a page for each");
+                         "give a directory with -o: it gets a page for each");
     const auto page = report.parts.front().html();
     if (!page) return page.error();
     return write_report(options.output.empty() ? "-" : options.output, *page, options.force);

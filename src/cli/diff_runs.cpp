@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/diff.h"
 #include "cli/output.h"
+#include "core/escape.h"
 #include "core/progress.h"
 #include "library/compare.h"
 #include "library/same_content.h"
@@ -128,16 +129,21 @@ Result<model::RunComparison> compare(const DiffOptions& options, Pictures* pictu
   return library::compare(std::move(**base), std::move(**candidate), how, earlier, pictures);
 }
 
+void warn(std::string_view part, std::string_view text) {
+  const std::string line =
+      fmt::format("culprit: warning: {}{}{}\n", escape_terminal(part), part.empty() ? "" : ": ", text);
+  [[maybe_unused]] const int written = std::fputs(line.c_str(), stderr);
+}
+
 }  // namespace
 
-int exit_of(const std::string& fail_on, const model::RunComparison& comparison) {
+int exit_of(const std::string& fail_on, const model::RunComparison& comparison, std::string_view part) {
   using enum model::Outcome;
   const model::Outcome outcome = comparison.outcome;
   if (fail_on.empty()) return kFine;
   if (comparison.same_recording) {  // a gate that was given one file twice would never end with anything else
     if (fail_on == "inconclusive" || fail_on == "not_comparable") return kUndecided;
-    [[maybe_unused]] const int written = std::fputs(
-        "culprit: warning: nothing was compared; '--fail-on not_comparable' does not let that pass\n", stderr);
+    warn(part, "nothing was compared; '--fail-on not_comparable' does not let that pass");
     return kFine;
   }
   if (outcome == not_comparable) return kUndecided;
@@ -145,8 +151,7 @@ int exit_of(const std::string& fail_on, const model::RunComparison& comparison) 
   if (outcome == regression || (fail_on == "any" && outcome == improvement)) return kDifference;
   if (outcome != inconclusive) return kFine;
   if (fail_on == "inconclusive") return kUndecided;
-  [[maybe_unused]] const int written = std::fputs(
-      "culprit: warning: nothing could be decided; '--fail-on inconclusive' does not let that pass\n", stderr);
+  warn(part, "nothing could be decided; '--fail-on inconclusive' does not let that pass");
   return kFine;
 }
 

@@ -152,7 +152,10 @@ Result<std::vector<deepdive::ReferenceTable>> tables_of(const std::vector<std::s
   const auto run = load_with_progress(files, options.load);
   if (!run) return run.error();
   const Trace& trace = run->data().trace;
-  const auto cycles = deepdive::reference_cycles(trace, order_slices(trace), {options.anchor});
+  deepdive::ReferenceOptions how;
+  how.anchor = options.anchor;
+  how.otherwise = "leave out --score suspicion";
+  const auto cycles = deepdive::reference_cycles(trace, order_slices(trace), how);
   if (!cycles) return cycles.error();
   std::vector<deepdive::ReferenceTable> tables = deepdive::reference_profile(trace, *cycles, {});
   for (deepdive::ReferenceTable& table : tables) {
@@ -180,6 +183,17 @@ Status compare_traces(const DiffOptions& options, TableComparisons& all) {
   return {};
 }
 
+/// Options that tables have no use for must not seem to do something.
+Status refuse_options_of_traces(const DiffOptions& options) {
+  if (!options.anchor.empty())
+    return usage_error("--anchor is for traces: the cycles of profile tables are made already", "leave it out");
+  const LoadChoice usual;
+  for (const auto& [name, given] : {std::pair("--threads", options.load.threads != usual.threads),
+                                    std::pair("--max-expansion", options.load.max_expansion != usual.max_expansion)})
+    if (given) return usage_error(fmt::format("{} is for traces, and these are profile tables", name), "leave it out");
+  return {};
+}
+
 Status compare_tables(const DiffOptions& options, TableComparisons& all) {
   std::vector<std::string> inputs = options.inputs;
   if (!options.candidates.empty()) {
@@ -190,6 +204,7 @@ Status compare_tables(const DiffOptions& options, TableComparisons& all) {
   if (inputs.size() > 2) return usage_error("more than two profile tables", "give BASE.csv and CAND.csv");
   const auto pairs = find_pairs(inputs);
   if (!pairs) return pairs.error();
+  if (Status status = refuse_options_of_traces(options); !status) return status;
   deepdive::ComparisonSet& set = all.set;
   set.unpaired = pairs->unpaired;
   for (const deepdive::FilePair& files : pairs->pairs) {
@@ -238,7 +253,7 @@ Result<int> deliver_by_impact(const DiffOptions& options, TableComparisons& all)
          [&] { return fmt::format("# {}\n\n{}", comparison.base_name, shown_as(page.compared, "md")); },
          [&] { return shown_as(page.compared, "csv"); },
          [&] { return table_page(comparison, set, page.compared, page.pictures); }});
-    const int exit = exit_of(options.fail_on, page.compared);
+    const int exit = exit_of(options.fail_on, page.compared, comparison.base_name);
     if (worst != kDifference && exit != kFine) worst = exit;
   }
   report.json_name = "comparisons.json";

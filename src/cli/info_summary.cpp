@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -48,6 +49,8 @@ class Summary {
     if (!work && info_.cycles) add_cycles(*info_.cycles);
     add_losses();
     model::Table table = model::fact_table("Run", "summary", facts_);
+    if (!work && info_.cycles && info_.cycles->count == 0 && !info_.cycles->reason.empty())
+      table.notes.push_back("No steps: " + info_.cycles->reason);
     table.notes.emplace_back(info_.slices == 0 && info_.counters.empty() ? "This trace holds no slice."
                              : info_.slices == 0                         ? "Counters only: --show counters"
                              : work ? "More: --show work,scheduling,counters,..., or --all"
@@ -85,8 +88,10 @@ class Summary {
   }
 
   void add_gpu() {
-    for (std::size_t i = 0; i < std::min(info_.devices.size(), kDevices); ++i) {
-      const model::DeviceInfo& device = info_.devices[i];
+    std::vector<model::DeviceInfo> devices = info_.devices;
+    std::ranges::stable_sort(devices, std::greater(), &model::DeviceInfo::busy_union);
+    for (std::size_t i = 0; i < std::min(devices.size(), kDevices); ++i) {
+      const model::DeviceInfo& device = devices[i];
       std::string text = info_.ranks.size() > 1 ? fmt::format("rank {} ", device.rank) : "";
       text += fmt::format("device {}", device.device);
       if (!device.name.empty()) text += " " + device.name;
@@ -152,7 +157,7 @@ class Summary {
 
   void add_cycles(const model::CyclesInfo& cycles) {
     if (cycles.count == 0) {
-      add("steps", "none found: " + cycles.reason);
+      add("steps", "none found");
       return;
     }
     add("steps", fmt::format("{} by {}", format_count(cycles.count), report::to_string(cycles.method)));

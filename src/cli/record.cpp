@@ -118,7 +118,7 @@ std::string missing_line(const record::CollectorSummary& collector, const record
                      sight.remedy.empty() ? "" : "; to see it: ", escape_terminal(sight.remedy));
 }
 
-/// Functions that, as the end shows, were not there.
+/// Functions that, as the end shows, were not there, or not all the time.
 std::string missing_functions(const std::vector<record::CollectorSummary>& before,
                               const std::vector<record::CollectorSummary>& after) {
   std::set<std::string> told;
@@ -126,10 +126,16 @@ std::string missing_functions(const std::vector<record::CollectorSummary>& befor
     if (collector.name == kPython)
       for (const record::Sight& sight : collector.sights) told.insert(sight.what + sight.why);
   std::string lines;
-  for (const auto& collector : after)
-    if (collector.name == kPython)
-      for (const record::Sight& sight : collector.sights)
-        if (!sight.available && !told.contains(sight.what + sight.why)) lines += missing_line(collector, sight);
+  for (const auto& collector : after) {
+    if (collector.name != kPython) continue;
+    for (const record::Sight& sight : collector.sights) {
+      if (sight.available && !sight.why.empty())
+        lines += fmt::format("culprit: {}: {}: {}\n", collector.name, escape_terminal(sight.what),
+                             escape_terminal(sight.why));
+      else if (!sight.available && !told.contains(sight.what + sight.why))
+        lines += missing_line(collector, sight);
+    }
+  }
   return lines;
 }
 
@@ -309,6 +315,20 @@ Status choose_targets(const RecordVerbOptions& options, const std::vector<std::s
   return {};
 }
 
+/// Functions that nobody would watch.
+Status check_python(const RecordVerbOptions& options) {
+  const auto names = [](const std::vector<std::string>& list) {
+    return std::ranges::find(list, kPython) != list.end();
+  };
+  if (options.python.empty()) return {};
+  if (names(options.no_collect))
+    return usage_error("--python names a function, but --no-collect python leaves all of them out",
+                       "leave out one of the two");
+  if (!options.collect.empty() && !names(options.collect))
+    return usage_error("--python names a function, but --collect leaves out python", "add python to --collect");
+  return {};
+}
+
 /// `is_told`: the summary is written.
 Result<int> record_them(const RecordVerbOptions& options, const std::vector<std::string>& command, bool& is_told) {
   record::RecordOptions record;
@@ -339,6 +359,7 @@ Result<int> record_them(const RecordVerbOptions& options, const std::vector<std:
   if (!options.switch_output.empty())
     if (Status status = parse_switch(options.switch_output, record); !status) return status.error();
 
+  if (Status status = check_python(options); !status) return status.error();
   auto functions = python_functions(options.python);
   if (!functions) return functions.error();
   auto collectors = record::make_collectors(
@@ -440,8 +461,9 @@ void add_record(CommandLine& app, Invocation& invocation) {
       ->type_name("FD");
   verb->add_option("--python", options->python,
                    "watch a function of Python programs, also of running ones: "
-                   "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; @FILE: one a "
-                   "line; may be repeated. ' as NAME' behind it makes calls steps, ' requests NAME=BEGIN..END' ends of "
+                   "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; one that "
+                   "another function makes: 'module:outer.<locals>.inner'; @FILE: one a line; may be repeated. "
+                   "' as NAME' behind it makes calls steps, ' requests NAME=BEGIN..END' ends of "
                    "requests (docs/attach.md). Those of vLLM and SGLang that matter are watched without being named")
       ->type_name("FUNCTION");
   verb->add_option("-o,--output", options->output,

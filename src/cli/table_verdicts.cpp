@@ -13,9 +13,12 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "compare/compare_runs.h"
 #include "compare/cycle_time.h"
+#include "compare/functions.h"
+#include "compare/host_changes.h"
 #include "compare/series.h"
 #include "diagnose/diagnose.h"
 #include "profile/function_kind.h"
@@ -29,6 +32,7 @@ constexpr double kNsPerUs = 1e3;
 constexpr double kPercent = 100;
 constexpr double kHertzPerMHz = 1e6;
 constexpr double kAlike = 0.02;                             // means of a resource
+constexpr double kLeastMove = 0.25;                         // of a counter of the host, as of recordings
 constexpr std::string_view kFiles = "disk_read_and_write";  // of functions
 constexpr std::string_view kHost = "Host";
 
@@ -120,6 +124,7 @@ model::ComparedSide compared_side(const deepdive::Profile& profile, std::int64_t
   }
   side.anchor = fmt::format("{}", fmt::join(anchors, ", "));
   side.reason = "the table gives its cycles";
+  side.period_confidence = 1;
   side.cycles = cycles_ns.size();
   if (!cycles_ns.empty()) side.median_period = static_cast<Ns>(std::llround(stats::median(std::move(cycles_ns))));
   return side;
@@ -232,6 +237,19 @@ bool calls_differ(const std::array<const Side::Function*, 2>& both, bool anchors
   return surely_differ(call_times_of(*both[0]), call_times_of(*both[1]));
 }
 
+/// What takes another time in a cycle by no more than counts has not changed; what surely takes another time per call,
+/// and as far as is seen in a cycle, has.
+void settle_status(model::FunctionFinding& finding) {
+  const auto [before, after] = finding.time_ns;
+  if (!(before > 0) || !(after > 0)) return;
+  const bool counts = std::abs(after - before) > compare::FunctionOptions().tolerance * std::min(before, after);
+  if (finding.status == model::FunctionStatus::changed && !counts) finding.status = model::FunctionStatus::unknown;
+  if (finding.status != model::FunctionStatus::unknown || !(finding.q_of_calls <= 0) || !counts) return;
+  if ((finding.work_ratio > 1) != (after > before)) return;
+  finding.status = model::FunctionStatus::changed;
+  finding.rests_on = model::RestsOn::per_call;
+}
+
 void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model::RunComparison& result) {
   std::set<std::pair<std::string, std::string>> keys;
   for (const Side& side : sides)
@@ -261,6 +279,7 @@ void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model:
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];
     if (finding.per_call_ns[0] > 0 && finding.per_call_ns[1] > 0)
       finding.work_ratio = finding.per_call_ns[1] / finding.per_call_ns[0];
+    settle_status(finding);
     if (any.kind == kFiles && both[0] != nullptr && both[1] != nullptr) {
       const std::string name = key.first + "()";
       result.host->states.push_back(
@@ -303,16 +322,34 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
     if (*change.value[0] > 0 && *change.value[1] > 0) host.step.push_back(std::move(change));
   }
   model::HostChange others{"other processes", "fraction", {}};
+  model::HostChange clock{"host.cpu.frequency", "", {}};
   for (std::size_t s = 0; s < 2; ++s) {
     const auto all = host_share(sides[s], "host_cpu_usage");
     const auto own = host_share(sides[s], "process_cpu_usage");
     if (all && own) others.value[s] = std::max(0.0, *all - *own);
-    if (const auto clock = sides[s].resources.find({"cpu_frequency", "Host"}); clock != sides[s].resources.end()) {
-      if (host.counters.empty()) host.counters.push_back({"host.cpu.frequency", "", {}});
-      host.counters.front().value[s] = clock->second.value();
-    }
+    if (const auto mean = sides[s].resources.find({"cpu_frequency", "Host"}); mean != sides[s].resources.end())
+      clock.value[s] = mean->second.value();
   }
   if (others.value[0] && others.value[1]) host.beside.push_back(std::move(others));
+  if (!clock.value[0] || !clock.value[1]) return;
+  const auto [slower, faster] = std::minmax(*clock.value[0], *clock.value[1]);
+  (faster - slower >= kLeastMove * faster ? host.counters : host.speeds).push_back(std::move(clock));
+}
+
+/// As recordings have them: those that differ by enough of a cycle, the largest difference behind the period.
+void keep_states_that_differ(model::RunComparison& result) {
+  const double period = result.cycle_times.empty() ? static_cast<double>(result.sides[0].median_period.value_or(0))
+                                                   : result.cycle_times.front().time_ns[0];
+  const auto is_period = [](const model::HostChange& state) { return state.what == "period"; };
+  const auto difference = [](const model::HostChange& state) {
+    return std::abs(state.value[1].value_or(0) - state.value[0].value_or(0));
+  };
+  std::vector<model::HostChange>& states = result.host->states;
+  std::erase_if(states, [&](const model::HostChange& state) {
+    return !is_period(state) && difference(state) < compare::kLeastStateShare * period;
+  });
+  std::ranges::stable_sort(
+      states, {}, [&](const model::HostChange& state) { return std::pair(!is_period(state), -difference(state)); });
 }
 
 }  // namespace
@@ -355,6 +392,7 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
   // Where a cycle is another thing on each side, what threads did in one says nothing; devices do.
   if (!anchors_differ) add_host(sides, result);
   result.verdicts = diagnose::diagnose(result);
+  keep_states_that_differ(result);  // the causes have seen them all
   return result;
 }
 

@@ -188,7 +188,15 @@ class Comparer {
     const std::vector<double> q = stats::false_discovery_rates(p);
     for (std::size_t i = 0; i < findings.size(); ++i) {
       findings[i].q = q[i];
-      if (q[i] > options_.discovery || findings[i].status == FunctionStatus::same) continue;
+      if (findings[i].status == FunctionStatus::same) continue;
+      if (q[i] > options_.discovery) {
+        if (lasts_otherwise(findings[i])) {
+          findings[i].status = FunctionStatus::changed;
+          findings[i].rests_on = RestsOn::per_call;
+          findings[i].q = findings[i].q_of_calls;
+        }
+        continue;
+      }
       const auto& [before, after] = uses_[i];
       findings[i].status = before.times.empty()  ? FunctionStatus::added
                            : after.times.empty() ? FunctionStatus::gone
@@ -305,6 +313,14 @@ class Comparer {
     if (side[0].mean > 0 && side[1].mean > 0) finding.work_ratio = side[1].mean / side[0].mean;
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return model::kNoNumber;
     return chance_of_means(side, options_.between);
+  }
+
+  /// On a device, in each call surely, and in a cycle as far as is seen.
+  [[nodiscard]] bool lasts_otherwise(const FunctionFinding& finding) const {
+    const auto [before, after] = finding.time_ns;
+    return texts_[finding.device] != "Host" && finding.q_of_calls <= options_.discovery && before > 0 && after > 0 &&
+           (finding.work_ratio > 1) == (after > before) &&
+           std::abs(finding.impact_ns) > options_.tolerance * std::min(before, after);
   }
 
   [[nodiscard]] bool matters_little(const FunctionFinding& finding) const {
@@ -545,16 +561,9 @@ class Comparer {
 
   [[nodiscard]] bool are_apart(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,
                                double tolerated) const {
-    std::array<std::pair<double, double>, 2> span;  // least and most
-    for (std::size_t s = 0; s < 2; ++s) {
-      const bool absent = uses[s].times.size() < side[s].n;
-      span[s] = {absent ? 0 : std::numeric_limits<double>::infinity(), 0};
-      for (const CycleValue& v : uses[s].times)
-        span[s] = {std::min(span[s].first, v.value), std::max(span[s].second, v.value)};
-    }
     const double rare = kRare * options_.between * std::min(side[0].mean, side[1].mean);
-    const bool apart = span[1].first > span[0].second || span[1].second < span[0].first;
-    return apart && std::abs(side[1].mean - side[0].mean) > tolerated + rare;
+    return lie_apart({uses[0].times, uses[1].times}, {side[0].n, side[1].n}) &&
+           std::abs(side[1].mean - side[0].mean) > tolerated + rare;
   }
 
   const Roles& roles_;

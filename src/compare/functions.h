@@ -51,8 +51,9 @@ struct FunctionOptions {
 /// of their mean logarithms and of these without what the functions of the process share in each recording, the
 /// variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer than kFewCycles effective values
 /// only full separation tells. A function of one side is new or gone when so many of the cycles having it would all lie
-/// on that side by chance too rarely. `rests_on` says which of these the status was decided by. O(uses + findings log
-/// findings).
+/// on that side by chance too rarely. On a device one whose time in a cycle is not decided has changed when it surely
+/// takes another time per call, the same way. `rests_on` says which of these the status was decided by. O(uses +
+/// findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
                                                       const Roles& roles, const std::vector<model::Phase>& phases,
                                                       StringTable& texts, const FunctionOptions& options = {});

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "stats/distributions.h"
@@ -177,6 +178,16 @@ double all_on_one_side(std::span<const CycleValue> there, std::size_t n, std::si
     return stats::log_factorial(all) - stats::log_factorial(some) - stats::log_factorial(std::max(0.0, all - some));
   };
   return std::exp(choose(counted(n), counted(there.size())) - choose(counted(n + m), counted(there.size())));
+}
+
+bool lie_apart(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n) {
+  std::array<std::pair<double, double>, 2> span;  // least and most
+  for (std::size_t s = 0; s < 2; ++s) {
+    span[s] = {values[s].size() < n[s] ? 0 : std::numeric_limits<double>::infinity(), 0};
+    for (const CycleValue& v : values[s])
+      span[s] = {std::min(span[s].first, v.value), std::max(span[s].second, v.value)};
+  }
+  return span[1].first > span[0].second || span[1].second < span[0].first;
 }
 
 double separation_by_chance(double n, double m) {

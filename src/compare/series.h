@@ -2,6 +2,7 @@
 // independent ones would.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -75,6 +76,9 @@ MeanDifference difference_of(const Series& base, const Series& candidate, const 
 /// windows of two recordings. nullopt: by no more than chance moves one of them (1 in 2000 to each side, two recordings
 /// of the same differing by 5 %), or by less than a quarter of the larger, or too few independent windows tell.
 std::optional<double> surely_apart(const Series& a, const Series& b);
+
+/// Each value of one side is larger than all of the other's. Of `n` cycles those without a value have 0.
+bool lie_apart(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n);
 
 /// That two groups of one distribution, of n and m independent values, separate fully, one way or the other:
 /// 2 / C(n + m, n).

@@ -378,7 +378,7 @@ Result<ReferenceCycles> reference_cycles(const Trace& trace, const SliceOrder& o
     work.main = choose_anchor(trace, candidates);
     if (work.main == kNone)
       return input_error("no Python function runs at least three times at the outermost level, so there is no cycle",
-                         where, "name one with --anchor, or leave out --compat");
+                         where, fmt::format("name one with --anchor, or {}", options.otherwise));
   } else {
     work.main = trace.strings.find(options.anchor, kNone);
   }

@@ -20,6 +20,7 @@ struct ReferenceOptions {
                        ///< smallest id sets the borders for all
   bool only_python_nests = false;  ///< system calls, scheduling and API calls belong to a cycle by time alone; the
                                    ///< reference does that where several processes interleave
+  std::string_view otherwise = "leave out --compat";  ///< for errors: what else than an anchor helps
 };
 
 /// A slice, or the part of one, that belongs to a cycle.

@@ -5,21 +5,34 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <new>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "core/text.h"
 #include "formats/io/input.h"
 
 namespace culprit::formats {
 
 namespace {
+
+/// By the names of its columns: sums of each cycle, of which nothing but a comparison can be made.
+bool is_table_of_cycles(std::string_view start) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8
+  if (start.starts_with(kMark)) start.remove_prefix(kMark.size());
+  const std::string header = fmt::format(",{},", trim(start.substr(0, start.find('\n'))));
+  return std::ranges::all_of(std::array{",cycle,", ",pid,", ",beta_pct,", ",function_name,"},
+                             [&](const char* column) { return header.find(column) != std::string::npos; });
+}
 
 Result<KernelData> load_file(const std::string& path, Wanted wanted, const ReadOptions& options) {
   auto input = Input::open(path, options.stop);
@@ -29,6 +42,9 @@ Result<KernelData> load_file(const std::string& path, Wanted wanted, const ReadO
   const Format* format = detect(input->peek(kDetectBytes), path);
   if (format == nullptr && input->peek(1).empty() && !input->damage().empty())
     return input_error(std::string(input->damage()), name, "copy the file again");
+  if (format == nullptr && is_table_of_cycles(input->peek(kDetectBytes)))
+    return input_error("is a profile table: it holds sums of each cycle, and neither a timeline nor kernels", name,
+                       "two of them are compared by: culprit diff BASE.csv CAND.csv");
   if (format == nullptr) return input_error("unrecognized format", name, expected_formats());
   if (format->read_trace != nullptr) {
     auto trace = format->read_trace(std::move(*input), options);

@@ -62,8 +62,11 @@ Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& opti
   result.method = recording->cycles.method;
   result.anchor = recording->cycles.anchor;
   result.cycles = recording->cycles.cycles.size();
+  const std::vector<bool> whole = model::whole_periods(recording->cycles);
+  const bool any = std::ranges::find(whole, true) != whole.end();
   std::set<std::uint32_t> numbers;
-  for (const model::Cycle& cycle : recording->cycles.cycles) numbers.insert(cycle.number);
+  for (std::size_t c = 0; c < whole.size(); ++c)
+    if (whole[c] || !any) numbers.insert(recording->cycles.cycles[c].number);
   result.steps = numbers.size();
   result.per_second = recording->host.per_second;
   result.step_ns = diagnose::mean_step(*recording);

@@ -48,7 +48,7 @@ struct RunDiagnosis {
   CycleMethod method = CycleMethod::none;
   std::string anchor;
   std::size_t cycles = 0;  ///< of all ranks
-  std::size_t steps = 0;   ///< numbers of cycles: of several ranks one
+  std::size_t steps = 0;   ///< whole ones, all where none is; of several ranks one
   double step_ns = 0;      ///< mean of whole steps; a second, where there are none
   bool per_second = false;
   std::vector<StepPart> parts;

@@ -16,6 +16,8 @@ namespace culprit::record {
 
 namespace {
 
+constexpr std::string_view kAgentThread = "culprit-agent";  // as src/record/agent calls it
+
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -77,6 +79,7 @@ std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t 
     auto name = read_beginning(fmt::format("{}/{}/comm", folder, tid));
     if (!name) continue;
     if (!name->empty() && name->back() == '\n') name->pop_back();
+    if (*name == kAgentThread) continue;
     threads.emplace_back(tid, std::move(*name));
   }
   return threads;

@@ -65,7 +65,7 @@ class Targets {
   [[nodiscard]] std::optional<ProcessStat> stat(std::int64_t pid) const;
   /// Everything below `proc` that has a number, ascending.
   [[nodiscard]] std::vector<std::int64_t> all_pids() const;
-  /// Threads of a process with their names, in the order of their ids.
+  /// Threads of a process with their names, in the order of their ids, without that of the recorder's agent.
   [[nodiscard]] std::vector<std::pair<std::int64_t, std::string>> threads(std::int64_t pid) const;
 
  private:

@@ -35,7 +35,7 @@ void write_side(JsonWriter& json, std::string_view name, const model::ComparedSi
 }
 
 std::string_view basis_name(model::RestsOn basis) {
-  constexpr std::array<std::string_view, 4> kNames = {"time", "against_others", "calls", "recordings"};
+  constexpr std::array<std::string_view, 5> kNames = {"time", "against_others", "calls", "recordings", "per_call"};
   return kNames.at(static_cast<std::size_t>(basis));
 }
 

@@ -105,7 +105,16 @@ double usual_ratio(const RunComparison& comparison) {
   return ratios.size() < kFewest ? 1 : stats::median(std::move(ratios));
 }
 
+/// Why cycles begin where they do.
+std::string reasons_of(const std::array<model::ComparedSide, 2>& sides) {
+  if (sides[0].reason == sides[1].reason) return sides[0].reason;
+  return fmt::format("{} (baseline); {} (candidate)", sides[0].reason, sides[1].reason);
+}
+
 std::string other_work_text(const model::CycleTimeOutcome& o) {
+  if (o.usual_work[0] == o.usual_work[1])
+    return fmt::format("Too few steps of like work ({}): {} of the baseline and {} of the candidate, most often of {}",
+                       phase_name(o.phase), o.other_work[0], o.other_work[1], o.usual_work[0]);
   return fmt::format(
       "No steps of like work ({}): the {} of the baseline are most often of {}, the {} of the candidate of {}",
       phase_name(o.phase), o.other_work[0], o.usual_work[0], o.other_work[1], o.usual_work[1]);
@@ -383,9 +392,10 @@ OutcomeText outcome_text(const RunComparison& comparison) {
           "; these recordings differ by {:+.0f} % ({:+.0f} to {:+.0f} %), as two of the same program may",
           o.these_differ->change * kPercent, o.these_differ->low * kPercent, o.these_differ->high * kPercent);
     if (o.outcome == Outcome::inconclusive && !limited)
-      line += std::isfinite(o.smallest_seen)
-                  ? fmt::format("; a regression of {:.1f} % would have been seen{}", o.smallest_seen * kPercent,
-                                enough_text(o.enough))
+      line += std::isfinite(o.smallest_seen) ? fmt::format("; a regression of {:.1f} % would have been seen{}",
+                                                           o.smallest_seen * kPercent, enough_text(o.enough))
+              : *std::ranges::min_element(o.cycles) < 2
+                  ? "; too few to tell"
                   : fmt::format("; too few independent ones to tell ({:.1f} and {:.1f}: neighbours are alike)",
                                 o.effective[0], o.effective[1]);
     of_phases.push_back(std::move(line));
@@ -414,12 +424,12 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
         if (!model::is_judged(o)) notes.push_back(other_work_text(o));
     for (const model::ProcessPair& pair : comparison.processes)
       for (const std::size_t s : {0U, 1U})
-        if (pair.pid[s] && !pair.pid[1 - s])
+        if (pair.pid[s] && !pair.pid[1 - s] && (*pair.pid[s] >= 0 || !comparison.host))
           notes.push_back(fmt::format("Not compared: process {} of the {}: the {} has no process of this role",
                                       *pair.pid[s], kSideNames[s], kSideNames[1 - s]));
     if (!comparison.work && !comparison.sides[0].anchor.empty())
       notes.push_back(fmt::format("Cycles begin at '{}' on both sides: {}", comparison.sides[0].anchor,
-                                  comparison.sides[0].reason));
+                                  reasons_of(comparison.sides)));
   }
   constexpr std::string_view kFault = "inject.";
   for (const model::EnvironmentChange& change : comparison.environment)

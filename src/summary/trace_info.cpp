@@ -58,7 +58,9 @@ void add_structure(const Trace& trace, model::TraceInfo& info) {
   info.slices = trace.slices.size();
   info.instants = trace.instants.size();
   info.processes = recorded_processes(trace);
-  info.names = trace.strings.size() - 1;
+  std::vector<bool> is_name(trace.strings.size());
+  for (std::size_t i = 0; i < trace.slices.size(); ++i) is_name[trace.slices[i].name] = true;
+  info.names = static_cast<std::size_t>(std::ranges::count(is_name, true));
   std::set<std::pair<ProcessId, std::int64_t>> scheduled;
   for (const Track& track : trace.tracks)
     if (track.kind == TrackKind::sched) scheduled.emplace(track.process, track.tid);

@@ -117,6 +117,8 @@ TEST_F(CycleOptions, FiltersCombineAndSayWhatIsLeftOut) {
 
 TEST_F(CycleOptions, InfoSaysHowCyclesWereFoundOrWhyNot) {
   EXPECT_THAT(run_program("info --all " + plain).output, HasSubstr("No cycles found: nothing repeats"));
+  EXPECT_THAT(run_program("info " + plain).output,
+              AllOf(HasSubstr("none found"), HasSubstr("No steps: nothing repeats")));
   EXPECT_THAT(run_program("info --all " + steps).output, AllOf(HasSubstr("Cycles"), HasSubstr("ProfilerStep")));
   const auto info = json::parse(run_program("info --json " + steps).output);
   EXPECT_EQ(info["cycles"]["count"], 3);

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/cli.h"
@@ -27,6 +28,7 @@ struct Outcome {
   int code = 0;
   std::string error;
   std::string out;
+  std::string warnings;
 };
 
 Outcome diff(std::vector<std::string> arguments) {
@@ -35,6 +37,7 @@ Outcome diff(std::vector<std::string> arguments) {
   add_diff(command_line, invocation);
   arguments.insert(arguments.begin(), "diff");
   testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   Outcome outcome;
   if (const auto parsed = command_line.parse(std::move(arguments)); parsed) {
     const auto result = invocation.run();
@@ -45,6 +48,7 @@ Outcome diff(std::vector<std::string> arguments) {
     outcome.error = to_string(parsed.error());
   }
   outcome.out = testing::internal::GetCapturedStdout();
+  outcome.warnings = testing::internal::GetCapturedStderr();
   return outcome;
 }
 
@@ -152,15 +156,19 @@ TEST_F(Diff, TablesByTheirImpactAreComparedAsTracesAre) {
   EXPECT_TRUE(fs::exists(root_ / "out/comparison.md"));
 }
 
-/// Ten cycles of about `us`, half of each in one kernel.
-std::string cycles_table(double us) {
-  std::string text =
-      "cycle,pid,beta_pct,function_name,metric_name,device,func_type,mu_pct,duration,anchor_name,anchor_dur_us,"
-      "instances_count,simple_name\n";
-  for (int i = 0; i < 10; ++i)
-    text += fmt::format("{},7,50,f,gpu_usage,GPU 0,gpu_compute,50,{},step,{},4,f\n", i + 1, us / 2,
+/// Cycles of about `us`, half of each in one kernel.
+std::string cycles_of(double us, int pid, int cycles) {
+  std::string text;
+  for (int i = 0; i < cycles; ++i)
+    text += fmt::format("{},{},50,f,gpu_usage,GPU 0,gpu_compute,50,{},step,{},4,f\n", i + 1, pid, us / 2,
                         us * (1 + 0.001 * (i % 3)));
   return text;
+}
+
+std::string cycles_table(double us) {
+  return "cycle,pid,beta_pct,function_name,metric_name,device,func_type,mu_pct,duration,anchor_name,anchor_dur_us,"
+         "instances_count,simple_name\n" +
+         cycles_of(us, 7, 10);
 }
 
 TEST_F(Diff, AGateOfTablesIsThatOfTheirCycles) {
@@ -173,6 +181,32 @@ TEST_F(Diff, AGateOfTablesIsThatOfTheirCycles) {
             0);
   const Outcome same = diff({at("a_perf_data.csv"), at("a_perf_data.csv")});
   EXPECT_THAT(same.out, HasSubstr("same recording"));
+}
+
+TEST_F(Diff, AWarningNamesThePairOfWhichNothingWasDecided) {
+  write("case/normal_perf_data/r_perf_data.csv", cycles_table(1000) + cycles_of(1000, 9, 2));
+  write("case/abnormal_perf_data/r_perf_data.csv", cycles_table(1500) + cycles_of(1000, 9, 2));
+  const Outcome outcome = diff({at("case"), "--fail-on", "regression"});
+  EXPECT_EQ(outcome.code, 1) << outcome.error;
+  EXPECT_EQ(outcome.warnings,
+            "culprit: warning: case_pid9_strict_comparison: nothing could be decided; '--fail-on inconclusive' does "
+            "not let that pass\n");
+  write("case/normal_perf_data/r_perf_data.csv", cycles_table(1000));
+  EXPECT_EQ(diff({at("case"), "--fail-on", "regression"}).warnings, "");
+}
+
+TEST_F(Diff, WhatOnlyTracesUseIsRefusedOfTables) {
+  write_case();
+  for (const auto& [option, value] :
+       {std::pair("--anchor", "step"), std::pair("--threads", "1"), std::pair("--max-expansion", "9")})
+    for (const char* score : {"impact", "suspicion"}) {
+      const Outcome outcome = diff({at("case"), option, value, "--score", score});
+      EXPECT_EQ(outcome.code, 2) << option << ' ' << score;
+      EXPECT_THAT(outcome.error, HasSubstr(std::string(option) + " is for traces"));
+    }
+  const std::string table = at("case/normal_perf_data/r_perf_data.csv");
+  EXPECT_EQ(diff({table, table, "--anchor", "step"}).code, 2);
+  EXPECT_EQ(diff({at("nothing"), "--anchor", "step"}).code, 3) << "what is not there is said first";
 }
 
 TEST_F(Diff, SeveralProcessesByTheirImpactAreSeveralComparisons) {

@@ -156,7 +156,10 @@ TEST_F(DiffTraces, WithTheReferencesScoreTracesGoItsWay) {
   const auto result = run_program("diff " + good + " " + slow + " --score suspicion 2>&1");
   EXPECT_EQ(run_program("diff " + good + " --vs " + slow + " --score suspicion 2>&1").output, result.output);
   EXPECT_EQ(result.code, 3) << "it finds no cycles without Python functions";
-  EXPECT_THAT(result.output, HasSubstr("no Python function"));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("no Python function"), HasSubstr("or leave out --score suspicion"),
+                                   Not(HasSubstr("--compat"))));
+  EXPECT_THAT(run_program("profile --compat deepdive " + good + " -o " + dir.path("none") + " 2>&1").output,
+              HasSubstr("or leave out --compat"));
   EXPECT_EQ(run_program("diff " + good + " " + slow + " --score impact").code, 0);
   CULPRIT_NEEDS_SHARED("golden/deepdive/one.json");
   const std::string one = test::shared("golden/deepdive/one.json");

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace culprit::cli {
@@ -92,6 +94,29 @@ TEST(TableVerdicts, FewCyclesTellOfAKernelOnlyWhereTheyLieFarApart) {
   EXPECT_THAT(causes(late(2000, 10000), late(2600, 14000)), testing::ElementsAre("unknown"));
 }
 
+TEST(TableVerdicts, AKernelWhoseCallsTakeAnotherTimeHasChangedWhereItsCyclesAreUnlike) {
+  const auto status = [](double times) {
+    std::array<deepdive::Profile, 2> sides;
+    for (std::size_t s = 0; s < 2; ++s) {
+      sides[s] = table({{"gemm", "GPU 0", "gpu_compute", s == 0 ? 2000 : 2000 * times}});
+      for (deepdive::FunctionUse& use : sides[s].functions)
+        if (use.cycle % 7 == 1) {  // a tenth of the calls
+          use.count = 1;
+          use.duration_us /= 10;
+        }
+    }
+    deepdive::ProcessPair pair;
+    pair.base_pid = pair.candidate_pid = 1;
+    const auto result = comparison_of_tables(sides[0], sides[1], pair, false, 0.03);
+    EXPECT_EQ(result.functions.size(), 1U);
+    return std::pair(result.functions[0].status, result.functions[0].rests_on);
+  };
+  EXPECT_EQ(status(1.3), std::pair(model::FunctionStatus::changed, model::RestsOn::per_call));
+  EXPECT_EQ(status(1 / 1.3), std::pair(model::FunctionStatus::changed, model::RestsOn::per_call));
+  EXPECT_EQ(status(1.04).first, model::FunctionStatus::unknown) << "surely, and by too little";
+  EXPECT_EQ(status(1).first, model::FunctionStatus::unknown);
+}
+
 TEST(TableVerdicts, AFunctionOfTheProgramThatMakesInputIsNamed) {
   const auto with = [](double loader_us, double forward_us, double cycle_us) {
     return table({{"oncpu", "Host", "oncpu", 9000},
@@ -155,6 +180,63 @@ TEST(TableVerdicts, WhereACycleIsAnotherThingACopyIsOfOtherBytes) {
   const std::vector<Row> few = {gemm, {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 1000}};
   const std::vector<Row> many = {gemm, {"Memcpy HtoD", "GPU 0", "gpu_memcpy_h2d", 5000}};
   EXPECT_THAT(causes(table(few), table(many), true), testing::IsEmpty());
+}
+
+/// With a mean of the clock of the CPUs, in percent of the highest.
+deepdive::Profile with_clock(deepdive::Profile profile, double percent) {
+  for (std::uint32_t use = 0; use < profile.functions.size(); ++use) {
+    deepdive::ResourceUse resource;
+    resource.use = use;
+    resource.metric = profile.texts.intern("cpu_frequency");
+    resource.mu_pct = percent;
+    profile.resources.push_back(resource);
+  }
+  return profile;
+}
+
+model::RunComparison compared(const deepdive::Profile& base, const deepdive::Profile& candidate) {
+  deepdive::ProcessPair pair;
+  pair.base_pid = pair.candidate_pid = 1;
+  return comparison_of_tables(base, candidate, pair, false, 0.03);
+}
+
+TEST(TableVerdicts, ACounterMovedByAQuarterAndCausesRestOnLess) {
+  const auto at = [](double on_cpu_us, double cycle_us, double percent) {
+    return with_clock(table({{"oncpu", "Host", "oncpu", on_cpu_us}, {"runq", "Host", "runq", 100}}, cycle_us), percent);
+  };
+  const deepdive::Profile base = at(9000, 10000, 87.5);
+  EXPECT_THAT(compared(base, at(9000, 10000, 87.49)).host->counters, testing::IsEmpty());
+  EXPECT_THAT(compared(base, at(9000, 10000, 66)).host->counters, testing::IsEmpty());
+  for (const double far : {65.0, 120.0}) {
+    const model::RunComparison moved = compared(base, at(9000, 10000, far));
+    ASSERT_EQ(moved.host->counters.size(), 1U) << far;
+    EXPECT_EQ(moved.host->counters.front().what, "host.cpu.frequency");
+    EXPECT_NEAR(moved.host->counters.front().value[1].value_or(0), far, 1e-9);
+  }
+  const model::RunComparison slower = compared(base, at(13000, 14000, 77));
+  EXPECT_THAT(slower.host->counters, testing::IsEmpty());
+  ASSERT_EQ(slower.verdicts.size(), 1U);
+  EXPECT_EQ(slower.verdicts.front().cause, "cpu_frequency_drop");
+}
+
+TEST(TableVerdicts, CallsThatHardlyDifferHaveNoRow) {
+  const auto with = [](double read_us, double write_us, double close_us) {
+    return table({{"oncpu", "Host", "oncpu", 5000},
+                  {"close", "Host", "disk_read_and_write", close_us},
+                  {"read", "Host", "disk_read_and_write", read_us},
+                  {"write", "Host", "disk_read_and_write", write_us}});
+  };
+  // Half a percent of a cycle is 50 us.
+  const model::RunComparison result = compared(with(2, 1000, 200), with(40, 1500, 100));
+  std::vector<std::string> rows;
+  for (const model::HostChange& state : result.host->states) rows.push_back(state.what);
+  EXPECT_THAT(rows, testing::ElementsAre("period", "blocked in write", "blocked in close")) << "the largest first";
+}
+
+TEST(TableVerdicts, TheCyclesOfATableAreGiven) {
+  const std::vector<Row> rows = {{"oncpu", "Host", "oncpu", 9000}};
+  const model::RunComparison result = compared(table(rows), table(rows));
+  for (const model::ComparedSide& side : result.sides) EXPECT_EQ(side.period_confidence, 1);
 }
 
 }  // namespace

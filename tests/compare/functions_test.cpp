@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -63,6 +64,34 @@ TEST(CompareFunctions, TheSlowerOneChangedAndTheOtherIsTheSame) {
   EXPECT_NEAR(c["gemm"].per_call_ns[0], 15'000, 200) << "two calls per cycle";
   EXPECT_EQ(c["gemm"].calls[0], 2);
   EXPECT_EQ(c["norm"].status, FunctionStatus::same);
+}
+
+/// Twelve cycles, which call it less and less often; each call of the candidate lasts `times` as long.
+std::array<model::Recording, 2> fewer_calls_each(double times) {
+  std::array<model::Recording, 2> sides;
+  for (std::size_t s = 0; s < 2; ++s) {
+    std::vector<double> lasts;
+    for (int i = 0; i < 12; ++i) lasts.push_back((i < 6 ? 1000 : 100) * (100 + i % 3) * (s == 0 ? 1 : times));
+    sides[s] = make_recording(std::vector<Ns>(12, 1'000'000), {{"gemm", lasts}}, Phase::decode, s == 0 ? 7 : 9);
+    for (model::FunctionUse& use : sides[s].profile.functions) use.count = use.cycle < 6 ? 1000 : 100;
+  }
+  return sides;
+}
+
+TEST(CompareFunctions, OnADeviceWhatACallTakesTellsWhereCyclesAreTooUnlike) {
+  const auto finding = [](double times) {
+    const auto [a, b] = fewer_calls_each(times);
+    StringTable texts;
+    const auto all = compare_functions(a.profile, b.profile, match_roles(a.profile, b.profile), {Phase::decode}, texts);
+    EXPECT_EQ(all.size(), 1U);
+    return all[0];
+  };
+  EXPECT_EQ(finding(3).status, FunctionStatus::changed);
+  EXPECT_EQ(finding(3).rests_on, model::RestsOn::per_call);
+  EXPECT_LT(finding(3).q, 0.05);
+  EXPECT_EQ(finding(0.3).status, FunctionStatus::changed);
+  EXPECT_EQ(finding(1).status, FunctionStatus::unknown);
+  EXPECT_EQ(finding(1.02).status, FunctionStatus::unknown);
 }
 
 TEST(CompareFunctions, ALargerShareOfAShorterCycleIsNoChange) {

@@ -122,6 +122,83 @@ class Functions(Case):
         done = self.culprit("record", "--collect", "python", "-o", self.path("none.pftrace"), "--python", "__main__:work(n)", "--", "sleep", "0.5")
         self.assertIn("none of the processes executed Python", done.stderr)
 
+    def test_of_a_started_program_the_file_tells_since_when_it_was_watched(self):
+        with open(self.path("long.py"), "w", encoding="utf-8") as file:
+            file.write("import time\ndef work(n):\n    time.sleep(0.01)\nend = time.monotonic() + 3\nwhile time.monotonic() < end: work(1)\n")
+        # Loading the programs of the kernel holds up the beginning of the command.
+        collect = "python,sched,syscalls,samples" if os.geteuid() == 0 else "python"
+        done = self.culprit("record", "--collect", collect, "-o", self.path(), "--python", "__main__:work(n)", "--", sys.executable, self.path("long.py"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        after = [(key, value) for key, value in self.facts().items() if key.startswith("python.watched_after_ms.")]
+        self.assertEqual(len(after), 1, after)
+        pid = after[0][0].rpartition(".")[2]
+        self.assertGreater(float(after[0][1]), 0)
+        self.assertLess(float(after[0][1]), 900, "it is looked at again before a second is over")
+        self.assertRegex(done.stderr, rf"Python functions of process {pid}, from 0\.\d\d s of the recording on: calls before are missing")
+        self.assertGreater(self.calls()["work"], 100)
+        child = self.program()
+        recorder = self.recorder(child.pid, "__main__:Server.run", name="there.pftrace")
+        self.attached(recorder, child)
+        self.finish(recorder)
+        self.assertEqual([key for key in self.facts("there.pftrace") if key.startswith("python.watched_after_ms")], [], "who was there is watched from the begin")
+
+    def test_the_agent_is_no_thread_of_the_program(self):
+        if os.geteuid() != 0:
+            self.skipTest("system calls need root")
+        collect = "python,sched,syscalls,samples"
+        child = self.program()
+        recorder = self.recorder(child.pid, "__main__:Server.run", collect=collect)
+        self.attached(recorder, child)
+        time.sleep(2)  # it waits in a futex all the while
+        self.ask(child)
+        self.finish(recorder)
+        with open(self.path("one.py"), "w", encoding="utf-8") as file:
+            file.write("import time\ndef work(n):\n    time.sleep(0.01)\nend = time.monotonic() + 2\nwhile time.monotonic() < end: work(1)\n")
+        done = self.culprit("record", "-q", "--collect", collect, "-o", self.path("started.pftrace"), "--python", "__main__:work(n)", "--", sys.executable, self.path("one.py"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("run.pftrace", "started.pftrace"):
+            with self.subTest(name):
+                if self.facts(name).get("sched.source") != "ebpf":
+                    self.skipTest("no programs in the kernel here")
+                self.assertGreater(int(self.facts(name)["cost.python.agent_cpu_ns"]), 0, "what it cost is told")
+                calls = self.culprit("top", "--json", "--limit", "0", "--by", "thread-call", self.path(name))
+                self.assertEqual(calls.returncode, 0, calls.stderr)
+                self.assertNotIn("culprit-agent", calls.stdout)
+                self.assertRegex(self.culprit("info", self.path(name)).stdout, r"\b1 thread\b")
+
+    def test_what_a_function_makes_is_asked_for_by_locals(self):
+        text = "import sys\ndef maker(k):\n    def inner(n): return n + k\n    return inner\nmade = maker(5)\nprint('ready', flush=True)\nfor line in sys.stdin:\n    print(made(1), flush=True)\n"
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.program(python, text)
+                name = f"{len(self.children)}.pftrace"
+                inner = "__main__:maker.<locals>.inner(k) as made[{k}]"
+                recorder = self.recorder(child.pid, "__main__:maker.inner(n)", "__main__:maker.other", inner, name=name)
+                self.attached(recorder, child)
+                self.assertEqual(self.ask(child), 6)
+                self.finish(recorder)
+                calls, facts = self.calls(name, "all"), self.facts(name)
+                self.assertEqual(facts["missing.python.__main__:maker.inner(n)"], "is made by maker: ask for maker.<locals>.inner")
+                self.assertEqual(facts["missing.python.__main__:maker.other"], "no such function was imported")
+                # What lies around a function is seen from 3.12 on.
+                missing = facts.get("missing.python.__main__:maker.<locals>.inner(k)")
+                if attaching.version_of(python) >= (3, 12):
+                    self.assertIsNone(missing)
+                    self.assertEqual(calls["step: made[5]"], 1)
+                else:
+                    self.assertEqual(missing, "has no argument k: its numbers are missing")
+                child.stdin.close()
+                self.assertEqual(child.wait(timeout=LIMIT), 0)
+
+    def test_functions_for_a_collector_that_is_left_out_are_refused(self):
+        for options, words in ((["--no-collect", "python"], ["--python", "--no-collect python"]), (["--collect", "host"], ["--python", "--collect"])):
+            done = self.culprit("record", "-o", self.path("never.pftrace"), *options, "--python", "m:f", "--", "true")
+            self.assertEqual(done.returncode, USAGE, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr)
+            self.assertFalse(os.path.exists(self.path("never.pftrace")))
+        self.assertIn("outer.<locals>.inner", self.culprit("record", "--help").stdout.replace("\n", " "))
+
     def test_calls_whose_end_was_lost_do_not_last_to_the_end(self):
         """More calls in each turn than there is room for: its begin is seen, its end is not."""
         text = """import time

@@ -298,10 +298,18 @@ class Tables(Case):
         done = run("culprit", "diff", path("many"), "-o", path("many.html"))
         self.assertEqual(done.returncode, USAGE)
         self.assertIn("2 comparisons do not fit into one page", done.stderr)
-        folder = path("many-pages")
-        os.makedirs(folder, exist_ok=True)
-        self.assertEqual(run("culprit", "diff", path("many"), "--html", "-o", folder).returncode, FINE)
-        self.assertEqual(len(os.listdir(folder)), 2)
+        for there in (False, True):
+            folder = path(f"many-pages-{there}")
+            if there:
+                os.makedirs(folder)
+            done = run("culprit", "diff", path("many"), "--html", "-o", folder)
+            self.assertEqual(done.returncode, FINE, done.stderr)
+            self.assertEqual([os.path.splitext(name)[1] for name in os.listdir(folder)], [".html", ".html"])
+
+    def test_one_page_is_a_file_under_any_name(self):
+        profile_tables("single", 60)
+        self.assertEqual(run("culprit", "diff", path("single"), "--html", "-o", path("no-ending")).returncode, FINE)
+        self.assertTrue(os.path.isfile(path("no-ending")))
 
 
 class Browser(Case):
@@ -474,6 +482,7 @@ class Browser(Case):
         for part in ("outcome", "causes", "cycles", "findings", "basis"):
             self.assertIn(part, ids)
         self.assertRegex(" ".join(elements.text), r"Outcome.*regression")
+        self.assertIn("Profile tables hold sums of each cycle only, so there is no ledger of both sides.", " ".join(elements.text))
         self.assertGreaterEqual(sum(a.get("class") == "spark" for _, a in elements.found), 20)
         self.page("diff", *profile_tables("drawn", 60), "--score", "suspicion", name="tables.html")
         self.assertIn("ranking", {a.get("id") for _, a in self.opened("tables.html", canvases=2).found})

@@ -315,6 +315,13 @@ class Comparisons(Case):
         self.assertNotIn("<script>", hostile)
         self.assertNotIn("<b>", hostile)
 
+    def test_printed_they_show_their_first_rows(self):
+        table = culprit.Table.from_columns("k", [("name", ["a\x1b[31m", "b" * 60] + ["c"] * 20), ("x_ns", [1_234_567, 5] + [0] * 20)], title="All")
+        lines = str(table).splitlines()
+        self.assertEqual(lines[:3], ["All", "name" + " " * 50 + "x_ns", "a\\x1b[31m" + " " * 41 + "1.235 ms"])
+        self.assertEqual(lines[3], "b" * 45 + "..." + " " * 6 + "5 ns")
+        self.assertEqual(lines[-1], "2 more rows")
+
 
 class Profiler(Case):
     """The handler of torch.profiler."""

@@ -132,6 +132,23 @@ TEST(Load, UnrecognizedFilesAreToldWhatWouldBe) {
   EXPECT_EQ(remedy.find(", or "), remedy.rfind(", or "));
 }
 
+TEST(Load, AProfileTableIsNamedWithWhatComparesIt) {
+  const TempDir dir;
+  const std::string header = "cycle,pid,hostname,beta_pct,function_name,metric_name,device\r\n";
+  const std::string row = "1,7,,5,f,m,Host\r\n";
+  for (const std::string& text : {header + row, header, "\xEF\xBB\xBF" + header + row}) {
+    const std::string table = dir.file("t.csv", text);
+    for (const Error& error : {load_run({table}, {}).error(), load_kernel_data({table}, {}).error()}) {
+      EXPECT_EQ(error.kind, ErrorKind::input);
+      EXPECT_NE(error.what.find("is a profile table"), std::string::npos) << error.what;
+      EXPECT_NE(error.remedy.find("culprit diff"), std::string::npos) << error.remedy;
+    }
+  }
+  const auto other = load_run({dir.file("o.csv", "cycle,pid,name\n1,7,beta_pct\n")}, {});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().what, "unrecognized format");
+}
+
 /// One error of usage, whatever the two names of the file are.
 void expect_one_file(const std::string& a, const std::string& b) {
   for (const unsigned threads : {1U, 2U}) {

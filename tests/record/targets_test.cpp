@@ -308,6 +308,8 @@ TEST(Targets, ThreadsWithNames) {
   proc.put(10, 1, 100, 'S', "main thread");
   std::filesystem::create_directories(proc.dir.path("10/task/12"));
   static_cast<void>(proc.dir.file("10/task/12/comm", "worker\n"));
+  std::filesystem::create_directories(proc.dir.path("10/task/13"));
+  static_cast<void>(proc.dir.file("10/task/13/comm", "culprit-agent\n"));  // the recorder's own
   const Targets targets(proc.dir.path(), 999);
   const auto threads = targets.threads(10);
   ASSERT_EQ(threads.size(), 2u);

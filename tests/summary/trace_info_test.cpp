@@ -39,6 +39,7 @@ TEST(TraceInfo, KernelsCopiesAndFillsApart) {
   EXPECT_EQ(info.memset.sum, 2);
   EXPECT_EQ(info.busy_union, 57);
   EXPECT_EQ(info.duration, 72);
+  EXPECT_EQ(info.names, 4u) << "other texts are none";
 }
 
 TEST(TraceInfo, BusyUnionOverDevicesAndStreamsTogetherAndApart) {

@@ -203,8 +203,11 @@ function waterfall(w: Waterfall, which: number, places: Places): HTMLElement {
 
 function waterfalls(c: Comparison, places: Places): Part {
   const notes = "Every nanosecond of a cycle counts once: in a function and none that it called, between functions, in the run queue, blocked, or idle.";
+  const missing = c.notes.some((note) => note.startsWith("Profile tables hold sums of each cycle"))
+    ? "Profile tables hold sums of each cycle only, so there is no ledger of both sides."
+    : "There is no ledger of both sides: it needs whole cycles of like work with functions, devices or scheduling.";
   return part("waterfall", "Where the difference comes from",
-    ...(c.waterfall.length === 0 ? [nothing("There is no ledger of both sides: it needs whole cycles of like work with functions, devices or scheduling.")] : [nothing(notes), ...c.waterfall.map((w, i) => waterfall(w, i, places))]));
+    ...(c.waterfall.length === 0 ? [nothing(missing)] : [nothing(notes), ...c.waterfall.map((w, i) => waterfall(w, i, places))]));
 }
 
 // ---- findings

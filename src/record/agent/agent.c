@@ -155,7 +155,8 @@ static void tell_cpu(struct culprit_agent_header* h) {
 
 static void* serve(void* shared) {
   struct culprit_agent_header* h = shared;
-  raw(__NR_prctl, kSetName, (long)"culprit-agent", 0, 0, 0, 0);
+  raw(__NR_prctl, kSetName, (long)"culprit-agent", 0, 0, 0, 0); /* by which the recorder leaves it out */
+  __atomic_store_n(&h->thread, (uint32_t)culprit_agent_thread(), __ATOMIC_RELAXED);
   clock_gettime_ = (int (*)(int, struct __kernel_timespec*))culprit_agent_symbol("clock_gettime");
   static int told = 0;
   int (*atfork)(void (*)(void), void (*)(void), void (*)(void), void*) =
@@ -167,6 +168,7 @@ static void* serve(void* shared) {
   culprit_agent_shared = h;
   if (culprit_python_begin()) {
     tell_cpu(h);
+    __atomic_store_n(&h->running_since, (uint64_t)culprit_agent_now(), __ATOMIC_RELAXED);
     __atomic_store_n(&h->state, CULPRIT_AGENT_RUNNING, __ATOMIC_RELEASE);
     while (is_wanted(h)) {
       const struct __kernel_timespec wait = {kLook / 1000000000, kLook % 1000000000};

@@ -40,8 +40,10 @@ struct culprit_agent_header {
   uint64_t cpu_ns; /* that the agent's own thread has taken */
   uint64_t stack;  /* of the borrowed thread: the agent gives it back when `returned` */
   uint64_t stack_bytes;
-  uint32_t begun;       /* 1: a thread of the agent runs; else it could not be started */
-  uint8_t unused_0[68]; /* what different sides write lies on different cache lines */
+  uint32_t begun;         /* 1: a thread of the agent runs; else it could not be started */
+  uint32_t thread;        /* its id, in the process's pid namespace */
+  uint64_t running_since; /* CLOCK_MONOTONIC; before `state` says so */
+  uint8_t unused_0[56];   /* what different sides write lies on different cache lines */
   uint64_t head;
   uint64_t dropped;
   uint8_t unused_1[112];

@@ -7,7 +7,7 @@ CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MOST = 512  # functions that are watched
 MONITORING = getattr(sys, "monitoring", None)
 SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
-state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "originals": [], "suspended": [], "codes": [], "known": [], "compiler": "absent", "gc": False}
+state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "originals": [], "suspended": [], "codes": [], "known": [], "hinted": [], "compiler": "absent", "gc": False}
 
 
 def parse(text):
@@ -78,6 +78,7 @@ def look():
     for wanted in state["missing"]:
         if not find(wanted):
             missing.append(wanted)
+            hint(wanted)
     state["missing"] = missing
 
 
@@ -104,6 +105,28 @@ def find(wanted):
             attach(asked, qualified, function, code, captures)
             found = True
     return found
+
+
+def hint(wanted):
+    """Says once what to ask for where a function makes what was asked for."""
+    asked, module_name, qualified, _ = wanted
+    for module in modules_of(module_name):
+        outer, inner = maker_of(module, qualified.split("."))
+        if outer is not None and asked not in state["hinted"]:
+            state["hinted"].append(asked)
+            say("unusable\0" + asked + "\0is made by " + outer + ": ask for " + outer + ".<locals>." + inner)
+
+
+def maker_of(owner, names):
+    """The names of a function and of one that it makes, where the names go from the one to the other without <locals>."""
+    for i, name in enumerate(names):
+        member = member_of(owner, name)
+        if member is None:
+            outer = None if i + 1 < len(names) or isinstance(owner, (type, type(sys))) else as_it_was(innermost(owner))
+            makes = type(outer).__name__ == "function" and codes_within(outer.__code__, [name])
+            return (".".join(names[:i]), name) if makes else (None, None)
+        owner = member
+    return None, None
 
 
 def member_of(owner, name):
@@ -175,9 +198,9 @@ def codes_within(code, names):
 
 
 def names_given(code):
-    """Those of its arguments, and of what lies around it."""
+    """Those of its arguments, and of what lies around it: before 3.12 only arguments are handed over."""
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & WITH_ARGUMENTS) + bool(code.co_flags & WITH_KEYWORDS)
-    return code.co_varnames[:count] + code.co_freevars
+    return code.co_varnames[:count] + (code.co_freevars if MONITORING is not None else ())
 
 
 def captures_of(function, code, captures):
@@ -215,8 +238,9 @@ def attach(asked, qualified, function, code, captures):
         say("unusable\0" + asked + "\0comes behind " + str(MOST) + " others, which are all that are watched in a process")
         return
     state["known"].append((asked, function, code, captures))
-    lacking = [name for _, name, _ in captures if name != "return" and name not in names_given(code)]
-    if lacking and not code.co_flags & WITH_KEYWORDS:
+    lacking = [name for _, name, _ in captures if name != "return" and name not in names_given(code)
+               and (name in code.co_freevars or not code.co_flags & WITH_KEYWORDS)]
+    if lacking:
         say("unusable\0" + asked + "\0has no argument " + ", ".join(dict.fromkeys(lacking)) + ": its numbers are missing")
     describe = "\0".join((qualified, code.co_filename, str(code.co_firstlineno), asked))
     number = len(state["codes"])
@@ -567,4 +591,4 @@ def end():
 
         if on_gc in gc.callbacks:
             gc.callbacks.remove(on_gc)
-    state.update(wanted=[], missing=[], exchanged=[], originals=[], suspended=[], codes=[], known=[], compiler="absent", gc=False)
+    state.update(wanted=[], missing=[], exchanged=[], originals=[], suspended=[], codes=[], known=[], hinted=[], compiler="absent", gc=False)

@@ -26,7 +26,7 @@ enum class Preset : std::uint8_t {
 struct Sight {
   std::string what;  ///< "context switches with waker", in words of the user
   bool available = false;
-  std::string why;     ///< when not: the reason, as the machine gave it
+  std::string why;     ///< when not: the reason, as the machine gave it; else what of it is missing, where something is
   std::string remedy;  ///< when not: the command or setting that makes it available
 };
 

@@ -82,6 +82,15 @@ void AgentRing::ask_to_stop() {
   syscall(SYS_futex, &header_->stop, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+std::int32_t AgentRing::agent_thread() const {
+  return static_cast<std::int32_t>(__atomic_load_n(&header_->thread, __ATOMIC_RELAXED) & INT_MAX);
+}
+
+Ns AgentRing::running_since() const {
+  const std::uint64_t since = __atomic_load_n(&header_->running_since, __ATOMIC_RELAXED);
+  return static_cast<Ns>(std::min<std::uint64_t>(since, std::numeric_limits<Ns>::max()));
+}
+
 Ns AgentRing::agent_cpu() const {
   return static_cast<Ns>(
       std::min<std::uint64_t>(__atomic_load_n(&header_->cpu_ns, __ATOMIC_RELAXED), std::numeric_limits<Ns>::max()));

@@ -38,6 +38,10 @@ class AgentRing {
   [[nodiscard]] std::uint32_t state() const { return __atomic_load_n(&header_->state, __ATOMIC_ACQUIRE); }
   [[nodiscard]] std::uint64_t dropped() const { return __atomic_load_n(&header_->dropped, __ATOMIC_RELAXED); }
   [[nodiscard]] Ns agent_cpu() const;
+  /// The agent's own thread, in the pid namespace of its process; 0: not known yet.
+  [[nodiscard]] std::int32_t agent_thread() const;
+  /// Since when the agent says that it watches, CLOCK_MONOTONIC; 0: not yet.
+  [[nodiscard]] Ns running_since() const;
   [[nodiscard]] bool damaged() const { return damaged_; }
 
  private:

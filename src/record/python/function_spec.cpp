@@ -159,6 +159,8 @@ Result<FunctionSpec> parse_function(std::string_view text) {
   FunctionSpec spec;
   text = trimmed(text);
   spec.text = std::string(text);
+  if (text.ends_with(" as")) return wrong(text, "no name stands behind 'as'");
+  if (text.ends_with(" requests")) return wrong(text, "no NAME=BEGIN..END stands behind 'requests'");
   if (const std::size_t as = text.find(" as "); as != std::string_view::npos) {
     spec.step = std::string(trimmed(text.substr(as + 4)));
     text = trimmed(text.substr(0, as));

@@ -24,10 +24,14 @@ namespace culprit::record::python {
 
 namespace {
 
-constexpr Ns kUntilStarted = 300'000'000;  // a new process: its interpreter must be there
+constexpr Ns kUntilStarted = 300'000'000;  // since it was seen to execute Python: its interpreter must be there
+constexpr Ns kFirstLook = 50'000'000;      // at what a process executes; each further one comes after twice the time
 constexpr Ns kUntilNextTry = 1'000'000'000;
 constexpr Ns kUntilAgentHasEnded = 100'000'000;
 constexpr int kMostTries = 5;
+constexpr int kMostLooks = 9;
+constexpr std::size_t kMostLate = 1000;  // processes of which the file tells since when they were watched
+constexpr std::size_t kMostLateTold = 3;
 constexpr Ns kReadyWithin = 2'000'000'000;  // all together; the recording begins without those that are later
 constexpr Ns kNextAfter = 100'000'000;      // one that takes longer does not hold up others
 constexpr Ns kStopsWithin = 2'000'000'000;
@@ -56,13 +60,18 @@ class PythonCollector final : public Collector, public FileEnd {
     Ns due = 0;
     int tries = 0;
     std::string refused{};      ///< why it was, at first
-    bool is_asked_for = false;  ///< it ran Python when it came, of which functions were asked for
+    bool is_asked_for = false;  ///< it executes Python, of which functions were asked for
+    int looks = 0;              ///< at which it did not
+    Ns begun = 0;               ///< when it was first seen to execute Python; 0: not yet
   };
 
   void put_into_first(Session& session);
   void put_into(std::int64_t pid, Candidate& candidate, Ns now);
   /// One after the other, unless one takes long.
   [[nodiscard]] bool may_put_in(Ns now) const;
+  /// Whether it has executed Python for as long as its interpreter takes to begin. To be asked when it is due.
+  bool has_begun(std::int64_t pid, Candidate& candidate, Ns now);
+  void note_watched(const Watched& watched, const Session& session);
   void take_pending(Session& session);
   void take(std::int64_t pid, Result<inject::Injected> injected, Session& session);
   void read_all(Session& session);
@@ -103,6 +112,7 @@ class PythonCollector final : public Collector, public FileEnd {
   std::set<std::int64_t> attached_;              ///< processes
   std::map<std::int64_t, std::string> failed_;   ///< of these, what the agent said
   std::map<std::int64_t, std::string> gaps_;     ///< of these, what happened meanwhile
+  std::map<std::int64_t, Ns> watched_after_;     ///< of these, since when of the recording; not above 0: all the time
   std::map<std::int64_t, std::unique_ptr<inject::Pending>> pending_;  ///< they use agent_ and config_
 };
 
@@ -156,7 +166,7 @@ void PythonCollector::put_into_first(Session& session) {
   std::vector<std::int64_t> wanted;
   for (const Target& target : session.targets)
     if (is_wanted(target.pid)) wanted.push_back(target.pid);
-  for (const std::int64_t pid : wanted) candidates_[pid].due = now;
+  for (const std::int64_t pid : wanted) candidates_[pid].due = candidates_[pid].begun = now;
   const auto is_under_way = [&](std::int64_t pid) {
     const auto watched = watched_.find(pid);
     return watched != watched_.end() ? watched->second->ring().state() == CULPRIT_AGENT_STARTING
@@ -201,7 +211,8 @@ void PythonCollector::look_for_other_programs(perfetto::Writer& writer, Ns now) 
     }
     entry->second->give_up(writer);
     remember(*entry->second, writer);
-    candidates_[entry->first] = {now + kUntilStarted};
+    candidates_[entry->first] = {now};
+    watched_after_.erase(entry->first);
     entry = watched_.erase(entry);
   }
 }
@@ -213,6 +224,7 @@ void PythonCollector::give_up(std::int64_t pid, perfetto::Writer& writer, Ns now
   remember(*found->second, writer);
   watched_.erase(found);
   candidates_[pid] = {now + kUntilAgentHasEnded};
+  candidates_[pid].begun = now;
   note_gap(pid, writer);
 }
 
@@ -290,8 +302,12 @@ void PythonCollector::take(std::int64_t pid, Result<inject::Injected> injected, 
 
 void PythonCollector::target_joined(const Target& target) {
   if (!started_ || watched_.contains(target.pid)) return;
-  const auto [candidate, fresh] = candidates_.try_emplace(target.pid, Candidate{monotonic_now() + kUntilStarted});
-  if (fresh) candidate->second.is_asked_for = !options_.functions.empty() && runs_python(target.pid);
+  const Ns now = monotonic_now();
+  const auto [candidate, fresh] = candidates_.try_emplace(target.pid, Candidate{now + kFirstLook});
+  if (!fresh || options_.functions.empty() || !runs_python(target.pid)) return;
+  candidate->second.is_asked_for = true;
+  candidate->second.begun = now;
+  candidate->second.due = now + kUntilStarted;
 }
 
 void PythonCollector::target_left(const Target& target) {
@@ -309,8 +325,36 @@ void PythonCollector::target_left(const Target& target) {
 void PythonCollector::look_at_state(Watched& watched, Ns now) {
   if (watched.ring().state() != CULPRIT_AGENT_FAILED || watched.trouble() != kNoPythonYet) return;
   Candidate& candidate = candidates_[watched.pid()];
-  if (candidate.tries >= kMostTries || now < candidate.due || pending_.contains(watched.pid())) return;
+  // The first time it was only a little early.
+  const Ns due = candidate.due - (candidate.tries == 1 ? kUntilNextTry - kUntilStarted : 0);
+  if (candidate.tries >= kMostTries || now < due || pending_.contains(watched.pid())) return;
   put_into(watched.pid(), candidate, now);
+}
+
+bool PythonCollector::has_begun(std::int64_t pid, Candidate& candidate, Ns now) {
+  if (!is_wanted(pid)) {  // it may still execute another program
+    candidate.due = now + std::min(kFirstLook << candidate.looks, kUntilNextTry);
+    ++candidate.looks;
+    candidate.begun = 0;
+    candidate.is_asked_for = false;
+    return false;
+  }
+  if (candidate.begun == 0) candidate.begun = now;
+  candidate.is_asked_for = !options_.functions.empty();
+  candidate.due = candidate.begun + kUntilStarted;
+  return now >= candidate.due;
+}
+
+/// What was called before in a process that came later, or was late, is not in the file.
+void PythonCollector::note_watched(const Watched& watched, const Session& session) {
+  if (session.begin == kNotBegun || watched.ring().state() != CULPRIT_AGENT_RUNNING ||
+      watched_after_.contains(watched.pid()) || watched_after_.size() >= kMostLate)
+    return;
+  const Ns after = watched.ring().running_since() - session.begin;
+  watched_after_.emplace(watched.pid(), after);
+  if (after > 0)
+    session.writer.metadata(fmt::format("python.watched_after_ms.{}", watched.pid()),
+                            fmt::format("{:.1f}", static_cast<double>(after) / 1e6));
 }
 
 void PythonCollector::poll(Session& session, Ns now) {
@@ -325,6 +369,7 @@ void PythonCollector::poll(Session& session, Ns now) {
   for (const auto& [pid, watched] : watched_) {
     watched->read(session.writer, now, session.begin, session.end);
     session.steps += watched->new_steps();
+    note_watched(*watched, session);
     const std::uint32_t state = watched->ring().state();
     if (state == CULPRIT_AGENT_FAILED) failed.push_back(pid);
     if (state == CULPRIT_AGENT_STOPPED) given_up.push_back(pid);
@@ -333,15 +378,12 @@ void PythonCollector::poll(Session& session, Ns now) {
   for (const std::int64_t pid : failed) look_at_state(*watched_[pid], now);
   for (const std::int64_t pid : given_up) give_up(pid, session.writer, now);
   look_for_other_programs(session.writer, now);
+  if (session.starts_command && session.begin == kNotBegun) return;  // it waits for the recording to begin
   if (!may_put_in(now)) return;
   for (auto& [pid, candidate] : candidates_) {
-    if (watched_.contains(pid) || pending_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due)
+    if (watched_.contains(pid) || pending_.contains(pid) || candidate.tries >= kMostTries ||
+        candidate.looks >= kMostLooks || now < candidate.due || !has_begun(pid, candidate, now))
       continue;
-    candidate.due = now + kUntilNextTry;
-    if (!is_wanted(pid)) {
-      ++candidate.tries;  // it may still execute another program
-      continue;
-    }
     put_into(pid, candidate, now);
     return;
   }
@@ -454,13 +496,23 @@ std::vector<Sight> PythonCollector::sights() const {
   for (const auto& [asked, why] : unusable_) misses(fmt::format("Python function {}", asked), why);
   for (const auto& [pid, why] : failed_) misses(fmt::format("Python functions of process {}", pid), why);
   for (const auto& [pid, why] : gaps_) misses(fmt::format("Python functions of process {}", pid), why);
+  std::size_t late = 0;
+  for (const auto& [pid, after] : watched_after_)
+    if (after > 0 && ++late <= kMostLateTold)
+      sights.push_back({fmt::format("Python functions of process {}, from {:.2f} s of the recording on", pid,
+                                    static_cast<double>(after) / 1e9),
+                        true, "calls before are missing", ""});
+  if (late > kMostLateTold)
+    sights.push_back(
+        {fmt::format("Python functions of {} further processes, from their attaching on", late - kMostLateTold), true,
+         "calls before are missing", ""});
   if (too_short_ != 0)
     misses(fmt::format("Python functions of {} process{}", too_short_, too_short_ == 1 ? "" : "es"),
            "ended, or the recording did, within some 0.3 s, before they were attached to");
   for (const auto& [why, remedy] : refused_) misses("Python functions", why, remedy);
   if (refused_.empty() && works_somewhere())
     sights.push_back({fmt::format("Python functions ({} processes)", attached_.size() - failed_.size()), true, {}, {}});
-  else if (refused_.empty() && attached_.empty() && stopped_ && !options_.functions.empty())
+  else if (refused_.empty() && attached_.empty() && too_short_ == 0 && stopped_ && !options_.functions.empty())
     misses("Python functions", "none of the processes executed Python");
   return sights;
 }

@@ -146,6 +146,7 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
     default:
       break;
   }
+  if (record.tid == ring_.agent_thread()) return;  // garbage that is collected while the agent works
   // Nothing is open in a thread that is not known.
   const bool ends = record.type == CULPRIT_AGENT_END || record.type == CULPRIT_AGENT_GC_END;
   if (ends && !threads_.contains(record.tid)) return;

@@ -17,6 +17,8 @@ constexpr std::size_t kMostNames = 1U << 16;
 constexpr std::size_t kMostStacks = 1U << 16;
 constexpr std::size_t kMostWaiting = 1U << 14;
 
+bool is_agent(const char (&comm)[CULPRIT_COMM]) { return bpf::comm(comm) == CULPRIT_AGENT_NAME; }
+
 }  // namespace
 
 std::int64_t reported_state(std::uint32_t kernel_state) {
@@ -54,6 +56,7 @@ Status KernelSched::start(Session& session) {
   }
   started_ = true;
   writer_ = &session.writer;
+  own_pid_ = session.own_pid;
   session.writer.metadata("sched.source", "ebpf");
   session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
   session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
@@ -187,7 +190,8 @@ void KernelSched::name_thread(std::int32_t tgid, std::int32_t tid, const char (&
   const auto [found, is_new] = names_.try_emplace(tid, name);
   if (!is_new && found->second == name) return;
   found->second = name;
-  writer_->thread(tgid, tid, bpf::comm(comm));
+  // The agent's thread inside a target is the recorder's, what it did before it had its name, too.
+  writer_->thread(is_agent(comm) ? own_pid_ : tgid, tid, bpf::comm(comm));
 }
 
 void KernelSched::on_switch(const culprit_switch& record) {
@@ -195,8 +199,8 @@ void KernelSched::on_switch(const culprit_switch& record) {
   ++events_;
   name_thread(record.prev_tgid, record.prev_tid, record.prev_comm);
   name_thread(record.next_tgid, record.next_tid, record.next_comm);
-  const bool from = probes_->is_target(record.prev_tgid);
-  const bool to = probes_->is_target(record.next_tgid);
+  const bool from = probes_->is_target(record.prev_tgid) && !is_agent(record.prev_comm);
+  const bool to = probes_->is_target(record.next_tgid) && !is_agent(record.next_comm);
   perfetto::SchedSwitch event;
   event.at = static_cast<Ns>(record.head.at);
   event.cpu = record.head.cpu;
@@ -239,6 +243,7 @@ void KernelSched::on_switch(const culprit_switch& record) {
     unseen_runs_.waits(record.prev_tid, record.prev_tgid, event.at);
   else if (from)
     unseen_runs_.seen(record.prev_tid);
+  if (is_agent(record.prev_comm)) unseen_runs_.ended(record.prev_tid);
   intervals_.on_switch(record, from, to);
 }
 
@@ -277,7 +282,7 @@ void KernelSched::on_exec(const culprit_task& record) {
 void KernelSched::on_exit(const culprit_task& record) {
   if (writer_ == nullptr) return;
   ++events_;
-  writer_->process_exit(static_cast<Ns>(record.head.at), record.tid);
+  if (!is_agent(record.comm)) writer_->process_exit(static_cast<Ns>(record.head.at), record.tid);
   intervals_.on_exit(record.tid);
   unseen_runs_.ended(record.tid);
   names_.erase(record.tid);

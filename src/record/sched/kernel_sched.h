@@ -85,6 +85,7 @@ class KernelSched final : public Collector, public FileEnd, private bpf::Listene
   SchedOptions options_;
   BlockedIntervals intervals_;
   perfetto::Writer* writer_ = nullptr;  // from start() to stop(): other collectors of the same programs also consume
+  std::int64_t own_pid_ = 0;
   Ns shortest_blocked_ = 0;
   bool started_ = false;
   bool stopped_ = false;

@@ -47,6 +47,8 @@ std::vector<std::int64_t> threads_of(std::int64_t pid) {
 
 }  // namespace
 
+bool is_agent(std::string_view status) { return status.starts_with("Name:\tculprit-agent\n"); }
+
 std::optional<ThreadTotals> parse_totals(std::string_view schedstat, std::string_view status) {
   const auto oncpu = number(schedstat);
   const auto runq = oncpu ? number(schedstat) : std::nullopt;
@@ -78,6 +80,7 @@ void Schedstat::sample(Session& session, Ns now) {
       const auto schedstat = read_beginning(folder + "schedstat");
       const auto status = read_beginning(folder + "status");
       if (!schedstat || !status) continue;  // ended meanwhile
+      if (is_agent(*status)) continue;
       const auto totals = parse_totals(*schedstat, *status);
       if (!totals) {
         ++stats_.dropped;

@@ -24,8 +24,11 @@ struct ThreadTotals {
 /// Text of /proc/PID/task/TID/schedstat and of .../status. nullopt: not what the kernel writes.
 std::optional<ThreadTotals> parse_totals(std::string_view schedstat, std::string_view status);
 
-/// Writes the totals as counters, one set per thread: ten times a second in deep recordings, else once, and more rarely
-/// where that takes a tenth of the time.
+/// Whether the text of /proc/PID/task/TID/status is that of the recorder's agent (src/record/agent).
+bool is_agent(std::string_view status);
+
+/// Writes the totals as counters, one set per thread but the agent's: ten times a second in deep recordings, else once,
+/// and more rarely where that takes a tenth of the time.
 class Schedstat final : public Collector {
  public:
   [[nodiscard]] std::string_view name() const override { return "sched"; }

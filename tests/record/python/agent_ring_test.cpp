@@ -57,6 +57,21 @@ TEST(AgentRing, RecordsComeInOrderWithTheirNumbersAndText) {
   EXPECT_FALSE(ring.damaged());
 }
 
+TEST(AgentRing, TellsItsThreadAndSinceWhenItWatches) {
+  Memory memory;
+  const AgentRing ring(memory.words.data());
+  EXPECT_EQ(ring.agent_thread(), 0);
+  EXPECT_EQ(ring.running_since(), 0);
+  memory.header()->thread = 4711;
+  memory.header()->running_since = 123;
+  EXPECT_EQ(ring.agent_thread(), 4711);
+  EXPECT_EQ(ring.running_since(), 123);
+  memory.header()->thread = ~std::uint32_t{0};  // whatever the process writes there
+  memory.header()->running_since = ~std::uint64_t{0};
+  EXPECT_GE(ring.agent_thread(), 0);
+  EXPECT_GE(ring.running_since(), 0);
+}
+
 TEST(AgentRing, ThePadBeforeTheEndIsSkipped) {
   Memory memory;
   AgentRing ring(memory.words.data());

@@ -68,6 +68,20 @@ TEST(FunctionSpec, WhatIsNoFunctionIsRefused) {
   }
 }
 
+TEST(FunctionSpec, WhatIsMissingAtTheEndIsNamed) {
+  for (const char* text : {"m:outer.<locals>.inner(n) as", "m:f(n) as ", "m:f as"}) {
+    const auto spec = parse_function(text);
+    ASSERT_FALSE(spec) << text;
+    EXPECT_NE(spec.error().what.find("no name stands behind 'as'"), std::string::npos) << spec.error().what;
+  }
+  const auto requests = parse_function("m:f(n) requests ");
+  ASSERT_FALSE(requests);
+  EXPECT_NE(requests.error().what.find("stands behind 'requests'"), std::string::npos) << requests.error().what;
+  const auto open = parse_function("m:f(n");
+  ASSERT_FALSE(open);
+  EXPECT_NE(open.error().what.find("the last ')' is missing"), std::string::npos) << open.error().what;
+}
+
 TEST(FunctionSpec, AStepIsNamedByItsNumbers) {
   const std::array<std::string_view, 3> names = {"mode", "batch", "tokens"};
   const std::array<std::optional<std::int64_t>, 3> numbers = {1, 4, 199};

@@ -74,6 +74,21 @@ struct Agent : ::testing::Test {
   std::unique_ptr<perfetto::Writer> writer;
 };
 
+TEST_F(Agent, WhatItsOwnThreadCollectsIsNoneOfTheProgram) {
+  header->thread = static_cast<std::uint32_t>(gettid());
+  const Ns now = monotonic_now();
+  const std::int32_t other = gettid() + 1;
+  put(CULPRIT_AGENT_GC_BEGIN, now, {}, 1);
+  put(CULPRIT_AGENT_GC_END, now, {}, 1);
+  put(CULPRIT_AGENT_GC_BEGIN, now, {}, 2, other);
+  put(CULPRIT_AGENT_GC_END, now, {}, 2, other);
+  EXPECT_TRUE(watched->read(*writer, monotonic_now()));
+  EXPECT_TRUE(writer->close().ok());
+  const test::Recording recording = test::read_recording(folder.path("run.pftrace"));
+  EXPECT_TRUE(recording.named("gc generation 1").empty());
+  EXPECT_EQ(recording.named("gc generation 2").size(), 1u);
+}
+
 TEST_F(Agent, WhatIsExecutedWhileTheAgentIsStillOnItsWayHereIsNoticed) {
   EXPECT_FALSE(watched->has_executed_another()) << "where the stack was is not known";
   const auto with_stack = [&](std::uint64_t stack) {

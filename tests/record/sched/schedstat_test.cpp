@@ -28,5 +28,12 @@ TEST(Totals, RefusesWhatTheKernelDoesNotWrite) {
   EXPECT_FALSE(parse_totals("1 2 3", "\nvoluntary_ctxt_switches:\t1\n"));
 }
 
+TEST(Totals, TheAgentIsKnownByItsName) {
+  EXPECT_TRUE(is_agent("Name:\tculprit-agent\nUmask:\t0022\n"));
+  EXPECT_FALSE(is_agent("Name:\tculprit-agents\nUmask:\t0022\n"));
+  EXPECT_FALSE(is_agent("Name:\tworker\nUmask:\t0022\nName:\tculprit-agent\n"));
+  EXPECT_FALSE(is_agent(""));
+}
+
 }  // namespace
 }  // namespace culprit::record::sched
