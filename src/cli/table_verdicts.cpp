@@ -205,14 +205,16 @@ bool lie_apart(const Values& a, const Values& b) {
 }
 
 /// Tables hold few cycles, of hundreds of functions each: only what lies far beyond chance is another time.
-bool surely_differ(const Values& base, const Values& candidate) {
+/// `between`: relative standard deviation by which two recordings of the same differ.
+bool surely_differ(const Values& base, const Values& candidate, double between = 0) {
   constexpr double kFarBeyond = 2;  // of half of a 95 % interval
   constexpr std::size_t kFewest = 6;
   if (std::min(base.all, candidate.all) < kFewest) return lie_apart(base, candidate);
   const compare::Series a = compare::summarise(base.present, base.all);
   const compare::Series b = compare::summarise(candidate.present, candidate.all);
   if (a.effective < compare::kFewCycles || b.effective < compare::kFewCycles) return lie_apart(base, candidate);
-  const compare::MeanDifference d = compare::difference_of(a, b, 0);
+  const compare::MeanDifference d =
+      compare::difference_of(a, b, between * between * (a.mean * a.mean + b.mean * b.mean));
   return std::abs(d.difference) > kFarBeyond * d.half;
 }
 
@@ -234,7 +236,7 @@ bool is_function(std::string_view kind) {
 /// Whether a call lasts another time. Where a cycle is another thing a copy is of other bytes, which no table tells.
 bool calls_differ(const std::array<const Side::Function*, 2>& both, bool anchors_differ) {
   if (anchors_differ && both[0]->kind.starts_with("gpu_mem")) return false;
-  return surely_differ(call_times_of(*both[0]), call_times_of(*both[1]));
+  return surely_differ(call_times_of(*both[0]), call_times_of(*both[1]), compare::FunctionOptions().between);
 }
 
 /// What takes another time in a cycle by no more than counts has not changed; what surely takes another time per call,
@@ -242,10 +244,12 @@ bool calls_differ(const std::array<const Side::Function*, 2>& both, bool anchors
 void settle_status(model::FunctionFinding& finding) {
   const auto [before, after] = finding.time_ns;
   if (!(before > 0) || !(after > 0)) return;
-  const bool counts = std::abs(after - before) > compare::FunctionOptions().tolerance * std::min(before, after);
+  const double tolerance = compare::FunctionOptions().tolerance;
+  const bool counts = std::abs(after - before) > tolerance * std::min(before, after);
   if (finding.status == model::FunctionStatus::changed && !counts) finding.status = model::FunctionStatus::unknown;
   if (finding.status != model::FunctionStatus::unknown || !(finding.q_of_calls <= 0) || !counts) return;
-  if ((finding.work_ratio > 1) != (after > before)) return;
+  if ((finding.work_ratio > 1) != (after > before) || std::abs(std::log(finding.work_ratio)) < std::log1p(tolerance))
+    return;
   finding.status = model::FunctionStatus::changed;
   finding.rests_on = model::RestsOn::per_call;
 }

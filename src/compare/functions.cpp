@@ -318,8 +318,8 @@ class Comparer {
   /// On a device, in each call surely, and in a cycle as far as is seen.
   [[nodiscard]] bool lasts_otherwise(const FunctionFinding& finding) const {
     const auto [before, after] = finding.time_ns;
-    return texts_[finding.device] != "Host" && finding.q_of_calls <= options_.discovery && before > 0 && after > 0 &&
-           (finding.work_ratio > 1) == (after > before) &&
+    return texts_[finding.device] != "Host" && finding.q_of_calls <= options_.discovery / 2 && before > 0 &&
+           after > 0 && (finding.work_ratio > 1) == (after > before) &&
            std::abs(finding.impact_ns) > options_.tolerance * std::min(before, after);
   }
 

@@ -52,8 +52,8 @@ struct FunctionOptions {
 /// variance moderated by the assumed one at kAssumedDegrees of freedom. With fewer than kFewCycles effective values
 /// only full separation tells. A function of one side is new or gone when so many of the cycles having it would all lie
 /// on that side by chance too rarely. On a device one whose time in a cycle is not decided has changed when it surely
-/// takes another time per call, the same way. `rests_on` says which of these the status was decided by. O(uses +
-/// findings log findings).
+/// takes another time per call, at half the rate, the same way. `rests_on` says which of these the status was decided
+/// by. O(uses + findings log findings).
 std::vector<model::FunctionFinding> compare_functions(const model::Profile& base, const model::Profile& candidate,
                                                       const Roles& roles, const std::vector<model::Phase>& phases,
                                                       StringTable& texts, const FunctionOptions& options = {});

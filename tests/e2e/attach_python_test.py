@@ -298,7 +298,7 @@ class Python(Case):
                  "def awaits(x):\n    async def task(n):\n        await asyncio.sleep(0)\n        return n * x\n    return task\n"
                  "class Base:\n    def get(self): return 1\n"
                  "def classes(x):\n    class Made(Base):\n        def get(self): return super().get() + x\n    return Made\n"
-                 "def recursive(x):\n    def down(n): return x if n == 0 else down(n - 1)\n    return down\n"
+                 "def recursive(x):\n    def down(n):\n        'Down.'\n        return x if n == 0 else down(n - 1)\n    return down\n"
                  "def argument(result):\n    def inner(culprit): return result, culprit\n    return inner\n"
                  "def fails(x):\n    def inner(n): raise ValueError(x + n)\n    return inner\n"
                  "made = lambda: (counter(2), outer(1), yields(3), awaits(4), classes(5), recursive(6), argument(7), fails(8))\n"
@@ -308,7 +308,7 @@ class Python(Case):
                  "old, old_middle = made(), outer(10)(20)\n"
                  "def turn():\n    old_middle(1)\n    return use(*old) + use(*made())\n"
                  "def codes():\n    new = made()\n    return [[id(f.__code__) for f in (*all[:4], all[4].get, *all[5:], all[1](1))] for all in (old, new)] + [id(old_middle.__code__)]\n"
-                 "def names():\n    return [f.__qualname__ + repr(f.__defaults__) + str(f.__code__.co_varnames[:f.__code__.co_argcount]) for f in (*old[:4], old[5])]")
+                 "def names():\n    return [f.__qualname__ + repr(f.__defaults__) + str(f.__code__.co_varnames[:f.__code__.co_argcount]) for f in (*old[:4], old[5])] + [recursive(1).__doc__, counter(1).__doc__]")
         asked = ["counter.<locals>.count(by, unit)", "outer.<locals>.middle.<locals>.inner(z)", "yields.<locals>.each", "awaits.<locals>.task", "classes.<locals>.Made.get",
                  "recursive.<locals>.down", "argument.<locals>.inner", "fails.<locals>.inner"]
         for python in interpreters():
@@ -330,6 +330,44 @@ class Python(Case):
                 self.assertEqual(self.ask(child, "turn()")[2:], before[2:])
                 self.end(child)
 
+    def test_functions_within_functions_within_and_by_two_names(self):
+        setup = ("def outer(x):\n    def middle(y):\n        def inner(z): return x + y + z\n        return inner(1) + inner(2)\n    return middle(3)\n"
+                 "class A:\n    def run(self):\n        def f(): return 1\n        return f()\nclass B(A): pass\n"
+                 "def codes(): return [id(f.__code__) for f in (outer, A.run)]\ndef turn(): return [outer(1), outer(2), A().run(), B().run()]")
+        middle, inner = "outer.<locals>.middle", "outer.<locals>.middle.<locals>.inner"
+        for python in interpreters():
+            for asked in ([middle, inner], [inner, middle], [inner, middle, "A.run.<locals>.f", "B.run.<locals>.f"]):
+                with self.subTest(python, asked=asked):
+                    child = self.answering(setup, python)
+                    name = f"{len(self.children)}.pftrace"
+                    before, codes = self.ask(child, "turn()"), self.ask(child, "codes()")
+                    recorder = self.recorder(child.pid, *("__main__:" + one for one in asked), name=name)
+                    self.attached(recorder, child)
+                    self.assertEqual(self.ask(child, "turn()"), before)
+                    self.finish(recorder)
+                    calls = self.calls(name, "all")
+                    self.assertEqual((calls[middle], calls[inner]), (2, 4))
+                    if len(asked) > 2:
+                        self.assertEqual(calls["A.run.<locals>.f"], 2)
+                    self.assertEqual({key: text for key, text in self.facts(name).items() if key.startswith("missing.python.__main__")}, {})
+                    self.assertEqual(self.ask(child, "codes()"), codes, "everything is as it was")
+                    self.assertEqual(self.ask(child, "turn()"), before)
+                    self.end(child)
+
+    def test_of_a_call_that_runs_already_the_functions_that_it_makes_are_told(self):
+        setup = "import threading\nmade = []\ndef train(go):\n    while go.wait():\n        go.clear()\n        def step(): return 1\n        made.append(step())\ngo = threading.Event()\nthreading.Thread(target=train, args=(go,), daemon=True).start()\ntime.sleep(0.1)"
+        for python in interpreters():
+            with self.subTest(python):
+                child = self.answering(setup, python)
+                name = f"{len(self.children)}.pftrace"
+                recorder = self.recorder(child.pid, "__main__:train.<locals>.step", name=name)
+                self.attached(recorder, child)
+                self.ask(child, "go.set()")
+                self.finish(recorder)
+                told = self.facts(name).get("missing.python.__main__:train.<locals>.step", "")
+                self.assertEqual(told, "" if version_of(python) >= (3, 12) else "is not seen where a call makes it that runs already")
+                self.end(child)
+
     def test_asynchronous_generators(self):
         setup = ("import asyncio, inspect\nseen = []\n"
                  "async def numbers(n, slow=True):\n    try:\n        for i in range(n):\n            if slow: await asyncio.sleep(0)\n            try: got = yield i\n"
@@ -339,14 +377,18 @@ class Python(Case):
                  "    given += [await one.asend(None), await one.asend('sent'), await one.athrow(KeyError('x'))]\n    await one.aclose()\n    other = numbers(1, False)\n"
                  "    try: await other.asend(None), await other.athrow(ValueError('raised'))\n    except ValueError as error: given.append(str(error))\n"
                  "    async for i in numbers(5, False): break\n    given.append(inspect.isasyncgenfunction(numbers))\n    return given\n"
-                 "def turn(): return asyncio.run(all()), seen\ndef codes(): return id(numbers.__code__), id(old.__code__), id(maker(1).__code__)")
+                 "async def stubborn():\n    try: yield 1\n    except GeneratorExit: yield 2\n"
+                 "async def slow():\n    try:\n        yield 1\n        yield 2\n    finally: await asyncio.sleep(0.001)\n"
+                 "async def odd():\n    said = []\n    asyncio.get_running_loop().set_exception_handler(lambda loop, context: said.append(str(context)))\n"
+                 "    left, one = slow(), stubborn()\n    await left.asend(None)\n    given = [await one.asend(None), await one.athrow(GeneratorExit())]\n    globals().update(left=left, said=said)\n    return given\n"
+                 "def turn(): return asyncio.run(all()), asyncio.run(odd()), said, seen\ndef codes(): return id(numbers.__code__), id(old.__code__), id(maker(1).__code__)")
         counted = set()
         for python in interpreters():
             with self.subTest(python):
                 child = self.answering(setup, python)
                 name = f"{len(self.children)}.pftrace"
                 before, codes = self.ask(child, "turn()"), self.ask(child, "codes()")
-                recorder = self.recorder(child.pid, "__main__:numbers(n) as numbers[{n}]", "__main__:maker.<locals>.each", name=name)
+                recorder = self.recorder(child.pid, "__main__:numbers(n) as numbers[{n}]", "__main__:maker.<locals>.each", "__main__:stubborn", "__main__:slow", name=name)
                 self.attached(recorder, child)
                 self.assertEqual(self.ask(child, "turn()"), before)
                 self.finish(recorder)

@@ -7,7 +7,7 @@ CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MOST = 512  # functions that are watched
 MONITORING = getattr(sys, "monitoring", None)
 SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
-state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "originals": [], "suspended": [], "codes": [], "known": [], "hinted": [], "compiler": "absent", "gc": False}
+state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "originals": [], "written": {}, "pending": {}, "kept": [], "given": [], "suspended": [], "codes": [], "known": [], "hinted": [], "compiler": "absent", "gc": False}
 
 
 def parse(text):
@@ -80,6 +80,7 @@ def look():
             missing.append(wanted)
             hint(wanted)
     state["missing"] = missing
+    give_pending()
 
 
 def modules_of(name):
@@ -191,9 +192,9 @@ class Within:
 
 def codes_within(code, names):
     """Each of that name."""
-    codes = [code] if code is not None else []
+    codes = [as_written(code)] if code is not None else []
     for name in names:
-        codes = [c for outer in codes for c in outer.co_consts if hasattr(c, "co_code") and c.co_name == name]
+        codes = [as_written(c) for outer in codes for c in outer.co_consts if hasattr(c, "co_code") and c.co_name == name]
     return codes
 
 
@@ -255,321 +256,19 @@ def attach(asked, qualified, function, code, captures):
         return
     names = {"@NUMBER@": str(state["session"] * SESSIONS + number)}
     if type(function) is Within:
-        replacement = replacement_within(code, qualified, kind_of(code), names)
-        if replacement is None:
+        if replacement_within(code, qualified, kind_of(code), names) is None:
             say("unusable\0" + asked + "\0has names that its place cannot be taken with")
             return
-        import gc
-
-        if getattr(gc, "get_freeze_count", int)():
+        if frozen():
             say("unusable\0" + asked + "\0is seen where it is made from now on: what was made before gc.freeze() is not found")
+        elif is_running(function.outer.__code__):
+            say("unusable\0" + asked + "\0is not seen where a call makes it that runs already")
     state["codes"].append(code)
     watch(code if type(function) is Within else function, describe, captures_of(function, code, captures))
     if type(function) is Within:
-        exchange_within(function, replacement, asked)
+        exchange_within(function, asked, qualified, kind_of(code), names)
     else:
         exchange(function, asked, kind_of(code), names)
-
-
-# Before 3.12. What is exchanged is the code of the function, so that whoever holds the function calls the new one.
-
-# Of co_flags; what types.coroutine makes of a generator may be awaited.
-GENERATOR_FUNCTION, COROUTINE_FUNCTION, MAY_BE_AWAITED, ASYNCHRONOUS_GENERATOR = 0x20, 0x80, 0x100, 0x200
-
-# HEAD, CALL and TAKEN are filled in by own_parameters(). The names in quotes become the objects themselves.
-PLAIN = """def f(@HEAD@):
-    "culprit:enter"(@NUMBER@, @TAKEN@)
-    try:
-        culprit_result = "culprit:original"(@CALL@)
-    except BaseException:
-        "culprit:leave"(@NUMBER@, None, 1)
-        raise
-    "culprit:leave"(@NUMBER@, culprit_result, 0)
-    return culprit_result
-"""
-GENERATOR = """def f(@HEAD@):
-    return (yield from "culprit:segments"("culprit:original"(@CALL@), @NUMBER@, @TAKEN@))
-"""
-COROUTINE = """async def f(@HEAD@):
-    return await "culprit:segments"("culprit:original"(@CALL@), @NUMBER@, @TAKEN@)
-"""
-ASYNCHRONOUS = """async def f(@HEAD@):
-    culprit_inner = "culprit:turns"("culprit:original"(@CALL@), @NUMBER@, @TAKEN@)
-    try:
-        culprit_result = await culprit_inner.turn("asend", None)
-        while True:
-            try:
-                culprit_result = yield culprit_result
-            except GeneratorExit:
-                await culprit_inner.turn("aclose")
-                raise
-            except BaseException as culprit_error:
-                culprit_result = await culprit_inner.turn("athrow", culprit_error)
-            else:
-                culprit_result = await culprit_inner.turn("asend", culprit_result)
-    except StopAsyncIteration:
-        return
-"""
-COMPILER = """def f(@HEAD@):
-    "culprit:give_up"()
-    return "culprit:original"(@CALL@)
-"""
-
-WITH_ARGUMENTS, WITH_KEYWORDS = 0x04, 0x08  # of co_flags: *args, **kwargs
-
-
-def own_parameters(code):
-    """The same parameters: who looks at the function sees what it saw, and Python 3.11 calls the original without a frame of C,
-    so that it recurses as deep as before on the stack of the thread."""
-    count, only = code.co_argcount, code.co_kwonlyargcount
-    names, keywords = list(code.co_varnames[:count]), list(code.co_varnames[count:count + only])
-    others = list(code.co_varnames[count + only:][:bool(code.co_flags & WITH_ARGUMENTS) + bool(code.co_flags & WITH_KEYWORDS)])
-    if not all(name.isidentifier() for name in names + keywords + others):
-        return {"@HEAD@": "*args, **kwargs", "@CALL@": "*args, **kwargs", "@TAKEN@": "args, kwargs"}
-    rest = ["**" + name for name in others[-1:] if code.co_flags & WITH_KEYWORDS]
-    more = ["*" + name for name in others[:1] if code.co_flags & WITH_ARGUMENTS]
-    first = getattr(code, "co_posonlyargcount", 0)
-    head = names[:first] + (["/"] if first else []) + names[first:] + (more or (["*"] if keywords else [])) + keywords + rest
-    return {"@HEAD@": ", ".join(head),
-            "@CALL@": ", ".join(names + more + [name + "=" + name for name in keywords] + rest),
-            "@TAKEN@": "(" + "".join(name + ", " for name in names + more) + "), {" + ", ".join(['"' + name + '": ' + name for name in keywords] + rest) + "}"}
-
-
-def kind_of(code):
-    if code.co_flags & ASYNCHRONOUS_GENERATOR:
-        return ASYNCHRONOUS
-    return COROUTINE if code.co_flags & COROUTINE_FUNCTION else GENERATOR if code.co_flags & GENERATOR_FUNCTION else PLAIN
-
-
-class Segments:
-    """A generator or coroutine that tells when it has its thread and when it gives it away."""
-
-    def __init__(self, inner, number, args, kwargs):
-        self.inner, self.number, self.first, self.of_generator = inner, number, (args, kwargs), False
-
-    def step(self, method, *values):
-        if self.first:
-            on_enter(self.number, *self.first)
-            self.first = None
-        else:
-            on_enter(self.number, None, None)
-        try:
-            result = method(*values)
-        except StopIteration as end:
-            on_leave(self.number, end.value, 2 if self.of_generator else 0)
-            raise
-        except BaseException as error:
-            on_leave(self.number, None, 0 if self.of_generator and type(error) is StopAsyncIteration else 1)
-            raise
-        on_leave(self.number, None, 2)
-        return result
-
-    def __iter__(self):
-        return self
-
-    __await__ = __iter__
-
-    def __next__(self):
-        return self.step(self.inner.send, None)
-
-    def send(self, value):
-        return self.step(self.inner.send, value)
-
-    def throw(self, *error):
-        return self.step(self.inner.throw, *error)
-
-    def close(self):
-        return self.inner.close()
-
-
-class Turns:
-    """An asynchronous generator that tells the same, from one value to the next."""
-
-    def __init__(self, inner, number, args, kwargs):
-        self.inner, self.number, self.first = inner, number, (args, kwargs)
-
-    def turn(self, method, *values):
-        segments = Segments(getattr(self.inner, method)(*values), self.number, None, None)
-        segments.first, segments.of_generator, self.first = self.first, True, None
-        return segments
-
-
-def filled_in(text, code, names):
-    for name, value in {**names, **own_parameters(code)}.items():
-        text = text.replace(name, value)
-    return text
-
-
-def compiled(source, code):
-    """The code of the one function that the source makes."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = compile(source, code.co_filename, "exec")
-    return next(c for c in made.co_consts if hasattr(c, "co_code"))
-
-
-def in_place_of(code, made, meant, names=()):
-    """What was compiled, under the name of the code that it stands for; the texts of `meant` are what they mean, code of those names is that."""
-    def of(constant):
-        if isinstance(constant, str):
-            return meant.get(constant, constant)
-        return meant[constant.co_name] if hasattr(constant, "co_code") and constant.co_name in names else constant
-
-    more = {"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}
-    return made.replace(co_consts=tuple(map(of, made.co_consts)), co_flags=made.co_flags | code.co_flags & MAY_BE_AWAITED, co_name=code.co_name,
-                        co_firstlineno=code.co_firstlineno, co_freevars=code.co_freevars, **more)
-
-
-def callbacks():
-    return {"culprit:enter": on_enter, "culprit:leave": on_leave, "culprit:segments": Segments, "culprit:turns": Turns, "culprit:give_up": give_up}
-
-
-def exchanged(asked, undo, again):
-    """Notes what was done. What cannot be undone since somebody else has exchanged it meanwhile stays."""
-    state["exchanged"].append((asked, undo, again))
-    if state["compiler"] == "works":  # another thread has just begun with it
-        undo()
-
-
-def exchange(function, asked, text, names):
-    import types
-
-    code = function.__code__
-    original = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    original.__kwdefaults__ = function.__kwdefaults__
-    original.__qualname__ = function.__qualname__
-    replacement = in_place_of(code, compiled(filled_in(text, code, names), code), {**callbacks(), "culprit:original": original})
-
-    def undo():
-        if function.__code__ is replacement:
-            function.__code__ = code
-
-    function.__code__ = replacement
-    state["originals"].append((function, original))
-    exchanged(asked, undo, lambda: exchange(function, asked, text, names))
-
-
-def as_it_was(function):
-    """The function that holds the code that the program wrote."""
-    for other, original in reversed(state["originals"]):
-        if other is function and function.__code__ is not original.__code__:
-            return original
-    return function
-
-
-def replacement_within(code, qualified, text, names):
-    """Code that tells, and calls a function that it makes with the original code of what it finds around itself, as the original does."""
-    if any(name.startswith("culprit_") or not name.isidentifier() for name in code.co_varnames + code.co_freevars):
-        return None
-    head, _, body = filled_in(text, code, names).replace('"culprit:original"', "culprit_original").partition("\n")
-    around = "".join(" " + name + " = None\n" for name in code.co_freevars)
-    lines = [head, "    def culprit_original(): (" + "".join(name + ", " for name in code.co_freevars) + ")", *body.splitlines()]
-    outer = compiled("def culprit_outer():\n" + around + "".join(" " + line + "\n" for line in lines), code)
-    made = next(c for c in outer.co_consts if hasattr(c, "co_code"))
-    if made.co_freevars != code.co_freevars:
-        return None
-    return in_place_of(code, made, {**callbacks(), "culprit_original": code, "culprit_outer.<locals>.f.<locals>.culprit_original": qualified}, ("culprit_original",))
-
-
-def with_other_code(outer, code, replacement, others):
-    """The outer code with the replacement for what lies in it; `others` gets each pair of codes that differ."""
-    if outer is code:
-        made = replacement
-    else:
-        within = [with_other_code(c, code, replacement, others) if hasattr(c, "co_code") else c for c in outer.co_consts]
-        if all(a is b for a, b in zip(within, outer.co_consts)):
-            return outer
-        made = outer.replace(co_consts=tuple(within))
-    others.append((outer, made))
-    return made
-
-
-def give_code(pairs):
-    """Whatever function has one of the codes gets its other."""
-    import gc
-    import types
-
-    for function in gc.get_referrers(*(code for code, _ in pairs)):
-        if type(function) is types.FunctionType:
-            for code, other in pairs:
-                if function.__code__ is code:
-                    function.__code__ = other
-                    break
-
-
-def exchange_within(function, replacement, asked):
-    """In what the outer function makes from now on, and in what it has made. Looking for that takes as long as a collection of garbage."""
-    outer, pairs = function.outer, []
-    before = outer.__code__
-    after = with_other_code(before, function.__code__, replacement, pairs)
-
-    def undo():
-        if outer.__code__ is after:
-            outer.__code__ = before
-        give_code([(new, old) for old, new in pairs])
-
-    outer.__code__ = after
-    give_code(pairs)
-    exchanged(asked, undo, lambda: exchange_within(function, replacement, asked))
-
-
-def give_back():
-    """What was exchanged, as what exchanges it again."""
-    done = state["exchanged"]
-    state["exchanged"], state["originals"] = [], []
-    for _, undo, _ in reversed(done):
-        undo()
-    return [(asked, again) for asked, _, again in done]
-
-
-# PyTorch's compiler looks into the code of functions: it cannot compile one that is exchanged, and what it has compiled no longer counts. So nothing is
-# exchanged where it works, and all is given back before it begins.
-COMPILED = "torch.compile works in this process; before Python 3.12 functions are not watched beside it"
-
-
-def compiler():
-    if "torch._dynamo" not in sys.modules:
-        return "absent"
-    package, module = sys.modules["torch._dynamo"], sys.modules.get("torch._dynamo.eval_frame")
-    if getattr(getattr(package, "__spec__", None), "_initializing", False):
-        return "comes"
-    backends = getattr(module, "cached_backends", None)
-    known = isinstance(backends, dict) and hasattr(getattr(getattr(module, "OptimizeContext", None), "__init__", None), "__code__")
-    return "rests" if known and all(backend is None for backend in list(backends.values())) else "works"
-
-
-def compiler_is_known():
-    """Nothing is exchanged as long as it is imported."""
-    before, now = state["compiler"], compiler()
-    if before == "works":
-        return True
-    if now == "works":
-        give_up()
-        return True
-    state["compiler"] = now
-    if now == "comes":
-        state["suspended"] += give_back()
-    elif now != before:
-        if now == "rests":
-            exchange(sys.modules["torch._dynamo.eval_frame"].OptimizeContext.__init__, None, COMPILER, {})
-        again, state["suspended"] = state["suspended"], []
-        for _, exchange_again in again:
-            exchange_again()
-        if compiler() == "works":
-            give_up()
-    return now != "comes"
-
-
-def give_up():
-    if state["compiler"] == "works":
-        return
-    state["compiler"] = "works"
-    for asked, _ in state["suspended"] + give_back():
-        if asked is not None:
-            say("unusable\0" + asked + "\0" + COMPILED)
-    state["suspended"] = []
 
 
 def end():
@@ -591,4 +290,4 @@ def end():
 
         if on_gc in gc.callbacks:
             gc.callbacks.remove(on_gc)
-    state.update(wanted=[], missing=[], exchanged=[], originals=[], suspended=[], codes=[], known=[], hinted=[], compiler="absent", gc=False)
+    state.update(wanted=[], missing=[], exchanged=[], originals=[], written={}, pending={}, kept=[], given=[], suspended=[], codes=[], known=[], hinted=[], compiler="absent", gc=False)

@@ -82,7 +82,7 @@ static Object *list_type = NULL, *tuple_type = NULL, *dict_type = NULL, *long_ty
 extern const char culprit_hooks_text[];
 __asm__(
     ".pushsection .rodata\n.global culprit_hooks_text\n.hidden culprit_hooks_text\nculprit_hooks_text:\n.incbin "
-    "\"" CULPRIT_HOOKS "\"\n.byte 0\n.popsection\n");
+    "\"" CULPRIT_HOOKS "\"\n.incbin \"" CULPRIT_EXCHANGE "\"\n.byte 0\n.popsection\n");
 
 enum kind { kValue = 0, kLength = 1, kSum = 2, kOnes = 3, kSeconds = 4 };
 struct capture {
@@ -109,7 +109,7 @@ static struct {
   int32_t tid;
 } threads[kThreads];
 static long long session = 0; /* recordings of this process so far */
-static Object* hooks = NULL;  /* the names of hooks.py */
+static Object* hooks = NULL;  /* the names of hooks.py and exchange.py */
 static volatile int watching = 0;
 
 static int is_a(Object* object, Object* type) { return object->type == type; }

@@ -29,7 +29,8 @@ constexpr Ns kFirstLook = 50'000'000;      // at what a process executes; each f
 constexpr Ns kUntilNextTry = 1'000'000'000;
 constexpr Ns kUntilAgentHasEnded = 100'000'000;
 constexpr int kMostTries = 5;
-constexpr int kMostLooks = 9;
+constexpr int kManyLooks = 9;
+constexpr Ns kSeldom = 10'000'000'000;   // after these
 constexpr std::size_t kMostLate = 1000;  // processes of which the file tells since when they were watched
 constexpr std::size_t kMostLateTold = 3;
 constexpr Ns kReadyWithin = 2'000'000'000;  // all together; the recording begins without those that are later
@@ -333,7 +334,8 @@ void PythonCollector::look_at_state(Watched& watched, Ns now) {
 
 bool PythonCollector::has_begun(std::int64_t pid, Candidate& candidate, Ns now) {
   if (!is_wanted(pid)) {  // it may still execute another program
-    candidate.due = now + std::min(kFirstLook << candidate.looks, kUntilNextTry);
+    candidate.due =
+        now + (candidate.looks < kManyLooks ? std::min(kFirstLook << candidate.looks, kUntilNextTry) : kSeldom);
     ++candidate.looks;
     candidate.begun = 0;
     candidate.is_asked_for = false;
@@ -347,10 +349,11 @@ bool PythonCollector::has_begun(std::int64_t pid, Candidate& candidate, Ns now) 
 
 /// What was called before in a process that came later, or was late, is not in the file.
 void PythonCollector::note_watched(const Watched& watched, const Session& session) {
-  if (session.begin == kNotBegun || watched.ring().state() != CULPRIT_AGENT_RUNNING ||
-      watched_after_.contains(watched.pid()) || watched_after_.size() >= kMostLate)
+  const Ns since = watched.ring().running_since();
+  if (session.begin == kNotBegun || since == 0 || watched_after_.contains(watched.pid()) ||
+      watched_after_.size() >= kMostLate)
     return;
-  const Ns after = watched.ring().running_since() - session.begin;
+  const Ns after = since - session.begin;
   watched_after_.emplace(watched.pid(), after);
   if (after > 0)
     session.writer.metadata(fmt::format("python.watched_after_ms.{}", watched.pid()),
@@ -361,6 +364,7 @@ void PythonCollector::poll(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   for (const auto& ended : std::exchange(ended_, {})) {
     ended->read(session.writer, now, session.begin, session.end);
+    note_watched(*ended, session);
     remember(*ended, session.writer);
   }
   take_pending(session);
@@ -381,8 +385,8 @@ void PythonCollector::poll(Session& session, Ns now) {
   if (session.starts_command && session.begin == kNotBegun) return;  // it waits for the recording to begin
   if (!may_put_in(now)) return;
   for (auto& [pid, candidate] : candidates_) {
-    if (watched_.contains(pid) || pending_.contains(pid) || candidate.tries >= kMostTries ||
-        candidate.looks >= kMostLooks || now < candidate.due || !has_begun(pid, candidate, now))
+    if (watched_.contains(pid) || pending_.contains(pid) || candidate.tries >= kMostTries || now < candidate.due ||
+        !has_begun(pid, candidate, now))
       continue;
     put_into(pid, candidate, now);
     return;
