@@ -197,6 +197,9 @@ def frozen():
     return getattr(gc, "get_freeze_count", int)()
 
 
+MADE_BEFORE = "is not seen where a call makes it that runs already"
+
+
 def is_running(code):
     for frame in sys._current_frames().values():
         while frame is not None:
@@ -259,6 +262,8 @@ def exchange_within(function, asked, qualified, text, names):
         state["written"][id(new)] = new, as_written(old)
     state["pending"].update((id(old), new) for old, new in pairs)
     state["kept"].extend(old for old, _ in pairs)
+    if not is_running(before):
+        state["makers"].append((asked, before))
 
     def undo():
         if outer.__code__ is after:
@@ -268,12 +273,13 @@ def exchange_within(function, asked, qualified, text, names):
     outer.__code__ = after
 
 
-def functions_with(codes):
-    """Looking for them stops the program for as long as a part of a collection of garbage."""
+def those_with(codes):
+    """Functions, and calls that rest (generators, coroutines); looking for them stops the program for as long as a part of a collection of garbage."""
     import gc
     import types
 
-    return [f for f in gc.get_referrers(*codes) if type(f) is types.FunctionType] if codes else []
+    found = gc.get_referrers(*codes) if codes else []
+    return [f for f in found if type(f) is types.FunctionType], [f for f in found if type(f) in (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)]
 
 
 def give_pending():
@@ -283,7 +289,12 @@ def give_pending():
         return
     import weakref
 
-    for function in functions_with(state["kept"]):
+    functions, resting = those_with(state["kept"])
+    for asked, code in state["makers"]:
+        if any(code in (getattr(one, "gi_code", None), getattr(one, "cr_code", None), getattr(one, "ag_code", None)) for one in resting):
+            say("unusable\0" + asked + "\0" + MADE_BEFORE)
+    state["makers"] = []
+    for function in functions:
         if state["compiler"] == "works":
             break  # another thread has just begun with it
         code = function.__code__
@@ -300,11 +311,11 @@ def give_pending():
 def give_back():
     """What was exchanged, as what exchanges it again."""
     done, given, written = state["exchanged"], state["given"], state["written"]
-    state.update(exchanged=[], originals=[], given=[], pending={}, kept=[])
+    state.update(exchanged=[], originals=[], given=[], pending={}, kept=[], makers=[])
     for _, undo, _ in reversed(done):
         undo()
     # What lies in the permanent generation of gc.freeze() is found by its reference alone.
-    for function in [f for f in (reference() for reference in given) if f is not None] + functions_with([code for code, _ in written.values()]):
+    for function in [f for f in (reference() for reference in given) if f is not None] + those_with([code for code, _ in written.values()])[0]:
         if id(function.__code__) in written:
             function.__code__ = as_written(function.__code__)
     state["written"] = {}

@@ -7,7 +7,7 @@ CHOICES = (4, 3, 5, 2)  # numbers of tools, the profiler's last
 MOST = 512  # functions that are watched
 MONITORING = getattr(sys, "monitoring", None)
 SESSIONS = 1 << 16  # what a wrapper calls itself by: session * SESSIONS + number of the function
-state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "originals": [], "written": {}, "pending": {}, "kept": [], "given": [], "suspended": [], "codes": [], "known": [], "hinted": [], "compiler": "absent", "gc": False}
+state = {"session": 0, "forks": False, "tool": None, "wanted": [], "missing": [], "exchanged": [], "originals": [], "written": {}, "pending": {}, "kept": [], "given": [], "makers": [], "suspended": [], "codes": [], "known": [], "hinted": [], "compiler": "absent", "gc": False}
 
 
 def parse(text):
@@ -262,7 +262,7 @@ def attach(asked, qualified, function, code, captures):
         if frozen():
             say("unusable\0" + asked + "\0is seen where it is made from now on: what was made before gc.freeze() is not found")
         elif is_running(function.outer.__code__):
-            say("unusable\0" + asked + "\0is not seen where a call makes it that runs already")
+            say("unusable\0" + asked + "\0" + MADE_BEFORE)
     state["codes"].append(code)
     watch(code if type(function) is Within else function, describe, captures_of(function, code, captures))
     if type(function) is Within:
@@ -290,4 +290,4 @@ def end():
 
         if on_gc in gc.callbacks:
             gc.callbacks.remove(on_gc)
-    state.update(wanted=[], missing=[], exchanged=[], originals=[], written={}, pending={}, kept=[], given=[], suspended=[], codes=[], known=[], hinted=[], compiler="absent", gc=False)
+    state.update(wanted=[], missing=[], exchanged=[], originals=[], written={}, pending={}, kept=[], given=[], makers=[], suspended=[], codes=[], known=[], hinted=[], compiler="absent", gc=False)
