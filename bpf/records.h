@@ -25,9 +25,8 @@ enum culprit_record_kind {
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
 
-/* The name of the agent's thread ("culprit-agent", src/record/agent), as two words of a little-endian machine: the second
- * without what may stand behind its end. */
-#define CULPRIT_AGENT_NAME "culprit-agent"
+/* The name of the agent's thread ("culprit-agent", src/record/collector/agent_name.h), as two words of a little-endian
+ * machine: the second without what may stand behind its end. */
 #define CULPRIT_AGENT_COMM 0x2d746972706c7563ull
 #define CULPRIT_AGENT_COMM_REST 0x0000746e656761ull
 

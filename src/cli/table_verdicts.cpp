@@ -242,15 +242,13 @@ bool calls_differ(const std::array<const Side::Function*, 2>& both, bool anchors
 /// What takes another time in a cycle by no more than counts has not changed; what surely takes another time per call,
 /// and as far as is seen in a cycle, has.
 void settle_status(model::FunctionFinding& finding) {
-  const auto [before, after] = finding.time_ns;
-  if (!(before > 0) || !(after > 0)) return;
+  using enum model::FunctionStatus;
   const double tolerance = compare::FunctionOptions().tolerance;
-  const bool counts = std::abs(after - before) > tolerance * std::min(before, after);
-  if (finding.status == model::FunctionStatus::changed && !counts) finding.status = model::FunctionStatus::unknown;
-  if (finding.status != model::FunctionStatus::unknown || !(finding.q_of_calls <= 0) || !counts) return;
-  if ((finding.work_ratio > 1) != (after > before) || std::abs(std::log(finding.work_ratio)) < std::log1p(tolerance))
-    return;
-  finding.status = model::FunctionStatus::changed;
+  const auto [before, after] = finding.time_ns;
+  if (finding.status == changed && std::abs(after - before) <= tolerance * std::min(before, after))
+    finding.status = unknown;
+  if (finding.status != unknown || finding.q_of_calls != 0 || !compare::lasts_otherwise(finding, tolerance)) return;
+  finding.status = changed;
   finding.rests_on = model::RestsOn::per_call;
 }
 

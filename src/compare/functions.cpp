@@ -190,7 +190,9 @@ class Comparer {
       findings[i].q = q[i];
       if (findings[i].status == FunctionStatus::same) continue;
       if (q[i] > options_.discovery) {
-        if (lasts_otherwise(findings[i])) {
+        // Half of the rate: it is the second question that is asked of the function.
+        if (texts_[findings[i].device] != "Host" && findings[i].q_of_calls <= options_.discovery / 2 &&
+            lasts_otherwise(findings[i], options_.tolerance)) {
           findings[i].status = FunctionStatus::changed;
           findings[i].rests_on = RestsOn::per_call;
           findings[i].q = findings[i].q_of_calls;
@@ -313,14 +315,6 @@ class Comparer {
     if (side[0].mean > 0 && side[1].mean > 0) finding.work_ratio = side[1].mean / side[0].mean;
     if (side[0].effective < kFewCycles || side[1].effective < kFewCycles) return model::kNoNumber;
     return chance_of_means(side, options_.between);
-  }
-
-  /// On a device, in each call surely, and in a cycle as far as is seen.
-  [[nodiscard]] bool lasts_otherwise(const FunctionFinding& finding) const {
-    const auto [before, after] = finding.time_ns;
-    return texts_[finding.device] != "Host" && finding.q_of_calls <= options_.discovery / 2 && before > 0 &&
-           after > 0 && (finding.work_ratio > 1) == (after > before) &&
-           std::abs(finding.impact_ns) > options_.tolerance * std::min(before, after);
   }
 
   [[nodiscard]] bool matters_little(const FunctionFinding& finding) const {
@@ -562,7 +556,7 @@ class Comparer {
   [[nodiscard]] bool are_apart(const std::array<Uses, 2>& uses, const std::array<Series, 2>& side,
                                double tolerated) const {
     const double rare = kRare * options_.between * std::min(side[0].mean, side[1].mean);
-    return lie_apart({uses[0].times, uses[1].times}, {side[0].n, side[1].n}) &&
+    return separate_fully({uses[0].times, uses[1].times}, {side[0].n, side[1].n}) &&
            std::abs(side[1].mean - side[0].mean) > tolerated + rare;
   }
 
@@ -586,6 +580,13 @@ class Comparer {
 };
 
 }  // namespace
+
+bool lasts_otherwise(const FunctionFinding& finding, double tolerance) {
+  const auto [before, after] = finding.time_ns;
+  return before > 0 && after > 0 && (finding.work_ratio > 1) == (after > before) &&
+         std::abs(finding.impact_ns) > tolerance * std::min(before, after) &&
+         std::abs(std::log(finding.work_ratio)) > std::log1p(tolerance);
+}
 
 std::vector<FunctionFinding> compare_functions(const Profile& base, const Profile& candidate, const Roles& roles,
                                                const std::vector<Phase>& phases, StringTable& texts,

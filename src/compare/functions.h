@@ -40,6 +40,9 @@ struct FunctionOptions {
   std::set<std::string, std::less<>> left_out{};  ///< kinds of functions that are not compared
 };
 
+/// Takes another time per call, and the same way in a cycle, each by more than `tolerance`.
+bool lasts_otherwise(const model::FunctionFinding& finding, double tolerance);
+
 /// One finding per function that ran in a phase of `phases`, in a process that both sides have. Ranges that only
 /// enclose work (annotations) are left out. Per cycle of its process, absent = 0: Welch's interval of the difference of
 /// means as of cycle times (series.h); p that the difference lies beyond the tolerance, and from that q over all

@@ -180,7 +180,7 @@ double all_on_one_side(std::span<const CycleValue> there, std::size_t n, std::si
   return std::exp(choose(counted(n), counted(there.size())) - choose(counted(n + m), counted(there.size())));
 }
 
-bool lie_apart(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n) {
+bool separate_fully(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n) {
   std::array<std::pair<double, double>, 2> span;  // least and most
   for (std::size_t s = 0; s < 2; ++s) {
     span[s] = {values[s].size() < n[s] ? 0 : std::numeric_limits<double>::infinity(), 0};

@@ -78,7 +78,7 @@ MeanDifference difference_of(const Series& base, const Series& candidate, const 
 std::optional<double> surely_apart(const Series& a, const Series& b);
 
 /// Each value of one side is larger than all of the other's. Of `n` cycles those without a value have 0.
-bool lie_apart(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n);
+bool separate_fully(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n);
 
 /// That two groups of one distribution, of n and m independent values, separate fully, one way or the other:
 /// 2 / C(n + m, n).

@@ -10,13 +10,12 @@
 #include <utility>
 
 #include "core/file.h"
+#include "record/collector/agent_name.h"
 #include "record/process_group.h"
 
 namespace culprit::record {
 
 namespace {
-
-constexpr std::string_view kAgentThread = "culprit-agent";  // as src/record/agent calls it
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
@@ -79,7 +78,7 @@ std::vector<std::pair<std::int64_t, std::string>> Targets::threads(std::int64_t 
     auto name = read_beginning(fmt::format("{}/{}/comm", folder, tid));
     if (!name) continue;
     if (!name->empty() && name->back() == '\n') name->pop_back();
-    if (*name == kAgentThread) continue;
+    if (*name == kAgentName) continue;
     threads.emplace_back(tid, std::move(*name));
   }
   return threads;

@@ -113,8 +113,8 @@ class Turns:
         self.inner, self.number, self.first = inner, number, (args, kwargs)
 
     def turn(self, method, *values):
-        hooks = sys.get_asyncgen_hooks()
         if self.first:  # an event loop closes the outer one, which closes this
+            hooks = sys.get_asyncgen_hooks()
             sys.set_asyncgen_hooks(None, lambda inner: None)
         try:
             step = getattr(self.inner, method)(*values)

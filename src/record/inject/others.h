@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/error.h"
+#include "record/collector/agent_name.h"
 
 namespace culprit::record::inject {
 
-inline const std::string kRingName = "culprit-ring";    ///< of the files in memory that a process shares with recorders
-inline const std::string kAgentName = "culprit-agent";  ///< also that of the agent's thread
+inline const std::string kRingName = "culprit-ring";  ///< of the files in memory that a process shares with recorders
 
 struct Range {
   std::uint64_t begin = 0;

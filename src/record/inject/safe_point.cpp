@@ -4,10 +4,12 @@
 #include <array>
 #include <string_view>
 
+#include "record/collector/agent_name.h"
+
 namespace culprit::record::inject {
 
 bool is_guarded(const Mapping& mapping) {
-  if (mapping.path.starts_with("/memfd:culprit-agent")) return true;  // it is just being loaded
+  if (mapping.path.starts_with("/memfd:" + kAgentName)) return true;  // it is just being loaded
   if (!mapping.path.starts_with('/')) return true;  // code of no file: the vdso, of a compiler at run time
   const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
   constexpr std::array<std::string_view, 6> kNames = {"libc.so", "libc-", "ld-", "libpthread", "libdl", "ld."};

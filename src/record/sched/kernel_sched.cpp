@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "record/collector/agent_name.h"
+
 namespace culprit::record::sched {
 
 namespace {
@@ -17,7 +19,7 @@ constexpr std::size_t kMostNames = 1U << 16;
 constexpr std::size_t kMostStacks = 1U << 16;
 constexpr std::size_t kMostWaiting = 1U << 14;
 
-bool is_agent(const char (&comm)[CULPRIT_COMM]) { return bpf::comm(comm) == CULPRIT_AGENT_NAME; }
+bool is_agent(const char (&comm)[CULPRIT_COMM]) { return bpf::comm(comm) == kAgentName; }
 
 }  // namespace
 

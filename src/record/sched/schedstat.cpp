@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/file.h"
+#include "record/collector/agent_name.h"
 
 namespace culprit::record::sched {
 
@@ -47,7 +48,7 @@ std::vector<std::int64_t> threads_of(std::int64_t pid) {
 
 }  // namespace
 
-bool is_agent(std::string_view status) { return status.starts_with("Name:\tculprit-agent\n"); }
+bool is_agent(std::string_view status) { return status.starts_with("Name:\t" + kAgentName + "\n"); }
 
 std::optional<ThreadTotals> parse_totals(std::string_view schedstat, std::string_view status) {
   const auto oncpu = number(schedstat);
