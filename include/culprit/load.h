@@ -53,4 +53,14 @@ struct Loss {
 };
 CULPRIT_API std::vector<Loss> losses(const Run& run);
 
+/// How much a run holds.
+struct Extent {
+  std::vector<std::string> files;  ///< as they were named, in their order
+  std::uint64_t ranks = 0;
+  std::uint64_t slices = 0;        ///< spans of time, those on devices among them
+  std::uint64_t on_devices = 0;    ///< slices that are work of a device
+  std::int64_t duration_ns = 0;    ///< from the first event to the last; of a recording as long as it lasted
+};
+CULPRIT_API Extent extent_of(const Run& run);
+
 }  // namespace culprit

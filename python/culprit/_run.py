@@ -59,6 +59,18 @@ class Run:
     def __init__(self, native: _culprit.Run) -> None:
         self._native = native
 
+    def __repr__(self) -> str:
+        files, ranks, slices, on_devices, duration_ns = self._native.extent()
+        named = repr(os.path.basename(files[0])) + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        parts = [f"{slices:,} slices in {duration_ns / 1e9:.3f} s"]
+        if on_devices:
+            parts.append(f"{on_devices:,} of them on devices")
+        if ranks > 1:
+            parts.append(f"{ranks} ranks")
+        if self.losses:
+            parts.append("see losses")
+        return f"<culprit.Run of {named}: {', '.join(parts)}>"
+
     @property
     def losses(self) -> List[Dict[str, Any]]:
         """What could not be read as it stands, or was repaired; empty: nothing.

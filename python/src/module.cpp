@@ -379,6 +379,13 @@ NB_MODULE(_culprit, module) {
                return shared_one(task, culprit::Result<culprit::Frame>(culprit::devices(run)));
              });
            })
+      .def("extent",
+           [](const culprit::Run& run) {
+             const culprit::Extent extent = culprit::extent_of(run);
+             nb::list files;
+             for (const std::string& file : extent.files) files.append(text(file));
+             return nb::make_tuple(files, extent.ranks, extent.slices, extent.on_devices, extent.duration_ns);
+           })
       .def("losses",
            [](const culprit::Run& run) {
              nb::list list;

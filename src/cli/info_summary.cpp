@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kFiles = 1;
 constexpr std::size_t kDevices = 2;
 constexpr std::size_t kPhases = 2;
+constexpr std::size_t kRows = 20;
 
 double percent(Ns part, Ns whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) * 100 : 0;
@@ -36,7 +37,10 @@ class Summary {
   model::Table make() {
     const bool work = info_.work && info_.work->recorded;
     if (work)
-      for (auto& [what, value] : report::work_lines(*info_.work)) add(std::move(what), std::move(value));
+      for (auto& [what, value] : report::work_lines(*info_.work)) {
+        const bool why_unit = what.empty() && value == info_.work->units.front().reason;
+        add(std::move(what), std::move(value), why_unit ? 5 : 0);
+      }
     add_files();
     add_faults();
     add("duration", format_duration(info_.duration) + (info_.clock == "unknown" ? "" : ", clock " + info_.clock));
@@ -48,6 +52,7 @@ class Summary {
     add_recorded();
     if (!work && info_.cycles) add_cycles(*info_.cycles);
     add_losses();
+    leave_out_the_rest();
     model::Table table = model::fact_table("Run", "summary", facts_);
     if (!work && info_.cycles && info_.cycles->count == 0 && !info_.cycles->reason.empty())
       table.notes.push_back("No steps: " + info_.cycles->reason);
@@ -59,7 +64,21 @@ class Summary {
   }
 
  private:
-  void add(std::string what, std::string value) { facts_.push_back({std::move(what), std::move(value)}); }
+  /// The larger `rank`, the sooner it is left out where there is more than a screen holds; 0: never.
+  void add(std::string what, std::string value, unsigned rank = 0) {
+    facts_.push_back({std::move(what), std::move(value)});
+    ranks_.push_back(rank);
+  }
+
+  /// Sections tell it. A row without a name belongs to the one above, so that one with such a row stays.
+  void leave_out_the_rest() {
+    while (facts_.size() > kRows) {
+      const auto least = std::ranges::max_element(ranks_);
+      if (*least == 0) return;
+      facts_.erase(facts_.begin() + (least - ranks_.begin()));
+      ranks_.erase(least);
+    }
+  }
 
   void add_files() {
     for (std::size_t i = 0; i < std::min(info_.ranks.size(), kFiles); ++i) {
@@ -71,7 +90,7 @@ class Summary {
       add("", text);
       for (const model::JoinedFile& file : rank.recordings) {
         add("recording", file.path);
-        add("", fmt::format("{}, {}", file.format, format_bytes(static_cast<double>(file.input_bytes))));
+        add("", fmt::format("{}, {}", file.format, format_bytes(static_cast<double>(file.input_bytes))), 9);
       }
     }
     if (info_.ranks.size() > kFiles) add("", counted(info_.ranks.size() - kFiles, "more file", "more files"));
@@ -105,13 +124,16 @@ class Summary {
       add("GPU work", "none");
       return;
     }
-    add("GPU busy", fmt::format("{} ({:.1f}% of the duration)", format_duration(info_.busy_union),
-                                percent(info_.busy_union, info_.duration)));
+    add("GPU busy",
+        fmt::format("{} ({:.1f}% of the duration)", format_duration(info_.busy_union),
+                    percent(info_.busy_union, info_.duration)),
+        7);
     add("kernels", fmt::format("{} of {}, {}", format_count(info_.kernels.count),
                                counted(info_.unique_kernels, "name", "names"), format_duration(info_.kernels.sum)));
     add("memcpy, memset",
         fmt::format("{}, {}; {}, {}", format_count(info_.memcpy.count), format_duration(info_.memcpy.sum),
-                    format_count(info_.memset.count), format_duration(info_.memset.sum)));
+                    format_count(info_.memset.count), format_duration(info_.memset.sum)),
+        8);
     if (info_.top.count != 0)
       add("most GPU time", fmt::format("{} in {} of {}", format_duration(info_.top.sum),
                                        counted(info_.top.count, "call", "calls"), info_.top_name));
@@ -152,7 +174,8 @@ class Summary {
   }
 
   void add_recorded() {
-    for (const model::Fact& fact : info_.recorded_facts) add(fact.what, fact.value);
+    unsigned rank = 0;
+    for (const model::Fact& fact : info_.recorded_facts) add(fact.what, fact.value, std::min(++rank, 4U));
   }
 
   void add_cycles(const model::CyclesInfo& cycles) {
@@ -211,6 +234,7 @@ class Summary {
 
   const model::TraceInfo& info_;
   std::vector<model::Fact> facts_;
+  std::vector<unsigned> ranks_;  // of facts_
 };
 
 }  // namespace

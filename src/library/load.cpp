@@ -10,6 +10,7 @@
 #include "library/run_data.h"
 #include "trace/builder.h"
 #include "trace/join.h"
+#include "trace/span.h"
 
 namespace culprit {
 
@@ -148,6 +149,12 @@ std::vector<Loss> losses(const Run& run) {
                      std::string(about.remedy), std::string(counted.first_seen(reason)), counted[reason]});
   }
   return found;
+}
+
+Extent extent_of(const Run& run) {
+  const Trace& trace = run.data().trace;
+  const Interval span = recorded_span(trace);
+  return {library::files_of(run), trace.ranks.size(), trace.slices.size(), trace.gpu.size(), span.end - span.begin};
 }
 
 }  // namespace culprit

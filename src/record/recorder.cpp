@@ -10,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <limits>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -53,18 +54,15 @@ Ns boottime_of(std::int64_t ticks) {
   return per_second > 0 ? ticks * (kSecond / per_second) : 0;
 }
 
-/// Waits for descriptors; -1 ones are left out by poll(2) itself.
-void wait_for(Ns at_most, std::array<int, 3> descriptors) {
+/// Waits for descriptors; -1 ones are left out by poll(2) itself. Whether the first has something to read.
+bool wait_for(Ns at_most, std::array<int, 3> descriptors) {
   std::array<pollfd, 3> files{};
   for (std::size_t i = 0; i < files.size(); ++i) files[i] = {descriptors[i], POLLIN, 0};
   const timespec limit{at_most / kSecond, at_most % kSecond};
-  ppoll(files.data(), files.size(), &limit, nullptr);
+  return ppoll(files.data(), files.size(), &limit, nullptr) > 0 && (files[0].revents & POLLIN) != 0;
 }
 
-bool readable(int fd) {
-  pollfd file{fd, POLLIN, 0};
-  return fd >= 0 && ::poll(&file, 1, 0) > 0 && (file.revents & POLLIN) != 0;
-}
+bool readable(int fd) { return fd >= 0 && wait_for(0, {fd, -1, -1}); }
 
 /// What the facts of earlier files told already.
 struct Told {
@@ -159,7 +157,8 @@ struct Recorder::State final : private bpf::Listener {
   void follow(Ns now);
   /// Tells the collectors of a command that has ended, once.
   void look_at_command();
-  void check_end(Ns now, int stop_fd);
+  /// `asked`: to stop, by that descriptor.
+  void check_end(Ns now, bool asked, int stop_fd);
   std::string path() const;
   void switch_file(Ns now);
   void write_facts(Ns until, Ending why);
@@ -347,12 +346,12 @@ void Recorder::State::look_at_command() {
     if (collects[i]) set.collectors[i]->command_ended(command->pid(), now);
 }
 
-void Recorder::State::check_end(Ns now, int stop_fd) {
+void Recorder::State::check_end(Ns now, bool asked, int stop_fd) {
   look_at_command();
   // Its status is taken when its numbers have been read: afterwards there are none.
   if (command && (command_gone || command->descriptor() < 0)) command_status = command->ended();
   if (ending != Ending::none) return;
-  if (readable(stop_fd)) {
+  if (asked) {
     const StopSignal signal = take_signal(stop_fd);
     const bool again = interrupted_at != 0;
     if (!again) interrupted_at = now;
@@ -535,20 +534,23 @@ bool Recorder::poll(int stop_fd) {
   if (state.ending != Ending::none) return false;
   const int end = state.command ? state.command->descriptor() : -1;
   Ns now = monotonic_now();
-  const Ns since = now - state.last_round;
-  if (since < kShortestRound) {
+  const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
+  if (const Ns since = now - state.last_round; wake >= 0 && since < kShortestRound) {
     wait_for(kShortestRound - since, {stop_fd, -1, end});
     now = monotonic_now();
   }
-  Ns until = state.last_round + kRound;
+  Ns until = std::numeric_limits<Ns>::max();
+  bool quiet = wake < 0;
+  for (std::size_t i = 0; i < state.set.collectors.size(); ++i) {
+    if (!state.collects[i]) continue;
+    until = std::min(until, state.set.collectors[i]->next_poll());
+    quiet = quiet && state.set.collectors[i]->is_quiet();
+  }
+  until = std::min(until, state.last_round + (quiet ? 2 * kRound : kRound));
   if (state.options.duration > 0) until = std::min(until, state.begin + state.options.duration);
-  for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
-    if (state.collects[i]) until = std::min(until, state.set.collectors[i]->next_poll());
-  const int wake = state.set.probes ? state.set.probes->wake_fd() : -1;
-  if (now < until && !readable(stop_fd)) wait_for(until - now, {stop_fd, wake, end});
+  const bool asked = wait_for(std::max(Ns{0}, until - now), {stop_fd, wake, end});
   if (state.prompt) state.prompt->again();
   state.look_at_command();  // here, not when all was asked
-
   now = monotonic_now();
   state.last_round = now;
   for (std::size_t i = 0; i < state.set.collectors.size(); ++i)
@@ -565,7 +567,7 @@ bool Recorder::poll(int stop_fd) {
       state.ending = Ending::failed;
     }
   }
-  state.check_end(now, stop_fd);
+  state.check_end(now, asked, stop_fd);
   if (state.options.switch_every > 0 && state.ending == Ending::none &&
       now - state.told.begin >= state.options.switch_every)
     state.switch_file(now);

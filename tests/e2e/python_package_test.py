@@ -67,6 +67,11 @@ class Tables(Case):
         self.assertEqual(sorted(set(slices["name"])), sorted({e["name"] for e in events}))
         self.assertAlmostEqual(sum(slices["duration_ns"]) / 1e3, sum(e["dur"] for e in events), delta=len(events) * 0.001)
 
+    def test_a_run_says_what_it_is(self):
+        loaded = culprit.load(self.trace)
+        on_devices = sum(value is not None for value in loaded.slices()["device"])
+        self.assertRegex(repr(loaded), rf"^<culprit.Run of '{os.path.basename(self.trace)}': {len(loaded.slices()):,} slices in [\d.]+ s, {on_devices:,} of them on devices(, see losses)?>$")
+
     def test_top_is_that_of_the_program(self):
         for by in ("name", "short-name", "kind", "phase"):
             ours = culprit.load(self.trace).top(by=by, classes="gpu")

@@ -1,5 +1,6 @@
 // The public calls, used as a program outside the tree uses them.
 #include <culprit/cycles.h>
+#include <culprit/events.h>
 #include <culprit/kernels.h>
 #include <culprit/load.h>
 #include <culprit/profile.h>
@@ -129,6 +130,15 @@ TEST_F(Library, LossesAreCountedWithRemedies) {
   EXPECT_EQ(found[0].reason, "time_missing");
   EXPECT_EQ(found[0].count, 1U);
   EXPECT_FALSE(found[0].remedy.empty());
+}
+
+TEST_F(Library, ARunTellsHowMuchItHolds) {
+  const Extent extent = extent_of(run());
+  EXPECT_EQ(extent.files, std::vector{path.string()});
+  EXPECT_EQ(extent.ranks, 1U);
+  EXPECT_EQ(extent.slices, slices(run()).rows);
+  EXPECT_EQ(extent.on_devices, 10U);
+  EXPECT_EQ(extent.duration_ns, 4'990'000);
 }
 
 TEST_F(Library, ProgressReachesTheEnd) {

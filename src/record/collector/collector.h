@@ -78,10 +78,13 @@ class Collector {
   virtual void target_left(const Target& /*target*/) {}
   /// The started command has ended; only during this call /proc still tells what it took.
   virtual void command_ended(std::int64_t /*pid*/, Ns /*now*/) {}
-  /// Writes what was seen up to about `now` (CLOCK_MONOTONIC). Called every 50 ms or less; must not block.
+  /// Writes what was seen up to about `now` (CLOCK_MONOTONIC). Called every 50 ms or less, while all are quiet every
+  /// 100; must not block.
   virtual void poll(Session& session, Ns now) = 0;
   /// When poll() is wanted at the latest.
   [[nodiscard]] virtual Ns next_poll() const { return std::numeric_limits<Ns>::max(); }
+  /// So little comes, and so much room is left, that it may be left alone for longer.
+  [[nodiscard]] virtual bool is_quiet() const { return false; }
   /// Stops seeing, writes what is left and the metadata of its losses. Idempotent.
   virtual void stop(Session& session, Ns now) = 0;
   [[nodiscard]] virtual CollectorStats stats() const = 0;

@@ -33,6 +33,8 @@ class AgentRing {
   /// Hands over what waits, in the order of writing, at most one capacity; the number of records. A damaged ring is
   /// given up for good (damaged()).
   std::size_t read(const std::function<void(const AgentRecord&)>& take);
+  /// Bytes that read() would go through.
+  [[nodiscard]] std::uint64_t waiting() const { return __atomic_load_n(&header_->head, __ATOMIC_ACQUIRE) - tail_; }
   void is_alive(Ns now);
   void ask_to_stop();
   [[nodiscard]] std::uint32_t state() const { return __atomic_load_n(&header_->state, __ATOMIC_ACQUIRE); }

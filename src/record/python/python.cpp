@@ -52,6 +52,7 @@ class PythonCollector final : public Collector, public FileEnd {
   void target_joined(const Target& target) override;
   void target_left(const Target& target) override;
   void poll(Session& session, Ns now) override;
+  [[nodiscard]] bool is_quiet() const override;
   void file_ends(Session& session, Ns now) override;
   void stop(Session& session, Ns now) override;
   [[nodiscard]] CollectorStats stats() const override;
@@ -391,6 +392,17 @@ void PythonCollector::poll(Session& session, Ns now) {
     put_into(pid, candidate, now);
     return;
   }
+}
+
+/// Who is still to be looked at, or is put in, is not kept waiting.
+bool PythonCollector::is_quiet() const {
+  const Ns soon = monotonic_now() + kUntilNextTry;
+  return pending_.empty() && ended_.empty() &&
+         std::ranges::all_of(watched_, [](const auto& entry) { return entry.second->is_quiet(); }) &&
+         std::ranges::all_of(candidates_, [&](const auto& entry) {
+           const auto& [pid, candidate] = entry;
+           return watched_.contains(pid) || candidate.tries >= kMostTries || candidate.due > soon;
+         });
 }
 
 void PythonCollector::file_ends(Session& session, Ns now) {

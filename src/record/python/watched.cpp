@@ -59,6 +59,7 @@ bool Watched::read(perfetto::Writer& writer, Ns now, Ns since, Ns until) {
   if (since == kNotBegun) dropped_before_ = ring_.dropped();
   has_looked_ = false;
   ring_.is_alive(now);
+  waited_ = ring_.waiting();
   const bool more = ring_.read([&](const AgentRecord& record) {
     // Whoever waited for a CPU since then looks at the clock again.
     if (record.time > now) now = monotonic_now();

@@ -26,6 +26,8 @@ class Watched {
   /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC; of calls that
   /// began before `since` or after `until` nothing is written.
   bool read(perfetto::Writer& writer, Ns now, Ns since = 0, Ns until = kNotBegun);
+  /// The last read() found that many times as much would have had room.
+  [[nodiscard]] bool is_quiet() const { return waited_ <= CULPRIT_AGENT_CAPACITY / 32; }
   /// What is open ends where its thread was seen last: nobody is watching any more.
   void give_up(perfetto::Writer& writer) { close_all(writer); }
   /// What is open now ends in no file, and is no step of any: that in which it began is complete.
@@ -101,6 +103,7 @@ class Watched {
   std::uint64_t stack_ = 0;
   std::unordered_map<std::int32_t, std::int32_t> here_;  ///< ids of its threads, in its namespace and in ours
   bool has_looked_ = false;                              ///< at these, in this read()
+  std::uint64_t waited_ = CULPRIT_AGENT_CAPACITY;        ///< bytes, by the last read()
   Ns forgot_ = 0;
   Ns begun_ = 0;
   Ns since_ = 0;

@@ -46,6 +46,7 @@ TEST(AgentRing, RecordsComeInOrderWithTheirNumbersAndText) {
   memory.put(record(CULPRIT_AGENT_BEGIN), "", {1, -2});
   memory.put(record(CULPRIT_AGENT_MESSAGE), "hello");
   std::vector<std::string> heard;
+  EXPECT_EQ(ring.waiting(), memory.header()->head);
   EXPECT_EQ(ring.read([&](const AgentRecord& r) {
     heard.push_back(std::to_string(r.type) + ":" + std::to_string(r.tid) + ":" + std::to_string(r.count) + ":" +
                     std::to_string(r.arguments[1]) + ":" + std::string(r.text));
@@ -53,6 +54,7 @@ TEST(AgentRing, RecordsComeInOrderWithTheirNumbersAndText) {
             2u);
   EXPECT_EQ(heard, (std::vector<std::string>{"1:7:2:-2:", "4:7:0:0:hello"}));
   EXPECT_EQ(memory.header()->tail, memory.header()->head);
+  EXPECT_EQ(ring.waiting(), 0u);
   EXPECT_EQ(ring.read([](const AgentRecord&) {}), 0u);
   EXPECT_FALSE(ring.damaged());
 }

@@ -89,6 +89,18 @@ TEST_F(Agent, WhatItsOwnThreadCollectsIsNoneOfTheProgram) {
   EXPECT_EQ(recording.named("gc generation 2").size(), 1u);
 }
 
+TEST_F(Agent, IsQuietWhileLittleComes) {
+  EXPECT_FALSE(watched->is_quiet()) << "nobody has looked";
+  put(CULPRIT_AGENT_BEGIN, monotonic_now());
+  watched->read(*writer, monotonic_now());
+  EXPECT_TRUE(watched->is_quiet());
+  for (std::size_t i = 0; i < 2000; ++i) put(CULPRIT_AGENT_BEGIN, monotonic_now());
+  watched->read(*writer, monotonic_now());
+  EXPECT_FALSE(watched->is_quiet());
+  watched->read(*writer, monotonic_now());
+  EXPECT_TRUE(watched->is_quiet());
+}
+
 TEST_F(Agent, WhatIsExecutedWhileTheAgentIsStillOnItsWayHereIsNoticed) {
   EXPECT_FALSE(watched->has_executed_another()) << "where the stack was is not known";
   const auto with_stack = [&](std::uint64_t stack) {
