@@ -21,9 +21,11 @@ namespace {
 using perfetto::CodeFrame;
 
 constexpr Ns kLookAgain = 1'000'000'000;
-constexpr Ns kLeastWait = 250'000'000;
-constexpr Ns kMostWait = 5'000'000'000;
-constexpr Ns kShare = 200;  ///< what may take long takes at most this part of the time
+constexpr Ns kShare = 200;  ///< looking takes at most this part of the time
+// For names: a table is read as a whole, and who asks later asks for more of it at once.
+constexpr Ns kLeastWait = 1'000'000'000;
+constexpr Ns kMostWait = 10'000'000'000;
+constexpr Ns kNamingShare = 400;  ///< of the time
 constexpr std::size_t kMostWaiting = 4096;
 constexpr std::size_t kMostCode = std::size_t{1} << 16;  ///< places that are kept of a process, a file and the kernel
 constexpr std::string_view kKernel = "[kernel]";
@@ -235,7 +237,7 @@ void Symbols::name_when_due(Ns now) {
   const State& state = *state_;
   if (state.waiting == 0) return;
   if (state.waiting >= kMostWaiting ||
-      now - state.waiting_since >= std::clamp(kShare * state.took, kLeastWait, kMostWait))
+      now - state.waiting_since >= std::clamp(kNamingShare * state.took, kLeastWait, kMostWait))
     name_all();
 }
 
