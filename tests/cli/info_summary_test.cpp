@@ -51,7 +51,7 @@ model::TraceInfo joined() {
   info.work = work;
   info.recorded_facts = {
       {"requests", "100"}, {"system calls", "1000"}, {"disks", "3"}, {"call stacks", "of 99"}, {"recorder", "1 %"}};
-  info.losses = {{.reason = "time_missing", .severity = "warning", .meaning = "no time", .count = 1}};
+  info.losses = {{"time_missing", "warning", "no time", "", "", 1}};
   return info;
 }
 
