@@ -26,7 +26,7 @@ class Watched {
   /// Writes what waits; true when there was something. `now`: a time that has been, of CLOCK_MONOTONIC; of calls that
   /// began before `since` or after `until` nothing is written.
   bool read(perfetto::Writer& writer, Ns now, Ns since = 0, Ns until = kNotBegun);
-  /// The last read() found that many times as much would have had room.
+  /// The last read() found its ring nearly empty: 32 times as much would have had room.
   [[nodiscard]] bool is_quiet() const { return waited_ <= CULPRIT_AGENT_CAPACITY / 32; }
   /// What is open ends where its thread was seen last: nobody is watching any more.
   void give_up(perfetto::Writer& writer) { close_all(writer); }
