@@ -310,8 +310,8 @@ Verdict unknown(const Evidence& evidence) {
 
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
-  for (const auto rules :
-       {cpu_rules(), memory_rules(), disk_rules(), device_rules(), load_rules(), program_rules(), rank_rules()})
+  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), device_rules(), load_rules(),
+                           program_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(evidence, verdicts);
   limit_sums_of_threads(evidence, verdicts);

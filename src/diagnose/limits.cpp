@@ -30,6 +30,8 @@ constexpr double kHotGpu = 85;           // degrees Celsius or more: the same of
 constexpr double kLowClock = 0.5;        // of the highest clock, or less, of CPUs that are busy: no mere lack of turbo
 constexpr double kLittleMemory = 0.05;   // of the machine's memory, or less: what is left before it has to reclaim
 constexpr double kBusyDisk = 0.8;        // of the time, or more: requests hardly ever find it free
+constexpr double kLostShare = 0.01;      // of TCP segments, or more: links that work lose far fewer
+constexpr double kLostSegments = 1;      // per second, or more
 constexpr double kBusyCpu = 0.5;         // of the time: an idle one lowers its clock
 constexpr double kMost = 0.5;            // of the time that was looked at: a peak is no level
 constexpr Ns kShortest = 1'000'000'000;  // ns of it: a burst is none, either
@@ -263,6 +265,28 @@ void disk(const Recording& run, const std::optional<Span>& span, Verdicts& verdi
   verdict->next_step = "see who reads and writes (iotop, pidstat -d)";
 }
 
+/// Programs that wait for others wait for work as well, so nothing tells what of that it cost.
+void network(const Recording& run, const std::optional<Span>& span, Verdicts& verdicts) {
+  std::array<Level, 2> levels;  // sent again, and sent
+  for (const ResourceSeries& series : run.profile.series) {
+    const std::string_view metric = run.profile.texts[series.metric];
+    if (metric == "host.tcp.retransmits")
+      add_series(
+          series, span, [](double segments) { return segments >= kLostSegments; }, levels[0]);
+    else if (metric == "host.tcp.segments_sent")
+      add_series(
+          series, span, [](double) { return false; }, levels[1]);
+  }
+  const double sent = levels[1].mean();
+  if (!levels[0].lasts() || !(sent > 0) || levels[0].mean() < std::max(kLostSegments, kLostShare * sent)) return;
+  Verdict* const verdict = told(verdicts, "interconnect_contention", "network",
+                                fmt::format("{:.3g} of {:.3g} TCP segments a second are sent again, {:.1f} %",
+                                            levels[0].mean(), sent, kPercent * levels[0].mean() / sent));
+  if (verdict == nullptr) return;
+  verdict->against.emplace_back("Whose segments these are is not known, nor whether somebody waited for them");
+  verdict->next_step = "ss -ti shows each connection; see the link, its queues and who else sends over it";
+}
+
 /// All devices that are as hot are one verdict: they share what cools them, or their work.
 void device_temperature(const Recording& run, const std::optional<Span>& span, Verdicts& verdicts) {
   constexpr std::array<std::string_view, 2> kHeat = {"gpu_temp", "GPU temperature"};
@@ -312,7 +336,8 @@ void device_temperature(const Recording& run, const std::optional<Span>& span, V
 
 void limits(const Recording& run, Verdicts& verdicts) {
   const std::optional<Span> span = steps_of(run);
-  for (const auto rule : {cpu_clock, cpu_temperature, memory, disk, device_temperature}) rule(run, span, verdicts);
+  for (const auto rule : {cpu_clock, cpu_temperature, memory, disk, network, device_temperature})
+    rule(run, span, verdicts);
 }
 
 }  // namespace culprit::diagnose

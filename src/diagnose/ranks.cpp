@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,6 +63,12 @@ void link(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("They sent x{:.2f} elements per step", elements.ratio()));
   else
     verdict.against.emplace_back("How much they sent is not recorded; as many calls are taken to have sent as much");
+  if (std::vector<std::string> changed = network_evidence(evidence); !changed.empty()) {
+    verdict.detail = "network";
+    std::ranges::move(changed, std::back_inserter(verdict.evidence));
+    std::erase_if(verdicts,
+                  [](const Verdict& v) { return v.cause == "interconnect_contention" && v.detail == "network"; });
+  }
   verdict.next_step = "nvidia-smi nvlink -s, the counters of the network, and who else uses them";
   verdicts.push_back(std::move(verdict));
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Rule {
 std::span<const Rule> cpu_rules();
 std::span<const Rule> memory_rules();
 std::span<const Rule> disk_rules();
+std::span<const Rule> network_rules();
 std::span<const Rule> device_rules();
 std::span<const Rule> load_rules();
 std::span<const Rule> program_rules();
@@ -45,6 +47,9 @@ inline bool is_of_one_function(const model::Verdict& verdict) {
 
 /// Only files and the memory that is read from them make a thread wait in this state of HostEvidence.
 bool surely_waits_for_disk(std::string_view state);
+
+/// What of the program's connections to other machines changed, in sentences; empty: nothing much, or nobody knows.
+std::vector<std::string> network_evidence(const Evidence& evidence);
 
 /// Where nobody knows what runs between functions.
 inline constexpr const char* kRecordPython =

@@ -39,6 +39,25 @@ TEST(Machine, LessThanATwentiethIsNothing) {
   EXPECT_FALSE(of(with_probe(10'000, 0.001), with_probe(10'400, 0.001)).has_value());
 }
 
+TEST(Machine, CpusThatAreNotAlikeAreHeldAgainstThemselves) {
+  const auto on = [](double fast, double slow) {
+    model::Recording r = with_probe(fast, 0.05, "host.cpu0.speed.branches");
+    r.host.counters.push_back(with_probe(slow, 0.05, "host.cpu8.speed.branches").host.counters.front());
+    return r;
+  };
+  // The recorder was on the slow CPUs only, as what it is told by does not tell.
+  const auto slow_only = with_probe(20'000, 0.05, "host.cpu8.speed.branches");
+  EXPECT_FALSE(of(on(10'000, 20'000), slow_only).has_value());
+  const auto slower = of(on(10'000, 20'000), on(11'000, 22'000));
+  ASSERT_TRUE(slower.has_value());
+  EXPECT_NEAR(slower->change, 0.1, 1e-9);
+  EXPECT_FALSE(of(with_probe(10'000, 0.05, "host.cpu0.speed.branches"), slow_only).has_value()) << "no CPU in common";
+  // One that does not tell where is held against all of the other.
+  model::Recording both = with_probe(12'000, 0.05, "host.cpu0.speed.branches");
+  both.host.counters.push_back(with_probe(12'000, 0.05).host.counters.front());
+  EXPECT_NEAR(of(with_probe(10'000, 0.05), both)->change, 0.2, 1e-9);
+}
+
 TEST(Machine, WithoutTheProbeNothingIsSaid) {
   EXPECT_FALSE(of(with_probe(10'000, 0.05, "other"), with_probe(12'000, 0.05, "other")).has_value());
   EXPECT_FALSE(of(model::Recording(), with_probe(12'000, 0.05)).has_value());

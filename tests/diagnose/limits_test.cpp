@@ -88,6 +88,24 @@ TEST(Limits, WhatWasBeforeTheStepsIsNotTheirs) {
   EXPECT_THAT(causes(made), IsEmpty());
 }
 
+TEST(Limits, ANetworkThatLosesSegments) {
+  const auto sends = [](double again, double all) {
+    Recording made = with("host.tcp.retransmits", always(again));
+    add_series(made, "host.tcp.segments_sent", always(all));
+    return made;
+  };
+  const Recording loses = sends(30, 600);
+  ASSERT_THAT(causes(loses), ElementsAre("interconnect_contention/network"));
+  const model::Verdict verdict = diagnose_run(loses)[0];
+  EXPECT_EQ(verdict.state, VerdictState::latent);
+  EXPECT_EQ(verdict.evidence[0], "30 of 600 TCP segments a second are sent again, 5.0 %");
+  EXPECT_THAT(causes(sends(30, 40'000)), IsEmpty()) << "as any link";
+  EXPECT_THAT(causes(sends(0.5, 10)), IsEmpty()) << "one in two seconds";
+  Recording burst = with("host.tcp.retransmits", first_then(10, 200, 20, 0));
+  add_series(burst, "host.tcp.segments_sent", always(600));
+  EXPECT_THAT(causes(burst), IsEmpty());
+}
+
 TEST(Limits, AHotDevice) {
   const Recording hot = with("GPU temperature", always(88), "GPU 0");
   ASSERT_THAT(causes(hot), ElementsAre("gpu_clock_drop/throttle_thermal in GPU 0"));

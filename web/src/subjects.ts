@@ -15,6 +15,8 @@ export interface Subject {
 
 const kFileCalls = "(?:f(?:data)?sync|sync|syncfs|msync|sync_file_range|p?(?:read|write)v?2?(?:64)?|pread64|pwrite64|open|openat|rename|renameat2?|unlink|unlinkat|f?truncate|fallocate)";
 
+const kNetworkCalls = "(?:recv(?:from|m?msg)|send(?:to|m?msg)|connect|accept4?|p?poll|p?select6?|epoll_p?wait2?|readv?|writev?|io_uring_enter)";
+
 /// The first one that fits counts: those that say more stand above those that say less.
 export const kSubjects: Subject[] = [
   { phrase: "Somebody waited for a CPU", what: "pressure on the CPUs", counters: /^host\.pressure\.cpu\.some$/ },
@@ -31,6 +33,10 @@ export const kSubjects: Subject[] = [
   { phrase: "until memory was freed", what: "waits for memory", counters: /^host\.memory\.reclaim\.stalls$/ },
   { phrase: "It had to read", what: "pages read from a disk", counters: /^target\.faults\.major$/ },
   { phrase: "Fixed steps through memory", what: "fixed steps through memory", counters: /^host\.speed\.memory$/ },
+  { phrase: "A segment of its connections", what: "time there and back of connections", counters: /^target\.tcp\.rtt$/ },
+  { phrase: "It sent", and: "segments a second again", what: "segments sent again", counters: /^target\.tcp\.retransmits$/ },
+  { phrase: "The machine sent", and: "segments a second again", what: "segments sent again", counters: /^host\.tcp\.retransmits$/ },
+  { phrase: "TCP segments a second are sent again", what: "segments sent again", counters: /^host\.tcp\.retransmits$/ },
   { phrase: "degrees hot", what: "temperature", counters: /^(gpu_temp|GPU temperature)$/ },
   { phrase: "The clock of", what: "clock", counters: /^(gpu_sm_frequency|GPU clock|gpu_frequency)$/ },
   { phrase: "Its clock", what: "clock", counters: /^(gpu_sm_frequency|GPU clock|gpu_frequency)$/ },
@@ -49,6 +55,7 @@ export const kSubjects: Subject[] = [
   { phrase: "for a CPU", what: "run queue", slices: /^runq$/, on: "host", rows: /^(runnable(, in the run queue)?|waiting for a CPU)$/, lines: /^run(q$| queue)/, findings: /^runq$/ },
   { phrase: "for pages", what: "waits for pages", slices: /^blocked(:page_fault|_uninterruptible)$/, on: "host", rows: /^blocked(, uninterruptible| in page_fault| in disk or memory)$/ },
   { phrase: "in futex", what: "waits in futex", slices: /^blocked:futex$/, on: "host", rows: /^(blocked in )?futex$/ },
+  { phrase: "in calls that send, receive", what: "waits for the network", slices: new RegExp(`^blocked:${kNetworkCalls}$`), on: "host", rows: new RegExp(`^(blocked in )?${kNetworkCalls}$`) },
   { phrase: "in calls that", what: "waits for files", slices: new RegExp(`^(blocked:)?${kFileCalls}$|^blocked_uninterruptible$`), on: "host", rows: new RegExp(`^(blocked in )?${kFileCalls}$|^blocked(, uninterruptible| in disk or memory)$`) },
   { phrase: "stood still by a signal", what: "stopped threads", slices: /^(blocked:)?stopped$/, on: "host", rows: /^(blocked in )?stopped$/ },
   { phrase: "on CPUs", what: "time on CPUs", slices: /^oncpu$/, on: "host", rows: /^(on CPU|on a CPU|running)$/ },

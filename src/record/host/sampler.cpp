@@ -34,6 +34,7 @@ HostSampler::HostSampler(const HostOptions& options, CounterOut out)
       memory_(options.root, page_bytes()),
       disks_(options.root),
       networks_(options.root),
+      connections_(options.root),
       sensors_(options.root),
       groups_(options.root),
       processes_(process_options(options)),
@@ -43,12 +44,14 @@ void HostSampler::join(const Target& target) {
   if (std::ranges::find(pids_, target.pid) == pids_.end()) pids_.push_back(target.pid);
   processes_.join(target);
   groups_.place(target.pid);
+  connections_.join(target.pid);
 }
 
 void HostSampler::leave(std::int64_t pid) {
   std::erase(pids_, pid);
   processes_.leave(pid);
   groups_.forget(pid);
+  connections_.leave(pid);
 }
 
 bool HostSampler::poll(Ns now) {
@@ -86,6 +89,7 @@ void HostSampler::sample_in_turns(Ns now) {
   const bool slow = options_.interval >= 1'000'000'000;
   const std::uint64_t turn = samples_ % 10;
   if (slow || turn == 1) networks_.sample(now, emitter_);
+  if (slow || turn == 9 || samples_ == 0) connections_.sample(now, emitter_);
   if (slow || turn == 3) sensors_.sample(now, emitter_);
   if (slow || turn == 5) memory_.sample_nodes(now, emitter_);
   if (slow || turn % 5 == 0) groups_.refresh(now, emitter_);
@@ -116,6 +120,7 @@ std::vector<Sight> HostSampler::sights() const {
   memory_.sights(sights);
   disks_.sights(sights);
   networks_.sights(sights);
+  connections_.sights(sights);
   groups_.sights(sights);
   sensors_.sights(sights);
   SpeedProbes::sights(sights);

@@ -12,6 +12,7 @@
 #include "record/host/memory.h"
 #include "record/host/processes.h"
 #include "record/host/speed.h"
+#include "record/host/tcp.h"
 #include "record/host/tracks.h"
 
 namespace culprit::record {
@@ -56,6 +57,7 @@ class HostSampler {
   MemorySampler memory_;
   DiskSampler disks_;
   NetworkSampler networks_;
+  TcpSampler connections_;
   SensorSampler sensors_;
   GroupSampler groups_;
   ProcessSampler processes_;

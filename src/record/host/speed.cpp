@@ -1,8 +1,12 @@
 #include "record/host/speed.h"
 
+#include <fmt/format.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <ctime>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace culprit::record {
@@ -79,23 +83,30 @@ std::uint64_t SpeedProbes::interpret() {
 bool SpeedProbes::sample(Ns now, Emitter& emitter) {
   if (now < due_) return false;
   due_ = now + kEvery;
-  const auto time = [&](Track& track, std::uint64_t (SpeedProbes::*work)()) {
+  const auto time = [&](Track& track, std::uint64_t (SpeedProbes::*work)()) -> std::optional<Ns> {
     const Ns cpu = read(CLOCK_THREAD_CPUTIME_ID);
     const Ns begin = read(CLOCK_MONOTONIC);
     seed_ += (this->*work)();
     const Ns wall = read(CLOCK_MONOTONIC) - begin;
     if (wall > read(CLOCK_THREAD_CPUTIME_ID) - cpu + kOffCpu) {
       ++preempted_;
-      return;
+      return std::nullopt;
     }
     emitter.put(track, now, static_cast<double>(wall));
+    return wall;
   };
   // What the program that ran before left of the code in the caches is not measured; what it left of memory is.
   seed_ += multiply();
   time(arithmetic_, &SpeedProbes::multiply);
   time(memory_, &SpeedProbes::walk);
   seed_ += interpret();
-  time(branches_, &SpeedProbes::interpret);
+  const int cpu = sched_getcpu();
+  const auto wall = time(branches_, &SpeedProbes::interpret);
+  if (wall && cpu >= 0 && sched_getcpu() == cpu) {
+    const auto [of, is_new] = branches_of_.try_emplace(cpu);
+    if (is_new) of->second = {fmt::format("host.cpu{}.speed.branches", cpu), "ns"};
+    emitter.put(of->second, now, static_cast<double>(*wall));
+  }
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "record/collector/collector.h"
@@ -14,7 +15,8 @@ namespace culprit::record {
 
 /// Three pieces of work, of some microseconds each: a chain of multiplications (clock), a walk from cache line to cache
 /// line through 256 KiB (caches that others use, too), and a small interpreter whose next operation depends on data
-/// (branches, as in Python).
+/// (branches, as in Python). The CPUs of a machine need not be alike, so the last one, which tells most, is told for
+/// the CPU on which it ran as well.
 class SpeedProbes {
  public:
   SpeedProbes();
@@ -37,8 +39,9 @@ class SpeedProbes {
   Track arithmetic_{"host.speed.arithmetic", "ns"};
   Track memory_{"host.speed.memory", "ns"};
   Track branches_{"host.speed.branches", "ns"};
-  std::uint32_t at_ = 0;    ///< of the walk
-  std::uint64_t seed_ = 1;  ///< what the work gives; keeps it from being left out
+  std::map<int, Track> branches_of_;  ///< by CPU
+  std::uint32_t at_ = 0;              ///< of the walk
+  std::uint64_t seed_ = 1;            ///< what the work gives; keeps it from being left out
   std::uint64_t preempted_ = 0;
   Ns due_ = 0;
 };

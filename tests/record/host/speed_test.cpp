@@ -26,6 +26,16 @@ TEST(Speed, FixedWorkIsTimedFourTimesASecond) {
     seen += series.samples.size();
   }
   EXPECT_GT(seen, 0U);
+  // Each CPU's own are those that were done there.
+  std::size_t of_cpus = 0;
+  for (const auto& [key, series] : samples.series)
+    if (key.first.starts_with("host.cpu")) {
+      EXPECT_TRUE(key.first.ends_with(".speed.branches")) << key.first;
+      EXPECT_EQ(series.unit, "ns");
+      of_cpus += series.samples.size();
+    }
+  EXPECT_GT(of_cpus, 0U);
+  EXPECT_LE(of_cpus, samples.find("host.speed.branches")->samples.size());
   EXPECT_LE(seen + probes.preempted(), 60U);
 }
 
