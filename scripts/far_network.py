@@ -17,9 +17,6 @@ import subprocess
 import sys
 import time
 
-NEAR, FAR = "10.203.7.1", "10.203.7.2"
-NAMES = ("culprit-near", "culprit-away")
-NAMESPACE = "culprit-far"
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
@@ -33,15 +30,16 @@ def tun(name):
     return fd
 
 
-def relay(settings):
+def relay(settings, namespace, near, far):
     """Hands packets over until it is ended; reads the file with delay (seconds) and loss (share) anew at SIGHUP."""
-    ends = [tun(name) for name in NAMES]
-    run("ip", "link", "set", NAMES[1], "netns", NAMESPACE)
-    run("ip", "address", "add", f"{NEAR}/30", "dev", NAMES[0])
-    run("ip", "link", "set", NAMES[0], "up")
-    run("ip", "-n", NAMESPACE, "address", "add", f"{FAR}/30", "dev", NAMES[1])
-    for device in ("lo", NAMES[1]):
-        run("ip", "-n", NAMESPACE, "link", "set", device, "up")
+    names = [f"{namespace}-{end}" for end in "nf"]
+    ends = [tun(name) for name in names]
+    run("ip", "link", "set", names[1], "netns", namespace)
+    run("ip", "address", "add", f"{near}/30", "dev", names[0])
+    run("ip", "link", "set", names[0], "up")
+    run("ip", "-n", namespace, "address", "add", f"{far}/30", "dev", names[1])
+    for device in ("lo", names[1]):
+        run("ip", "-n", namespace, "link", "set", device, "up")
     known = {}
 
     def look(*_):
@@ -73,7 +71,7 @@ def relay(settings):
                     heapq.heappush(waiting, (time.monotonic() + known["delay"], count, 1 - ends.index(fd), packet))
 
 
-async def forward(port):
+async def forward(near, port):
     """Lets clients that know only 127.0.0.1 reach the near end's port, from the far one."""
 
     async def hand_over(reader, writer):
@@ -87,7 +85,7 @@ async def forward(port):
             writer.close()
 
     async def serve(reader, writer):
-        far_reader, far_writer = await asyncio.open_connection(NEAR, port)
+        far_reader, far_writer = await asyncio.open_connection(near, port)
         await asyncio.gather(hand_over(reader, far_writer), hand_over(far_reader, writer))
 
     async with await asyncio.start_server(serve, "127.0.0.1", port) as server:
@@ -99,6 +97,9 @@ class FarNetwork:
     """While it is entered, it is there. `set` changes the link."""
 
     def __init__(self, folder):
+        pid = os.getpid()
+        self.namespace = f"cul{pid}"  # a device's name has 15 characters at most
+        self.near, self.far = (f"10.{200 + pid // 256 % 50}.{pid % 256}.{end}" for end in (1, 2))
         self.settings = os.path.join(folder, "link.json")
         self.processes = []
 
@@ -119,16 +120,16 @@ class FarNetwork:
 
     def there(self, *command):
         """The command as one of the far end."""
-        return ["ip", "netns", "exec", NAMESPACE, *command]
+        return ["ip", "netns", "exec", self.namespace, *command]
 
     def forward(self, port):
-        self.start(*self.there(sys.executable, os.path.abspath(__file__), "forward", str(port)))
+        self.start(*self.there(sys.executable, os.path.abspath(__file__), "forward", self.near, str(port)))
 
     def __enter__(self):
-        run("ip", "netns", "add", NAMESPACE)
+        run("ip", "netns", "add", self.namespace)
         try:
             self.set()
-            self.start(sys.executable, os.path.abspath(__file__), "relay", self.settings)
+            self.start(sys.executable, os.path.abspath(__file__), "relay", self.settings, self.namespace, self.near, self.far)
         except BaseException:
             self.__exit__()
             raise
@@ -138,11 +139,11 @@ class FarNetwork:
         for process in reversed(self.processes):
             process.kill()
             process.wait()
-        run("ip", "netns", "delete", NAMESPACE)
+        run("ip", "netns", "delete", self.namespace)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "relay":
-        relay(sys.argv[2])
+        relay(*sys.argv[2:])
     else:
-        asyncio.run(forward(int(sys.argv[2])))
+        asyncio.run(forward(sys.argv[2], int(sys.argv[3])))

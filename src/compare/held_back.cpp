@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "compare/bystanders.h"
@@ -73,7 +74,8 @@ namespace {
 
 constexpr std::size_t kFewestSteps = 30;  // of a phase; one stall among fewer is a large part of their mean
 constexpr double kTypical = 0.05;
-constexpr double kMostly = 0.5;  // of what a step takes
+constexpr double kFarLater = 0.5;  // of fewer steps: no one stall
+constexpr double kMostly = 0.5;    // of what a step takes
 
 std::string_view name_of(std::size_t side) { return side == 0 ? "baseline" : "candidate"; }
 
@@ -173,15 +175,19 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
 std::string why_undecided(model::Outcome outcome, const std::vector<model::CycleTimeOutcome>& periods) {
   if (outcome != model::Outcome::regression && outcome != model::Outcome::improvement) return {};
   const std::size_t faster = outcome == slower_by(1) ? 0 : 1;
-  PerPhase weights{};
-  double all = 0;
-  for (const model::CycleTimeOutcome& period : periods)
-    if (std::ranges::min(period.cycles) >= kFewestSteps)
-      all += weights.at(static_cast<std::size_t>(period.phase)) =
-          static_cast<double>(period.cycles[0] + period.cycles[1]);
-  for (double& weight : weights) weight = all > 0 ? weight / all : 0;
-  const double later = typically_longer(periods, weights, faster);
-  if (later < kTypical) return {};
+  const auto later_by = [&](std::size_t fewest) {
+    PerPhase weights{};
+    double all = 0;
+    for (const model::CycleTimeOutcome& period : periods)
+      if (std::ranges::min(period.cycles) >= fewest)
+        all += weights.at(static_cast<std::size_t>(period.phase)) =
+            static_cast<double>(period.cycles[0] + period.cycles[1]);
+    for (double& weight : weights) weight = all > 0 ? weight / all : 0;
+    return all > 0 ? std::optional(typically_longer(periods, weights, faster)) : std::nullopt;
+  };
+  const auto of_many = later_by(kFewestSteps);
+  const double later = of_many ? *of_many : later_by(1).value_or(0);
+  if (later < (of_many ? kTypical : kFarLater)) return {};
   return fmt::format(
       "steps of the {} themselves take less, and the next one comes {:.0f} % later: what lies between them is slower, "
       "or there was less to do",

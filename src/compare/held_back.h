@@ -43,8 +43,9 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
                        const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side);
 
 /// Of steps that one side is shown to take longer for: a sentence where the time until the next one is, by a twentieth
-/// at least, the other way round, over the phases with enough like steps. Then what lies between the steps became
-/// slower, or there was less to do, and what the steps took does not say which side is the slower one. Else empty.
+/// at least, the other way round, over the phases with enough like steps; by half where none has enough. Then what lies
+/// between the steps became slower, or there was less to do, and what the steps took does not say which side is the
+/// slower one. Else empty.
 std::string why_undecided(model::Outcome outcome, const std::vector<model::CycleTimeOutcome>& periods);
 
 }  // namespace culprit::compare

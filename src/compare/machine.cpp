@@ -1,7 +1,9 @@
 #include "compare/machine.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -16,35 +18,55 @@ namespace culprit::compare {
 namespace {
 
 constexpr std::string_view kProbe = "host.speed.branches";
+constexpr std::uint64_t kFewestSamples = 4;  // on one CPU
 
-/// Logarithms of what the probe took, by CPU.
-using Times = std::map<std::string, std::vector<double>, std::less<>>;
+/// What the probe took.
+struct Times {
+  std::vector<double> logs;  ///< of the windows, which hold the last sample
+  std::uint64_t samples = 0;
+};
+using TimesOfCpus = std::map<std::string, Times, std::less<>>;
 
 bool is_of_cpu(std::string_view name) { return name.starts_with("host.cpu") && name.ends_with(".speed.branches"); }
 
 template <class Is>
-Times times_of(std::span<const model::Recording> recordings, const Is& is) {
-  Times times;
+TimesOfCpus times_of(std::span<const model::Recording> recordings, const Is& is) {
+  TimesOfCpus times;
   for (const model::Recording& recording : recordings)
-    for (const model::HostCounter& counter : recording.host.counters)
-      if (is(counter.name))
-        for (const CycleValue& log : logs_of(counter.windows)) times[counter.name].push_back(log.value);
+    for (const model::HostCounter& counter : recording.host.counters) {
+      if (!is(counter.name)) continue;
+      Times& of = times[counter.name];
+      of.samples += counter.samples;
+      for (const CycleValue& log : logs_of(counter.windows)) of.logs.push_back(log.value);
+    }
   return times;
 }
 
-/// Of both sides, less what the baseline took on the same CPU; CPUs of one side alone are left out.
-std::array<Series, 2> differences(const Times& base, const Times& candidate) {
+/// Of both sides, less what the baseline took on the same CPU; CPUs of one side alone are left out, and those on which
+/// one hardly was.
+std::array<Series, 2> differences(const TimesOfCpus& base, const TimesOfCpus& candidate) {
   std::array<std::vector<CycleValue>, 2> values;
+  std::array<std::uint64_t, 2> samples{};
   for (const auto& [cpu, of_base] : base) {
-    const auto of_candidate = candidate.find(cpu);
-    if (of_candidate == candidate.end() || of_base.empty()) continue;
-    const double mean = std::accumulate(of_base.begin(), of_base.end(), 0.0) / static_cast<double>(of_base.size());
-    for (const double value : of_base)
-      values[0].push_back({static_cast<std::uint32_t>(values[0].size()), value - mean});
-    for (const double value : of_candidate->second)
-      values[1].push_back({static_cast<std::uint32_t>(values[1].size()), value - mean});
+    const auto found = candidate.find(cpu);
+    if (found == candidate.end()) continue;
+    const Times& of_candidate = found->second;
+    if (std::min(of_base.samples, of_candidate.samples) < kFewestSamples || of_base.logs.empty()) continue;
+    const double mean =
+        std::accumulate(of_base.logs.begin(), of_base.logs.end(), 0.0) / static_cast<double>(of_base.logs.size());
+    for (std::size_t s = 0; s < 2; ++s) {
+      const Times& of = s == 0 ? of_base : of_candidate;
+      samples[s] += of.samples;
+      for (const double log : of.logs) values[s].push_back({static_cast<std::uint32_t>(values[s].size()), log - mean});
+    }
   }
-  return {summarise(values[0], values[0].size()), summarise(values[1], values[1].size())};
+  std::array<Series, 2> sides;
+  for (std::size_t s = 0; s < 2; ++s) {
+    sides[s] = summarise(values[s], values[s].size());
+    sides[s].effective = std::min(sides[s].effective, static_cast<double>(samples[s]));
+    sides[s].likely = std::min(sides[s].likely, static_cast<double>(samples[s]));
+  }
+  return sides;
 }
 
 }  // namespace

@@ -499,28 +499,6 @@ bool is_speed_of_cpu(std::string_view name) {
   return name.starts_with("host.cpu") && name.find(".speed.") != std::string_view::npos;
 }
 
-/// What connections are like hardly varies inside of a recording, and is looked at so seldom that the windows of one
-/// hold few values.
-bool is_of_connections(std::string_view name) { return name == "target.tcp.rtt" || name.ends_with("tcp.retransmits"); }
-
-/// Three fourths of one side's values lie beyond twice each of the other's.
-bool lie_apart(const std::array<std::vector<CycleValue>, 2>& sides) {
-  constexpr std::size_t kFewest = 4;
-  constexpr double kQuarter = 0.25;
-  constexpr double kTimes = 2;
-  std::array<std::vector<double>, 2> sorted;
-  for (std::size_t s = 0; s < 2; ++s) {
-    if (sides[s].size() < kFewest) return false;
-    for (const CycleValue& v : sides[s]) sorted[s].push_back(v.value);
-    std::ranges::sort(sorted[s]);
-  }
-  const auto beyond = [&](const std::vector<double>& more, const std::vector<double>& less) {
-    const double least = stats::quantile_of_sorted(std::span<const double>(more), kQuarter);
-    return least > 0 && least >= kTimes * less.back();
-  };
-  return beyond(sorted[1], sorted[0]) || beyond(sorted[0], sorted[1]);
-}
-
 Series log_series(std::span<const CycleValue> values) {
   std::vector<double> plain;
   plain.reserve(values.size());
@@ -533,7 +511,32 @@ Series log_series(std::span<const CycleValue> values) {
 struct Values {
   std::string unit;
   std::array<std::vector<CycleValue>, 2> of;
+  std::array<std::uint64_t, 2> samples{};  ///< that were taken
 };
+
+/// What connections are like hardly varies inside of a recording, and is looked at so seldom that the windows of one
+/// hold few values.
+bool is_of_connections(std::string_view name) {
+  return name.starts_with("target.tcp.") && !name.ends_with("connections");
+}
+
+/// Three fourths of one side's values lie beyond twice each of the other's.
+bool lie_apart(const Values& values) {
+  constexpr std::uint64_t kFewest = 4;
+  constexpr double kQuarter = 0.25;
+  constexpr double kTimes = 2;
+  std::array<std::vector<double>, 2> sorted;
+  for (std::size_t s = 0; s < 2; ++s) {
+    if (values.samples[s] < kFewest || values.of[s].size() < kFewest) return false;
+    for (const CycleValue& v : values.of[s]) sorted[s].push_back(v.value);
+    std::ranges::sort(sorted[s]);
+  }
+  const auto beyond = [&](const std::vector<double>& more, const std::vector<double>& less) {
+    const double least = stats::quantile_of_sorted(std::span<const double>(more), kQuarter);
+    return least > 0 && least >= kTimes * less.back();
+  };
+  return beyond(sorted[1], sorted[0]) || beyond(sorted[0], sorted[1]);
+}
 
 std::map<std::string, Values> windows_of(std::span<const Recording> base, std::span<const Recording> candidate) {
   std::map<std::string, Values> counters;
@@ -543,6 +546,7 @@ std::map<std::string, Values> windows_of(std::span<const Recording> base, std::s
       for (const model::HostCounter& counter : recording.host.counters) {
         Values& values = counters[counter.name];
         values.unit = counter.unit;
+        values.samples[s] += counter.samples;
         for (const double value : counter.windows)
           values.of[s].push_back({static_cast<std::uint32_t>(values.of[s].size()), value});
       }
@@ -567,16 +571,21 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
           changes.speeds.push_back({name, values.unit, {std::exp(logs[0].mean), std::exp(logs[1].mean)}});
     }
     if (is_speed_of_cpu(name)) continue;  // of whichever the recorder was on
+    if (is_of_connections(name)) {
+      if (values.of[0].empty() || values.of[1].empty()) continue;
+      model::HostChange change{name, values.unit, {a.mean, b.mean}};
+      if (lie_apart(values))
+        moved.emplace_back(std::numeric_limits<double>::max(), std::move(change));
+      else
+        changes.speeds.push_back(std::move(change));
+      continue;
+    }
     const std::array in_force = {is_in_force(name, values.of[0]), is_in_force(name, values.of[1])};
     if (in_force[0] != in_force[1]) {
       model::HostChange change{name, values.unit, {}};
       if (!values.of[0].empty()) change.value[0] = a.mean;
       if (!values.of[1].empty()) change.value[1] = b.mean;
       moved.emplace_back(std::numeric_limits<double>::infinity(), std::move(change));
-      continue;
-    }
-    if (is_of_connections(name) && lie_apart(values.of)) {
-      moved.push_back({std::numeric_limits<double>::max(), {name, values.unit, {a.mean, b.mean}}});
       continue;
     }
     if (const auto apart = surely_apart(a, b)) moved.push_back({*apart, {name, values.unit, {a.mean, b.mean}}});

@@ -124,7 +124,29 @@ bool lost_caches_by_waiting(const Evidence& evidence) {
   return step && step->runnable.rise() >= kMuch * step->on_cpu.rise();
 }
 
+/// Who profiles it takes CPUs for that, and who traces it stops it.
+void absorb_into_tool(const Evidence& evidence, Verdicts& verdicts) {
+  const auto tool = std::ranges::find_if(
+      verdicts, [](const Verdict& v) { return v.cause == "profiler_overhead" && !v.where.empty(); });
+  if (tool == verdicts.end()) return;
+  const bool stops = tool->detail == "traced";
+  const auto beside = evidence.more_beside();
+  const bool is_first = !beside.empty() && beside.front().name == tool->where;
+  absorb(
+      verdicts, "profiler_overhead", "",
+      [&](const Verdict& v) {
+        return (stops && v.cause == "process_stopped") ||
+               (is_first && v.cause == "cpu_contention" && v.detail == "other_processes") ||
+               (is_first && v.cause == "host_memory_pressure" && v.detail == "bandwidth");
+      },
+      Time::the_same);
+}
+
 void sort_out(const Evidence& evidence, Verdicts& verdicts) {
+  absorb_into_tool(evidence, verdicts);
+  // On fewer CPUs it meets programs that take no more than before.
+  if (evidence.more_beside().empty())
+    absorb(verdicts, "cpu_contention", "affinity", "cpu_contention", "other_processes", Time::the_same);
   // Who streams through memory takes CPUs as well; and who has to wait for others finds caches without its data, as
   // the recorder does.
   if (lost_caches_by_waiting(evidence))
@@ -142,7 +164,10 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
   for (Verdict& v : verdicts)
     if (v.cause == "host_bound" && std::ranges::any_of(verdicts, is_of_all_functions)) v.impact_ns = model::kNoNumber;
   absorb(verdicts, "cpu_contention", "unknown", is_of_one_function);
-  absorb(verdicts, "profiler_overhead", "", is_of_one_function);
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) {
+        return v.cause == "profiler_overhead" && (v.where.empty() || v.detail == "traced");
+      }))
+    absorb(verdicts, "profiler_overhead", "", is_of_one_function);
   // A device that is slower makes some kernels slower than others.
   const double explained = std::max(explained_by_devices(evidence, verdicts), explained_by_calls(evidence, verdicts));
   if (explained > 1)
@@ -310,8 +335,8 @@ Verdict unknown(const Evidence& evidence) {
 
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
-  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), device_rules(), load_rules(),
-                           program_rules(), rank_rules()})
+  for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), tool_rules(), device_rules(),
+                           load_rules(), program_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(evidence, verdicts);
   limit_sums_of_threads(evidence, verdicts);

@@ -32,6 +32,7 @@ constexpr double kLittleMemory = 0.05;   // of the machine's memory, or less: wh
 constexpr double kBusyDisk = 0.8;        // of the time, or more: requests hardly ever find it free
 constexpr double kLostShare = 0.01;      // of TCP segments, or more: links that work lose far fewer
 constexpr double kLostSegments = 1;      // per second, or more
+constexpr double kLeastSent = 100;       // per second
 constexpr double kBusyCpu = 0.5;         // of the time: an idle one lowers its clock
 constexpr double kMost = 0.5;            // of the time that was looked at: a peak is no level
 constexpr Ns kShortest = 1'000'000'000;  // ns of it: a burst is none, either
@@ -278,12 +279,14 @@ void network(const Recording& run, const std::optional<Span>& span, Verdicts& ve
           series, span, [](double) { return false; }, levels[1]);
   }
   const double sent = levels[1].mean();
-  if (!levels[0].lasts() || !(sent > 0) || levels[0].mean() < std::max(kLostSegments, kLostShare * sent)) return;
+  if (!levels[0].lasts() || sent < kLeastSent || levels[0].mean() < std::max(kLostSegments, kLostShare * sent)) return;
   Verdict* const verdict = told(verdicts, "interconnect_contention", "network",
                                 fmt::format("{:.3g} of {:.3g} TCP segments a second are sent again, {:.1f} %",
                                             levels[0].mean(), sent, kPercent * levels[0].mean() / sent));
   if (verdict == nullptr) return;
-  verdict->against.emplace_back("Whose segments these are is not known, nor whether somebody waited for them");
+  verdict->against.emplace_back(
+      "Whose segments these are is not known, nor whether somebody waited for them; answers to those who only scan the "
+      "machine count, too");
   verdict->next_step = "ss -ti shows each connection; see the link, its queues and who else sends over it";
 }
 

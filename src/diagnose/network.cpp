@@ -20,10 +20,18 @@ constexpr double kLeastAgain = 1;     // segments per second
 constexpr double kMuchLess = 0.1;     // got done
 constexpr double kMostly = 0.5;       // of what a unit takes longer
 
-constexpr std::string_view kOwnAgain = "target.tcp.retransmits";
-constexpr std::string_view kAllAgain = "host.tcp.retransmits";
+constexpr double kLateAnswer[2] = {3e7, 5e7};  // ns: of who has nothing to answer, about 40 ms
 
-bool is_much_more(const Sides& segments) { return segments.rise() >= kLeastAgain && segments.ratio() >= kFarMore; }
+bool sends_again(const Evidence& evidence) {
+  const auto again = evidence.counter("target.tcp.retransmits");
+  return again && again->rise() >= kLeastAgain && again->ratio() >= kFarMore;
+}
+
+/// Not for want of near ones, and not because nothing is answered at once.
+bool is_farther(const Sides& rtt) {
+  if (rtt.without < kLateAnswer[0] && rtt.with >= kLateAnswer[0] && rtt.with <= kLateAnswer[1]) return false;
+  return rtt.rise() >= kLeastLonger && rtt.ratio() >= kFarMore;
+}
 
 /// Whether a state is a wait in a call that sends to others, or waits for them.
 bool waits_for_network(std::string_view state) {
@@ -61,20 +69,19 @@ void network(const Evidence& evidence, Verdicts& verdicts) {
   verdict.cause = "interconnect_contention";
   verdict.detail = "network";
   verdict.side = evidence.side();
-  verdict.confidence = waited ? 0.8 : 0.6;
+  verdict.confidence = waited && sends_again(evidence) ? 0.8 : 0.6;
   verdict.impact_ns = waited ? felt : model::kNoNumber;
   if (!waited) verdict.state = model::VerdictState::latent;
   verdict.evidence = std::move(changed);
-  if (const auto all = evidence.counter(kAllAgain); all && is_much_more(*all) && !evidence.counter(kOwnAgain))
-    verdict.against.emplace_back("Whose segments were sent again is not known: its connections end too soon");
   if (waited)
     verdict.evidence.push_back(
         fmt::format("Its threads waited {} per step in calls that send, receive or wait for it", instead(waits)));
+  if (!sends_again(evidence)) verdict.against.emplace_back("It may talk to others than before, farther away");
   if (starved) {
     const Sides rate = evidence.turned(evidence.comparison().work->throughput.value);
     verdict.evidence.push_back(
         fmt::format("{:.0f} % less got done, and most of that it waited for work", (1 - rate.ratio()) * 100));
-    verdict.against.emplace_back("Who asks may ask for less, from farther away");
+    verdict.against.emplace_back("Who asks may ask for less");
   }
   verdict.next_step = "ss -ti shows each connection; see the link, its queues and who else sends over it";
   verdicts.push_back(std::move(verdict));
@@ -87,16 +94,13 @@ constexpr std::array kRules = {Rule{"network.connections", network}};
 std::vector<std::string> network_evidence(const Evidence& evidence) {
   std::vector<std::string> sentences;
   const auto rtt = evidence.counter("target.tcp.rtt");
-  if (rtt && rtt->rise() >= kLeastLonger && rtt->ratio() >= kFarMore)
+  const auto least = evidence.counter("target.tcp.rtt_least");
+  if (rtt && least && is_farther(*rtt) && is_farther(*least))
     sentences.push_back(
         fmt::format("A segment of its connections to other machines takes {} at least, there and back", instead(*rtt)));
-  // What was sent again on connections that ended between two looks only the machine as a whole tells.
-  const auto again = evidence.counter(kOwnAgain);
-  const auto of_all = evidence.counter(kAllAgain);
-  if (again && is_much_more(*again))
-    sentences.push_back(fmt::format("It sent {} segments a second again", instead_number(*again)));
-  else if (of_all && is_much_more(*of_all))
-    sentences.push_back(fmt::format("The machine sent {} TCP segments a second again", instead_number(*of_all)));
+  if (sends_again(evidence))
+    sentences.push_back(
+        fmt::format("It sent {} segments a second again", instead_number(*evidence.counter("target.tcp.retransmits"))));
   return sentences;
 }
 

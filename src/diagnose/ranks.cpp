@@ -63,11 +63,14 @@ void link(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("They sent x{:.2f} elements per step", elements.ratio()));
   else
     verdict.against.emplace_back("How much they sent is not recorded; as many calls are taken to have sent as much");
+  const auto is_network = [](const Verdict& v) {
+    return v.cause == "interconnect_contention" && v.detail == "network";
+  };
   if (std::vector<std::string> changed = network_evidence(evidence); !changed.empty()) {
     verdict.detail = "network";
     std::ranges::move(changed, std::back_inserter(verdict.evidence));
-    std::erase_if(verdicts,
-                  [](const Verdict& v) { return v.cause == "interconnect_contention" && v.detail == "network"; });
+    verdict.against.emplace_back("Whether the collectives went over these connections is not known");
+    std::erase_if(verdicts, is_network);
   }
   verdict.next_step = "nvidia-smi nvlink -s, the counters of the network, and who else uses them";
   verdicts.push_back(std::move(verdict));

@@ -27,6 +27,7 @@ std::span<const Rule> cpu_rules();
 std::span<const Rule> memory_rules();
 std::span<const Rule> disk_rules();
 std::span<const Rule> network_rules();
+std::span<const Rule> tool_rules();
 std::span<const Rule> device_rules();
 std::span<const Rule> load_rules();
 std::span<const Rule> program_rules();
@@ -37,7 +38,8 @@ std::span<const Rule> settings_rules();   ///< asked last: for what the others l
 
 /// A verdict on all functions of the host together, of traces that know no scheduling.
 inline bool is_of_all_functions(const model::Verdict& verdict) {
-  return (verdict.cause == "cpu_contention" && verdict.detail == "unknown") || verdict.cause == "profiler_overhead";
+  return (verdict.cause == "cpu_contention" && verdict.detail == "unknown") ||
+         (verdict.cause == "profiler_overhead" && verdict.where.empty());
 }
 
 /// The thread of the steps was longer in one place of the program.

@@ -153,6 +153,9 @@ TEST(WhyUndecided, AsMuchTimeUntilTheNextIsDemand) {
   std::vector few = {period(Phase::decode, 0.24)};
   few.front().cycles = {29, 400};
   EXPECT_EQ(why_undecided(Outcome::improvement, few), "") << "one stall is a large part of their mean";
+  few.front().change = 1.6;
+  EXPECT_NE(why_undecided(Outcome::improvement, few), "") << "no stall";
+  EXPECT_EQ(why_undecided(Outcome::regression, few), "");
 }
 
 TEST(WhyUndecided, PhasesCountByTheirSteps) {

@@ -12,6 +12,7 @@ model::Recording with_probe(double ns, double wobble, const std::string& name = 
   model::Recording r;
   model::HostCounter& counter = r.host.counters.emplace_back();
   counter.name = name;
+  counter.samples = 40;
   for (int i = 0; i < 40; ++i) counter.windows.push_back(ns * (1 + wobble * ((i * 5) % 7 - 3) / 3));
   return r;
 }
@@ -52,6 +53,9 @@ TEST(Machine, CpusThatAreNotAlikeAreHeldAgainstThemselves) {
   ASSERT_TRUE(slower.has_value());
   EXPECT_NEAR(slower->change, 0.1, 1e-9);
   EXPECT_FALSE(of(with_probe(10'000, 0.05, "host.cpu0.speed.branches"), slow_only).has_value()) << "no CPU in common";
+  model::Recording hardly = on(10'000, 22'000);
+  hardly.host.counters[1].samples = 3;
+  EXPECT_FALSE(of(on(10'000, 20'000), hardly).has_value()) << "three runs, however long they are held";
   // One that does not tell where is held against all of the other.
   model::Recording both = with_probe(12'000, 0.05, "host.cpu0.speed.branches");
   both.host.counters.push_back(with_probe(12'000, 0.05).host.counters.front());

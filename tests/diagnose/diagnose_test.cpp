@@ -251,6 +251,9 @@ TEST(CpuRules, FewerCpusThanBefore) {
   set_step(c, {10, 10}, {0.1, 9}, {1, 1});
   c.environment.push_back({"env.target.cpus_allowed", {"0-7", "0,2"}});
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/affinity"));
+  c.host->behind_others = {0.1, 0.9};  // programs that take no more than before
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/affinity"));
+  c.host->behind_others = {};
   c.environment = {{"env.target.cpus_allowed", {"0-1", "2-3"}}};
   EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
 }

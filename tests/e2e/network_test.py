@@ -8,10 +8,10 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 ARGS = argparse.Namespace(bin="build", source=".")
@@ -21,8 +21,8 @@ MS = 1e6
 # Answers each byte, to as many as come.
 SERVER = """
 import socket, threading
-listener = socket.create_server(("0.0.0.0", 7791))
-print("ready", flush=True)
+listener = socket.create_server(("0.0.0.0", 0))
+print(listener.getsockname()[1], flush=True)
 def serve(peer):
     while data := peer.recv(1):
         peer.send(data)
@@ -31,8 +31,9 @@ while True:
 """
 CLIENT = """
 import socket, sys
-peer = socket.create_connection((sys.argv[1], 7791))
+peer = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+print("connected", flush=True)
 while True:
     peer.send(b"x")
     peer.recv(1)
@@ -40,12 +41,11 @@ while True:
 
 
 @contextlib.contextmanager
-def running(*command, ready=False):
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+def running(*command):
+    """The process, and the first line that it printed."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        if ready and process.stdout.readline().strip() != "ready":
-            raise RuntimeError("the server does not begin")
-        yield process
+        yield process, process.stdout.readline().strip()
     finally:
         process.kill()
         process.wait()
@@ -55,17 +55,18 @@ def running(*command, ready=False):
 class Network(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if os.geteuid() != 0 or not os.access("/dev/net/tun", os.W_OK):
-            raise unittest.SkipTest("needs root and /dev/net/tun")
+        if os.geteuid() != 0 or not os.access("/dev/net/tun", os.W_OK) or not shutil.which("ip"):
+            raise unittest.SkipTest("needs root, /dev/net/tun and ip (iproute2)")
         sys.path.insert(0, os.path.join(ARGS.source, "scripts"))
-        import far_network
-        cls.far = far_network
+        from far_network import FarNetwork
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         try:
-            cls.network = cls.enterClassContext(far_network.FarNetwork(cls.folder))
-        except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
-            raise unittest.SkipTest(f"no network of its own here: {getattr(error, 'stderr', b'') or error}") from error
-        cls.enterClassContext(running(sys.executable, "-c", SERVER, ready=True))
+            cls.network = cls.enterClassContext(FarNetwork(cls.folder))
+        except subprocess.CalledProcessError as error:
+            if b"not permitted" not in error.stderr and b"denied" not in error.stderr:
+                raise
+            raise unittest.SkipTest(f"no network namespaces here: {error.stderr}") from error
+        _, cls.port = cls.enterClassContext(running(sys.executable, "-c", SERVER))
 
     def counters(self, name, pid):
         path = os.path.join(self.folder, f"{name}.pftrace")
@@ -75,27 +76,27 @@ class Network(unittest.TestCase):
         info = subprocess.run([os.path.join(ARGS.bin, "culprit"), "info", "--json", path], capture_output=True, text=True, check=True)
         return {c["name"]: c for c in json.loads(info.stdout)["counters"]}
 
-    def over(self, name, **link):
+    def over(self, name, delay=0.0, loss=0.0):
         """What is told of a client at the far end, which is in another network namespace than its recorder."""
-        self.network.set(**link)
-        command = self.network.there(sys.executable, "-c", CLIENT, self.far.NEAR)
-        with running(*command) as client:
-            time.sleep(0.5)
+        self.network.set(delay=delay)
+        with running(*self.network.there(sys.executable, "-c", CLIENT, self.network.near, self.port)) as (client, told):
+            self.assertEqual(told, "connected")
+            self.network.set(delay=delay, loss=loss)
             return self.counters(name, client.pid)
 
     def test_delay_and_loss_of_the_way_to_other_machines_are_seen(self):
         plain = self.over("plain")
         self.assertEqual(plain["target.tcp.connections"]["mean"], 1)
-        self.assertEqual(plain["target.tcp.retransmits"]["mean"], 0)
+        self.assertLess(plain["target.tcp.retransmits"]["mean"], 1)  # a relay that waits for a CPU is late, too
         self.assertGreater(plain["target.tcp.rtt"]["mean"], 0)
         slow = self.over("slow", delay=0.02)
         self.assertGreaterEqual(slow["target.tcp.rtt"]["mean"], 40 * MS)
-        self.assertLess(slow["target.tcp.rtt"]["mean"], 40 * MS + max(20 * MS, 3 * plain["target.tcp.rtt"]["mean"]))
-        lossy = self.over("lossy", loss=0.1)
-        self.assertGreater(lossy["target.tcp.retransmits"]["mean"], 0.5)
+        self.assertGreaterEqual(slow["target.tcp.rtt_least"]["mean"], 40 * MS)
+        self.assertLess(slow["target.tcp.rtt_least"]["mean"], 120 * MS)
+        lossy = self.over("lossy", loss=0.2)
+        self.assertGreater(lossy["target.tcp.retransmits"]["mean"], plain["target.tcp.retransmits"]["mean"])
         # Who talks to its own machine only has none.
-        with running(sys.executable, "-c", CLIENT, "127.0.0.1") as client:
-            time.sleep(0.5)
+        with running(sys.executable, "-c", CLIENT, "127.0.0.1", self.port) as (client, _):
             told = self.counters("near", client.pid)
         self.assertFalse([name for name in told if name.startswith("target.tcp.")])
         self.assertIn("host.cpu.busy", told)

@@ -11,6 +11,7 @@
 
 #include "record/environment/disturbances.h"
 #include "record/environment/facts.h"
+#include "record/environment/tools.h"
 
 namespace culprit::record {
 
@@ -20,6 +21,7 @@ constexpr std::size_t kMostTargets = 64;
 /// A program loads its libraries in its first seconds; later ones are found when the recording ends.
 constexpr std::array<Ns, 3> kLooks = {500'000'000, 5'000'000'000, 30'000'000'000};
 constexpr Ns kFaultsOften = 500'000'000;
+constexpr Ns kToolsOften = 5'000'000'000;  // a look takes some microseconds for each process
 
 class EnvironmentCollector : public Collector {
  public:
@@ -34,6 +36,7 @@ class EnvironmentCollector : public Collector {
                        written_ != 0 ? "" : "/proc and /sys cannot be read",
                        written_ != 0 ? "" : "mount /proc and /sys"});
     for (const Fact& fact : nvidia_facts(options_.root, sights_)) write(session, "env." + fact.key, fact.value);
+    look_for_tools(session);
     for (const Target& target : session.targets) target_joined(target);
     started_ = true;
     for (Known& known : targets_) look(session, known);
@@ -78,6 +81,11 @@ class EnvironmentCollector : public Collector {
       for (const std::string& fault : running_faults(options_.fault_folders))
         if (faults_.insert(fault).second) write(session, "inject." + fault, "running");
     }
+    if (now - looked_for_tools_ >= kToolsOften) {
+      looked_for_tools_ = now;
+      look_for_tools(session);
+      return;
+    }
     for (Known& known : targets_) {
       if (known.joined == 0) known.joined = now;
       if (known.gone || known.looks >= kLooks.size() || now - known.joined < kLooks[known.looks]) continue;
@@ -90,6 +98,8 @@ class EnvironmentCollector : public Collector {
   void stop(Session& session, Ns /*now*/) override {
     if (stopped_ || !started_) return;
     stopped_ = true;
+    look_for_tools(session);
+    if (tools_.empty() && sees_tools_) write(session, "env.profilers", "none");
     for (Known& known : targets_)
       if (!known.gone) look(session, known);
   }
@@ -116,6 +126,13 @@ class EnvironmentCollector : public Collector {
     ++written_;
   }
 
+  void look_for_tools(Session& session) {
+    const auto running = running_tools(options_.root);
+    sees_tools_ = running.has_value();
+    for (const std::string& tool : running.value_or(std::set<std::string>()))
+      if (tools_.insert(tool).second) write(session, "env.profilers", tool);
+  }
+
   void look(Session& session, Known& known) {
     const auto facts = target_facts(options_.root, known.pid);
     if (facts.empty()) return;
@@ -140,7 +157,10 @@ class EnvironmentCollector : public Collector {
   std::vector<Known> targets_;
   std::vector<Sight> sights_;
   std::set<std::string> faults_;  ///< that were seen at work
+  std::set<std::string> tools_;   ///< profilers and debuggers that were seen
+  bool sees_tools_ = false;
   Ns looked_for_faults_ = 0;
+  Ns looked_for_tools_ = 0;
   std::size_t numbers_ = 0;
   std::size_t hidden_ = 0;
   std::uint64_t written_ = 0;

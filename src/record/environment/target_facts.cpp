@@ -54,7 +54,16 @@ void limits(std::vector<Fact>& facts, const std::string& folder) {
   }
 }
 
-void status(std::vector<Fact>& facts, const std::string& folder) {
+/// Who stops it at every call, or may: no recorder, which does so for moments. `tracer` may be a thread.
+void traced(std::vector<Fact>& facts, const std::string& root, std::string_view tracer) {
+  if (tracer == "0") return;
+  const std::string name = read_word(fmt::format("{}/proc/{}/comm", root, tracer));
+  const std::string text = read_text(fmt::format("{}/proc/{}/status", root, tracer), 64 * 1024).value_or("");
+  const bool is_own = text.find(fmt::format("\nTgid:\t{}\n", getpid())) != std::string::npos;
+  if (!is_own && !name.starts_with("culprit")) add_fact(facts, "traced_by", name);
+}
+
+void status(std::vector<Fact>& facts, const std::string& root, const std::string& folder) {
   const std::string text = read_text(folder + "/status", 64 * 1024).value_or("");
   constexpr std::array<std::pair<std::string_view, const char*>, 6> kLines = {
       {{"Cpus_allowed_list", "cpus_allowed"},
@@ -70,6 +79,7 @@ void status(std::vector<Fact>& facts, const std::string& folder) {
     if (colon == std::string_view::npos) continue;
     for (const auto& [name, key] : kLines)
       if (line.substr(0, colon) == name) add_fact(facts, key, line.substr(colon + 1));
+    if (line.substr(0, colon) == "TracerPid") traced(facts, root, trim(line.substr(colon + 1)));
     if (line.substr(0, colon) != "NSpid") continue;
     std::string_view pids = line.substr(colon + 1);
     std::size_t depth = 0;
@@ -183,7 +193,7 @@ std::vector<Fact> target_facts(const std::string& root, std::int64_t pid) {
   const std::string program = link_target(folder + "/exe");
   add_fact(facts, "program", program_name(root, pid, program));
   limits(facts, folder);
-  status(facts, folder);
+  status(facts, root, folder);
   scheduling(facts, folder);
   groups(facts, root, folder);
   const std::string environ = read_text(folder + "/environ", std::size_t{1} << 20).value_or("");

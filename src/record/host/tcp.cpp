@@ -29,7 +29,10 @@ namespace culprit::record {
 namespace {
 
 constexpr Ns kEvery = 1'000'000'000;
-constexpr Ns kRest = 1000;                 // times as long as a look took
+constexpr Ns kRest = 1000;  // times as long as a look took
+constexpr Ns kLongestRest = 5'000'000'000;
+constexpr std::size_t kMostConnections = 100'000;
+constexpr int kMostFailures = 3;           // to open or ask one namespace
 constexpr std::size_t kMostFiles = 16384;  // looked at for sockets at once
 constexpr std::size_t kMostNamespaces = 8;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -108,18 +111,18 @@ bool take_connections(std::span<const std::byte> piece, std::vector<TcpConnectio
   return true;
 }
 
-bool TcpRates::has_new(std::span<const TcpConnection> connections) {
+bool TcpRates::has_unknown(std::span<const TcpConnection> connections) {
   bool any = false;
   for (const TcpConnection& connection : connections)
     if (!connection.is_local && connection.inode != 0) any = !seen_[connection.inode].is_known || any;
   return any;
 }
 
-void TcpRates::take_own(const std::set<std::uint64_t>& own) {
+void TcpRates::take_own(const OwnSockets& own) {
   for (auto& [inode, seen] : seen_) {
     if (seen.is_known) continue;
-    seen.is_known = true;
-    seen.is_own = own.contains(inode);
+    seen.is_own = own.inodes.contains(inode);
+    seen.is_known = seen.is_own || own.all;
   }
 }
 
@@ -132,25 +135,25 @@ void TcpRates::put(Ns now, std::span<const TcpConnection> connections, Emitter& 
   ++looks_;
   double weight = 0;
   double sum = 0;
+  Ns least = 0;
   std::uint64_t again = 0;
   std::uint64_t own = 0;
   for (const TcpConnection& c : connections) {
     if (c.is_local || c.inode == 0) continue;
     Seen& seen = seen_[c.inode];
-    const bool is_new = seen.look == 0;
-    // What a connection did before the first look was before the recording.
-    const bool counts = looks_ > 1 && c.segments >= seen.segments && c.retransmits >= seen.retransmits;
+    const bool counts = seen.look != 0 || !c.began_before;
     if (seen.is_own) {
       ++own;
-      if (counts) {
-        const auto moved = static_cast<double>(c.segments - seen.segments);
-        if (c.rtt > 0) {
-          weight += moved;
-          sum += moved * static_cast<double>(c.rtt);
+      if (c.segments < seen.segments || c.retransmits < seen.retransmits) {
+        emitter.count_odd();
+      } else if (counts) {
+        const std::uint64_t moved = c.segments - seen.segments;
+        if (c.rtt > 0 && moved > 0) {
+          weight += static_cast<double>(moved);
+          sum += static_cast<double>(moved) * static_cast<double>(c.rtt);
+          least = least == 0 ? c.rtt : std::min(least, c.rtt);
         }
         again += c.retransmits - seen.retransmits;
-      } else if (!is_new) {
-        emitter.count_odd();
       }
     }
     seen.segments = c.segments;
@@ -160,8 +163,9 @@ void TcpRates::put(Ns now, std::span<const TcpConnection> connections, Emitter& 
   std::erase_if(seen_, [&](const auto& entry) { return entry.second.look != looks_; });
   any_ = any_ || own > 0;
   if (any_ && looks_ > 1) {
-    // Means of the time since the last look.
+    // Of the time since the last look.
     if (weight > 0) emitter.put(rtt_, at_, sum / weight);
+    if (least > 0) emitter.put(least_, at_, static_cast<double>(least));
     emitter.put(retransmits_, at_, static_cast<double>(again) * 1e9 / static_cast<double>(std::max<Ns>(now - at_, 1)));
     emitter.put(connections_, now, static_cast<double>(own));
   }
@@ -230,6 +234,8 @@ Status DiagSocket::list(std::vector<TcpConnection>& connections, std::vector<std
         return environment_error(errno_text(error), "SOCK_DIAG");
       }
       more = take_connections(piece, connections);
+      if (connections.size() > kMostConnections)
+        return environment_error("there are more connections than are looked at", "SOCK_DIAG");
     }
   }
   return {};
@@ -239,12 +245,8 @@ TcpSampler::TcpSampler(std::string root) : root_(std::move(root)), own_namespace
 
 void TcpSampler::join(std::int64_t pid) {
   if (!root_.empty()) return;
-  const std::string& name = pids_[pid] = namespace_of(std::to_string(pid));
-  rates_.forget_others();
-  if (name.empty() || sockets_.contains(name) || sockets_.size() >= kMostNamespaces) return;
-  auto socket = DiagSocket::in_namespace_of(pid, name == own_namespace_);
-  if (!socket) trouble_ = socket.error().what;
-  sockets_.emplace(name, socket ? std::optional(std::move(*socket)) : std::nullopt);
+  pids_[pid].clear();
+  joined_ = true;
 }
 
 void TcpSampler::leave(std::int64_t pid) {
@@ -252,53 +254,87 @@ void TcpSampler::leave(std::int64_t pid) {
   if (found == pids_.end()) return;
   const std::string name = std::move(found->second);
   pids_.erase(found);
-  if (std::ranges::none_of(pids_, [&](const auto& other) { return other.second == name; })) sockets_.erase(name);
+  if (std::ranges::none_of(pids_, [&](const auto& other) { return other.second == name; })) namespaces_.erase(name);
 }
 
-std::set<std::uint64_t> TcpSampler::own_sockets() const {
+void TcpSampler::open_missing() {
+  for (auto& [pid, name] : pids_) {
+    if (name.empty()) name = namespace_of(std::to_string(pid));
+    if (name.empty() && errno == EACCES) trouble_ = "the network namespace of a target cannot be seen";
+    if (name.empty() || (!namespaces_.contains(name) && namespaces_.size() >= kMostNamespaces)) continue;
+    Namespace& space = namespaces_[name];
+    if (space.socket || space.failures >= kMostFailures) continue;
+    auto socket = DiagSocket::in_namespace_of(pid, name == own_namespace_);
+    if (socket) {
+      space.socket = std::move(*socket);
+      space.looked = false;
+    } else if (++space.failures >= kMostFailures) {  // else its process may have ended meanwhile
+      trouble_ = socket.error().what;
+    }
+  }
+}
+
+OwnSockets TcpSampler::own_sockets() {
   constexpr std::string_view kSocket = "socket:[";
-  std::set<std::uint64_t> own;
+  OwnSockets own;
   std::size_t files = 0;
   std::array<char, 64> target{};
   for (const auto& [pid, name] : pids_) {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/fd", pid).c_str()), closedir);
-    if (!folder) continue;
+    if (!folder) {
+      if (errno == EACCES) trouble_ = "the open files of a target cannot be seen";
+      continue;
+    }
     while (const dirent* entry = readdir(folder.get())) {
-      if (++files > kMostFiles) return own;
+      if (++files > kMostFiles) {
+        own.all = false;
+        return own;
+      }
       const ssize_t length = readlinkat(dirfd(folder.get()), entry->d_name, target.data(), target.size());
       std::string_view text(target.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
       if (!text.starts_with(kSocket) || !text.ends_with(']')) continue;
       text.remove_prefix(kSocket.size());
       text.remove_suffix(1);
-      if (const auto inode = parse_number<std::uint64_t>(text)) own.insert(*inode);
+      if (const auto inode = parse_number<std::uint64_t>(text)) own.inodes.insert(*inode);
     }
   }
   return own;
 }
 
 void TcpSampler::look(Ns now, Emitter& emitter) {
+  if (joined_) rates_.forget_others();
+  joined_ = false;
+  open_missing();
   connections_.clear();
-  for (auto& [name, socket] : sockets_)
-    if (const Status status = socket ? socket->list(connections_, buffer_) : Status(); !status) {
+  for (auto& [name, space] : namespaces_) {
+    if (!space.socket) continue;
+    const std::size_t before = connections_.size();
+    if (const Status status = space.socket->list(connections_, buffer_); !status) {
+      // What it has not told yet would be taken for the next answer.
       trouble_ = status.error().what;
       emitter.count_odd();
-      socket.reset();  // what it has not told yet would be taken for the next answer
+      space.socket.reset();
+      ++space.failures;
       return;
     }
+    if (!space.looked)
+      for (TcpConnection& connection : std::span(connections_).subspan(before)) connection.began_before = true;
+    space.looked = true;
+  }
   rates_.look(
       now, connections_, [&] { return own_sockets(); }, emitter);
 }
 
 void TcpSampler::sample(Ns now, Emitter& emitter) {
-  if (sockets_.empty() || now < due_) return;
+  if (pids_.empty() || now < due_) return;
   const Ns begin = thread_cpu();
   look(now, emitter);
-  due_ = now + std::max(kEvery * 8 / 10, (thread_cpu() - begin) * kRest);
+  due_ = now + std::clamp((thread_cpu() - begin) * kRest, kEvery * 8 / 10, kLongestRest);
 }
 
 void TcpSampler::sights(std::vector<Sight>& out) const {
   std::string why = root_.empty() ? trouble_ : "another root";
-  if (why.empty() && sockets_.empty()) {
+  if (why.empty() && namespaces_.empty()) {
     std::vector<TcpConnection> connections;
     std::vector<std::byte> buffer;
     const auto socket = DiagSocket::in_namespace_of(0, true);

@@ -25,7 +25,6 @@ using test::kSecond;
 using test::out_to;
 using test::Samples;
 using Bytes = std::vector<std::byte>;
-using Own = std::set<std::uint64_t>;
 
 template <class T>
 void append(Bytes& bytes, const T& value) {
@@ -120,7 +119,7 @@ struct Rates : testing::Test {
   TcpRates rates;
   int asked = 0;
 
-  void look(Ns now, const std::vector<TcpConnection>& connections, const Own& own = {7, 9}) {
+  void look(Ns now, const std::vector<TcpConnection>& connections, const OwnSockets& own = {{7, 9}, true}) {
     rates.look(
         now, connections,
         [&] {
@@ -131,17 +130,33 @@ struct Rates : testing::Test {
   }
 };
 
+/// One to another machine, by the time there and back in us.
+TcpConnection to_another(std::uint64_t inode, Ns rtt_us, std::uint64_t segments, std::uint64_t retransmits,
+                         bool began_before = false) {
+  return {inode, false, rtt_us * 1000, segments, retransmits, began_before};
+}
+
 TEST_F(Rates, MeansOfWhatTheTargetsOwnConnectionsDidSinceTheLastLook) {
-  look(kSecond, {{7, false, 100'000, 1000, 5}, {8, false, 9'000'000, 10, 50}});
-  EXPECT_TRUE(samples.series.empty()) << "what was before the first look was before the recording";
-  look(3 * kSecond, {{7, false, 100'000, 1300, 7}, {8, false, 9'000'000, 1000, 99}, {9, false, 500'000, 100, 2}});
+  look(kSecond, {to_another(7, 100, 1000, 5, true), to_another(8, 9000, 10, 50, true)});
+  EXPECT_TRUE(samples.series.empty());
+  look(3 * kSecond, {to_another(7, 100, 1300, 7), to_another(8, 9000, 1000, 99), to_another(9, 500, 100, 2)});
   EXPECT_DOUBLE_EQ(samples.last("target.tcp.rtt"), 200'000) << "300 segments of one, 100 of the other";
+  EXPECT_DOUBLE_EQ(samples.last("target.tcp.rtt_least"), 100'000);
   EXPECT_DOUBLE_EQ(samples.last("target.tcp.retransmits"), 2);
   EXPECT_DOUBLE_EQ(samples.last("target.tcp.connections"), 2);
-  look(4 * kSecond, {{7, false, 100'000, 1300, 7}});
+  look(4 * kSecond, {to_another(7, 100, 1300, 7)});
   EXPECT_DOUBLE_EQ(samples.last("target.tcp.retransmits"), 0);
   EXPECT_DOUBLE_EQ(samples.last("target.tcp.connections"), 1);
   EXPECT_EQ(samples.find("target.tcp.rtt")->samples.size(), 1U) << "nothing was sent";
+}
+
+TEST_F(Rates, WhatConnectionsOfANewNamespaceDidBeforeIsNotOfThisSecond) {
+  look(kSecond, {});
+  look(2 * kSecond, {to_another(7, 100, 1'000'000, 5000, true), to_another(9, 300, 10, 1)});
+  EXPECT_DOUBLE_EQ(samples.last("target.tcp.retransmits"), 1);
+  EXPECT_DOUBLE_EQ(samples.last("target.tcp.rtt"), 300'000);
+  look(3 * kSecond, {to_another(7, 100, 1'000'010, 5002), to_another(9, 300, 10, 1)});
+  EXPECT_DOUBLE_EQ(samples.last("target.tcp.retransmits"), 2);
 }
 
 TEST_F(Rates, ProgramsThatTalkToNoOtherMachineHaveNone) {
@@ -152,19 +167,27 @@ TEST_F(Rates, ProgramsThatTalkToNoOtherMachineHaveNone) {
 }
 
 TEST_F(Rates, WhoseTheyAreIsAskedOnce) {
-  const std::vector<TcpConnection> connections = {{7, false, 1, 1, 0}, {8, false, 1, 1, 0}};
+  const std::vector connections = {to_another(7, 1, 1, 0), to_another(8, 1, 1, 0)};
   look(kSecond, connections);
   look(2 * kSecond, connections);
   EXPECT_EQ(asked, 1);
   rates.forget_others();  // another target, which may have it
-  look(3 * kSecond, connections, {8});
+  look(3 * kSecond, connections, {{8}, true});
+  EXPECT_EQ(asked, 2);
+  EXPECT_DOUBLE_EQ(samples.last("target.tcp.connections"), 2);
+}
+
+TEST_F(Rates, WhereNotAllFilesWereLookedAtItIsAskedAgain) {
+  const std::vector connections = {to_another(7, 1, 1, 0), to_another(8, 1, 1, 0)};
+  look(kSecond, connections, {{7}, false});
+  look(2 * kSecond, connections, {{8}, false});
   EXPECT_EQ(asked, 2);
   EXPECT_DOUBLE_EQ(samples.last("target.tcp.connections"), 2);
 }
 
 TEST_F(Rates, ANumberThatGoesBackIsCounted) {
-  look(kSecond, {{7, false, 100'000, 1000, 5}});
-  look(2 * kSecond, {{7, false, 100'000, 900, 5}});
+  look(kSecond, {to_another(7, 100, 1000, 5)});
+  look(2 * kSecond, {to_another(7, 100, 900, 5)});
   EXPECT_EQ(emitter.odd(), 1U);
   EXPECT_EQ(samples.find("target.tcp.rtt"), nullptr);
 }
