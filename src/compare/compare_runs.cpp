@@ -34,6 +34,7 @@
 #include "compare/roles.h"
 #include "compare/run_facts.h"
 #include "compare/series.h"
+#include "compare/shared_slowdown.h"
 #include "compare/waterfall.h"
 #include "compare/whole_run.h"
 #include "compare/work.h"
@@ -567,6 +568,12 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   if (on_host && result.why.empty() &&
       (result.outcome == Outcome::regression || result.outcome == Outcome::improvement))
     if (result.why = why_undecided(result.outcome, judge_periods({})); !result.why.empty()) {
+      for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+      result.outcome = Outcome::inconclusive;
+    }
+  if (on_host)
+    if (std::string why = why_shared(result); !why.empty()) {
+      result.why = std::move(why);
       for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
       result.outcome = Outcome::inconclusive;
     }

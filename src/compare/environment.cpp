@@ -5,8 +5,18 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace culprit::compare {
+
+namespace {
+
+/// What a program calls one start of itself is another one each time (SGLANG_RUN_ID).
+bool names_a_start(std::string_view key) {
+  return key.find(".variable.") != std::string_view::npos && key.ends_with("_RUN_ID");
+}
+
+}  // namespace
 
 std::vector<model::EnvironmentChange> environment_changes(const model::Environment& base,
                                                           const model::Environment& candidate) {
@@ -14,7 +24,8 @@ std::vector<model::EnvironmentChange> environment_changes(const model::Environme
   if (base.empty() || candidate.empty()) return changes;
   std::set<std::string> keys;
   for (const model::Environment* side : {&base, &candidate})
-    for (const auto& [key, values] : *side) keys.insert(key);
+    for (const auto& [key, values] : *side)
+      if (!names_a_start(key)) keys.insert(key);
   const auto text = [](const model::Environment& side, const std::string& key) {
     const auto it = side.find(key);
     return it == side.end() ? std::string() : fmt::format("{}", fmt::join(it->second, " / "));

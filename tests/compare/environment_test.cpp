@@ -21,6 +21,12 @@ TEST(EnvironmentChanges, WhatOnlyOneSideHasIsNamed) {
   EXPECT_EQ(changes[0].value[1], "no");
 }
 
+TEST(EnvironmentChanges, WhatAProgramCallsOneStartIsAnotherEachTime) {
+  EXPECT_TRUE(environment_changes({{"env.target1.variable.SGLANG_RUN_ID", {"sglang-run-1"}}},
+                                  {{"env.target1.variable.SGLANG_RUN_ID", {"sglang-run-2"}}})
+                  .empty());
+}
+
 TEST(EnvironmentChanges, ATraceWithoutFactsSaysNothing) {
   EXPECT_TRUE(environment_changes({}, {{"env.a", {"1"}}}).empty());
 }

@@ -1,0 +1,99 @@
+#include "compare/shared_slowdown.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "compare/held_back.h"
+#include "model/settings.h"
+#include "stats/quantile.h"
+
+namespace culprit::compare {
+
+namespace {
+
+using model::Outcome;
+
+constexpr double kFarSlower = 2;  // times: no machine was seen to be so much slower than itself
+constexpr double kShared = 0.7;   // of the logarithm of what a step takes longer
+constexpr double kOnCpu = 0.7;    // of what a step takes longer
+constexpr std::size_t kFewestFunctions = 8;
+
+/// What a call of the middle one of the host's functions takes on the candidate, as a multiple; 0: there are few.
+double usual_ratio(const model::RunComparison& result) {
+  std::vector<double> ratios;
+  for (const model::FunctionFinding& f : result.functions)
+    if (result.texts[f.device] == "Host" && f.work_ratio > 0 && std::isfinite(f.work_ratio))
+      ratios.push_back(f.work_ratio);
+  return ratios.size() < kFewestFunctions ? 0 : stats::median(std::move(ratios));
+}
+
+/// The change of the phase in which most time is spent.
+double step_change(const model::RunComparison& result) {
+  double most = 0;
+  double change = 0;
+  for (const model::CycleTimeOutcome& outcome : result.cycle_times) {
+    const double time = outcome.time_ns[0] * static_cast<double>(outcome.cycles[0]);
+    if (!model::is_judged(outcome) || !(time > most)) continue;
+    most = time;
+    change = outcome.change;
+  }
+  return change;
+}
+
+bool is_on_cpu(const model::HostChanges& host, std::size_t side) {
+  double all = 0;
+  double on_cpu = 0;
+  for (const model::HostChange& part : host.step) {
+    const double more = part.value[side].value_or(0) - part.value[1 - side].value_or(0);
+    all += more;
+    if (part.what == "on CPU") on_cpu = more;
+  }
+  return all > 0 && on_cpu >= kOnCpu * all;
+}
+
+bool has_other_clock(const model::HostChanges& host) {
+  const auto is_clock = [](const model::HostChange& counter) { return counter.what.ends_with(".frequency"); };
+  return std::ranges::any_of(host.counters, is_clock) || std::ranges::any_of(host.speeds, is_clock);
+}
+
+/// What may make a program slower as a whole.
+bool has_other_settings(const model::RunComparison& result) {
+  constexpr std::array<std::string_view, 5> kParts = {".program", ".sched.", ".cpus_allowed", ".cgroup.", ".traced_by"};
+  if (!model::settings_that_differ(result.environment).empty()) return true;
+  return std::ranges::any_of(result.environment, [&](const model::EnvironmentChange& fact) {
+    const std::string_view key = fact.key;
+    if (!key.starts_with("env.target")) return key.starts_with("env.") && key != "env.hostname";
+    return std::ranges::any_of(kParts, [&](std::string_view part) { return key.find(part) != std::string_view::npos; });
+  });
+}
+
+}  // namespace
+
+std::string why_shared(const model::RunComparison& result) {
+  if (result.outcome != Outcome::regression && result.outcome != Outcome::improvement) return {};
+  if (!result.host || result.host->step.empty() || model::is_measured(result.cycle_times)) return {};
+  const std::size_t side = result.outcome == slower_by(1) ? 1 : 0;
+  const double sign = side == 1 ? 1 : -1;
+  const double step = sign * std::log1p(step_change(result));
+  const double usual = usual_ratio(result);
+  if (!(usual > 0) || !(step > 0) || step >= std::log(kFarSlower) || sign * std::log(usual) < kShared * step) return {};
+  const model::HostChanges& host = *result.host;
+  if (!is_on_cpu(host, side) || was_held_back(host, side) || has_other_clock(host) || has_other_settings(result))
+    return {};
+  if (std::ranges::any_of(result.calls, [&](const model::CallsChange& c) {
+        return (side == 1 ? c.more + c.added : c.fewer + c.gone) > 0;
+      }))
+    return {};
+  return fmt::format(
+      "all functions of the {} take x{:.2f} alike, and nothing of the program or beside it is known to differ: the "
+      "machine may be slower, as machines that are shared are for minutes",
+      side == 1 ? "candidate" : "baseline", std::exp(sign * std::log(usual)));
+}
+
+}  // namespace culprit::compare

@@ -1,0 +1,133 @@
+// What all functions share is not called the program's where it may be the machine's.
+#include "compare/shared_slowdown.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace culprit::compare {
+namespace {
+
+using model::Outcome;
+using model::RunComparison;
+
+/// Ten functions that take x1.5, in steps of 10 ms that take 15, all of it on CPUs.
+RunComparison slower_alike() {
+  RunComparison c;
+  c.texts.intern("");
+  c.outcome = Outcome::regression;
+  c.host.emplace();
+  c.host->step_thread = "worker";
+  c.host->step = {{"on CPU", "ns per step", {9e6, 14e6}},
+                  {"runnable, in the run queue", "ns per step", {0.5e6, 0.5e6}},
+                  {"blocked", "ns per step", {0.5e6, 0.5e6}}};
+  for (int i = 0; i < 10; ++i) {
+    model::FunctionFinding f;
+    f.function = c.texts.intern("f" + std::to_string(i));
+    f.device = c.texts.intern("Host");
+    f.work_ratio = 1.5;
+    c.functions.push_back(f);
+  }
+  model::CycleTimeOutcome time;
+  time.phase = model::Phase::decode;
+  time.outcome = c.outcome;
+  time.time_ns = {10e6, 15e6};
+  time.change = 0.5;
+  time.cycles = {500, 400};
+  c.cycle_times = {time};
+  return c;
+}
+
+TEST(WhySharedSlowdown, AllFunctionsAlikeMayBeTheMachine) {
+  EXPECT_EQ(why_shared(slower_alike()),
+            "all functions of the candidate take x1.50 alike, and nothing of the program or beside it is known to "
+            "differ: the machine may be slower, as machines that are shared are for minutes");
+}
+
+TEST(WhySharedSlowdown, TheBaselineMayBeTheSlowerOne) {
+  RunComparison c = slower_alike();
+  c.outcome = Outcome::improvement;
+  c.cycle_times[0].change = 1 / 1.5 - 1;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1 / 1.5;
+  for (model::HostChange& part : c.host->step) std::swap(part.value[0], part.value[1]);
+  EXPECT_NE(why_shared(c).find("all functions of the baseline take x1.50"), std::string::npos);
+}
+
+TEST(WhySharedSlowdown, WhatIsDecidedNeedsADifference) {
+  RunComparison c = slower_alike();
+  for (const Outcome outcome : {Outcome::no_change, Outcome::inconclusive}) {
+    c.outcome = outcome;
+    EXPECT_EQ(why_shared(c), "");
+  }
+}
+
+TEST(WhySharedSlowdown, OneFunctionThatIsSlowerIsTheProgram) {
+  RunComparison c = slower_alike();
+  for (std::size_t i = 1; i < c.functions.size(); ++i) c.functions[i].work_ratio = 1.02;
+  EXPECT_EQ(why_shared(c), "");
+  RunComparison few = slower_alike();
+  few.functions.resize(7);
+  EXPECT_EQ(why_shared(few), "") << "too few to tell";
+}
+
+TEST(WhySharedSlowdown, WhatWaitsIsHeldUpByWhatItWaitsFor) {
+  for (const std::size_t part : {1U, 2U}) {  // the run queue, blocked
+    RunComparison c = slower_alike();
+    c.host->step[0].value[1] = 9e6;
+    c.host->step[part].value[1] = 5.5e6;
+    EXPECT_EQ(why_shared(c), "");
+  }
+}
+
+TEST(WhySharedSlowdown, WhoIsKnownToMakeItSlowerIsNotTheMachine) {
+  RunComparison beside = slower_alike();
+  beside.host->beside = {{"stress", "count", {0.0, 1.5}}};
+  EXPECT_EQ(why_shared(beside), "");
+  RunComparison clock = slower_alike();
+  clock.host->speeds = {{"host.cpu0.frequency", "Hz", {3e9, 2e9}}};
+  EXPECT_EQ(why_shared(clock), "");
+}
+
+TEST(WhySharedSlowdown, OtherSettingsMayMakeAllOfItSlower) {
+  for (const auto& [key, base, candidate] :
+       {std::array{"env.target.variable.PYTHONMALLOC", "", "debug"},
+        std::array{"env.target.python.version", "3.12", "3.13"}, std::array{"env.target.sched.nice", "0", "19"},
+        std::array{"env.kernel.release", "6.1", "6.12"}, std::array{"env.profilers", "none", "perf"}}) {
+    RunComparison c = slower_alike();
+    c.environment = {{key, {base, candidate}}};
+    EXPECT_EQ(why_shared(c), "") << key;
+  }
+  RunComparison c = slower_alike();
+  c.environment = {{"env.hostname", {"a", "b"}}, {"env.target2.threads_at_join", {"36", "37"}}};
+  EXPECT_NE(why_shared(c), "");
+}
+
+TEST(WhySharedSlowdown, MoreCallsAreMoreWork) {
+  RunComparison c = slower_alike();
+  model::CallsChange calls;
+  calls.more = 3;
+  c.calls = {calls};
+  EXPECT_EQ(why_shared(c), "");
+  c.calls[0] = {};
+  c.calls[0].fewer = 3;  // of the side that is faster
+  EXPECT_NE(why_shared(c), "");
+}
+
+TEST(WhySharedSlowdown, NoMachineWasSeenToBeTwiceAsSlow) {
+  RunComparison c = slower_alike();
+  c.cycle_times[0].change = 1.2;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 2.2;
+  EXPECT_EQ(why_shared(c), "");
+}
+
+TEST(WhySharedSlowdown, RecordingsThatTellHowMuchTwoDifferDecide) {
+  RunComparison c = slower_alike();
+  c.cycle_times[0].recordings = {3, 3};
+  EXPECT_EQ(why_shared(c), "");
+  c.cycle_times[0].recordings = {};
+  c.cycle_times[0].earlier = 8;
+  EXPECT_EQ(why_shared(c), "");
+}
+
+}  // namespace
+}  // namespace culprit::compare
