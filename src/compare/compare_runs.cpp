@@ -571,12 +571,6 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
       result.outcome = Outcome::inconclusive;
     }
-  if (on_host)
-    if (std::string why = why_shared(result); !why.empty()) {
-      result.why = std::move(why);
-      for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
-      result.outcome = Outcome::inconclusive;
-    }
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && !may_be_contexts && result.host) {
     std::array<std::string, 2> slower;
     for (std::size_t side = 0; side < 2; ++side)
@@ -592,6 +586,12 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       result.notes.push_back(std::move(slower[side]));
     }
   }
+  if (on_host)
+    if (std::string why = why_shared(result); !why.empty()) {
+      result.why = std::move(why);
+      for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+      result.outcome = Outcome::inconclusive;
+    }
   return result;
 }
 
