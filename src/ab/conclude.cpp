@@ -68,6 +68,7 @@ model::RunComparison conclude(const Alternated& alternated, bool kept) {
     for (model::ComparedSide& side : result.sides) side.files.clear();
   result.alternation = alternated.found;
   result.outcome = alternated.found.outcome;
+  if (result.outcome != model::Outcome::inconclusive) result.why.clear();  // of the recordings as two of any day
   if (!trouble.empty())
     result.alternation->notes.push_back(fmt::format("Where it comes from is not known: {}", trouble));
   result.verdicts = diagnose::diagnose(result);
