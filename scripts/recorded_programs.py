@@ -1,4 +1,4 @@
-"""What scripts/trial-counts and scripts/trial-units share: other scripts of this folder as modules, and a recorder that is known to record."""
+"""What scripts/trial-counts, scripts/trial-units, scripts/trial-network and scripts/calibrate share: other scripts of this folder as modules, and a recorder that is known to record."""
 
 import importlib.machinery
 import importlib.util

@@ -405,6 +405,14 @@ void note_estimates(std::array<std::span<const Recording>, 2> sides, std::vector
   }
 }
 
+/// Where there is a reason.
+void leave_undecided(RunComparison& result, std::string why) {
+  if (why.empty()) return;
+  result.why = std::move(why);
+  for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
+  result.outcome = Outcome::inconclusive;
+}
+
 }  // namespace
 
 Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Recording> candidate,
@@ -544,11 +552,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
         "Functions of the host that one side alone captured, and what lies between functions, are not compared");
   result.functions = compare_functions(a.profile, b.profile, roles, phases, result.texts, of_functions);
   result.processes = std::move(roles.pairs);
-  if (const std::string other = other_kernel_sizes(result); !other.empty() && result.why.empty()) {
-    result.why = other;
-    for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
-    result.outcome = Outcome::inconclusive;
-  }
+  if (result.why.empty()) leave_undecided(result, other_kernel_sizes(result));
   use_new_names(a.profile, result.functions, result.texts);
   result.waterfalls = waterfalls_of(a.profile, b.profile, phases, result.texts);
   result.calls = calls_changes(result.functions, result.waterfalls, result.texts);
@@ -567,10 +571,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   };
   if (on_host && result.why.empty() &&
       (result.outcome == Outcome::regression || result.outcome == Outcome::improvement))
-    if (result.why = why_undecided(result.outcome, judge_periods({})); !result.why.empty()) {
-      for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
-      result.outcome = Outcome::inconclusive;
-    }
+    leave_undecided(result, why_undecided(result.outcome, judge_periods({})));
   if (on_host && result.outcome == Outcome::inconclusive && result.why.empty() && !may_be_contexts && result.host) {
     std::array<std::string, 2> slower;
     for (std::size_t side = 0; side < 2; ++side)
@@ -586,12 +587,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       result.notes.push_back(std::move(slower[side]));
     }
   }
-  if (on_host)
-    if (std::string why = why_shared(result); !why.empty()) {
-      result.why = std::move(why);
-      for (model::CycleTimeOutcome& outcome : result.cycle_times) outcome.outcome = Outcome::inconclusive;
-      result.outcome = Outcome::inconclusive;
-    }
+  if (on_host) leave_undecided(result, why_shared(result));
   return result;
 }
 

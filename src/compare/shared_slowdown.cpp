@@ -33,19 +33,6 @@ double usual_ratio(const model::RunComparison& result) {
   return ratios.size() < kFewestFunctions ? 0 : stats::median(std::move(ratios));
 }
 
-/// The change of the phase in which most time is spent.
-double step_change(const model::RunComparison& result) {
-  double most = 0;
-  double change = 0;
-  for (const model::CycleTimeOutcome& outcome : result.cycle_times) {
-    const double time = outcome.time_ns[0] * static_cast<double>(outcome.cycles[0]);
-    if (!model::is_judged(outcome) || !(time > most)) continue;
-    most = time;
-    change = outcome.change;
-  }
-  return change;
-}
-
 bool is_on_cpu(const model::HostChanges& host, std::size_t side) {
   double all = 0;
   double on_cpu = 0;
@@ -80,7 +67,8 @@ std::string why_shared(const model::RunComparison& result) {
   if (!result.host || result.host->step.empty() || model::is_measured(result.cycle_times)) return {};
   const std::size_t side = result.outcome == slower_by(1) ? 1 : 0;
   const double sign = side == 1 ? 1 : -1;
-  const double step = sign * std::log1p(step_change(result));
+  const model::CycleTimeOutcome* longest = model::longest_phase(result.cycle_times);
+  const double step = longest == nullptr ? 0 : sign * std::log1p(longest->change);
   const double usual = usual_ratio(result);
   if (!(usual > 0) || !(step > 0) || step >= std::log(kFarSlower) || sign * std::log(usual) < kShared * step) return {};
   const model::HostChanges& host = *result.host;

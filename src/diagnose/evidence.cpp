@@ -248,16 +248,8 @@ double Evidence::slowdown() const {
   if (comparison_.alternation && !comparison_.alternation->changes.empty())
     return turn(comparison_.alternation->changes.front().change);
   if (comparison_.work) return turn(1 / (1 + comparison_.work->throughput.change) - 1);
-  double largest = 0;
-  double most = 0;
-  for (const model::CycleTimeOutcome& outcome : comparison_.cycle_times) {
-    if (!model::is_judged(outcome) || !std::isfinite(outcome.change)) continue;
-    const double time = outcome.time_ns[0] * static_cast<double>(outcome.cycles[0]);
-    if (time <= most) continue;
-    most = time;
-    largest = turn(outcome.change);
-  }
-  return largest;
+  const model::CycleTimeOutcome* longest = model::longest_phase(comparison_.cycle_times);
+  return longest == nullptr ? 0 : turn(longest->change);
 }
 
 double Evidence::felt(double all_threads_ns) const {

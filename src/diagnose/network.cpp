@@ -14,13 +14,13 @@ namespace {
 
 using model::Verdict;
 
-constexpr double kFarMore = 2;        // times
-constexpr double kLeastLonger = 2e5;  // ns, there and back
-constexpr double kLeastAgain = 1;     // segments per second
-constexpr double kMuchLess = 0.1;     // got done
-constexpr double kMostly = 0.5;       // of what a unit takes longer
-
-constexpr double kLateAnswer[2] = {3e7, 5e7};  // ns: of who has nothing to answer, about 40 ms
+constexpr double kFarMore = 2;         // times
+constexpr double kLeastLonger = 2e5;   // ns, there and back
+constexpr double kLeastAgain = 1;      // segments per second
+constexpr double kMuchLess = 0.1;      // got done
+constexpr double kEarliestLate = 3e7;  // ns: acknowledgements of who has nothing to answer come about 40 ms late
+constexpr double kLatestLate = 5e7;    // ns
+constexpr double kMostly = 0.5;        // of what a unit takes longer
 
 bool sends_again(const Evidence& evidence) {
   const auto again = evidence.counter("target.tcp.retransmits");
@@ -29,7 +29,7 @@ bool sends_again(const Evidence& evidence) {
 
 /// Not for want of near ones, and not because nothing is answered at once.
 bool is_farther(const Sides& rtt) {
-  if (rtt.without < kLateAnswer[0] && rtt.with >= kLateAnswer[0] && rtt.with <= kLateAnswer[1]) return false;
+  if (rtt.without < kEarliestLate && rtt.with >= kEarliestLate && rtt.with <= kLatestLate) return false;
   return rtt.rise() >= kLeastLonger && rtt.ratio() >= kFarMore;
 }
 

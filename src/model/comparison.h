@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -69,6 +70,19 @@ struct CycleTimeOutcome {
 
 /// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.
 inline bool is_judged(const CycleTimeOutcome& outcome) { return outcome.cycles[0] > 0 && outcome.cycles[1] > 0; }
+
+/// The judged phase, of a known change, in which the baseline spends most time. nullptr: there is none.
+inline const CycleTimeOutcome* longest_phase(const std::vector<CycleTimeOutcome>& outcomes) {
+  const CycleTimeOutcome* longest = nullptr;
+  double most = 0;
+  for (const CycleTimeOutcome& outcome : outcomes) {
+    const double time = outcome.time_ns[0] * static_cast<double>(outcome.cycles[0]);
+    if (!is_judged(outcome) || !std::isfinite(outcome.change) || !(time > most)) continue;
+    most = time;
+    longest = &outcome;
+  }
+  return longest;
+}
 
 /// Whether what cycles of the phase usually work on can be held against each other: both sides have some of them. Where
 /// one has hardly any beside many of the other, as prefills alone of a server that is seldom idle, they are no sample.

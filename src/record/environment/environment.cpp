@@ -36,7 +36,6 @@ class EnvironmentCollector : public Collector {
                        written_ != 0 ? "" : "/proc and /sys cannot be read",
                        written_ != 0 ? "" : "mount /proc and /sys"});
     for (const Fact& fact : nvidia_facts(options_.root, sights_)) write(session, "env." + fact.key, fact.value);
-    look_for_tools(session);
     for (const Target& target : session.targets) target_joined(target);
     started_ = true;
     for (Known& known : targets_) look(session, known);

@@ -37,8 +37,6 @@ constexpr std::size_t kMostFiles = 16384;  // looked at for sockets at once
 constexpr std::size_t kMostNamespaces = 8;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 constexpr std::uint32_t kEstablished = 1U << 1U;  // TCP_ESTABLISHED of <linux/tcp_states.h>, as a bit
-constexpr std::size_t kInode = offsetof(inet_diag_msg, idiag_inode);
-static_assert(kInode + sizeof(__u32) == sizeof(inet_diag_msg));
 
 template <class T>
 T read_as(std::span<const std::byte> bytes) {
