@@ -112,10 +112,11 @@ class Limits(record_test.Case):
     def test_calls_of_many_short_threads_are_all_counted(self):
         self.need_ebpf()
         threads = sized(500, 2000)
-        program = (f"import threading, os\nfor b in range({threads // 100}):\n"
+        program = (f"import threading, os, time\nfor b in range({threads // 100}):\n"
                    " ts = [threading.Thread(target=lambda: [os.getppid() for _ in range(10)]) for _ in range(100)]\n"
-                   " [t.start() for t in ts]\n [t.join() for t in ts]")
-        for options in (["--every-call"], []):
+                   " [t.start() for t in ts]\n [t.join() for t in ts]\n")
+        rarely = " time.sleep(0.1)\n"  # few enough a second to be counted without being asked for
+        for options, program in ((["--every-call"], program), ([], program + rarely)):
             summary = self.recorded(*options, "--", sys.executable, "-c", program)
             recording = record_test.pftrace.Recording(self.path())
             lost = self.losses()

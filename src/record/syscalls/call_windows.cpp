@@ -96,8 +96,9 @@ void CallWindows::begin_period(Ns at) {
   open_at_ = at + (whole_ || goes_on ? 0 : std::uniform_int_distribution<Ns>(0, kPeriod - length)(random_));
   close_at_ = open_at_ + length;
   end_ = at + kPeriod;
-  opened_ = goes_on ? at : 0;
+  opened_ = 0;
   closed_ = 0;
+  if (goes_on) opened(at);
 }
 
 double CallWindows::part(Ns at) const { return ratio(at - begin_, last_); }

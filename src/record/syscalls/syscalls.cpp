@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "record/syscalls/call_estimate.h"
 #include "record/syscalls/call_windows.h"
 #include "record/syscalls/counting_cost.h"
+#include "record/syscalls/disk_names.h"
 #include "record/syscalls/lanes.h"
 #include "record/syscalls/page_faults.h"
 
@@ -32,32 +32,6 @@ namespace {
 constexpr Ns kTimesEvery = 1'000'000'000;
 constexpr std::size_t kManyLeft = 16;  // processes, whose rows take the room of others
 constexpr std::string_view kAnswersCounter = "answers";
-
-/// "vda" of a device number; "253:0" when sysfs does not know it.
-std::string device_name(std::uint32_t device) {
-  const std::string number = fmt::format("{}:{}", device >> 20, device & 0xfffff);
-  std::error_code error;
-  const auto link = std::filesystem::read_symlink("/sys/dev/block/" + number, error);
-  return error || link.filename().empty() ? number : link.filename().string();
-}
-
-/// Operations of block requests: the kernel's enum req_op.
-std::string operation_name(std::uint32_t operation) {
-  switch (operation) {
-    case 0:
-      return "read";
-    case 1:
-      return "write";
-    case 2:
-      return "flush";
-    case 3:
-      return "discard";
-    case 9:
-      return "write_zeroes";
-    default:
-      return fmt::format("operation_{}", operation);
-  }
-}
 
 class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
  public:
@@ -155,6 +129,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (windows_ && windows_->is_open()) windows_->closed(probes_->close_window());
     window_counts_ = !windows_ || windows_->end_recording(now);
     probes_->detach();
+    write_ended_threads();
+    scale_is_known_ = true;
     tell_the_last_calls();
     if (!window_counts_) go_on_as_before(windows_->part(now), now);
     write_totals(session, now);
@@ -221,9 +197,12 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
 
   void count(Session& session, Ns now) {
     if (windows_) windows_->end_period(now);
+    write_ended_threads();
+    scale_is_known_ = true;
     probes_->ask_for_calls();
     probes_->consume();
     write_totals(session, now);
+    scale_is_known_ = false;
     busy_.look(now);
     next_totals_ = now + options_.totals_every;
     if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
@@ -274,6 +253,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     const culprit_total total = {seen.count, seen.total_ns, seen.max_ns, 0, seen.timed, record.tgid, 0};
     const auto at = static_cast<Ns>(record.head.at);
     if (!windows_) return write_call(told_[{record.tid, seen.nr}], {record.tid, seen.nr}, total, at, 1);
+    if (!scale_is_known_) return ending_[record.tid].push_back({{record.tid, seen.nr}, total, at});
     // A thread tells all of its calls one after the other.
     if (!rows_.empty() && rows_.front().call.first != record.tid) write_rows();
     rows_.push_back({{record.tid, seen.nr}, total, at});
@@ -301,14 +281,37 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   void on_exit(const culprit_task& record) override {
-    write_rows();
-    // What it did was told before; a later thread of this number begins anew.
-    const auto first = told_.lower_bound({record.tid, std::numeric_limits<std::int32_t>::min()});
-    const auto last = told_.upper_bound({record.tid, std::numeric_limits<std::int32_t>::max()});
-    for (auto it = first; windows_ && it != last; ++it) keep_ended(it->first, it->second);
-    told_.erase(first, last);
+    if (windows_ && !scale_is_known_) {
+      ended_threads_.emplace_back(record.tid, std::move(ending_[record.tid]));
+      ending_.erase(record.tid);
+    } else {
+      write_rows();
+      forget_calls(record.tid);
+    }
     gone_.insert(record.tid);
     if (record.group_dead != 0) left_.insert(record.tgid);  // who saw it only in the kernel is never told
+  }
+
+  /// A thread tells its calls when it ends; for how many each of them stands is known when the period ends.
+  void write_ended_threads() {
+    for (auto& [tid, rows] : std::exchange(ended_threads_, {})) {
+      rows_ = std::move(rows);
+      write_rows();
+      forget_calls(tid);
+    }
+    for (auto& [tid, rows] : std::exchange(ending_, {})) {
+      rows_ = std::move(rows);
+      write_rows();
+    }
+  }
+
+  /// What it did was told before; a later thread of this number begins anew.
+  void forget_calls(std::int32_t tid) {
+    if (!window_counts_) return;  // the recording ends, and it went on as before
+    const auto first = told_.lower_bound({tid, std::numeric_limits<std::int32_t>::min()});
+    const auto last = told_.upper_bound({tid, std::numeric_limits<std::int32_t>::max()});
+    for (auto it = first; windows_ && it != last; ++it) keep_ended(it->first, it->second);
+    told_.erase(first, last);
   }
 
   /// A thread ended: others like it may do so where nobody looks.
@@ -361,7 +364,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     told.max_ns = total.max_ns;
     told.tgid = total.tgid;
     calls_of_period_ += told.of_period;
-    write_estimate(told, call, now);
+    write_estimate(told, call, std::max(now, file_begin_));
   }
 
   void write_estimate(Told& told, const Call& call, Ns now) {
@@ -392,6 +395,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     }
     writer_->metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
     write_rows();
+    write_ended_threads();
     windows_.reset();
   }
 
@@ -558,7 +562,10 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   std::uint64_t period_ = 0;
   double calls_of_period_ = 0;
   double doubt_of_period_ = 0;
-  std::vector<Row> rows_;  ///< of one thread, not written yet
+  std::vector<Row> rows_;                            ///< of one thread, not written yet
+  bool scale_is_known_ = false;                      ///< for how many a call of this period stands
+  std::map<std::int32_t, std::vector<Row>> ending_;  ///< what threads told before, most of which are about to end
+  std::vector<std::pair<std::int32_t, std::vector<Row>>> ended_threads_;
   BusyThreads busy_;
   Ns started_ = 0;
   Ns file_begin_ = 0;

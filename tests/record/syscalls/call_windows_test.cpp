@@ -182,6 +182,18 @@ TEST(CallWindows, ManyCallsAreCountedInWindows) {
   EXPECT_TRUE(outcome.estimates);
 }
 
+TEST(CallWindows, WhereOneThatWasOpenIsShutACallStandsForMoreBeforeItIs) {
+  CallWindows windows(0, 1, 1000);
+  windows.opened(0);
+  windows.end_period(CallWindows::kPeriod);
+  EXPECT_EQ(windows.scale(), 1);
+  windows.counted(CallWindows::kPeriod, 10'000);
+  ASSERT_TRUE(windows.is_open());
+  EXPECT_EQ(windows.scale(), 5);
+  windows.closed(CallWindows::kPeriod + CallWindows::kTimedWindow);
+  EXPECT_EQ(windows.scale(), 5);
+}
+
 TEST(CallWindows, WhenCallsBecomeFewAllAreCountedAgain) {
   const auto burst = [](Ns now) { return now / kMillisecond / 1000 == 3 ? 10'000.0 : 100.0; };
   const Outcome outcome = simulate(burst, 10'000 * kMillisecond, 5, 2000);
