@@ -49,14 +49,20 @@ void measure_cpu(const Trace& trace, std::vector<Step>& steps) {
   }
 }
 
-/// Slices whose name matches, each in the step in which it begins.
-void measure_functions(const Trace& trace, const Quantity& quantity, std::vector<Step>& steps) {
+/// Slices whose name matches, each in the step in which it begins. Not what the scheduler did, nor system calls, of
+/// which only long ones are slices: true where there are such.
+bool measure_functions(const Trace& trace, const Quantity& quantity, std::vector<Step>& steps) {
+  bool are_calls = false;
   std::map<StringId, bool> known;
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
     const auto [match, is_new] = known.try_emplace(slice.name, false);
     if (is_new) match->second = fnmatch(quantity.pattern.c_str(), std::string(trace.name(slice)).c_str(), 0) == 0;
-    if (!match->second) continue;
+    if (!match->second || trace.tracks[slice.track].kind == TrackKind::sched) continue;
+    if (trace.slice_class(slice) == SliceClass::syscall) {
+      are_calls = true;
+      continue;
+    }
     Step* step = step_at(steps, slice.begin + trace.base_ns);
     if (step == nullptr) continue;
     if (quantity.kind == Quantity::Kind::calls)
@@ -66,17 +72,23 @@ void measure_functions(const Trace& trace, const Quantity& quantity, std::vector
     else if (slice.gpu != kNone)
       step->value += static_cast<double>(trace.gpu[slice.gpu].bytes);
   }
+  return are_calls;
 }
 
-void measure(const Trace& trace, const Quantity& quantity, std::vector<Step>& steps) {
+void measure(const Trace& trace, const Quantity& quantity, StepsOf& result) {
   using enum Quantity::Kind;
   if (quantity.kind != cpu && quantity.kind != function && quantity.kind != calls && quantity.kind != bytes) return;
-  for (Step& step : steps) step.value = 0;
+  const std::size_t all = result.steps.size();
+  for (Step& step : result.steps) step.value = 0;
+  bool are_calls = false;
   if (quantity.kind == cpu)
-    measure_cpu(trace, steps);
+    measure_cpu(trace, result.steps);
   else
-    measure_functions(trace, quantity, steps);
-  std::erase_if(steps, [](const Step& step) { return step.value <= 0; });
+    are_calls = measure_functions(trace, quantity, result.steps);
+  std::erase_if(result.steps, [](const Step& step) { return step.value <= 0; });
+  if (!result.steps.empty() || all == 0) return;
+  result.without = fmt::format("{}: none of {} steps has any{}", name_of(quantity), all,
+                               are_calls ? ", since of system calls only long ones are recorded one by one" : "");
 }
 
 /// What a recorder wrote of one counter, until `end`: a value that did not change is not written again, so that a
@@ -213,7 +225,7 @@ Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity) {
     result.steps.push_back({step.begin + trace.base_ns, step.begin + static_cast<Ns>(step.period) + trace.base_ns,
                             step.phase, step.work, step.time});
   std::ranges::sort(result.steps, {}, &Step::begin);
-  measure(trace, quantity, result.steps);
+  measure(trace, quantity, result);
   return result;
 }
 

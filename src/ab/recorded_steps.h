@@ -34,10 +34,11 @@ inline constexpr double kLeastConfidence = 0.8;
 struct StepsOf {
   std::vector<Step> steps{};
   std::vector<Ns> units{};
-  std::string unit{};   ///< what they are
-  std::string wait{};   ///< the call from which each wakes its thread
-  std::string how{};    ///< they were found, or why not: a sentence
-  std::string meant{};  ///< the counter that was taken, where the name that was given is only the begin of one
+  std::string unit{};     ///< what they are
+  std::string wait{};     ///< the call from which each wakes its thread
+  std::string how{};      ///< they were found, or why not: a sentence
+  std::string without{};  ///< why no step has any of the quantity, where there are steps
+  std::string meant{};    ///< the counter that was taken, where the name that was given is only the begin of one
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
 

@@ -141,6 +141,9 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
   const bool units = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.units.empty(); });
   if (!steps && !units) {
     const std::size_t bad = sides[0].steps.empty() && sides[0].units.empty() ? 0 : 1;
+    if (!sides[bad].without.empty())
+      return environment_error(fmt::format("{}: {}", kSideNames[bad], sides[bad].without), "",
+                               "give --on a name that 'culprit top' of a recording lists, or cpu");
     return environment_error(
         fmt::format("no steps and no units of work are found in the {} ({})", kSideNames[bad], sides[bad].how), "",
         "see that it has work to do; docs/annotate.md says how to mark steps");

@@ -450,6 +450,11 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   if (!alternated) return alternated.error();
   const bool kept = !options.keep.empty();
   model::RunComparison comparison = ab::conclude(*alternated, kept);
+  const bool decided =
+      comparison.outcome == model::Outcome::regression || comparison.outcome == model::Outcome::improvement;
+  if (decided && comparison.functions.empty() && question->preset == record::Preset::watch)
+    comparison.alternation->notes.emplace_back(
+        "No function is named: with --preset watch no samples are taken, with --preset deep they are");
   std::vector<model::RunPicture> pictures;
   if (report->format == "html" && !alternated->recordings[0].empty()) {
     auto drawn = pictures_of(*alternated, comparison, kept);

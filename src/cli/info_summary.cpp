@@ -41,6 +41,8 @@ class Summary {
         const bool why_unit = what.empty() && value == info_.work->units.front().reason;
         add(std::move(what), std::move(value), why_unit ? 5 : 0);
       }
+    const bool steps_first = !work && info_.cycles && info_.cycles->step;  // of a recording they are the answer
+    if (steps_first) add_cycles(*info_.cycles);
     add_files();
     add_faults();
     add("duration", format_duration(info_.duration) + (info_.clock == "unknown" ? "" : ", clock " + info_.clock));
@@ -50,7 +52,7 @@ class Summary {
     if (!work || !info_.devices.empty() || info_.kernels.count > 0) add_gpu();
     if (!work) add_scheduling();
     add_recorded();
-    if (!work && info_.cycles) add_cycles(*info_.cycles);
+    if (!work && info_.cycles && !steps_first) add_cycles(*info_.cycles);
     add_losses();
     leave_out_the_rest();
     model::Table table = model::fact_table("Run", "summary", facts_);
@@ -183,7 +185,11 @@ class Summary {
       add("steps", "none found");
       return;
     }
-    add("steps", fmt::format("{} by {}", format_count(cycles.count), report::to_string(cycles.method)));
+    std::string steps = fmt::format("{} by {}", format_count(cycles.count), report::to_string(cycles.method));
+    if (cycles.step && info_.duration > 0)
+      steps +=
+          fmt::format(", {:.3g} per s", static_cast<double>(cycles.count) * 1e9 / static_cast<double>(info_.duration));
+    add("steps", std::move(steps));
     add("", fmt::format("{} ({:.0f}% sure to be one step each)", cycles.anchor, cycles.period_confidence * 100));
     for (std::size_t i = 0; i < std::min(cycles.phases.size(), kPhases); ++i) {
       const model::PhaseInfo& phase = cycles.phases[i];

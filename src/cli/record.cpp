@@ -140,7 +140,8 @@ std::string missing_functions(const std::vector<record::CollectorSummary>& befor
 }
 
 /// What cannot be seen, why, and how to see it: a line for each that is missing of the scheduling, without which most
-/// answers are, of functions that were asked for, and of everything when `all`; else how many more there are.
+/// answers are, of functions that were asked for, and of everything when `all`. How many more there are is said beside
+/// such lines only: `culprit doctor` tells what a machine lacks.
 std::string missing_lines(const std::vector<record::CollectorSummary>& collectors, bool all, bool functions_asked) {
   std::string lines;
   std::size_t more = 0;
@@ -155,10 +156,9 @@ std::string missing_lines(const std::vector<record::CollectorSummary>& collector
       lines += missing_line(collector, sight);
     }
   }
-  if (more > 0)
-    lines += fmt::format("culprit: {}{} of this machine cannot be seen: -v lists {}, 'culprit doctor' helps\n",
-                         lines.empty() ? "" : "also ", more == 1 ? "one thing" : fmt::format("{} things", more),
-                         more == 1 ? "it" : "them");
+  if (more > 0 && !lines.empty())
+    lines += fmt::format("culprit: also {} of this machine cannot be seen: -v lists {}, 'culprit doctor' helps\n",
+                         more == 1 ? "one thing" : fmt::format("{} things", more), more == 1 ? "it" : "them");
   return lines;
 }
 

@@ -38,6 +38,7 @@
 #include "compare/waterfall.h"
 #include "compare/whole_run.h"
 #include "compare/work.h"
+#include "compare/work_outcome.h"
 #include "compare/workload.h"
 #include "stats/quantile.h"
 
@@ -445,6 +446,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     of_work.least_confidence = options.least_confidence;
     of_work.earlier = chosen.of_the_same;
     work = compare_work(base, candidate, of_work);
+    limit_by_uncounted(*work, base, candidate, options.most_lost);
     if (std::string assumed = assumption_of(*work); !assumed.empty()) result.assumptions.push_back(std::move(assumed));
     add_quantiles(base, candidate, work->calls);
     if (!work->unit.count_error) note_estimates({base, candidate}, result.notes);

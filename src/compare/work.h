@@ -35,10 +35,10 @@ std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base
 /// windows of about a second (see judge_cycle_time()):
 /// * t longer: regression, when w grew at least half as much (of logarithms), or when processes beside took half a CPU
 ///   more and the run queue took a quarter longer, or nine tenths of the CPUs were busy, or when requests waited longer
-///   for their answers, at least half as much by median and mean; no change, when that, or w where answers were not
-///   measured, grew less than a quarter of it: less work arrived; else inconclusive (decide_work());
-/// * t shorter: improvement, when one of them shrank at least half as much; no change, when less than a quarter: more
-///   arrived;
+///   for their answers, at least half as much by median and mean; no change, when that grew less than a quarter of it:
+///   less work arrived; else inconclusive (decide_work());
+/// * t shorter: improvement, when one of them shrank at least half as much; no change, when waiting for answers shrank
+///   less than a quarter of it: more arrived;
 /// * t not shown to differ, nor by more than kSameThroughput, nor against w: regression or improvement when w changed
 /// by
 ///   more than kWorkAlone and is judged so.

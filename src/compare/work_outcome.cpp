@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "compare/bystanders.h"
 #include "compare/host_changes.h"
@@ -19,6 +20,8 @@ namespace {
 
 using model::Outcome;
 using model::WorkChange;
+
+constexpr std::string_view kCallsUncounted = "calls_uncounted";  // of LossReason
 
 /// Whether others took CPUs of the side that the program, or who asks it, wanted: its run queue got longer, or no CPU
 /// was left.
@@ -129,12 +132,15 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
         "then but waited itself{}",
         format_duration(median[side]), format_duration(median[1 - side]),
         result.waits_in.empty() ? "" : ", most in " + result.waits_in);
-  } else if (waiting == Waiting::unknown ? explains < kDoesNotExplain : waiting == Waiting::hardly) {
+  } else if (waiting == Waiting::hardly) {
     result.outcome = Outcome::no_change;
-    const std::string_view what = waiting == Waiting::hardly ? "each answer" : "each unit";
-    result.reading =
-        slower ? fmt::format("less work arrived: {} took hardly longer, and the threads waited for work", what)
-               : fmt::format("more work arrived: {} took hardly less time", what);
+    result.reading = slower ? "less work arrived: each answer took hardly longer, and the threads waited for work"
+                            : "more work arrived: each answer took hardly less time";
+  } else if (waiting == Waiting::unknown && explains < kDoesNotExplain) {
+    result.why = fmt::format(
+        "each unit took hardly {}, and how long answers took was not measured: perhaps {} work arrived, perhaps the "
+        "program waited {} for something outside of it",
+        slower ? "longer" : "less time", slower ? "less" : "more", slower ? "longer" : "less");
   } else if (waiting == Waiting::partly) {
     result.why = "throughput changed, but neither the work itself nor how long requests waited explains it";
   } else {
@@ -177,6 +183,24 @@ void decide_work(model::WorkComparison& result, const WorkJudged& judged) {
     decide_changed(result, judged);
   else if (judged.time != Outcome::not_comparable)
     decide_alike(result, judged);
+}
+
+void limit_by_uncounted(model::WorkComparison& result, std::span<const model::Recording> base,
+                        std::span<const model::Recording> candidate, double most_lost) {
+  for (const auto& [side, name] : {std::pair(base, "baseline"), std::pair(candidate, "candidate")}) {
+    std::uint64_t missed = 0;
+    std::uint64_t counted = 0;
+    for (const model::Recording& recording : side) {
+      for (const model::LossCount& loss : recording.losses)
+        if (loss.reason == kCallsUncounted) missed += loss.count;
+      for (const auto& [call, all] : recording.collected.calls) counted += all.count;
+    }
+    const std::uint64_t all = missed + counted;
+    if (static_cast<double>(missed) <= most_lost * static_cast<double>(all)) continue;
+    result.outcome = Outcome::inconclusive;
+    result.reading.clear();
+    result.why = fmt::format("{} of {} system calls of the {} stand in no total", missed, all, name);
+  }
 }
 
 }  // namespace culprit::compare

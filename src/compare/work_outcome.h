@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 
 #include "model/comparison.h"
+#include "model/recording.h"
 
 namespace culprit::compare {
 
@@ -48,5 +50,10 @@ struct WorkJudged {
 /// request: only the answers tell. Where work and waiting both grew so much, it is the work that is told, unless what
 /// the requests that are answered at a time grew by in work is less than half of what an answer takes longer.
 void decide_work(model::WorkComparison& result, const WorkJudged& judged);
+
+/// Units are counted by system calls: nothing is decided where more than `most_lost` (share) of those of a side stand
+/// in no total.
+void limit_by_uncounted(model::WorkComparison& result, std::span<const model::Recording> base,
+                        std::span<const model::Recording> candidate, double most_lost);
 
 }  // namespace culprit::compare

@@ -94,10 +94,11 @@ Table calls_table(std::string title, std::string name, const std::vector<CallCha
   return calls;
 }
 
-std::vector<Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows) {
+namespace {
+
+/// What was collected of the calls, Python, the CPUs and the disks, in this order.
+std::array<Table, 4> collected(const model::RunComparison& comparison, std::size_t most_rows) {
   const auto in_files = model::present_if(most_rows == 0);
-  Table calls =
-      calls_table("System calls of one step, and how long one takes", "step_calls", comparison.system_calls, most_rows);
   Table disks = model::make_table<DiskChange>(
       "Requests to the disks of the machine, and how long one takes", "disks",
       {{{"Request", "request", ColumnType::name}, &DiskChange::name},
@@ -113,15 +114,28 @@ std::vector<Table> collected_tables(const model::RunComparison& comparison, std:
         in_files}},
       comparison.disks, most_rows);
   if (most_rows != 0) model::drop_empty_columns(disks);
-  Table on_cpu = shares_table("Functions on the CPU, share of the samples", "on_cpu", comparison.on_cpu);
-  Table python = shares_table("Functions of Python on the CPU, with native code called, share of the samples", "python",
-                              comparison.python);
+  return {
+      calls_table("System calls of one step, and how long one takes", "step_calls", comparison.system_calls, most_rows),
+      shares_table("Functions of Python on the CPU, with native code called, share of the samples", "python",
+                   comparison.python),
+      shares_table("Functions on the CPU, share of the samples", "on_cpu", comparison.on_cpu), std::move(disks)};
+}
+
+}  // namespace
+
+std::vector<Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows) {
+  auto [calls, python, on_cpu, disks] = collected(comparison, most_rows);
   std::vector<Table> tables;
   if (!calls.rows.empty()) tables.push_back(std::move(calls));
   for (Table& table : off_cpu_tables(comparison.off_cpu)) tables.push_back(std::move(table));
   for (Table* table : {&python, &on_cpu, &disks})
     if (!table->rows.empty()) tables.push_back(std::move(*table));
   return tables;
+}
+
+std::vector<Table> collected_rows(const model::RunComparison& comparison) {
+  auto tables = collected(comparison, 0);
+  return {std::make_move_iterator(tables.begin()), std::make_move_iterator(tables.end())};
 }
 
 void write_calls(JsonWriter& json, std::string_view name, const std::vector<CallChange>& calls) {

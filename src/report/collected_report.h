@@ -24,6 +24,9 @@ void write_calls(JsonWriter& json, std::string_view name, const std::vector<mode
 /// files have them.
 std::vector<model::Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows);
 
+/// The same for files, a table each, with or without rows: step_calls, python, on_cpu, disks.
+std::vector<model::Table> collected_rows(const model::RunComparison& comparison);
+
 /// Members "system_calls", "disks", "on_cpu", "python" and "off_cpu" of the answer.
 void write_collected(JsonWriter& json, const model::RunComparison& comparison);
 

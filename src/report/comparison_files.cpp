@@ -9,6 +9,8 @@
 #include "model/cycles.h"
 #include "model/ledger.h"
 #include "model/table_rows.h"
+#include "report/collected_report.h"
+#include "report/host_report.h"
 #include "report/off_cpu_report.h"
 #include "report/render.h"
 #include "report/run_comparison_tables.h"
@@ -134,11 +136,14 @@ Table loss_table(const RunComparison& comparison) {
 }  // namespace
 
 std::vector<CsvFile> comparison_csv_files(const RunComparison& comparison) {
+  std::vector<Table> tables = {cycle_time_table(comparison),    waterfall_table(comparison),
+                               resource_table(comparison),      comparability_table(comparison),
+                               environment_table(comparison),   loss_table(comparison),
+                               off_cpu_rows(comparison.off_cpu)};
+  for (auto& more : {collected_rows(comparison), host_rows(comparison.host.value_or(model::HostChanges{}))})
+    tables.insert(tables.end(), more.begin(), more.end());
   std::vector<CsvFile> files;
-  for (const Table& table : {cycle_time_table(comparison), waterfall_table(comparison), resource_table(comparison),
-                             comparability_table(comparison), environment_table(comparison), loss_table(comparison),
-                             off_cpu_rows(comparison.off_cpu)})
-    files.push_back({table.key, render_csv(std::span(&table, 1))});
+  for (const Table& table : tables) files.push_back({table.key, render_csv(std::span(&table, 1))});
   return files;
 }
 

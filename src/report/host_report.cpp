@@ -215,4 +215,8 @@ std::vector<model::Table> host_tables(const model::HostChanges& changes, bool fo
   return tables;
 }
 
+std::vector<model::Table> host_rows(const model::HostChanges& changes) {
+  return {requests_table(changes), step_table(changes), states_table(changes), counters_table(changes, false)};
+}
+
 }  // namespace culprit::report

@@ -34,4 +34,7 @@ std::string requests_text(const model::HostChanges& changes);
 /// `for_people` gives the counters' values as texts with readable units, else they are numbers beside their SI unit.
 std::vector<model::Table> host_tables(const model::HostChanges& changes, bool for_people);
 
+/// The same for files, a table each, with or without rows: requests, step_thread, host_states, host_counters.
+std::vector<model::Table> host_rows(const model::HostChanges& changes);
+
 }  // namespace culprit::report

@@ -34,11 +34,6 @@ void write_side(JsonWriter& json, std::string_view name, const model::ComparedSi
   json.end_object();
 }
 
-std::string_view basis_name(model::RestsOn basis) {
-  constexpr std::array<std::string_view, 5> kNames = {"time", "against_others", "calls", "recordings", "per_call"};
-  return kNames.at(static_cast<std::size_t>(basis));
-}
-
 void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.begin_object(JsonForm::line);
   json.member("phase", phase_name(o.phase));
@@ -81,7 +76,7 @@ void write_finding(JsonWriter& json, const RunComparison& comparison, const mode
   json.member("kind", comparison.texts[f.kind]);
   json.member("device", comparison.texts[f.device]);
   json.member("status", to_string(f.status));
-  json.member("rests_on", basis_name(f.rests_on));
+  json.member("rests_on", to_string(f.rests_on));
   json.member("impact_ns_per_cycle", f.impact_ns);
   json.member("ci", std::array{f.low_ns, f.high_ns});
   json.member("share", share_of_change(comparison, f));

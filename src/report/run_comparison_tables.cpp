@@ -12,6 +12,7 @@
 #include <optional>
 #include <ranges>
 #include <tuple>
+#include <utility>
 
 #include "core/units.h"
 #include "model/settings.h"
@@ -120,6 +121,23 @@ std::string other_work_text(const model::CycleTimeOutcome& o) {
       phase_name(o.phase), o.other_work[0], o.usual_work[0], o.other_work[1], o.usual_work[1]);
 }
 
+/// By what functions were decided to have changed: "their time 2, calls of one side alone 1"; empty: none has.
+std::string bases_text(const RunComparison& comparison) {
+  constexpr std::array kWhat = {std::pair(model::RestsOn::time, "their time"),
+                                std::pair(model::RestsOn::against_others, "their time against all others"),
+                                std::pair(model::RestsOn::calls, "calls of one side alone"),
+                                std::pair(model::RestsOn::per_call, "how long a call takes"),
+                                std::pair(model::RestsOn::recordings, "the recordings of each side")};
+  std::string text;
+  for (const auto& [basis, what] : kWhat)
+    if (const auto count = std::ranges::count_if(
+            comparison.functions,
+            [&](const FunctionFinding& f) { return model::has_changed(f) && f.rests_on == basis; });
+        count > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, count);
+  return text;
+}
+
 std::string functions_note(const RunComparison& comparison) {
   const auto count = [&](FunctionStatus status) {
     return std::ranges::count(comparison.functions, status, &FunctionFinding::status);
@@ -129,6 +147,7 @@ std::string functions_note(const RunComparison& comparison) {
   std::string note = fmt::format("Functions that take the same time within 5 %: {}; not decided: {}",
                                  count(FunctionStatus::same), count(FunctionStatus::unknown));
   if (waiting > 0) note += fmt::format("; calls that wait and changed: {}", waiting);
+  if (const std::string bases = bases_text(comparison); !bases.empty()) note += "; decided to have changed by " + bases;
   note += ".";
   if (const double ratio = usual_ratio(comparison); std::abs(std::log(ratio)) > kMuchInCommon)
     note += fmt::format(
@@ -285,6 +304,11 @@ std::string_view to_string(Outcome outcome) {
 std::string_view to_string(FunctionStatus status) {
   constexpr std::array<std::string_view, 5> kNames = {"unknown", "same", "changed", "new", "gone"};
   return kNames[static_cast<std::size_t>(status)];
+}
+
+std::string_view to_string(model::RestsOn basis) {
+  constexpr std::array<std::string_view, 5> kNames = {"time", "against_others", "calls", "recordings", "per_call"};
+  return kNames.at(static_cast<std::size_t>(basis));
 }
 
 std::string_view to_string(model::Comparable level) {
@@ -515,6 +539,7 @@ Table all_functions(const RunComparison& comparison) {
        {{"Kind", "kind"}, text(&F::kind)},
        {{"Device", "device"}, text(&F::device)},
        {{"Status", "status"}, [](const F& f) { return to_string(f.status); }},
+       {{"Rests on", "rests_on"}, [](const F& f) { return to_string(f.rests_on); }},
        {{"Baseline", "baseline_ns_per_cycle", ColumnType::number}, side(&F::time_ns, 0)},
        {{"Candidate", "candidate_ns_per_cycle", ColumnType::number}, side(&F::time_ns, 1)},
        {{"Impact", "impact_ns_per_cycle", ColumnType::number}, number(&F::impact_ns)},

@@ -13,6 +13,8 @@ namespace culprit::report {
 
 std::string_view to_string(model::Outcome outcome);
 std::string_view to_string(model::FunctionStatus status);
+/// "against_others", as in JSON.
+std::string_view to_string(model::RestsOn basis);
 std::string_view to_string(model::Comparable level);
 
 /// Sentences. Between the two stand the causes, so that they are among the first lines of a report.

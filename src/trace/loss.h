@@ -73,6 +73,9 @@ std::string_view to_string(Severity severity);
   X(times_uncounted, warning,                                                                                          \
     "system calls, requests or answers whose time stands in no distribution: medians and p99 leave them out",          \
     "record fewer processes")                                                                                          \
+  X(stacks_missed, warning,                                                                                            \
+    "call stacks of waits that the kernel could not give or keep: top --stacks leaves them out",                       \
+    "record fewer processes")                                                                                          \
   X(recording_partial, warning, "traces of which the recording beside them does not cover the whole time",             \
     "begin to record before the profiler does, and end after it")                                                      \
   X(clock_unknown, warning, "files without a common clock are aligned at their first event",                           \

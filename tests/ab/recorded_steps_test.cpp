@@ -66,6 +66,25 @@ TEST_F(RecordedSteps, FunctionIsTheTimeOfTheNameInEachStep) {
   const auto none = steps_of(file_, {Quantity::Kind::function, "cudaMemcpy"});
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->steps.empty()) << "a name is a whole one";
+  EXPECT_THAT(none->without, ::testing::MatchesRegex("time in cudaMemcpy per step: none of 9[0-9] steps has any"));
+}
+
+TEST(RecordedSystemCalls, AreNotCountedByThoseThatTakeLong) {
+  std::string events;
+  for (int step = 0; step < 100; ++step) {
+    const std::string begin = std::to_string(step * 1000);
+    events += R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#)" + std::to_string(step) +
+              R"(","pid":1,"tid":1,"ts":)" + begin + R"(,"dur":990},)";
+    if (step % 2 == 0)
+      events += R"({"ph":"X","cat":"syscall","name":"fsync","pid":1,"tid":1,"ts":)" + begin + R"(,"dur":500},)";
+  }
+  events.pop_back();
+  const test::TempDir folder;
+  const std::string file = folder.file("calls.json", R"({"schemaVersion": 1, "traceEvents": [)" + events + "]}");
+  const auto found = steps_of(file, {Quantity::Kind::calls, "fsync"});
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_TRUE(found->steps.empty());
+  EXPECT_THAT(found->without, HasSubstr("steps has any, since of system calls only long ones"));
 }
 
 TEST_F(RecordedSteps, KernelsCountInTheStepThatTheyBeginIn) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <variant>
 
 namespace culprit::cli {
@@ -77,6 +78,19 @@ TEST(InfoSummary, OfATraceWithItsRecordingTheLeastImportantIsLeftOut) {
     EXPECT_THAT(what, Contains(row));
   EXPECT_THAT(what, Not(Contains("memcpy, memset")));
   EXPECT_THAT(what, Not(Contains("GPU busy")));
+}
+
+TEST(InfoSummary, OfARecordingWithStepsTheyComeFirst) {
+  model::TraceInfo info = trace();
+  model::CyclesInfo& cycles = info.cycles.emplace();
+  cycles.count = 470;
+  cycles.anchor = "step";
+  EXPECT_EQ(column(info_summary(info), 0).front(), "file") << "a trace alone";
+  cycles.step.emplace().period = 20e6;
+  const model::Table table = info_summary(info);
+  EXPECT_EQ(column(table, 0).front(), "steps");
+  EXPECT_THAT(column(table, 1).front(), testing::EndsWith(", 47 per s"));
+  EXPECT_EQ(std::ranges::count(column(table, 0), "steps"), 1);
 }
 
 }  // namespace

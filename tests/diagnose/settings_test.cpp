@@ -78,5 +78,44 @@ TEST(SettingsRules, AFunctionThatTakesLongerHasItBesideIt) {
   EXPECT_THAT(verdicts[0].evidence, testing::Contains("The variable VLLM_LOGGING_LEVEL is DEBUG instead of none"));
 }
 
+TEST(SettingsRules, SettingsOfTheMachineAndItsDevicesAreSome) {
+  const auto cause_of = [](const std::string& key, std::array<std::string, 2> value) {
+    model::RunComparison c = comparison();
+    set_step(c, {10, 13}, {0, 0}, {0, 0});
+    c.environment = {{key, std::move(value)}};
+    const auto verdicts = diagnose(c);
+    return verdicts[0].cause == "unknown" ? "" : verdicts[0].detail + ": " + verdicts[0].evidence.front();
+  };
+  EXPECT_EQ(cause_of("env.memory.transparent_hugepage.enabled", {"always", "never"}),
+            "machine: The setting transparent_hugepage/enabled is never instead of always");
+  EXPECT_EQ(cause_of("env.kernel.boot.mitigations", {"off", ""}),
+            "machine: The kernel's boot option mitigations is none instead of off");
+  EXPECT_EQ(cause_of("env.setting.vm.swappiness", {"10", "60"}),
+            "machine: The setting vm.swappiness is 60 instead of 10");
+  EXPECT_EQ(cause_of("env.gpu3.ecc", {"off", "on"}), "device: ECC of a device is on instead of off");
+  EXPECT_EQ(cause_of("env.target.cgroup.cpu.weight", {"100", "10"}),
+            "limit: The control group's cpu.weight is 10 instead of 100");
+  EXPECT_EQ(cause_of("env.setting.kernel.perf_event_paranoid", {"2", "-1"}), "") << "no program feels it";
+  EXPECT_EQ(cause_of("env.cpu.model", {"A", ""}), "") << "one side does not tell it";
+}
+
+TEST(SettingsRules, ABootOptionOfASideThatTellsNothingOfItsKernelIsUnknown) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.kernel.boot.mitigations", {"off", ""}}, {"env.kernel.release", {"6.1", ""}}};
+  EXPECT_EQ(diagnose(c)[0].cause, "unknown");
+}
+
+TEST(SettingsRules, OfSeveralProcessesWhichHasWhichNumberIsNoDifference) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.target1.variable.RANK", {"0", "1"}}, {"env.target2.variable.RANK", {"1", "0"}}};
+  EXPECT_EQ(diagnose(c)[0].cause, "unknown");
+  c.environment = {{"env.target1.option.batch", {"", "8"}}};  // a process more
+  EXPECT_EQ(diagnose(c)[0].cause, "unknown");
+  c.environment = {{"env.target1.option.batch", {"4", "8"}}, {"env.target2.option.batch", {"4", "8"}}};
+  EXPECT_EQ(diagnose(c)[0].evidence.front(), "The option --batch is 8 instead of 4");
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The steps of examples/ci/github-actions.yml, run as GitHub runs them.
+"""The steps of examples/ci/github-actions.yml and github-actions-ab.yml, run as GitHub runs them.
 
     diff_ci_test.py --bin BUILD_DIR --source ROOT [unittest options]
 """
@@ -22,7 +22,7 @@ exec culprit-tracegen -q --workload train --steps 24 --layers 2 --seed "$((seed 
 
 
 def run_blocks(text):
-    """{name of the step: its script} of a workflow whose scripts are literal blocks (`run: |`)."""
+    """{name of the step: its script} of a workflow whose scripts are literal blocks (`run: |`) or single lines without quotes of YAML around them."""
     scripts, name, lines, depth = {}, None, None, 0
     for line in [*text.splitlines(), "end"]:
         indent = len(line) - len(line.lstrip())
@@ -36,7 +36,9 @@ def run_blocks(text):
         elif line.strip() == "run: |":
             lines, depth = [], indent
         elif line.strip().startswith("run:"):
-            raise ValueError(f"a script that is no block: {line}")
+            scripts[name] = line.split(":", 1)[1].strip() + "\n"
+            if scripts[name][0] in "|>\"'":
+                raise ValueError(f"neither a block nor a plain line: {line}")
     return scripts
 
 
@@ -88,6 +90,39 @@ class GitHubActions(unittest.TestCase):
     def test_what_became_slower_does_not(self):
         self.assertEqual(self.job("--fault gpu_clock_drop"), [0, 1])
         self.assertIn("regression; cycle time +", self.report())
+
+
+class GitHubActionsWithTurns(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, path, text, runs=False):
+        path = os.path.join(self.folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        if runs:
+            os.chmod(path, 0o755)
+
+    def test_a_branch_that_is_slower_fails_with_its_summary(self):
+        ci = os.path.join(ARGS.source, "examples", "ci")
+        with open(os.path.join(ci, "github-actions-ab.yml"), encoding="utf-8") as file:
+            scripts = run_blocks(file.read())
+        self.assertEqual(list(scripts), ["compare", "summary"])
+        with open(os.path.join(ci, "ab.sh"), encoding="utf-8") as file:
+            recipe = file.read()
+        for tree, seconds in (("old", 0.1), ("new", 0.2)):
+            self.write(f"{tree}/Makefile", f"bench:\n\tprintf '#!/bin/sh\\nsleep {seconds}\\n' > bench && chmod +x bench\n")
+            self.write(f"{tree}/examples/ci/ab.sh", recipe, runs=True)
+        self.write("bin/sudo", "#!/bin/sh\nexec \"$@\"\n", runs=True)  # who runs the tests may not become root
+        summary = os.path.join(self.folder, "job.md")
+        env = dict(os.environ, PATH=os.pathsep.join([os.path.join(self.folder, "bin"), os.path.abspath(ARGS.bin), os.environ["PATH"]]), LC_ALL="C.UTF-8", GITHUB_STEP_SUMMARY=summary)
+        codes = [subprocess.run(["bash", "-e", "-c", script], cwd=self.folder, env=env, capture_output=True, text=True, timeout=100, check=False) for script in scripts.values()]
+        self.assertEqual([done.returncode for done in codes], [1, 0], codes[0].stderr)
+        with open(summary, encoding="utf-8") as file:
+            self.assertIn("regression", file.read())
 
 
 if __name__ == "__main__":

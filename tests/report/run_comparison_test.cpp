@@ -407,7 +407,12 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   EXPECT_THAT(files["comparability"], EndsWith("\nworld size,2,4,yes\n"));
   EXPECT_THAT(files["data_quality"], EndsWith("\ncandidate,clock_jump,warning,3\n"));
   EXPECT_THAT(files["cycle_time"], StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,change,ci_low,ci_high,"));
-  EXPECT_EQ(files.size(), 7U);
+  c.disks.push_back({"vda write", {12, 34}});
+  c.host.emplace().counters.push_back({"host.cpu.used", "CPUs", {0.5, 1.5}});
+  for (auto& [name, text] : comparison_csv_files(c)) files[name] = text;
+  EXPECT_THAT(files["disks"], HasSubstr("\nvda write,12,34,"));
+  EXPECT_THAT(files["host_counters"], HasSubstr("\nhost.cpu.used,0.5,1.5,CPUs,"));
+  EXPECT_EQ(files.size(), 15U);
   for (const auto& [name, text] : comparison_csv_files(RunComparison()))
     EXPECT_EQ(std::ranges::count(text, '\n'), 1) << name << ": a heading alone";
 }

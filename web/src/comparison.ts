@@ -235,12 +235,13 @@ function findings(c: Comparison, pictures: Picture[], places: Places): Part {
     if (other !== undefined && other !== f.function) unclear.add(f.short_name);
     meant.set(f.short_name, f.function);
   }
+  const basis: Record<string, string> = { time: "by its time", against_others: "by its time against all others of the same steps", calls: "by its calls on one side alone", per_call: "by how long a call takes", recordings: "by the recordings of each side" };
   const name = (f: Finding): string => (f.short_name === "" || unclear.has(f.short_name) ? f.function : f.short_name);
   const fields: Field<Finding>[] = [
     { title: "Function", sort: name, cell: (f) => (name(f) === f.function ? nameOf(f.function) : h("span", { title: f.function }, nameOf(name(f)))) },
     { title: "Phase", sort: (f) => f.phase, cell: (f) => f.phase },
     { title: "On", sort: (f) => f.device, cell: (f) => h("span", { class: "whole-line" }, ranks ? `${f.device}, rank ${f.rank}` : f.device) },
-    { title: "Status", sort: (f) => f.status, cell: (f) => h("span", { class: f.status === "changed" || f.status === "new" ? "warn whole-line" : "whole-line" }, f.status === "unknown" ? "not decided" : f.status) },
+    { title: "Status", sort: (f) => f.status, cell: (f) => h("span", { class: f.status === "changed" || f.status === "new" ? "warn whole-line" : "whole-line", title: f.status === "unknown" ? "" : basis[f.rests_on] ?? "" }, f.status === "unknown" ? "not decided" : f.status) },
     { title: "Impact per cycle", numeric: true, sort: (f) => f.impact_ns_per_cycle, cell: (f) => h("span", { title: f.ci[0] === null ? "" : `95 % interval ${signed(f.ci[0])} to ${signed(f.ci[1])}` }, signed(f.impact_ns_per_cycle)) },
     { title: "Baseline", numeric: true, sort: (f) => f.ns_per_cycle[0], cell: (f) => duration(f.ns_per_cycle[0]) },
     { title: "Candidate", numeric: true, sort: (f) => f.ns_per_cycle[1], cell: (f) => duration(f.ns_per_cycle[1]) },

@@ -55,6 +55,7 @@ export interface Finding {
   kind: string;
   device: string;
   status: string;
+  rests_on: string;
   impact_ns_per_cycle: Num;
   ci: Pair<Num>;
   ns_per_cycle: Pair<number>;

@@ -165,6 +165,7 @@ class Reader {
                                    Counted{"cost.syscalls.totals_missed", LossReason::calls_uncounted},
                                    Counted{"cost.syscalls.requests_missed", LossReason::calls_uncounted},
                                    Counted{"cost.syscalls.times_missed", LossReason::times_uncounted},
+                                   Counted{"cost.sched.stacks_missed", LossReason::stacks_missed},
                                    Counted{kDamageFact, LossReason::export_damaged, "before it was exported"}})
       if (const auto fact = facts_.find(std::string(counted.key)); fact != facts_.end())
         builder_.losses().add(counted.reason, parse_number<std::uint64_t>(fact->second).value_or(0),

@@ -95,13 +95,15 @@ TEST(PerfettoReader, WhatTheRecorderDroppedIsALoss) {
   writer->metadata("cost.syscalls.requests_missed", "5");
   writer->metadata("cost.syscalls.times_missed", "7");
   writer->metadata("record.processes_left_out", "3");
+  writer->metadata("cost.sched.stacks_missed", "2");
   ASSERT_TRUE(writer->close());
   const Trace trace = read_file(path);
   EXPECT_EQ(trace.losses[LossReason::recorder_dropped], 871993U);
   EXPECT_EQ(trace.losses[LossReason::calls_uncounted], 12U + 5U);
   EXPECT_EQ(trace.losses[LossReason::times_uncounted], 7U);
   EXPECT_EQ(trace.losses[LossReason::processes_left_out], 3U);
-  EXPECT_EQ(trace.losses.total(), 871993U + 12U + 5U + 7U + 3U);
+  EXPECT_EQ(trace.losses[LossReason::stacks_missed], 2U);
+  EXPECT_EQ(trace.losses.total(), 871993U + 12U + 5U + 7U + 3U + 2U);
 }
 
 TEST(PerfettoReader, TotalsOfSystemCallsComeBack) {
