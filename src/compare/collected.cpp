@@ -57,16 +57,14 @@ double steps_of(std::span<const Recording> recordings) {
 }
 
 /// Share of one function in each window of a side; it did not run where it is not listed.
-Series shares_of(std::span<const Recording> recordings, Functions functions, const std::string& function) {
-  std::vector<CycleValue> values;
+PooledWindows shares_of(std::span<const Recording> recordings, Functions functions, const std::string& function) {
+  PooledWindows windows;
   for (const Recording& recording : recordings) {
     const Collected& collected = recording.collected;
     const auto shares = (collected.*functions).find(function);
-    for (std::size_t w = 0; w < collected.windows; ++w)
-      values.push_back(
-          {static_cast<std::uint32_t>(values.size()), shares == (collected.*functions).end() ? 0 : shares->second[w]});
+    windows.add(shares == (collected.*functions).end() ? std::vector<double>(collected.windows) : shares->second);
   }
-  return summarise(values, values.size());
+  return windows;
 }
 
 }  // namespace
@@ -145,9 +143,10 @@ std::vector<model::ShareChange> share_changes(std::span<const Recording> base, s
       for (const auto& [name, shares] : recording.collected.*functions) names.insert(name);
   std::vector<model::ShareChange> changes;
   for (const std::string& name : names) {
-    const Series a = shares_of(base, functions, name);
-    const Series b = shares_of(candidate, functions, name);
-    if (std::abs(b.mean - a.mean) >= kLeastShare && surely_apart(a, b)) changes.push_back({name, {a.mean, b.mean}});
+    const std::array windows = {shares_of(base, functions, name), shares_of(candidate, functions, name)};
+    const std::array mean = {mean_of(windows[0]), mean_of(windows[1])};
+    if (std::abs(mean[1] - mean[0]) >= kLeastShare && surely_apart(windows[0], windows[1]))
+      changes.push_back({name, mean});
   }
   std::ranges::stable_sort(changes, std::greater(),
                            [](const model::ShareChange& c) { return std::abs(c.share[1] - c.share[0]); });

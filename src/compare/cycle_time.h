@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "compare/series.h"
 #include "compare/workload.h"
 #include "model/comparison.h"
 #include "model/cycles.h"
@@ -75,7 +76,6 @@ struct RecordedTimes {
   std::span<const double> times;
   std::span<const std::uint32_t> recordings;
 };
-inline constexpr std::size_t kFewestRecordings = 3;
 
 /// With kFewestRecordings or more on each side how much recordings of the same differ is measured, and need not be
 /// assumed: Welch's interval (95 %) of the difference of the recordings' mean logarithms, one value each; outcomes as

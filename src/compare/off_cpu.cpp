@@ -98,14 +98,19 @@ double sum(const std::vector<double>& values, std::size_t begin, std::size_t end
 }
 
 /// Of one name in each stretch of a side, by its units.
-Series series_of(const Side& side, Kind kind, const NamedSums::key_type& name, std::vector<double> WindowSums::*what) {
-  std::vector<CycleValue> values;
+PooledWindows windows_of(const Side& side, Kind kind, const NamedSums::key_type& name,
+                         std::vector<double> WindowSums::*what) {
+  PooledWindows windows;
+  std::vector<double> values;
+  const OffCpu* of = side.stretches.front().of;
   for (const Stretch& stretch : side.stretches) {
-    const WindowSums* sums = sums_of(*stretch.of, kind, name);
-    values.push_back({static_cast<std::uint32_t>(values.size()),
-                      sums == nullptr ? 0 : sum(sums->*what, stretch.begin, stretch.end) / stretch.units});
+    if (stretch.of != of) windows.add(std::exchange(values, {}));
+    of = stretch.of;
+    const WindowSums* sums = sums_of(*of, kind, name);
+    values.push_back(sums == nullptr ? 0 : sum(sums->*what, stretch.begin, stretch.end) / stretch.units);
   }
-  return summarise(values, values.size());
+  windows.add(values);
+  return windows;
 }
 
 double per_unit(const Side& side, Kind kind, const NamedSums::key_type& name, std::vector<double> WindowSums::*what) {
@@ -140,9 +145,9 @@ std::vector<OffCpuChange> changes_of(const std::array<Side, 2>& sides, Kind kind
     }
   std::vector<OffCpuChange> changes;
   for (const NamedSums::key_type& name : names) {
-    const Series a = series_of(sides[0], kind, name, tested);
-    const Series b = series_of(sides[1], kind, name, tested);
-    if (std::abs(b.mean - a.mean) < least || !surely_apart(a, b)) continue;
+    const PooledWindows a = windows_of(sides[0], kind, name, tested);
+    const PooledWindows b = windows_of(sides[1], kind, name, tested);
+    if (std::abs(mean_of(b) - mean_of(a)) < least || !surely_apart(a, b)) continue;
     OffCpuChange& change = changes.emplace_back();
     change.name = name.first;
     change.call = name.second;

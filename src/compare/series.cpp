@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/distributions.h"
+#include "stats/moments.h"
 
 namespace culprit::compare {
 
@@ -78,6 +79,20 @@ double independent_by_blocks(std::span<const CycleValue> present, const Series& 
     if (inflation > count / by_neighbours * rare_ratio(blocks)) least = std::min(least, count / inflation);
   }
   return least;
+}
+
+/// One value for each recording, which are independent.
+Series of_recordings(const PooledWindows& windows) {
+  std::vector<double> means;
+  for (std::size_t i = 0; i < windows.first.size(); ++i) {
+    const std::size_t end = i + 1 < windows.first.size() ? windows.first[i + 1] : windows.values.size();
+    double sum = 0;
+    for (std::size_t w = windows.first[i]; w < end; ++w) sum += windows.values[w].value;
+    means.push_back(sum / static_cast<double>(end - windows.first[i]));
+  }
+  const stats::Moments moments = stats::moments(means);
+  const auto n = static_cast<double>(means.size());
+  return {means.size(), moments.mean, moments.std * moments.std, n, n};
 }
 
 }  // namespace
@@ -167,6 +182,26 @@ std::optional<double> surely_apart(const Series& a, const Series& b) {
   const double size = std::abs(d.difference);
   if (size < kLeastMove * larger || size <= stats::student_quantile(kCertain, d.degrees) * d.error) return std::nullopt;
   return size / d.error;
+}
+
+void PooledWindows::add(std::span<const double> windows) {
+  if (windows.empty()) return;
+  first.push_back(values.size());
+  for (const double value : windows) values.push_back({static_cast<std::uint32_t>(values.size()), value});
+}
+
+double mean_of(const PooledWindows& windows) { return summarise(windows.values, windows.values.size()).mean; }
+
+std::optional<double> surely_apart(const PooledWindows& a, const PooledWindows& b) {
+  if (std::min(a.first.size(), b.first.size()) >= kFewestRecordings) {
+    const Series base = of_recordings(a);
+    const Series candidate = of_recordings(b);
+    // By what was measured alone, too: few that happen to agree would else lend it the degrees of what is assumed.
+    const MeanDifference measured = difference_of(base, candidate, 0);
+    const double certain = stats::student_quantile(kCertain, measured.degrees) * measured.error;
+    return std::abs(measured.difference) > certain ? surely_apart(base, candidate) : std::nullopt;
+  }
+  return surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size()));
 }
 
 double all_on_one_side(std::span<const CycleValue> there, std::size_t n, std::size_t m) {

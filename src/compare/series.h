@@ -77,6 +77,25 @@ MeanDifference difference_of(const Series& base, const Series& candidate, const 
 /// of the same differing by 5 %), or by less than a quarter of the larger, or too few independent windows tell.
 std::optional<double> surely_apart(const Series& a, const Series& b);
 
+/// Of each side: fewer do not tell how much recordings of the same differ.
+inline constexpr std::size_t kFewestRecordings = 3;
+
+/// The windows of the recordings of one side, one after the other.
+struct PooledWindows {
+  std::vector<CycleValue> values;
+  std::vector<std::size_t> first;  ///< of each recording that has any
+
+  /// Of one more recording.
+  void add(std::span<const double> windows);
+};
+
+double mean_of(const PooledWindows& windows);
+
+/// The same of the windows; with kFewestRecordings or more on each side of what those of each recording are on average,
+/// because how much recordings of the same differ is measured then: where their levels do, many windows of few
+/// recordings tell less than they seem to.
+std::optional<double> surely_apart(const PooledWindows& a, const PooledWindows& b);
+
 /// Each value of one side is larger than all of the other's. Of `n` cycles those without a value have 0.
 bool separate_fully(const std::array<std::span<const CycleValue>, 2>& values, const std::array<std::size_t, 2>& n);
 

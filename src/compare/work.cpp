@@ -510,7 +510,7 @@ Series log_series(std::span<const CycleValue> values) {
 /// The windows of a counter on both sides.
 struct Values {
   std::string unit;
-  std::array<std::vector<CycleValue>, 2> of;
+  std::array<PooledWindows, 2> of;
   std::array<std::uint64_t, 2> samples{};  ///< that were taken
 };
 
@@ -527,8 +527,8 @@ bool lie_apart(const Values& values) {
   constexpr double kTimes = 2;
   std::array<std::vector<double>, 2> sorted;
   for (std::size_t s = 0; s < 2; ++s) {
-    if (values.samples[s] < kFewest || values.of[s].size() < kFewest) return false;
-    for (const CycleValue& v : values.of[s]) sorted[s].push_back(v.value);
+    if (values.samples[s] < kFewest || values.of[s].values.size() < kFewest) return false;
+    for (const CycleValue& v : values.of[s].values) sorted[s].push_back(v.value);
     std::ranges::sort(sorted[s]);
   }
   const auto beyond = [&](const std::vector<double>& more, const std::vector<double>& less) {
@@ -547,8 +547,7 @@ std::map<std::string, Values> windows_of(std::span<const Recording> base, std::s
         Values& values = counters[counter.name];
         values.unit = counter.unit;
         values.samples[s] += counter.samples;
-        for (const double value : counter.windows)
-          values.of[s].push_back({static_cast<std::uint32_t>(values.of[s].size()), value});
+        values.of[s].add(counter.windows);
       }
   return counters;
 }
@@ -560,11 +559,11 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
   CounterChanges changes;
   std::vector<std::pair<double, model::HostChange>> moved;
   for (const auto& [name, values] : windows_of(base, candidate)) {
-    const Series a = summarise(values.of[0], values.of[0].size());
-    const Series b = summarise(values.of[1], values.of[1].size());
+    const Series a = summarise(values.of[0].values, values.of[0].values.size());
+    const Series b = summarise(values.of[1].values, values.of[1].values.size());
     if (name.starts_with("host.speed.") || (name.starts_with("host.cpu") && name.ends_with(".frequency"))) {
       // A piece of work that was held up takes many times as long as the others.
-      const std::array logs = {log_series(values.of[0]), log_series(values.of[1])};
+      const std::array logs = {log_series(values.of[0].values), log_series(values.of[1].values)};
       if (logs[0].effective >= kFewCycles && logs[1].effective >= kFewCycles)
         if (const MeanDifference d = difference_of(logs[0], logs[1], 0);
             std::abs(d.difference) > d.half && std::abs(d.difference) >= std::log1p(kLeastSpeed))
@@ -572,7 +571,7 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
     }
     if (is_speed_of_cpu(name)) continue;  // of whichever the recorder was on
     if (is_of_connections(name)) {
-      if (values.of[0].empty() || values.of[1].empty()) continue;
+      if (values.of[0].values.empty() || values.of[1].values.empty()) continue;
       model::HostChange change{name, values.unit, {a.mean, b.mean}};
       if (lie_apart(values))
         moved.emplace_back(std::numeric_limits<double>::max(), std::move(change));
@@ -580,15 +579,16 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
         changes.speeds.push_back(std::move(change));
       continue;
     }
-    const std::array in_force = {is_in_force(name, values.of[0]), is_in_force(name, values.of[1])};
+    const std::array in_force = {is_in_force(name, values.of[0].values), is_in_force(name, values.of[1].values)};
     if (in_force[0] != in_force[1]) {
       model::HostChange change{name, values.unit, {}};
-      if (!values.of[0].empty()) change.value[0] = a.mean;
-      if (!values.of[1].empty()) change.value[1] = b.mean;
+      if (!values.of[0].values.empty()) change.value[0] = a.mean;
+      if (!values.of[1].values.empty()) change.value[1] = b.mean;
       moved.emplace_back(std::numeric_limits<double>::infinity(), std::move(change));
       continue;
     }
-    if (const auto apart = surely_apart(a, b)) moved.push_back({*apart, {name, values.unit, {a.mean, b.mean}}});
+    if (const auto apart = surely_apart(values.of[0], values.of[1]))
+      moved.push_back({*apart, {name, values.unit, {a.mean, b.mean}}});
   }
   std::ranges::stable_sort(moved, [](const auto& x, const auto& y) { return x.first > y.first; });
   changes.moved.reserve(moved.size());

@@ -42,11 +42,11 @@ constexpr std::array kTable = {
     FaultInfo{"gpu-power", "a lower power limit for all GPUs", "share of the way from the present limit to the lowest",
               "gpu_clock_drop", "throttle_power", "nvidia-smi, root", false, make_gpu_setting, gpu_setting_available},
     FaultInfo{"gpu-contention", "another process computes on the GPU", "share of the time", "gpu_contention",
-              "other_process", "a GPU", false, make_nothing, gpu_load_available},
+              "other_process", "a GPU; not built yet", false, make_nothing, gpu_load_available},
     FaultInfo{"gpu-memory", "another process takes memory of the GPU", "share of the free memory", "gpu_contention",
-              "memory_pressure", "a GPU", false, make_nothing, gpu_load_available},
+              "memory_pressure", "a GPU; not built yet", false, make_nothing, gpu_load_available},
     FaultInfo{"pcie", "another process copies between host and GPU", "share of the time", "interconnect_contention",
-              "pcie", "a GPU", false, make_nothing, gpu_load_available},
+              "pcie", "a GPU; not built yet", false, make_nothing, gpu_load_available},
 };
 
 }  // namespace

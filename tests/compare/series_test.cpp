@@ -228,5 +228,50 @@ TEST(SeparationByChance, OfTwoAndTwoIsAThird) {
   EXPECT_NEAR(separation_by_chance(4, 4), 2.0 / 70, 1e-12);
 }
 
+/// `count` recordings of 40 windows, whose levels lie `apart` from each other around `level`.
+PooledWindows recordings(std::size_t count, double level, double apart, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> chance;
+  PooledWindows all;
+  for (std::size_t r = 0; r < count; ++r) {
+    const double own = level * (1 + apart * chance(random));
+    std::vector<double> windows;
+    for (int w = 0; w < 40; ++w) windows.push_back(own * (1 + 0.05 * chance(random)));
+    all.add(windows);
+  }
+  return all;
+}
+
+TEST(SurelyApart, WhatIsTwiceAsMuchIsSeenThoughLevelsDiffer) {
+  std::size_t found = 0;
+  for (unsigned seed = 0; seed < 200; ++seed)
+    found += surely_apart(recordings(5, 1, 0.1, 2 * seed), recordings(5, 2, 0.1, 2 * seed + 1)) ? 1 : 0;
+  EXPECT_GE(found, 180U);
+}
+
+TEST(SurelyApart, RecordingsOfTheSameAreSeldom) {
+  for (const std::size_t count : {3U, 5U}) {
+    int apart = 0;
+    int by_windows = 0;
+    for (unsigned seed = 0; seed < 2000; ++seed) {
+      const PooledWindows a = recordings(count, 1, 0.3, 2 * seed);
+      const PooledWindows b = recordings(count, 1, 0.3, 2 * seed + 1);
+      apart += surely_apart(a, b) ? 1 : 0;
+      by_windows += surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size())) ? 1 : 0;
+    }
+    EXPECT_LE(apart, 4) << count;
+    EXPECT_GT(by_windows, 10) << count << ": what windows that are pooled make of it";
+  }
+}
+
+TEST(SurelyApart, TwoRecordingsAreAsTheirWindows) {
+  const PooledWindows a = recordings(2, 1, 0, 1);
+  const PooledWindows b = recordings(2, 2, 0, 2);
+  EXPECT_EQ(surely_apart(a, b),
+            surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size())));
+  EXPECT_TRUE(surely_apart(a, b));
+  EXPECT_FALSE(surely_apart(a, PooledWindows()));
+}
+
 }  // namespace
 }  // namespace culprit::compare
