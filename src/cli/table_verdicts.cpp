@@ -335,7 +335,7 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
   if (others.value[0] && others.value[1]) host.beside.push_back(std::move(others));
   if (!clock.value[0] || !clock.value[1]) return;
   const auto [slower, faster] = std::minmax(*clock.value[0], *clock.value[1]);
-  (faster - slower >= kLeastMove * faster ? host.counters : host.speeds).push_back(std::move(clock));
+  (faster - slower >= kLeastMove * faster ? host.counters : host.unshown).push_back(std::move(clock));
 }
 
 /// As recordings have them: those that differ by enough of a cycle, the largest difference behind the period.

@@ -67,6 +67,19 @@ PooledWindows shares_of(std::span<const Recording> recordings, Functions functio
   return windows;
 }
 
+/// Of the samples of a function those in processes whose threads wait; kNoNumber: it has none, or nobody tells.
+double in_waiting(std::span<const Recording> recordings, bool python, const std::string& function) {
+  model::SampledIn sum;
+  for (const Recording& recording : recordings) {
+    const auto& in = python ? recording.collected.python_in : recording.collected.functions_in;
+    const auto found = in.find(function);
+    if (found == in.end()) continue;
+    sum.all += found->second.all;
+    sum.waiting += python ? found->second.beside : found->second.waiting;
+  }
+  return sum.all > 0 ? sum.waiting / sum.all : model::kNoNumber;
+}
+
 }  // namespace
 
 void add_quantiles(std::span<const Recording> base, std::span<const Recording> candidate,
@@ -145,8 +158,9 @@ std::vector<model::ShareChange> share_changes(std::span<const Recording> base, s
   for (const std::string& name : names) {
     const std::array windows = {shares_of(base, functions, name), shares_of(candidate, functions, name)};
     const std::array mean = {mean_of(windows[0]), mean_of(windows[1])};
-    if (std::abs(mean[1] - mean[0]) >= kLeastShare && surely_apart(windows[0], windows[1]))
-      changes.push_back({name, mean});
+    if (std::abs(mean[1] - mean[0]) < kLeastShare || !surely_apart(windows[0], windows[1])) continue;
+    const bool python = functions == &Collected::python;
+    changes.push_back({name, mean, {in_waiting(base, python, name), in_waiting(candidate, python, name)}});
   }
   std::ranges::stable_sort(changes, std::greater(),
                            [](const model::ShareChange& c) { return std::abs(c.share[1] - c.share[0]); });

@@ -20,6 +20,7 @@
 #include "compare/collected.h"
 #include "compare/collectives.h"
 #include "compare/comparable.h"
+#include "compare/counter_changes.h"
 #include "compare/cycle_time.h"
 #include "compare/earlier.h"
 #include "compare/environment.h"
@@ -345,7 +346,7 @@ bool have_windows(std::span<const Recording> side) {
 void keep_moved(RunComparison& result, CounterChanges counters) {
   if (!result.host) return;
   result.host->counters = std::move(counters.moved);
-  result.host->speeds = std::move(counters.speeds);
+  result.host->unshown = std::move(counters.unshown);
   result.host->counters_alike = 0;
   constexpr std::size_t kMostShown = 10;
   result.host->most_counters = kMostShown;

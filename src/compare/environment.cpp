@@ -16,6 +16,18 @@ bool names_a_start(std::string_view key) {
   return key.find(".variable.") != std::string_view::npos && key.ends_with("_RUN_ID");
 }
 
+constexpr std::string_view kTarget = "env.target";
+
+/// Of a target after the first one only what is not as of the first is recorded: where a process may run, and with
+/// which right to the CPUs.
+bool is_as_of_the_first(std::string_view key) {
+  if (!key.starts_with(kTarget)) return false;
+  const std::size_t dot = key.find('.', kTarget.size());
+  const bool is_later = dot != std::string_view::npos && dot > kTarget.size();
+  return is_later && (key.ends_with(".cpus_allowed") || key.find(".sched.") != std::string_view::npos ||
+                      key.find(".cgroup.cpu.") != std::string_view::npos);
+}
+
 }  // namespace
 
 std::vector<model::EnvironmentChange> environment_changes(const model::Environment& base,
@@ -27,7 +39,9 @@ std::vector<model::EnvironmentChange> environment_changes(const model::Environme
     for (const auto& [key, values] : *side)
       if (!names_a_start(key)) keys.insert(key);
   const auto text = [](const model::Environment& side, const std::string& key) {
-    const auto it = side.find(key);
+    auto it = side.find(key);
+    if (it == side.end() && is_as_of_the_first(key))
+      it = side.find(std::string(kTarget) + key.substr(key.find('.', kTarget.size())));
     return it == side.end() ? std::string() : fmt::format("{}", fmt::join(it->second, " / "));
   };
   for (const std::string& key : keys)

@@ -219,10 +219,12 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
   const bool unknown = base.counters.empty() || candidate.counters.empty();
   for (auto& [name, change] : counters_of(base, candidate)) {
     if (unknown && !is_felt_limit(change)) continue;
-    if (moved(change))
+    if (moved(change)) {
       changes.counters.push_back(std::move(change));
-    else
-      ++changes.counters_alike;
+      continue;
+    }
+    ++changes.counters_alike;
+    if (is_of_group_memory(name) && change.value[0] && change.value[1]) changes.unshown.push_back(std::move(change));
   }
   return changes;
 }

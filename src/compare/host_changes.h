@@ -26,4 +26,9 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
 /// Whoever gets no CPU makes no steps.
 model::HostChanges surroundings_of(const model::HostEvidence& base, const model::HostEvidence& candidate);
 
+/// What tells how near a group is to its limit hardly moves where it is at it.
+inline bool is_of_group_memory(std::string_view name) {
+  return name == "cgroup.memory.used" || name == "cgroup.memory.limit" || name == "cgroup.memory.high";
+}
+
 }  // namespace culprit::compare

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@ using Kind = std::optional<NamedSums> OffCpu::*;
 
 constexpr double kLeastUnits = 1;       // in a stretch, for a time per unit to be one
 constexpr double kLeastWakeUps = 0.01;  // per unit
+constexpr double kMostly = 2.0 / 3;     // of the time of waits
 
 /// Windows next to each other that hold units enough.
 struct Stretch {
@@ -163,6 +165,24 @@ std::vector<OffCpuChange> changes_of(const std::array<Side, 2>& sides, Kind kind
   return changes;
 }
 
+/// The thread that ended most of the waits of a name; empty: none did.
+std::string ended_by(const Side& side, const NamedSums::key_type& name) {
+  std::map<std::string, double> by;
+  double all = 0;
+  for (const Recording& recording : side.recordings) {
+    const OffCpu& off = recording.collected.off_cpu;
+    const auto found = off.ended_by.find(name);
+    if (found == off.ended_by.end()) continue;
+    for (const auto& [thread, ns] : found->second) {
+      by[thread] += ns;
+      all += ns;
+    }
+  }
+  for (const auto& [thread, ns] : by)
+    if (ns > 0 && ns >= kMostly * all) return thread;
+  return "";
+}
+
 /// Waits are told from the same length on.
 bool told_alike(std::span<const Recording> base, std::span<const Recording> candidate) {
   const std::string& shortest = base.front().collected.off_cpu.shortest;
@@ -188,6 +208,11 @@ model::OffCpuChanges off_cpu_changes(std::span<const Recording> base, std::span<
   changes.per = steps ? "step" : unit == nullptr ? "second" : std::string(to_string(unit->kind));
   if (told_alike(base, candidate)) {
     changes.functions = changes_of(sides, &OffCpu::functions, &WindowSums::ns, least, most);
+    changes.inputs = changes_of(sides, &OffCpu::inputs, &WindowSums::ns, least, most);
+    for (auto* list : {&changes.functions, &changes.inputs})
+      for (OffCpuChange& change : *list)
+        for (std::size_t s = 0; s < sides.size(); ++s)
+          change.ended_by.at(s) = ended_by(sides.at(s), {change.name, change.call});
     changes.wakers = changes_of(sides, &OffCpu::wakers, &WindowSums::count, kLeastWakeUps, most);
   }
   changes.rivals = changes_of(sides, &OffCpu::rivals, &WindowSums::ns, least, most);

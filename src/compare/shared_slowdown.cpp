@@ -46,7 +46,7 @@ bool is_on_cpu(const model::HostChanges& host, std::size_t side) {
 
 bool has_other_clock(const model::HostChanges& host) {
   const auto is_clock = [](const model::HostChange& counter) { return counter.what.ends_with(".frequency"); };
-  return std::ranges::any_of(host.counters, is_clock) || std::ranges::any_of(host.speeds, is_clock);
+  return std::ranges::any_of(host.counters, is_clock) || std::ranges::any_of(host.unshown, is_clock);
 }
 
 /// What may make a program slower as a whole.

@@ -53,15 +53,4 @@ inline constexpr double kDoesNotExplain = 0.25;
 inline constexpr double kWorkAlone = 0.25;
 inline constexpr double kSameThroughput = 0.1;
 
-/// What the windows of both sides tell of their counters.
-struct CounterChanges {
-  /// Counters that only one side has, or limits of groups that only one side feels, then those that moved by more than
-  /// their windows spread, most certain first.
-  std::vector<model::HostChange> moved;
-  /// Clocks of CPUs, and what fixed work of the recorder took, that differ by a twentieth or more and surely do in
-  /// their windows: for rules, which ask for more than one sign.
-  std::vector<model::HostChange> speeds;
-};
-CounterChanges counter_changes(std::span<const model::Recording> base, std::span<const model::Recording> candidate);
-
 }  // namespace culprit::compare

@@ -9,54 +9,68 @@
 #include <string>
 #include <vector>
 
-#include "core/text.h"
+#include "diagnose/cpu.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 
 namespace culprit::diagnose {
 
-namespace {
-
 using model::Verdict;
 
+double queue_rise(const Evidence& evidence) {
+  const auto step = evidence.step();
+  return step ? std::max(0.0, step->runnable.rise()) : 0;
+}
+
+bool felt_queue(const Evidence& evidence) {
+  const auto step = evidence.step();
+  return step && step->runnable.rise() > kLeastImpact * step->all().without;
+}
+
+std::string queue_text(const Evidence& evidence) {
+  return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
+}
+
+Sides queue_of_siblings(const Evidence& evidence) {
+  const auto step = evidence.step();
+  const double growth = evidence.growth();
+  if (!step || felt_queue(evidence) || growth < kMuchOfStep * step->all().without) return {};
+  const Sides all = evidence.states([](std::string_view state) { return state == "runnable"; });
+  const double least = kBehindThem * growth;
+  return step->on_cpu.rise() >= least && all.rise() >= least ? all : Sides();
+}
+
+Verdict cpu_verdict(const Evidence& evidence, std::string detail, double confidence) {
+  Verdict verdict;
+  verdict.cause = "cpu_contention";
+  verdict.detail = std::move(detail);
+  verdict.side = evidence.side();
+  verdict.confidence = confidence;
+  return verdict;
+}
+
+bool has_detail(const Verdicts& verdicts, std::string_view detail) {
+  return std::ranges::any_of(verdicts,
+                             [&](const Verdict& v) { return v.cause == "cpu_contention" && v.detail == detail; });
+}
+
+namespace {
+
 constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that others took more
-constexpr double kLeastOthers = 0.3;     // CPUs that others took more
-constexpr double kFewOthers = 0.15;      // the same, where the kernel says that much more waited for CPUs
 constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
 constexpr double kManyOthers = 0.5;      // CPUs that others took more, where it did not wait for one
-constexpr double kBehindThem = 0.5;      // of what it waited longer for a CPU others had it
-constexpr double kFarMore = 3;           // times: behind programs of which none took much more
-constexpr double kMuchOfStep = 0.1;      // that it waited longer behind them
 constexpr double kLeastThrottled = 2e7;  // ns per second
 constexpr double kLeastPressure = 0.05;  // of the time
-constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
-constexpr double kLeastFrequency = 0.1;  // by so much the clock fell
 constexpr double kSlowerBeside = 1.05;   // on its CPUs
 constexpr double kFull = 0.02;           // of the time, that CPUs idle of a machine that has none left
 constexpr double kMuchLess = 0.1;        // got done where others had them
 constexpr double kMs = 1e6;
 constexpr double kSecond = 1e9;
 
-/// What the run queue took more of a step; 0: not known.
-double queue_rise(const Evidence& evidence) {
-  const auto step = evidence.step();
-  return step ? std::max(0.0, step->runnable.rise()) : 0;
-}
-
-/// The run queue took so much more that the program felt it.
-bool felt_queue(const Evidence& evidence) {
-  const auto step = evidence.step();
-  return step && step->runnable.rise() > kLeastImpact * step->all().without;
-}
-
 /// It took so much longer on its CPUs that it felt it.
 bool felt_on_cpu(const Evidence& evidence) {
   const auto step = evidence.step();
   return step && step->on_cpu.rise() >= kLeastImpact * step->all().without && evidence.slowdown() >= kLeastImpact;
-}
-
-std::string queue_text(const Evidence& evidence) {
-  return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
 }
 
 /// What became of a disk beside it: who writes a lot computes, too, and so do the kernel's threads for it. Empty:
@@ -71,18 +85,27 @@ std::string more_traffic(const Evidence& evidence) {
   return {};
 }
 
-Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
-  Verdict verdict;
+Verdict verdict_of(const Evidence& evidence, std::string cause, double confidence) {
+  Verdict verdict = cpu_verdict(evidence, "", confidence);
   verdict.cause = std::move(cause);
-  verdict.detail = std::move(detail);
-  verdict.side = evidence.side();
-  verdict.confidence = confidence;
   return verdict;
 }
 
-/// Who was beside it, as evidence: the first three.
-void name_them(const std::vector<Beside>& beside, Verdict& verdict) {
-  for (const Beside& one : beside | std::views::take(3)) verdict.evidence.push_back(took(one));
+/// Who was beside it, as evidence: the first three, and what the kernel did for them.
+void name_them(const MoreBeside& beside, Verdict& verdict) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t programs = std::min(kMost, beside.programs.size());
+  for (const Beside& one : beside.programs | std::views::take(programs)) verdict.evidence.push_back(took(one));
+  for (const Beside& one : beside.kernel | std::views::take(kMost - programs)) verdict.evidence.push_back(took(one));
+}
+
+/// Nobody came, but it has less right to the CPUs, or its own threads have them: then who was there before is no cause.
+bool is_by_itself(const MoreBeside& beside, const Verdicts& verdicts) {
+  constexpr double kHardlyThere = 0.1;  // CPUs
+  if (has_detail(verdicts, "own_threads") && beside.cpus < kLeastOthers) return true;
+  return has_detail(verdicts, "priority") && std::ranges::none_of(beside.programs, [&](const Beside& one) {
+           return one.is_share || (one.cpus.without < kHardlyThere && one.cpus.rise() >= kLeastOthers);
+         });
 }
 
 std::string other_cpus(const Beside& one) {
@@ -92,7 +115,7 @@ std::string other_cpus(const Beside& one) {
 void throttled(const Evidence& evidence, Verdicts& verdicts) {
   const auto time = evidence.counter("cgroup.cpu.throttled_time");
   if (!time || time->rise() < kLeastThrottled || !felt_queue(evidence)) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "throttled", 0.95);
+  Verdict verdict = cpu_verdict(evidence, "throttled", 0.95);
   const double others = std::max(0.0, evidence.more_others()) * kSecond;
   verdict.impact_ns = queue_rise(evidence) * time->rise() / (time->rise() + others);
   verdict.evidence = {fmt::format("A CPU quota held the group of the program back for {:.0f} instead of {:.0f} ms of "
@@ -110,20 +133,10 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-/// What all threads together waited longer for CPUs, of a program whose threads spin for one another: that of the steps
-/// runs while it waits for those that have none. ns per step; nothing: it is none.
-Sides queue_of_siblings(const Evidence& evidence) {
-  const auto step = evidence.step();
-  const double growth = evidence.growth();
-  if (!step || felt_queue(evidence) || growth < kMuchOfStep * step->all().without) return {};
-  const Sides all = evidence.states([](std::string_view state) { return state == "runnable"; });
-  const double least = kBehindThem * growth;
-  return step->on_cpu.rise() >= least && all.rise() >= least ? all : Sides();
-}
-
 void other_processes(const Evidence& evidence, Verdicts& verdicts) {
-  const double others = evidence.more_others();
-  const auto beside = evidence.more_beside();
+  const MoreBeside all = more_beside(evidence);
+  const double others = all.cpus;
+  const std::vector<Beside>& beside = all.programs;
   const bool queued = felt_queue(evidence);
   // Threads that spin leave little to others, who hold them up by their turns.
   const auto waits = evidence.counter("host.pressure.cpu.some");
@@ -136,7 +149,7 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const bool behind_them = queued && behind && behind->rise() >= kBehindThem * queue_rise(evidence);
   const bool behind_many =
       behind_them && behind->ratio() >= kFarMore && behind->rise() >= kMuchOfStep * evidence.step()->all().without;
-  if (beside.empty() && !behind_many) return;
+  if ((beside.empty() && (!behind_many || !all.kernel.empty())) || is_by_itself(all, verdicts)) return;
   const bool is_share = !beside.empty() && beside.front().is_share;
   const Sides siblings = queue_of_siblings(evidence);
   const bool spins = siblings.rise() > 0;
@@ -144,15 +157,14 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   if (others < least) return;
   // Where there are CPUs for all, who takes many shares their cores, their caches and the limit of their clock.
   if (!queued && !spins && !((is_share || others >= kManyOthers) && felt_on_cpu(evidence))) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes",
-                               queued              ? 0.9
-                               : is_share || spins ? 0.7
-                                                   : kUnsure);
+  Verdict verdict = cpu_verdict(evidence, "other_processes", queued ? 0.9 : is_share || spins ? 0.7 : kUnsure);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
   verdict.impact_ns = beside.empty() || !(others > 0)
                           ? behind->rise()
                           : queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
-  name_them(beside, verdict);
+  if (has_detail(verdicts, "own_threads") && behind)
+    verdict.impact_ns = std::clamp(behind->rise(), 0.0, verdict.impact_ns);
+  name_them(all, verdict);
   if (spins)
     verdict.evidence.push_back(
         fmt::format("All its threads together waited {} per step for a CPU; that of the steps ran meanwhile, as who "
@@ -196,13 +208,14 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
 void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   const auto idle = evidence.counter("host.cpu.idle");
   if (!evidence.comparison().work || !idle || idle->with > kFull || idle->without <= idle->with) return;
-  const auto beside = evidence.more_beside();
-  if (beside.empty() || beside.front().is_share || evidence.more_others() < kLeastOthers) return;
+  const MoreBeside all = more_beside(evidence);
+  const std::vector<Beside>& beside = all.programs;
+  if (beside.empty() || beside.front().is_share || all.cpus < kLeastOthers) return;
   if (evidence.slowdown() < kMuchLess || evidence.growth() > 0) return;
   if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "other_processes", kUnsure);
+  Verdict verdict = cpu_verdict(evidence, "other_processes", kUnsure);
   verdict.impact_ns = model::kNoNumber;
-  name_them(beside, verdict);
+  name_them(all, verdict);
   verdict.evidence.push_back(
       fmt::format("No CPU of the machine is left: they idled {} of the time", instead_percent(*idle)));
   const Sides rate = evidence.turned(evidence.comparison().work->throughput.value);
@@ -217,7 +230,7 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
 void steal(const Evidence& evidence, Verdicts& verdicts) {
   const auto stolen = evidence.counter("host.cpu.steal");
   if (!stolen || !(stolen->rise() >= kLeastSteal) || !(evidence.slowdown() >= kLeastImpact)) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "steal", 0.8);
+  Verdict verdict = cpu_verdict(evidence, "steal", 0.8);
   verdict.evidence = {
       fmt::format("The hypervisor ran others on the machine's CPUs for {} of the time", instead_percent(*stolen))};
   const auto step = evidence.step();
@@ -248,7 +261,7 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
   const double step = evidence.mean_step();
   constexpr double kLatent = 0.01;
   if (!changed || time.rise() < kLatent * step || time.ratio() < 2) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "", 0.6);
+  Verdict verdict = cpu_verdict(evidence, "", 0.6);
   verdict.impact_ns = time.rise();
   verdict.state = evidence.is_slower() && time.rise() >= kLeastImpact * step ? model::VerdictState::active
                                                                              : model::VerdictState::latent;
@@ -263,7 +276,7 @@ void queue_of_tables(const Evidence& evidence, Verdicts& verdicts) {
   const model::RunComparison& all = evidence.comparison();
   if (!step || all.work || !all.host->step_thread.empty()) return;
   if (!verdicts.empty() || !evidence.is_slower() || !felt_queue(evidence) || step->runnable.ratio() < 2) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "", 0.6);
+  Verdict verdict = cpu_verdict(evidence, "", 0.6);
   verdict.impact_ns = step->runnable.rise();
   verdict.evidence = {queue_text(evidence)};
   verdict.against.emplace_back("Nobody is known to have taken more CPUs: a quota, or fewer CPUs, would look alike");
@@ -292,8 +305,8 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
     rise += evidence.weight_of(phase) * std::min(time, evidence.idle_rise(phase).value_or(time));
   if (rise < kLeastImpact * evidence.mean_step()) return;
   const std::vector<std::string>& alone = evidence.profiled_alone();
-  Verdict verdict = alone.empty() ? verdict_of(evidence, "cpu_contention", "unknown", 0.5)
-                                  : verdict_of(evidence, "profiler_overhead", "", 0.6);
+  Verdict verdict =
+      alone.empty() ? cpu_verdict(evidence, "unknown", 0.5) : verdict_of(evidence, "profiler_overhead", 0.6);
   verdict.work_ratio = usual;
   verdict.impact_ns = std::min(rise, std::max(0.0, evidence.growth()));
   verdict.evidence = {fmt::format("A call of the middle one of all functions of the host takes x{:.2f}", usual)};
@@ -309,36 +322,6 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-/// CPUs of a list like "0-3,8".
-double cpus_of(std::string_view list) {
-  double sum = 0;
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), part.size() + 1));
-    const std::size_t dash = part.find('-');
-    const auto first = parse_number<double>(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_number<double>(part.substr(dash + 1));
-    if (!first || !last) return 0;
-    sum += *last - *first + 1;
-  }
-  return sum;
-}
-
-void affinity(const Evidence& evidence, Verdicts& verdicts) {
-  const auto allowed = evidence.fact("env.target.cpus_allowed");
-  if (!allowed || !felt_queue(evidence)) return;
-  const Sides cpus{cpus_of((*allowed)[0]), cpus_of((*allowed)[1])};
-  if (cpus.without <= 0 || cpus.with <= 0 || cpus.rise() >= 0) return;
-  Verdict verdict = verdict_of(evidence, "cpu_contention", "affinity", 0.9);
-  verdict.impact_ns = queue_rise(evidence);
-  verdict.evidence = {fmt::format("It may use CPUs {} instead of {}", (*allowed)[1], (*allowed)[0]),
-                      queue_text(evidence)};
-  if (const double others = evidence.more_others(); others > kLeastOthers)
-    verdict.against.push_back(fmt::format("Programs beside it took {:.2g} CPUs more, too", others));
-  verdict.next_step = "see who set its affinity or cpuset (taskset -p, cpuset.cpus)";
-  verdicts.push_back(std::move(verdict));
-}
-
 /// A full load of vector code lowers the clock, too: then others took CPUs, and are the cause.
 void frequency(const Evidence& evidence, Verdicts& verdicts) {
   const auto clock = evidence.counters("host.cpu", ".frequency");
@@ -351,7 +334,7 @@ void frequency(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!(evidence.slowdown() >= kLeastImpact) || (step && step->on_cpu.rise() < kLeastImpact * step->all().without))
     return;
-  Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", "", 0.8);
+  Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", 0.8);
   // What the program does more it does at any clock.
   if (step) verdict.impact_ns = std::min(step->on_cpu.rise(), step->on_cpu.without * (1 / clock->ratio() - 1));
   verdict.work_ratio = 1 / clock->ratio();
@@ -370,7 +353,7 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time =
       evidence.states([](std::string_view state) { return state == "stopped" || state == "blocked in stopped"; });
   if (evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
-  Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
+  Verdict verdict = verdict_of(evidence, "process_stopped", 0.95);
   verdict.scope = model::VerdictScope::process;
   verdict.impact_ns = evidence.felt(time.rise());
   verdict.evidence = {fmt::format(
@@ -385,6 +368,8 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 constexpr std::array kRules = {Rule{"cpu.throttled", throttled},
+                               Rule{"cpu.priority", priority},
+                               Rule{"cpu.own_threads", own_threads},
                                Rule{"cpu.other_processes", other_processes},
                                Rule{"cpu.machine_is_full", machine_is_full},
                                Rule{"cpu.steal", steal},

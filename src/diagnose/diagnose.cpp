@@ -158,6 +158,7 @@ void sort_out(const Evidence& evidence, Verdicts& verdicts) {
     absorb(verdicts, "host_memory_pressure", by, "disk_io", "", Time::the_same);
   // Who cannot have a CPU seems to hold a lock.
   absorb(verdicts, "cpu_contention", "throttled", "host_bound", "lock");
+  absorb(verdicts, "cpu_contention", "own_threads", "host_bound", "lock", Time::the_same);
   if (std::ranges::none_of(verdicts, is_unsure))
     absorb(verdicts, "cpu_contention", "other_processes", "host_bound", "lock");
   // Who has fewer CPUs loses most where threads wait for each other; all functions count already.
@@ -319,6 +320,7 @@ Verdict unknown(const Evidence& evidence) {
       verdict.evidence.push_back(
           fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
   }
+  if (std::string text = longest_wait_text(evidence); !text.empty()) verdict.evidence.push_back(std::move(text));
   for (std::string& line : largest_lines(evidence)) verdict.evidence.push_back(std::move(line));
   if (std::string text = machine_text(evidence); !text.empty()) verdict.evidence.push_back(std::move(text));
   if (waits)
@@ -336,13 +338,14 @@ Verdict unknown(const Evidence& evidence) {
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
   for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), tool_rules(), device_rules(),
-                           load_rules(), program_rules(), rank_rules()})
+                           load_rules(), program_rules(), wait_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
   sort_out(evidence, verdicts);
   limit_sums_of_threads(evidence, verdicts);
   for (const Rule& rule : late_host_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : few_steps_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);
+  for (const Rule& rule : last_wait_rules()) rule.judge(evidence, verdicts);
   if (evidence.is_slower() &&
       std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))
     verdicts.push_back(unknown(evidence));

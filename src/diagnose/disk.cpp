@@ -16,7 +16,12 @@ constexpr double kLeastLatency = 1.5;    // times longer
 constexpr double kLeastSlower = 5e4;     // ns: what takes less longer was in memory
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kMuchTraffic = 1e7;     // bytes per second
-constexpr double kMostly = 0.5;          // of what a step took
+constexpr double kMuchRead = 1e6;        // bytes per second: nobody reads that much by chance
+constexpr double kMostly = 0.5;          // of what a step took, or of what it waited longer
+constexpr double kMemoryGone = 0.95;     // of what was available
+constexpr double kMemoryShort = 0.02;    // of the time
+constexpr double kRefaults = 20;         // pages per second
+constexpr std::string_view kUninterruptible = ", uninterruptible";
 
 /// Whether a state is a wait in one of these calls.
 bool is_in(std::string_view state, std::span<const char* const> calls) {
@@ -28,29 +33,74 @@ bool is_in(std::string_view state, std::span<const char* const> calls) {
   });
 }
 
+/// What files and connections share; of a file nothing ends the wait, which recordings then say.
+constexpr std::array kReads = {"read", "readv", "sendfile", "splice"};
+constexpr std::array kOfSocketsToo = {"read", "readv", "write", "writev"};
+
+bool is_of_a_file(std::string_view state) { return state.ends_with(kUninterruptible); }
+
+bool reads_file(std::string_view state) {
+  constexpr std::array kOfFiles = {"pread", "preadv", "preadv2"};
+  if (is_in(state, kOfFiles)) return true;
+  if (!is_of_a_file(state)) return false;
+  state.remove_suffix(kUninterruptible.size());
+  return is_in(state, kReads);
+}
+
+bool faults(std::string_view state) { return state == "blocked in page_fault"; }
+
 }  // namespace
 
 bool surely_waits_for_disk(std::string_view state) {
-  constexpr std::array kCalls = {"fsync",    "fdatasync", "sync",      "syncfs",   "msync",     "sync_file_range",
-                                 "pread",    "preadv",    "preadv2",   "pwrite",   "pwritev",   "pwritev2",
-                                 "open",     "openat",    "rename",    "renameat", "renameat2", "unlink",
-                                 "unlinkat", "truncate",  "ftruncate", "fallocate"};
-  return state == "blocked, uninterruptible" || state == "blocked in disk or memory" || is_in(state, kCalls);
+  constexpr std::array kCalls = {"fsync",    "fdatasync", "sync",           "syncfs",    "msync",     "sync_file_range",
+                                 "pread",    "preadv",    "preadv2",        "pwrite",    "pwritev",   "pwritev2",
+                                 "open",     "openat",    "rename",         "renameat",  "renameat2", "unlink",
+                                 "unlinkat", "truncate",  "ftruncate",      "fallocate", "getdents",  "newfstatat",
+                                 "statx",    "readahead", "copy_file_range"};
+  return state == "blocked, uninterruptible" || state == "blocked in disk or memory" || is_of_a_file(state) ||
+         is_in(state, kCalls);
+}
+
+bool reads_cold_files(const Evidence& evidence) {
+  if (evidence.felt(evidence.states(faults).rise()) < kLeastImpact * evidence.states_of()) return false;
+  const auto available = evidence.counter("host.memory.available");
+  if (available && available->ratio() < kMemoryGone) return false;
+  for (const char* pressure : {"host.pressure.memory.some", "cgroup.pressure.memory.some"})
+    if (evidence.rise(pressure) >= kMemoryShort) return false;
+  if (evidence.rise("cgroup.memory.refaults") >= kRefaults) return false;
+  return std::ranges::any_of(evidence.comparison().disks, [&](const model::DiskChange& disk) {
+    const Sides bytes = evidence.turned(disk.bytes_per_second);
+    return disk.name.ends_with(" read") && bytes.with >= kMuchRead && bytes.ratio() >= 2;
+  });
 }
 
 namespace {
 
-bool waits_for_disk(std::string_view state) {
-  constexpr std::array kOfSocketsToo = {"read", "readv", "write", "writev"};
-  return surely_waits_for_disk(state) || is_in(state, kOfSocketsToo);
+/// Whoever works on what comes reads it from a connection in no part of a unit: what is left of reading is of files.
+bool is_read_of_unit(const Evidence& evidence, std::string_view state) {
+  return evidence.comparison().work && is_in(state, std::span(kReads).first<2>());
+}
+
+/// Waits for disks per step.
+struct Waits {
+  Sides all;
+  Sides sure;   ///< of them in what nothing but a disk makes wait
+  Sides reads;  ///< of those in reads
+};
+
+Waits waits_of(const Evidence& evidence) {
+  const bool cold = reads_cold_files(evidence);
+  const auto reads = [&](std::string_view state) {
+    return reads_file(state) || is_read_of_unit(evidence, state) || (cold && faults(state));
+  };
+  const auto sure = [&](std::string_view state) { return surely_waits_for_disk(state) || reads(state); };
+  return {evidence.states([&](std::string_view state) { return sure(state) || is_in(state, kOfSocketsToo); }),
+          evidence.states(sure), evidence.states(reads)};
 }
 
 void disk(const Evidence& evidence, Verdicts& verdicts) {
-  const Sides time = evidence.states(waits_for_disk);
-  const double least = kLeastImpact * evidence.states_of();
-  if (evidence.felt(time.rise()) < least) return;
-  // Sockets and pipes are read and written, too: then only a disk that answers later tells.
-  const bool sure = evidence.felt(evidence.states(surely_waits_for_disk).rise()) >= least;
+  // What a limit pushes out of memory is read back: a stage of that.
+  if (std::ranges::any_of(verdicts, is_of_memory_limit)) return;
   bool late = false;
   bool crowded = false;
   model::Verdict verdict;
@@ -68,9 +118,15 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
                                              format_bytes(bytes.with), format_bytes(bytes.without)));
   }
   const auto pressure = evidence.counter("host.pressure.io.some");
-  if (pressure && pressure->rise() >= kLeastPressure)
+  const auto own = evidence.counter("cgroup.pressure.io.some");
+  if (own && own->rise() >= kLeastPressure)
+    verdict.evidence.push_back(fmt::format("Its control group waited for disks {} of the time", instead_percent(*own)));
+  else if (pressure && pressure->rise() >= kLeastPressure)
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
-  if (verdict.evidence.empty() || !(sure || late)) return;
+  // Sockets and pipes are read and written, too: then only a disk that answers later tells.
+  const Waits waits = waits_of(evidence);
+  const Sides& time = late ? waits.all : waits.sure;
+  if (verdict.evidence.empty() || evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
   // The disks of virtual machines answer several times as late in one recording as in the next, and nobody knows why.
   const auto step = evidence.step();
   const bool mostly = step && evidence.felt(time.rise()) >= kMostly * step->all().without;
@@ -81,16 +137,27 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence.insert(
       verdict.evidence.begin(),
       fmt::format("Its threads waited {} per step in calls that read, write or sync files", instead(time)));
+  const bool by_reads = waits.reads.rise() >= kMostly * time.rise();
+  if (by_reads)
+    verdict.evidence.insert(verdict.evidence.begin() + 1,
+                            fmt::format("Of that, {} per step until what it read was there", instead(waits.reads)));
   verdict.impact_ns = evidence.felt(time.rise());
   for (const Beside& beside : evidence.more_beside()) {
     verdict.evidence.push_back(took(beside));
     break;
   }
-  if (!late)
+  if (!late && by_reads)
+    verdict.against.emplace_back(
+        "No request of a disk is known to have taken longer: more to read, or other files, would look alike");
+  else if (!late)
     verdict.against.emplace_back(
         "No request of a disk is known to have taken longer: more to write, or a lock of the file system, would look "
         "alike");
-  verdict.next_step = "see who writes (iotop, pidstat -d), and whether what it waits for must be on this disk";
+  verdict.next_step =
+      by_reads
+          ? "see whether what it reads fits into memory and stays there (free, fincore), and who else reads (iotop, "
+            "pidstat -d)"
+          : "see who writes (iotop, pidstat -d), and whether what it waits for must be on this disk";
   verdicts.push_back(std::move(verdict));
 }
 

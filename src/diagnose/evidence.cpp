@@ -39,7 +39,7 @@ std::optional<Sides> Evidence::counter(std::string_view name) const {
     return at == list.end() ? nullptr : &*at;
   };
   const model::HostChange* found = in(comparison_.host->counters);
-  if (found == nullptr) found = in(comparison_.host->speeds);
+  if (found == nullptr) found = in(comparison_.host->unshown);
   if (found == nullptr) return std::nullopt;
   // Limits of groups are unknown where there are none; anything else that one side does not tell is not known.
   if (!name.starts_with("cgroup.") && (!found->value[0] || !found->value[1])) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<Sides> Evidence::counters(std::string_view begin, std::string_view
   Sides sum;
   double n = 0;
   // Those that moved by less count where none moved by more.
-  for (const auto* list : {&comparison_.host->counters, &comparison_.host->speeds}) {
+  for (const auto* list : {&comparison_.host->counters, &comparison_.host->unshown}) {
     if (n > 0) break;
     for (const model::HostChange& change : *list) {
       if (!change.what.starts_with(begin) || !change.what.ends_with(end) || !change.value[0] || !change.value[1])

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/saturating.h"
 #include "core/text.h"
@@ -29,6 +30,10 @@ constexpr double kHotCpu = 90;           // degrees Celsius or more: near where 
 constexpr double kHotGpu = 85;           // degrees Celsius or more: the same of devices
 constexpr double kLowClock = 0.5;        // of the highest clock, or less, of CPUs that are busy: no mere lack of turbo
 constexpr double kLittleMemory = 0.05;   // of the machine's memory, or less: what is left before it has to reclaim
+constexpr double kFullGroup = 0.97;      // of the limit of a control group, or more
+constexpr double kHits = 1;              // of such a limit, per second: or more
+constexpr double kMissed = 20;           // pages per second that are read again, or more
+constexpr double kWaited = 0.02;         // of the time, for memory, or more
 constexpr double kBusyDisk = 0.8;        // of the time, or more: requests hardly ever find it free
 constexpr double kLostShare = 0.01;      // of TCP segments, or more: links that work lose far fewer
 constexpr double kLostSegments = 1;      // per second, or more
@@ -239,6 +244,71 @@ void memory(const Recording& run, const std::optional<Span>& span, Verdicts& ver
   }
 }
 
+double counter(const Recording& run, std::string_view name) {
+  const auto found = std::ranges::find(run.host.counters, name, &model::HostCounter::name);
+  return found == run.host.counters.end() ? 0 : found->mean;
+}
+
+/// What of the memory of a control group was missed, in sentences. Files fill any group up to its limit, and their
+/// oldest pages make room: that does no harm by itself.
+std::vector<std::string> missed_in_group(const Recording& run) {
+  std::vector<std::string> missed;
+  if (const double refaults = counter(run, "cgroup.memory.refaults"); refaults >= kMissed)
+    missed.push_back(fmt::format("{} pages a second are read again that had just been pushed out of the group's memory",
+                                 rate_text(refaults)));
+  if (const double faults = counter(run, "target.faults.major"); faults >= kMissed)
+    missed.push_back(fmt::format("It has to read {} pages a second from a disk", rate_text(faults)));
+  if (const double waited = counter(run, "cgroup.pressure.memory.some"); waited >= kWaited)
+    missed.push_back(fmt::format("Somebody in the group waits for memory {:.3g} % of the time", waited * kPercent));
+  return missed;
+}
+
+/// The lowest limit of the group whose use a series is; 0: none.
+double limit_of_group(const Recording& run, const ResourceSeries& used, const std::optional<Span>& span) {
+  double lowest = 0;
+  for (const ResourceSeries& series : run.profile.series) {
+    const std::string_view metric = run.profile.texts[series.metric];
+    if (metric != "cgroup.memory.limit" && metric != "cgroup.memory.high") continue;
+    if (series.host != used.host || series.rank != used.rank || series.pid != used.pid) continue;
+    const double bytes = level_of(series, span, [](double) { return true; }).mean();
+    if (bytes > 0 && (lowest <= 0 || bytes < lowest)) lowest = bytes;
+  }
+  return lowest;
+}
+
+void group_memory(const Recording& run, const std::optional<Span>& span, Verdicts& verdicts) {
+  const double hits = counter(run, "cgroup.memory.limit_hits") + counter(run, "cgroup.memory.high_hits");
+  const std::vector<std::string> missed = missed_in_group(run);
+  if (hits < kHits || missed.empty()) return;
+  for (const ResourceSeries& series : run.profile.series) {
+    if (run.profile.texts[series.metric] != "cgroup.memory.used") continue;
+    const double limit = limit_of_group(run, series, span);
+    if (!(limit > 0)) continue;
+    const Level level = level_of(series, span, [&](double bytes) { return bytes >= kFullGroup * limit; });
+    if (!level.lasts() || level.mean() < kFullGroup * limit) continue;
+    std::string evidence = fmt::format(
+        "Its control group uses {} of its limit of {} of memory in the mean, and {:.0f} % or more {}; {} allocations a "
+        "second meet it",
+        format_bytes(level.mean()), format_bytes(limit), kFullGroup * kPercent, for_share(level), rate_text(hits));
+    Verdict* verdict = told(verdicts, "host_memory_pressure", "memory_limit", std::move(evidence));
+    if (verdict != nullptr) {
+      verdict->evidence.insert(verdict->evidence.end(), missed.begin(), missed.end());
+      felt(run,
+           state_time(run, [](std::string_view s) { return s == "blocked in page_fault" || surely_waits_for_disk(s); }),
+           "for pages and files", *verdict);
+    } else {
+      verdict = &*std::ranges::find(verdicts, "host_memory_pressure", &Verdict::cause);
+      verdict->detail = "memory_limit";
+      verdict->against.clear();
+    }
+    verdict->against.emplace_back("There is no baseline: a group that is sized for its program is as full");
+    verdict->next_step =
+        "raise the limit of its control group (memory.max, memory.high, memory.limit_in_bytes, --memory of its "
+        "container), or let it use less";
+    return;
+  }
+}
+
 void disk(const Recording& run, const std::optional<Span>& span, Verdicts& verdicts) {
   constexpr std::string_view kDisk = "host.disk.";
   constexpr std::string_view kBusy = ".busy";
@@ -339,7 +409,7 @@ void device_temperature(const Recording& run, const std::optional<Span>& span, V
 
 void limits(const Recording& run, Verdicts& verdicts) {
   const std::optional<Span> span = steps_of(run);
-  for (const auto rule : {cpu_clock, cpu_temperature, memory, disk, network, device_temperature})
+  for (const auto rule : {cpu_clock, cpu_temperature, group_memory, memory, disk, network, device_temperature})
     rule(run, span, verdicts);
 }
 

@@ -1,6 +1,10 @@
 // Memory of the host: too little of it, or too little of its bandwidth and caches.
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
@@ -17,6 +21,9 @@ constexpr double kLeastStalls = 1;       // per second
 constexpr double kLeastPressure = 0.02;  // of the time
 constexpr double kLeastOthers = 0.3;     // CPUs
 constexpr double kSlowerMemory = 1.1;    // than what the same CPUs computed
+constexpr double kLeastHits = 1;         // of a group's limit, per second
+constexpr double kFull = 0.97;           // of the limit
+constexpr double kMore = 1.5;            // times what it was
 
 Verdict verdict_of(const Evidence& evidence, std::string detail, double confidence) {
   Verdict verdict;
@@ -34,17 +41,135 @@ Sides faulting(const Evidence& evidence) {
   });
 }
 
-/// Swapping, reclaiming and reading pages back are stages of one thing: the one that went farthest is named.
+/// What happens for want of memory, each more than without.
+struct Shortage {
+  double swapped = 0;  ///< bytes per second
+  double stalls = 0;   ///< allocations per second that had to wait
+  double faults = 0;   ///< pages per second that the program had to read
+  explicit Shortage(const Evidence& evidence)
+      : swapped(std::max(0.0, evidence.rise("host.swap.in")) + std::max(0.0, evidence.rise("host.swap.out"))),
+        stalls(evidence.rise("host.memory.reclaim.stalls")),
+        faults(evidence.rise("target.faults.major")) {}
+
+  void tell(std::vector<std::string>& evidence) const {
+    if (swapped >= kLeastSwap) evidence.push_back(fmt::format("{}/s more were swapped", format_bytes(swapped)));
+    if (stalls >= kLeastStalls)
+      evidence.push_back(fmt::format("{:.3g} allocations a second more had to wait until memory was freed", stalls));
+    if (faults >= kLeastFaults)
+      evidence.push_back(fmt::format("It had to read {} pages a second more from a disk", rate_text(faults)));
+  }
+};
+
+/// By how much a counter rose that became half as large again; 0: it did not.
+double grew(const Evidence& evidence, std::string_view name) {
+  const auto counter = evidence.counter(name);
+  return counter && counter->ratio() >= kMore ? counter->rise() : 0;
+}
+
+/// How the memory of a control group meets its limit.
+struct GroupLimit {
+  Sides used;   ///< bytes; 0: not known
+  Sides limit;  ///< bytes; 0: there is none, or it is not known
+  Sides high;   ///< the same of the limit above which the kernel slows the group down
+  double hits = 0;
+  double high_hits = 0;
+  double refaults = 0;  ///< pages per second
+  double pressure = 0;  ///< of the time
+  explicit GroupLimit(const Evidence& evidence)
+      : used(evidence.counter("cgroup.memory.used").value_or(Sides{})),
+        limit(evidence.counter("cgroup.memory.limit").value_or(Sides{})),
+        high(evidence.counter("cgroup.memory.high").value_or(Sides{})),
+        hits(evidence.rise("cgroup.memory.limit_hits")),
+        high_hits(evidence.rise("cgroup.memory.high_hits")),
+        refaults(grew(evidence, "cgroup.memory.refaults")),
+        pressure(grew(evidence, "cgroup.pressure.memory.some")) {}
+
+  [[nodiscard]] bool is_tighter() const { return fell(limit) || fell(high); }
+  [[nodiscard]] bool is_full() const {
+    const double least = high.with > 0 && (limit.with <= 0 || high.with < limit.with) ? high.with : limit.with;
+    return least > 0 && used.with >= kFull * least;
+  }
+  [[nodiscard]] bool is_met() const { return hits >= kLeastHits || high_hits >= kLeastHits || is_full(); }
+
+ private:
+  static bool fell(const Sides& bytes) { return bytes.with > 0 && (bytes.without <= 0 || bytes.with < bytes.without); }
+};
+
+/// Files fill any group up to its limit, and their oldest pages make room: that does no harm until they are missed.
+bool lacks_memory(const GroupLimit& group, const Shortage& shortage) {
+  if (!group.is_met()) return false;
+  if (group.is_tighter() && shortage.faults >= kLeastFaults) return true;
+  // Who frees memory of the machine does not meet the limit of a group.
+  if (shortage.stalls >= kLeastStalls && !group.is_tighter()) return false;
+  return group.refaults >= kLeastFaults || group.pressure >= kLeastPressure;
+}
+
+/// "4.00 GiB instead of none".
+std::string instead_bytes(const Sides& bytes) {
+  const auto text = [](double value) { return value > 0 ? format_bytes(value) : std::string("none"); };
+  return text(bytes.with) == text(bytes.without)
+             ? text(bytes.with)
+             : fmt::format("{} instead of {}", text(bytes.with), text(bytes.without));
+}
+
+void tell(const GroupLimit& group, std::vector<std::string>& evidence) {
+  if (group.limit.with > 0)
+    evidence.push_back(fmt::format("The memory limit of its control group is {}", instead_bytes(group.limit)));
+  if (group.high.with > 0)
+    evidence.push_back(
+        fmt::format("Its control group is slowed down above {} (memory.high)", instead_bytes(group.high)));
+  if (group.used.with > 0)
+    evidence.push_back(fmt::format("The group used {}",
+                                   group.used.without > 0 ? instead_bytes(group.used) : format_bytes(group.used.with)));
+  if (group.hits >= kLeastHits)
+    evidence.push_back(fmt::format("{} allocations a second more met the limit", rate_text(group.hits)));
+  if (group.high_hits >= kLeastHits)
+    evidence.push_back(fmt::format("It was slowed down {} times a second more", rate_text(group.high_hits)));
+  if (group.refaults >= kLeastFaults)
+    evidence.push_back(fmt::format("{} pages a second more were read again that had just been pushed out of its memory",
+                                   rate_text(group.refaults)));
+  if (group.pressure >= kLeastPressure)
+    evidence.push_back(
+        fmt::format("Somebody in the group waited for memory {:.3g} % of the time more", group.pressure * 100));
+}
+
+/// The memory of a pod or container, which the machine may have plenty of. Gives whether it was named.
+bool memory_limit(const Evidence& evidence, const Shortage& shortage, Verdicts& verdicts) {
+  const GroupLimit group(evidence);
+  if (!lacks_memory(group, shortage)) return false;
+  const Sides time = evidence.states(
+      [](std::string_view state) { return state == "blocked in page_fault" || surely_waits_for_disk(state); });
+  const bool waited = evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of();
+  if (!waited && !(group.pressure >= kLeastPressure && evidence.slowdown() >= kLeastImpact)) return false;
+  Verdict verdict = verdict_of(evidence, "memory_limit", group.hits + group.high_hits >= kLeastHits ? 0.9 : 0.75);
+  tell(group, verdict.evidence);
+  shortage.tell(verdict.evidence);
+  if (evidence.rise("cgroup.memory.oom_kills") > 0)
+    verdict.evidence.emplace_back("Processes of the group were killed for want of memory");
+  if (waited) {
+    verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages and files", instead(time)));
+    verdict.impact_ns = evidence.felt(time.rise());
+  } else {
+    verdict.against.emplace_back("Its own threads waited no longer for pages: they may have freed memory themselves");
+  }
+  verdict.next_step =
+      "raise the limit of its control group (memory.max, memory.high, memory.limit_in_bytes, --memory of its "
+      "container), or let it use less";
+  verdicts.push_back(std::move(verdict));
+  return true;
+}
+
+/// Swapping, reclaiming and reading pages back are stages of one thing: the one that went farthest is named. Where it
+/// is the group that lacks memory they are stages of that.
 void pressure(const Evidence& evidence, Verdicts& verdicts) {
-  const double swapped = std::max(0.0, evidence.rise("host.swap.in")) + std::max(0.0, evidence.rise("host.swap.out"));
-  const double stalls = evidence.rise("host.memory.reclaim.stalls");
-  const double faults = evidence.rise("target.faults.major");
+  const Shortage shortage(evidence);
+  if (memory_limit(evidence, shortage, verdicts)) return;
   std::string detail;
-  if (swapped >= kLeastSwap)
+  if (shortage.swapped >= kLeastSwap)
     detail = "swap";
-  else if (stalls >= kLeastStalls)
+  else if (shortage.stalls >= kLeastStalls)
     detail = "reclaim";
-  else if (faults >= kLeastFaults)
+  else if (shortage.faults >= kLeastFaults && !reads_cold_files(evidence))
     detail = "major_faults";
   else
     return;
@@ -55,12 +180,7 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
       (evidence.rise("host.pressure.memory.some") >= kLeastPressure && evidence.slowdown() >= kLeastImpact);
   if (!felt) return;
   Verdict verdict = verdict_of(evidence, detail, 0.85);
-  if (swapped >= kLeastSwap) verdict.evidence.push_back(fmt::format("{}/s more were swapped", format_bytes(swapped)));
-  if (stalls >= kLeastStalls)
-    verdict.evidence.push_back(
-        fmt::format("{:.3g} allocations a second more had to wait until memory was freed", stalls));
-  if (faults >= kLeastFaults)
-    verdict.evidence.push_back(fmt::format("It had to read {:.3g} pages a second more from a disk", faults));
+  shortage.tell(verdict.evidence);
   if (time.rise() > 0) {
     verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages", instead(time)));
     verdict.impact_ns = evidence.felt(time.rise());
@@ -100,6 +220,11 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
 constexpr std::array kRules = {Rule{"memory.pressure", pressure}, Rule{"memory.bandwidth", bandwidth}};
 
 }  // namespace
+
+std::string rate_text(double per_second) {
+  constexpr double kWhole = 100;
+  return per_second < kWhole ? fmt::format("{:.3g}", per_second) : fmt::format("{:.0f}", per_second);
+}
 
 std::span<const Rule> memory_rules() { return kRules; }
 

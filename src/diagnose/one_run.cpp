@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/units.h"
+#include "diagnose/cpu.h"
 #include "diagnose/limits.h"
 #include "diagnose/rules.h"
 #include "diagnose/run_times.h"
@@ -80,6 +81,7 @@ void cpus(const Recording& run, Verdicts& verdicts) {
   double others = 0;
   const std::pair<const std::string, double>* most = nullptr;
   for (const auto& beside : run.host.beside) {
+    if (is_kernel_thread(beside.first)) continue;
     others += beside.second;
     if (most == nullptr || beside.second > most->second) most = &beside;
   }

@@ -1,4 +1,4 @@
-// What the program itself does differently: a function that takes longer, a lock that is held, other kernels.
+// What the program itself does differently: a function that takes longer, input that is late, other kernels.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,8 +23,6 @@ constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
 constexpr double kNearlyAll = 0.8;        // of the step
 constexpr double kLeastOfKernel = 0.01;   // of the step
 constexpr double kAlike = 1.05;           // other functions, per call
-constexpr double kLeastLag = 1.2;         // requests, and what is from step to step
-constexpr double kHardly = 0.01;          // of the samples
 
 /// What a step of its phase takes longer by it, ns.
 double felt(const Evidence& evidence, const FunctionFinding& f) {
@@ -345,54 +343,28 @@ void input(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-/// Steps come more rarely, and every request takes longer by it: not for want of demand. What is between the steps, and
-/// perhaps in another process, is slower then. By how much a step comes later, ns; 0: it is not so.
-double lag_between_steps(const Evidence& evidence) {
-  const auto& host = evidence.comparison().host;
-  if (!host) return 0;
-  const bool longer = std::ranges::any_of(host->requests, [&](const model::RequestChange& request) {
-    return request.what == "request" && evidence.turned(request.median).ratio() > kLeastLag;
-  });
-  const Sides period = evidence.states([](std::string_view state) { return state == "period"; });
-  return longer && period.ratio() > kLeastLag ? period.rise() : 0;
-}
+/// Code that takes more of the CPU, by samples.
+struct HotCode {
+  std::string name;
+  std::string detail;
+  Sides share;      ///< of the samples
+  double rise = 0;  ///< of a step, ns
+};
 
-/// Samples tell which code runs while the thread of the steps waits for a lock: without functions traced, what a thread
-/// of the program does instead. Where that thread is another process's, code that was not there before.
-void lock(const Evidence& evidence, Verdicts& verdicts) {
-  const auto step = evidence.step();
-  if (!step) return;
-  const Sides time = evidence.states([](std::string_view state) { return state.starts_with("blocked in futex"); });
-  double felt = evidence.felt(time.rise());
-  const bool elsewhere = felt < kLeastImpact * step->all().without;
-  if (elsewhere) felt = std::min(time.rise(), lag_between_steps(evidence));
-  if (felt < kLeastImpact * step->all().without) return;
-  const model::RunComparison& all = evidence.comparison();
-  for (const auto& [shares, detail] : {std::pair(&all.python, "gil"), std::pair(&all.on_cpu, "lock")})
-    for (const model::ShareChange& change : *shares) {
-      const Sides share = evidence.turned(change.share);
-      if (share.rise() < kLeastShareRise || share.ratio() < 2 || (elsewhere && share.without > kHardly)) continue;
-      Verdict verdict;
-      verdict.cause = "host_bound";
-      verdict.detail = detail;
-      verdict.scope = model::VerdictScope::function;
-      verdict.where = change.function;
-      verdict.side = evidence.side();
-      verdict.confidence = elsewhere ? 0.6 : 0.7;
-      verdict.impact_ns = felt;
-      // What is between the steps is longer; that may have decided, where nobody took the CPUs.
-      const auto of_cpus = [](const Verdict& v) { return v.cause == "cpu_contention"; };
-      if (elsewhere && (!evidence.is_slower() || std::ranges::any_of(verdicts, of_cpus)))
-        verdict.state = model::VerdictState::latent;
-      verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
-                          fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
-      verdict.against.emplace_back("Samples tell who ran meanwhile, not who held the lock");
-      verdict.next_step = std::string(detail) == "gil"
-                              ? "move it out of the process, or let it give up the interpreter's lock"
-                              : "culprit top --stacks shows who waits behind it";
-      verdicts.push_back(std::move(verdict));
-      return;
-    }
+/// What collects garbage together: none of its functions may be much by itself.
+HotCode collectors_of(const Evidence& evidence) {
+  HotCode all{"", "gc", {}};
+  double most = 0;
+  for (const model::ShareChange& change : evidence.comparison().on_cpu) {
+    if (!model::is_collector(change.function)) continue;
+    const Sides share = evidence.turned(change.share);
+    all.share.without += share.without;
+    all.share.with += share.with;
+    if (!all.name.empty() && share.rise() <= most) continue;
+    all.name = change.function;
+    most = share.rise();
+  }
+  return all;
 }
 
 /// Code that takes more of the CPU than before, seen by samples alone: of programs whose functions are not traced.
@@ -401,21 +373,26 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   if (!evidence.is_slower() || !step || step->on_cpu.rise() < kLeastImpact * step->all().without) return;
   const model::RunComparison& all = evidence.comparison();
   if (all.host && all.host->machine && (all.host->machine->change > 0) == (evidence.side() == 1)) return;
-  for (const model::ShareChange& change : all.on_cpu) {
-    const Sides share = evidence.turned(change.share);
+  std::vector<HotCode> candidates = {collectors_of(evidence)};
+  for (const model::ShareChange& change : all.on_cpu)
+    if (!model::is_collector(change.function))
+      candidates.push_back({change.function, "function", evidence.turned(change.share)});
+  for (HotCode& code : candidates) {
     // Its time per step: of a share of what ran.
-    const double rise = share.with * step->on_cpu.with - share.without * step->on_cpu.without;
-    if (share.rise() < kLeastShareRise / 2 || rise < kLeastOfGrowth * step->on_cpu.rise()) continue;
+    code.rise = code.share.with * step->on_cpu.with - code.share.without * step->on_cpu.without;
+    if (code.share.rise() < kLeastShareRise / 2 || code.rise < kLeastOfGrowth * step->on_cpu.rise()) continue;
     Verdict verdict;
     verdict.cause = "host_bound";
-    verdict.detail = "function";
+    verdict.detail = code.detail;
     verdict.scope = model::VerdictScope::function;
-    verdict.where = change.function;
+    verdict.where = code.name;
     verdict.side = evidence.side();
     verdict.confidence = 0.6;
-    verdict.impact_ns = rise;
-    verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
-                        fmt::format("A step takes {} on CPUs", instead(step->on_cpu))};
+    verdict.impact_ns = code.rise;
+    verdict.evidence = {
+        fmt::format("{} ran in {} of the samples", code.detail == "gc" ? "Collecting garbage" : code.name,
+                    instead_percent(code.share)),
+        fmt::format("A step takes {} on CPUs", instead(step->on_cpu))};
     verdict.against.emplace_back("Only samples tell it: how often it is called, and by whom, is not known");
     verdict.next_step = "culprit top --stacks of both sides";
     verdicts.push_back(std::move(verdict));
@@ -480,8 +457,7 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
 
 constexpr std::array kLastRules = {Rule{"program.likely", likely}};
 constexpr std::array kRules = {Rule{"program.more_launches", more_launches}, Rule{"program.functions", functions},
-                               Rule{"program.input", input}, Rule{"program.lock", lock},
-                               Rule{"program.hot_code", hot_code}};
+                               Rule{"program.input", input}, Rule{"program.hot_code", hot_code}};
 
 }  // namespace
 

@@ -31,10 +31,12 @@ std::span<const Rule> tool_rules();
 std::span<const Rule> device_rules();
 std::span<const Rule> load_rules();
 std::span<const Rule> program_rules();
+std::span<const Rule> wait_rules();       ///< asked after those: what is known by name needs no samples
 std::span<const Rule> rank_rules();       ///< asked after those: they say of whom the others' verdicts are
 std::span<const Rule> late_host_rules();  ///< asked when what explains another has gone into it
 std::span<const Rule> few_steps_rules();  ///< asked after those
 std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
+std::span<const Rule> last_wait_rules();  ///< beside those: a thread that is late, whatever it does
 
 /// A verdict on all functions of the host together, of traces that know no scheduling.
 inline bool is_of_all_functions(const model::Verdict& verdict) {
@@ -50,8 +52,22 @@ inline bool is_of_one_function(const model::Verdict& verdict) {
 /// Only files and the memory that is read from them make a thread wait in this state of HostEvidence.
 bool surely_waits_for_disk(std::string_view state);
 
+/// Whether it waits for pages of files that were not in memory, though memory is not short.
+bool reads_cold_files(const Evidence& evidence);
+
+/// The limit of its control group, not the machine, is what its memory meets.
+inline bool is_of_memory_limit(const model::Verdict& verdict) {
+  return verdict.cause == "host_memory_pressure" && verdict.detail == "memory_limit";
+}
+
+/// "0.5", "138", "203419": of something per second.
+std::string rate_text(double per_second);
+
 /// What of the program's connections to other machines changed, in sentences; empty: nothing much, or nobody knows.
 std::vector<std::string> network_evidence(const Evidence& evidence);
+
+/// Where threads are blocked longer, and who ends that, in a sentence; empty: it is little, or nobody knows.
+std::string longest_wait_text(const Evidence& evidence);
 
 /// Where nobody knows what runs between functions.
 inline constexpr const char* kRecordPython =

@@ -32,6 +32,8 @@ bool is_the_programs(const Verdict& v) {
   return v.cause == "host_bound" || v.cause.starts_with("kernel_") || v.cause == "workload_changed";
 }
 
+bool is_of_memory_limit(const Verdict& v) { return v.cause == "host_memory_pressure" && v.detail == "memory_limit"; }
+
 void differ(const Evidence& evidence, Verdicts& verdicts) {
   // Where nothing is decided they are what to look at first, of a side that seems to be a tenth slower.
   const auto parts = evidence.step();
@@ -39,7 +41,12 @@ void differ(const Evidence& evidence, Verdicts& verdicts) {
   const bool open = evidence.comparison().outcome == model::Outcome::inconclusive && step > 0 &&
                     evidence.growth() >= kLeastOpen * step;
   if (!evidence.is_slower() && !open) return;
-  const std::vector<model::SettingChange> all = model::settings_that_differ(evidence.comparison().environment);
+  std::vector<model::SettingChange> all = model::settings_that_differ(evidence.comparison().environment);
+  // What was felt of a limit is told there.
+  if (std::ranges::any_of(verdicts, is_of_memory_limit))
+    std::erase_if(all, [](const model::SettingChange& setting) {
+      return setting.what.starts_with("The control group's memory.");
+    });
   if (all.empty()) return;
   double explained = 0;
   for (Verdict& v : verdicts) {

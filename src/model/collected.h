@@ -37,8 +37,17 @@ struct OffCpu {
   std::vector<std::size_t> first;  ///< window of the recording's work that each begins with, and where the last ends
   std::string shortest;            ///< wait that is told, ns, as the recording says it; empty: it does not
   std::optional<NamedSums> functions;  ///< by the innermost function that has a name
-  std::optional<NamedSums> wakers;     ///< by the name of the thread
-  std::optional<NamedSums> rivals;     ///< by process, or by thread where it is not recorded
+  std::optional<NamedSums> inputs;  ///< of the threads of steps, by the innermost function on the stack that is_input()
+  std::map<NamedSums::key_type, std::map<std::string, double>> ended_by;  ///< of both: by whom, ns
+  std::optional<NamedSums> wakers;                                        ///< by the name of the thread
+  std::optional<NamedSums> rivals;  ///< by process, or by thread where it is not recorded
+};
+
+/// In which processes samples of a function were, by the time that they stand for.
+struct SampledIn {
+  double all = 0;
+  double waiting = 0;  ///< of which a thread that works waits in futex
+  double beside = 0;   ///< of which another such thread than its own does
 };
 
 struct Collected {
@@ -52,6 +61,8 @@ struct Collected {
   std::map<std::string, std::vector<double>> functions;
   /// The same by the innermost function of Python, the native code that it called included.
   std::map<std::string, std::vector<double>> python;
+  std::map<std::string, SampledIn> functions_in{};  ///< of `functions`
+  std::map<std::string, SampledIn> python_in{};     ///< of `python`
   OffCpu off_cpu{};
 };
 

@@ -76,8 +76,40 @@ bool is_input(std::string_view function) {
 }
 
 bool is_collector(std::string_view function) {
-  return function.starts_with("gc generation") || function.find("function collect>") != function.npos ||
-         function.find("gc.collect") != function.npos;
+  if (function.starts_with("gc generation") || function.starts_with("GC Thread#") ||
+      function.find("function collect>") != function.npos || function.find("gc.collect") != function.npos)
+    return true;
+  // Of CPython, with what compilers put behind a name: "visit_decref.lto_priv.0".
+  constexpr std::array<std::string_view, 16> kPython = {
+      "gc_collect_main", "gc_collect_generations", "gc_collect_young", "gc_collect_increment",
+      "gc_collect_full", "gc_collect_region",      "gc_collect",       "deduce_unreachable",
+      "subtract_refs",   "move_unreachable",       "visit_decref",     "visit_reachable",
+      "untrack_tuples",  "dict_traverse",          "subtype_traverse", "tupletraverse"};
+  if (std::ranges::find(kPython, function.substr(0, function.find('.'))) != kPython.end()) return true;
+  // Of Go, whose goroutines help while they allocate.
+  constexpr std::array<std::string_view, 8> kGo = {
+      "runtime.gcBgMarkWorker", "runtime.gcDrain",    "runtime.scanobject", "runtime.scanblock",
+      "runtime.gcAssistAlloc",  "runtime.greyobject", "runtime.markroot",   "runtime.bgsweep"};
+  if (std::ranges::any_of(kGo, [&](std::string_view name) { return function.starts_with(name); })) return true;
+  // Of Java, demangled or not: classes that only collectors use.
+  constexpr std::array<std::string_view, 11> kJava = {"G1CMTask",
+                                                      "G1ParScanThreadState",
+                                                      "G1ConcurrentMark",
+                                                      "G1FullGC",
+                                                      "G1ParCopyHelper",
+                                                      "G1RebuildRemSet",
+                                                      "PSPromotionManager",
+                                                      "ParCompactionManager",
+                                                      "ShenandoahConcurrentMark",
+                                                      "ZMark",
+                                                      "ZRelocate"};
+  const auto holds = [&](std::string_view word) {
+    const std::size_t at = function.find(word);
+    if (at == function.npos || (at > 0 && is_letter(function[at - 1]))) return false;
+    const std::string_view behind = function.substr(at + word.size());
+    return behind.empty() || is_upper(behind.front()) || !is_letter(behind.front());
+  };
+  return std::ranges::any_of(kJava, holds);
 }
 
 bool is_python_wait(std::string_view function) {

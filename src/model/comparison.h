@@ -322,6 +322,8 @@ struct DiskChange {
 struct ShareChange {
   std::string function;
   std::array<double, 2> share{};
+  /// Of its samples those in processes of which a thread that works waits in futex; of Python another one than its own.
+  std::array<double, 2> in_waiting{kNoNumber, kNoNumber};
 };
 
 /// What is different most: how long one lasted, or how many there were.
@@ -335,12 +337,14 @@ struct OffCpuChange {
   std::array<double, 2> ns_per_unit{};
   std::array<double, 2> per_unit{};
   OffCpuChanged changed = OffCpuChanged::longer;
+  std::array<std::string, 2> ended_by{};  ///< of a function: the thread that ended two thirds of the time; empty: none
 };
 
 /// Those that differ surely, the largest change of time first.
 struct OffCpuChanges {
   std::string per;                      ///< "step", "request", "second"; empty: nothing was compared
   std::vector<OffCpuChange> functions;  ///< where threads were blocked
+  std::vector<OffCpuChange> inputs;     ///< of these, threads of steps in what waits for their input; not shown
   std::vector<OffCpuChange> wakers;     ///< who ended that
   std::vector<OffCpuChange> rivals;     ///< who had the CPUs meanwhile
 };

@@ -97,7 +97,7 @@ struct HostChanges {
   std::optional<MachineChange> machine;                  ///< it was slower or faster
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name, or the most certain first
-  std::vector<HostChange> speeds;    ///< clocks of CPUs and fixed work that differ, moved or not; not shown
+  std::vector<HostChange> unshown;   ///< for rules: clocks, fixed work, connections and memory of groups, moved or not
   std::size_t most_counters = 0;     ///< of them are shown to people, as the first ones say most; 0: all
   std::size_t counters_alike = 0;    ///< that did not
 };

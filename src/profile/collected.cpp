@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -44,10 +45,58 @@ void counts_to_shares(std::map<std::string, std::vector<double>>& functions, con
   }
 }
 
+constexpr double kWorks = 0.02;  // of the time: on a CPU, or waiting in futex
+
+/// Which processes have threads that work and wait in futex, as for a lock.
+class FutexWaits {
+ public:
+  FutexWaits(const Trace& trace, Interval span) : least_(kWorks * static_cast<double>(span.end - span.begin)) {
+    struct Time {
+      double on_cpu = 0;
+      double waits = 0;
+    };
+    std::map<Thread, Time> threads;
+    const StringId on_cpu = trace.strings.find("oncpu", kNone);
+    for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+      const Slice& slice = trace.slices[i];
+      const Track& track = trace.tracks[slice.track];
+      const Ns inside = std::min(span.end, slice.end()) - std::max(span.begin, slice.begin);
+      if (inside <= 0) continue;
+      if (track.kind == TrackKind::sched && slice.name == on_cpu)
+        threads[{track.process, track.tid}].on_cpu += static_cast<double>(inside);
+      else if (trace.categories[slice.category].name == "blocked" &&
+               cycles::blocked_call(trace.strings[slice.name]) == "futex")
+        threads[{track.process, track.tid}].waits += static_cast<double>(inside);
+    }
+    for (const auto& [thread, time] : threads)
+      if (time.on_cpu >= least_) {
+        of_thread_[thread] = time.waits;
+        of_process_[thread.first] += time.waits;
+      }
+  }
+
+  void add(const Track& track, double weight, model::SampledIn& sum) const {
+    sum.all += weight;
+    const auto process = of_process_.find(track.process);
+    if (process == of_process_.end()) return;
+    const auto own = of_thread_.find({track.process, track.tid});
+    if (process->second >= least_) sum.waiting += weight;
+    if (process->second - (own == of_thread_.end() ? 0 : own->second) >= least_) sum.beside += weight;
+  }
+
+ private:
+  using Thread = std::pair<ProcessId, std::int64_t>;
+  double least_;
+  std::map<Thread, double> of_thread_;
+  std::map<ProcessId, double> of_process_;
+};
+
 void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::Collected& collected) {
   std::vector<double> all(windows.size());
   std::map<StringId, std::string> names;
   const std::vector<std::uint32_t> python = frames_of_python(trace);
+  if (trace.stack_samples.size() == 0) return;
+  const FutexWaits waits(trace, {windows.front().begin, windows.back().end});
   for (std::size_t i = 0; i < trace.stack_samples.size(); ++i) {
     const StackSample& sample = trace.stack_samples[i];
     if (sample.kind == StackSample::Kind::off_cpu || sample.frame == kNone) continue;
@@ -55,16 +104,18 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
     if (window == windows.begin() || (--window)->end <= sample.at) continue;
     const auto at = static_cast<std::size_t>(window - windows.begin());
     const double weight = sample.time > 0 ? static_cast<double>(sample.time) : 1;
-    const auto count = [&](std::map<std::string, std::vector<double>>& functions, std::uint32_t frame) {
+    const auto count = [&](std::map<std::string, std::vector<double>>& functions,
+                           std::map<std::string, model::SampledIn>& in, std::uint32_t frame) {
       const StringId function = trace.stack_frames[frame].function;
       std::string& name = names[function];
       if (name.empty()) name = code_name(trace.strings[function]);
       std::vector<double>& counts = functions[name];
       counts.resize(windows.size());
       counts[at] += weight;
+      if (sample.track < trace.tracks.size()) waits.add(trace.tracks[sample.track], weight, in[name]);
     };
-    count(collected.functions, sample.frame);
-    if (python[sample.frame] != kNone) count(collected.python, python[sample.frame]);
+    count(collected.functions, collected.functions_in, sample.frame);
+    if (python[sample.frame] != kNone) count(collected.python, collected.python_in, python[sample.frame]);
     all[at] += weight;
     ++collected.samples;
   }

@@ -1,11 +1,16 @@
 #include "profile/host_evidence.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cycles/waits.h"
 #include "profile/counter.h"
@@ -86,11 +91,24 @@ void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
   }
 }
 
-std::string state_name(std::string_view name, bool reason) {
-  if (reason) {
+/// What a slice says of its thread.
+enum class Told : std::uint8_t { state, reason, reason_of_uninterruptible };
+
+/// Calls in which a thread waits for files uninterruptibly, and for connections and pipes so that a signal ends it.
+bool is_of_files_or_connections(std::string_view call) {
+  constexpr std::array<std::string_view, 7> kCalls = {"read",     "readv",  "write",         "writev",
+                                                      "sendfile", "splice", "io_uring_enter"};
+  return std::ranges::find(kCalls, call) != kCalls.end();
+}
+
+std::string state_name(std::string_view name, Told told) {
+  if (told != Told::state) {
+    const bool uninterruptible = told == Told::reason_of_uninterruptible;
     name = cycles::blocked_call(name);
     if (name == "stopped") return {};  // a state of its own
-    return "blocked in " + std::string(name);
+    if (uninterruptible && name == "unknown") return std::string(kUninterruptible);
+    return "blocked in " + std::string(name) +
+           (uninterruptible && is_of_files_or_connections(name) ? ", uninterruptible" : "");
   }
   if (name == "oncpu") return "running";
   if (name == "runq") return "runnable";
@@ -98,6 +116,48 @@ std::string state_name(std::string_view name, bool reason) {
   if (name == "stopped") return "stopped";
   return {};
 }
+
+/// Sleeps of the threads of a trace that no signal ends, by process and number of the thread, in order of time.
+class UninterruptibleSleeps {
+ public:
+  explicit UninterruptibleSleeps(const Trace& trace) {
+    const StringId name = trace.strings.find("blocked_uninterruptible", kNone);
+    if (name == kNone) return;
+    for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+      const Slice& slice = trace.slices[i];
+      const Track& track = trace.tracks[slice.track];
+      if (track.kind == TrackKind::sched && slice.name == name)
+        sleeps_[{track.process, track.tid}].push_back({slice.begin, slice.end(), false});
+    }
+    for (auto& [thread, sleeps] : sleeps_) std::ranges::sort(sleeps, {}, &Sleep::begin);
+  }
+
+  /// Whether one of the thread begins there, whose reason is told thereby.
+  bool tell_reason(const Track& track, Ns begin) {
+    const auto thread = sleeps_.find({track.process, track.tid});
+    if (thread == sleeps_.end()) return false;
+    const auto sleep = std::ranges::lower_bound(thread->second, begin, {}, &Sleep::begin);
+    if (sleep == thread->second.end() || sleep->begin != begin) return false;
+    sleep->told = true;
+    return true;
+  }
+
+  /// Calls `use(process, begin, end)` for those without a reason.
+  template <class Use>
+  void each_untold(const Use& use) const {
+    for (const auto& [thread, sleeps] : sleeps_)
+      for (const Sleep& sleep : sleeps)
+        if (!sleep.told) use(thread.first, sleep.begin, sleep.end);
+  }
+
+ private:
+  struct Sleep {
+    Ns begin = 0;
+    Ns end = 0;
+    bool told = false;
+  };
+  std::map<std::pair<ProcessId, std::int64_t>, std::vector<Sleep>> sleeps_;
+};
 
 /// Growth per second of a total in [begin, end). nullopt before its first value.
 std::optional<double> rate_of(const std::vector<CounterSample>& samples, Ns begin, Ns end) {
@@ -171,7 +231,8 @@ double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
 
 /// A limit of a group of processes holds whether one of them runs or not.
 bool is_limit(std::string_view name) {
-  return name == "cgroup.cpu.quota" || name == "cgroup.memory.limit" || name == "cgroup.cpuset.cpus";
+  return name == "cgroup.cpu.quota" || name == "cgroup.memory.limit" || name == "cgroup.memory.high" ||
+         name == "cgroup.cpuset.cpus";
 }
 
 /// Of a process that has ended the last value says nothing of the time after: there it is 0.
@@ -324,7 +385,13 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
   std::vector<bool> reasons;
   reasons.reserve(trace.categories.size());
   for (const Category& category : trace.categories) reasons.push_back(category.name == "blocked");
-  std::map<std::pair<StringId, bool>, std::array<double, model::kPhases.size()>> sums;
+  using Sums = std::array<double, model::kPhases.size()>;
+  std::map<std::pair<StringId, Told>, Sums> sums;
+  UninterruptibleSleeps uninterruptible(trace);
+  const auto windows_of_process = [&](ProcessId process) -> const Windows& {
+    const auto own = work.of_process.find(process);
+    return own == work.of_process.end() ? *work.most : own->second;
+  };
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
     const Track& track = trace.tracks[slice.track];
@@ -332,24 +399,34 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
     evidence.scheduling = evidence.scheduling || scheduling;
     if (scheduling) scheduled = {std::min(scheduled.first, slice.begin), std::max(scheduled.second, slice.end())};
     if (!scheduling && !reasons[slice.category]) continue;
-    const auto own = work.of_process.find(track.process);
-    distribute(own == work.of_process.end() ? *work.most : own->second, slice.begin, slice.end(), !scheduling,
-               sums[{slice.name, !scheduling}]);
+    Told told = Told::state;
+    if (!scheduling)
+      told = uninterruptible.tell_reason(track, slice.begin) ? Told::reason_of_uninterruptible : Told::reason;
+    distribute(windows_of_process(track.process), slice.begin, slice.end(), !scheduling, sums[{slice.name, told}]);
   }
   if (evidence.scheduling) evidence.steps_per_second = steps_per_second(trace, cycles);
   if (const auto answered = evidence.requests.find("request");
       answered != evidence.requests.end() && scheduled.first < scheduled.second)
     evidence.answered_per_second = static_cast<double>(answered->second.size()) * kSecond /
                                    static_cast<double>(scheduled.second - scheduled.first);
-  // Where the reasons of blocking are known, that it could not be interrupted says nothing new.
-  const bool named = std::ranges::any_of(sums, [](const auto& sum) { return sum.first.second; });
+  // Where the reasons of blocking are known, that it could not be interrupted says something new of those without one.
+  const bool named = std::ranges::any_of(sums, [](const auto& sum) { return sum.first.second != Told::state; });
   std::map<std::string, model::HostState> states;
-  for (const auto& [key, total] : sums) {
-    const std::string what = state_name(trace.strings[key.first], key.second);
-    if (what.empty() || (named && what == kUninterruptible)) continue;
+  const auto add = [&](const std::string& what, const Sums& total) {
     model::HostState& state = states[what];
     state.what = what;
     for (std::size_t p = 0; p < total.size(); ++p) state.total_ns[p] += total[p];
+  };
+  for (const auto& [key, total] : sums) {
+    const std::string what = state_name(trace.strings[key.first], key.second);
+    if (!what.empty() && !(named && key.second == Told::state && what == kUninterruptible)) add(what, total);
+  }
+  if (named) {
+    Sums untold{};
+    uninterruptible.each_untold([&](ProcessId process, Ns begin, Ns end) {
+      distribute(windows_of_process(process), begin, end, true, untold);
+    });
+    if (std::ranges::any_of(untold, [](double ns) { return ns > 0; })) add(std::string(kUninterruptible), untold);
   }
   for (auto& [what, state] : states) evidence.states.push_back(std::move(state));
   return evidence;

@@ -12,6 +12,7 @@
 #include "core/saturating.h"
 #include "cycles/waits.h"
 #include "cycles/work_threads.h"
+#include "model/comparison.h"
 #include "profile/stack_code.h"
 #include "profile/step_threads.h"
 #include "trace/span.h"
@@ -59,7 +60,10 @@ class Finder {
     gather();
     if (told_ || !out_.shortest.empty()) {
       out_.wakers.emplace();
-      if (with_stacks_) out_.functions.emplace();
+      if (with_stacks_) {
+        out_.functions.emplace();
+        out_.inputs.emplace();
+      }
       for (auto& [key, thread] : threads_) follow(key, thread);
     }
     if (!trace_.sched.empty()) add_rivals();
@@ -166,6 +170,15 @@ class Finder {
       const auto place = std::ranges::lower_bound(thread.places, wait.begin, {}, &Place::begin);
       const bool known = place != thread.places.end() && place->begin == wait.begin;
       if (out_.functions) add(*sums_of_function(known ? place->frame : kNone, wait.name), wait);
+      if (known && out_.functions) {
+        const model::NamedSums::key_type function = function_key(place->frame, wait.name);
+        add_end(function, *place, wait);
+        if (runs_steps || step_threads_.empty())
+          if (const std::string& input = input_of(place->frame); !input.empty()) {
+            add(*row(*out_.inputs, input, call_of(wait.name)), wait);
+            if (input != function.first) add_end({input, function.second}, *place, wait);
+          }
+      }
       if (known && place->waker != 0) add(*sums_of_waker(place->waker, wait.name), wait);
     }
   }
@@ -177,12 +190,26 @@ class Finder {
     return &made;
   }
 
+  [[nodiscard]] model::NamedSums::key_type function_key(std::uint32_t frame, StringId call) const {
+    return {frame == kNone ? std::string(kNoStack) : innermost_named(trace_, frame), std::string(call_of(call))};
+  }
+
   model::WindowSums* sums_of_function(std::uint32_t frame, StringId call) {
     model::WindowSums*& known = functions_[{frame, call}];
-    if (known == nullptr)
-      known =
-          row(*out_.functions, frame == kNone ? std::string(kNoStack) : innermost_named(trace_, frame), call_of(call));
+    if (known == nullptr) {
+      auto [name, of_call] = function_key(frame, call);
+      known = row(*out_.functions, std::move(name), of_call);
+    }
     return known;
+  }
+
+  /// The innermost function there that waits for input or makes it; empty: there is none.
+  const std::string& input_of(std::uint32_t frame) {
+    const auto [known, fresh] = inputs_.try_emplace(frame);
+    for (std::uint32_t at = frame; fresh && at != kNone && known->second.empty(); at = trace_.stack_frames[at].caller)
+      if (std::string name = code_name(trace_.strings[trace_.stack_frames[at].function]); model::is_input(name))
+        known->second = std::move(name);
+    return known->second;
   }
 
   model::WindowSums* sums_of_waker(StringId waker, StringId call) {
@@ -195,6 +222,12 @@ class Finder {
   void add(model::WindowSums& sums, const Wait& wait) {
     each_window({wait.begin, wait.end}, [&](std::size_t w, double ns) { sums.ns[w] += ns; });
     each_window({wait.end - 1, wait.end}, [&](std::size_t w, double) { sums.count[w] += 1; });
+  }
+
+  void add_end(const model::NamedSums::key_type& function, const Place& place, const Wait& wait) {
+    if (place.waker != 0)
+      out_.ended_by[function][cycles::without_numbers(trace_.strings[place.waker])] +=
+          static_cast<double>(wait.end - wait.begin);
   }
 
   void add_rivals() {
@@ -225,6 +258,7 @@ class Finder {
   std::set<ThreadKey> step_threads_;
   std::map<ThreadKey, Thread> threads_;
   std::map<std::pair<std::uint32_t, StringId>, model::WindowSums*> functions_;  ///< by frame and call
+  std::map<std::uint32_t, std::string> inputs_;                                 ///< by frame
   std::map<std::pair<StringId, StringId>, model::WindowSums*> wakers_;          ///< by waker and call
   bool told_ = false;
   bool with_stacks_ = false;

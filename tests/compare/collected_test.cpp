@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "stats/log_buckets.h"
 
 namespace culprit::compare {
@@ -52,6 +54,17 @@ TEST(ShareChanges, FunctionsOfPythonAreHeldAgainstEachOtherAlike) {
   const auto changes = share_changes({&a, 1}, {&b, 1}, &model::Collected::python);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(changes[0].function, "forward (m.py)");
+}
+
+TEST(ShareChanges, WhetherThreadsWaitWhereAFunctionRanIsTold) {
+  model::Recording a = running(0.10);
+  model::Recording b = running(0.20);
+  b.collected.functions_in["f"] = {10, 4, 0};
+  EXPECT_DOUBLE_EQ(shares(a, b)[0].in_waiting[1], 0.4);
+  EXPECT_TRUE(std::isnan(shares(a, b)[0].in_waiting[0]));
+  for (model::Recording* r : {&a, &b}) r->collected.python["f"] = r->collected.functions["f"];
+  b.collected.python_in["f"] = {10, 4, 1};
+  EXPECT_DOUBLE_EQ(share_changes({&a, 1}, {&b, 1}, &model::Collected::python)[0].in_waiting[1], 0.1);
 }
 
 TEST(ShareChanges, TheSameIsSilent) { EXPECT_THAT(shares(running(0.2), running(0.21)), IsEmpty()); }

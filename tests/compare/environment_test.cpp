@@ -31,6 +31,15 @@ TEST(EnvironmentChanges, ATraceWithoutFactsSaysNothing) {
   EXPECT_TRUE(environment_changes({}, {{"env.a", {"1"}}}).empty());
 }
 
+TEST(EnvironmentChanges, OfLaterTargetsOnlyWhatIsNotAsOfTheFirstIsRecorded) {
+  const auto changes = environment_changes({{"env.target.cpus_allowed", {"0-1"}}},
+                                           {{"env.target.cpus_allowed", {"0-1"}}, {"env.target2.cpus_allowed", {"0"}}});
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].key, "env.target2.cpus_allowed");
+  EXPECT_EQ(changes[0].value[0], "0-1");
+  EXPECT_EQ(changes[0].value[1], "0");
+}
+
 TEST(EnvironmentChanges, SeveralValuesOfASideStandTogether) {
   const auto changes = environment_changes({{"env.a", {"1", "2"}}}, {{"env.a", {"1"}}});
   ASSERT_EQ(changes.size(), 1U);

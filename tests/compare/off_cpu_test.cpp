@@ -229,5 +229,31 @@ TEST(OffCpuChanges, RecordingsOfASideArePooled) {
   EXPECT_NEAR(found.functions[0].ns_per_unit[1], 12 * kMs, 1e3);
 }
 
+TEST(OffCpuChanges, WhoEndedMostOfAWaitIsTold) {
+  const model::NamedSums::key_type get = {"get (queue.py)", "futex"};
+  const model::Recording a = waiting(40 * kMs);
+  model::Recording b = waiting(120 * kMs);
+  b.collected.off_cpu.ended_by[get] = {{"filler", 80 * kMs}, {"logger", 20 * kMs}};
+  model::OffCpuChanges found = changes(a, b);
+  ASSERT_EQ(found.functions.size(), 1U);
+  EXPECT_EQ(found.functions[0].ended_by[0], "");
+  EXPECT_EQ(found.functions[0].ended_by[1], "filler");
+  b.collected.off_cpu.ended_by[get]["logger"] = 60 * kMs;
+  EXPECT_EQ(changes(a, b).functions[0].ended_by[1], "") << "of two";
+}
+
+TEST(OffCpuChanges, WaitsForInputAreHeldAgainstEachOtherAlike) {
+  model::Recording a = waiting(40 * kMs);
+  model::Recording b = waiting(120 * kMs);
+  EXPECT_THAT(changes(a, b).inputs, IsEmpty());
+  a.collected.off_cpu.inputs.emplace();
+  b.collected.off_cpu.inputs.emplace();
+  add(b.collected.off_cpu.inputs, "next_batch (load.py)", "poll", 80 * kMs, 10);
+  const model::OffCpuChanges found = changes(a, b);
+  ASSERT_EQ(found.inputs.size(), 1U);
+  EXPECT_EQ(found.inputs[0].name, "next_batch (load.py)");
+  EXPECT_NEAR(found.inputs[0].ns_per_unit[1], 8 * kMs, 1e3);
+}
+
 }  // namespace
 }  // namespace culprit::compare

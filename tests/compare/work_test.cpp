@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compare/compare_runs.h"
+#include "compare/counter_changes.h"
 #include "stats/log_buckets.h"
 
 namespace culprit::compare {
@@ -536,13 +537,13 @@ TEST(MovedCounters, BeyondTheirSpreadAreListed) {
 TEST(MovedCounters, ALowerClockIsASpeedThoughItMovedByLess) {
   model::Recording a = with_counter(3.0e9, 0.002);
   model::Recording b = with_counter(2.5e9, 0.002);
-  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).speeds.empty()) << "what was written is none";
+  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).unshown.empty()) << "what was written is none";
   a.host.counters.back().name = b.host.counters.back().name = "host.cpu0.frequency";
   EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).moved.empty());
-  ASSERT_EQ(counter_changes({&a, 1}, {&b, 1}).speeds.size(), 1U);
-  EXPECT_NEAR(*counter_changes({&a, 1}, {&b, 1}).speeds[0].value[1], 2.5e9, 1e7);
+  ASSERT_EQ(counter_changes({&a, 1}, {&b, 1}).unshown.size(), 1U);
+  EXPECT_NEAR(*counter_changes({&a, 1}, {&b, 1}).unshown[0].value[1], 2.5e9, 1e7);
   for (double& window : b.host.counters.back().windows) window *= 2.96 / 2.5;
-  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).speeds.empty()) << "a hundredth is none";
+  EXPECT_TRUE(counter_changes({&a, 1}, {&b, 1}).unshown.empty()) << "a hundredth is none";
 }
 
 TEST(CompareWork, AnOutcomeIsBorneByTheIntervalThatIsShown) {

@@ -205,7 +205,7 @@ TEST(CpuRules, ALowerClockIsTheCauseUnlessOthersLoadTheCpus) {
 TEST(CpuRules, AClockThatFellByLessThanCountersMustMove) {
   RunComparison c = comparison();
   set_step(c, {10, 12}, {0.1, 0.1}, {1, 1});
-  c.host->speeds.push_back({"host.cpu0.frequency", "", {3e9, 2.6e9}});
+  c.host->unshown.push_back({"host.cpu0.frequency", "", {3e9, 2.6e9}});
   EXPECT_THAT(causes(c), testing::ElementsAre("cpu_frequency_drop"));
 }
 

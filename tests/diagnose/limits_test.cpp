@@ -183,6 +183,60 @@ TEST(Limits, LittleMemory) {
   EXPECT_THAT(causes(remembered("", 2e9)), IsEmpty()) << "little of what is not known";
 }
 
+/// A control group that uses so much of 4 GiB, and how often it meets that limit.
+Recording grouped(double share, double hits, double refaults) {
+  constexpr double kLimit = 4.0 * 1024 * 1024 * 1024;
+  Recording made = with("cgroup.memory.used", always(share * kLimit));
+  add_series(made, "cgroup.memory.limit", always(kLimit));
+  add_counter(made, "cgroup.memory.limit_hits", hits);
+  add_counter(made, "cgroup.memory.refaults", refaults);
+  return made;
+}
+
+TEST(Limits, TheMemoryOfAControlGroup) {
+  Recording made = grouped(0.995, 300, 4000);
+  ASSERT_THAT(causes(made), ElementsAre("host_memory_pressure/memory_limit"));
+  model::Verdict verdict = diagnose_run(made)[0];
+  EXPECT_EQ(verdict.state, VerdictState::latent);
+  EXPECT_THAT(verdict.evidence[0], HasSubstr("uses 3.98 GiB of its limit of 4.00 GiB of memory in the mean"));
+  EXPECT_THAT(verdict.evidence[1], HasSubstr("4000 pages a second are read again"));
+  EXPECT_THAT(verdict.against[0], HasSubstr("There is no baseline"));
+  EXPECT_THAT(verdict.next_step, HasSubstr("memory.max"));
+  made.host.step->on_cpu[kDecode] = 100 * 5 * kMs;
+  made.host.step->blocked[kDecode] = 100 * 5 * kMs;
+  add_state(made, "blocked in read, uninterruptible", 4);
+  verdict = diagnose_run(made)[0];
+  EXPECT_EQ(verdict.state, VerdictState::active);
+  EXPECT_NEAR(verdict.impact_ns, 4 * kMs, 1);
+}
+
+TEST(Limits, AGroupThatIsFullOfFilesLacksNothing) {
+  EXPECT_THAT(causes(grouped(0.995, 300, 2)), IsEmpty());
+  EXPECT_THAT(causes(grouped(0.995, 0, 4000)), IsEmpty()) << "the machine pushes them out";
+  EXPECT_THAT(causes(grouped(0.7, 300, 4000)), IsEmpty());
+  Recording none = with("cgroup.memory.used", always(1e9));
+  add_counter(none, "cgroup.memory.limit_hits", 300);
+  add_counter(none, "cgroup.memory.refaults", 300);
+  EXPECT_THAT(causes(none), IsEmpty()) << "there is no limit";
+}
+
+TEST(Limits, TheLimitOfAnotherGroupIsNotItsOwn) {
+  Recording made = grouped(0.5, 300, 4000);
+  add_series(made, "cgroup.memory.limit", always(1e9));
+  made.profile.series.back().pid = 77;
+  EXPECT_THAT(causes(made), IsEmpty());
+}
+
+TEST(Limits, PagesThatAreReadBackForALimitAreItsDoing) {
+  Recording made = grouped(0.995, 300, 4000);
+  made.host.step->blocked[kDecode] = 100 * 5 * kMs;
+  add_counter(made, "target.faults.major", 900);
+  add_state(made, "blocked in page_fault", 4);
+  ASSERT_THAT(causes(made), ElementsAre("host_memory_pressure/memory_limit"));
+  EXPECT_THAT(diagnose_run(made)[0].next_step, HasSubstr("raise the limit of its control group"));
+  EXPECT_THAT(diagnose_run(made)[0].against, ElementsAre(HasSubstr("There is no baseline")));
+}
+
 TEST(Limits, ABusyDisk) {
   Recording made = with("host.disk.nvme0n1.busy", always(0.95));
   ASSERT_THAT(causes(made), ElementsAre("disk_io/busy"));

@@ -24,7 +24,7 @@ using testing::Not;
 RunComparison lower_clock(double parse) {
   RunComparison c = comparison();
   set_step(c, {10, 11 + parse}, {0, 0}, {0, 0});
-  c.host->speeds.push_back({"host.cpu0.frequency", "", {3e9, 2.5e9}});
+  c.host->unshown.push_back({"host.cpu0.frequency", "", {3e9, 2.5e9}});
   for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 2.05}, {1, 1});
   add_function(c, "parse", "python", "Host", {4, 4 + parse}, {1, 1}, FunctionStatus::changed);
   return c;
@@ -106,7 +106,7 @@ TEST(LookAlike, WhoStreamsThroughMemoryOnOtherCpusIsNamedByIt) {
   set_step(c, {10, 13}, {0, 0}, {0, 0});
   add_beside(c, "stream", {0, 0.2});
   add_beside(c, "stream too", {0, 0.2});
-  c.host->speeds.push_back({"host.speed.memory", "ns", {10e3, 18e3}});
+  c.host->unshown.push_back({"host.speed.memory", "ns", {10e3, 18e3}});
   EXPECT_THAT(causes(c), ElementsAre("host_memory_pressure/bandwidth"));
 }
 

@@ -127,6 +127,40 @@ TEST(HostEvidence, StatesAreCutAtTheWholeCycles) {
   EXPECT_DOUBLE_EQ(total(evidence, "runnable"), 50);
 }
 
+TEST(HostEvidence, AReadThatNothingEndsIsOneOfAFile) {
+  Recording recording;
+  recording.state("blocked_uninterruptible", 10, 40);
+  recording.blocked("blocked:read", 10, 40);
+  recording.state("blocked", 50, 70);
+  recording.blocked("blocked:read", 50, 70);
+  recording.state("blocked_uninterruptible", 110, 115);  // too short for a reason
+  recording.state("blocked_uninterruptible", 120, 140);
+  recording.blocked("blocked:fsync", 120, 140);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in read, uninterruptible"), 30);
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in read"), 20);
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in fsync"), 20);
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked, uninterruptible"), 5);
+}
+
+TEST(HostEvidence, WithoutReasonsAllSleepThatNothingEndsIsOne) {
+  Recording recording;
+  recording.state("blocked_uninterruptible", 10, 40);
+  recording.state("blocked_uninterruptible", 50, 70);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked, uninterruptible"), 50);
+}
+
+TEST(HostEvidence, AnotherThreadsSleepIsNoReasonOfThisOne) {
+  Recording recording;
+  recording.blocked("blocked:read", 10, 40);
+  recording.state("blocked", 10, 40);
+  recording.beside(TrackKind::sched, "sched", "blocked_uninterruptible", 10, 40);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in read"), 30);
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked, uninterruptible"), 30);
+}
+
 TEST(HostEvidence, TheThreadOfTheStepsIsTheOneThatHasThemThoughAnotherIsFuller) {
   Recording recording;
   for (Ns at = 0; at < 300; at += 100) recording.step("step[DECODE bs=1]", at, at + 20);

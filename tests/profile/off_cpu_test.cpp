@@ -97,6 +97,23 @@ TEST(OffCpu, AWaitIsThatOfTheInnermostFunctionWithANameAndLiesInItsWindows) {
   EXPECT_THAT(off.steps, IsEmpty());
 }
 
+TEST(OffCpu, WaitsForInputAreToldByWhatWaitsForItHoweverDeepItIsBlocked) {
+  Waits waits;
+  for (int i = 0; i < 10; ++i) waits.step({20 * i * kMs, (20 * i + 20) * kMs});
+  const std::uint32_t loader = waits.frame("_try_get_data (data/dataloader.py:12)", waits.frame("main (train.py:3)"));
+  const std::uint32_t poll = waits.frame("__poll", waits.frame("select (selectors.py:4)", loader));
+  waits.blocked(1, "poll", {10 * kMs, 18 * kMs}, poll, "worker");
+  waits.blocked(1, "futex", {30 * kMs, 38 * kMs}, waits.frame("main (train.py:3)"), "other");
+  waits.blocked(2, "fsync", {50 * kMs, 58 * kMs}, loader, "disk");  // it runs no steps
+  const model::OffCpu off = waits.find();
+  EXPECT_THAT(names_of(off.inputs), ElementsAre("_try_get_data (data/dataloader.py) poll"));
+  EXPECT_THAT(only(off.inputs).ns, ElementsAre(8.0 * kMs, 0));
+  const auto ended = off.ended_by.find({"__poll", "poll"});
+  ASSERT_NE(ended, off.ended_by.end());
+  EXPECT_THAT(ended->second, ElementsAre(::testing::Pair("worker", 8.0 * kMs)));
+  EXPECT_TRUE(off.ended_by.contains({"_try_get_data (data/dataloader.py)", "poll"}));
+}
+
 TEST(OffCpu, CodeWithoutANameIsThatOfItsFileAndFunctionsOfPythonHaveNoLines) {
   Waits waits;
   waits.blocked(2, "fsync", {10 * kMs, 20 * kMs}, waits.frame("libc.so+0x12", waits.frame("[unknown]")));

@@ -2,6 +2,7 @@
 // how long they were held back.
 #pragma once
 
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -24,25 +25,34 @@ class GroupSampler {
   void place(std::int64_t pid);
   void forget(std::int64_t pid);
   void sample(Ns now, Emitter& emitter);
-  /// Limits, and the folder that throttles, of one of the groups; each call takes the next.
+  /// Limits, the folders that throttle, refaults and pressure of one of the groups; each call takes the next.
   void refresh(Ns now, Emitter& emitter);
   void sights(std::vector<Sight>& out) const;
 
  private:
+  struct Pressure {
+    KernelFile file;
+    RateTrack some, full;
+  };
   struct Group {
     std::int64_t pid = 0;
     CgroupFolders folders;
     std::set<std::int64_t> members;
-    std::string throttle_folder;
-    KernelFile cpu_stat, usage, memory, memory_events;
-    RateTrack used, periods, throttled_periods, throttled_time, limit_hits, oom_kills;
-    Track quota, memory_used, memory_limit, cpuset;
+    std::string throttle_folder, limit_folder;
+    KernelFile cpu_stat, usage, memory, memory_events, memory_stat;
+    RateTrack used, periods, throttled_periods, throttled_time, limit_hits, high_hits, oom_kills, refaults;
+    Track quota, memory_used, memory_limit, memory_high, cpuset;
+    std::array<Pressure, 3> pressures;
     bool had_quota = false;
     bool had_limit = false;
+    bool had_high = false;
   };
   void open_group(Group& group, std::int64_t pid);
   void leave_group(std::int64_t pid, const std::string& text);
+  void open_pressure(Group& group, const std::string& cgroup_text);
   void find_throttle(Group& group);
+  static void find_limit(Group& group);
+  void sample_memory_in_turns(Group& group, Ns now, Emitter& emitter);
 
   std::string root_;
   std::vector<CgroupMount> mounts_;

@@ -103,6 +103,76 @@ TEST_F(Groups, Version2) {
   for (const Sight& sight : sights) EXPECT_TRUE(sight.available) << sight.what << ": " << sight.why;
 }
 
+TEST_F(Groups, TheLimitOfTheGroupAboveIsMetThere) {
+  version2("usage_usec 1\n");
+  machine.put("/sys/fs/cgroup/a.slice/memory.events", "low 0\nhigh 0\nmax 100\noom 0\noom_kill 0\n");
+  GroupSampler groups(machine.root());
+  groups.place(42);
+  groups.sample(kSecond, emitter);
+  machine.put("/sys/fs/cgroup/a.slice/memory.events", "low 0\nhigh 0\nmax 130\noom 0\noom_kill 0\n");
+  groups.sample(2 * kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.limit_hits", 42), 30);
+}
+
+TEST_F(Groups, MemoryHighAndWhatItCosts) {
+  version2("usage_usec 1\n");
+  const std::string folder = "/sys/fs/cgroup/a.slice/b.scope";
+  machine.put(folder + "/memory.high", "2048\n");
+  machine.put(folder + "/cgroup.events", "populated 1\n");
+  machine.put(folder + "/memory.stat", "anon 5\nworkingset_refault_anon 10\nworkingset_refault_file 100\n");
+  machine.put(folder + "/memory.pressure",
+              "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+  machine.put(folder + "/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+  GroupSampler groups(machine.root());
+  groups.place(42);
+  groups.sample(kSecond, emitter);
+  groups.refresh(kSecond, emitter);
+  machine.put(folder + "/memory.events", "low 0\nhigh 40\nmax 3\noom 0\noom_kill 0\n");
+  machine.put(folder + "/memory.stat", "anon 5\nworkingset_refault_anon 30\nworkingset_refault_file 180\n");
+  machine.put(folder + "/memory.pressure", "some avg10=0.00 total=500000\nfull avg10=0.00 total=250000\n");
+  machine.put(folder + "/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=100000\n");
+  groups.sample(2 * kSecond, emitter);
+  groups.refresh(2 * kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.high", 42), 2048);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.high_hits", 42), 40);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.refaults", 42), 100);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.pressure.memory.some", 42), 0.5);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.pressure.memory.full", 42), 0.25);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.pressure.io.some", 42), 0.1);
+  EXPECT_EQ(samples.find("cgroup.pressure.cpu.some", 42), nullptr);
+  machine.put(folder + "/memory.high", "max\n");
+  groups.refresh(3 * kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.high", 42), 0) << "it has gone";
+}
+
+TEST_F(Groups, Version1CountsRefaultsOfTheGroupsBelow) {
+  version1();
+  const auto stat = [&](int own, int total) {
+    machine.put("/sys/fs/cgroup/memory/job/memory.stat",
+                "workingset_refault_file " + std::to_string(own) + "\ntotal_workingset_refault_anon 5\n" +
+                    "total_workingset_refault_file " + std::to_string(total) + "\n");
+  };
+  stat(1, 10);
+  GroupSampler groups(machine.root());
+  groups.place(42);
+  groups.refresh(kSecond, emitter);
+  stat(3, 60);
+  groups.refresh(2 * kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.refaults", 42), 50);
+  EXPECT_EQ(samples.find("cgroup.memory.high_hits", 42), nullptr);
+}
+
+TEST_F(Groups, ThePressureOfTheRootIsThatOfTheMachine) {
+  version1();
+  machine.put("/sys/fs/cgroup/unified/memory.pressure", "some avg10=0.00 total=0\n");
+  GroupSampler groups(machine.root());
+  groups.place(42);
+  groups.refresh(kSecond, emitter);
+  machine.put("/sys/fs/cgroup/unified/memory.pressure", "some avg10=0.00 total=500000\n");
+  groups.refresh(2 * kSecond, emitter);
+  EXPECT_EQ(samples.find("cgroup.pressure.memory.some", 42), nullptr);
+}
+
 TEST_F(Groups, AQuotaThatAppearsAndGoes) {
   version1();
   cpu1("/pod", 0, 0, 0, "-1");

@@ -1,0 +1,87 @@
+// Threads of the kernel beside the program work for somebody: for who writes, for who is short of memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comparison.h"
+#include "diagnose/cpu.h"
+#include "diagnose/diagnose.h"
+
+namespace culprit::diagnose {
+namespace {
+
+using model::RunComparison;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kOthers = "cpu_contention/other_processes";
+
+TEST(CpuBeside, ThreadsOfTheKernelAreKnownByTheirNames) {
+  for (const char* name : {"kswapd0", "kworker/u8:1-writeback", "kworker/0:1H", "jbd2/vda1-8", "ksoftirqd/3",
+                           "rcu_preempt", "rcuop/1", "migration/0", "kcompactd0", "irq/24-nvidia", "[kswapd0]"})
+    EXPECT_TRUE(is_kernel_thread(name)) << name;
+  for (const char* name : {"", "[", "stress-ng-hdd", "kswap", "irqbalance", "btrfs-convert", "python3", "jbd2",
+                           "kworker", "xfs_repair", "a kswapd0", "other processes"})
+    EXPECT_FALSE(is_kernel_thread(name)) << name;
+}
+
+RunComparison beside(const char* name, std::array<double, 2> cpus) {
+  RunComparison c = comparison();
+  set_step(c, {10, 10}, {0.1, 8}, {1, 1});
+  add_beside(c, name, cpus);
+  return c;
+}
+
+TEST(CpuBeside, AThreadOfTheKernelAloneIsNoCompetitor) {
+  for (const char* name : {"kswapd0", "jbd2/vda1-8", "kworker/u8:2-ext4-rsv-conversion"}) {
+    RunComparison c = beside(name, {0, 0.9});
+    EXPECT_THAT(causes(c), ElementsAre("unknown")) << name;
+    c.host->behind_others = {0.1, 0.9};
+    EXPECT_THAT(causes(c), ElementsAre("unknown")) << "behind it, by the switches";
+  }
+  EXPECT_THAT(causes(beside("kswapper", {0, 0.9})), ElementsAre(kOthers));
+}
+
+TEST(CpuBeside, MemoryThatIsReclaimedIsNotWhoReclaimsIt) {
+  RunComparison c = beside("kswapd0", {0, 0.9});
+  set_step(c, {10, 10}, {0.1, 2}, {1, 9});
+  add_state(c, "blocked in page_fault", {0, 8});
+  add_counter(c, "host.swap.in", {0, 5e7});
+  EXPECT_THAT(causes(c), ElementsAre("host_memory_pressure/swap"));
+}
+
+TEST(CpuBeside, ADiskThatIsBusyIsNotTheThreadThatWritesItsJournal) {
+  RunComparison c = beside("jbd2/vda1-8", {0, 0.4});
+  set_step(c, {10, 10}, {0.1, 2}, {1, 9});
+  add_state(c, "blocked in fsync", {0.5, 8.5});
+  c.disks.push_back({"vda write", {10, 10}, {1e5, 9e8}, {3e5, 1.5e7}, {}});
+  EXPECT_THAT(causes(c), ElementsAre("disk_io"));
+}
+
+TEST(CpuBeside, WhoWritesIsNamedBeforeTheThreadsThatWriteForIt) {
+  RunComparison c = beside("kworker/u8:1-writeback", {0, 0.5});
+  add_beside(c, "backup", {0, 0.2});
+  const auto verdicts = diagnose(c);
+  ASSERT_THAT(causes(c), ElementsAre(kOthers));
+  EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("backup took 0.2"));
+  EXPECT_THAT(verdicts[0].evidence[1], HasSubstr("kworker/u8:1-writeback took 0.5"));
+  EXPECT_THAT(verdicts[0].next_step, HasSubstr("see why backup runs"));
+}
+
+TEST(CpuBeside, WhoHardlyRanIsNotWhyTheKernelDid) {
+  RunComparison c = beside("kswapd0", {0, 0.9});
+  add_beside(c, "journald", {0, 0.12});
+  EXPECT_THAT(causes(c), Not(Contains(kOthers)));
+}
+
+TEST(CpuBeside, AThreadOfTheKernelThatIsGoneTookNothingFromAProgram) {
+  RunComparison c = beside("kswapd0", {0.5, 0});
+  add_beside(c, "busy", {0, 0.5});
+  EXPECT_THAT(causes(c), ElementsAre(kOthers));
+  c.host->beside[0].what = "idle";
+  EXPECT_THAT(causes(c), Not(Contains(kOthers))) << "a program that is gone";
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
