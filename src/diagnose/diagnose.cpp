@@ -265,6 +265,27 @@ void add_speed(const Evidence& evidence, Verdicts& verdicts) {
       v.against.push_back(text);
 }
 
+/// Whose the functions are that were named, and where those run.
+void place_functions(const Evidence& evidence, Verdicts& verdicts) {
+  const model::RunComparison& all = evidence.comparison();
+  const auto is_of_first = [&](const model::FunctionFinding& f) { return f.process == all.functions.front().process; };
+  if (all.processes.empty()) return;
+  const bool several = !std::ranges::all_of(all.functions, is_of_first);
+  for (Verdict& v : verdicts) {
+    if (v.scope != model::VerdictScope::function || v.where.empty()) continue;
+    const model::FunctionFinding* found = nullptr;
+    for (const model::FunctionFinding& f : all.functions) {
+      if (all.texts[f.function] != v.where && (f.short_name == 0 || all.texts[f.short_name] != v.where)) continue;
+      const bool of_rank = v.rank < 0 || all.processes[f.process].rank == v.rank;
+      if (of_rank && (found == nullptr || evidence.turned(f.time_ns).rise() > evidence.turned(found->time_ns).rise()))
+        found = &f;
+    }
+    if (found == nullptr) continue;
+    if (const std::string_view device = all.texts[found->device]; device != "Host") v.device = device;
+    if (const auto pid = all.processes[found->process].pid[v.side]; several && pid) v.process = std::to_string(*pid);
+  }
+}
+
 void rank(Verdicts& verdicts) {
   const auto impact = [](const Verdict& v) { return std::isfinite(v.impact_ns) ? v.impact_ns : 0.0; };
   std::ranges::stable_sort(verdicts, [&](const Verdict& a, const Verdict& b) {
@@ -352,6 +373,7 @@ Verdicts of_side(const Evidence& evidence) {
   add_shares(evidence, verdicts);
   add_losses(evidence, verdicts);
   add_speed(evidence, verdicts);
+  place_functions(evidence, verdicts);
   rank(verdicts);
   return verdicts;
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace culprit::model {
 
@@ -10,10 +11,11 @@ namespace {
 void write_scope(JsonWriter& json, const Verdict& verdict) {
   json.begin_object("scope", JsonForm::line);
   json.member("kind", to_string(verdict.scope));
-  for (const VerdictScope scope :
-       {VerdictScope::host, VerdictScope::device, VerdictScope::process, VerdictScope::function}) {
-    const bool is_it = scope == verdict.scope && !verdict.where.empty();
-    json.member(to_string(scope), is_it ? std::optional(verdict.where) : std::nullopt);
+  for (const auto& [scope, beside] :
+       {std::pair(VerdictScope::host, std::string()), std::pair(VerdictScope::device, verdict.device),
+        std::pair(VerdictScope::process, verdict.process), std::pair(VerdictScope::function, std::string())}) {
+    const std::string& name = scope == verdict.scope ? verdict.where : beside;
+    json.member(to_string(scope), name.empty() ? std::nullopt : std::optional(name));
   }
   json.member("rank", verdict.rank >= 0 ? std::optional(verdict.rank) : std::nullopt);
   json.end_object();

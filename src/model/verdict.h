@@ -24,6 +24,8 @@ struct Verdict {
   std::string detail;  ///< "throttled"; empty: none, or not known
   VerdictScope scope = VerdictScope::host;
   std::string where;       ///< "GPU 7", the function; empty: all of the scope
+  std::string process{};   ///< of a function, its number on that side, where there are several; empty: not known
+  std::string device{};    ///< of a function that runs on one; empty: on the host
   std::int32_t rank = -1;  ///< where it sits on one of several
   std::size_t side = 1;    ///< that has the cause
   VerdictState state = VerdictState::active;

@@ -20,6 +20,7 @@ std::string head_of(const Verdict& verdict, bool besides, std::string_view side,
                                          : fmt::format("Cause: {}", verdict.cause);
   if (!verdict.detail.empty()) text += fmt::format(" ({})", verdict.detail);
   if (!verdict.where.empty()) text += fmt::format(" in {}", verdict.where);
+  if (!verdict.process.empty()) text += fmt::format(" (process {})", verdict.process);
   if (verdict.state == model::VerdictState::latent)
     text += decided ? ", latent: the steps are not longer by it, as far as is seen"
                     : ", latent: it is not decided whether steps are longer by it";

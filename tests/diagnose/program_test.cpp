@@ -442,5 +442,16 @@ TEST(ProgramRules, WhatIsOnlyNamedLikeACollectorIsNone) {
     EXPECT_TRUE(model::is_collector(name)) << name;
 }
 
+TEST(ProgramRules, OfSeveralProcessesItSaysWhoseTheFunctionIs) {
+  model::RunComparison c = with_functions();
+  c.processes = {{-1, {10, 20}}, {-1, {11, 21}}};
+  add_function(c, "emit", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  EXPECT_EQ(diagnose(c)[0].process, "") << "all functions are of one";
+  c.functions.back().process = 1;
+  EXPECT_EQ(diagnose(c)[0].where, "emit");
+  EXPECT_EQ(diagnose(c)[0].process, "21");
+  EXPECT_EQ(diagnose(c)[0].device, "") << "the host is none";
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

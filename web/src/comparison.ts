@@ -73,7 +73,8 @@ function where(v: Verdict): string {
   const scope = v.scope;
   if (typeof scope["rank"] === "number") return ` in rank ${scope["rank"]}`;
   const name = ["function", "process", "device", "host"].map((key) => scope[key]).find((value) => typeof value === "string");
-  return name === undefined || name === null ? "" : ` in ${name}`;
+  const process = typeof scope["function"] === "string" && typeof scope["process"] === "string" ? ` (process ${scope["process"]})` : "";
+  return name === undefined || name === null ? "" : ` in ${name}${process}`;
 }
 
 function card(v: Verdict, unit: string, decided: boolean, seen: Seen): HTMLElement {
