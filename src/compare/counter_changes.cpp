@@ -23,7 +23,7 @@ namespace {
 /// A limit on a group of processes, or its effect, is there or is not: a quota, throttled periods. Of other counters
 /// every value is as good as 0.
 bool is_in_force(std::string_view name, std::span<const CycleValue> values) {
-  const bool limits = name.starts_with("cgroup.");
+  const bool limits = model::is_limit_of_group(name);
   return std::ranges::any_of(values, [&](const CycleValue& v) { return !limits || v.value != 0; });
 }
 

@@ -27,8 +27,6 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
 model::HostChanges surroundings_of(const model::HostEvidence& base, const model::HostEvidence& candidate);
 
 /// What tells how near a group is to its limit hardly moves where it is at it.
-inline bool is_of_group_memory(std::string_view name) {
-  return name == "cgroup.memory.used" || name == "cgroup.memory.limit" || name == "cgroup.memory.high";
-}
+inline bool is_of_group_memory(std::string_view name) { return name.starts_with("cgroup.memory."); }
 
 }  // namespace culprit::compare

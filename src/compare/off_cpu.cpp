@@ -179,7 +179,7 @@ std::string ended_by(const Side& side, const NamedSums::key_type& name) {
     }
   }
   for (const auto& [thread, ns] : by)
-    if (ns > 0 && ns >= kMostly * all) return thread;
+    if (!thread.empty() && ns > 0 && ns >= kMostly * all) return thread;
   return "";
 }
 

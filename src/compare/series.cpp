@@ -17,6 +17,7 @@ namespace {
 constexpr double kUpperEnd = 0.975;  // of a 95 % interval
 constexpr double kLeastMove = 0.25;  // of the larger side
 constexpr double kCertain = 0.9995;  // of some hundred numbers, one side of the distribution
+constexpr double kAgrees = 0.995;    // of a few recordings, where their windows tell it
 constexpr double kSpread = 0.05;     // between two recordings of the same; assumed
 constexpr std::size_t kFewestBlocks = 8;
 
@@ -193,15 +194,21 @@ void PooledWindows::add(std::span<const double> windows) {
 double mean_of(const PooledWindows& windows) { return summarise(windows.values, windows.values.size()).mean; }
 
 std::optional<double> surely_apart(const PooledWindows& a, const PooledWindows& b) {
-  if (std::min(a.first.size(), b.first.size()) >= kFewestRecordings) {
-    const Series base = of_recordings(a);
-    const Series candidate = of_recordings(b);
-    // By what was measured alone, too: few that happen to agree would else lend it the degrees of what is assumed.
-    const MeanDifference measured = difference_of(base, candidate, 0);
-    const double certain = stats::student_quantile(kCertain, measured.degrees) * measured.error;
-    return std::abs(measured.difference) > certain ? surely_apart(base, candidate) : std::nullopt;
-  }
-  return surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size()));
+  const auto by_windows = surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size()));
+  if (std::min(a.first.size(), b.first.size()) < kFewestRecordings) return by_windows;
+  const Series base = of_recordings(a);
+  const Series candidate = of_recordings(b);
+  // Alone they have to tell it as surely as windows do; few that happen to agree must not lend their number to what is
+  // assumed.
+  const MeanDifference measured = difference_of(base, candidate, 0);
+  const double size = std::abs(measured.difference);
+  if (size > stats::student_quantile(kCertain, measured.degrees) * measured.error)
+    if (const auto by_recordings = surely_apart(base, candidate)) return by_recordings;
+  const double degrees = base.effective + candidate.effective - 2;
+  const double variance =
+      ((base.effective - 1) * base.variance + (candidate.effective - 1) * candidate.variance) / degrees;
+  const double error = std::sqrt(variance * (1 / base.effective + 1 / candidate.effective));
+  return size > stats::student_quantile(kAgrees, degrees) * error ? by_windows : std::nullopt;
 }
 
 double all_on_one_side(std::span<const CycleValue> there, std::size_t n, std::size_t m) {

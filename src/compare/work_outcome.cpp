@@ -187,6 +187,8 @@ void decide_work(model::WorkComparison& result, const WorkJudged& judged) {
 
 void limit_by_uncounted(model::WorkComparison& result, std::span<const model::Recording> base,
                         std::span<const model::Recording> candidate, double most_lost) {
+  using enum model::UnitKind;
+  if (result.unit.kind != request && result.unit.kind != transaction && result.unit.kind != message) return;
   for (const auto& [side, name] : {std::pair(base, "baseline"), std::pair(candidate, "candidate")}) {
     std::uint64_t missed = 0;
     std::uint64_t counted = 0;
@@ -196,7 +198,7 @@ void limit_by_uncounted(model::WorkComparison& result, std::span<const model::Re
       for (const auto& [call, all] : recording.collected.calls) counted += all.count;
     }
     const std::uint64_t all = missed + counted;
-    if (static_cast<double>(missed) <= most_lost * static_cast<double>(all)) continue;
+    if (counted == 0 || static_cast<double>(missed) <= most_lost * static_cast<double>(all)) continue;
     result.outcome = Outcome::inconclusive;
     result.reading.clear();
     result.why = fmt::format("{} of {} system calls of the {} stand in no total", missed, all, name);

@@ -51,8 +51,8 @@ struct WorkJudged {
 /// the requests that are answered at a time grew by in work is less than half of what an answer takes longer.
 void decide_work(model::WorkComparison& result, const WorkJudged& judged);
 
-/// Units are counted by system calls: nothing is decided where more than `most_lost` (share) of those of a side stand
-/// in no total.
+/// Requests are counted by system calls: nothing is decided where more than `most_lost` (share) of those of a side
+/// stand in no total.
 void limit_by_uncounted(model::WorkComparison& result, std::span<const model::Recording> base,
                         std::span<const model::Recording> candidate, double most_lost);
 

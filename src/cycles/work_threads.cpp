@@ -9,6 +9,7 @@
 
 #include "core/intervals.h"
 #include "core/saturating.h"
+#include "cycles/file_waits.h"
 #include "cycles/waits.h"
 #include "trace/span.h"
 
@@ -281,10 +282,11 @@ class Finder {
         add(waits ? out_.waits : out_.blocked, what, 1, length);
       } else if (state.kind == State::Kind::uninterruptible || state.kind == State::Kind::stopped) {
         const StringId reason = reason_at(rows.reasons, next, state.begin);
+        const std::string_view call = reason == kNone ? std::string_view("unknown") : call_of(reason);
         add(out_.blocked,
             state.kind == State::Kind::stopped ? std::string("stopped")
-            : reason == kNone                  ? std::string("disk or memory")
-                                               : std::string(call_of(reason)),
+            : call == "unknown"                ? std::string("disk or memory")
+                                               : call_without_signals(call),
             1, length);
       }
       if (waits) {

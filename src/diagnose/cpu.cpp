@@ -102,9 +102,18 @@ void name_them(const MoreBeside& beside, Verdict& verdict) {
 /// Nobody came, but it has less right to the CPUs, or its own threads have them: then who was there before is no cause.
 bool is_by_itself(const MoreBeside& beside, const Verdicts& verdicts) {
   constexpr double kHardlyThere = 0.1;  // CPUs
+  constexpr double kManyMore = 0.5;     // CPUs: no nice value gives so many to who hardly took any
   if (has_detail(verdicts, "own_threads") && beside.cpus < kLeastOthers) return true;
-  return has_detail(verdicts, "priority") && std::ranges::none_of(beside.programs, [&](const Beside& one) {
-           return one.is_share || (one.cpus.without < kHardlyThere && one.cpus.rise() >= kLeastOthers);
+  const auto grew = [](const Sides& cpus) { return cpus.rise() >= kManyMore && cpus.ratio() >= kFarMore; };
+  Sides all;
+  for (const Beside& one : beside.programs) {
+    all.without += one.cpus.without;
+    all.with += one.cpus.with;
+  }
+  return has_detail(verdicts, "priority") && !grew(all) &&
+         std::ranges::none_of(beside.programs, [&](const Beside& one) {
+           const bool came = one.cpus.without < kHardlyThere && one.cpus.rise() >= kLeastOthers;
+           return one.is_share || came || grew(one.cpus);
          });
 }
 

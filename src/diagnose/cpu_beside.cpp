@@ -7,20 +7,114 @@
 
 namespace culprit::diagnose {
 
+namespace {
+
+bool is_number(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "md0_raid1", "md127_resync".
+bool is_of_raid(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kWork = {"raid", "resync", "reshape", "cluster"};
+  if (!name.starts_with("md")) return false;
+  const std::size_t end = name.find('_');
+  if (end == std::string_view::npos || end == 2 || !is_number(name.substr(2, end - 2))) return false;
+  name.remove_prefix(end + 1);
+  return std::ranges::any_of(
+      kWork, [&](std::string_view work) { return name.starts_with(work) && is_number(name.substr(work.size())); });
+}
+
+}  // namespace
+
 bool is_kernel_thread(std::string_view name) {
-  constexpr auto kBegins = std::to_array<std::string_view>(
-      {"kworker/",     "ksoftirqd/",   "migration/",    "rcu_",          "rcub/",
-       "rcuc/",        "rcuog/",       "rcuop/",        "rcuos/",        "irq/",
-       "cpuhp/",       "idle_inject/", "watchdog/",     "napi/",         "jbd2/",
-       "ext4-rsv-",    "xfsaild/",     "scsi_eh_",      "dmcrypt_write", "kdmflush",
-       "kswapd",       "kcompactd",    "khugepaged",    "ksmd",          "kthreadd",
-       "kdevtmpfs",    "kauditd",      "khungtaskd",    "oom_reaper",    "kdamond.",
-       "txg_sync",     "z_wr_",        "z_rd_",         "btrfs-cleaner", "btrfs-endio",
-       "btrfs-worker", "btrfs-delall", "btrfs-transac", "btrfs-compr",   "pool_workqueue_",
-       "usb-storage"});
+  constexpr auto kBegins = std::to_array<std::string_view>({"kworker/",
+                                                            "ksoftirqd/",
+                                                            "migration/",
+                                                            "rcub/",
+                                                            "rcuc/",
+                                                            "rcuog/",
+                                                            "rcuop/",
+                                                            "rcuos/",
+                                                            "rcu_exp_gp_kthread_worker/",
+                                                            "rcu_exp_par_gp_kthread_worker/",
+                                                            "irq/",
+                                                            "cpuhp/",
+                                                            "ktimers/",
+                                                            "idle_inject/",
+                                                            "watchdog/",
+                                                            "napi/",
+                                                            "backlog_napi/",
+                                                            "jbd2/",
+                                                            "xfsaild/",
+                                                            "xfs-cil/",
+                                                            "xfs-conv/",
+                                                            "xfs-buf/",
+                                                            "kdmflush/",
+                                                            "dmcrypt_write/"});
+  constexpr auto kWhole = std::to_array<std::string_view>({"khugepaged",
+                                                           "ksmd",
+                                                           "kthreadd",
+                                                           "kdevtmpfs",
+                                                           "kauditd",
+                                                           "khungtaskd",
+                                                           "oom_reaper",
+                                                           "kdmflush",
+                                                           "dmcrypt_write",
+                                                           "usb-storage",
+                                                           "nfsd",
+                                                           "nvme-wq",
+                                                           "nvme-reset-wq",
+                                                           "txg_sync",
+                                                           "txg_quiesce",
+                                                           "z_wr_iss",
+                                                           "z_wr_iss_h",
+                                                           "z_wr_int",
+                                                           "z_wr_int_h",
+                                                           "z_rd_iss",
+                                                           "z_rd_int",
+                                                           "arc_evict",
+                                                           "arc_prune",
+                                                           "arc_reap",
+                                                           "arc_reclaim",
+                                                           "dbu_evict",
+                                                           "dbuf_evict",
+                                                           "btrfs-cleaner",
+                                                           "btrfs-transaction",
+                                                           "btrfs-worker",
+                                                           "btrfs-worker-high",
+                                                           "btrfs-delalloc",
+                                                           "btrfs-delayed-meta",
+                                                           "btrfs-compressed-write",
+                                                           "btrfs-endio",
+                                                           "btrfs-endio-meta",
+                                                           "btrfs-endio-write",
+                                                           "btrfs-endio-raid56",
+                                                           "btrfs-endio-repair",
+                                                           "ext4-rsv-conversion",
+                                                           "pool_workqueue_release",
+                                                           "rcu_preempt",
+                                                           "rcu_sched",
+                                                           "rcu_bh",
+                                                           "rcu_gp",
+                                                           "rcu_par_gp",
+                                                           "rcu_tasks",
+                                                           "rcu_tasks_kthread",
+                                                           "rcu_tasks_rude_kthread",
+                                                           "rcu_tasks_trace_kthread",
+                                                           "rcu_exp_gp_kthread_worker",
+                                                           "rcu_exp_par_gp_kthread_worker"});
+  constexpr auto kNumbered = std::to_array<std::string_view>(
+      {"kswapd", "kcompactd", "kdamond.", "scsi_eh_", "loop", "z_wr_iss_", "z_wr_int_", "z_rd_iss_", "z_rd_int_"});
+  constexpr std::size_t kCut = 15;  // characters that a kernel may leave of a name
   // As ps shows them: "[kswapd0]".
   if (name.starts_with('[')) name.remove_prefix(1);
-  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
+  if (name.ends_with(']')) name.remove_suffix(1);
+  const auto is_whole = [&](std::string_view whole) { return name == whole || name == whole.substr(0, kCut); };
+  const auto is_numbered = [&](std::string_view begin) {
+    return name.size() > begin.size() && name.starts_with(begin) && is_number(name.substr(begin.size()));
+  };
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); }) ||
+         std::ranges::any_of(kWhole, is_whole) || std::ranges::any_of(kNumbered, is_numbered) || is_of_raid(name);
 }
 
 MoreBeside more_beside(const Evidence& evidence) {

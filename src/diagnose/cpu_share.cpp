@@ -97,19 +97,16 @@ std::optional<unsigned> target_of(std::string_view key, std::string_view name) {
   return key.empty() ? std::optional(0U) : parse_number<unsigned>(key);
 }
 
-/// Targets are numbered as they came, which may be another one each time: all of them together count. Of a target after
-/// the first one only what is not as of the first one is told.
+/// Targets are numbered as they came, which may be another one each time: all of them together count that both sides
+/// have.
 std::optional<TargetFact> target_fact(const Evidence& evidence, std::string_view name, Measure measure) {
   const std::size_t side = evidence.side();
-  const auto of_first = evidence.fact("env.target." + std::string(name)).value_or(std::array<std::string, 2>());
   std::optional<TargetFact> fact;
   double most = 0;
   for (const model::EnvironmentChange& change : evidence.comparison().environment) {
     const auto target = target_of(change.key, name);
     if (!target) continue;
     std::array text = {change.value[1 - side], change.value[side]};
-    for (std::size_t s = 0; s < text.size(); ++s)
-      if (text.at(s).empty()) text.at(s) = of_first.at(s);
     const auto without = mean_of(text[0], measure);
     const auto with = mean_of(text[1], measure);
     if (!without || !with) continue;
@@ -273,6 +270,7 @@ void own_threads(const Evidence& evidence, Verdicts& verdicts) {
   constexpr double kLeastWaiting = 0.3;  // threads more that waited at once
   constexpr double kMostWaiting = 1.25;  // times the threads that it has more
   constexpr double kHardlyBehind = 0.25;
+  constexpr double kHalfMore = 1.5;  // times: so many threads use up the same quota sooner
   const auto step = evidence.step();
   const auto threads = evidence.counter("process.threads");
   if (!step || !threads || threads->rise() < kOneMore || threads->ratio() < kManyMore) return;
@@ -293,6 +291,9 @@ void own_threads(const Evidence& evidence, Verdicts& verdicts) {
   // Who takes a CPU makes one thread more wait, but for servers that start one for each that waits.
   const std::vector<std::string> settings = settings_of_threads(evidence);
   const bool others = beside.cpus >= kLeastOthers;
+  // A quota alone makes few threads more wait, and so does a machine that is full, where each step computes more.
+  if (has_detail(verdicts, "throttled") && settings.empty() && threads->ratio() < kHalfMore) return;
+  if (settings.empty() && !(spun > 0) && step->on_cpu.rise() >= felt) return;
   if (others && (settings.empty() || waiting.rise() < kFarMore * beside.cpus)) return;
   Verdict verdict = cpu_verdict(evidence, "own_threads", settings.empty() || others ? 0.7 : 0.9);
   verdict.impact_ns = felt;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/cpu.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 #include "model/ledger.h"
@@ -130,7 +131,7 @@ void absorb_into_tool(const Evidence& evidence, Verdicts& verdicts) {
       verdicts, [](const Verdict& v) { return v.cause == "profiler_overhead" && !v.where.empty(); });
   if (tool == verdicts.end()) return;
   const bool stops = tool->detail == "traced";
-  const auto beside = evidence.more_beside();
+  const auto beside = more_beside(evidence).programs;
   const bool is_first = !beside.empty() && beside.front().name == tool->where;
   absorb(
       verdicts, "profiler_overhead", "",

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "diagnose/pages.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 
@@ -57,8 +58,26 @@ bool surely_waits_for_disk(std::string_view state) {
                                  "open",     "openat",    "rename",         "renameat",  "renameat2", "unlink",
                                  "unlinkat", "truncate",  "ftruncate",      "fallocate", "getdents",  "newfstatat",
                                  "statx",    "readahead", "copy_file_range"};
-  return state == "blocked, uninterruptible" || state == "blocked in disk or memory" || is_of_a_file(state) ||
-         is_in(state, kCalls);
+  return sleeps_in_no_call(state) || is_of_a_file(state) || is_in(state, kCalls);
+}
+
+bool sleeps_in_no_call(std::string_view state) {
+  return state == "blocked, uninterruptible" || state == "blocked in disk or memory";
+}
+
+bool reads_pages(std::string_view state) { return faults(state) || reads_file(state); }
+
+namespace {
+
+bool is_late(const Sides& mean) {
+  return mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower;
+}
+
+}  // namespace
+
+bool answers_late(const Evidence& evidence) {
+  return std::ranges::any_of(evidence.comparison().disks,
+                             [&](const model::DiskChange& disk) { return is_late(evidence.turned(disk.mean_ns)); });
 }
 
 bool reads_cold_files(const Evidence& evidence) {
@@ -76,11 +95,6 @@ bool reads_cold_files(const Evidence& evidence) {
 
 namespace {
 
-/// Whoever works on what comes reads it from a connection in no part of a unit: what is left of reading is of files.
-bool is_read_of_unit(const Evidence& evidence, std::string_view state) {
-  return evidence.comparison().work && is_in(state, std::span(kReads).first<2>());
-}
-
 /// Waits for disks per step.
 struct Waits {
   Sides all;
@@ -90,24 +104,28 @@ struct Waits {
 
 Waits waits_of(const Evidence& evidence) {
   const bool cold = reads_cold_files(evidence);
-  const auto reads = [&](std::string_view state) {
-    return reads_file(state) || is_read_of_unit(evidence, state) || (cold && faults(state));
-  };
+  const auto reads = [&](std::string_view state) { return reads_file(state) || (cold && faults(state)); };
   const auto sure = [&](std::string_view state) { return surely_waits_for_disk(state) || reads(state); };
   return {evidence.states([&](std::string_view state) { return sure(state) || is_in(state, kOfSocketsToo); }),
           evidence.states(sure), evidence.states(reads)};
 }
 
+/// What a limit pushes out of memory is read back: a stage of that. Where a disk answers late, and the limit is the
+/// same, others may keep it busy.
+bool is_stage_of_limit(const Evidence& evidence, const Waits& waits, bool late) {
+  if (late && !has_tighter_limit(evidence)) return false;
+  const double reads = waits.reads.rise() + evidence.states(sleeps_in_no_call).rise();
+  return reads >= kMostly * (late ? waits.all : waits.sure).rise();
+}
+
 void disk(const Evidence& evidence, Verdicts& verdicts) {
-  // What a limit pushes out of memory is read back: a stage of that.
-  if (std::ranges::any_of(verdicts, is_of_memory_limit)) return;
   bool late = false;
   bool crowded = false;
   model::Verdict verdict;
   for (const model::DiskChange& disk : evidence.comparison().disks) {
     const Sides mean = evidence.turned(disk.mean_ns);
     const Sides bytes = evidence.turned(disk.bytes_per_second);
-    if (mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower) {
+    if (is_late(mean)) {
       late = true;
       if (verdict.evidence.size() < 2)
         verdict.evidence.push_back(fmt::format("A request of {} took {}", disk.name, instead(mean)));
@@ -126,6 +144,7 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   // Sockets and pipes are read and written, too: then only a disk that answers later tells.
   const Waits waits = waits_of(evidence);
   const Sides& time = late ? waits.all : waits.sure;
+  if (std::ranges::any_of(verdicts, is_of_memory_limit) && is_stage_of_limit(evidence, waits, late)) return;
   if (verdict.evidence.empty() || evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
   // The disks of virtual machines answer several times as late in one recording as in the next, and nobody knows why.
   const auto step = evidence.step();

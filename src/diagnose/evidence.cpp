@@ -41,9 +41,11 @@ std::optional<Sides> Evidence::counter(std::string_view name) const {
   const model::HostChange* found = in(comparison_.host->counters);
   if (found == nullptr) found = in(comparison_.host->unshown);
   if (found == nullptr) return std::nullopt;
-  // Limits of groups are unknown where there are none; anything else that one side does not tell is not known.
-  if (!name.starts_with("cgroup.") && (!found->value[0] || !found->value[1])) return std::nullopt;
-  return turned(found->value);
+  if (found->value[0] && found->value[1]) return turned(found->value);
+  // Whose recorder knows refaults tells memory.high where there is one.
+  const bool is_none =
+      model::is_limit_of_group(name) || (name == "cgroup.memory.high" && counter("cgroup.memory.refaults").has_value());
+  return is_none ? std::optional(turned(found->value)) : std::nullopt;
 }
 
 double Evidence::rise(std::string_view name) const {

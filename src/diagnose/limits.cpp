@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/saturating.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "diagnose/pages.h"
 #include "diagnose/rules.h"
 #include "diagnose/run_times.h"
 #include "diagnose/step_parts.h"
@@ -263,15 +267,20 @@ std::vector<std::string> missed_in_group(const Recording& run) {
   return missed;
 }
 
-/// The lowest limit of the group whose use a series is; 0: none.
-double limit_of_group(const Recording& run, const ResourceSeries& used, const std::optional<Span>& span) {
-  double lowest = 0;
+/// Host, rank and process that a series of a control group is told of.
+using GroupKey = std::tuple<StringId, std::int32_t, std::int64_t>;
+GroupKey group_of(const ResourceSeries& series) { return {series.host, series.rank, series.pid}; }
+
+/// The lowest limit of each group that has one, bytes.
+std::map<GroupKey, double> limits_of_groups(const Recording& run, const std::optional<Span>& span) {
+  std::map<GroupKey, double> lowest;
   for (const ResourceSeries& series : run.profile.series) {
     const std::string_view metric = run.profile.texts[series.metric];
     if (metric != "cgroup.memory.limit" && metric != "cgroup.memory.high") continue;
-    if (series.host != used.host || series.rank != used.rank || series.pid != used.pid) continue;
     const double bytes = level_of(series, span, [](double) { return true; }).mean();
-    if (bytes > 0 && (lowest <= 0 || bytes < lowest)) lowest = bytes;
+    if (!(bytes > 0)) continue;
+    const auto [at, is_new] = lowest.try_emplace(group_of(series), bytes);
+    if (!is_new) at->second = std::min(at->second, bytes);
   }
   return lowest;
 }
@@ -280,10 +289,12 @@ void group_memory(const Recording& run, const std::optional<Span>& span, Verdict
   const double hits = counter(run, "cgroup.memory.limit_hits") + counter(run, "cgroup.memory.high_hits");
   const std::vector<std::string> missed = missed_in_group(run);
   if (hits < kHits || missed.empty()) return;
+  const std::map<GroupKey, double> limits = limits_of_groups(run, span);
   for (const ResourceSeries& series : run.profile.series) {
     if (run.profile.texts[series.metric] != "cgroup.memory.used") continue;
-    const double limit = limit_of_group(run, series, span);
-    if (!(limit > 0)) continue;
+    const auto known = limits.find(group_of(series));
+    if (known == limits.end()) continue;
+    const double limit = known->second;
     const Level level = level_of(series, span, [&](double bytes) { return bytes >= kFullGroup * limit; });
     if (!level.lasts() || level.mean() < kFullGroup * limit) continue;
     std::string evidence = fmt::format(
@@ -293,11 +304,11 @@ void group_memory(const Recording& run, const std::optional<Span>& span, Verdict
     Verdict* verdict = told(verdicts, "host_memory_pressure", "memory_limit", std::move(evidence));
     if (verdict != nullptr) {
       verdict->evidence.insert(verdict->evidence.end(), missed.begin(), missed.end());
-      felt(run,
-           state_time(run, [](std::string_view s) { return s == "blocked in page_fault" || surely_waits_for_disk(s); }),
+      felt(run, state_time(run, [](std::string_view s) { return reads_pages(s) || sleeps_in_no_call(s); }),
            "for pages and files", *verdict);
     } else {
       verdict = &*std::ranges::find(verdicts, "host_memory_pressure", &Verdict::cause);
+      verdict->evidence.insert(verdict->evidence.end(), missed.begin(), missed.end());
       verdict->detail = "memory_limit";
       verdict->against.clear();
     }

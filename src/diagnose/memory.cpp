@@ -1,11 +1,13 @@
 // Memory of the host: too little of it, or too little of its bandwidth and caches.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "diagnose/pages.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 
@@ -24,6 +26,7 @@ constexpr double kSlowerMemory = 1.1;    // than what the same CPUs computed
 constexpr double kLeastHits = 1;         // of a group's limit, per second
 constexpr double kFull = 0.97;           // of the limit
 constexpr double kMore = 1.5;            // times what it was
+constexpr double kTighter = 0.95;        // of what it was: pods of one size differ by less
 
 Verdict verdict_of(const Evidence& evidence, std::string detail, double confidence) {
   Verdict verdict;
@@ -60,17 +63,39 @@ struct Shortage {
   }
 };
 
-/// By how much a counter rose that became half as large again; 0: it did not.
-double grew(const Evidence& evidence, std::string_view name) {
+/// By how much a counter rose that became so many times as large; 0: it did not.
+double grew(const Evidence& evidence, std::string_view name, double times) {
   const auto counter = evidence.counter(name);
-  return counter && counter->ratio() >= kMore ? counter->rise() : 0;
+  return counter && counter->ratio() >= times ? counter->rise() : 0;
 }
 
-/// How the memory of a control group meets its limit.
+/// How many times as much it did, by units, answers or steps a second; at least 1.
+double load_ratio(const Evidence& evidence) {
+  const model::RunComparison& all = evidence.comparison();
+  double most = 1;
+  const auto take = [&](const std::array<double, 2>& rates) {
+    const double ratio = evidence.turned(rates).ratio();
+    if (std::isfinite(ratio)) most = std::max(most, ratio);
+  };
+  if (all.work) take(all.work->throughput.value);
+  if (all.host) {
+    take(all.host->answered_per_second);
+    take(all.host->steps_per_second);
+  }
+  return most;
+}
+
+bool is_tighter(const Sides& limit) {
+  return limit.with > 0 && (limit.without <= 0 || limit.with <= kTighter * limit.without);
+}
+
+/// How the memory of a control group meets its limit. Who does more meets the same limit more often.
 struct GroupLimit {
   Sides used;   ///< bytes; 0: not known
   Sides limit;  ///< bytes; 0: there is none, or it is not known
   Sides high;   ///< the same of the limit above which the kernel slows the group down
+  bool tighter = false;
+  double times = kMore;  ///< so many times what it was is more than its load explains
   double hits = 0;
   double high_hits = 0;
   double refaults = 0;  ///< pages per second
@@ -79,28 +104,33 @@ struct GroupLimit {
       : used(evidence.counter("cgroup.memory.used").value_or(Sides{})),
         limit(evidence.counter("cgroup.memory.limit").value_or(Sides{})),
         high(evidence.counter("cgroup.memory.high").value_or(Sides{})),
-        hits(evidence.rise("cgroup.memory.limit_hits")),
-        high_hits(evidence.rise("cgroup.memory.high_hits")),
-        refaults(grew(evidence, "cgroup.memory.refaults")),
-        pressure(grew(evidence, "cgroup.pressure.memory.some")) {}
+        tighter(has_tighter_limit(evidence)),
+        times(tighter ? kMore : kMore * load_ratio(evidence)),
+        hits(grew(evidence, "cgroup.memory.limit_hits", times)),
+        high_hits(grew(evidence, "cgroup.memory.high_hits", times)),
+        refaults(grew(evidence, "cgroup.memory.refaults", times)),
+        pressure(grew(evidence, "cgroup.pressure.memory.some", times)) {
+    // A full group reads pages back all the time, and waits longer for each where the disk is late.
+    if (!is_its_own() && answers_late(evidence)) pressure = 0;
+  }
 
-  [[nodiscard]] bool is_tighter() const { return fell(limit) || fell(high); }
+  [[nodiscard]] bool is_hit() const { return hits >= kLeastHits || high_hits >= kLeastHits; }
+  /// Nobody else's want of memory looks like it.
+  [[nodiscard]] bool is_its_own() const { return tighter || is_hit(); }
   [[nodiscard]] bool is_full() const {
     const double least = high.with > 0 && (limit.with <= 0 || high.with < limit.with) ? high.with : limit.with;
     return least > 0 && used.with >= kFull * least;
   }
-  [[nodiscard]] bool is_met() const { return hits >= kLeastHits || high_hits >= kLeastHits || is_full(); }
-
- private:
-  static bool fell(const Sides& bytes) { return bytes.with > 0 && (bytes.without <= 0 || bytes.with < bytes.without); }
+  [[nodiscard]] bool is_met() const { return is_hit() || is_full(); }
 };
 
 /// Files fill any group up to its limit, and their oldest pages make room: that does no harm until they are missed.
 bool lacks_memory(const GroupLimit& group, const Shortage& shortage) {
   if (!group.is_met()) return false;
-  if (group.is_tighter() && shortage.faults >= kLeastFaults) return true;
-  // Who frees memory of the machine does not meet the limit of a group.
-  if (shortage.stalls >= kLeastStalls && !group.is_tighter()) return false;
+  if (group.tighter && shortage.faults >= kLeastFaults) return true;
+  // Who frees memory of the machine does not meet the limit of a group, and takes the pages of full ones first.
+  if (shortage.stalls >= kLeastStalls && !group.tighter) return false;
+  if (shortage.swapped >= kLeastSwap && !group.is_its_own()) return false;
   return group.refaults >= kLeastFaults || group.pressure >= kLeastPressure;
 }
 
@@ -137,11 +167,13 @@ void tell(const GroupLimit& group, std::vector<std::string>& evidence) {
 bool memory_limit(const Evidence& evidence, const Shortage& shortage, Verdicts& verdicts) {
   const GroupLimit group(evidence);
   if (!lacks_memory(group, shortage)) return false;
+  // Whose call is not known may as well sync files.
+  const bool any_sleep = group.is_its_own() || !answers_late(evidence);
   const Sides time = evidence.states(
-      [](std::string_view state) { return state == "blocked in page_fault" || surely_waits_for_disk(state); });
+      [&](std::string_view state) { return reads_pages(state) || (any_sleep && sleeps_in_no_call(state)); });
   const bool waited = evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of();
   if (!waited && !(group.pressure >= kLeastPressure && evidence.slowdown() >= kLeastImpact)) return false;
-  Verdict verdict = verdict_of(evidence, "memory_limit", group.hits + group.high_hits >= kLeastHits ? 0.9 : 0.75);
+  Verdict verdict = verdict_of(evidence, "memory_limit", group.is_hit() ? 0.9 : 0.75);
   tell(group, verdict.evidence);
   shortage.tell(verdict.evidence);
   if (evidence.rise("cgroup.memory.oom_kills") > 0)
@@ -220,6 +252,14 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
 constexpr std::array kRules = {Rule{"memory.pressure", pressure}, Rule{"memory.bandwidth", bandwidth}};
 
 }  // namespace
+
+bool has_tighter_limit(const Evidence& evidence) {
+  const auto tightens = [&](std::string_view name) {
+    const auto limit = evidence.counter(name);
+    return limit && is_tighter(*limit);
+  };
+  return tightens("cgroup.memory.limit") || tightens("cgroup.memory.high");
+}
 
 std::string rate_text(double per_second) {
   constexpr double kWhole = 100;

@@ -2,8 +2,11 @@
 // that it differs is seen, never what it does: it is a cause where nothing that was felt explains the slowdown, and
 // else stands beside what was.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,7 @@ constexpr double kExplained = 0.5;      // of what a step takes longer
 constexpr double kLeastOpen = 0.1;      // of a step
 constexpr std::size_t kMostFacts = 4;   // in one verdict
 constexpr std::size_t kMostBeside = 2;  // beside other evidence
+constexpr double kUnsureOfHosts = 0.3;  // and where nothing is decided
 
 std::string sentence(const Evidence& evidence, const model::SettingChange& setting) {
   return fmt::format("{} is {} instead of {}", setting.what, setting.value[evidence.side()],
@@ -32,7 +36,20 @@ bool is_the_programs(const Verdict& v) {
   return v.cause == "host_bound" || v.cause.starts_with("kernel_") || v.cause == "workload_changed";
 }
 
-bool is_of_memory_limit(const Verdict& v) { return v.cause == "host_memory_pressure" && v.detail == "memory_limit"; }
+bool is_of_the_program(const model::SettingChange& setting) {
+  constexpr std::array<std::string_view, 4> kDetails = {"option", "variable", "version", "limit"};
+  return std::ranges::find(kDetails, setting.detail) != kDetails.end();
+}
+
+/// Two hosts differ in much that does no harm.
+bool are_of_two_hosts(const Evidence& evidence, const std::vector<model::SettingChange>& all) {
+  const auto both_tell = [&](std::string_view key) {
+    const auto fact = evidence.fact(key);
+    return fact && std::ranges::none_of(*fact, &std::string::empty);
+  };
+  return both_tell("env.cpu.model") || both_tell("env.kernel.release") ||
+         std::ranges::all_of(all, [](const model::SettingChange& setting) { return setting.detail == "machine"; });
+}
 
 void differ(const Evidence& evidence, Verdicts& verdicts) {
   // Where nothing is decided they are what to look at first, of a side that seems to be a tenth slower.
@@ -53,8 +70,9 @@ void differ(const Evidence& evidence, Verdicts& verdicts) {
     if (v.state != VerdictState::active && !open) continue;
     if (std::isfinite(v.impact_ns)) explained += v.impact_ns;
     if (is_the_programs(v))
-      for (std::size_t i = 0; i < std::min(all.size(), kMostBeside); ++i)
-        v.evidence.push_back(sentence(evidence, all[i]));
+      for (const model::SettingChange& setting :
+           all | std::views::filter(is_of_the_program) | std::views::take(kMostBeside))
+        v.evidence.push_back(sentence(evidence, setting));
   }
   const double growth = evidence.growth();
   if (!(growth > 0) || explained >= kExplained * growth) return;
@@ -64,13 +82,15 @@ void differ(const Evidence& evidence, Verdicts& verdicts) {
   verdict.scope = model::VerdictScope::process;
   verdict.side = evidence.side();
   verdict.state = open ? VerdictState::latent : VerdictState::active;
-  verdict.confidence = open ? 0.3 : 0.5;
+  const bool two_hosts = are_of_two_hosts(evidence, all);
+  verdict.confidence = open || two_hosts ? kUnsureOfHosts : 0.5;
   verdict.impact_ns = growth - explained;
   for (std::size_t i = 0; i < std::min(all.size(), kMostFacts); ++i)
     verdict.evidence.push_back(sentence(evidence, all[i]));
   if (all.size() > kMostFacts)
     verdict.evidence.push_back(fmt::format("{} more of its settings and versions differ", all.size() - kMostFacts));
   verdict.against.emplace_back("Only that they differ was seen, and that nothing else explains it");
+  if (two_hosts) verdict.against.emplace_back("Two machines differ in much that does no harm");
   verdict.next_step = "set it back on one side and compare again (culprit ab)";
   verdicts.push_back(std::move(verdict));
 }

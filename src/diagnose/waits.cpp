@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/cpu.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
 #include "model/work_units.h"
@@ -41,10 +42,15 @@ const OffCpuChange* longest_wait(const Evidence& evidence) {
   return most == functions.end() || !(rise(*most) > 0) ? nullptr : &*most;
 }
 
+/// What the kernel does by itself, or for another machine or a disk, is nobody's thread.
+bool is_of_kernel(std::string_view waker) {
+  return waker.starts_with("interrupt") || waker.ends_with("(softirq)") || is_kernel_thread(waker);
+}
+
 /// The thread that ended most of such a wait; empty: none did, or it is not known.
 std::string waker_of(const Evidence& evidence, const OffCpuChange& wait) {
   if (const std::string& known = wait.ended_by.at(evidence.side()); !known.empty())
-    return known.starts_with("interrupt") ? "" : known;
+    return is_of_kernel(known) ? "" : known;
   const double all = evidence.turned(wait.ns_per_unit).with;
   const OffCpuChange* most = nullptr;
   double longest = 0;
@@ -58,7 +64,7 @@ std::string waker_of(const Evidence& evidence, const OffCpuChange& wait) {
     longest = time;
   }
   // Not a thread but a device, time or a packet.
-  if (most == nullptr || most->name.starts_with("interrupt")) return "";
+  if (most == nullptr || is_of_kernel(most->name)) return "";
   return longest >= kMostly * std::max(all, sum) ? most->name : "";
 }
 
@@ -195,8 +201,7 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
 bool has_less_to_do(const Evidence& evidence) {
   const auto& host = evidence.comparison().host;
   if (!host || evidence.comparison().work) return false;
-  const Sides answered = evidence.turned(host->answered_per_second);
-  if (host->requests.empty() && answered.rise() >= 0) return false;
+  if (evidence.turned(host->answered_per_second).rise() >= 0) return false;
   return std::ranges::none_of(host->requests, [&](const model::RequestChange& request) {
     return request.what == "request" && evidence.turned(request.median).ratio() > kLonger;
   });

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,10 @@ struct HostChange {
   std::string unit;
   std::array<std::optional<double>, 2> value;
 };
+
+/// Whether a counter is a limit on a group of processes, or the effect of one: where a side tells nothing of it there
+/// is none. Of other counters what a side does not tell is not known.
+bool is_limit_of_group(std::string_view counter);
 
 /// One kind of time of the requests of two recordings, ns.
 struct RequestChange {

@@ -45,50 +45,68 @@ void counts_to_shares(std::map<std::string, std::vector<double>>& functions, con
   }
 }
 
-constexpr double kWorks = 0.02;  // of the time: on a CPU, or waiting in futex
+constexpr double kWaits = 0.02;    // of the time: in futex
+constexpr double kWorks = 0.01;    // of its own time: who runs less waits for work
+constexpr double kHardly = 0.002;  // of the time: on a CPU
 
-/// Which processes have threads that work and wait in futex, as for a lock.
+/// Which processes have threads that work and wait in futex, as for a lock. Many that each work little count together.
 class FutexWaits {
  public:
-  FutexWaits(const Trace& trace, Interval span) : least_(kWorks * static_cast<double>(span.end - span.begin)) {
-    struct Time {
-      double on_cpu = 0;
-      double waits = 0;
+  FutexWaits(const Trace& trace, Interval span) : span_(static_cast<double>(span.end - span.begin)) {
+    struct Seen {
+      Time time;
+      double all = 0;
     };
-    std::map<Thread, Time> threads;
+    std::map<Thread, Seen> threads;
     const StringId on_cpu = trace.strings.find("oncpu", kNone);
     for (std::size_t i = 0; i < trace.slices.size(); ++i) {
       const Slice& slice = trace.slices[i];
       const Track& track = trace.tracks[slice.track];
-      const Ns inside = std::min(span.end, slice.end()) - std::max(span.begin, slice.begin);
+      const auto inside = static_cast<double>(std::min(span.end, slice.end()) - std::max(span.begin, slice.begin));
       if (inside <= 0) continue;
-      if (track.kind == TrackKind::sched && slice.name == on_cpu)
-        threads[{track.process, track.tid}].on_cpu += static_cast<double>(inside);
-      else if (trace.categories[slice.category].name == "blocked" &&
-               cycles::blocked_call(trace.strings[slice.name]) == "futex")
-        threads[{track.process, track.tid}].waits += static_cast<double>(inside);
+      if (track.kind == TrackKind::sched) {
+        Seen& seen = threads[{track.process, track.tid}];
+        seen.all += inside;
+        if (slice.name == on_cpu) seen.time.on_cpu += inside;
+      } else if (trace.categories[slice.category].name == "blocked" &&
+                 cycles::blocked_call(trace.strings[slice.name]) == "futex") {
+        threads[{track.process, track.tid}].time.waits += inside;
+      }
     }
-    for (const auto& [thread, time] : threads)
-      if (time.on_cpu >= least_) {
-        of_thread_[thread] = time.waits;
-        of_process_[thread.first] += time.waits;
+    for (const auto& [thread, seen] : threads)
+      if (seen.time.on_cpu >= kWorks * std::max(seen.all, seen.time.on_cpu + seen.time.waits)) {
+        of_thread_[thread] = seen.time;
+        Time& process = of_process_[thread.first];
+        process.on_cpu += seen.time.on_cpu;
+        process.waits += seen.time.waits;
       }
   }
 
   void add(const Track& track, double weight, model::SampledIn& sum) const {
     sum.all += weight;
-    const auto process = of_process_.find(track.process);
-    if (process == of_process_.end()) return;
+    const auto found = of_process_.find(track.process);
+    if (found == of_process_.end()) return;
     const auto own = of_thread_.find({track.process, track.tid});
-    if (process->second >= least_) sum.waiting += weight;
-    if (process->second - (own == of_thread_.end() ? 0 : own->second) >= least_) sum.beside += weight;
+    const Time& process = found->second;
+    const Time without = own == of_thread_.end()
+                             ? process
+                             : Time{process.on_cpu - own->second.on_cpu, process.waits - own->second.waits};
+    if (waits(process)) sum.waiting += weight;
+    if (waits(without)) sum.beside += weight;
   }
 
  private:
   using Thread = std::pair<ProcessId, std::int64_t>;
-  double least_;
-  std::map<Thread, double> of_thread_;
-  std::map<ProcessId, double> of_process_;
+  struct Time {
+    double on_cpu = 0;
+    double waits = 0;
+  };
+  [[nodiscard]] bool waits(const Time& time) const {
+    return time.on_cpu >= kHardly * span_ && time.waits >= kWaits * span_;
+  }
+  double span_;
+  std::map<Thread, Time> of_thread_;
+  std::map<ProcessId, Time> of_process_;
 };
 
 void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::Collected& collected) {

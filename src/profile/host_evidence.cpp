@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cycles/file_waits.h"
 #include "cycles/waits.h"
 #include "profile/counter.h"
 #include "profile/step_threads.h"
@@ -94,21 +95,13 @@ void distribute(const Windows& windows, Ns begin, Ns end, bool partly,
 /// What a slice says of its thread.
 enum class Told : std::uint8_t { state, reason, reason_of_uninterruptible };
 
-/// Calls in which a thread waits for files uninterruptibly, and for connections and pipes so that a signal ends it.
-bool is_of_files_or_connections(std::string_view call) {
-  constexpr std::array<std::string_view, 7> kCalls = {"read",     "readv",  "write",         "writev",
-                                                      "sendfile", "splice", "io_uring_enter"};
-  return std::ranges::find(kCalls, call) != kCalls.end();
-}
-
 std::string state_name(std::string_view name, Told told) {
   if (told != Told::state) {
     const bool uninterruptible = told == Told::reason_of_uninterruptible;
     name = cycles::blocked_call(name);
     if (name == "stopped") return {};  // a state of its own
     if (uninterruptible && name == "unknown") return std::string(kUninterruptible);
-    return "blocked in " + std::string(name) +
-           (uninterruptible && is_of_files_or_connections(name) ? ", uninterruptible" : "");
+    return "blocked in " + (uninterruptible ? cycles::call_without_signals(name) : std::string(name));
   }
   if (name == "oncpu") return "running";
   if (name == "runq") return "runnable";
@@ -129,16 +122,18 @@ class UninterruptibleSleeps {
       if (track.kind == TrackKind::sched && slice.name == name)
         sleeps_[{track.process, track.tid}].push_back({slice.begin, slice.end(), false});
     }
-    for (auto& [thread, sleeps] : sleeps_) std::ranges::sort(sleeps, {}, &Sleep::begin);
+    for (auto& [thread, sleeps] : sleeps_)
+      std::ranges::sort(sleeps, {}, [](const Sleep& sleep) { return std::pair(sleep.begin, sleep.end); });
   }
 
-  /// Whether one of the thread begins there, whose reason is told thereby.
+  /// Whether one of the thread begins there, whose reason is told thereby; of several that of all.
   bool tell_reason(const Track& track, Ns begin) {
     const auto thread = sleeps_.find({track.process, track.tid});
     if (thread == sleeps_.end()) return false;
-    const auto sleep = std::ranges::lower_bound(thread->second, begin, {}, &Sleep::begin);
-    if (sleep == thread->second.end() || sleep->begin != begin) return false;
-    sleep->told = true;
+    const auto first = std::ranges::lower_bound(thread->second, begin, {}, &Sleep::begin);
+    if (first == thread->second.end() || first->begin != begin) return false;
+    if (first->told) return true;
+    for (auto sleep = first; sleep != thread->second.end() && sleep->begin == begin; ++sleep) sleep->told = true;
     return true;
   }
 

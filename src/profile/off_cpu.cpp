@@ -171,7 +171,7 @@ class Finder {
       const bool known = place != thread.places.end() && place->begin == wait.begin;
       if (out_.functions) add(*sums_of_function(known ? place->frame : kNone, wait.name), wait);
       if (known && out_.functions) {
-        const model::NamedSums::key_type function = function_key(place->frame, wait.name);
+        const model::NamedSums::key_type& function = function_key(place->frame, wait.name);
         add_end(function, *place, wait);
         if (runs_steps || step_threads_.empty())
           if (const std::string& input = input_of(place->frame); !input.empty()) {
@@ -190,15 +190,19 @@ class Finder {
     return &made;
   }
 
-  [[nodiscard]] model::NamedSums::key_type function_key(std::uint32_t frame, StringId call) const {
-    return {frame == kNone ? std::string(kNoStack) : innermost_named(trace_, frame), std::string(call_of(call))};
+  const model::NamedSums::key_type& function_key(std::uint32_t frame, StringId call) {
+    auto [key, is_new] = keys_.try_emplace({frame, call});
+    if (is_new)
+      key->second = {frame == kNone ? std::string(kNoStack) : innermost_named(trace_, frame),
+                     std::string(call_of(call))};
+    return key->second;
   }
 
   model::WindowSums* sums_of_function(std::uint32_t frame, StringId call) {
     model::WindowSums*& known = functions_[{frame, call}];
     if (known == nullptr) {
-      auto [name, of_call] = function_key(frame, call);
-      known = row(*out_.functions, std::move(name), of_call);
+      const auto& [name, of_call] = function_key(frame, call);
+      known = row(*out_.functions, name, of_call);
     }
     return known;
   }
@@ -224,10 +228,11 @@ class Finder {
     each_window({wait.end - 1, wait.end}, [&](std::size_t w, double) { sums.count[w] += 1; });
   }
 
+  /// Nameless: it is not known who ended it.
   void add_end(const model::NamedSums::key_type& function, const Place& place, const Wait& wait) {
-    if (place.waker != 0)
-      out_.ended_by[function][cycles::without_numbers(trace_.strings[place.waker])] +=
-          static_cast<double>(wait.end - wait.begin);
+    const std::string waker =
+        place.waker == 0 ? std::string() : std::string(cycles::without_numbers(trace_.strings[place.waker]));
+    out_.ended_by[function][waker] += static_cast<double>(wait.end - wait.begin);
   }
 
   void add_rivals() {
@@ -257,6 +262,7 @@ class Finder {
   const std::vector<Interval>* most_steps_ = nullptr;
   std::set<ThreadKey> step_threads_;
   std::map<ThreadKey, Thread> threads_;
+  std::map<std::pair<std::uint32_t, StringId>, model::NamedSums::key_type> keys_;
   std::map<std::pair<std::uint32_t, StringId>, model::WindowSums*> functions_;  ///< by frame and call
   std::map<std::uint32_t, std::string> inputs_;                                 ///< by frame
   std::map<std::pair<StringId, StringId>, model::WindowSums*> wakers_;          ///< by waker and call

@@ -131,6 +131,7 @@ bool loses_events(LossReason reason) {
     case LossReason::counter_value_invalid:
     case LossReason::tracks_collapsed:
     case LossReason::calls_uncounted:
+    case LossReason::requests_uncounted:
     case LossReason::processes_left_out:
       return false;
     default:

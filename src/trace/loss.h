@@ -68,8 +68,8 @@ std::string_view to_string(Severity severity);
     "export it again from an undamaged file")                                                                          \
   X(processes_left_out, data_loss, "processes that were not recorded because there were too many at once",             \
     "name fewer: -p, --cgroup")                                                                                        \
-  X(calls_uncounted, data_loss, "system calls or disk requests of the recording that stand in no total",               \
-    "record fewer processes")                                                                                          \
+  X(calls_uncounted, data_loss, "system calls of the recording that stand in no total", "record fewer processes")      \
+  X(requests_uncounted, data_loss, "disk requests of the recording that stand in no total", "record fewer processes")  \
   X(times_uncounted, warning,                                                                                          \
     "system calls, requests or answers whose time stands in no distribution: medians and p99 leave them out",          \
     "record fewer processes")                                                                                          \

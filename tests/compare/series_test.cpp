@@ -243,10 +243,17 @@ PooledWindows recordings(std::size_t count, double level, double apart, unsigned
 }
 
 TEST(SurelyApart, WhatIsTwiceAsMuchIsSeenThoughLevelsDiffer) {
-  std::size_t found = 0;
-  for (unsigned seed = 0; seed < 200; ++seed)
-    found += surely_apart(recordings(5, 1, 0.1, 2 * seed), recordings(5, 2, 0.1, 2 * seed + 1)) ? 1 : 0;
-  EXPECT_GE(found, 180U);
+  for (const std::size_t count : {3U, 5U}) {
+    int twice = 0;
+    int from_none = 0;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+      const PooledWindows more = recordings(count, 2, 0.1, 2 * seed + 1);
+      twice += surely_apart(recordings(count, 1, 0.1, 2 * seed), more) ? 1 : 0;
+      from_none += surely_apart(recordings(count, 0, 0.1, 2 * seed), more) ? 1 : 0;
+    }
+    EXPECT_GE(twice, 180) << count;
+    EXPECT_GE(from_none, 195) << count;
+  }
 }
 
 TEST(SurelyApart, RecordingsOfTheSameAreSeldom) {
@@ -259,8 +266,8 @@ TEST(SurelyApart, RecordingsOfTheSameAreSeldom) {
       apart += surely_apart(a, b) ? 1 : 0;
       by_windows += surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size())) ? 1 : 0;
     }
-    EXPECT_LE(apart, 4) << count;
-    EXPECT_GT(by_windows, 10) << count << ": what windows that are pooled make of it";
+    EXPECT_LE(apart, 30) << count;
+    EXPECT_GT(by_windows, apart) << count << ": what windows that are pooled make of it";
   }
 }
 

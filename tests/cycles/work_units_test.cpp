@@ -83,6 +83,41 @@ TEST(WorkUnits, DisksAndLocksAreWorkOfAThreadThatWaitsForEvents) {
   EXPECT_EQ(work.latencies[0], 7 * kMs);
 }
 
+TEST(WorkUnits, AReadThatNoSignalEndsIsOneOfAFile) {
+  Recorded r;
+  auto server = r.thread(7, 7, "postgres", "postgres");
+  for (int i = 0; i < 50; ++i) {
+    r.does(server, "blocked", 10 * kMs, "epoll_wait");
+    r.does(server, "oncpu", kMs);
+    r.does(server, "blocked_uninterruptible", 4 * kMs, "read");
+    r.does(server, "blocked_uninterruptible", 3 * kMs, "fsync");
+    r.does(server, "blocked_uninterruptible", 2 * kMs, "unknown");
+    r.does(server, "blocked_uninterruptible", kMs);
+    r.does(server, "oncpu", kMs);
+  }
+  const model::WorkUnits work = r.find();
+  ASSERT_EQ(work.blocked.size(), 3U);
+  EXPECT_EQ(work.blocked[0].name, "read, uninterruptible");
+  EXPECT_EQ(work.blocked[1].name, "disk or memory");
+  EXPECT_EQ(work.blocked[1].count, 100U);
+  EXPECT_EQ(work.blocked[2].name, "fsync");
+}
+
+TEST(WorkUnits, AReadThatASignalEndsIsOfAPipeOrAConnection) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  for (int i = 0; i < 50; ++i) {
+    r.does(server, "blocked", 20 * kMs, "read");
+    r.does(server, "oncpu", kMs);
+    r.does(server, "blocked_uninterruptible", kMs, "read");
+  }
+  const model::WorkUnits work = r.find();
+  ASSERT_EQ(work.blocked.size(), 1U);
+  EXPECT_EQ(work.blocked[0].name, "read, uninterruptible");
+  ASSERT_EQ(work.waits.size(), 1U);
+  EXPECT_EQ(work.waits[0].name, "read") << "for work";
+}
+
 TEST(WorkUnits, AnIdleThreadOfAPoolOnlyWaits) {
   Recorded r;
   auto worker = r.thread(7, 8, "server", "pool-3");

@@ -26,6 +26,34 @@ TEST(CpuBeside, ThreadsOfTheKernelAreKnownByTheirNames) {
     EXPECT_FALSE(is_kernel_thread(name)) << name;
 }
 
+TEST(CpuBeside, NamesThatOnlyBeginAsThoseOfTheKernelAreOfPrograms) {
+  for (const char* name : {"kdevtmpfs",
+                           "md0_raid1",
+                           "md127_resync",
+                           "loop7",
+                           "nfsd",
+                           "nvme-wq",
+                           "arc_evict",
+                           "arc_prune",
+                           "z_wr_int_3",
+                           "z_wr_iss",
+                           "scsi_eh_0",
+                           "kdamond.0",
+                           "rcu_tasks_kthre",
+                           "rcu_tasks_trace",
+                           "rcu_exp_gp_kthread_worker/0",
+                           "rcu_exp_gp_kthr",
+                           "rcu_gp",
+                           "btrfs-transacti",
+                           "dmcrypt_write/253:0",
+                           "[kworker/u8:1-writeback"})
+    EXPECT_TRUE(is_kernel_thread(name)) << name;
+  for (const char* name : {"kdevtmpfsi", "kswapd0x", "kswapd", "rcu_bench", "rcu_torture", "rcu_g", "loop", "loopback",
+                           "md_raid1", "mdadm", "md5sum", "md0_sum", "nfsdcld", "nvme-cli", "arc_train", "ksmd2",
+                           "z_write", "btrfs-trans", "[kdevtmpfsi]"})
+    EXPECT_FALSE(is_kernel_thread(name)) << name;
+}
+
 RunComparison beside(const char* name, std::array<double, 2> cpus) {
   RunComparison c = comparison();
   set_step(c, {10, 10}, {0.1, 8}, {1, 1});
@@ -41,6 +69,11 @@ TEST(CpuBeside, AThreadOfTheKernelAloneIsNoCompetitor) {
     EXPECT_THAT(causes(c), ElementsAre("unknown")) << "behind it, by the switches";
   }
   EXPECT_THAT(causes(beside("kswapper", {0, 0.9})), ElementsAre(kOthers));
+}
+
+TEST(CpuBeside, AProgramThatHidesBehindSuchANameIsOne) {
+  for (const char* name : {"kdevtmpfsi", "kswapd0x", "rcu_bench"})
+    EXPECT_THAT(causes(beside(name, {0, 0.9})), ElementsAre(kOthers)) << name;
 }
 
 TEST(CpuBeside, MemoryThatIsReclaimedIsNotWhoReclaimsIt) {

@@ -86,6 +86,16 @@ TEST(Affinity, OfATargetThatIsAsTheFirstOneOnOneSide) {
   EXPECT_THAT(causes(c), ElementsAre(kAffinity));
 }
 
+TEST(Affinity, OfAProcessThatOnlyOneSideHasIsNone) {
+  RunComparison c = queued({0.8, 0.9});
+  set_fact(c, "env.target.cpus_allowed", {"0-3", "4-7"});
+  for (const char* cpu : {"1", "2", "3", "4"})
+    set_fact(c, std::string("env.target") + cpu + ".cpus_allowed", {"", cpu});
+  set_fact(c, "env.target5.sched.nice", {"", "10"});
+  EXPECT_THAT(causes(c), ElementsAre(kOthers));
+  EXPECT_THAT(causes(swapped(std::move(c))), ElementsAre("-cpu_contention/other_processes"));
+}
+
 TEST(Affinity, KeysThatOnlyLookLikeTargets) {
   for (const char* key : {"env.targets.cpus_allowed", "env.target-1.cpus_allowed", "env.target.other_cpus_allowed",
                           "env.targetcpus_allowed", "env.target1.x.cpus_allowed"}) {
@@ -144,6 +154,20 @@ TEST(Priority, ACompetitorThatGotMoreByItIsNoCauseOfItsOwn) {
   c.environment.clear();
   c.host->beside[0].value = {0.4, 0.9};
   EXPECT_THAT(causes(c), ElementsAre(kOthers));
+}
+
+TEST(Priority, ACompetitorThatGrewByFarMoreIsACauseBesideIt) {
+  RunComparison c = queued({0.8, 0.9});
+  set_fact(c, "env.target.sched.nice", {"0", "2"});
+  add_beside(c, "busy", {0.15, 2});
+  EXPECT_THAT(causes(c), ElementsAre(kPriority, kOthers));
+  c.host->beside[0].value = {0.15, 0.6};
+  EXPECT_THAT(causes(c), ElementsAre(kPriority)) << "less than half a CPU";
+  c.host->beside[0].value = {1, 2.5};
+  EXPECT_THAT(causes(c), ElementsAre(kPriority)) << "not three times as much";
+  c.host->beside[0].value = {0.15, 0.5};
+  add_beside(c, "busier", {0.15, 0.5});
+  EXPECT_THAT(causes(c), ElementsAre(kPriority, kOthers)) << "together";
 }
 
 TEST(Priority, OneThatIsHigherOrHardlyLowerIsNone) {
@@ -296,6 +320,27 @@ TEST(OwnThreads, UseTheSameQuotaUpSooner) {
   c.environment.clear();
   set_counter(c, "cgroup.cpu.quota", {2, 1});
   EXPECT_THAT(causes(c), ElementsAre("cpu_contention/throttled"));
+}
+
+TEST(OwnThreads, OneMoreIsNotWhyAQuotaIsMet) {
+  RunComparison c = crowded();
+  set_counter(c, "process.threads", {10, 11});
+  c.host->states.back().value[1] = 22e6;
+  EXPECT_THAT(causes(c), ElementsAre(kOwn)) << "without a quota";
+  add_counter(c, "cgroup.cpu.throttled_time", {0, 4e8});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/throttled"));
+  set_fact(c, "env.target.variable.OMP_NUM_THREADS", {"10", "11"});
+  EXPECT_THAT(causes(c), ElementsAre(kOwn));
+}
+
+TEST(OwnThreads, OfStepsThatComputeMoreOnAFullMachineAreNotTooMany) {
+  RunComparison c = crowded();
+  set_step(c, {10, 13}, {1, 6}, {1, 1});
+  EXPECT_THAT(causes(c), ElementsAre(kOwn));
+  set_step(c, {10, 16}, {1, 6}, {1, 1});
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  set_fact(c, "env.target.variable.OMP_NUM_THREADS", {"2", "12"});
+  EXPECT_THAT(causes(c), Contains(kOwn));
 }
 
 TEST(OwnThreads, OneForEachClientAreMoreLoad) {

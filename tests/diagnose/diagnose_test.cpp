@@ -132,6 +132,16 @@ TEST(CpuRules, WhoTakesAPartOfTheMachineIsFeltOnItsCpusWithoutAQueue) {
   EXPECT_THAT(causes(of_tables({800, 820}, {30, 40}, {0.02, 0.52})), testing::ElementsAre("unknown"));
 }
 
+TEST(CpuRules, AThreadOfTheKernelBesideAToolLeavesItTheCause) {
+  RunComparison c = comparison();
+  set_step(c, {10, 12}, {0.1, 8}, {1, 1});
+  c.host->beside = {{"kworker/u8:1-events", "count", {0, 0.6}}, {"perf", "count", {0, 0.4}}};
+  c.environment = {{"env.profilers", {"none", "perf"}}};
+  EXPECT_THAT(causes(c), testing::ElementsAre("profiler_overhead in perf"));
+  c.host->beside[0].what = "busy";
+  EXPECT_THAT(causes(c), Contains("cpu_contention/other_processes")) << "a program that took more";
+}
+
 TEST(CpuRules, AQueueOfTablesIsTheCpusWhoeverHasThem) {
   const RunComparison c = of_tables({800, 820}, {30, 450});
   ASSERT_THAT(causes(c), testing::ElementsAre("cpu_contention"));

@@ -74,17 +74,19 @@ TEST(ColdReads, ThatNothingWasReadFromADiskTellsAgainstIt) {
   EXPECT_THAT(diagnose(c)[0].evidence, Contains("Its control group waited for disks 30 % instead of 0 % of the time"));
 }
 
-TEST(ColdReads, UnitsOfWorkReadFilesWhereTheyAreBlockedInARead) {
+TEST(ColdReads, UnitsOfWorkReadFilesWhereNoSignalEndsARead) {
   RunComparison c = comparison();
   c.work.emplace();
   c.work->worked.value = {10e6, 18e6};
   c.work->parts = {{"on CPU", "ns", {10e6, 10e6}},
                    {"runnable, in the run queue", "ns", {0, 0}},
-                   {"blocked in read", "ns", {0, 8e6}}};
+                   {"blocked in read, uninterruptible", "ns", {0, 8e6}}};
   c.disks.push_back({"vda read", {0, 800}, {0, 4e8}, {0, 3e5}, {}});
   EXPECT_THAT(causes(c), ElementsAre("disk_io"));
-  c.work->parts.back().what = "blocked in write";
-  EXPECT_THAT(causes(c), testing::Not(Contains("disk_io"))) << "of a connection, perhaps";
+  for (const char* state : {"blocked in read", "blocked in readv", "blocked in write"}) {
+    c.work->parts.back().what = state;
+    EXPECT_THAT(causes(c), testing::Not(Contains("disk_io"))) << "of a pipe or a backend, perhaps";
+  }
 }
 
 TEST(ColdReads, AMappedFileThatIsNotInMemory) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -235,6 +236,33 @@ TEST(Limits, PagesThatAreReadBackForALimitAreItsDoing) {
   ASSERT_THAT(causes(made), ElementsAre("host_memory_pressure/memory_limit"));
   EXPECT_THAT(diagnose_run(made)[0].next_step, HasSubstr("raise the limit of its control group"));
   EXPECT_THAT(diagnose_run(made)[0].against, ElementsAre(HasSubstr("There is no baseline")));
+  EXPECT_THAT(diagnose_run(made)[0].evidence, Contains(HasSubstr("4000 pages a second are read again")));
+}
+
+TEST(Limits, WaitsToSyncFilesAreNotForTheMemoryOfAGroup) {
+  Recording made = grouped(0.995, 300, 4000);
+  made.host.step->on_cpu[kDecode] = 100 * 5 * kMs;
+  made.host.step->blocked[kDecode] = 100 * 5 * kMs;
+  add_state(made, "blocked in rename", 4);
+  ASSERT_THAT(causes(made), Contains("host_memory_pressure/memory_limit"));
+  const auto verdicts = diagnose_run(made);
+  const auto limit = std::ranges::find(verdicts, "memory_limit", &model::Verdict::detail);
+  EXPECT_EQ(limit->state, VerdictState::latent);
+}
+
+TEST(Limits, TheLowestLimitOfManyGroupsIsFoundForEach) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  Recording made = grouped(0.5, 300, 4000);
+  for (std::int64_t pid = 100; pid < 2000; ++pid) {
+    add_series(made, "cgroup.memory.used", always(1e9, 2));
+    made.profile.series.back().pid = pid;
+    add_series(made, "cgroup.memory.limit", always(1e12, 2));
+    made.profile.series.back().pid = pid;
+  }
+  EXPECT_THAT(causes(made), IsEmpty());
+  add_series(made, "cgroup.memory.high", always(2 * kGiB));
+  EXPECT_THAT(causes(made), ElementsAre("host_memory_pressure/memory_limit"));
+  EXPECT_THAT(diagnose_run(made)[0].evidence[0], HasSubstr("uses 2.00 GiB of its limit of 2.00 GiB"));
 }
 
 TEST(Limits, ABusyDisk) {

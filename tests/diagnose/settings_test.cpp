@@ -117,5 +117,83 @@ TEST(SettingsRules, OfSeveralProcessesWhichHasWhichNumberIsNoDifference) {
   EXPECT_EQ(diagnose(c)[0].evidence.front(), "The option --batch is 8 instead of 4");
 }
 
+TEST(SettingsRules, AProcessThatOnlyOneSideHasMovesTheNumbersOfTheOthers) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.target1.variable.RANK", {"1", ""}},
+                   {"env.target2.variable.RANK", {"2", "1"}},
+                   {"env.target3.variable.RANK", {"", "2"}}};
+  EXPECT_EQ(diagnose(c)[0].cause, "unknown");
+  c.environment.push_back({"env.target4.variable.RANK", {"", "3"}});
+  EXPECT_EQ(diagnose(c)[0].cause, "unknown");
+  c.environment = {{"env.target1.sched.nice", {"", "10"}}, {"env.target2.cgroup.cpu.weight", {"100", ""}}};
+  EXPECT_EQ(diagnose(c)[0].cause, "unknown");
+  c.environment = {{"env.target1.option.batch", {"4", "8"}}, {"env.target2.option.batch", {"", "8"}}};
+  EXPECT_EQ(diagnose(c)[0].evidence.front(), "The option --batch is 8 instead of 4") << "of both, and of one more";
+  c.environment = {{"env.target.option.batch", {"4", "8"}}, {"env.target1.option.batch", {"", "4"}}};
+  EXPECT_EQ(diagnose(c)[0].evidence.front(), "The option --batch is 8 instead of 4");
+}
+
+TEST(SettingsRules, TwoHostsThatDifferInWhatDoesNoHarm) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.setting.vm.min_free_kbytes", {"67584", "45056"}},
+                   {"env.setting.vm.max_map_count", {"65530", "1048576"}},
+                   {"env.setting.kernel.sched_rt_runtime_us", {"950000", "-1"}},
+                   {"env.setting.net.core.rmem_max", {"212992", "4194304"}},
+                   {"env.setting.net.core.wmem_max", {"212992", "4194304"}},
+                   {"env.cpu.microcode", {"0xd0003f5", "0xd000404"}},
+                   {"env.disk.sda.rotational", {"0", "1"}}};
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+}
+
+TEST(SettingsRules, WhatOnlyDiffersBetweenMachinesIsUnsure) {
+  model::RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  c.environment = {{"env.cpu.vulnerability.l1tf", {"Not affected", "Mitigation: PTE Inversion"}},
+                   {"env.cpu.vulnerability.meltdown", {"Not affected", "Mitigation: PTI"}},
+                   {"env.cpu.vulnerability.mds", {"Not affected", "Mitigation: Clear CPU buffers"}}};
+  auto verdicts = diagnose(c);
+  ASSERT_EQ(causes(c), std::vector<std::string>{"environment_changed/machine"});
+  EXPECT_DOUBLE_EQ(verdicts[0].confidence, 0.3);
+  EXPECT_THAT(verdicts[0].evidence,
+              testing::ElementsAre("What is done against the CPU's vulnerabilities (3 differ, l1tf among them) is "
+                                   "Mitigation: PTE Inversion instead of Not affected"));
+  c.environment.resize(1);
+  EXPECT_THAT(diagnose(c)[0].evidence, testing::ElementsAre("What is done against the CPU's vulnerability l1tf is "
+                                                            "Mitigation: PTE Inversion instead of Not affected"));
+  c.environment = {{"env.cpu.model", {"A", "B"}}, {"env.target.package.vllm", {"0.32.0", "0.33.0"}}};
+  EXPECT_DOUBLE_EQ(diagnose(c)[0].confidence, 0.3);
+  c.environment = {{"env.target.package.vllm", {"0.32.0", "0.33.0"}}};
+  EXPECT_DOUBLE_EQ(diagnose(c)[0].confidence, 0.5) << "one machine";
+  c.environment.push_back({"env.cpu.model", {"A", ""}});
+  EXPECT_DOUBLE_EQ(diagnose(c)[0].confidence, 0.5) << "one side does not tell it";
+}
+
+TEST(SettingsRules, OnlyWhatIsTheProgramsStandsBesideItsFunctions) {
+  model::RunComparison c = with_functions();
+  add_function(c, "emit", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  c.environment = {{"env.setting.vm.swappiness", {"10", "60"}}, {"env.gpu.ecc", {"off", "on"}}};
+  auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts[0].cause, "host_bound");
+  EXPECT_THAT(verdicts[0].evidence, testing::Not(testing::Contains(testing::HasSubstr("instead of 10"))));
+  EXPECT_THAT(verdicts[0].evidence, testing::Not(testing::Contains(testing::HasSubstr("ECC"))));
+  c.environment.push_back({"env.target.option.batch", {"4", "8"}});
+  EXPECT_THAT(diagnose(c)[0].evidence, testing::Contains("The option --batch is 8 instead of 4"));
+}
+
+TEST(SettingsRules, WhichRightToTheCpusItHasIsSaidInWords) {
+  const auto text = [](const std::string& key, std::array<std::string, 2> value) {
+    model::RunComparison c = comparison();
+    set_step(c, {10, 13}, {0, 0}, {0, 0});
+    c.environment = {{key, std::move(value)}};
+    return diagnose(c)[0].evidence.front();
+  };
+  EXPECT_EQ(text("env.target.sched.nice", {"0", "10"}), "Its nice value is 10 instead of 0");
+  EXPECT_EQ(text("env.target.sched.policy", {"other", "idle"}), "Its scheduling policy is idle instead of other");
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

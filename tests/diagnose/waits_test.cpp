@@ -202,6 +202,22 @@ TEST(WaitRules, WhoEndedAWaitIsKnownWhereTheirNumberIsTheSame) {
   EXPECT_THAT(causes(c), ElementsAre("unknown"));
 }
 
+TEST(WaitRules, WhatTheKernelDoesIsNobodysThread) {
+  for (const char* kernel : {"kworker/u8:N-kcryptd", "ksoftirqd/N", "stress-ng (softirq)"}) {
+    RunComparison c = late_filler();
+    c.off_cpu.wakers.clear();
+    c.off_cpu.functions[0].ended_by[1] = kernel;
+    EXPECT_THAT(causes(c), ElementsAre("unknown")) << kernel;
+    RunComparison read = blocked_longer(kLoader, "read");
+    model::DiskChange disk;
+    disk.name = "vda read";
+    disk.mean_ns = {263e3, 477e3};
+    read.disks.push_back(disk);
+    read.off_cpu.wakers = {wait(kernel, "read", {1, 8.8})};
+    EXPECT_THAT(causes(read), ElementsAre("disk_io")) << kernel;
+  }
+}
+
 TEST(WaitRules, WaitsThatStepsDoNotFeelAreOfIdleThreads) {
   RunComparison c = late_filler();
   set_step(c, {4, 12}, {0.1, 0.1}, {2, 2});

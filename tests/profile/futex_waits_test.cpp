@@ -70,5 +70,13 @@ TEST(SampledIn, AThreadDoesNotWaitBesideItself) {
   EXPECT_EQ(threads.of("augment (images.py)").beside, 0);
 }
 
+TEST(SampledIn, ManyThreadsThatEachWorkLittleWaitTogether) {
+  Threads threads;
+  for (std::int64_t tid = 1; tid <= 40; ++tid) threads.thread(10, tid, kMs, 9 * kMs);  // one for each request
+  threads.sample(10, 3, "handle (server.py:3)");
+  EXPECT_EQ(threads.of("handle (server.py)").waiting, 1);
+  EXPECT_EQ(threads.of("handle (server.py)").beside, 1);
+}
+
 }  // namespace
 }  // namespace culprit::profile

@@ -143,6 +143,18 @@ TEST(HostEvidence, AReadThatNothingEndsIsOneOfAFile) {
   EXPECT_DOUBLE_EQ(total(evidence, "blocked, uninterruptible"), 5);
 }
 
+TEST(HostEvidence, SleepsThatBeginAtOnceHaveOneReason) {
+  Recording recording;
+  recording.state("blocked_uninterruptible", 10, 40);
+  recording.state("blocked_uninterruptible", 10, 10);
+  recording.state("blocked_uninterruptible", 10, 30);
+  recording.blocked("blocked:fsync", 10, 40);
+  recording.state("blocked_uninterruptible", 50, 55);
+  const auto evidence = host_evidence(recording.finish(), three_cycles());
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked in fsync"), 30);
+  EXPECT_DOUBLE_EQ(total(evidence, "blocked, uninterruptible"), 5) << "that of the last one alone is not known";
+}
+
 TEST(HostEvidence, WithoutReasonsAllSleepThatNothingEndsIsOne) {
   Recording recording;
   recording.state("blocked_uninterruptible", 10, 40);

@@ -163,7 +163,7 @@ class Reader {
     for (const Counted& counted : {Counted{"cost.dropped", LossReason::recorder_dropped},
                                    Counted{"record.processes_left_out", LossReason::processes_left_out},
                                    Counted{"cost.syscalls.totals_missed", LossReason::calls_uncounted},
-                                   Counted{"cost.syscalls.requests_missed", LossReason::calls_uncounted},
+                                   Counted{"cost.syscalls.requests_missed", LossReason::requests_uncounted},
                                    Counted{"cost.syscalls.times_missed", LossReason::times_uncounted},
                                    Counted{"cost.sched.stacks_missed", LossReason::stacks_missed},
                                    Counted{kDamageFact, LossReason::export_damaged, "before it was exported"}})

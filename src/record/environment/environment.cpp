@@ -101,6 +101,8 @@ class EnvironmentCollector : public Collector {
     if (tools_.empty() && sees_tools_) write(session, "env.profilers", "none");
     for (Known& known : targets_)
       if (!known.gone) look(session, known);
+    // Of a target that is as the first one nothing else is written.
+    if (looked_at_ != 0) write(session, "env.targets", std::to_string(looked_at_));
   }
 
   [[nodiscard]] CollectorStats stats() const override {
@@ -135,6 +137,7 @@ class EnvironmentCollector : public Collector {
   void look(Session& session, Known& known) {
     const auto facts = target_facts(options_.root, known.pid);
     if (facts.empty()) return;
+    if (known.written.empty()) ++looked_at_;
     const bool sees = std::ranges::any_of(facts, [](const Fact& f) { return f.key.starts_with("library."); });
     if (!sees && !known.blind) ++hidden_, known.blind = true;
     if (sees && known.blind) --hidden_, known.blind = false;
@@ -162,6 +165,7 @@ class EnvironmentCollector : public Collector {
   Ns looked_for_tools_ = 0;
   std::size_t numbers_ = 0;
   std::size_t hidden_ = 0;
+  std::size_t looked_at_ = 0;
   std::uint64_t written_ = 0;
   bool started_ = false;
   bool stopped_ = false;

@@ -139,6 +139,8 @@ void GroupSampler::open_group(Group& group, std::int64_t pid) {
   if (!f.memory.empty()) {
     group.memory = KernelFile(f.memory.front() + (f.memory_v2 ? "/memory.current" : "/memory.usage_in_bytes"));
     group.memory_stat = KernelFile(f.memory.front() + "/memory.stat");
+    // Who is killed is counted in its own group.
+    if (f.memory_v2) group.memory_kills = KernelFile(f.memory.front() + "/memory.events");
   }
   find_throttle(group);
   find_limit(group);
@@ -170,19 +172,21 @@ void GroupSampler::find_throttle(Group& group) {
   if (f.cpu_v2) group.used.counter = {};
 }
 
-/// Whoever meets the limit of a group above is counted there.
+/// Whoever meets the limit of a group above is counted there. What happens in a group counts in those above as well,
+/// but for their local events.
 void GroupSampler::find_limit(Group& group) {
   const CgroupFolders& f = group.folders;
   if (f.memory.empty()) return;
-  const char* const file = f.memory_v2 ? "/memory.events" : "/memory.failcnt";
+  const char* const file = f.memory_v2 ? "/memory.events.local" : "/memory.failcnt";
   auto limit = tightest(f.memory, f.memory_v2 ? "memory.max" : "memory.limit_in_bytes");
   const auto high = f.memory_v2 ? tightest(f.memory, "memory.high") : std::nullopt;
   if (high && (!limit || high->bytes < limit->bytes)) limit = high;
-  const std::string& folder = limit && exists(limit->folder + file) ? limit->folder : f.memory.front();
-  if (folder == group.limit_folder) return;
-  group.limit_folder = folder;
-  group.memory_events = KernelFile(folder + file);
-  for (RateTrack* track : {&group.limit_hits, &group.high_hits, &group.oom_kills}) track->counter = {};
+  std::string path = (limit ? limit->folder : f.memory.front()) + file;
+  if (!exists(path)) path = f.memory.front() + (f.memory_v2 ? "/memory.events" : file);
+  if (path == group.limit_file) return;
+  group.limit_file = path;
+  group.memory_events = KernelFile(path);
+  for (RateTrack* track : {&group.limit_hits, &group.high_hits}) track->counter = {};
 }
 
 void GroupSampler::sample(Ns now, Emitter& emitter) {
@@ -207,6 +211,8 @@ void GroupSampler::sample(Ns now, Emitter& emitter) {
       each_pair(events, [&](std::string_view key, std::uint64_t value) {
         if (key == "max") group.limit_hits.put(emitter, now, value);
         if (key == "high") group.high_hits.put(emitter, now, value);
+      });
+      each_pair(group.memory_kills.read(buffer_), [&](std::string_view key, std::uint64_t value) {
         if (key == "oom_kill") group.oom_kills.put(emitter, now, value);
       });
     }

@@ -38,8 +38,8 @@ class GroupSampler {
     std::int64_t pid = 0;
     CgroupFolders folders;
     std::set<std::int64_t> members;
-    std::string throttle_folder, limit_folder;
-    KernelFile cpu_stat, usage, memory, memory_events, memory_stat;
+    std::string throttle_folder, limit_file;
+    KernelFile cpu_stat, usage, memory, memory_events, memory_kills, memory_stat;
     RateTrack used, periods, throttled_periods, throttled_time, limit_hits, high_hits, oom_kills, refaults;
     Track quota, memory_used, memory_limit, memory_high, cpuset;
     std::array<Pressure, 3> pressures;

@@ -99,7 +99,8 @@ TEST(PerfettoReader, WhatTheRecorderDroppedIsALoss) {
   ASSERT_TRUE(writer->close());
   const Trace trace = read_file(path);
   EXPECT_EQ(trace.losses[LossReason::recorder_dropped], 871993U);
-  EXPECT_EQ(trace.losses[LossReason::calls_uncounted], 12U + 5U);
+  EXPECT_EQ(trace.losses[LossReason::calls_uncounted], 12U);
+  EXPECT_EQ(trace.losses[LossReason::requests_uncounted], 5U);
   EXPECT_EQ(trace.losses[LossReason::times_uncounted], 7U);
   EXPECT_EQ(trace.losses[LossReason::processes_left_out], 3U);
   EXPECT_EQ(trace.losses[LossReason::stacks_missed], 2U);

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
+#include "formats/io/input.h"
+#include "formats/perfetto/reader.h"
 #include "record/environment/environment.h"
 #include "support/temp_file.h"
 
@@ -32,6 +35,24 @@ TEST(EnvironmentCollector, WritesFactsOfTheMachineAndOfThisProcess) {
   for (const Sight& sight : collector->sights())
     targets_seen = targets_seen || (sight.available && sight.what.find("targets") != std::string::npos);
   EXPECT_TRUE(targets_seen);
+}
+
+TEST(EnvironmentCollector, TellsHowManyTargetsItLookedAt) {
+  test::TempDir folder;
+  auto writer = perfetto::Writer::create(folder.path("run.pftrace"));
+  ASSERT_TRUE(writer.ok());
+  const std::vector<Target> targets = {{getpid(), 0}, {getppid(), 0}, {1 << 29, 0}};
+  Session session{*writer, Preset::watch, targets, 0};
+  auto collector = make_environment_collector();
+  ASSERT_TRUE(collector->start(session).ok());
+  collector->target_left({getppid(), 0});
+  collector->stop(session, 1);
+  ASSERT_TRUE(writer->close().ok());
+  auto input = formats::Input::open(folder.path("run.pftrace"));
+  ASSERT_TRUE(input.ok());
+  const auto trace = perfetto::read(std::move(*input));
+  ASSERT_TRUE(trace.ok());
+  EXPECT_THAT(trace->ranks.front().metadata, testing::Contains(testing::Pair("env.targets", "2")));
 }
 
 TEST(EnvironmentCollector, AFaultOfOursAtWorkIsAFact) {

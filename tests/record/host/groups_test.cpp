@@ -105,13 +105,33 @@ TEST_F(Groups, Version2) {
 
 TEST_F(Groups, TheLimitOfTheGroupAboveIsMetThere) {
   version2("usage_usec 1\n");
-  machine.put("/sys/fs/cgroup/a.slice/memory.events", "low 0\nhigh 0\nmax 100\noom 0\noom_kill 0\n");
+  const auto events = [&](const char* file, int hits, int kills) {
+    machine.put(std::string("/sys/fs/cgroup/a.slice/") + file,
+                "low 0\nhigh 0\nmax " + std::to_string(hits) + "\noom 0\noom_kill " + std::to_string(kills) + "\n");
+  };
+  events("memory.events.local", 100, 0);
+  events("memory.events", 500, 0);
   GroupSampler groups(machine.root());
   groups.place(42);
   groups.sample(kSecond, emitter);
-  machine.put("/sys/fs/cgroup/a.slice/memory.events", "low 0\nhigh 0\nmax 130\noom 0\noom_kill 0\n");
+  events("memory.events.local", 130, 0);
+  events("memory.events", 900, 7);
+  events("b.scope/memory.events", 3, 2);
   groups.sample(2 * kSecond, emitter);
-  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.limit_hits", 42), 30);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.limit_hits", 42), 30) << "not those of the groups below it";
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.oom_kills", 42), 2) << "not those of the groups beside it";
+}
+
+TEST_F(Groups, WithoutLocalEventsThoseOfGroupsAboveAreOfAnybody) {
+  version2("usage_usec 1\n");
+  machine.put("/sys/fs/cgroup/a.slice/memory.events", "max 100\n");
+  GroupSampler groups(machine.root());
+  groups.place(42);
+  groups.sample(kSecond, emitter);
+  machine.put("/sys/fs/cgroup/a.slice/memory.events", "max 130\n");
+  machine.put("/sys/fs/cgroup/a.slice/b.scope/memory.events", "max 8\n");
+  groups.sample(2 * kSecond, emitter);
+  EXPECT_DOUBLE_EQ(samples.last("cgroup.memory.limit_hits", 42), 5) << "its own";
 }
 
 TEST_F(Groups, MemoryHighAndWhatItCosts) {
