@@ -42,9 +42,9 @@ std::optional<Sides> Evidence::counter(std::string_view name) const {
   if (found == nullptr) found = in(comparison_.host->unshown);
   if (found == nullptr) return std::nullopt;
   if (found->value[0] && found->value[1]) return turned(found->value);
-  // Whose recorder knows refaults tells memory.high where there is one.
-  const bool is_none =
-      model::is_limit_of_group(name) || (name == "cgroup.memory.high" && counter("cgroup.memory.refaults").has_value());
+  // Whose recorder knows these tells memory.high where there is one.
+  const auto knows_high = [&] { return counter("cgroup.memory.refaults") || counter("cgroup.memory.high_hits"); };
+  const bool is_none = model::is_limit_of_group(name) || (name == "cgroup.memory.high" && knows_high());
   return is_none ? std::optional(turned(found->value)) : std::nullopt;
 }
 
