@@ -60,6 +60,13 @@ bool has_other_settings(const model::RunComparison& result) {
   });
 }
 
+/// By how much the steps of the side come later, whatever lies between them, as a logarithm.
+double later_by(const model::HostChanges& host, std::size_t side) {
+  const auto period = std::ranges::find(host.states, "period", &model::HostChange::what);
+  if (period == host.states.end() || !(period->value[0] > 0) || !(period->value[1] > 0)) return 0;
+  return std::log(*period->value[side] / *period->value[1 - side]);
+}
+
 }  // namespace
 
 std::string why_shared(const model::RunComparison& result) {
@@ -72,6 +79,10 @@ std::string why_shared(const model::RunComparison& result) {
   const double usual = usual_ratio(result);
   if (!(usual > 0) || !(step > 0) || step >= std::log(kFarSlower) || sign * std::log(usual) < kShared * step) return {};
   const model::HostChanges& host = *result.host;
+  // Where it was decided by how late steps come, what they themselves take longer has to be most of that.
+  const bool by_steps = std::ranges::find(result.cycle_times, result.outcome, &model::CycleTimeOutcome::outcome) !=
+                        result.cycle_times.end();
+  if (!by_steps && step < kShared * later_by(host, side)) return {};
   if (!is_on_cpu(host, side) || was_held_back(host, side) || has_other_clock(host) || has_other_settings(result))
     return {};
   if (std::ranges::any_of(result.calls, [&](const model::CallsChange& c) {

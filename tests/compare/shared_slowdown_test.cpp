@@ -88,6 +88,18 @@ TEST(WhySharedSlowdown, WhoIsKnownToMakeItSlowerIsNotTheMachine) {
   EXPECT_EQ(why_shared(clock), "");
 }
 
+TEST(WhySharedSlowdown, StepsThatComeFarLaterThanTheyTakeLongerAreNotExplained) {
+  RunComparison c = slower_alike();
+  c.cycle_times[0].outcome = Outcome::inconclusive;  // decided by how late they come, and requests with them
+  c.cycle_times[0].change = 0.02;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1.03;
+  c.host->states = {{"period", "ns per step", {10e6, 16e6}}};
+  EXPECT_EQ(why_shared(c), "");
+  c.cycle_times[0].change = 0.5;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1.5;
+  EXPECT_NE(why_shared(c), "") << "they take as much longer";
+}
+
 TEST(WhySharedSlowdown, OtherSettingsMayMakeAllOfItSlower) {
   for (const auto& [key, base, candidate] :
        {std::array{"env.target.variable.PYTHONMALLOC", "", "debug"},
