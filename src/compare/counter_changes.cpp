@@ -91,8 +91,7 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
   CounterChanges changes;
   std::vector<std::pair<double, model::HostChange>> moved;
   for (const auto& [name, values] : windows_of(base, candidate)) {
-    const Series a = summarise(values.of[0].values, values.of[0].values.size());
-    const Series b = summarise(values.of[1].values, values.of[1].values.size());
+    const std::array mean = {mean_of(values.of[0]), mean_of(values.of[1])};
     if (name.starts_with("host.speed.") || (name.starts_with("host.cpu") && name.ends_with(".frequency"))) {
       // A piece of work that was held up takes many times as long as the others.
       const std::array logs = {log_series(values.of[0].values), log_series(values.of[1].values)};
@@ -104,7 +103,7 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
     if (is_speed_of_cpu(name)) continue;  // of whichever the recorder was on
     if (is_of_connections(name)) {
       if (values.of[0].values.empty() || values.of[1].values.empty()) continue;
-      model::HostChange change{name, values.unit, {a.mean, b.mean}};
+      model::HostChange change{name, values.unit, {mean[0], mean[1]}};
       if (lie_apart(values))
         moved.emplace_back(std::numeric_limits<double>::max(), std::move(change));
       else
@@ -114,15 +113,15 @@ CounterChanges counter_changes(std::span<const Recording> base, std::span<const 
     const std::array in_force = {is_in_force(name, values.of[0].values), is_in_force(name, values.of[1].values)};
     if (in_force[0] != in_force[1]) {
       model::HostChange change{name, values.unit, {}};
-      if (!values.of[0].values.empty()) change.value[0] = a.mean;
-      if (!values.of[1].values.empty()) change.value[1] = b.mean;
+      if (!values.of[0].values.empty()) change.value[0] = mean[0];
+      if (!values.of[1].values.empty()) change.value[1] = mean[1];
       moved.emplace_back(std::numeric_limits<double>::infinity(), std::move(change));
       continue;
     }
     if (const auto apart = surely_apart(values.of[0], values.of[1]))
-      moved.push_back({*apart, {name, values.unit, {a.mean, b.mean}}});
+      moved.push_back({*apart, {name, values.unit, {mean[0], mean[1]}}});
     else if (is_of_group_memory(name))
-      changes.unshown.push_back({name, values.unit, {a.mean, b.mean}});
+      changes.unshown.push_back({name, values.unit, {mean[0], mean[1]}});
   }
   std::ranges::stable_sort(moved, [](const auto& x, const auto& y) { return x.first > y.first; });
   changes.moved.reserve(moved.size());

@@ -191,7 +191,11 @@ void PooledWindows::add(std::span<const double> windows) {
   for (const double value : windows) values.push_back({static_cast<std::uint32_t>(values.size()), value});
 }
 
-double mean_of(const PooledWindows& windows) { return summarise(windows.values, windows.values.size()).mean; }
+double mean_of(const PooledWindows& windows) {
+  double sum = 0;
+  for (const CycleValue& window : windows.values) sum += window.value;
+  return windows.values.empty() ? 0 : sum / static_cast<double>(windows.values.size());
+}
 
 std::optional<double> surely_apart(const PooledWindows& a, const PooledWindows& b) {
   const auto by_windows = surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size()));

@@ -89,6 +89,7 @@ struct PooledWindows {
   void add(std::span<const double> windows);
 };
 
+/// Of all of them; 0 without any.
 double mean_of(const PooledWindows& windows);
 
 /// The same of the windows. With kFewestRecordings or more on each side how much recordings of the same differ is

@@ -41,12 +41,7 @@ Sides queue_of_siblings(const Evidence& evidence) {
 }
 
 Verdict cpu_verdict(const Evidence& evidence, std::string detail, double confidence) {
-  Verdict verdict;
-  verdict.cause = "cpu_contention";
-  verdict.detail = std::move(detail);
-  verdict.side = evidence.side();
-  verdict.confidence = confidence;
-  return verdict;
+  return verdict_of(evidence, "cpu_contention", std::move(detail), confidence);
 }
 
 bool has_detail(const Verdicts& verdicts, std::string_view detail) {
@@ -83,12 +78,6 @@ std::string more_traffic(const Evidence& evidence) {
       return fmt::format("{} by everybody meanwhile: {}/s instead of {}/s", disk.name, format_bytes(bytes.with),
                          format_bytes(bytes.without));
   return {};
-}
-
-Verdict verdict_of(const Evidence& evidence, std::string cause, double confidence) {
-  Verdict verdict = cpu_verdict(evidence, "", confidence);
-  verdict.cause = std::move(cause);
-  return verdict;
 }
 
 /// Who was beside it, as evidence: the first three, and what the kernel did for them.
@@ -315,7 +304,7 @@ void alike(const Evidence& evidence, Verdicts& verdicts) {
   if (rise < kLeastImpact * evidence.mean_step()) return;
   const std::vector<std::string>& alone = evidence.profiled_alone();
   Verdict verdict =
-      alone.empty() ? cpu_verdict(evidence, "unknown", 0.5) : verdict_of(evidence, "profiler_overhead", 0.6);
+      alone.empty() ? cpu_verdict(evidence, "unknown", 0.5) : verdict_of(evidence, "profiler_overhead", "", 0.6);
   verdict.work_ratio = usual;
   verdict.impact_ns = std::min(rise, std::max(0.0, evidence.growth()));
   verdict.evidence = {fmt::format("A call of the middle one of all functions of the host takes x{:.2f}", usual)};
@@ -343,7 +332,7 @@ void frequency(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!(evidence.slowdown() >= kLeastImpact) || (step && step->on_cpu.rise() < kLeastImpact * step->all().without))
     return;
-  Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", 0.8);
+  Verdict verdict = verdict_of(evidence, "cpu_frequency_drop", "", 0.8);
   // What the program does more it does at any clock.
   if (step) verdict.impact_ns = std::min(step->on_cpu.rise(), step->on_cpu.without * (1 / clock->ratio() - 1));
   verdict.work_ratio = 1 / clock->ratio();
@@ -362,7 +351,7 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time =
       evidence.states([](std::string_view state) { return state == "stopped" || state == "blocked in stopped"; });
   if (evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
-  Verdict verdict = verdict_of(evidence, "process_stopped", 0.95);
+  Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
   verdict.scope = model::VerdictScope::process;
   verdict.impact_ns = evidence.felt(time.rise());
   verdict.evidence = {fmt::format(

@@ -313,9 +313,7 @@ void group_memory(const Recording& run, const std::optional<Span>& span, Verdict
       verdict->against.clear();
     }
     verdict->against.emplace_back("There is no baseline: a group that is sized for its program is as full");
-    verdict->next_step =
-        "raise the limit of its control group (memory.max, memory.high, memory.limit_in_bytes, --memory of its "
-        "container), or let it use less";
+    verdict->next_step = kRaiseLimit;
     return;
   }
 }

@@ -28,13 +28,8 @@ constexpr double kFull = 0.97;           // of the limit
 constexpr double kMore = 1.5;            // times what it was
 constexpr double kTighter = 0.95;        // of what it was: pods of one size differ by less
 
-Verdict verdict_of(const Evidence& evidence, std::string detail, double confidence) {
-  Verdict verdict;
-  verdict.cause = "host_memory_pressure";
-  verdict.detail = std::move(detail);
-  verdict.side = evidence.side();
-  verdict.confidence = confidence;
-  return verdict;
+Verdict memory_verdict(const Evidence& evidence, std::string detail, double confidence) {
+  return verdict_of(evidence, "host_memory_pressure", std::move(detail), confidence);
 }
 
 Sides faulting(const Evidence& evidence) {
@@ -173,7 +168,7 @@ bool memory_limit(const Evidence& evidence, const Shortage& shortage, Verdicts& 
       [&](std::string_view state) { return reads_pages(state) || (any_sleep && sleeps_in_no_call(state)); });
   const bool waited = evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of();
   if (!waited && !(group.pressure >= kLeastPressure && evidence.slowdown() >= kLeastImpact)) return false;
-  Verdict verdict = verdict_of(evidence, "memory_limit", group.is_hit() ? 0.9 : 0.75);
+  Verdict verdict = memory_verdict(evidence, "memory_limit", group.is_hit() ? 0.9 : 0.75);
   tell(group, verdict.evidence);
   shortage.tell(verdict.evidence);
   if (evidence.rise("cgroup.memory.oom_kills") > 0)
@@ -184,9 +179,7 @@ bool memory_limit(const Evidence& evidence, const Shortage& shortage, Verdicts& 
   } else {
     verdict.against.emplace_back("Its own threads waited no longer for pages: they may have freed memory themselves");
   }
-  verdict.next_step =
-      "raise the limit of its control group (memory.max, memory.high, memory.limit_in_bytes, --memory of its "
-      "container), or let it use less";
+  verdict.next_step = kRaiseLimit;
   verdicts.push_back(std::move(verdict));
   return true;
 }
@@ -211,7 +204,7 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
       evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of() ||
       (evidence.rise("host.pressure.memory.some") >= kLeastPressure && evidence.slowdown() >= kLeastImpact);
   if (!felt) return;
-  Verdict verdict = verdict_of(evidence, detail, 0.85);
+  Verdict verdict = memory_verdict(evidence, detail, 0.85);
   shortage.tell(verdict.evidence);
   if (time.rise() > 0) {
     verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages", instead(time)));
@@ -234,7 +227,7 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
   const double slower = memory->ratio() / (arithmetic ? arithmetic->ratio() : 1);
   const auto beside = evidence.more_beside();
   if (!(slower >= kSlowerMemory) || beside.empty() || evidence.more_others() < kLeastOthers) return;
-  Verdict verdict = verdict_of(evidence, "bandwidth", 0.7);
+  Verdict verdict = memory_verdict(evidence, "bandwidth", 0.7);
   verdict.impact_ns = step->on_cpu.rise();
   verdict.work_ratio = step->on_cpu.ratio();
   verdict.evidence = {

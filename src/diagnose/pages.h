@@ -16,4 +16,8 @@ bool answers_late(const Evidence& evidence);
 /// A limit on the memory of its control group is new, or lower by more than pods of one size differ.
 bool has_tighter_limit(const Evidence& evidence);
 
+inline constexpr const char* kRaiseLimit =
+    "raise the limit of its control group (memory.max, memory.high, memory.limit_in_bytes, --memory of its container), "
+    "or let it use less";
+
 }  // namespace culprit::diagnose

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "diagnose/evidence.h"
@@ -37,6 +38,16 @@ std::span<const Rule> late_host_rules();  ///< asked when what explains another 
 std::span<const Rule> few_steps_rules();  ///< asked after those
 std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
 std::span<const Rule> last_wait_rules();  ///< beside those: a thread that is late, whatever it does
+
+/// One on the side that is judged, of the host and active unless it is said otherwise.
+inline model::Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
+  model::Verdict verdict;
+  verdict.cause = std::move(cause);
+  verdict.detail = std::move(detail);
+  verdict.side = evidence.side();
+  verdict.confidence = confidence;
+  return verdict;
+}
 
 /// A verdict on all functions of the host together, of traces that know no scheduling.
 inline bool is_of_all_functions(const model::Verdict& verdict) {
