@@ -22,12 +22,12 @@ CallWindows::CallWindows(Ns begin, std::uint32_t seed, double few)
       end_(close_at_) {}
 
 CallWindows::Due CallWindows::due(Ns now) const {
-  if (opened_ == 0) return now >= open_at_ ? Due::open : Due::nothing;
-  if (closed_ == 0 && !whole_) return now >= close_at_ ? Due::close : Due::nothing;
+  if (!opened_) return now >= open_at_ ? Due::open : Due::nothing;
+  if (!closed_ && !whole_) return now >= close_at_ ? Due::close : Due::nothing;
   return now >= end_ ? Due::count : Due::nothing;
 }
 
-Ns CallWindows::next() const { return opened_ == 0 ? open_at_ : closed_ == 0 && !whole_ ? close_at_ : end_; }
+Ns CallWindows::next() const { return !opened_ ? open_at_ : !closed_ && !whole_ ? close_at_ : end_; }
 
 void CallWindows::opened(Ns at) {
   opened_ = at;
@@ -38,9 +38,9 @@ void CallWindows::opened(Ns at) {
 }
 
 void CallWindows::cover(Ns until) {
-  covered_ += until - opened_;
-  if (timed()) timed_ += until - opened_;
-  length_ = until - opened_;
+  length_ = until - *opened_;
+  covered_ += length_;
+  if (timed()) timed_ += length_;
   scale_ = ratio(end_ - begin_, length_);
 }
 
@@ -50,16 +50,16 @@ void CallWindows::closed(Ns at) {
 }
 
 void CallWindows::end_period(Ns at) {
-  if (opened_ == 0 && closed_ == 0) return;
-  if (closed_ == 0) cover(at);
-  length_ = (closed_ != 0 ? closed_ : at) - opened_;
+  if (!opened_) return;
+  if (!closed_) cover(at);
+  length_ = closed_.value_or(at) - *opened_;
   scale_ = ratio(at - begin_, length_);
   if (is_first_whole()) scale_ = 1;
 }
 
 bool CallWindows::end_recording(Ns at) {
   end_period(at);
-  return opened_ != 0 && (periods_ == 0 || whole_ || length_ >= kWindow / 2);
+  return opened_ && (periods_ == 0 || whole_ || length_ >= kWindow / 2);
 }
 
 void CallWindows::counted(Ns at, double calls, double doubt) {
@@ -88,7 +88,7 @@ void CallWindows::end(Ns at) {
 }
 
 void CallWindows::begin_period(Ns at) {
-  const bool goes_on = opened_ != 0 && closed_ == 0;
+  const bool goes_on = is_open();
   timed_period_ = whole_ || goes_on || periods_ % kTimedEvery == 0;
   const Ns length = whole_ ? kPeriod : timed_period_ ? kTimedWindow : kWindow;
   begin_ = at;
@@ -96,8 +96,8 @@ void CallWindows::begin_period(Ns at) {
   open_at_ = at + (whole_ || goes_on ? 0 : std::uniform_int_distribution<Ns>(0, kPeriod - length)(random_));
   close_at_ = open_at_ + length;
   end_ = at + kPeriod;
-  opened_ = 0;
-  closed_ = 0;
+  opened_.reset();
+  closed_.reset();
   if (goes_on) opened(at);
 }
 

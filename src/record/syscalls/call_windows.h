@@ -48,12 +48,12 @@ class CallWindows {
   /// The recording ends in it. False: there was no window, or it had just begun and would stand for hundreds like
   /// itself.
   [[nodiscard]] bool end_recording(Ns at);
-  [[nodiscard]] bool window_was() const { return opened_ != 0; }
+  [[nodiscard]] bool window_was() const { return opened_.has_value(); }
   /// How long the last window was.
   [[nodiscard]] Ns length() const { return length_; }
   /// Some period was not looked at whole: numbers are estimates.
   [[nodiscard]] bool estimates() const { return sampled_ > 0; }
-  [[nodiscard]] bool is_open() const { return opened_ != 0 && closed_ == 0; }
+  [[nodiscard]] bool is_open() const { return opened_ && !closed_; }
   /// Every call of this period is looked at, from its begin on.
   [[nodiscard]] bool is_whole() const { return whole_ && is_open(); }
   /// How much there has been of a period like the last one, at `at`.
@@ -83,8 +83,8 @@ class CallWindows {
   Ns open_at_ = 0;
   Ns close_at_ = 0;
   Ns end_ = 0;
-  Ns opened_ = 0;
-  Ns closed_ = 0;
+  std::optional<Ns> opened_;
+  std::optional<Ns> closed_;
   double scale_ = 1;
   Ns length_ = 0;
   Ns covered_ = 0;
