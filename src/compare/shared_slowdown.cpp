@@ -21,6 +21,7 @@ using model::Outcome;
 
 constexpr double kFarSlower = 2;  // times: no machine was seen to be so much slower than itself
 constexpr double kShared = 0.7;   // of the logarithm of what a step takes longer
+constexpr double kMostly = 0.5;   // of it, where what is left is not sure
 constexpr double kOnCpu = 0.7;    // of what a step takes longer
 constexpr std::size_t kFewestFunctions = 8;
 
@@ -60,6 +61,13 @@ bool has_other_settings(const model::RunComparison& result) {
   });
 }
 
+/// Whether a step of the side would still be decided to take longer if what all functions share were not there: some
+/// slow down by more than others where a machine has less cache or memory for them.
+bool is_longer_alone(const model::CycleTimeOutcome& step, std::size_t side, double usual) {
+  const double bound = side == 1 ? step.low : -step.high / (1 + step.high);
+  return std::isfinite(bound) && std::log1p(bound) - usual > std::log1p(step.tolerance);
+}
+
 /// By how much the steps of the side come later, whatever lies between them, as a logarithm.
 double later_by(const model::HostChanges& host, std::size_t side) {
   const auto period = std::ranges::find(host.states, "period", &model::HostChange::what);
@@ -76,8 +84,11 @@ std::string why_shared(const model::RunComparison& result) {
   const double sign = side == 1 ? 1 : -1;
   const model::CycleTimeOutcome* longest = model::longest_phase(result.cycle_times);
   const double step = longest == nullptr ? 0 : sign * std::log1p(longest->change);
-  const double usual = usual_ratio(result);
-  if (!(usual > 0) || !(step > 0) || step >= std::log(kFarSlower) || sign * std::log(usual) < kShared * step) return {};
+  const double ratio = usual_ratio(result);
+  if (!(ratio > 0) || !(step > 0) || step >= std::log(kFarSlower)) return {};
+  const double usual = sign * std::log(ratio);
+  const bool in_part = usual < kShared * step;
+  if (usual < kMostly * step || (in_part && is_longer_alone(*longest, side, usual))) return {};
   const model::HostChanges& host = *result.host;
   // Where it was decided by how late steps come, what they themselves take longer has to be most of that.
   const bool by_steps = std::ranges::find(result.cycle_times, result.outcome, &model::CycleTimeOutcome::outcome) !=
@@ -90,9 +101,10 @@ std::string why_shared(const model::RunComparison& result) {
       }))
     return {};
   return fmt::format(
-      "all functions of the {} take x{:.2f} alike, and nothing of the program or beside it is known to differ: the "
+      "all functions of the {} take x{:.2f} alike{}, and nothing of the program or beside it is known to differ: the "
       "machine may be slower, as machines that are shared are for minutes",
-      side == 1 ? "candidate" : "baseline", std::exp(sign * std::log(usual)));
+      side == 1 ? "candidate" : "baseline", std::exp(usual),
+      in_part ? ", what steps take beyond that is not decided" : "");
 }
 
 }  // namespace culprit::compare

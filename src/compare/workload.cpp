@@ -86,13 +86,13 @@ double mean_prompts(std::span<const WorkedTime> steps) {
   return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
 }
 
-/// The same.
-double prompt_tokens(const Classes& classes) {
+/// The same of tokens of either kind.
+double tokens(const Classes& classes, std::int32_t WorkClass::*kind) {
   double sum = 0;
   double steps = 0;
   for (const auto& [work, times] : classes) {
-    if (work.tokens < 0) return 0;
-    sum += static_cast<double>(times.size()) * std::exp2(work.tokens / kTokenSteps);
+    if (work.*kind < 0) return 0;
+    sum += static_cast<double>(times.size()) * std::exp2(work.*kind / kTokenSteps);
     steps += static_cast<double>(times.size());
   }
   return steps > 0 ? sum / steps : 0;
@@ -165,7 +165,8 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   for (std::size_t s = 0; s < 2; ++s)
     if (all[s] > 0) result.all_ns[s] /= static_cast<double>(all[s]);
   for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
-  for (std::size_t s = 0; s < 2; ++s) result.prompt_tokens[s] = prompt_tokens(classes[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.prompt_tokens[s] = tokens(classes[s], &WorkClass::tokens);
+  for (std::size_t s = 0; s < 2; ++s) result.looked_back[s] = tokens(classes[s], &WorkClass::cached);
   for (std::size_t s = 0; s < 2; ++s) result.requests[s] = requests(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.most_requests[s] = most_requests(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.prompts[s] = mean_prompts(sides[s]);

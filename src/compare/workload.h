@@ -60,6 +60,7 @@ struct MatchedWork {
   std::array<double, 2> prompts{};        ///< that a step computes, mean; 0: not known of all
   std::array<double, 2> requests{};       ///< of these, as exact as classes are; 0: not known of all
   std::array<double, 2> most_requests{};  ///< that a fiftieth of the steps worked for at once; the same
+  std::array<double, 2> looked_back{};    ///< tokens that decode steps look back at, mean; 0: not known of all
   bool knows_context = false;             ///< all steps of both sides tell what they look back at
 };
 

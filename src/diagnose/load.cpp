@@ -54,7 +54,8 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   Sides all_steps;
   for (const model::CycleTimeOutcome& outcome : evidence.comparison().cycle_times) {
     if (outcome.other_share < kLeastOther || outcome.usual_work[0].empty() || outcome.usual_work[1].empty()) continue;
-    if (!model::tells_usual_work(outcome)) continue;
+    // Less work is no reason for longer steps.
+    if (!model::tells_usual_work(outcome) || model::has_less_work(outcome, evidence.side())) continue;
     const Sides all = evidence.turned(outcome.all_ns);
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
     // Few like ones are few of all.

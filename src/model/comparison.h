@@ -65,6 +65,7 @@ struct CycleTimeOutcome {
   std::array<double, 2> prompts{};        ///< that these are of, mean; 0: not known
   std::array<double, 2> requests{};       ///< that one of them works for, mean; 0: not known
   std::array<double, 2> most_requests{};  ///< that a fiftieth of them works for at once; 0: not known
+  std::array<double, 2> looked_back{};    ///< tokens that one of them looks back at, mean; 0: not known
   bool knows_context = false;             ///< both sides tell how many tokens cycles look back at
 };
 
@@ -105,6 +106,19 @@ inline bool has_longer_prompts(const CycleTimeOutcome& outcome, std::size_t side
     for (std::size_t s = 0; s < 2; ++s) tokens.at(s) /= outcome.prompts.at(s);
   const double other = tokens.at(1 - side);
   return other > 0 && tokens.at(side) >= kLongerPrompts * other && tells_usual_work(outcome);
+}
+
+/// Whether a cycle of the phase works on clearly less on this side than on the other, and on no more of anything.
+inline bool has_less_work(const CycleTimeOutcome& outcome, std::size_t side) {
+  constexpr double kLess = 0.8;   // of it
+  constexpr double kMore = 1.05;  // times: sides under the same load differ by a few in a hundred
+  bool less = false;
+  for (const std::array<double, 2>& work : {outcome.requests, outcome.prompt_tokens, outcome.looked_back}) {
+    if (!(work[0] > 0) || !(work[1] > 0)) continue;
+    if (work.at(side) > kMore * work.at(1 - side)) return false;
+    less = less || work.at(side) < kLess * work.at(1 - side);
+  }
+  return less;
 }
 
 /// The same of any phase.
@@ -192,7 +206,8 @@ inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "s
 bool is_input(std::string_view function);
 /// Whether a function of Python of this name waits for something else: a lock, a socket, time ("threading.py(320):
 /// wait",
-/// "<built-in method poll of select.epoll object>").
+/// "<built-in method poll of select.epoll object>"), or for the processes that run the model ("EngineCore.step" of
+/// vLLM, beside what it calls).
 bool is_python_wait(std::string_view function);
 /// Whether a function of this name collects garbage.
 bool is_collector(std::string_view function);

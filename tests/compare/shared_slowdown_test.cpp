@@ -70,6 +70,35 @@ TEST(WhySharedSlowdown, OneFunctionThatIsSlowerIsTheProgram) {
   EXPECT_EQ(why_shared(few), "") << "too few to tell";
 }
 
+TEST(WhySharedSlowdown, HalfOfItIsTheMachineWhereTheRestIsNotDecided) {
+  RunComparison c = slower_alike();
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1.3;
+  c.cycle_times[0].low = 0.2;
+  c.cycle_times[0].high = 0.9;
+  c.cycle_times[0].tolerance = 0.03;
+  EXPECT_EQ(why_shared(c),
+            "all functions of the candidate take x1.30 alike, what steps take beyond that is not decided, and nothing "
+            "of the program or beside it is known to differ: the machine may be slower, as machines that are shared "
+            "are for minutes");
+  c.cycle_times[0].low = 0.36;
+  EXPECT_EQ(why_shared(c), "") << "the rest is decided";
+  c.cycle_times[0].low = 0.2;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1.2;
+  EXPECT_EQ(why_shared(c), "") << "less than half";
+
+  RunComparison faster = slower_alike();
+  faster.outcome = Outcome::improvement;
+  for (model::FunctionFinding& f : faster.functions) f.work_ratio = 1 / 1.3;
+  for (model::HostChange& part : faster.host->step) std::swap(part.value[0], part.value[1]);
+  faster.cycle_times[0].change = 1 / 1.5 - 1;
+  faster.cycle_times[0].low = 1 / 1.9 - 1;
+  faster.cycle_times[0].high = 1 / 1.2 - 1;
+  faster.cycle_times[0].tolerance = 0.03;
+  EXPECT_NE(why_shared(faster).find("of the baseline take x1.30 alike, what steps take beyond"), std::string::npos);
+  faster.cycle_times[0].high = 1 / 1.36 - 1;
+  EXPECT_EQ(why_shared(faster), "");
+}
+
 TEST(WhySharedSlowdown, WhatWaitsIsHeldUpByWhatItWaitsFor) {
   for (const std::size_t part : {1U, 2U}) {  // the run queue, blocked
     RunComparison c = slower_alike();

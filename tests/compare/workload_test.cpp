@@ -115,12 +115,15 @@ TEST(MatchWork, SaysHowLongPromptsAreAndWhetherContextsAreKnown) {
   const std::vector<WorkedTime> candidate = {step(1024, Phase::prefill), step(512, Phase::prefill)};
   EXPECT_NEAR(match_work(base, candidate).prompt_tokens[0], 128, 1e-9);
   EXPECT_NEAR(match_work(base, candidate).prompt_tokens[1], 768, 1e-9);
+  EXPECT_EQ(match_work(base, candidate).looked_back[0], 0) << "prefills do not";
   EXPECT_FALSE(match_work(base, candidate).knows_context);
   const std::vector<WorkedTime> knows = {step(-1, Phase::decode, 400)};
   const std::vector<WorkedTime> does_not = {step(-1, Phase::decode, 400), step(-1, Phase::decode)};
   EXPECT_TRUE(match_work(knows, knows).knows_context);
   EXPECT_FALSE(match_work(knows, does_not).knows_context);
   EXPECT_EQ(match_work(knows, knows).prompt_tokens[0], 0);
+  EXPECT_NEAR(match_work(knows, does_not).looked_back[0], 362, 1) << "a class is half of a doubling wide";
+  EXPECT_EQ(match_work(knows, does_not).looked_back[1], 0) << "one of them does not tell";
 }
 
 TEST(MatchWork, PromptsAreCountedWhereAllStepsTellThem) {

@@ -134,6 +134,8 @@ inline model::RunComparison swapped(model::RunComparison c) {
     turn(t.usual_work);
     turn(t.all_ns);
     turn(t.prompt_tokens);
+    turn(t.requests);
+    turn(t.looked_back);
     turn(t.time_ns);
     turn(t.cycles);
     t.change = 1 / (1 + t.change) - 1;

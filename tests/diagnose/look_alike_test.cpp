@@ -121,6 +121,29 @@ TEST(LookAlike, WhoSendsMoreWorkTakesCpusAsWell) {
   EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
 }
 
+TEST(LookAlike, LessWorkIsNoReasonForLongerSteps) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0, 0}, {0, 0});
+  model::CycleTimeOutcome& time = c.cycle_times[0];
+  time.usual_work = {"4 requests behind 216 to 304 tokens", "1 request behind 54 to 76 tokens"};
+  time.all_ns = {10e6, 18e6};
+  time.other_share = 0.6;
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "how much it is is not known";
+  time.requests = {3.7, 1.7};
+  time.looked_back = {240, 100};
+  EXPECT_THAT(causes(c), IsEmpty());
+  time.looked_back = {240, 900};  // for fewer requests, but behind far more
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+  time.looked_back = {240, 100};
+  time.requests = {3.7, 3.5};  // less of one, as much of the other
+  EXPECT_THAT(causes(c), IsEmpty());
+  time.looked_back = {240, 220};  // other work, but no less
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+  time.looked_back = {240, 100};
+  EXPECT_THAT(causes(c), IsEmpty());
+  EXPECT_THAT(causes(swapped(std::move(c))), IsEmpty());
+}
+
 TEST(LookAlike, AKernelOfStepsOfLikeWorkIsNoOtherLoad) {
   RunComparison c = kernels(1, 1);
   model::CycleTimeOutcome& time = c.cycle_times[0];

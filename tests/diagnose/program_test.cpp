@@ -442,6 +442,17 @@ TEST(ProgramRules, WhatIsOnlyNamedLikeACollectorIsNone) {
     EXPECT_TRUE(model::is_collector(name)) << name;
 }
 
+TEST(ProgramRules, WhatWaitsForTheProcessesOfTheModelIsNoSlowFunction) {
+  EXPECT_TRUE(model::is_python_wait("EngineCore.step"));
+  EXPECT_TRUE(model::is_python_wait("EngineCore.step_with_batch_queue"));
+  EXPECT_FALSE(model::is_python_wait("Scheduler.schedule"));
+  model::RunComparison c = with_functions();
+  add_function(c, "EngineCore.step", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::Not(testing::Contains(testing::HasSubstr("EngineCore.step"))));
+  add_function(c, "Scheduler.schedule", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::Contains("host_bound/function in Scheduler.schedule"));
+}
+
 TEST(ProgramRules, OfSeveralProcessesItSaysWhoseTheFunctionIs) {
   model::RunComparison c = with_functions();
   c.processes = {{-1, {10, 20}}, {-1, {11, 21}}};
