@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(parts library report diagnose compare kernels summary profile cycles formats formats_kineto formats_kernel_text formats_ncu_csv
+set(parts library deepdive report diagnose compare kernels summary profile cycles formats formats_kineto formats_kernel_text formats_ncu_csv
           formats_nsys_sqlite formats_perfetto formats_io trace stats model core)
 list(TRANSFORM parts PREPEND culprit_)
 list(APPEND parts culprit_perfetto_proto)

@@ -27,7 +27,7 @@ set(CULPRIT_EDGES
   "record_.*|core,model,stats,formats_perfetto,record_collector,record_bpf,record_interpreter"
   "record|core,model,stats,formats_perfetto,record_.*"
   "faults|core,model,stats"
-  "library|core,model,stats,trace,cycles,profile,summary,kernels,compare,diagnose,report,formats,formats_io"
+  "library|core,model,stats,trace,cycles,profile,summary,kernels,compare,diagnose,report,deepdive,formats,formats_io"
   "ab|core,model,stats,trace,cycles,profile,compare,diagnose,library,formats_perfetto,record.*,faults"
   "tracegen|core,model,stats"
   "cli|.*")

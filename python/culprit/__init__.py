@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
     from . import torch as torch
-    from ._comparison import Comparison, diff
+    from ._comparison import Comparison, diff, diff_tables
     from ._error import CulpritWarning, Error
     from ._record import Recording, record
     from ._run import Run, load
     from ._table import Table
 
 __version__ = "0.1.0"
-__all__ = ["Comparison", "CulpritWarning", "Error", "Recording", "Run", "Table", "diff", "load", "record"]
+__all__ = ["Comparison", "CulpritWarning", "Error", "Recording", "Run", "Table", "diff", "diff_tables", "load", "record"]
 
 # The program of this package is started by way of this file: nothing is loaded before it is asked for.
 _PLACES = {
     "Comparison": "_comparison",
     "diff": "_comparison",
+    "diff_tables": "_comparison",
     "CulpritWarning": "_error",
     "Error": "_error",
     "Recording": "_record",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 from . import _check, _culprit
+from ._error import Error
 from ._run import Path, Run, load_options, paths_of
 from ._table import Table
 
@@ -176,9 +177,16 @@ class Comparison:
         return comparison_html(self)
 
 
-def _recordings(name: str, side: Side, options: Tuple[int, int]) -> List[_culprit.Run]:
+class _Side(NamedTuple):
+    """Runs or paths, not both."""
+
+    runs: List[_culprit.Run]
+    paths: List[bytes]
+
+
+def _side(name: str, side: Side) -> _Side:
     if isinstance(side, (str, bytes, os.PathLike)):
-        return _culprit.load_recordings(paths_of(name, side), *options)
+        return _Side([], paths_of(name, side))
     if not isinstance(side, (Run, Iterable)) or hasattr(side, "read"):
         raise TypeError(f"{name} is a path, a run, or several, not {side!r}")
     items = [side] if isinstance(side, Run) else list(side)
@@ -186,7 +194,11 @@ def _recordings(name: str, side: Side, options: Tuple[int, int]) -> List[_culpri
     paths = [item for item in items if not isinstance(item, Run)]
     if runs and paths:
         raise TypeError(f"{name} is paths or runs, not both")
-    return runs or _culprit.load_recordings(paths_of(name, paths), *options)
+    return _Side(runs, paths_of(name, paths))
+
+
+def _recordings(side: _Side, options: Tuple[int, int]) -> List[_culprit.Run]:
+    return side.runs or _culprit.load_recordings(side.paths, *options)
 
 
 def diff(
@@ -205,13 +217,40 @@ def diff(
     not matter, between 0 and 1. ``history``: three or more earlier recordings of the same workload, in a list; of fewer the notes say that they tell nothing.
     ``anchor`` names the marker or function that begins a cycle (default: found). ``threads``, ``max_expansion``: as of ``load``, for sides that are paths.
 
-    Raises ``culprit.Error``: a side cannot be loaded or has no recording, a recording comes twice, recordings of one side are not of the same run, the anchor does not occur, or
-    the tolerance is no share. Runs that must not be compared are no error: the outcome is not_comparable. TypeError, ValueError: an argument is none.
+    Both sides may be a profile table instead, a path that ends in .csv: it is compared as far as its sums of each cycle tell it, which the notes say; there is no waterfall.
+    ``anchor``, ``history``, ``threads`` and ``max_expansion`` are for traces. Where the tables hold several processes, take ``diff_tables``.
+
+    Raises ``culprit.Error``: a side cannot be loaded or has no recording, a recording comes twice, recordings of one side are not of the same run, the anchor does not occur,
+    the tolerance is no share, only one side is a table, a side has several tables, an argument is for traces alone, or the tables hold no process to compare, or several. Runs
+    that must not be compared are no error: the outcome is not_comparable. TypeError, ValueError: an argument is none.
     """
     if isinstance(history, (str, bytes, os.PathLike, Run)) or not isinstance(history, Iterable):
         raise TypeError(f"history is a list of paths or runs, not {history!r}")
     _check.text("anchor", anchor)
     share = _check.number("tolerance", tolerance)
     options = load_options(threads, max_expansion)
-    earlier = [native for item in history for native in _recordings("history", item, options)]
-    return Comparison(*_culprit.compare(_recordings("baseline", baseline, options), _recordings("candidate", candidate, options), anchor, share, earlier))
+    earlier = [_side("history", item) for item in history]
+    before, after = _side("baseline", baseline), _side("candidate", candidate)
+    if _culprit.are_profile_tables(before.paths, after.paths):
+        return _only(_culprit.compare_tables(before.paths[0], after.paths[0], anchor, share, *options, bool(earlier)))
+    loaded = [native for side in earlier for native in _recordings(side, options)]
+    return Comparison(*_culprit.compare(_recordings(before, options), _recordings(after, options), anchor, share, loaded))
+
+
+def _only(compared: List[Tuple[str, Tuple[str, str, str]]]) -> Comparison:
+    if len(compared) > 1:
+        what, remedy = f"the tables hold {len(compared)} pairs of processes, and each is a comparison", "diff_tables() gives them by name"
+        raise Error(f"{what} ({remedy})", "usage", what, "", remedy)
+    return Comparison(*compared[0][1])
+
+
+def diff_tables(baseline: Path, candidate: Path, *, tolerance: float = 0.03) -> Dict[str, Comparison]:
+    """Compares two profile tables, process by process: a ``Comparison`` of each pair by its name, as ``culprit diff`` names its files.
+
+    A process is compared with that of its number on the other side; where each side has some that the other lacks, each of these with each. A table is a path; ``tolerance``: as of
+    ``diff``. Raises ``culprit.Error``: a table cannot be read, the two hold no process to compare, or the tolerance is no share. TypeError, ValueError: an argument is none.
+    """
+    share = _check.number("tolerance", tolerance)
+    before, after = os.fsencode(_check.path("baseline", baseline)), os.fsencode(_check.path("candidate", candidate))
+    compared = _culprit.compare_tables(before, after, "", share, *load_options(0, 200), False)
+    return {name: Comparison(*forms) for name, forms in compared}

@@ -1,6 +1,7 @@
 // The module culprit._culprit: the calls of the library, tables by the Arrow interface. What people use is the Python
 // package around it.
 #include <culprit/compare.h>
+#include <culprit/compare_tables.h>
 #include <culprit/cycles.h>
 #include <culprit/events.h>
 #include <culprit/kernels.h>
@@ -308,6 +309,15 @@ ArrowTable cycle_table(const culprit::Cycles& cycles) {
   return table;
 }
 
+/// As JSON, text and Markdown.
+using Forms = std::array<std::string, 3>;
+
+Forms forms_of(const culprit::Comparison& comparison) {
+  return {culprit::to_json(comparison), culprit::to_text(comparison), culprit::to_markdown(comparison)};
+}
+
+nb::tuple tuple_of(const Forms& forms) { return nb::make_tuple(text(forms[0]), text(forms[1]), text(forms[2])); }
+
 culprit::CycleOptions cycle_options(const std::string& anchor, const std::string& phase, unsigned skip,
                                     const culprit::Task& task) {
   culprit::CycleOptions options;
@@ -471,16 +481,42 @@ NB_MODULE(_culprit, module) {
              });
   module.def("compare", [](const std::vector<culprit::Run>& baseline, const std::vector<culprit::Run>& candidate,
                            const std::string& anchor, double tolerance, const std::vector<culprit::Run>& earlier) {
-    using Forms = std::array<std::string, 3>;
-    const Forms forms = interruptible([&](const culprit::Task& task) -> culprit::Result<Forms> {
+    return tuple_of(interruptible([&](const culprit::Task& task) -> culprit::Result<Forms> {
       culprit::CompareOptions options;
       options.anchor = anchor;
       options.tolerance = tolerance;
       options.task = task;
       const auto comparison = culprit::compare_runs(baseline, candidate, options, earlier);
       if (!comparison) return comparison.error();
-      return Forms{culprit::to_json(*comparison), culprit::to_text(*comparison), culprit::to_markdown(*comparison)};
+      return forms_of(*comparison);
+    }));
+  });
+  module.def("are_profile_tables", [](const std::vector<nb::bytes>& baseline, const std::vector<nb::bytes>& candidate) {
+    return taken(culprit::are_profile_tables(paths_of(baseline), paths_of(candidate)));
+  });
+  module.def("compare_tables", [](const nb::bytes& baseline, const nb::bytes& candidate, const std::string& anchor,
+                                  double tolerance, unsigned threads, std::uint64_t expansion, bool history) {
+    const std::vector<std::string> paths = paths_of({baseline, candidate});
+    using Named = std::vector<std::pair<std::string, Forms>>;
+    const Named all = interruptible([&](const culprit::Task& task) -> culprit::Result<Named> {
+      culprit::TableOptions options;
+      options.tolerance = tolerance;
+      options.task = task;
+      options.anchor = anchor;
+      options.threads = threads;
+      options.max_expansion = expansion;
+      options.history = history;
+      const auto compared = culprit::compare_tables(paths[0], paths[1], options);
+      if (!compared) return compared.error();
+      Named named;
+      for (const culprit::ProcessComparison& one : *compared) {
+        if (task.stop.stop_requested()) return culprit::Error{culprit::ErrorKind::cancelled, "cancelled", {}, {}};
+        named.emplace_back(one.name, forms_of(one.comparison));
+      }
+      return named;
     });
-    return nb::make_tuple(text(forms[0]), text(forms[1]), text(forms[2]));
+    nb::list list;
+    for (const auto& [name, forms] : all) list.append(nb::make_tuple(text(name), tuple_of(forms)));
+    return list;
   });
 }

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "core/text.h"
+#include "library/table_comparisons.h"
 
 namespace culprit::cli {
 
@@ -21,23 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostInputs = 4096;
-constexpr const char* kNativeProfile = "profile.json";  // what marks the directory of `culprit profile -o`
 
-/// What `culprit profile -o` wrote cannot be compared; says what can.
+/// What `culprit profile -o` wrote cannot be compared.
 Status refuse_native_profiles(const DiffOptions& options) {
   for (const auto* side : {&options.inputs, &options.candidates})
-    for (const std::string& input : *side) {
-      std::error_code code;
-      const fs::path directory = fs::is_directory(input, code) ? fs::path(input) : fs::path(input).parent_path();
-      const std::string name = fs::path(input).filename().string();
-      const bool is_part = name == "cycles.csv" || name == "functions.csv" || name == "resources.csv" ||
-                           name == "counters.csv" || name == kNativeProfile;
-      if ((fs::is_directory(input, code) || is_part) && fs::exists(directory / kNativeProfile, code) &&
-          fs::exists(directory / "functions.csv", code))
-        return usage_error(
-            fmt::format("'{}' was written by `culprit profile`, which diff does not read", input),
-            "give the traces that it was made of, or tables of `culprit profile --compat deepdive -o DIR`");
-    }
+    for (const std::string& input : *side)
+      if (Status status = library::refuse_native_profile(input); !status) return status;
   return {};
 }
 
@@ -45,8 +35,8 @@ Status refuse_native_profiles(const DiffOptions& options) {
 
 bool begins_with_traces(const DiffOptions& options) {
   if (options.candidates.empty() && options.inputs.size() == 1) return false;
-  return !std::ranges::all_of(options.inputs, is_profile_table) ||
-         !std::ranges::all_of(options.candidates, is_profile_table);
+  return !std::ranges::all_of(options.inputs, library::is_profile_table) ||
+         !std::ranges::all_of(options.candidates, library::is_profile_table);
 }
 
 Result<DiffOptions> settled(const DiffOptions& given) {
@@ -91,9 +81,7 @@ Result<int> run_diff(const DiffOptions& given) {
   if (Status status = refuse_native_profiles(options); !status) return status.error();
   const bool traces = begins_with_traces(options);
   if (traces && options.score != "suspicion") return diff_runs(options);
-  if (!options.history.empty())
-    return usage_error("--history needs traces on both sides and --score impact",
-                       "give the traces, or leave out --history");
+  if (!options.history.empty()) return library::history_needs_traces();
   if (!options.fail_on.empty() && options.fail_on != "not_comparable" && options.score != "impact")
     return usage_error(
         fmt::format("--fail-on {} needs --score impact: the other score states no outcome", options.fail_on),

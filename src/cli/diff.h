@@ -65,9 +65,6 @@ std::optional<double> parse_share(std::string_view text);
 /// Why it is no share between 0 and 1, or "".
 std::string share_problem(const std::string& text);
 
-/// True when the path names a profile table by its ending.
-bool is_profile_table(const std::string& path);
-
 /// Neither one directory with both sides nor two tables.
 bool begins_with_traces(const DiffOptions& options);
 

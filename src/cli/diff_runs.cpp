@@ -1,4 +1,5 @@
 // `culprit diff` of traces.
+#include <culprit/compare_tables.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -155,23 +156,19 @@ int exit_of(const std::string& fail_on, const model::RunComparison& comparison, 
   return kFine;
 }
 
-bool is_profile_table(const std::string& path) { return path.ends_with(".csv"); }
-
 Result<DiffSides> trace_sides(const DiffOptions& options) {
   if (options.candidates.empty() && options.inputs.size() != 2)
     return options.inputs.size() == 1
                ? usage_error(fmt::format("only one input given: '{}'", options.inputs[0]), "diff BASE CAND")
                : usage_error("more than two files, and no --vs says where the candidate begins",
                              "diff BASE... --vs CAND...");
-  for (const auto* side : {&options.inputs, &options.candidates})
-    for (const std::string& path : *side)
-      if (is_profile_table(path))
-        return usage_error(fmt::format("'{}' is a profile table, the other side is a trace", path),
-                           "give traces on both sides, or tables on both sides");
   const bool two = options.candidates.empty();
-  auto base = expand(two ? std::vector{options.inputs[0]} : options.inputs);
+  const std::vector<std::string> base_inputs = two ? std::vector{options.inputs[0]} : options.inputs;
+  const std::vector<std::string> candidate_inputs = two ? std::vector{options.inputs[1]} : options.candidates;
+  if (const auto tables = are_profile_tables(base_inputs, candidate_inputs); !tables) return tables.error();
+  auto base = expand(base_inputs);
   if (!base) return base.error();
-  auto candidate = expand(two ? std::vector{options.inputs[1]} : options.candidates);
+  auto candidate = expand(candidate_inputs);
   if (!candidate) return candidate.error();
   return DiffSides{std::move(*base), std::move(*candidate)};
 }

@@ -163,13 +163,17 @@ void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
 
 }  // namespace
 
+Status check_tolerance(double tolerance) {
+  if (tolerance > 0 && tolerance < 1) return {};
+  return usage_error(fmt::format("tolerance {} is no share between 0 and 1", tolerance), "0.03 is 3 %");
+}
+
 Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run> candidate,
                                      const CompareOptions& options, const std::vector<Earlier>& earlier,
                                      std::array<model::RunPicture, 2>* pictures) {
   for (const auto* side : {&baseline, &candidate})
     if (side->empty()) return usage_error("a side has no recording", "give at least one on each side");
-  if (!(options.tolerance > 0 && options.tolerance < 1))
-    return usage_error(fmt::format("tolerance {} is no share between 0 and 1", options.tolerance), "0.03 is 3 %");
+  if (Status status = check_tolerance(options.tolerance); !status) return status.error();
   std::array<Side, 2> sides;
   sides[0].runs = std::move(baseline);
   sides[1].runs = std::move(candidate);

@@ -12,6 +12,12 @@
 
 namespace culprit::library {
 
+/// Error: usage, it is no share between 0 and 1.
+Status check_tolerance(double tolerance);
+
+/// The public form.
+Comparison comparison_of(model::RunComparison compared);
+
 /// Loads an earlier recording of the same when its turn comes: of each only its steps are kept.
 using Earlier = std::function<Result<std::vector<Run>>()>;
 

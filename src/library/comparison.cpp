@@ -46,7 +46,9 @@ Finding finding_of(const model::RunComparison& whole, const model::FunctionFindi
   return out;
 }
 
-Comparison comparison_of(model::RunComparison compared) {
+}  // namespace
+
+Comparison library::comparison_of(model::RunComparison compared) {
   auto data = std::make_shared<const Comparison::Data>(Comparison::Data{std::move(compared)});
   const model::RunComparison& whole = data->whole;
   Comparison out;
@@ -74,15 +76,13 @@ Comparison comparison_of(model::RunComparison compared) {
   return out;
 }
 
-}  // namespace
-
 Result<Comparison> compare_runs(std::vector<Run> baseline, std::vector<Run> candidate, const CompareOptions& options,
                                 const std::vector<Run>& earlier) {
   std::vector<library::Earlier> loaded;
   for (const Run& run : earlier) loaded.emplace_back([&run] { return std::vector<Run>{run}; });
   auto compared = library::compare(std::move(baseline), std::move(candidate), options, loaded);
   if (!compared) return compared.error();
-  return comparison_of(std::move(*compared));
+  return library::comparison_of(std::move(*compared));
 }
 
 std::string to_text(const Comparison& comparison, std::size_t most_rows) {

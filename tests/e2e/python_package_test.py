@@ -310,6 +310,74 @@ class Comparisons(Case):
             with self.assertRaises(TypeError):
                 culprit.diff(runs[0], runs[1], history=one)
 
+    def table(self, name, us, pids=(7,)):
+        """A profile table: ten cycles of about so many microseconds for each process, half of each in one kernel."""
+        with open(self.at(name), "w", encoding="ascii") as file:
+            file.write("cycle,pid,beta_pct,function_name,metric_name,device,func_type,mu_pct,duration,anchor_name,anchor_dur_us,instances_count,simple_name\n")
+            for pid in pids:
+                for i in range(10):
+                    file.write(f"{i + 1},{pid},50,f,gpu_usage,GPU 0,gpu_compute,50,{us / 2},step,{us * (1 + 0.001 * (i % 3))},4,f\n")
+        return self.at(name)
+
+    def test_of_tables_it_says_what_the_program_says(self):
+        good, bad = self.table("good_perf_data.csv", 1000), self.table("bad_perf_data.csv", 1500)
+        compared = culprit.diff(good, [bad])
+        self.assertEqual(compared.outcome, "regression")
+        self.assertEqual(compared.data, self.program("diff", good, bad, "--json"))
+        self.assertEqual(json.loads(compared.to_json()), compared.data)
+        self.assertEqual(compared.to_markdown().strip(), run(os.path.join(ARGS.bin, "culprit"), "diff", good, bad, "--format", "markdown").stdout.strip())
+        self.assertIn("Profile tables hold sums of each cycle", " ".join(str(compared).split()))
+        self.assertEqual(compared.findings()["function"], ["f"])
+        self.assertEqual(len(compared.waterfall()), 0)
+        of_traces = culprit.diff(self.trace, self.trace)
+        for name in ("effects", "findings", "waterfall", "causes", "resources", "environment", "off_cpu"):
+            self.assertEqual(getattr(compared, name)().columns, getattr(of_traces, name)().columns)
+        self.assertIn("regression", compared._repr_html_())
+        self.assertTrue(culprit.diff(good, good).data["same_recording"])
+        self.assertEqual(culprit.diff(good, bad, tolerance=0.7).outcome, self.program("diff", good, bad, "--tolerance", "70%", "--json")["outcome"])
+
+    def test_tables_of_several_processes_are_several_comparisons(self):
+        good, bad = self.table("good2_perf_data.csv", 1000, (7, 9)), self.table("bad2_perf_data.csv", 1500, (7, 9))
+        compared = culprit.diff_tables(good, bad)
+        self.assertEqual(list(compared), [f"good2_perf_data.csv_vs_bad2_perf_data.csv_pid{pid}_strict_comparison" for pid in (7, 9)])
+        self.assertEqual([one.data for one in compared.values()], self.program("diff", good, bad, "--json")["comparisons"])
+        with self.assertRaisesRegex(culprit.Error, r"2 pairs of processes.*diff_tables") as caught:
+            culprit.diff(good, bad)
+        self.assertEqual(caught.exception.kind, "usage")
+
+    def test_of_tables_the_errors_are_the_programs_own(self):
+        good, bad = self.table("a.csv", 1000), self.table("b.csv", 1500)
+        with open(self.at("no_table.csv"), "w", encoding="ascii") as file:
+            file.write("cycle,pid\n1,2\n")
+        folder = self.at("folder.csv")
+        os.mkdir(folder)
+        for sides, further, options, kind in (
+            ((good, self.trace), {}, (), "usage"),
+            ((self.trace, bad), {}, (), "usage"),
+            (([good, bad], bad), {}, (), "usage"),
+            ((good, folder), {}, (), "usage"),
+            ((good, self.at("no_table.csv")), {}, (), "input"),
+            ((good, self.at("nothing.csv")), {}, (), "input"),
+            ((good, bad), {"anchor": "step"}, ("--anchor", "step"), "usage"),
+            ((good, bad), {"threads": 1}, ("--threads", "1"), "usage"),
+            ((good, bad), {"max_expansion": 9}, ("--max-expansion", "9"), "usage"),
+            ((good, bad), {"history": [self.trace]}, ("--history", self.trace), "usage"),
+        ):
+            before, after = ([side] if isinstance(side, str) else side for side in sides)
+            with self.subTest(sides=sides, further=further):
+                done = run(os.path.join(ARGS.bin, "culprit"), "diff", *before, "--vs", *after, *options)
+                with self.assertRaises(culprit.Error) as caught:
+                    culprit.diff(*sides, **further)
+                self.assertEqual(caught.exception.kind, kind)
+                self.assertIn(str(caught.exception), done.stderr)
+        with self.assertRaisesRegex(culprit.Error, "is a profile table, the other side is a trace"):
+            culprit.diff(culprit.load(self.trace), bad)
+        with self.assertRaisesRegex(culprit.Error, "no share between 0 and 1"):
+            culprit.diff(good, bad, tolerance=9)
+        for call in (lambda: culprit.diff_tables([good], bad), lambda: culprit.diff_tables(good, b"b.csv"), lambda: culprit.diff_tables(good, bad, tolerance="3%")):
+            with self.assertRaises(TypeError):
+                call()
+
     def test_notebooks_show_them(self):
         compared = culprit.diff(self.trace, self.made("other.json", "3"))
         self.assertIn(compared.outcome.replace("_", " "), compared._repr_html_())
@@ -626,7 +694,7 @@ class Running(Case):
     def test_types_are_checked(self):
         checked = self.at("checked.py")
         with open(checked, "w", encoding="utf-8") as file:
-            file.write('import culprit\nrun: culprit.Run = culprit.load("a")\nx: int = len(run.slices())\ny: str = culprit.diff("a", "b").outcome\nimport pathlib\nculprit.diff("a", ["b", pathlib.Path("c")])\nculprit.diff([run], run)\n')
+            file.write('import culprit\nrun: culprit.Run = culprit.load("a")\nx: int = len(run.slices())\ny: str = culprit.diff("a", "b").outcome\nimport pathlib\nculprit.diff("a", ["b", pathlib.Path("c")])\nculprit.diff([run], run)\nz: culprit.Comparison = culprit.diff_tables("a", "b")["c"]\n')
         mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.at("mypy"), checked, os.path.dirname(culprit.__file__))
         done = run(*mypy)
         self.assertEqual(done.returncode, 0, done.stdout)

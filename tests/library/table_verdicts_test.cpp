@@ -1,5 +1,5 @@
 // What profile tables are taken for.
-#include "cli/table_verdicts.h"
+#include "library/table_verdicts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace culprit::cli {
+namespace culprit::library {
 namespace {
 
 struct Row {
@@ -241,4 +241,4 @@ TEST(TableVerdicts, TheCyclesOfATableAreGiven) {
 }
 
 }  // namespace
-}  // namespace culprit::cli
+}  // namespace culprit::library

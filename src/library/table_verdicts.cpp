@@ -1,4 +1,4 @@
-#include "cli/table_verdicts.h"
+#include "library/table_verdicts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@
 #include "profile/function_kind.h"
 #include "stats/quantile.h"
 
-namespace culprit::cli {
+namespace culprit::library {
 
 namespace {
 
@@ -398,4 +398,4 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
   return result;
 }
 
-}  // namespace culprit::cli
+}  // namespace culprit::library

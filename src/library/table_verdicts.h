@@ -8,7 +8,7 @@
 #include "deepdive/profile.h"
 #include "model/comparison.h"
 
-namespace culprit::cli {
+namespace culprit::library {
 
 /// What a comparison of traces would say, as far as two tables tell it: the outcome of the cycle durations, time and
 /// calls of functions per cycle, resources by device, threads on CPUs and in run queues, and the causes of that. Where
@@ -17,4 +17,4 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
                                           const deepdive::ProcessPair& processes, bool anchors_differ,
                                           double tolerance);
 
-}  // namespace culprit::cli
+}  // namespace culprit::library
