@@ -56,6 +56,25 @@ double steps_of(std::span<const Recording> recordings) {
   return static_cast<double>(sum);
 }
 
+/// Steps of a side, or units of its work; 0: a recording has none.
+double units_of(std::span<const Recording> recordings, const model::WorkUnit* unit) {
+  if (unit == nullptr) return steps_of(recordings);
+  double sum = 0;
+  for (const Recording& recording : recordings) {
+    if (!recording.work) return 0;
+    const auto same = [&](const model::WorkUnit& one) { return same_unit(one, *unit); };
+    const auto found = std::ranges::find_if(recording.work->units, same);
+    if (found == recording.work->units.end()) return 0;
+    sum += static_cast<double>(found->count);
+  }
+  return sum;
+}
+
+/// Whoever counts no calls counts no requests either: that there are none says nothing then.
+bool looked_at_requests(const Recording& recording) {
+  return !recording.collected.calls.empty() || !recording.collected.disks.empty();
+}
+
 /// Share of one function in each window of a side; it did not run where it is not listed.
 PooledWindows shares_of(std::span<const Recording> recordings, Functions functions, const std::string& function) {
   PooledWindows windows;
@@ -148,6 +167,35 @@ std::vector<model::DiskChange> disk_changes(std::span<const Recording> base, std
   return changes;
 }
 
+model::OwnDiskChanges own_disk_changes(std::span<const Recording> base, std::span<const Recording> candidate,
+                                       const model::WorkUnit* unit) {
+  if (unit != nullptr && unit->kind == model::UnitKind::window) return {};
+  std::map<std::string, model::OwnDiskChange> by_name;
+  const std::array sides = {base, candidate};
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    const double units = units_of(sides[s], unit);
+    if (units <= 0 || !std::ranges::all_of(sides[s], looked_at_requests)) return {};
+    for (const auto& [name, requests] : pooled(sides[s], &Collected::own_disks)) {
+      if (requests.count == 0) continue;
+      const auto count = static_cast<double>(requests.count);
+      model::OwnDiskChange& change = by_name[name];
+      change.name = name;
+      change.count[s] = requests.count;
+      change.per_unit[s] = count / units;
+      change.bytes_per_unit[s] = static_cast<double>(requests.bytes) / units;
+      if (requests.count >= kFewestRequests) change.mean_ns[s] = requests.total_ns / count;
+    }
+  }
+  model::OwnDiskChanges changes;
+  changes.per = unit == nullptr ? "step" : std::string(to_string(unit->kind));
+  for (auto& [name, change] : by_name)
+    if (std::max(change.count[0], change.count[1]) >= kFewestRequests) changes.requests.push_back(std::move(change));
+  std::ranges::stable_sort(changes.requests, std::greater(), [](const model::OwnDiskChange& c) {
+    return std::abs(c.per_unit[1] * c.mean_ns[1] - c.per_unit[0] * c.mean_ns[0]);
+  });
+  return changes;
+}
+
 std::vector<model::ShareChange> share_changes(std::span<const Recording> base, std::span<const Recording> candidate,
                                               Functions functions, std::size_t most) {
   std::set<std::string> names;
@@ -172,6 +220,7 @@ void compare_collected(std::span<const Recording> base, std::span<const Recordin
                        const model::WorkUnit* unit, model::RunComparison& result) {
   if (unit == nullptr) result.system_calls = call_changes(base, candidate);
   result.disks = disk_changes(base, candidate);
+  result.own_disks = own_disk_changes(base, candidate, unit);
   result.on_cpu = share_changes(base, candidate, &Collected::functions);
   result.python = share_changes(base, candidate, &Collected::python);
   result.off_cpu = off_cpu_changes(base, candidate, unit);

@@ -2,6 +2,7 @@
 // the functions that ran.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -28,6 +29,15 @@ void sort_calls(std::vector<model::CallChange>& calls);
 /// Requests of all kinds, those whose time per second differs most first.
 std::vector<model::DiskChange> disk_changes(std::span<const model::Recording> base,
                                             std::span<const model::Recording> candidate);
+
+/// So many requests of a kind a side must have issued for its mean time, and one of the sides to be listed.
+inline constexpr std::uint64_t kFewestRequests = 5;
+
+/// Requests of all kinds that the recorded processes issued themselves, by step (cycle), or by `unit` of their work;
+/// those whose time per unit differs most first. Nothing where a recording did not look at requests, or has no steps or
+/// no such unit.
+model::OwnDiskChanges own_disk_changes(std::span<const model::Recording> base,
+                                       std::span<const model::Recording> candidate, const model::WorkUnit* unit);
 
 /// Shares of the samples, by function.
 using Functions = std::map<std::string, std::vector<double>> model::Collected::*;

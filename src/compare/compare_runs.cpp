@@ -36,6 +36,7 @@
 #include "compare/run_facts.h"
 #include "compare/series.h"
 #include "compare/shared_slowdown.h"
+#include "compare/standstill.h"
 #include "compare/waterfall.h"
 #include "compare/whole_run.h"
 #include "compare/work.h"
@@ -326,6 +327,7 @@ RunComparison same_recording(std::span<const Recording> recordings) {
 }
 
 void compare_hosts(const Side& base, const Side& candidate, RunComparison& result) {
+  if (base.host.per_second != candidate.host.per_second) return;  // a step is no second
   model::HostChanges host = host_changes(base.host, candidate.host);
   if (!host.states.empty() || !host.counters.empty() || !host.requests.empty()) result.host = std::move(host);
 }
@@ -393,18 +395,9 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
 
 namespace {
 
-/// Units may be counted by answers where system calls were looked at in windows only.
-void note_estimates(std::array<std::span<const Recording>, 2> sides, std::vector<std::string>& notes) {
-  constexpr std::array<std::string_view, 2> kSides = {"baseline", "candidate"};
-  for (std::size_t side = 0; side < 2; ++side) {
-    std::optional<double> error;
-    for (const Recording& recording : sides[side])
-      for (const model::WorkUnit& unit : recording.work->units) error = std::max(error, unit.count_error);
-    if (!error) continue;
-    const std::string how_sure = *error < 1 ? fmt::format(", ± {:.1f} %", *error * 100) : "";
-    notes.push_back(
-        fmt::format("System calls of the {} are estimates{}: they were looked at in windows", kSides[side], how_sure));
-  }
+/// Not for want of cycles, but because nothing of the sides may be compared.
+bool is_blocked(const Comparability& comparability) {
+  return std::ranges::any_of(comparability.differences, &model::Difference::blocks);
 }
 
 /// Where there is a reason.
@@ -427,6 +420,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   align_ranks(base, candidate);
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
+  if (!is_blocked(result.comparability)) result.standstill = standstill_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
@@ -450,7 +444,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     limit_by_uncounted(*work, base, candidate, options.most_lost);
     if (std::string assumed = assumption_of(*work); !assumed.empty()) result.assumptions.push_back(std::move(assumed));
     add_quantiles(base, candidate, work->calls);
-    if (!work->unit.count_error) note_estimates({base, candidate}, result.notes);
+    if (!work->unit.count_error) std::ranges::move(estimate_notes(base, candidate), std::back_inserter(result.notes));
     for (model::ComparedSide& side : result.sides) side.method = model::CycleMethod::work_unit;
   }
   const bool windows = have_windows(base) && have_windows(candidate);
@@ -464,6 +458,14 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
+  if (result.standstill) {
+    result.comparability.level = Comparable::partly;
+    result.comparability.reasons = {standstill_text(*result.standstill)};
+    result.comparability.remedy.clear();
+    result.outcome = slower_by(result.standstill->side);
+    result.host = surroundings_of(a.host, b.host);
+    return result;
+  }
   if (result.comparability.level == Comparable::no) {
     result.outcome = Outcome::not_comparable;
     result.why = result.comparability.reasons.front();

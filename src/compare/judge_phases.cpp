@@ -109,6 +109,7 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
     outcome.requests = work.requests;
     outcome.most_requests = work.most_requests;
     outcome.prompts = work.prompts;
+    outcome.cached_prompts = work.cached_prompts;
     outcome.looked_back = work.looked_back;
     outcome.knows_context = work.knows_context;
     if (work.left_out[0] + work.left_out[1] > 0 || model::is_judged(outcome)) outcomes.push_back(std::move(outcome));

@@ -12,8 +12,8 @@
 
 namespace culprit::compare {
 
-/// Whether a step of the phase works for more requests on the side, or on longer prompts, by a twentieth, or nobody
-/// knows.
+/// Whether a step of the phase works for more requests on the side or on longer prompts, by a twentieth, or looks back
+/// at a fourth more tokens, or nobody knows.
 bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side);
 
 /// Whether decode steps work for more requests at once because all take longer (`together`: waits_together), and not

@@ -68,6 +68,20 @@ bool is_longer_alone(const model::CycleTimeOutcome& step, std::size_t side, doub
   return std::isfinite(bound) && std::log1p(bound) - usual > std::log1p(step.tolerance);
 }
 
+/// By how much steps of the phase take longer on the side, as a logarithm.
+double longer_by(const model::CycleTimeOutcome& step, std::size_t side) {
+  return (side == 1 ? 1 : -1) * std::log1p(step.change);
+}
+
+/// How much of that all functions share.
+enum class Shared { less, half, all };
+
+Shared shared_of(const model::CycleTimeOutcome& step, std::size_t side, double usual) {
+  const double longer = longer_by(step, side);
+  if (usual >= kShared * longer) return Shared::all;
+  return usual >= kMostly * longer && !is_longer_alone(step, side, usual) ? Shared::half : Shared::less;
+}
+
 /// By how much the steps of the side come later, whatever lies between them, as a logarithm.
 double later_by(const model::HostChanges& host, std::size_t side) {
   const auto period = std::ranges::find(host.states, "period", &model::HostChange::what);
@@ -81,18 +95,23 @@ std::string why_shared(const model::RunComparison& result) {
   if (result.outcome != Outcome::regression && result.outcome != Outcome::improvement) return {};
   if (!result.host || result.host->step.empty() || model::is_measured(result.cycle_times)) return {};
   const std::size_t side = result.outcome == slower_by(1) ? 1 : 0;
-  const double sign = side == 1 ? 1 : -1;
   const model::CycleTimeOutcome* longest = model::longest_phase(result.cycle_times);
-  const double step = longest == nullptr ? 0 : sign * std::log1p(longest->change);
+  const double step = longest == nullptr ? 0 : longer_by(*longest, side);
   const double ratio = usual_ratio(result);
   if (!(ratio > 0) || !(step > 0) || step >= std::log(kFarSlower)) return {};
-  const double usual = sign * std::log(ratio);
-  const bool in_part = usual < kShared * step;
-  if (usual < kMostly * step || (in_part && is_longer_alone(*longest, side, usual))) return {};
+  const double usual = (side == 1 ? 1 : -1) * std::log(ratio);
+  // Of the longest phase, and of each that decided.
+  Shared shared = shared_of(*longest, side, usual);
+  bool by_steps = false;
+  for (const model::CycleTimeOutcome& outcome : result.cycle_times) {
+    if (outcome.outcome != result.outcome) continue;
+    by_steps = true;
+    shared = std::min(shared, shared_of(outcome, side, usual));
+  }
+  // Where it was decided by how late steps come, nothing tells whether the rest is decided.
+  if (shared == Shared::less || (shared == Shared::half && !by_steps)) return {};
   const model::HostChanges& host = *result.host;
-  // Where it was decided by how late steps come, what they themselves take longer has to be most of that.
-  const bool by_steps = std::ranges::find(result.cycle_times, result.outcome, &model::CycleTimeOutcome::outcome) !=
-                        result.cycle_times.end();
+  // What they themselves take longer has to be most of that then.
   if (!by_steps && step < kShared * later_by(host, side)) return {};
   if (!is_on_cpu(host, side) || was_held_back(host, side) || has_other_clock(host) || has_other_settings(result))
     return {};
@@ -104,7 +123,7 @@ std::string why_shared(const model::RunComparison& result) {
       "all functions of the {} take x{:.2f} alike{}, and nothing of the program or beside it is known to differ: the "
       "machine may be slower, as machines that are shared are for minutes",
       side == 1 ? "candidate" : "baseline", std::exp(usual),
-      in_part ? ", what steps take beyond that is not decided" : "");
+      shared == Shared::half ? ", what steps take beyond that is not decided" : "");
 }
 
 }  // namespace culprit::compare

@@ -486,4 +486,19 @@ std::string assumption_of(const model::WorkComparison& work) {
                      work.not_in_turns * 100);
 }
 
+std::vector<std::string> estimate_notes(std::span<const model::Recording> base,
+                                        std::span<const model::Recording> candidate) {
+  std::vector<std::string> notes;
+  for (const auto& [name, side] : {std::pair("baseline", base), std::pair("candidate", candidate)}) {
+    std::optional<double> error;
+    for (const model::Recording& recording : side)
+      for (const model::WorkUnit& unit : recording.work->units) error = std::max(error, unit.count_error);
+    if (!error) continue;
+    const std::string how_sure = *error < 1 ? fmt::format(", ± {:.1f} %", *error * 100) : "";
+    notes.push_back(
+        fmt::format("System calls of the {} are estimates{}: they were looked at in windows", name, how_sure));
+  }
+  return notes;
+}
+
 }  // namespace culprit::compare

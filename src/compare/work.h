@@ -48,6 +48,10 @@ model::WorkComparison compare_work(std::span<const model::Recording> base, std::
 /// What its intervals rest on beside what was measured; empty: nothing.
 std::string assumption_of(const model::WorkComparison& work);
 
+/// A sentence for each side whose units may be counted by answers, where system calls were looked at in windows only.
+std::vector<std::string> estimate_notes(std::span<const model::Recording> base,
+                                        std::span<const model::Recording> candidate);
+
 inline constexpr double kExplains = 0.5;
 inline constexpr double kDoesNotExplain = 0.25;
 inline constexpr double kWorkAlone = 0.25;

@@ -98,6 +98,17 @@ double tokens(const Classes& classes, std::int32_t WorkClass::*kind) {
   return steps > 0 ? sum / steps : 0;
 }
 
+/// Nobody asks with so little.
+double cached_prompts(std::span<const WorkedTime> steps) {
+  const auto computes_hardly_any = [](const WorkedTime& step) {
+    return step.work.tokens >= 0 &&
+           std::exp2(step.work.tokens / kTokenSteps) <= (kHardlyAny + 0.5) * std::max(step.prompts, 1.0);
+  };
+  return steps.empty() ? 0
+                       : static_cast<double>(std::ranges::count_if(steps, computes_hardly_any)) /
+                             static_cast<double>(steps.size());
+}
+
 bool knows_context(const Classes& classes) {
   return !classes.empty() && std::ranges::all_of(classes, [](const auto& c) { return c.first.cached >= 0; });
 }
@@ -170,6 +181,7 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
   for (std::size_t s = 0; s < 2; ++s) result.requests[s] = requests(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.most_requests[s] = most_requests(classes[s]);
   for (std::size_t s = 0; s < 2; ++s) result.prompts[s] = mean_prompts(sides[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.cached_prompts[s] = cached_prompts(sides[s]);
   result.knows_context = knows_context(classes[0]) && knows_context(classes[1]);
   const auto knows = [](const Classes& side) {
     return std::ranges::any_of(side, [](const auto& c) { return is_known(c.first); });

@@ -60,8 +60,10 @@ struct MatchedWork {
   std::array<double, 2> prompts{};        ///< that a step computes, mean; 0: not known of all
   std::array<double, 2> requests{};       ///< of these, as exact as classes are; 0: not known of all
   std::array<double, 2> most_requests{};  ///< that a fiftieth of the steps worked for at once; the same
-  std::array<double, 2> looked_back{};    ///< tokens that decode steps look back at, mean; 0: not known of all
-  bool knows_context = false;             ///< all steps of both sides tell what they look back at
+  /// Share of the steps that compute kHardlyAny tokens or fewer of each prompt: the rest of it was in a cache.
+  std::array<double, 2> cached_prompts{};
+  std::array<double, 2> looked_back{};  ///< tokens that decode steps look back at, mean; 0: not known of all
+  bool knows_context = false;           ///< all steps of both sides tell what they look back at
 };
 
 /// Classes with kFewestAlike steps or more on both sides are matched. Times are then freed of what the class makes of
@@ -70,5 +72,6 @@ struct MatchedWork {
 /// Times that are not positive are left out. O(n log n).
 MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedTime> candidate);
 inline constexpr std::size_t kFewestAlike = 3;
+inline constexpr double kHardlyAny = 4;
 
 }  // namespace culprit::compare

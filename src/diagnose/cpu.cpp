@@ -49,6 +49,17 @@ bool has_detail(const Verdicts& verdicts, std::string_view detail) {
                              [&](const Verdict& v) { return v.cause == "cpu_contention" && v.detail == detail; });
 }
 
+void name_them(const MoreBeside& beside, Verdict& verdict) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t programs = std::min(kMost, beside.programs.size());
+  for (const Beside& one : beside.programs | std::views::take(programs)) verdict.evidence.push_back(took(one));
+  for (const Beside& one : beside.kernel | std::views::take(kMost - programs)) verdict.evidence.push_back(took(one));
+}
+
+std::string other_cpus(const Beside& one) {
+  return fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", one.name);
+}
+
 namespace {
 
 constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that others took more
@@ -80,14 +91,6 @@ std::string more_traffic(const Evidence& evidence) {
   return {};
 }
 
-/// Who was beside it, as evidence: the first three, and what the kernel did for them.
-void name_them(const MoreBeside& beside, Verdict& verdict) {
-  constexpr std::size_t kMost = 3;
-  const std::size_t programs = std::min(kMost, beside.programs.size());
-  for (const Beside& one : beside.programs | std::views::take(programs)) verdict.evidence.push_back(took(one));
-  for (const Beside& one : beside.kernel | std::views::take(kMost - programs)) verdict.evidence.push_back(took(one));
-}
-
 /// Nobody came, but it has less right to the CPUs, or its own threads have them: then who was there before is no cause.
 bool is_by_itself(const MoreBeside& beside, const Verdicts& verdicts) {
   constexpr double kHardlyThere = 0.1;  // CPUs
@@ -104,10 +107,6 @@ bool is_by_itself(const MoreBeside& beside, const Verdicts& verdicts) {
            const bool came = one.cpus.without < kHardlyThere && one.cpus.rise() >= kLeastOthers;
            return one.is_share || came || grew(one.cpus);
          });
-}
-
-std::string other_cpus(const Beside& one) {
-  return fmt::format("see why {} runs, or give it other CPUs (taskset, cpuset)", one.name);
 }
 
 void throttled(const Evidence& evidence, Verdicts& verdicts) {

@@ -44,6 +44,11 @@ struct MoreBeside {
 };
 MoreBeside more_beside(const Evidence& evidence);
 
+/// Who was beside it, as evidence: the first three, and what the kernel did for them.
+void name_them(const MoreBeside& beside, model::Verdict& verdict);
+/// What to do about one of them.
+std::string other_cpus(const Beside& one);
+
 void affinity(const Evidence& evidence, Verdicts& verdicts);
 /// Nice value, scheduling policy or weight of its control group, beside somebody who wants the CPUs as well.
 void priority(const Evidence& evidence, Verdicts& verdicts);

@@ -83,7 +83,8 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
 /// Prompts are longer: a few steps, often without their like on the other side, but the longest, and the contexts of
 /// all others grow by them.
 void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
-  constexpr double kLeastOfAll = 0.02;  // of the mean step, whatever it works on
+  constexpr double kLeastOfAll = 0.02;   // of the mean step, whatever it works on
+  constexpr double kOftenCached = 0.25;  // of the steps that compute prompts
   for (const Verdict& v : verdicts)
     if (v.cause == "workload_changed") return;
   double mean = 0;
@@ -96,12 +97,19 @@ void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
     const double impact = evidence.weight_of(outcome.phase) * (all.rise() - (std::isfinite(alike) ? alike : 0));
     if (impact < kLeastOfAll * mean) continue;
+    // What a server has in its cache changes from minute to minute under the same load.
+    const Sides cached = evidence.turned(outcome.cached_prompts);
+    const bool by_cache = cached.without >= kOftenCached && cached.without > cached.with;
+    if (by_cache && impact < kLeastImpact * mean) continue;
     Verdict verdict = verdict_of(evidence, impact, 0.8);
     verdict.state = impact >= kLeastImpact * mean ? model::VerdictState::active : model::VerdictState::latent;
     verdict.evidence = {fmt::format("Steps ({}) compute {:.0f} instead of {:.0f} tokens of prompts",
                                     model::phase_name(outcome.phase), tokens.with, tokens.without),
                         fmt::format("They take {} in the mean", instead(all))};
     if (!model::is_judged(outcome)) verdict.evidence.back() += "; none of like work is on both sides";
+    if (by_cache)
+      verdict.evidence.push_back(fmt::format("{} of them compute hardly a token of a prompt: the rest was in a cache",
+                                             instead_percent(cached)));
     if (evidence.has_longer_contexts(model::Phase::decode))
       verdict.evidence.emplace_back("Steps (decode) do not tell how much they look back at, which is more then");
     if (std::string against = like_steps_too(evidence, outcome); !against.empty())

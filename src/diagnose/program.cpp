@@ -94,6 +94,16 @@ bool takes_longer(const Evidence& evidence, const FunctionFinding& f, double usu
   return std::isfinite(ratio) && ratio > kAlike * std::max({1.0, usual, larger});
 }
 
+/// The loop of an engine waits for the processes that run the model. Where its own does, it does not.
+bool waits_for_model(const Evidence& evidence, const FunctionFinding& f) {
+  const model::RunComparison& all = evidence.comparison();
+  return all.texts[f.kind] == "python" && model::is_engine_step(all.texts[f.function]) &&
+         std::ranges::none_of(all.functions, [&](const FunctionFinding& other) {
+           return other.process == f.process &&
+                  all.texts[other.function].find("ModelRunner.") != std::string_view::npos;
+         });
+}
+
 /// Of a function that changed, or seems to: it takes longer on this side, by a part of the step that matters, and not
 /// because everything does.
 bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
@@ -102,6 +112,7 @@ bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, d
   if (!is_new(evidence, f) && evidence.has_longer_contexts(f.phase)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
   if (all.texts[f.kind] == "python" && model::is_python_wait(all.texts[f.function])) return false;
+  if (waits_for_model(evidence, f)) return false;
   // Where a step is another thing on each side nothing is a part of it.
   if (!(evidence.step_time(f.phase) > 0)) return false;
   const double rise = felt(evidence, f);

@@ -39,6 +39,9 @@ std::span<const Rule> few_steps_rules();  ///< asked after those
 std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
 std::span<const Rule> last_wait_rules();  ///< beside those: a thread that is late, whatever it does
 
+/// Of a side that did no step: what held its thread. No other rule is asked, they are about steps.
+Verdicts standstill_verdicts(const Evidence& evidence);
+
 /// One on the side that is judged, of the host and active unless it is said otherwise.
 inline model::Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
   model::Verdict verdict;

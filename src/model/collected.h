@@ -51,11 +51,12 @@ struct SampledIn {
 };
 
 struct Collected {
-  double seconds = 0;                             ///< of the recording, which calls and disks are counted over
-  std::map<std::string, CountedDurations> calls;  ///< by name
-  std::map<std::string, CountedDurations> disks;  ///< "vda write"
-  std::uint64_t samples = 0;                      ///< that found a thread on a CPU
-  std::size_t windows = 0;                        ///< in which there were any
+  double seconds = 0;                                   ///< of the recording, which calls and disks are counted over
+  std::map<std::string, CountedDurations> calls;        ///< by name
+  std::map<std::string, CountedDurations> disks;        ///< "vda write"
+  std::map<std::string, CountedDurations> own_disks{};  ///< of these, what the recorded processes issued; no buckets
+  std::uint64_t samples = 0;                            ///< that found a thread on a CPU
+  std::size_t windows = 0;                              ///< in which there were any
   /// By innermost function, code without a name by its file, functions of Python without their line: share of the
   /// samples of each window, by the time that they stand for where that is known.
   std::map<std::string, std::vector<double>> functions;

@@ -116,8 +116,6 @@ bool is_python_wait(std::string_view function) {
   constexpr std::array<std::string_view, 13> kWords = {"acquire",        "wait",   "wait_for", "poll",     "select",
                                                        "epoll_wait",     "sleep",  "recv",     "recvfrom", "recv_into",
                                                        "recv_multipart", "accept", "_recv"};
-  constexpr std::array<std::string_view, 2> kEngines = {"EngineCore.step", "EngineCore.step_with_batch_queue"};
-  if (std::ranges::any_of(kEngines, [&](std::string_view engine) { return function.ends_with(engine); })) return true;
   // Functions of these names wait where they are the interpreter's own, or of what is there to wait.
   constexpr std::array<std::string_view, 10> kWhere = {"<built-in", "threading", "queue",      "selectors",
                                                        "socket",    "asyncio",   "subprocess", "multiprocessing",
@@ -135,6 +133,10 @@ bool is_python_wait(std::string_view function) {
   const std::size_t last = function.find_last_of(" .:");
   if (last != function.npos) function.remove_prefix(last + 1);
   return std::ranges::find(kWords, function) != kWords.end();
+}
+
+bool is_engine_step(std::string_view function) {
+  return function.ends_with("EngineCore.step") || function.ends_with("EngineCore.step_with_batch_queue");
 }
 
 std::vector<CycleTimeOutcome> all_cycle_times(const RunComparison& comparison) {

@@ -61,12 +61,13 @@ struct CycleTimeOutcome {
   std::array<std::string, 2> usual_work;      ///< what most cycles worked on, "4 requests"; empty: not known
   double other_share = 0;          ///< of the cycles of a side that would have to work on something else to be alike
   std::array<double, 2> all_ns{};  ///< mean of all whole cycles, whatever they worked on
-  std::array<double, 2> prompt_tokens{};  ///< that one of them computes, mean; 0: not known
-  std::array<double, 2> prompts{};        ///< that these are of, mean; 0: not known
-  std::array<double, 2> requests{};       ///< that one of them works for, mean; 0: not known
-  std::array<double, 2> most_requests{};  ///< that a fiftieth of them works for at once; 0: not known
-  std::array<double, 2> looked_back{};    ///< tokens that one of them looks back at, mean; 0: not known
-  bool knows_context = false;             ///< both sides tell how many tokens cycles look back at
+  std::array<double, 2> prompt_tokens{};   ///< that one of them computes, mean; 0: not known
+  std::array<double, 2> prompts{};         ///< that these are of, mean; 0: not known
+  std::array<double, 2> requests{};        ///< that one of them works for, mean; 0: not known
+  std::array<double, 2> most_requests{};   ///< that a fiftieth of them works for at once; 0: not known
+  std::array<double, 2> cached_prompts{};  ///< share of them that compute hardly any token of each prompt
+  std::array<double, 2> looked_back{};     ///< tokens that one of them looks back at, mean; 0: not known
+  bool knows_context = false;              ///< both sides tell how many tokens cycles look back at
 };
 
 /// Otherwise the sides have no cycles of like work in that phase, and there is nothing to judge.
@@ -108,8 +109,15 @@ inline bool has_longer_prompts(const CycleTimeOutcome& outcome, std::size_t side
   return other > 0 && tokens.at(side) >= kLongerPrompts * other && tells_usual_work(outcome);
 }
 
-/// Whether a cycle of the phase works on clearly less on this side than on the other, and on no more of anything.
+/// Whether cycles of the phase look back at earlier tokens, and do not tell at how many.
+inline bool looks_back_unseen(const CycleTimeOutcome& outcome) {
+  return (outcome.phase == Phase::decode || outcome.phase == Phase::mixed) && !outcome.knows_context;
+}
+
+/// Whether a cycle of the phase works on clearly less on this side than on the other, and on no more of anything. Not
+/// where it looks back at tokens that it does not tell, or where each prompt is longer.
 inline bool has_less_work(const CycleTimeOutcome& outcome, std::size_t side) {
+  if (looks_back_unseen(outcome) || has_longer_prompts(outcome, side)) return false;
   constexpr double kLess = 0.8;   // of it
   constexpr double kMore = 1.05;  // times: sides under the same load differ by a few in a hundred
   bool less = false;
@@ -126,11 +134,6 @@ inline bool has_longer_prompts(const std::vector<CycleTimeOutcome>& outcomes, st
   return std::ranges::any_of(outcomes, [&](const CycleTimeOutcome& o) { return has_longer_prompts(o, side); });
 }
 
-/// Whether cycles of the phase look back at earlier tokens, and do not tell at how many.
-inline bool looks_back_unseen(const CycleTimeOutcome& outcome) {
-  return (outcome.phase == Phase::decode || outcome.phase == Phase::mixed) && !outcome.knows_context;
-}
-
 /// Whether recordings tell how much recordings of the same differ, in every phase that is judged.
 inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
   bool any = false;
@@ -141,6 +144,22 @@ inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
   }
   return any;
 }
+
+/// A side on which hardly a step was seen, though the other has many: the thread that runs them could not run for most
+/// of the time, and was on a CPU for too little to have done more than a few. ns.
+struct Standstill {
+  std::size_t side = 1;
+  std::size_t seen = 0;  ///< steps
+  std::string thread;
+  std::string process;
+  double recorded = 0;
+  double on_cpu = 0;
+  double runnable = 0;
+  double stopped = 0;
+  double uninterruptible = 0;
+  double steps_per_second = 0;  ///< of the other side
+  double at_most = 0;           ///< of this one
+};
 
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
 /// exposed time on a device, on the host the time outside of other functions that it called; of what waits for input or
@@ -206,9 +225,11 @@ inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "s
 bool is_input(std::string_view function);
 /// Whether a function of Python of this name waits for something else: a lock, a socket, time ("threading.py(320):
 /// wait",
-/// "<built-in method poll of select.epoll object>"), or for the processes that run the model ("EngineCore.step" of
-/// vLLM, beside what it calls).
+/// "<built-in method poll of select.epoll object>").
 bool is_python_wait(std::string_view function);
+/// Whether it is the loop of an engine, which waits, beside what it calls, for the processes that run the model where
+/// others do ("EngineCore.step" of vLLM).
+bool is_engine_step(std::string_view function);
 /// Whether a function of this name collects garbage.
 bool is_collector(std::string_view function);
 
@@ -333,6 +354,21 @@ struct DiskChange {
   std::array<double, 2> p99_ns{};   ///< 0: not known
 };
 
+/// Requests of one kind to one disk that the recorded processes issued.
+struct OwnDiskChange {
+  std::string name;  ///< "vda write"
+  std::array<std::uint64_t, 2> count{};
+  std::array<double, 2> per_unit{};
+  std::array<double, 2> bytes_per_unit{};
+  std::array<double, 2> mean_ns{};  ///< 0: that side issued too few to tell
+};
+
+/// Largest difference of time per unit first.
+struct OwnDiskChanges {
+  std::string per;  ///< "step", "request"; empty: nothing was compared
+  std::vector<OwnDiskChange> requests;
+};
+
 /// A function that ran in another share of the samples.
 struct ShareChange {
   std::string function;
@@ -393,6 +429,7 @@ struct RunComparison {
   std::string why;                                 ///< what limits the outcome; empty: its cycle times say all
   std::optional<Alternation> alternation;          ///< both sides ran in turns, which decides the outcome
   bool same_recording = false;                     ///< both sides are one: nothing was compared
+  std::optional<Standstill> standstill{};          ///< of a side, which is the whole answer
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
   std::array<std::vector<std::string>, 2> profiled_alone;  ///< what a side's profiler recorded, and the other's did not
@@ -411,6 +448,7 @@ struct RunComparison {
   std::optional<WorkComparison> work;         ///< instead of cycle times and functions
   std::vector<CallChange> system_calls;  ///< by step, where there are cycles; in the order of WorkComparison::calls
   std::vector<DiskChange> disks;         ///< largest difference of time per second first
+  OwnDiskChanges own_disks;              ///< of these what the program itself issued, by step or unit of work
   std::vector<ShareChange> on_cpu;       ///< that moved by more than their windows spread; largest difference first
   std::vector<ShareChange> python;       ///< the same of functions of Python, with the native code that they called
   OffCpuChanges off_cpu;                 ///< what the threads waited for, and behind whom

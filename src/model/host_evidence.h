@@ -36,9 +36,24 @@ struct HostCounter {
 /// with steps; the sum of the three is the sum of the periods, but for what the recorder did not see.
 struct StepThread {
   std::string name;  ///< of the first one
+  std::string process{};
+  bool main = false;  ///< its number is the process's
   std::array<double, kPhases.size()> on_cpu{};
   std::array<double, kPhases.size()> runnable{};
   std::array<double, kPhases.size()> blocked{};
+};
+
+/// A thread that for most of a recording could not run: it waited for a CPU, was stopped, or slept so that no signal
+/// ends it. ns.
+struct HeldThread {
+  std::string name;
+  std::string process;
+  bool main = false;
+  double recorded = 0;
+  double on_cpu = 0;
+  double runnable = 0;
+  double stopped = 0;
+  double uninterruptible = 0;
 };
 
 /// One recording.
@@ -52,6 +67,7 @@ struct HostEvidence {
   std::vector<HostState> states;                       ///< by name
   std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
   std::optional<StepThread> step;                      ///< where a thread of the steps is known
+  std::vector<HeldThread> held{};                      ///< of a recording without whole cycles
   std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
   /// Of the time that threads waited for a CPU, the share in which one had it that is not recorded: of the threads of
   /// the steps, or of all where none is known. Empty: nobody tells who had the CPUs, or nobody waited.

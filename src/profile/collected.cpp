@@ -31,6 +31,11 @@ std::string disk_name(const Trace& trace, StringId disk, StringId operation) {
   return fmt::format("{} {}", trace.strings[disk], trace.strings[operation]);
 }
 
+/// Whether it is a process of the recording; what has no number is the kernel, or somebody else.
+bool is_recorded(const Trace& trace, ProcessId process) {
+  return process < trace.processes.size() && trace.processes[process].pid > 0;
+}
+
 void add_buckets(CountedDurations& sum, const std::vector<std::uint64_t>& buckets) {
   sum.buckets.resize(std::max(sum.buckets.size(), buckets.size()));
   for (std::size_t i = 0; i < buckets.size(); ++i) sum.buckets[i] += buckets[i];
@@ -151,8 +156,11 @@ model::Collected collected_in(const Trace& trace, const std::vector<model::WorkW
   collected.seconds = static_cast<double>(subtract_saturating(span.end, span.begin)) * 1e-9;
   for (const CallTotal& total : trace.calls)
     add(collected.calls[std::string(trace.strings[total.name])], total.count, 0, total.time);
-  for (const DiskTotal& total : trace.disks)
-    add(collected.disks[disk_name(trace, total.disk, total.operation)], total.count, total.bytes, total.time);
+  for (const DiskTotal& total : trace.disks) {
+    const std::string name = disk_name(trace, total.disk, total.operation);
+    add(collected.disks[name], total.count, total.bytes, total.time);
+    if (is_recorded(trace, total.process)) add(collected.own_disks[name], total.count, total.bytes, total.time);
+  }
   for (const DurationCounts& counts : trace.durations)
     add_buckets(counts.disk == 0 ? collected.calls[std::string(trace.strings[counts.name])]
                                  : collected.disks[disk_name(trace, counts.disk, counts.name)],

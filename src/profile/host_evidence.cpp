@@ -302,7 +302,10 @@ void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& 
   evidence.behind_others = behind_others(trace, threads);
   if (threads.empty()) return;
   model::StepThread& step = evidence.step.emplace();
-  step.name = trace.strings[trace.tracks[threads.begin()->first].name];
+  const Track& track = trace.tracks[threads.begin()->first];
+  step.name = trace.strings[track.name];
+  step.process = trace.strings[trace.processes[track.process].name];
+  step.main = track.tid == trace.processes[track.process].pid;
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
     const auto thread = threads.find(slice.track);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "profile/collected.h"
 #include "profile/collectives.h"
 #include "profile/function_kind.h"
+#include "profile/held_threads.h"
 #include "profile/host_evidence.h"
 #include "profile/off_cpu.h"
 #include "profile/run_profile.h"
@@ -159,8 +161,11 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.facts = facts_of(trace);
   recording.environment = environment_of(trace);
   recording.whole = whole_run_of(trace);
-  recording.host =
-      recording.cycles.cycles.empty() ? host_evidence_per_second(trace) : host_evidence(trace, recording.cycles);
+  std::vector<model::HeldThread> held;
+  if (std::ranges::none_of(model::whole_periods(recording.cycles), std::identity())) held = held_threads(trace);
+  recording.host = recording.cycles.cycles.empty() || !held.empty() ? host_evidence_per_second(trace)
+                                                                    : host_evidence(trace, recording.cycles);
+  recording.host.held = std::move(held);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);

@@ -1,14 +1,18 @@
 #include "report/collected_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/units.h"
 #include "model/table_rows.h"
 #include "report/off_cpu_report.h"
 
@@ -20,8 +24,11 @@ using model::CallChange;
 using model::Cell;
 using model::ColumnType;
 using model::DiskChange;
+using model::OwnDiskChange;
 using model::ShareChange;
 using model::Table;
+
+constexpr std::string_view kRequestsUncounted = "requests_uncounted";  // of LossReason
 
 /// 0 is not known.
 auto time_of(std::array<double, 2> DiskChange::*times, std::size_t side) {
@@ -53,6 +60,66 @@ Cell known_time(double ns) { return ns > 0 ? Cell(std::int64_t{std::llround(ns)}
 
 /// Nothing where the baseline has none.
 Cell ratio_of(const std::array<double, 2>& values) { return values[0] > 0 ? Cell(values[1] / values[0]) : Cell(); }
+
+template <class Value>
+auto own_of(std::array<Value, 2> OwnDiskChange::*values, std::size_t side) {
+  return [=](const OwnDiskChange& disk) { return (disk.*values)[side]; };
+}
+
+auto own_time(std::size_t side) {
+  return [=](const OwnDiskChange& disk) { return known_time(disk.mean_ns[side]); };
+}
+
+auto own_ratio(std::array<double, 2> OwnDiskChange::*values) {
+  return [=](const OwnDiskChange& disk) { return ratio_of(disk.*values); };
+}
+
+/// `whole`: for programs, which read no titles.
+Table own_disks_table(const model::OwnDiskChanges& changes, std::size_t most_rows, bool whole) {
+  const auto in_files = model::present_if(whole);
+  return model::make_table<OwnDiskChange>(
+      fmt::format("Disk requests of the program for one {}, and how long one takes", changes.per), "disk_requests",
+      {{{"Request", "request", ColumnType::name}, &OwnDiskChange::name},
+       {{"Per", "per"}, [&](const OwnDiskChange&) { return changes.per; }, in_files},
+       {{"Number", "baseline_per_unit", ColumnType::number, 3}, own_of(&OwnDiskChange::per_unit, 0)},
+       {{"candidate", "candidate_per_unit", ColumnType::number, 3}, own_of(&OwnDiskChange::per_unit, 1)},
+       {{"Number ratio", "per_unit_ratio", ColumnType::number, 2, true}, own_ratio(&OwnDiskChange::per_unit)},
+       {{"Bytes", "baseline_bytes_per_unit", ColumnType::bytes}, own_of(&OwnDiskChange::bytes_per_unit, 0)},
+       {{"candidate", "candidate_bytes_per_unit", ColumnType::bytes}, own_of(&OwnDiskChange::bytes_per_unit, 1)},
+       {{"Bytes ratio", "bytes_per_unit_ratio", ColumnType::number, 2, true},
+        own_ratio(&OwnDiskChange::bytes_per_unit)},
+       {{"One took", "baseline_mean_ns", ColumnType::time}, own_time(0)},
+       {{"candidate", "candidate_mean_ns", ColumnType::time}, own_time(1)},
+       {{"Ratio", "mean_ratio", ColumnType::number, 2},
+        [](const OwnDiskChange& disk) { return disk.mean_ns[1] > 0 ? ratio_of(disk.mean_ns) : Cell(); }},
+       {{"Count", "baseline_count", ColumnType::count}, own_of(&OwnDiskChange::count, 0), in_files},
+       {{"candidate", "candidate_count", ColumnType::count}, own_of(&OwnDiskChange::count, 1), in_files}},
+      changes.requests, most_rows);
+}
+
+/// What is missing in the numbers; empty: nothing.
+std::string uncounted_text(const model::ComparedSide& side, std::string_view name) {
+  std::uint64_t uncounted = 0;
+  for (const model::LossCount& loss : side.losses)
+    if (loss.reason == kRequestsUncounted) uncounted += loss.count;
+  return uncounted == 0 ? std::string()
+                        : fmt::format("Of the {} {} requests to disks stand in no total, whoever issued them.", name,
+                                      format_count(uncounted));
+}
+
+/// For people.
+Table own_disks_shown(const model::RunComparison& comparison, std::size_t most_rows) {
+  Table table = own_disks_table(comparison.own_disks, most_rows, false);
+  if (table.rows.empty()) return table;
+  if (most_rows != 0) model::drop_empty_columns(table);
+  table.notes.emplace_back(
+      "Those that differ most first; what the kernel writes back later from its cache is left out.");
+  constexpr std::array<std::string_view, 2> kSides = {"baseline", "candidate"};
+  for (std::size_t s = 0; s < kSides.size(); ++s)
+    if (std::string text = uncounted_text(comparison.sides[s], kSides[s]); !text.empty())
+      table.notes.push_back(std::move(text));
+  return table;
+}
 
 void write_shares(JsonWriter& json, std::string_view name, const std::vector<ShareChange>& changes) {
   json.begin_array(name);
@@ -128,13 +195,16 @@ std::vector<Table> collected_tables(const model::RunComparison& comparison, std:
   std::vector<Table> tables;
   if (!calls.rows.empty()) tables.push_back(std::move(calls));
   for (Table& table : off_cpu_tables(comparison.off_cpu)) tables.push_back(std::move(table));
-  for (Table* table : {&python, &on_cpu, &disks})
+  Table own_disks = own_disks_shown(comparison, most_rows);
+  for (Table* table : {&python, &on_cpu, &own_disks, &disks})
     if (!table->rows.empty()) tables.push_back(std::move(*table));
   return tables;
 }
 
 std::vector<Table> collected_rows(const model::RunComparison& comparison) {
-  auto tables = collected(comparison, 0);
+  auto [calls, python, on_cpu, disks] = collected(comparison, 0);
+  std::array tables = {std::move(calls), std::move(python), std::move(on_cpu),
+                       own_disks_table(comparison.own_disks, 0, true), std::move(disks)};
   return {std::make_move_iterator(tables.begin()), std::make_move_iterator(tables.end())};
 }
 
@@ -165,6 +235,20 @@ void write_collected(JsonWriter& json, const model::RunComparison& comparison) {
     json.end_object();
   }
   json.end_array();
+  json.begin_object("disk_requests");
+  json.member("per", comparison.own_disks.per);
+  json.begin_array("requests");
+  for (const OwnDiskChange& disk : comparison.own_disks.requests) {
+    json.begin_object(JsonForm::line);
+    json.member("name", disk.name);
+    json.member("count", disk.count);
+    json.member("per_unit", disk.per_unit);
+    json.member("bytes_per_unit", disk.bytes_per_unit);
+    json.member("mean_ns", disk.mean_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
   write_shares(json, "on_cpu", comparison.on_cpu);
   write_shares(json, "python", comparison.python);
   write_off_cpu(json, comparison.off_cpu);

@@ -19,15 +19,15 @@ model::Table calls_table(std::string title, std::string key, const std::vector<m
 /// The member `name`: all of them.
 void write_calls(JsonWriter& json, std::string_view name, const std::vector<model::CallChange>& calls);
 
-/// System calls of a step, requests to disks, at most `most_rows` kinds, what the threads waited for and behind whom,
-/// and the functions that ran more or less than before; those without rows are left out. 0: all, and all columns, as
-/// files have them.
+/// System calls of a step, requests to disks, and those of the program by step or unit of work, at most `most_rows`
+/// kinds, what the threads waited for and behind whom, and the functions that ran more or less than before; those
+/// without rows are left out. 0: all, and all columns, as files have them.
 std::vector<model::Table> collected_tables(const model::RunComparison& comparison, std::size_t most_rows);
 
-/// The same for files, a table each, with or without rows: step_calls, python, on_cpu, disks.
+/// The same for files, a table each, with or without rows: step_calls, python, on_cpu, disk_requests, disks.
 std::vector<model::Table> collected_rows(const model::RunComparison& comparison);
 
-/// Members "system_calls", "disks", "on_cpu", "python" and "off_cpu" of the answer.
+/// Members "system_calls", "disks", "disk_requests", "on_cpu", "python" and "off_cpu" of the answer.
 void write_collected(JsonWriter& json, const model::RunComparison& comparison);
 
 }  // namespace culprit::report

@@ -121,8 +121,9 @@ void write_cycles_drawn(JsonWriter& json, std::string_view name, std::span<const
 
 /// Those that the page does not make of the comparison itself.
 std::vector<model::Table> tables_beside(const model::RunComparison& comparison) {
-  constexpr std::array<std::string_view, 9> kBeside = {
-      "requests", "work_calls", "step_calls", "blocked_functions", "wakers", "rivals", "python", "on_cpu", "disks"};
+  constexpr std::array<std::string_view, 10> kBeside = {
+      "requests", "work_calls", "step_calls", "blocked_functions", "wakers",
+      "rivals",   "python",     "on_cpu",     "disk_requests",     "disks"};
   std::vector<model::Table> tables = evidence_tables(comparison, 0);
   std::erase_if(tables,
                 [&](const model::Table& table) { return std::ranges::find(kBeside, table.key) == kBeside.end(); });

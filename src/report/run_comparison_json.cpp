@@ -10,6 +10,7 @@
 #include "report/cycles_report.h"
 #include "report/run_comparison.h"
 #include "report/run_comparison_tables.h"
+#include "report/standstill_report.h"
 #include "report/whole_run_report.h"
 #include "report/work_comparison.h"
 
@@ -183,6 +184,7 @@ std::string comparison_json(const RunComparison& comparison) {
   json.member("why", comparison.why);
   json.member("same_recording", comparison.same_recording);
   if (comparison.alternation) write_alternation(json, *comparison.alternation);
+  if (comparison.standstill) write_standstill(json, *comparison.standstill);
   json.begin_object("comparability");
   json.member("level", to_string(comparison.comparability.level));
   json.member("reasons", comparison.comparability.reasons);

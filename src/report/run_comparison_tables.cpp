@@ -21,6 +21,7 @@
 #include "report/calls_report.h"
 #include "report/collected_report.h"
 #include "report/host_report.h"
+#include "report/standstill_report.h"
 #include "report/whole_run_report.h"
 #include "report/work_comparison.h"
 #include "stats/quantile.h"
@@ -376,8 +377,18 @@ OutcomeText outcome_text(const RunComparison& comparison) {
         if (!line.empty()) details.push_back(std::move(line));
     return text;
   }
+  // Where a side did nothing, nothing of it was recorded either.
+  if (comparison.standstill) lines.push_back(standstill_line(comparison));
   for (const model::Difference& d : comparison.comparability.differences)
-    if (d.first) lines.push_back(fmt::format("Not recorded alike: {} {} against {}", d.what, d.base, d.candidate));
+    if (d.first)
+      (comparison.standstill ? details : lines)
+          .push_back(fmt::format("Not recorded alike: {} {} against {}", d.what, d.base, d.candidate));
+  if (comparison.standstill) {
+    if (comparison.host)
+      for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host)})
+        if (!line.empty()) details.push_back(std::move(line));
+    return text;
+  }
   if (std::string settings = settings_text(comparison); !settings.empty()) details.push_back(std::move(settings));
   if (comparison.work) {
     for (std::string& line : work_answer_lines(comparison)) lines.push_back(std::move(line));

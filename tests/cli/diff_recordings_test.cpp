@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing_support::run_program;
 
 constexpr Ns kMs = 1'000'000;
@@ -27,7 +29,8 @@ struct Plan {
   Ns waits = 10 * kMs;  ///< give or take 2 %
   Ns queued = 2 * kMs;  ///< while a program that is not recorded has the CPU
   std::string_view waker = "loader-1";
-  int seed = 0;  ///< of what varies
+  int seed = 0;    ///< of what varies
+  int reads = -1;  ///< of 4 KiB and 100 us, by the program itself in each step; -1: nobody looked at disks
 };
 
 class DiffRecordings : public testing::Test {
@@ -54,12 +57,21 @@ class DiffRecordings : public testing::Test {
                             .next_name = text(to)});
     };
     change(kMs, 0, 100, 0);
+    const auto ask = [&](perfetto::TrackUuid track, Ns at, std::int64_t count) {
+      writer->instant(track, at, "read", perfetto::kDiskTotals,
+                      std::array{perfetto::Argument{"count", count}, perfetto::Argument{"total_ns", count * 100'000},
+                                 perfetto::Argument{"bytes", count * 4096}});
+    };
+    const perfetto::TrackUuid own = writer->named_track("disk vda totals", 100);
+    const perfetto::TrackUuid of_others = writer->named_track("disk vda totals");
     for (int i = 0; i < kSteps; ++i) {
       const Ns begin = kStep * (i + 1);
       const Ns waits = plan.waits + plan.waits / 100 * ((i * 7 + plan.seed) % 5 - 2);
       const Ns sleeps = begin + 5 * kMs;
       const Ns woken = sleeps + waits;
       writer->slice(marks, begin, begin + kStep - 1000, "ProfilerStep#" + std::to_string(i), "nvtx");
+      if (plan.reads > 0) ask(own, sleeps, plan.reads);
+      if (plan.reads >= 0) ask(of_others, sleeps, 7);
       change(sleeps, 100, 0, 1);
       change(woken - 1000, 0, 55, 0);
       writer->sched_waking({.at = woken, .waker_tid = 77, .tid = 100, .name = "trainer"});
@@ -116,6 +128,25 @@ TEST_F(DiffRecordings, TheSameIsSilent) {
   EXPECT_THAT(found["functions"], IsEmpty());
   EXPECT_THAT(found["wakers"], IsEmpty());
   EXPECT_THAT(found["rivals"], IsEmpty());
+}
+
+TEST_F(DiffRecordings, WhatAStepAsksOfDisksIsTheProgramsOwn) {
+  const std::string base = record("few.pftrace", {.reads = 2});
+  const std::string pair = "diff " + base + " " + record("many.pftrace", {.reads = 6});
+  const json found = json::parse(run_program(pair + " --json").output)["disk_requests"];
+  EXPECT_EQ(found["per"], "step");
+  ASSERT_EQ(found["requests"].size(), 1U) << found;
+  const json& reads = found["requests"][0];
+  EXPECT_EQ(reads["name"], "vda read");
+  EXPECT_NEAR(reads["per_unit"][0], 2, 0.1);
+  EXPECT_NEAR(reads["per_unit"][1], 6, 0.3);
+  EXPECT_NEAR(reads["bytes_per_unit"][1], 6 * 4096, 0.3 * 4096);
+  EXPECT_EQ(reads["mean_ns"], json::array({100e3, 100e3}));
+  EXPECT_THAT(run_program(pair).output, HasSubstr("Disk requests of the program for one step"));
+  EXPECT_THAT(run_program("diff " + record("none.pftrace", {.reads = 0}) + " " +
+                          record("other.pftrace", {.seed = 1, .reads = 0}))
+                  .output,
+              AllOf(HasSubstr("Requests to the disks of the machine"), Not(HasSubstr("Disk requests of the program"))));
 }
 
 }  // namespace

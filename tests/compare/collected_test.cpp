@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 
 #include "stats/log_buckets.h"
 
@@ -160,6 +162,114 @@ TEST(CallChanges, WithoutStepsThereAreNone) {
   const model::Recording a = calling(10, 1000);
   const model::Recording b = calling(0, 1000);
   EXPECT_THAT(call_changes({&a, 1}, {&b, 1}), IsEmpty());
+}
+
+/// `steps` steps, and so many reads of 4 KiB and `ns` each.
+model::Recording reading(std::size_t steps, std::size_t reads, double ns) {
+  model::Recording recording = calling(steps, 1000);
+  model::CountedDurations own = counted(reads, ns);
+  own.bytes = reads * 4096;
+  recording.collected.own_disks["vda read"] = own;
+  recording.collected.disks["vda read"] = own;
+  return recording;
+}
+
+model::OwnDiskChanges own_disks(const model::Recording& a, const model::Recording& b,
+                                const model::WorkUnit* unit = nullptr) {
+  return own_disk_changes({&a, 1}, {&b, 1}, unit);
+}
+
+TEST(OwnDiskChanges, AreOfAStepLargestDifferenceFirst) {
+  model::Recording a = reading(100, 200, 1e5);
+  model::Recording b = reading(40, 160, 3e5);
+  a.collected.own_disks["vda write"] = counted(100, 1e5);
+  b.collected.own_disks["vda write"] = counted(40, 1e5);
+  const model::OwnDiskChanges changes = own_disks(a, b);
+  EXPECT_EQ(changes.per, "step");
+  ASSERT_EQ(changes.requests.size(), 2U);
+  const model::OwnDiskChange& read = changes.requests[0];
+  EXPECT_EQ(read.name, "vda read");
+  EXPECT_THAT(read.count, ElementsAre(200, 160));
+  EXPECT_THAT(read.per_unit, ElementsAre(2, 4));
+  EXPECT_THAT(read.bytes_per_unit, ElementsAre(8192, 16384));
+  EXPECT_THAT(read.mean_ns, ElementsAre(1e5, 3e5));
+  EXPECT_EQ(changes.requests[1].name, "vda write");
+  EXPECT_THAT(changes.requests[1].per_unit, ElementsAre(1, 1));
+}
+
+TEST(OwnDiskChanges, RecordingsOfASideArePooled) {
+  const std::array base = {reading(10, 20, 1e5), reading(30, 20, 3e5)};
+  const model::Recording candidate = reading(20, 20, 1e5);
+  const model::OwnDiskChanges changes = own_disk_changes(base, {&candidate, 1}, nullptr);
+  ASSERT_EQ(changes.requests.size(), 1U);
+  EXPECT_THAT(changes.requests[0].per_unit, ElementsAre(1, 1));
+  EXPECT_THAT(changes.requests[0].mean_ns, ElementsAre(2e5, 1e5));
+}
+
+TEST(OwnDiskChanges, OfAHandfulNothingIsTold) {
+  const model::OwnDiskChanges changes = own_disks(reading(100, 4, 1e5), reading(100, 4, 9e6));
+  EXPECT_EQ(changes.per, "step");
+  EXPECT_THAT(changes.requests, IsEmpty());
+}
+
+TEST(OwnDiskChanges, TheTimeOfTooFewIsLeftOut) {
+  const model::OwnDiskChanges changes = own_disks(reading(100, 4, 9e6), reading(100, 500, 1e5));
+  ASSERT_EQ(changes.requests.size(), 1U);
+  EXPECT_THAT(changes.requests[0].per_unit, ElementsAre(0.04, 5));
+  EXPECT_THAT(changes.requests[0].mean_ns, ElementsAre(0, 1e5));
+}
+
+TEST(OwnDiskChanges, ASideThatReadsNothingAsksForNothing) {
+  model::Recording a = reading(100, 0, 0);
+  a.collected.own_disks.clear();
+  a.collected.disks.clear();
+  const model::OwnDiskChanges changes = own_disks(a, reading(100, 500, 1e5));
+  ASSERT_EQ(changes.requests.size(), 1U);
+  EXPECT_THAT(changes.requests[0].per_unit, ElementsAre(0, 5));
+}
+
+TEST(OwnDiskChanges, WhatTheKernelOrOthersAskForIsNotTheProgramsOwn) {
+  model::Recording a = reading(100, 500, 1e5);
+  model::Recording b = reading(100, 5000, 9e5);
+  for (model::Recording* recording : {&a, &b}) recording->collected.own_disks.clear();
+  EXPECT_THAT(own_disks(a, b).requests, IsEmpty());
+}
+
+TEST(OwnDiskChanges, ARecordingThatDidNotLookIsNotOneWithoutRequests) {
+  model::Recording a = reading(100, 500, 1e5);
+  a.collected = {};
+  const model::OwnDiskChanges changes = own_disks(a, reading(100, 500, 1e5));
+  EXPECT_EQ(changes.per, "");
+  EXPECT_THAT(changes.requests, IsEmpty());
+}
+
+TEST(OwnDiskChanges, WithoutStepsThereAreNone) {
+  EXPECT_EQ(own_disks(reading(100, 500, 1e5), reading(0, 500, 1e5)).per, "");
+}
+
+/// The same, of so many units of work instead.
+model::Recording serving(std::uint64_t units, std::size_t reads, model::UnitKind kind = model::UnitKind::request) {
+  model::Recording recording = reading(0, reads, 1e5);
+  model::WorkUnit& unit = recording.work.emplace().units.emplace_back();
+  unit.kind = kind;
+  unit.process = "server";
+  unit.count = units;
+  return recording;
+}
+
+TEST(OwnDiskChanges, OfProgramsWithoutStepsAreByTheirUnitOfWork) {
+  const model::Recording a = serving(1000, 500);
+  const model::Recording b = serving(500, 500);
+  const model::OwnDiskChanges changes = own_disks(a, b, &a.work->units.front());
+  EXPECT_EQ(changes.per, "request");
+  ASSERT_EQ(changes.requests.size(), 1U);
+  EXPECT_THAT(changes.requests[0].per_unit, ElementsAre(0.5, 1));
+  EXPECT_EQ(own_disks(a, reading(0, 500, 1e5), &a.work->units.front()).per, "") << "no such unit";
+}
+
+TEST(OwnDiskChanges, StretchesOfTimeAreNoUnit) {
+  const model::Recording a = serving(40, 500, model::UnitKind::window);
+  EXPECT_EQ(own_disks(a, a, &a.work->units.front()).per, "");
 }
 
 }  // namespace

@@ -53,6 +53,19 @@ TEST(OtherLoad, FewStepsOfLikeWorkAreNoSampleOfEitherSide) {
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
 }
 
+TEST(OtherLoad, WhoLooksBackAtMoreHasMoreToDo) {
+  std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode, Outcome::regression)};
+  outcomes[0].other_share = 0.82;
+  outcomes[0].requests = {4, 4};
+  outcomes[0].cycles = {8, 47};
+  outcomes[0].other_work = {540, 340};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false}));
+  outcomes[0].looked_back = {512, 600};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "as under the same load";
+  outcomes[0].looked_back = {512, 1024};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
+}
+
 TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {
   std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode)};
   outcomes[0].other_share = 0.6;

@@ -87,7 +87,7 @@ TEST(WhySharedSlowdown, HalfOfItIsTheMachineWhereTheRestIsNotDecided) {
   EXPECT_EQ(why_shared(c), "") << "less than half";
 
   RunComparison faster = slower_alike();
-  faster.outcome = Outcome::improvement;
+  faster.outcome = faster.cycle_times[0].outcome = Outcome::improvement;
   for (model::FunctionFinding& f : faster.functions) f.work_ratio = 1 / 1.3;
   for (model::HostChange& part : faster.host->step) std::swap(part.value[0], part.value[1]);
   faster.cycle_times[0].change = 1 / 1.5 - 1;
@@ -97,6 +97,29 @@ TEST(WhySharedSlowdown, HalfOfItIsTheMachineWhereTheRestIsNotDecided) {
   EXPECT_NE(why_shared(faster).find("of the baseline take x1.30 alike, what steps take beyond"), std::string::npos);
   faster.cycle_times[0].high = 1 / 1.36 - 1;
   EXPECT_EQ(why_shared(faster), "");
+}
+
+TEST(WhySharedSlowdown, EachPhaseThatDecidesIsAsked) {
+  RunComparison c = slower_alike();
+  c.cycle_times[0].outcome = Outcome::no_change;
+  c.cycle_times[0].change = 0.02;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1.015;
+  model::CycleTimeOutcome prefill = c.cycle_times[0];
+  prefill.phase = model::Phase::prefill;
+  prefill.outcome = Outcome::regression;
+  prefill.time_ns = {20e6, 32e6};
+  prefill.change = 0.6;
+  prefill.cycles = {20, 20};
+  c.cycle_times.push_back(prefill);
+  EXPECT_EQ(why_shared(c), "");
+}
+
+TEST(WhySharedSlowdown, HalfIsNotEnoughOfStepsThatComeLater) {
+  RunComparison c = slower_alike();
+  c.cycle_times[0].outcome = Outcome::inconclusive;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 1.3;
+  c.host->states = {{"period", "ns per step", {10e6, 15e6}}};
+  EXPECT_EQ(why_shared(c), "");
 }
 
 TEST(WhySharedSlowdown, WhatWaitsIsHeldUpByWhatItWaitsFor) {

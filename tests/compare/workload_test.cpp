@@ -126,6 +126,19 @@ TEST(MatchWork, SaysHowLongPromptsAreAndWhetherContextsAreKnown) {
   EXPECT_EQ(match_work(knows, does_not).looked_back[1], 0) << "one of them does not tell";
 }
 
+TEST(MatchWork, PromptsThatWereCachedAreHardlyComputed) {
+  const auto step = [](std::int64_t tokens, double prompts) {
+    Workload w;
+    w.context_tokens = tokens;
+    return WorkedTime{work_class(w, Phase::prefill), 100, 0, prompts};
+  };
+  const std::vector<WorkedTime> mostly = {step(1, 1), step(4, 0), step(12, 3), step(128, 1)};
+  const std::vector<WorkedTime> never = {step(16, 1), step(128, 2)};
+  const auto m = match_work(mostly, never);
+  EXPECT_EQ(m.cached_prompts[0], 0.75);
+  EXPECT_EQ(m.cached_prompts[1], 0);
+}
+
 TEST(MatchWork, PromptsAreCountedWhereAllStepsTellThem) {
   Workload w;
   w.batch = 5;

@@ -141,6 +141,17 @@ TEST(LookAlike, LessWorkIsNoReasonForLongerSteps) {
   EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
   time.looked_back = {240, 100};
   EXPECT_THAT(causes(c), IsEmpty());
+  time.phase = model::Phase::decode;
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "not all tell what they look back at";
+  time.knows_context = true;
+  EXPECT_THAT(causes(c), IsEmpty());
+  time.phase = model::Phase::prefill;
+  time.requests = time.looked_back = {};
+  time.prompt_tokens = {800, 560};
+  EXPECT_THAT(causes(c), IsEmpty());
+  time.prompts = {4, 1};
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "fewer prompts, each of which is longer";
+  time.prompts = {};
   EXPECT_THAT(causes(swapped(std::move(c))), IsEmpty());
 }
 

@@ -443,14 +443,21 @@ TEST(ProgramRules, WhatIsOnlyNamedLikeACollectorIsNone) {
 }
 
 TEST(ProgramRules, WhatWaitsForTheProcessesOfTheModelIsNoSlowFunction) {
-  EXPECT_TRUE(model::is_python_wait("EngineCore.step"));
-  EXPECT_TRUE(model::is_python_wait("EngineCore.step_with_batch_queue"));
-  EXPECT_FALSE(model::is_python_wait("Scheduler.schedule"));
+  EXPECT_TRUE(model::is_engine_step("EngineCore.step"));
+  EXPECT_TRUE(model::is_engine_step("EngineCore.step_with_batch_queue"));
+  EXPECT_FALSE(model::is_engine_step("Scheduler.schedule"));
   model::RunComparison c = with_functions();
   add_function(c, "EngineCore.step", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
   EXPECT_THAT(causes(c), testing::Not(testing::Contains(testing::HasSubstr("EngineCore.step"))));
   add_function(c, "Scheduler.schedule", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
   EXPECT_THAT(causes(c), testing::Contains("host_bound/function in Scheduler.schedule"));
+
+  model::RunComparison one = with_functions();
+  add_function(one, "EngineCore.step", "python", "Host", {1, 5}, {4, 4}, model::FunctionStatus::changed);
+  add_function(one, "GPUModelRunner.execute_model", "python", "Host", {2, 2}, {1, 1});
+  EXPECT_THAT(causes(one), testing::Contains("host_bound/function in EngineCore.step")) << "its process runs the model";
+  one.functions.back().process = 1;
+  EXPECT_THAT(causes(one), testing::Not(testing::Contains(testing::HasSubstr("EngineCore.step"))));
 }
 
 TEST(ProgramRules, OfSeveralProcessesItSaysWhoseTheFunctionIs) {

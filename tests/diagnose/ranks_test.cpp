@@ -302,6 +302,23 @@ TEST(LoadRules, LongerPromptsAreOtherWorkAndNoFunctionsFault) {
   EXPECT_THAT(causes(c), testing::Contains("host_bound/function of aten::index"));
 }
 
+TEST(LoadRules, WhatACacheHoldsIsNoOtherLoadUnlessItMatters) {
+  RunComparison little = other_prompts({19, 151}, 40);
+  little.cycle_times.back().cached_prompts = {0.6, 0.1};
+  EXPECT_THAT(causes(little), IsEmpty());
+  RunComparison much = other_prompts({19, 151}, 57);
+  much.cycle_times.back().cached_prompts = {0.6, 0.1};
+  const auto verdicts = diagnose(much);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
+  EXPECT_THAT(
+      verdicts[0].evidence,
+      testing::Contains("10 % instead of 60 % of them compute hardly a token of a prompt: the rest was in a cache"));
+  RunComparison few = other_prompts({19, 151}, 40);
+  few.cycle_times.back().cached_prompts = {0.2, 0.1};
+  EXPECT_EQ(diagnose(few)[0].state, model::VerdictState::latent) << "some short prompts are no cache";
+}
+
 TEST(LoadRules, AKernelThatTakesLongerByItsThreadsIsNotSlower) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0, 0}, {0, 0});

@@ -140,6 +140,18 @@ class Schema(unittest.TestCase):
             with self.assertRaises(jsonschema.ValidationError):
                 jsonschema.validate(wrong, self.schema, cls=jsonschema.Draft202012Validator)
 
+    def test_disk_requests(self):
+        answer = self.answer(self.good, self.bad)
+        self.assertEqual(answer["disk_requests"], {"per": "", "requests": []}, "nobody looked at them")
+        row = {"name": "vda read", "count": [200, 800], "per_unit": [2, 8], "bytes_per_unit": [8192, 32768], "mean_ns": [150e3, 0]}
+        answer["disk_requests"] = {"per": "step", "requests": [row]}
+        jsonschema.validate(answer, self.schema, cls=jsonschema.Draft202012Validator)
+        for change in ({"count": [200]}, {"count": [0.5, 1]}, {"mean_ns": [None, 1]}, {"colour": "red"}):
+            wrong = copy.deepcopy(answer)
+            wrong["disk_requests"]["requests"][0].update(change)
+            with self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate(wrong, self.schema, cls=jsonschema.Draft202012Validator)
+
     def test_the_schema_refuses_what_it_does_not_know(self):
         answer = self.answer(self.good, self.bad)
         for change in (lambda a: a.update(surprise=1), lambda a: a.pop("outcome"), lambda a: a["findings"][0].update(status="maybe")):

@@ -116,6 +116,25 @@ TEST(Collected, CallsAndRequestsOfAllThreadsAndStretchesAdd) {
   EXPECT_THAT(collected.disks.at("vda write").buckets, ElementsAre(5));
 }
 
+TEST(Collected, OfRequestsThoseOfRecordedProcessesAreToldApart) {
+  Trace trace;
+  const StringId disk = trace.strings.intern("vda");
+  const StringId write = trace.strings.intern("write");
+  const StringId flush = trace.strings.intern("flush");
+  for (const std::int64_t pid : {-1, 100, 101}) trace.processes.emplace_back().pid = pid;
+  trace.disks = {{100, disk, write, 0, 10, 81920, 900, 300},
+                 {100, disk, flush, 0, 1, 0, 50, 50},
+                 {100, disk, write, 1, 2, 8192, 700, 500},
+                 {200, disk, write, 2, 1, 4096, 300, 300}};
+  const model::Collected collected = collected_in(trace, kWindows);
+  EXPECT_EQ(collected.disks.at("vda write").count, 13U);
+  ASSERT_EQ(collected.own_disks.size(), 1U) << "the kernel flushed";
+  const model::CountedDurations& own = collected.own_disks.at("vda write");
+  EXPECT_EQ(own.count, 3U);
+  EXPECT_EQ(own.bytes, 12288U);
+  EXPECT_DOUBLE_EQ(own.total_ns, 1000);
+}
+
 TEST(Collected, RequestsAreCountedOverTheRecordingAndNotOverTheWindows) {
   Trace trace;
   trace.ranks.emplace_back().metadata = {{"record.duration_ns", "5000"}};

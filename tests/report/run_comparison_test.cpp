@@ -412,7 +412,7 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   for (auto& [name, text] : comparison_csv_files(c)) files[name] = text;
   EXPECT_THAT(files["disks"], HasSubstr("\nvda write,12,34,"));
   EXPECT_THAT(files["host_counters"], HasSubstr("\nhost.cpu.used,0.5,1.5,CPUs,"));
-  EXPECT_EQ(files.size(), 15U);
+  EXPECT_EQ(files.size(), 16U);
   for (const auto& [name, text] : comparison_csv_files(RunComparison()))
     EXPECT_EQ(std::ranges::count(text, '\n'), 1) << name << ": a heading alone";
 }

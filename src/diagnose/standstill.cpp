@@ -1,0 +1,73 @@
+// A side that did no step. What its thread waited for instead is all that there is to say.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "core/units.h"
+#include "diagnose/cpu.h"
+#include "diagnose/rules.h"
+#include "diagnose/text.h"
+
+namespace culprit::diagnose {
+
+namespace {
+
+using model::Verdict;
+
+constexpr double kLeastThrottled = 0.5;  // of every second, of all CPUs together
+constexpr double kLeastTaken = 0.5;      // CPUs
+constexpr double kSecond = 1e9;
+constexpr double kMs = 1e6;
+
+std::string held_text(const model::Standstill& still, double time, std::string_view how) {
+  return fmt::format("{}, which runs the steps, {} for {} of {}", still.thread, how, format_duration(time),
+                     format_duration(still.recorded));
+}
+
+Verdict waits_for_cpu(const Evidence& evidence, const model::Standstill& still) {
+  const std::string waited = held_text(still, still.runnable, "waited for a CPU");
+  if (const auto time = evidence.counter("cgroup.cpu.throttled_time");
+      time && time->rise() >= kLeastThrottled * kSecond) {
+    Verdict verdict = cpu_verdict(evidence, "throttled", 0.9);
+    verdict.evidence = {waited, fmt::format("A CPU quota held the group of the program back for {:.0f} instead of "
+                                            "{:.0f} ms of every second, summed over CPUs",
+                                            time->with / kMs, time->without / kMs)};
+    verdict.next_step = "raise the quota of its control group (cpu.max, cpu.cfs_quota_us), or give it less to do";
+    return verdict;
+  }
+  const MoreBeside beside = more_beside(evidence);
+  if (!beside.programs.empty() && beside.cpus >= kLeastTaken) {
+    Verdict verdict = cpu_verdict(evidence, "other_processes", 0.9);
+    verdict.evidence = {waited};
+    name_them(beside, verdict);
+    verdict.next_step = other_cpus(beside.programs.front());
+    return verdict;
+  }
+  Verdict verdict = cpu_verdict(evidence, "unknown", 0.5);
+  verdict.evidence = {waited};
+  verdict.against.emplace_back("Who had the CPUs meanwhile is not known");
+  verdict.next_step = "culprit top --by rival names who had its CPUs";
+  return verdict;
+}
+
+}  // namespace
+
+Verdicts standstill_verdicts(const Evidence& evidence) {
+  const model::Standstill& still = *evidence.comparison().standstill;
+  if (still.runnable >= still.stopped && still.runnable >= still.uninterruptible)
+    return {waits_for_cpu(evidence, still)};
+  const bool stopped = still.stopped >= still.uninterruptible;
+  Verdict verdict = verdict_of(evidence, stopped ? "process_stopped" : "unknown", "", stopped ? 0.95 : 0);
+  verdict.scope = model::VerdictScope::process;
+  verdict.evidence = {stopped
+                          ? held_text(still, still.stopped, "stood still by a signal (SIGSTOP, SIGTSTP) or a debugger")
+                          : held_text(still, still.uninterruptible, "was in a sleep that no signal ends")};
+  if (stopped) verdict.against.emplace_back("Who stopped it was not recorded: who looked at this run may have");
+  verdict.next_step =
+      stopped ? "see who sends it signals, and whether a debugger is attached (TracerPid in /proc/PID/status)"
+              : "see where it sleeps (/proc/PID/stack), and whether its control group is frozen (cgroup.freeze)";
+  return {std::move(verdict)};
+}
+
+}  // namespace culprit::diagnose

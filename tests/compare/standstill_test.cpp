@@ -1,0 +1,172 @@
+// A side that did no step because its thread could not run.
+#include "compare/standstill.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compare/compare_runs.h"
+#include "compare/make_recording.h"
+
+namespace culprit::compare {
+namespace {
+
+using model::Comparable;
+using model::Outcome;
+using model::Recording;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double kSecond = 1e9;
+
+/// 100 steps of 10 ms, of which the thread is on a CPU for 8.
+Recording working() {
+  Recording r = make_recording(std::vector<Ns>(100, 10'000'000));
+  r.host.scheduling = true;
+  r.host.steps_per_second = 100;
+  r.host.cycles[1] = 100;
+  model::StepThread& step = r.host.step.emplace();
+  step.name = "worker";
+  step.process = "server";
+  step.main = true;
+  step.on_cpu[1] = 100 * 8e6;
+  return r;
+}
+
+/// In 8 s it had a CPU for 16 ms.
+Recording standing() {
+  Recording r;
+  r.files = {"still.json"};
+  r.cycles.reason = "nothing repeats";
+  r.host.scheduling = true;
+  r.host.per_second = true;
+  r.host.held = {{.name = "helper", .process = "server", .recorded = 8 * kSecond, .runnable = 8 * kSecond},
+                 {.name = "worker", .process = "server", .recorded = 8 * kSecond, .runnable = 8 * kSecond},
+                 {.name = "worker",
+                  .process = "server",
+                  .main = true,
+                  .recorded = 8 * kSecond,
+                  .on_cpu = 0.016 * kSecond,
+                  .runnable = 7.98 * kSecond}};
+  return r;
+}
+
+std::vector<Recording> one(Recording recording) {
+  std::vector<Recording> side;
+  side.push_back(std::move(recording));
+  return side;
+}
+
+std::optional<model::Standstill> found(Recording base, Recording candidate) {
+  return standstill_of(one(std::move(base)), one(std::move(candidate)));
+}
+
+TEST(Standstill, AThreadThatCouldNotRunDidNoStep) {
+  const auto still = found(working(), standing());
+  ASSERT_TRUE(still.has_value());
+  EXPECT_EQ(still->side, 1U);
+  EXPECT_EQ(still->thread, "worker");
+  EXPECT_EQ(still->runnable, 7.98 * kSecond);
+  EXPECT_EQ(still->steps_per_second, 100);
+  EXPECT_NEAR(still->at_most, 0.25, 1e-9) << "two steps' worth in 8 s";
+  EXPECT_EQ(standstill_text(*still),
+            "no step was seen in the candidate: worker, which runs them, was on a CPU for 16.000ms of 8.000s");
+}
+
+TEST(Standstill, OneStepOrTwoAreNearlyNone) {
+  Recording one_step = standing();
+  one_step.cycles = make_recording({0}).cycles;
+  one_step.cycles.anchor = "ProfilerStep#1";
+  one_step.host.held.back().on_cpu = 0;
+  const auto still = found(working(), std::move(one_step));
+  ASSERT_TRUE(still.has_value());
+  EXPECT_EQ(still->seen, 1U);
+  EXPECT_NEAR(still->at_most, 0.125, 1e-9);
+  EXPECT_THAT(standstill_text(*still), HasSubstr("1 step was seen in the candidate"));
+  model::Standstill two = *still;
+  two.seen = 2;
+  EXPECT_THAT(standstill_text(two), HasSubstr("2 steps were seen"));
+}
+
+TEST(Standstill, ThatOfTheBaselineIsAnImprovement) {
+  const auto result = compare_runs(one(standing()), one(working()), {});
+  ASSERT_TRUE(result.ok());
+  ASSERT_TRUE(result->standstill.has_value());
+  EXPECT_EQ(result->standstill->side, 0U);
+  EXPECT_EQ(result->outcome, Outcome::improvement);
+}
+
+TEST(Standstill, ItIsARegression) {
+  Recording still = standing();
+  still.host.beside = {{"other", 1.5}};
+  const auto result = compare_runs(one(working()), one(std::move(still)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::regression);
+  EXPECT_EQ(result->comparability.level, Comparable::partly);
+  EXPECT_THAT(result->comparability.reasons, ElementsAre(HasSubstr("no step was seen in the candidate")));
+  EXPECT_EQ(result->comparability.remedy, "");
+  ASSERT_TRUE(result->host.has_value());
+  ASSERT_EQ(result->host->beside.size(), 1U);
+  EXPECT_EQ(result->host->beside[0].what, "other");
+}
+
+TEST(Standstill, WhoWaitsForWorkDoesNotStandStill) {
+  Recording idle = standing();
+  idle.host.held.clear();
+  EXPECT_FALSE(found(working(), std::move(idle)).has_value());
+}
+
+TEST(Standstill, AnotherThreadIsAnother) {
+  Recording other = standing();
+  other.host.held.pop_back();
+  EXPECT_FALSE(found(working(), std::move(other)).has_value()) << "of the name, but not the main one";
+  Recording elsewhere = standing();
+  elsewhere.host.held.back().process = "client";
+  EXPECT_FALSE(found(working(), std::move(elsewhere)).has_value());
+}
+
+TEST(Standstill, WhoHadTimeForStepsMayHaveDoneThem) {
+  Recording busy = standing();
+  busy.host.held.back().on_cpu = 0.9 * kSecond;  // 14 steps a second
+  EXPECT_FALSE(found(working(), std::move(busy)).has_value());
+}
+
+TEST(Standstill, StepsHaveToBeMarkedAndTheirThreadKnown) {
+  Recording guessed = working();
+  guessed.cycles.method = model::CycleMethod::host_function;
+  EXPECT_FALSE(found(std::move(guessed), standing()).has_value());
+  Recording unknown = working();
+  unknown.host.step.reset();
+  EXPECT_FALSE(found(std::move(unknown), standing()).has_value());
+  EXPECT_FALSE(found(standing(), standing()).has_value());
+}
+
+TEST(Standstill, EveryRecordingOfTheSideHasToStand) {
+  std::vector<Recording> base = one(working());
+  std::vector<Recording> candidate = one(standing());
+  candidate.push_back(working());
+  EXPECT_FALSE(standstill_of(base, candidate).has_value());
+  candidate.pop_back();
+  candidate.push_back(standing());
+  const auto still = standstill_of(base, candidate);
+  ASSERT_TRUE(still.has_value());
+  EXPECT_EQ(still->recorded, 16 * kSecond);
+  EXPECT_NEAR(still->at_most, 0.25, 1e-9);
+}
+
+TEST(Standstill, WhatMustNotBeComparedIsNot) {
+  Recording base = working();
+  Recording candidate = standing();
+  base.facts.world_size = 1;
+  candidate.facts.world_size = 2;
+  const auto result = compare_runs(one(std::move(base)), one(std::move(candidate)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->standstill.has_value());
+  EXPECT_EQ(result->outcome, Outcome::not_comparable);
+}
+
+}  // namespace
+}  // namespace culprit::compare

@@ -1,0 +1,77 @@
+// What held a side that did no step.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "diagnose/comparison.h"
+
+namespace culprit::diagnose {
+namespace {
+
+using model::RunComparison;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunComparison still(std::size_t side = 1) {
+  RunComparison c = comparison(side == 1 ? model::Outcome::regression : model::Outcome::improvement);
+  c.standstill = model::Standstill{.side = side,
+                                   .thread = "worker",
+                                   .process = "server",
+                                   .recorded = 8e9,
+                                   .on_cpu = 16e6,
+                                   .runnable = 7.9e9,
+                                   .steps_per_second = 100,
+                                   .at_most = 0.25};
+  return c;
+}
+
+TEST(StandstillRules, OthersHadTheCpus) {
+  RunComparison c = still();
+  add_beside(c, "burner", {0, 1.8});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  const model::Verdict verdict = diagnose(c).front();
+  EXPECT_THAT(verdict.evidence, ElementsAre("worker, which runs the steps, waited for a CPU for 7.900s of 8.000s",
+                                            HasSubstr("burner took 1.8 instead of 0 CPUs")));
+  EXPECT_THAT(verdict.next_step, HasSubstr("burner"));
+  EXPECT_EQ(verdict.state, model::VerdictState::active);
+}
+
+TEST(StandstillRules, ThatOfTheBaselineIsTheBaselines) {
+  RunComparison c = still(0);
+  add_beside(c, "burner", {1.8, 0});
+  EXPECT_THAT(causes(c), ElementsAre("-cpu_contention/other_processes"));
+}
+
+TEST(StandstillRules, AQuotaHeldIt) {
+  RunComparison c = still();
+  c.host->counters.push_back({"cgroup.cpu.throttled_time", "ns/s", {0.0, 1.9e9}});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/throttled"));
+}
+
+TEST(StandstillRules, WhereNobodyIsSeenNobodyIsNamed) {
+  RunComparison c = still();
+  add_beside(c, "idle", {0, 0.1});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/unknown"));
+  EXPECT_THAT(diagnose(c).front().against, Contains("Who had the CPUs meanwhile is not known"));
+}
+
+TEST(StandstillRules, StoppedIsNotStarved) {
+  RunComparison c = still();
+  add_beside(c, "burner", {0, 1.8});
+  c.standstill->runnable = 1e9;
+  c.standstill->stopped = 6.9e9;
+  EXPECT_THAT(causes(c), ElementsAre("process_stopped"));
+}
+
+TEST(StandstillRules, ASleepThatNoSignalEndsIsNotExplained) {
+  RunComparison c = still();
+  c.standstill->runnable = 0;
+  c.standstill->uninterruptible = 7.9e9;
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  EXPECT_THAT(diagnose(c).front().evidence,
+              ElementsAre("worker, which runs the steps, was in a sleep that no signal ends for 7.900s of 8.000s"));
+}
+
+}  // namespace
+}  // namespace culprit::diagnose
