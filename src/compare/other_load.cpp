@@ -11,13 +11,26 @@
 
 namespace culprit::compare {
 
+namespace {
+
+constexpr double kMoreContext = 1.25;  // classes of contexts are half of a doubling wide
+
+bool is_known(const std::array<double, 2>& value) { return value[0] > 0 && value[1] > 0; }
+
+/// Each request of one side looks back at more: no waiting does that.
+bool has_other_contexts(const model::CycleTimeOutcome& outcome) {
+  if (!is_known(outcome.looked_back) || !is_known(outcome.requests)) return false;
+  const double ratio = outcome.looked_back[1] / outcome.requests[1] / (outcome.looked_back[0] / outcome.requests[0]);
+  return ratio > kMoreContext || ratio < 1 / kMoreContext;
+}
+
+}  // namespace
+
 bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side) {
-  constexpr double kMore = 1.05;         // recordings under the same load differ by a few in a hundred
-  constexpr double kMoreContext = 1.25;  // classes of these are half of a doubling wide
+  constexpr double kMore = 1.05;  // recordings under the same load differ by a few in a hundred
   const auto is_more = [&](const std::array<double, 2>& value, double least) {
     return value.at(side) > least * value.at(1 - side);
   };
-  const auto is_known = [](const std::array<double, 2>& value) { return value[0] > 0 && value[1] > 0; };
   const std::array known = {std::pair(outcome.requests, kMore), std::pair(outcome.prompt_tokens, kMore),
                             std::pair(outcome.looked_back, kMoreContext)};
   if (std::ranges::none_of(known, [&](const auto& of) { return is_known(of.first); })) return true;
@@ -25,7 +38,8 @@ bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side) {
 }
 
 bool waits_for_itself(const model::CycleTimeOutcome& outcome, bool together) {
-  return together && outcome.phase == model::Phase::decode && outcome.most_requests[0] == outcome.most_requests[1];
+  return together && outcome.phase == model::Phase::decode && outcome.most_requests[0] == outcome.most_requests[1] &&
+         !has_other_contexts(outcome);
 }
 
 std::array<bool, 2> may_be_slower_by_load(const std::vector<model::CycleTimeOutcome>& outcomes, bool together) {

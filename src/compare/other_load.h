@@ -17,7 +17,8 @@ namespace culprit::compare {
 bool has_more_to_do(const model::CycleTimeOutcome& outcome, std::size_t side);
 
 /// Whether decode steps work for more requests at once because all take longer (`together`: waits_together), and not
-/// for more clients: then no more wait at once than on the other side.
+/// for more clients: then no more wait at once than on the other side. Nor where each looks back at a fourth more
+/// tokens or less.
 bool waits_for_itself(const model::CycleTimeOutcome& outcome, bool together);
 
 /// Whether more than half of the steps work on something that those of the other side do not, and a side has more to do

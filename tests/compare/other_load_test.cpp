@@ -64,6 +64,9 @@ TEST(OtherLoad, WhoLooksBackAtMoreHasMoreToDo) {
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "as under the same load";
   outcomes[0].looked_back = {512, 1024};
   EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, true})) << "no wait makes contexts longer";
+  outcomes[0].requests = {2, 4};
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "each looks back at as much";
 }
 
 TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {
