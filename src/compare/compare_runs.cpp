@@ -395,11 +395,6 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
 
 namespace {
 
-/// Not for want of cycles, but because nothing of the sides may be compared.
-bool is_blocked(const Comparability& comparability) {
-  return std::ranges::any_of(comparability.differences, &model::Difference::blocks);
-}
-
 /// Where there is a reason.
 void leave_undecided(RunComparison& result, std::string why) {
   if (why.empty()) return;
@@ -420,8 +415,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   align_ranks(base, candidate);
   RunComparison result;
   result.comparability = comparability_of(base, candidate);
-  if (!is_blocked(result.comparability)) result.standstill = standstill_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
+  if (losses(result.sides, options).empty()) result.standstill = standstill_of(base, candidate, result.comparability);
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   result.notes = notes_on(chosen);
@@ -458,7 +453,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
-  if (result.standstill) {
+  if (result.standstill && !result.standstill->at_end) {
     result.comparability.level = Comparable::partly;
     result.comparability.reasons = {standstill_text(*result.standstill)};
     result.comparability.remedy.clear();
@@ -593,6 +588,11 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
   }
   if (on_host) leave_undecided(result, why_shared(result));
+  if (result.standstill) {  // whatever the steps before it took
+    result.why.clear();
+    result.outcome = slower_by(result.standstill->side);
+    result.notes.push_back(standstill_text(*result.standstill));
+  }
   return result;
 }
 

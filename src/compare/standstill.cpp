@@ -40,38 +40,67 @@ Steps steps_of(std::span<const Recording> side) {
   return steps;
 }
 
+void add(const model::HeldThread& thread, model::Standstill& still) {
+  still.recorded += thread.recorded;
+  still.on_cpu += thread.on_cpu;
+  still.runnable += thread.runnable;
+  still.stopped += thread.stopped;
+  still.uninterruptible += thread.uninterruptible;
+}
+
+std::optional<model::Standstill> from_the_begin(const std::array<std::span<const Recording>, 2>& sides,
+                                                std::size_t side) {
+  const Steps steps = steps_of(sides.at(1 - side));
+  if (steps.thread == nullptr) return std::nullopt;
+  model::Standstill still{.side = side, .thread = steps.thread->name, .process = steps.thread->process};
+  const auto is_it = [&](const model::HeldThread& thread) {
+    return thread.name == still.thread && thread.process == still.process && thread.main == steps.thread->main;
+  };
+  for (const Recording& recording : sides.at(side)) {
+    const auto held = std::ranges::find_if(recording.host.held, is_it);
+    if (recording.facts.gpu_work || held == recording.host.held.end()) return std::nullopt;
+    still.seen += recording.cycles.cycles.size();
+    add(*held, still);
+  }
+  still.steps_per_second = steps.per_second;
+  still.at_most = std::max(still.on_cpu / steps.on_cpu, static_cast<double>(still.seen)) / (still.recorded / kSecond);
+  return still.at_most <= kFew * still.steps_per_second ? std::optional(still) : std::nullopt;
+}
+
+std::optional<model::Standstill> at_the_end(const std::array<std::span<const Recording>, 2>& sides, std::size_t side) {
+  model::Standstill still{.side = side, .at_end = true};
+  for (const Recording& recording : sides.at(1 - side)) {
+    if (recording.host.held_at_end) return std::nullopt;
+    still.steps_per_second += recording.host.steps_per_second / static_cast<double>(sides.at(1 - side).size());
+  }
+  for (const Recording& recording : sides.at(side)) {
+    if (!recording.host.held_at_end) return std::nullopt;
+    still.thread = recording.host.held_at_end->name;
+    still.process = recording.host.held_at_end->process;
+    still.seen += recording.cycles.cycles.size();
+    still.at_most += recording.host.steps_per_second / static_cast<double>(sides.at(side).size());
+    add(*recording.host.held_at_end, still);
+  }
+  return still.at_most > 0 && still.at_most < still.steps_per_second ? std::optional(still) : std::nullopt;
+}
+
 }  // namespace
 
-std::optional<model::Standstill> standstill_of(std::span<const Recording> base, std::span<const Recording> candidate) {
+std::optional<model::Standstill> standstill_of(std::span<const Recording> base, std::span<const Recording> candidate,
+                                               const model::Comparability& comparability) {
+  if (std::ranges::any_of(comparability.differences, &model::Difference::blocks)) return std::nullopt;
   const std::array sides = {base, candidate};
-  for (const std::size_t side : {1U, 0U}) {
-    const Steps steps = steps_of(sides.at(1 - side));
-    if (steps.thread == nullptr) continue;
-    model::Standstill still{.side = side, .thread = steps.thread->name, .process = steps.thread->process};
-    const auto is_it = [&](const model::HeldThread& thread) {
-      return thread.name == still.thread && thread.process == still.process && thread.main == steps.thread->main;
-    };
-    const bool all = std::ranges::all_of(sides.at(side), [&](const Recording& recording) {
-      if (recording.facts.gpu_work) return false;
-      const auto held = std::ranges::find_if(recording.host.held, is_it);
-      if (held == recording.host.held.end()) return false;
-      still.seen += recording.cycles.cycles.size();
-      still.recorded += held->recorded;
-      still.on_cpu += held->on_cpu;
-      still.runnable += held->runnable;
-      still.stopped += held->stopped;
-      still.uninterruptible += held->uninterruptible;
-      return true;
-    });
-    if (!all || !(still.recorded > 0)) continue;
-    still.steps_per_second = steps.per_second;
-    still.at_most = std::max(still.on_cpu / steps.on_cpu, static_cast<double>(still.seen)) / (still.recorded / kSecond);
-    if (still.at_most <= kFew * still.steps_per_second) return still;
-  }
+  const bool compared = comparability.level != model::Comparable::no;
+  for (const std::size_t side : {1U, 0U})
+    if (auto still = compared ? at_the_end(sides, side) : from_the_begin(sides, side)) return still;
   return std::nullopt;
 }
 
 std::string standstill_text(const model::Standstill& still) {
+  const char* side = still.side == 1 ? "candidate" : "baseline";
+  if (still.at_end)
+    return fmt::format("no step began in the last {} of the {}: {}, which runs them, was on a CPU for {} of that",
+                       format_duration(still.recorded), side, still.thread, format_duration(still.on_cpu));
   const std::string seen = still.seen == 0   ? "no step was"
                            : still.seen == 1 ? "1 step was"
                                              : fmt::format("{} steps were", still.seen);

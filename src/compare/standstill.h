@@ -12,10 +12,12 @@
 namespace culprit::compare {
 
 /// One side has no whole cycle, those of the other begin at markers, and the thread that runs them there could not run
-/// on the first for four fifths of all its recordings, nor was on a CPU for a tenth of as many steps. nullopt: it is
-/// not so, or not known; an idle program waits, and could run.
+/// on the first for four fifths of all its recordings, nor was on a CPU for a tenth of as many steps. Or it has some,
+/// and all recordings of that side, none of the other, end so (profile::held_at_end). nullopt: it is not so, or not
+/// known, or the sides must not be compared; an idle program waits, and could run.
 std::optional<model::Standstill> standstill_of(std::span<const model::Recording> base,
-                                               std::span<const model::Recording> candidate);
+                                               std::span<const model::Recording> candidate,
+                                               const model::Comparability& comparability);
 
 /// What it is, in a sentence.
 std::string standstill_text(const model::Standstill& standstill);

@@ -359,6 +359,8 @@ Verdict unknown(const Evidence& evidence) {
 
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
+  const auto& still = evidence.comparison().standstill;
+  if (still && still->side == evidence.side()) verdicts = standstill_verdicts(evidence);
   for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), tool_rules(), device_rules(),
                            load_rules(), program_rules(), wait_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
@@ -385,7 +387,8 @@ std::vector<Verdict> diagnose(const model::RunComparison& comparison) {
   if (comparison.same_recording || comparison.outcome == model::Outcome::not_comparable ||
       comparison.comparability.level == model::Comparable::no)
     return {};
-  if (comparison.standstill) return standstill_verdicts(Evidence(comparison, comparison.standstill->side));
+  if (comparison.standstill && !comparison.standstill->at_end)
+    return standstill_verdicts(Evidence(comparison, comparison.standstill->side));
   // Of what was only timed nothing is known, unless its steps tell what they work on.
   if (!comparison.host && comparison.functions.empty() && comparison.resources.empty() && !comparison.work &&
       !Evidence(comparison, 1).tells_work())

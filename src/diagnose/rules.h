@@ -39,7 +39,8 @@ std::span<const Rule> few_steps_rules();  ///< asked after those
 std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
 std::span<const Rule> last_wait_rules();  ///< beside those: a thread that is late, whatever it does
 
-/// Of a side that did no step: what held its thread. No other rule is asked, they are about steps.
+/// Of a side that did no step, or none any more: what held its thread. Where it did none no other rule is asked, they
+/// are about steps.
 Verdicts standstill_verdicts(const Evidence& evidence);
 
 /// One on the side that is judged, of the host and active unless it is said otherwise.

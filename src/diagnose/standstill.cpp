@@ -1,4 +1,4 @@
-// A side that did no step. What its thread waited for instead is all that there is to say.
+// A side that did no step, or none any more. What its thread waited for instead tells why.
 #include <fmt/format.h>
 
 #include <string>
@@ -51,12 +51,8 @@ Verdict waits_for_cpu(const Evidence& evidence, const model::Standstill& still) 
   return verdict;
 }
 
-}  // namespace
-
-Verdicts standstill_verdicts(const Evidence& evidence) {
-  const model::Standstill& still = *evidence.comparison().standstill;
-  if (still.runnable >= still.stopped && still.runnable >= still.uninterruptible)
-    return {waits_for_cpu(evidence, still)};
+Verdict what_held_it(const Evidence& evidence, const model::Standstill& still) {
+  if (still.runnable >= still.stopped && still.runnable >= still.uninterruptible) return waits_for_cpu(evidence, still);
   const bool stopped = still.stopped >= still.uninterruptible;
   Verdict verdict = verdict_of(evidence, stopped ? "process_stopped" : "unknown", "", stopped ? 0.95 : 0);
   verdict.scope = model::VerdictScope::process;
@@ -67,6 +63,19 @@ Verdicts standstill_verdicts(const Evidence& evidence) {
   verdict.next_step =
       stopped ? "see who sends it signals, and whether a debugger is attached (TracerPid in /proc/PID/status)"
               : "see where it sleeps (/proc/PID/stack), and whether its control group is frozen (cgroup.freeze)";
+  return verdict;
+}
+
+}  // namespace
+
+Verdicts standstill_verdicts(const Evidence& evidence) {
+  const model::Standstill& still = *evidence.comparison().standstill;
+  Verdict verdict = what_held_it(evidence, still);
+  if (still.at_end) {
+    verdict.impact_ns = still.recorded / static_cast<double>(still.seen);
+    verdict.evidence.insert(verdict.evidence.begin(), fmt::format("No step began in the last {} of the recording",
+                                                                  format_duration(still.recorded)));
+  }
   return {std::move(verdict)};
 }
 

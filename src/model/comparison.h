@@ -146,19 +146,21 @@ inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
 }
 
 /// A side on which hardly a step was seen, though the other has many: the thread that runs them could not run for most
-/// of the time, and was on a CPU for too little to have done more than a few. ns.
+/// of the time, and was on a CPU for too little to have done more than a few; or it did some, and then none to the end.
+/// ns, of all of the recording or since the last step began.
 struct Standstill {
   std::size_t side = 1;
   std::size_t seen = 0;  ///< steps
-  std::string thread;
-  std::string process;
+  bool at_end = false;   ///< it did some
+  std::string thread{};
+  std::string process{};
   double recorded = 0;
   double on_cpu = 0;
   double runnable = 0;
   double stopped = 0;
   double uninterruptible = 0;
   double steps_per_second = 0;  ///< of the other side
-  double at_most = 0;           ///< of this one
+  double at_most = 0;           ///< of this one; or those that it did
 };
 
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is

@@ -43,11 +43,11 @@ struct StepThread {
   std::array<double, kPhases.size()> blocked{};
 };
 
-/// A thread that for most of a recording could not run: it waited for a CPU, was stopped, or slept so that no signal
-/// ends it. ns.
+/// A thread that for most of a recording, or of its end, could not run: it waited for a CPU, was stopped, or slept so
+/// that no signal ends it. ns.
 struct HeldThread {
-  std::string name;
-  std::string process;
+  std::string name{};
+  std::string process{};
   bool main = false;
   double recorded = 0;
   double on_cpu = 0;
@@ -68,6 +68,7 @@ struct HostEvidence {
   std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
   std::optional<StepThread> step;                      ///< where a thread of the steps is known
   std::vector<HeldThread> held{};                      ///< of a recording without whole cycles
+  std::optional<HeldThread> held_at_end{};             ///< of one with: that of the steps, since the last one began
   std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
   /// Of the time that threads waited for a CPU, the share in which one had it that is not recorded: of the threads of
   /// the steps, or of all where none is known. Empty: nobody tells who had the CPUs, or nobody waited.

@@ -2,8 +2,10 @@
 // only what its threads waited for does.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "model/cycles.h"
 #include "model/host_evidence.h"
 #include "trace/trace.h"
 
@@ -12,5 +14,10 @@ namespace culprit::profile {
 /// Those that for four fifths or more of what was recorded of them were in the run queue, stopped, or in a sleep that
 /// no signal ends. In the order of the trace's tracks. O(slices).
 std::vector<model::HeldThread> held_threads(const Trace& trace);
+
+/// The thread of the steps, where only one process has any, if it was so from the begin of the last step on to the end
+/// of the recording, for a second, twenty steps and three tenths of it or more. Its times are of that time. nullopt: it
+/// was not, or its process ended.
+std::optional<model::HeldThread> held_at_end(const Trace& trace, const model::Cycles& cycles);
 
 }  // namespace culprit::profile

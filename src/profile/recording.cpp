@@ -166,6 +166,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.host = recording.cycles.cycles.empty() || !held.empty() ? host_evidence_per_second(trace)
                                                                     : host_evidence(trace, recording.cycles);
   recording.host.held = std::move(held);
+  recording.host.held_at_end = held_at_end(trace, recording.cycles);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);

@@ -378,12 +378,13 @@ OutcomeText outcome_text(const RunComparison& comparison) {
     return text;
   }
   // Where a side did nothing, nothing of it was recorded either.
-  if (comparison.standstill) lines.push_back(standstill_line(comparison));
+  const bool nothing = comparison.standstill && !comparison.standstill->at_end;
+  if (nothing) lines.push_back(standstill_line(comparison));
   for (const model::Difference& d : comparison.comparability.differences)
     if (d.first)
-      (comparison.standstill ? details : lines)
+      (nothing ? details : lines)
           .push_back(fmt::format("Not recorded alike: {} {} against {}", d.what, d.base, d.candidate));
-  if (comparison.standstill) {
+  if (nothing) {
     if (comparison.host)
       for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host)})
         if (!line.empty()) details.push_back(std::move(line));

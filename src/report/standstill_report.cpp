@@ -23,6 +23,7 @@ std::string standstill_line(const model::RunComparison& comparison) {
 void write_standstill(JsonWriter& json, const model::Standstill& still) {
   json.begin_object("standstill");
   json.member("side", still.side == 1 ? "candidate" : "baseline");
+  json.member("at_end", still.at_end);
   json.member("steps_seen", still.seen);
   json.member("thread", still.thread);
   json.member("process", still.process);

@@ -8,7 +8,8 @@
 
 namespace culprit::report {
 
-/// The outcome: "Outcome: regression; steps 145/s -> at most 0.7/s: …". The comparison has a standstill.
+/// The outcome: "Outcome: regression; steps 145/s -> at most 0.7/s: …". The comparison has a standstill, from the begin
+/// on.
 std::string standstill_line(const model::RunComparison& comparison);
 
 /// As the member "standstill".

@@ -61,7 +61,9 @@ std::vector<Recording> one(Recording recording) {
 }
 
 std::optional<model::Standstill> found(Recording base, Recording candidate) {
-  return standstill_of(one(std::move(base)), one(std::move(candidate)));
+  const std::vector<Recording> a = one(std::move(base));
+  const std::vector<Recording> b = one(std::move(candidate));
+  return standstill_of(a, b, comparability_of(a, b));
 }
 
 TEST(Standstill, AThreadThatCouldNotRunDidNoStep) {
@@ -148,13 +150,60 @@ TEST(Standstill, EveryRecordingOfTheSideHasToStand) {
   std::vector<Recording> base = one(working());
   std::vector<Recording> candidate = one(standing());
   candidate.push_back(working());
-  EXPECT_FALSE(standstill_of(base, candidate).has_value());
+  EXPECT_FALSE(standstill_of(base, candidate, comparability_of(base, candidate)).has_value());
   candidate.pop_back();
   candidate.push_back(standing());
-  const auto still = standstill_of(base, candidate);
+  const auto still = standstill_of(base, candidate, comparability_of(base, candidate));
   ASSERT_TRUE(still.has_value());
   EXPECT_EQ(still->recorded, 16 * kSecond);
   EXPECT_NEAR(still->at_most, 0.25, 1e-9);
+}
+
+/// 20 steps in 0.2 s, then it was stopped for 4 s.
+Recording stopped_at_the_end() {
+  Recording r = make_recording(std::vector<Ns>(20, 10'000'000));
+  r.host.scheduling = true;
+  r.host.steps_per_second = 4.8;
+  r.host.held_at_end = model::HeldThread{
+      .name = "worker", .process = "server", .main = true, .recorded = 4e9, .on_cpu = 1e6, .stopped = 3.9e9};
+  return r;
+}
+
+TEST(Standstill, WhoStoppedDoingStepsIsSlowerThanWhoDoesThem) {
+  const auto still = found(working(), stopped_at_the_end());
+  ASSERT_TRUE(still.has_value());
+  EXPECT_TRUE(still->at_end);
+  EXPECT_EQ(still->seen, 20U);
+  EXPECT_EQ(still->steps_per_second, 100);
+  EXPECT_EQ(still->at_most, 4.8);
+  EXPECT_EQ(still->stopped, 3.9e9);
+  EXPECT_EQ(standstill_text(*still),
+            "no step began in the last 4.000s of the candidate: worker, which runs them, was on a CPU for 1.000ms of "
+            "that");
+  const auto result = compare_runs(one(working()), one(stopped_at_the_end()), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::regression);
+  EXPECT_EQ(result->why, "");
+  EXPECT_FALSE(result->cycle_times.empty()) << "steps before it are compared";
+  const auto swapped = compare_runs(one(stopped_at_the_end()), one(working()), {});
+  ASSERT_TRUE(swapped.ok());
+  EXPECT_EQ(swapped->outcome, Outcome::improvement);
+}
+
+TEST(Standstill, WhereBothEndSoItIsNoDifference) {
+  EXPECT_FALSE(found(stopped_at_the_end(), stopped_at_the_end()).has_value());
+  Recording faster = stopped_at_the_end();
+  faster.host.steps_per_second = 120;
+  EXPECT_FALSE(found(working(), std::move(faster)).has_value()) << "it did more all the same";
+}
+
+TEST(Standstill, WhereEventsWereLostNobodyIsSureOfIt) {
+  Recording lossy = stopped_at_the_end();
+  lossy.events_lost = 1000;
+  const auto result = compare_runs(one(working()), one(std::move(lossy)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->standstill.has_value());
+  EXPECT_EQ(result->outcome, Outcome::inconclusive);
 }
 
 TEST(Standstill, WhatMustNotBeComparedIsNot) {

@@ -64,6 +64,23 @@ TEST(StandstillRules, StoppedIsNotStarved) {
   EXPECT_THAT(causes(c), ElementsAre("process_stopped"));
 }
 
+TEST(StandstillRules, WhoDidStepsBeforeHasOtherCausesToo) {
+  RunComparison c = still();
+  set_step(c, {10, 10}, {0, 0}, {0, 0});
+  c.standstill->at_end = true;
+  c.standstill->seen = 50;
+  c.standstill->runnable = 0;
+  c.standstill->stopped = 7.9e9;
+  const auto verdicts = diagnose(c);
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "process_stopped");
+  EXPECT_EQ(verdicts[0].impact_ns, 8e9 / 50);
+  EXPECT_EQ(verdicts[0].evidence[0], "No step began in the last 8.000s of the recording");
+  c.standstill->side = 0;
+  c.outcome = model::Outcome::improvement;
+  EXPECT_THAT(causes(c), Contains("-process_stopped"));
+}
+
 TEST(StandstillRules, ASleepThatNoSignalEndsIsNotExplained) {
   RunComparison c = still();
   c.standstill->runnable = 0;

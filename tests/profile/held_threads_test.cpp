@@ -13,23 +13,28 @@ namespace {
 class Recording {
  public:
   void state(std::int64_t tid, std::string_view name, Ns begin, Ns end) {
+    add(TrackKind::sched, "sched", tid, name, begin, end);
+  }
+  void step(Ns begin, Ns end) { add(TrackKind::thread, "step", 7, "step", begin, end); }
+  Trace finish() { return std::move(builder_).finish(); }
+
+ private:
+  void add(TrackKind kind, std::string_view category, std::int64_t tid, std::string_view name, Ns begin, Ns end) {
     TrackKey key;
     key.pid = 7;
     key.tid = tid;
-    key.kind = TrackKind::sched;
+    key.kind = kind;
     Slice slice;
     slice.begin = begin;
     slice.duration = end - begin;
     slice.name = builder_.intern(name);
     slice.track = builder_.track(key);
-    slice.category = builder_.category("sched");
+    slice.category = builder_.category(category);
     builder_.name_thread(slice.track, builder_.intern(tid == 7 ? "worker" : "helper"));
     builder_.name_process(builder_.process(7, 0), builder_.intern("server"));
     builder_.add(slice);
   }
-  Trace finish() { return std::move(builder_).finish(); }
 
- private:
   TraceBuilder builder_{Rank{}};
 };
 
@@ -71,6 +76,60 @@ TEST(HeldThreads, WhoWaitsForWorkOrWorksIsNone) {
   r.state(8, "oncpu", 0, 1000);
   EXPECT_TRUE(held_threads(r.finish()).empty());
   EXPECT_TRUE(held_threads(Recording().finish()).empty());
+}
+
+constexpr Ns kMs = 1'000'000;
+
+/// 50 steps of 10 ms by thread 7, then `rest` for two seconds; a helper runs on.
+Trace steps_and(std::string_view rest, Ns until = 2500 * kMs) {
+  Recording r;
+  for (Ns i = 0; i < 50; ++i) {
+    r.step(i * 10 * kMs, i * 10 * kMs + 8 * kMs);
+    r.state(7, "oncpu", i * 10 * kMs, (i + 1) * 10 * kMs);
+  }
+  r.state(7, rest, 500 * kMs, until);
+  r.state(8, "blocked", 0, 2500 * kMs);
+  return r.finish();
+}
+
+model::Cycles cycles_of_steps() {
+  model::Cycles cycles;
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    model::Cycle& cycle = cycles.cycles.emplace_back();
+    cycle.number = i + 1;
+    cycle.process = 0;
+    cycle.begin = static_cast<Ns>(i) * 10 * kMs;
+    cycle.period = i == 49 ? 0 : 10 * kMs;
+  }
+  return cycles;
+}
+
+TEST(HeldAtEnd, WhoIsStoppedAfterItsStepsIs) {
+  for (const std::string_view state : {"stopped", "runq", "blocked_uninterruptible"}) {
+    const auto held = held_at_end(steps_and(state), cycles_of_steps());
+    ASSERT_TRUE(held.has_value()) << state;
+    EXPECT_EQ(held->name, "worker");
+    EXPECT_EQ(held->recorded, 2010 * kMs) << "since the last step began";
+    EXPECT_EQ(held->on_cpu, 10 * kMs);
+    EXPECT_EQ(held->stopped + held->runnable + held->uninterruptible, 2000 * kMs);
+  }
+}
+
+TEST(HeldAtEnd, WhoWaitsOrWorksOrHasEndedIsNot) {
+  EXPECT_FALSE(held_at_end(steps_and("blocked"), cycles_of_steps()).has_value()) << "nothing to do, perhaps";
+  EXPECT_FALSE(held_at_end(steps_and("oncpu"), cycles_of_steps()).has_value()) << "a long step, perhaps";
+  EXPECT_FALSE(held_at_end(steps_and("stopped", 2000 * kMs), cycles_of_steps()).has_value()) << "it ended";
+  EXPECT_FALSE(held_at_end(steps_and("stopped"), {}).has_value()) << "no steps";
+}
+
+TEST(HeldAtEnd, AShortTimeIsNoStandstill) {
+  Recording r;
+  for (Ns i = 0; i < 50; ++i) {
+    r.step(i * 10 * kMs, i * 10 * kMs + 8 * kMs);
+    r.state(7, "oncpu", i * 10 * kMs, (i + 1) * 10 * kMs);
+  }
+  r.state(7, "stopped", 500 * kMs, 1400 * kMs);
+  EXPECT_FALSE(held_at_end(r.finish(), cycles_of_steps()).has_value());
 }
 
 }  // namespace

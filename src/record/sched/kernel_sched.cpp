@@ -63,6 +63,9 @@ Status KernelSched::start(Session& session) {
   session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
   session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
   for (const Target& target : session.targets) target_joined(target);
+  for (const Target& target : session.targets)
+    for (const StoppedThread& thread : stopped_threads(static_cast<std::int32_t>(target.pid)))
+      enter_stopped(thread, monotonic_now());
   if (options_.python) options_.python->poll(monotonic_now());
   return {};
 }
@@ -141,6 +144,28 @@ void KernelSched::enter_unseen(const UnseenRun& run) {
   const std::uint64_t known_before = unseen_;
   on_switch(record);
   unseen_ = known_before + 1;
+}
+
+void KernelSched::enter_stopped(const StoppedThread& thread, Ns now) {
+  constexpr std::uint32_t kStopped = 4;
+  culprit_switch came{};
+  std::ranges::copy(std::string_view("swapper"), came.prev_comm);
+  came.head.at = static_cast<std::uint64_t>(std::max(now, this->cpu(thread.cpu).switched + 2));
+  came.head.cpu = thread.cpu;
+  came.next_tid = thread.tid;
+  came.next_tgid = thread.tgid;
+  std::ranges::copy(std::string_view(thread.name).substr(0, CULPRIT_COMM - 1), came.next_comm);
+  culprit_switch left{};
+  left.head = came.head;
+  ++left.head.at;
+  left.prev_tid = thread.tid;
+  left.prev_tgid = thread.tgid;
+  left.prev_state = kStopped;
+  left.syscall = left.stack = -1;
+  std::ranges::copy(came.next_comm, left.prev_comm);
+  std::ranges::copy(came.prev_comm, left.next_comm);
+  on_switch(came);
+  on_switch(left);
 }
 
 void KernelSched::stop(Session& session, Ns now) {

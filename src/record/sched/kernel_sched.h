@@ -13,6 +13,7 @@
 #include "record/collector/file_end.h"
 #include "record/sched/blocked.h"
 #include "record/sched/sched.h"
+#include "record/sched/stopped.h"
 #include "record/sched/unseen.h"
 
 namespace culprit::record::sched {
@@ -74,6 +75,8 @@ class KernelSched final : public Collector, public FileEnd, private bpf::Listene
   void name_thread(std::int32_t tgid, std::int32_t tid, const char (&comm)[CULPRIT_COMM]);
   /// As if the switch had been told.
   void enter_unseen(const UnseenRun& run);
+  /// As if it had stopped now.
+  void enter_stopped(const StoppedThread& thread, Ns now);
   void take_blocked(const Blocked& blocked);
   void write_blocked(const Blocked& blocked, std::string_view stack);
   std::shared_ptr<Stack> stack_of(const Blocked& blocked);
