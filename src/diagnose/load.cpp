@@ -44,6 +44,18 @@ std::string like_steps_too(const Evidence& evidence, const model::CycleTimeOutco
                      instead(time));
 }
 
+std::string what_differs(const Evidence& evidence, const model::CycleTimeOutcome& outcome) {
+  const auto& work = outcome.usual_work;
+  const std::string_view phase = model::phase_name(outcome.phase);
+  if (work[0] != work[1])
+    return fmt::format("Steps ({}) are most often of {} instead of {}", phase, work[evidence.side()],
+                       work[1 - evidence.side()]);
+  if (outcome.requests[0] > 0 && outcome.requests[1] > 0)
+    return fmt::format("Steps ({}) work for {} requests in the mean", phase,
+                       instead_number(evidence.turned(outcome.requests)));
+  return fmt::format("Steps ({}) are most often of {} on both sides, and otherwise of other work", phase, work[0]);
+}
+
 /// Steps tell what they work on. Like ones are compared; that there are others is told here.
 void marked(const Evidence& evidence, Verdicts& verdicts) {
   double impact = 0;
@@ -66,9 +78,7 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
     phase = outcome.phase;
     all_steps = all;
     against = like_steps_too(evidence, outcome);
-    const auto& work = outcome.usual_work;
-    text = fmt::format("Steps ({}) are most often of {} instead of {}", model::phase_name(outcome.phase),
-                       work[evidence.side()], work[1 - evidence.side()]);
+    text = what_differs(evidence, outcome);
   }
   if (text.empty()) return;
   Verdict verdict = verdict_of(evidence, impact, 0.9);

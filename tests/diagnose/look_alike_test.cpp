@@ -155,6 +155,18 @@ TEST(LookAlike, LessWorkIsNoReasonForLongerSteps) {
   EXPECT_THAT(causes(swapped(std::move(c))), IsEmpty());
 }
 
+TEST(LookAlike, WhereMostOftenTheyWorkOnTheSameTheMeanTellsTheLoad) {
+  RunComparison c = comparison();
+  set_step(c, {10, 13}, {0, 0}, {0, 0});
+  model::CycleTimeOutcome& time = c.cycle_times[0];
+  time.usual_work = {"8 requests", "8 requests"};
+  time.all_ns = {10e6, 18e6};
+  time.other_share = 0.6;
+  EXPECT_THAT(diagnose(c)[0].evidence[0], HasSubstr("most often of 8 requests on both sides, and otherwise of other"));
+  time.requests = {4.5, 7.75};
+  EXPECT_THAT(diagnose(c)[0].evidence[0], HasSubstr("work for 7.75 instead of 4.5 requests in the mean"));
+}
+
 TEST(LookAlike, AKernelOfStepsOfLikeWorkIsNoOtherLoad) {
   RunComparison c = kernels(1, 1);
   model::CycleTimeOutcome& time = c.cycle_times[0];
