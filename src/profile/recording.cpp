@@ -162,11 +162,14 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.environment = environment_of(trace);
   recording.whole = whole_run_of(trace);
   std::vector<model::HeldThread> held;
-  if (std::ranges::none_of(model::whole_periods(recording.cycles), std::identity())) held = held_threads(trace);
+  // Outside of what is asked for it may be made to stand still.
+  const bool all_of_it = options.within.empty();
+  if (all_of_it && std::ranges::none_of(model::whole_periods(recording.cycles), std::identity()))
+    held = held_threads(trace);
   recording.host = recording.cycles.cycles.empty() || !held.empty() ? host_evidence_per_second(trace)
                                                                     : host_evidence(trace, recording.cycles);
   recording.host.held = std::move(held);
-  recording.host.held_at_end = held_at_end(trace, recording.cycles);
+  if (all_of_it) recording.host.held_at_end = held_at_end(trace, recording.cycles);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);

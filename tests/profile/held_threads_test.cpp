@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "profile/recording.h"
 #include "trace/builder.h"
 
 namespace culprit::profile {
@@ -120,6 +121,18 @@ TEST(HeldAtEnd, WhoWaitsOrWorksOrHasEndedIsNot) {
   EXPECT_FALSE(held_at_end(steps_and("oncpu"), cycles_of_steps()).has_value()) << "a long step, perhaps";
   EXPECT_FALSE(held_at_end(steps_and("stopped", 2000 * kMs), cycles_of_steps()).has_value()) << "it ended";
   EXPECT_FALSE(held_at_end(steps_and("stopped"), {}).has_value()) << "no steps";
+}
+
+TEST(HeldAtEnd, WhoIsFrozenBetweenItsTurnsIsNot) {
+  const Trace trace = steps_and("stopped");
+  const auto whole = recording_of(trace, {"a"});
+  ASSERT_TRUE(whole.ok());
+  EXPECT_TRUE(whole->host.held_at_end.has_value());
+  RecordingOptions options;
+  options.within = {{0, 500 * kMs}};
+  const auto turn = recording_of(trace, {"a"}, options);
+  ASSERT_TRUE(turn.ok());
+  EXPECT_FALSE(turn->host.held_at_end.has_value());
 }
 
 TEST(HeldAtEnd, AShortTimeIsNoStandstill) {
