@@ -40,6 +40,12 @@ Steps steps_of(std::span<const Recording> side) {
   return steps;
 }
 
+/// That no more cycles came says nothing of those that were guessed.
+bool is_marked(const Recording& recording) {
+  constexpr double kSure = 0.8;
+  return recording.cycles.method == model::CycleMethod::marker && recording.cycles.period_confidence >= kSure;
+}
+
 void add(const model::HeldThread& thread, model::Standstill& still) {
   still.recorded += thread.recorded;
   still.on_cpu += thread.on_cpu;
@@ -70,11 +76,11 @@ std::optional<model::Standstill> from_the_begin(const std::array<std::span<const
 std::optional<model::Standstill> at_the_end(const std::array<std::span<const Recording>, 2>& sides, std::size_t side) {
   model::Standstill still{.side = side, .at_end = true};
   for (const Recording& recording : sides.at(1 - side)) {
-    if (recording.host.held_at_end) return std::nullopt;
+    if (!is_marked(recording) || recording.host.held_at_end) return std::nullopt;
     still.steps_per_second += recording.host.steps_per_second / static_cast<double>(sides.at(1 - side).size());
   }
   for (const Recording& recording : sides.at(side)) {
-    if (!recording.host.held_at_end) return std::nullopt;
+    if (!is_marked(recording) || !recording.host.held_at_end) return std::nullopt;
     still.thread = recording.host.held_at_end->name;
     still.process = recording.host.held_at_end->process;
     still.seen += recording.cycles.cycles.size();

@@ -1,8 +1,10 @@
 #include "profile/held_threads.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -27,6 +29,14 @@ bool is_held(const model::HeldThread& thread) {
   return thread.recorded > 0 && thread.runnable + thread.stopped + thread.uninterruptible >= kMost * thread.recorded;
 }
 
+/// Not where the program ended, or where a trace that has the steps lies beside the recording.
+bool goes_on(const Trace& trace) {
+  const std::pair<std::string, std::string> ended = {"record.end", "target_ended"};
+  return std::ranges::none_of(trace.ranks, [&](const Rank& rank) {
+    return !rank.recordings.empty() || std::ranges::find(rank.metadata, ended) != rank.metadata.end();
+  });
+}
+
 void name(const Trace& trace, TrackId id, model::HeldThread& thread) {
   const Track& track = trace.tracks[id];
   const Process& process = trace.processes[track.process];
@@ -38,15 +48,20 @@ void name(const Trace& trace, TrackId id, model::HeldThread& thread) {
 }  // namespace
 
 std::vector<model::HeldThread> held_threads(const Trace& trace) {
+  constexpr double kLeastSeen = 0.5;  // of the recording: who sleeps has no state before its first event
+  Ns begin = std::numeric_limits<Ns>::max();
+  Ns end = std::numeric_limits<Ns>::min();
   std::map<TrackId, model::HeldThread> threads;
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
-    if (trace.tracks[slice.track].kind == TrackKind::sched)
-      add(trace.name(slice), static_cast<double>(slice.duration), threads[slice.track]);
+    if (trace.tracks[slice.track].kind != TrackKind::sched) continue;
+    begin = std::min(begin, slice.begin);
+    end = std::max(end, slice.end());
+    add(trace.name(slice), static_cast<double>(slice.duration), threads[slice.track]);
   }
   std::vector<model::HeldThread> held;
   for (auto& [id, thread] : threads) {
-    if (!is_held(thread)) continue;
+    if (!is_held(thread) || thread.recorded < kLeastSeen * static_cast<double>(end - begin)) continue;
     name(trace, id, thread);
     held.push_back(std::move(thread));
   }
@@ -58,6 +73,7 @@ std::optional<model::HeldThread> held_at_end(const Trace& trace, const model::Cy
   constexpr Ns kLeastSteps = 20;
   constexpr Ns kLeastShare = 10;      // three of them
   constexpr Ns kEnded = 100'000'000;  // so long before the others a process has ended
+  if (!goes_on(trace)) return std::nullopt;
   std::set<ProcessId> processes;
   std::vector<Ns> periods;
   Ns last = 0;

@@ -190,6 +190,15 @@ TEST(Standstill, WhoStoppedDoingStepsIsSlowerThanWhoDoesThem) {
   EXPECT_EQ(swapped->outcome, Outcome::improvement);
 }
 
+TEST(Standstill, ThatNoGuessedCyclesComeAnyMoreSaysNothing) {
+  Recording guessed = stopped_at_the_end();
+  guessed.cycles.method = model::CycleMethod::host_function;
+  EXPECT_FALSE(found(working(), std::move(guessed)).has_value());
+  Recording unsure = stopped_at_the_end();
+  unsure.cycles.period_confidence = 0.5;
+  EXPECT_FALSE(found(working(), std::move(unsure)).has_value());
+}
+
 TEST(Standstill, WhereBothEndSoItIsNoDifference) {
   EXPECT_FALSE(found(stopped_at_the_end(), stopped_at_the_end()).has_value());
   Recording faster = stopped_at_the_end();

@@ -70,6 +70,13 @@ TEST(HeldThreads, StoppedAndAsleepWithoutSignalsAreAlikeToIt) {
   EXPECT_FALSE(held[1].main);
 }
 
+TEST(HeldThreads, WhoWasSeenForAMomentIsNone) {
+  Recording r;
+  r.state(7, "runq", 990, 1000);
+  r.state(8, "oncpu", 0, 1000);
+  EXPECT_TRUE(held_threads(r.finish()).empty());
+}
+
 TEST(HeldThreads, WhoWaitsForWorkOrWorksIsNone) {
   Recording r;
   r.state(7, "blocked", 0, 990);
@@ -133,6 +140,15 @@ TEST(HeldAtEnd, WhoIsFrozenBetweenItsTurnsIsNot) {
   const auto turn = recording_of(trace, {"a"}, options);
   ASSERT_TRUE(turn.ok());
   EXPECT_FALSE(turn->host.held_at_end.has_value());
+}
+
+TEST(HeldAtEnd, WhoEndedWithTheRecordingIsNot) {
+  Trace trace = steps_and("blocked_uninterruptible");
+  trace.ranks.front().metadata.emplace_back("record.end", "target_ended");
+  EXPECT_FALSE(held_at_end(trace, cycles_of_steps()).has_value());
+  Trace joined = steps_and("stopped");
+  joined.ranks.front().recordings.emplace_back();
+  EXPECT_FALSE(held_at_end(joined, cycles_of_steps()).has_value()) << "a trace has the steps";
 }
 
 TEST(HeldAtEnd, AShortTimeIsNoStandstill) {

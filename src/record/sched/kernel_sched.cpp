@@ -63,9 +63,11 @@ Status KernelSched::start(Session& session) {
   session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
   session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
   for (const Target& target : session.targets) target_joined(target);
-  for (const Target& target : session.targets)
+  for (const Target& target : session.targets) {
+    const Ns before = monotonic_now();  // who goes on meanwhile did so behind it
     for (const StoppedThread& thread : stopped_threads(static_cast<std::int32_t>(target.pid)))
-      enter_stopped(thread, monotonic_now());
+      enter_stopped(thread, before);
+  }
   if (options_.python) options_.python->poll(monotonic_now());
   return {};
 }
