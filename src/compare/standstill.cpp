@@ -97,8 +97,11 @@ std::optional<model::Standstill> standstill_of(std::span<const Recording> base, 
   if (std::ranges::any_of(comparability.differences, &model::Difference::blocks)) return std::nullopt;
   const std::array sides = {base, candidate};
   const bool compared = comparability.level != model::Comparable::no;
-  for (const std::size_t side : {1U, 0U})
-    if (auto still = compared ? at_the_end(sides, side) : from_the_begin(sides, side)) return still;
+  for (const std::size_t side : {1U, 0U}) {
+    if (compared)
+      if (auto still = at_the_end(sides, side)) return still;
+    if (auto still = from_the_begin(sides, side)) return still;
+  }
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// A side that does no step, or one or two, has no whole cycles, and runs without are not compared. But where the thread
+// A side that does no step, or one without an end, has no whole cycles, and runs without are not compared. But where the thread
 // that runs them could not run, that is the answer: nothing was done, and what held it tells why.
 #pragma once
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -27,14 +26,6 @@ void add(std::string_view state, double time, model::HeldThread& thread) {
 
 bool is_held(const model::HeldThread& thread) {
   return thread.recorded > 0 && thread.runnable + thread.stopped + thread.uninterruptible >= kMost * thread.recorded;
-}
-
-/// Not where the program ended, or where a trace that has the steps lies beside the recording.
-bool goes_on(const Trace& trace) {
-  const std::pair<std::string, std::string> ended = {"record.end", "target_ended"};
-  return std::ranges::none_of(trace.ranks, [&](const Rank& rank) {
-    return !rank.recordings.empty() || std::ranges::find(rank.metadata, ended) != rank.metadata.end();
-  });
 }
 
 void name(const Trace& trace, TrackId id, model::HeldThread& thread) {
@@ -71,7 +62,6 @@ std::vector<model::HeldThread> held_threads(const Trace& trace) {
 std::optional<model::HeldThread> held_at_end(const Trace& trace, const model::Cycles& cycles) {
   constexpr Ns kLeast = 1'000'000'000;
   constexpr Ns kLeastSteps = 20;
-  constexpr Ns kLeastShare = 10;      // three of them
   constexpr Ns kEnded = 100'000'000;  // so long before the others a process has ended
   if (!goes_on(trace)) return std::nullopt;
   std::set<ProcessId> processes;
@@ -102,7 +92,7 @@ std::optional<model::HeldThread> held_at_end(const Trace& trace, const model::Cy
     add(trace.name(slice), static_cast<double>(slice.end() - std::max(slice.begin, last)), thread);
   }
   const Ns time = end - last;
-  if (time < kLeast || time / kLeastSteps < stats::median_of_times(periods) || time < (all - begin) / kLeastShare * 3 ||
+  if (time < kLeast || time / kLeastSteps < stats::median_of_times(periods) || 10 * time < 3 * (all - begin) ||
       end < all - kEnded || !is_held(thread))
     return std::nullopt;
   name(trace, id, thread);

@@ -202,13 +202,7 @@ double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
     steps.end = std::max(steps.end, std::min(cycle.begin + cycle.period, to));
     steps.count += 1;
   }
-  const auto tells = [](const Rank& rank, std::string_view key, std::string_view value) {
-    return std::ranges::any_of(rank.metadata,
-                               [&](const auto& fact) { return fact.first == key && fact.second == value; });
-  };
-  const bool goes_on = std::ranges::none_of(trace.ranks, [&](const Rank& rank) {
-    return !rank.recordings.empty() || tells(rank, "record.end", "target_ended");
-  });
+  const bool goes = goes_on(trace);
   constexpr Ns kEnded = 100'000'000;  // so long before the others a process has ended
   const std::vector<Ns> ends = ends_of(trace);
   const Ns last =
@@ -216,7 +210,7 @@ double steps_per_second(const Trace& trace, const model::Cycles& cycles) {
   double sum = 0;
   for (const auto& [key, steps] : of_process) {
     const bool known = key.second < ends.size() && ends[key.second] != kNoEnd;
-    const bool to_the_end = goes_on && known && ends[key.second] > last - kEnded;
+    const bool to_the_end = goes && known && ends[key.second] > last - kEnded;
     const Ns time = (to_the_end ? std::max(steps.end, last) : steps.end) - steps.first;
     if (time <= 0) return 0;
     sum += steps.count * kSecond / static_cast<double>(time);

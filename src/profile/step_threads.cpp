@@ -1,10 +1,19 @@
 #include "profile/step_threads.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace culprit::profile {
+
+bool goes_on(const Trace& trace) {
+  const std::pair<std::string, std::string> ended = {"record.end", "target_ended"};
+  return std::ranges::none_of(trace.ranks, [&](const Rank& rank) {
+    return !rank.recordings.empty() || std::ranges::find(rank.metadata, ended) != rank.metadata.end();
+  });
+}
 
 std::map<ProcessId, TrackId> step_threads(const Trace& trace, const std::set<ProcessId>& processes) {
   std::map<std::pair<ProcessId, std::int64_t>, TrackId> scheduled;

@@ -12,4 +12,8 @@ namespace culprit::profile {
 /// most: its track of scheduling. Processes of which none was scheduled are left out. O(slices + processes tracks).
 std::map<ProcessId, TrackId> step_threads(const Trace& trace, const std::set<ProcessId>& processes);
 
+/// Whether what has the steps goes on to the end of the recording: not where the program ended with it, or where a
+/// trace that has the steps lies beside it.
+bool goes_on(const Trace& trace);
+
 }  // namespace culprit::profile

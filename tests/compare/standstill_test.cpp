@@ -88,6 +88,13 @@ TEST(Standstill, OneStepOrTwoAreNearlyNone) {
   EXPECT_EQ(still->seen, 1U);
   EXPECT_NEAR(still->at_most, 0.125, 1e-9);
   EXPECT_THAT(standstill_text(*still), HasSubstr("1 step was seen in the candidate"));
+  Recording alike = standing();  // it is called as those of the other side
+  alike.cycles = make_recording({0}).cycles;
+  alike.cycles.cycles[0].ends = model::CycleEnd::open;
+  const auto result = compare_runs(one(working()), one(std::move(alike)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::regression);
+  EXPECT_TRUE(result->standstill.has_value());
   model::Standstill two = *still;
   two.seen = 2;
   EXPECT_THAT(standstill_text(two), HasSubstr("2 steps were seen"));
