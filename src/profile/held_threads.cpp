@@ -39,7 +39,7 @@ void name(const Trace& trace, TrackId id, model::HeldThread& thread) {
 }  // namespace
 
 std::vector<model::HeldThread> held_threads(const Trace& trace) {
-  constexpr double kLeastSeen = 0.5;  // of the recording: who sleeps has no state before its first event
+  constexpr double kLeastSeen = 0.3;  // of the recording: who sleeps has no state before its first event
   Ns begin = std::numeric_limits<Ns>::max();
   Ns end = std::numeric_limits<Ns>::min();
   std::map<TrackId, model::HeldThread> threads;
