@@ -583,6 +583,7 @@ class Notebooks(Case):
     def executed(self, name):
         import nbformat
         from nbclient import NotebookClient
+        from traitlets.config import Config
 
         made = os.path.join(self.folder.name, "notebooks")
         if not os.path.exists(os.path.join(made, "slow.json")):
@@ -592,7 +593,9 @@ class Notebooks(Case):
         with open(os.path.join(ARGS.source, "examples", "notebooks", name + ".ipynb"), encoding="utf-8") as file:
             notebook = nbformat.read(file, as_version=4)
         os.environ["CULPRIT_TRACES"] = made
-        NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+        # Sockets of files: a port that was free may be taken by another program before the kernel has it.
+        sockets = Config(KernelManager={"transport": "ipc", "ip": os.path.join(self.folder.name, "kernel")})
+        NotebookClient(notebook, timeout=60, kernel_name="python3", config=sockets).execute()
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 self.assertTrue(cell.outputs, cell.source)
