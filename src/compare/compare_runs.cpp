@@ -36,6 +36,7 @@
 #include "compare/run_facts.h"
 #include "compare/series.h"
 #include "compare/shared_slowdown.h"
+#include "compare/sides.h"
 #include "compare/standstill.h"
 #include "compare/waterfall.h"
 #include "compare/whole_run.h"
@@ -136,48 +137,6 @@ model::ComparedSide describe(std::span<const Recording> recordings) {
     }
   }
   return side;
-}
-
-std::string name_of(const Recording& recording) { return recording.files.empty() ? "" : recording.files.front(); }
-
-/// Why two recordings are none of one run; phases that were guessed never stand between them.
-std::optional<Refusal> why_apart(const Recording& one, const Recording& other) {
-  if (are_of_work({&one, 1}, {&other, 1})) return why_no_common_work({&one, 1}, {&other, 1});
-  if (!needs_forgetting(one.cycles, other.cycles)) return why_not_comparable(one.cycles, other.cycles);
-  std::array both = {one.cycles, other.cycles};
-  for (model::Cycles& cycles : both) forget_guessed_phases(cycles.cycles);
-  return why_not_comparable(both[0], both[1]);
-}
-
-/// Every recording once, and all of a side of one run: each with one that is.
-Status check(std::span<const Recording> base, std::span<const Recording> candidate) {
-  if (base.empty() || candidate.empty()) return usage_error("a comparison needs a recording on each side");
-  std::vector<const Recording*> all;
-  for (const auto& side : {base, candidate})
-    for (const Recording& recording : side) all.push_back(&recording);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t k = i + 1; k < all.size(); ++k)
-      if (all[i]->digest != 0 && all[i]->digest == all[k]->digest)
-        return usage_error(fmt::format("'{}' and '{}' are the same recording", name_of(*all[i]), name_of(*all[k])),
-                           "give every recording once");
-  for (const auto& side : {base, candidate}) {
-    std::vector<std::size_t> linked = {0};
-    std::vector<bool> is_linked(side.size());
-    is_linked[0] = true;
-    for (std::size_t at = 0; at < linked.size(); ++at)
-      for (std::size_t i = 0; i < side.size(); ++i)
-        if (!is_linked[i] && !why_apart(side[linked[at]], side[i])) {
-          is_linked[i] = true;
-          linked.push_back(i);
-        }
-    const auto odd = std::ranges::find(is_linked, false);
-    if (odd == is_linked.end()) continue;
-    const Recording& recording = side[static_cast<std::size_t>(odd - is_linked.begin())];
-    return input_error(fmt::format("is no recording of the same run as {}: {}", name_of(side.front()),
-                                   why_apart(side.front(), recording)->reason),
-                       name_of(recording), "give only runs that belong together on one side");
-  }
-  return {};
 }
 
 /// What any rank tells of a step counts for all of them, as in step_times().
@@ -409,17 +368,18 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
                                    const CompareOptions& options, std::span<const Recording> earlier) {
   if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
     return same_recording(base);
-  if (const Status status = check(base, candidate); !status) return status.error();
+  RunComparison result;
+  result.notes = set_aside(base, candidate);
+  if (const Status status = check_sides(base, candidate); !status) return status.error();
   put_in_order(base);
   put_in_order(candidate);
   align_ranks(base, candidate);
-  RunComparison result;
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
   if (losses(result.sides, options).empty()) result.standstill = standstill_of(base, candidate, result.comparability);
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
-  result.notes = notes_on(chosen);
+  std::ranges::move(notes_on(chosen), std::back_inserter(result.notes));
   Known known;
   const bool by_context = align_cached_tokens(base, candidate, chosen.of_the_same);
   for (const Recording* recording : chosen.of_the_same) {

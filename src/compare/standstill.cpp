@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <string_view>
+#include <utility>
 
 #include "core/units.h"
+#include "model/cycles.h"
 
 namespace culprit::compare {
 
@@ -22,6 +26,14 @@ struct Steps {
   double on_cpu = 0;  ///< for one, ns
   double per_second = 0;
 };
+
+bool is_of(const model::StepThread& steps, const model::HeldThread& held) {
+  return held.name == steps.name && held.process == steps.process && held.main == steps.main;
+}
+
+bool has_whole_cycles(const Recording& recording) {
+  return std::ranges::any_of(model::whole_periods(recording.cycles), std::identity());
+}
 
 /// Of a side whose steps are marked. No thread: they are not, or nobody knows who runs them.
 Steps steps_of(std::span<const Recording> side) {
@@ -59,9 +71,7 @@ std::optional<model::Standstill> from_the_begin(const std::array<std::span<const
   const Steps steps = steps_of(sides.at(1 - side));
   if (steps.thread == nullptr) return std::nullopt;
   model::Standstill still{.side = side, .thread = steps.thread->name, .process = steps.thread->process};
-  const auto is_it = [&](const model::HeldThread& thread) {
-    return thread.name == still.thread && thread.process == still.process && thread.main == steps.thread->main;
-  };
+  const auto is_it = [&](const model::HeldThread& held) { return is_of(*steps.thread, held); };
   for (const Recording& recording : sides.at(side)) {
     const auto held = std::ranges::find_if(recording.host.held, is_it);
     if (recording.facts.gpu_work || held == recording.host.held.end()) return std::nullopt;
@@ -90,6 +100,30 @@ std::optional<model::Standstill> at_the_end(const std::array<std::span<const Rec
   return still.at_most > 0 && still.at_most < still.steps_per_second ? std::optional(still) : std::nullopt;
 }
 
+/// A sentence that says so; "": there are no such.
+std::string set_aside_in(std::vector<Recording>& side, std::string_view name) {
+  const auto working = std::ranges::find_if(side, has_whole_cycles);
+  if (working == side.end()) return "";
+  const Steps steps = steps_of({&*working, 1});
+  if (steps.thread == nullptr) return "";
+  const model::StepThread thread = *steps.thread;
+  const auto stands = [&](const Recording& recording) {
+    return !has_whole_cycles(recording) && !recording.facts.gpu_work &&
+           std::ranges::any_of(recording.host.held, [&](const auto& held) { return is_of(thread, held); });
+  };
+  const auto all = side.size();
+  const auto still = static_cast<std::size_t>(std::ranges::count_if(side, stands));
+  if (still == 0 || still + static_cast<std::size_t>(std::ranges::count_if(side, has_whole_cycles)) != all) return "";
+  const bool most = 2 * still > all;
+  std::string out;
+  for (const Recording& recording : side)
+    if (stands(recording) != most && !recording.files.empty())
+      out += (out.empty() ? "" : ", ") + recording.files.front();
+  std::erase_if(side, [&](const Recording& recording) { return stands(recording) != most; });
+  return fmt::format("{} of {} recordings of the {} did no step, as {}, which runs them, could not run; left out: {}",
+                     still, all, name, thread.name, out);
+}
+
 }  // namespace
 
 std::optional<model::Standstill> standstill_of(std::span<const Recording> base, std::span<const Recording> candidate,
@@ -103,6 +137,23 @@ std::optional<model::Standstill> standstill_of(std::span<const Recording> base, 
     if (auto still = from_the_begin(sides, side)) return still;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> set_aside(std::vector<Recording>& base, std::vector<Recording>& candidate) {
+  std::vector<std::string> texts;
+  for (auto* side : {&base, &candidate})
+    if (std::string text = set_aside_in(*side, side == &base ? "baseline" : "candidate"); !text.empty())
+      texts.push_back(std::move(text));
+  return texts;
+}
+
+bool stand_alike(const Recording& one, const Recording& other) {
+  const auto is_other = [&](const model::HeldThread& held) {
+    return std::ranges::any_of(other.host.held, [&](const model::HeldThread& thread) {
+      return thread.name == held.name && thread.process == held.process && thread.main == held.main;
+    });
+  };
+  return !has_whole_cycles(one) && !has_whole_cycles(other) && std::ranges::any_of(one.host.held, is_other);
 }
 
 std::string standstill_text(const model::Standstill& still) {

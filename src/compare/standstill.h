@@ -1,10 +1,11 @@
-// A side that does no step, or one without an end, has no whole cycles, and runs without are not compared. But where the thread
-// that runs them could not run, that is the answer: nothing was done, and what held it tells why.
+// A side that does no step, or one without an end, has no whole cycles, and runs without are not compared. But where
+// the thread that runs them could not run, that is the answer: nothing was done, and what held it tells why.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "model/comparison.h"
 #include "model/recording.h"
@@ -18,6 +19,14 @@ namespace culprit::compare {
 std::optional<model::Standstill> standstill_of(std::span<const model::Recording> base,
                                                std::span<const model::Recording> candidate,
                                                const model::Comparability& comparability);
+
+/// Where some recordings of a side do steps and all others none, as the thread that runs them could not run, those that
+/// are fewer are taken out, and of as many those that do none: they are no recordings of like things. A sentence of
+/// each such side.
+std::vector<std::string> set_aside(std::vector<model::Recording>& base, std::vector<model::Recording>& candidate);
+
+/// Neither has a whole cycle, and a thread that could not run is on both.
+bool stand_alike(const model::Recording& one, const model::Recording& other);
 
 /// What it is, in a sentence.
 std::string standstill_text(const model::Standstill& standstill);

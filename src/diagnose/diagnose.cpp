@@ -357,6 +357,21 @@ Verdict unknown(const Evidence& evidence) {
   return verdict;
 }
 
+/// What held a side to its end may be what made its steps longer before: one cause, which is the first.
+void name_once(Verdicts& verdicts) {
+  Verdict& first = verdicts.front();
+  const auto again = [&](const Verdict& v) {
+    return &v != &first && v.cause == first.cause && v.detail == first.detail;
+  };
+  for (Verdict& v : verdicts) {
+    if (!again(v)) continue;
+    if (std::isfinite(v.impact_ns)) first.impact_ns += v.impact_ns;
+    for (std::string& text : v.evidence)
+      if (std::ranges::find(first.evidence, text) == first.evidence.end()) first.evidence.push_back(std::move(text));
+  }
+  std::erase_if(verdicts, again);
+}
+
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
   const auto& still = evidence.comparison().standstill;
@@ -364,6 +379,7 @@ Verdicts of_side(const Evidence& evidence) {
   for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), tool_rules(), device_rules(),
                            load_rules(), program_rules(), wait_rules(), rank_rules()})
     for (const Rule& rule : rules) rule.judge(evidence, verdicts);
+  if (!verdicts.empty() && still && still->side == evidence.side()) name_once(verdicts);
   sort_out(evidence, verdicts);
   limit_sums_of_threads(evidence, verdicts);
   for (const Rule& rule : late_host_rules()) rule.judge(evidence, verdicts);

@@ -50,9 +50,10 @@ std::string what_differs(const Evidence& evidence, const model::CycleTimeOutcome
   if (work[0] != work[1])
     return fmt::format("Steps ({}) are most often of {} instead of {}", phase, work[evidence.side()],
                        work[1 - evidence.side()]);
-  if (outcome.requests[0] > 0 && outcome.requests[1] > 0)
-    return fmt::format("Steps ({}) work for {} requests in the mean", phase,
-                       instead_number(evidence.turned(outcome.requests)));
+  const Sides requests = evidence.turned(outcome.requests);
+  if (requests.with > 0 && requests.without > 0 &&
+      fmt::format("{:.3g}", requests.with) != fmt::format("{:.3g}", requests.without))
+    return fmt::format("Steps ({}) work for {} requests in the mean", phase, instead_number(requests));
   return fmt::format("Steps ({}) are most often of {} on both sides, and otherwise of other work", phase, work[0]);
 }
 

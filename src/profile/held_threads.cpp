@@ -16,12 +16,16 @@ namespace {
 
 constexpr double kMost = 0.8;
 
-void add(std::string_view state, double time, model::HeldThread& thread) {
-  thread.recorded += time;
-  if (state == "oncpu") thread.on_cpu += time;
-  if (state == "runq") thread.runnable += time;
-  if (state == "stopped") thread.stopped += time;
-  if (state == "blocked_uninterruptible") thread.uninterruptible += time;
+/// `time` of `slice`.
+void add(const Trace& trace, const Slice& slice, Ns time, model::HeldThread& thread) {
+  constexpr Ns kLeastSleep = 500'000'000;  // shorter ones are reads of a disk, one by one
+  const std::string_view state = trace.name(slice);
+  const auto ns = static_cast<double>(time);
+  thread.recorded += ns;
+  if (state == "oncpu") thread.on_cpu += ns;
+  if (state == "runq") thread.runnable += ns;
+  if (state == "stopped") thread.stopped += ns;
+  if (state == "blocked_uninterruptible" && slice.duration >= kLeastSleep) thread.uninterruptible += ns;
 }
 
 bool is_held(const model::HeldThread& thread) {
@@ -48,7 +52,7 @@ std::vector<model::HeldThread> held_threads(const Trace& trace) {
     if (trace.tracks[slice.track].kind != TrackKind::sched) continue;
     begin = std::min(begin, slice.begin);
     end = std::max(end, slice.end());
-    add(trace.name(slice), static_cast<double>(slice.duration), threads[slice.track]);
+    add(trace, slice, slice.duration, threads[slice.track]);
   }
   std::vector<model::HeldThread> held;
   for (auto& [id, thread] : threads) {
@@ -89,7 +93,7 @@ std::optional<model::HeldThread> held_at_end(const Trace& trace, const model::Cy
     all = std::max(all, slice.end());
     if (slice.track != id || slice.end() <= last) continue;
     end = std::max(end, slice.end());
-    add(trace.name(slice), static_cast<double>(slice.end() - std::max(slice.begin, last)), thread);
+    add(trace, slice, slice.end() - std::max(slice.begin, last), thread);
   }
   const Ns time = end - last;
   if (time < kLeast || time / kLeastSteps < stats::median_of_times(periods) || 10 * time < 3 * (all - begin) ||

@@ -11,8 +11,9 @@
 
 namespace culprit::profile {
 
-/// Those that for four fifths or more of what was recorded of them were in the run queue, stopped, or in a sleep that
-/// no signal ends, and that were seen for three tenths of the recording. In the order of the trace's tracks. O(slices).
+/// Those that for four fifths or more of what was recorded of them were in the run queue, stopped, or in sleeps of half
+/// a second or more that no signal ends, and that were seen for three tenths of the recording. In the order of the
+/// trace's tracks. O(slices).
 std::vector<model::HeldThread> held_threads(const Trace& trace);
 
 /// The thread of the steps, where only one process has any, if it was so from the begin of the last step on to the end

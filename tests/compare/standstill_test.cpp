@@ -17,6 +17,7 @@ namespace {
 using model::Comparable;
 using model::Outcome;
 using model::Recording;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -164,6 +165,37 @@ TEST(Standstill, EveryRecordingOfTheSideHasToStand) {
   ASSERT_TRUE(still.has_value());
   EXPECT_EQ(still->recorded, 16 * kSecond);
   EXPECT_NEAR(still->at_most, 0.25, 1e-9);
+}
+
+TEST(Standstill, OneThatStoodBesideSomeThatWorkedIsLeftOut) {
+  std::vector<Recording> base = one(working());
+  std::vector<Recording> candidate = one(standing());
+  for (int i = 0; i < 2; ++i) candidate.push_back(working());
+  const auto result = compare_runs(std::move(base), std::move(candidate), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->standstill.has_value());
+  EXPECT_EQ(result->sides[1].recordings, 2U);
+  EXPECT_THAT(result->notes, Contains("1 of 3 recordings of the candidate did no step, as worker, which runs them, "
+                                      "could not run; left out: still.json"));
+}
+
+TEST(Standstill, OfMostThatStoodTheOthersAreLeftOut) {
+  std::vector<Recording> candidate = one(working());
+  for (int i = 0; i < 2; ++i) candidate.push_back(standing());
+  candidate.front().files = {"works.json"};
+  const auto result = compare_runs(one(working()), std::move(candidate), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->standstill.has_value());
+  EXPECT_EQ(result->outcome, Outcome::regression);
+  EXPECT_THAT(result->notes, Contains(HasSubstr("2 of 3 recordings of the candidate did no step")));
+  EXPECT_THAT(result->notes, Contains(HasSubstr("left out: works.json")));
+}
+
+TEST(Standstill, OneThatOnlyWaitedIsNoneOfTheSame) {
+  std::vector<Recording> candidate = one(standing());
+  candidate.front().host.held.clear();
+  for (int i = 0; i < 2; ++i) candidate.push_back(working());
+  EXPECT_FALSE(compare_runs(one(working()), std::move(candidate), {}).ok());
 }
 
 /// 20 steps in 0.2 s, then it was stopped for 4 s.

@@ -81,6 +81,21 @@ TEST(StandstillRules, WhoDidStepsBeforeHasOtherCausesToo) {
   EXPECT_THAT(causes(c), Contains("-process_stopped"));
 }
 
+TEST(StandstillRules, WhatMadeStepsLongerBeforeIsNamedOnce) {
+  RunComparison c = still();
+  set_step(c, {10, 10}, {0, 4}, {0, 0});
+  add_beside(c, "burner", {0, 1.8});
+  c.standstill->at_end = true;
+  c.standstill->seen = 50;
+  const auto verdicts = diagnose(c);
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "cpu_contention");
+  EXPECT_EQ(verdicts[0].detail, "other_processes");
+  EXPECT_GT(verdicts[0].impact_ns, 8e9 / 50);
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("waited for a CPU")));
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+}
+
 TEST(StandstillRules, ASleepThatNoSignalEndsIsNotExplained) {
   RunComparison c = still();
   c.standstill->runnable = 0;

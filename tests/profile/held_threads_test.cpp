@@ -11,6 +11,8 @@
 namespace culprit::profile {
 namespace {
 
+constexpr Ns kMs = 1'000'000;
+
 class Recording {
  public:
   void state(std::int64_t tid, std::string_view name, Ns begin, Ns end) {
@@ -59,15 +61,24 @@ TEST(HeldThreads, WhoCouldNotRunForFourFifthsIsOne) {
 
 TEST(HeldThreads, StoppedAndAsleepWithoutSignalsAreAlikeToIt) {
   Recording r;
-  r.state(7, "stopped", 0, 500);
-  r.state(7, "blocked_uninterruptible", 500, 900);
-  r.state(7, "oncpu", 900, 1000);
-  r.state(8, "runq", 0, 1000);
+  r.state(7, "stopped", 0, 600 * kMs);
+  r.state(7, "blocked_uninterruptible", 600 * kMs, 1100 * kMs);
+  r.state(7, "oncpu", 1100 * kMs, 1200 * kMs);
+  r.state(8, "runq", 0, 1200 * kMs);
   const auto held = held_threads(r.finish());
   ASSERT_EQ(held.size(), 2U);
-  EXPECT_EQ(held[0].stopped, 500);
-  EXPECT_EQ(held[0].uninterruptible, 400);
+  EXPECT_EQ(held[0].stopped, 600 * kMs);
+  EXPECT_EQ(held[0].uninterruptible, 500 * kMs);
   EXPECT_FALSE(held[1].main);
+}
+
+TEST(HeldThreads, WhoReadsFromADiskAllTheTimeIsNone) {
+  Recording r;
+  for (Ns i = 0; i < 20; ++i) {
+    r.state(7, "oncpu", i * 100 * kMs, (i * 100 + 1) * kMs);
+    r.state(7, "blocked_uninterruptible", (i * 100 + 1) * kMs, (i + 1) * 100 * kMs);
+  }
+  EXPECT_TRUE(held_threads(r.finish()).empty());
 }
 
 TEST(HeldThreads, WhoWasSeenForAMomentIsNone) {
@@ -85,8 +96,6 @@ TEST(HeldThreads, WhoWaitsForWorkOrWorksIsNone) {
   EXPECT_TRUE(held_threads(r.finish()).empty());
   EXPECT_TRUE(held_threads(Recording().finish()).empty());
 }
-
-constexpr Ns kMs = 1'000'000;
 
 /// 50 steps of 10 ms by thread 7, then `rest` for two seconds; a helper runs on.
 Trace steps_and(std::string_view rest, Ns until = 2500 * kMs) {
