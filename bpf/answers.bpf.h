@@ -1,10 +1,12 @@
 // How long the connections of the targets waited for their answers, and how long the answers were.
 //
 // A request is there when its data come to the socket, which is when the kernel wakes whoever waits for them; its answer
-// is complete with the last that is sent before the next request comes, or before the connection closes. Only TCP
-// connections that were accepted, not those that the targets themselves opened. Included by culprit.bpf.c.
+// is complete with the last that is sent before the next request comes, or before the connection closes. Nothing tells
+// when a Unix socket closes: its answers count, and are timed, with the first that is sent. Only connections that were
+// accepted, not those that the targets themselves opened. Included by culprit.bpf.c.
 
 enum { CULPRIT_TCP = 6, CULPRIT_ESTABLISHED = 1, CULPRIT_SYN_RECV = 3, CULPRIT_SIZES = 16 };
+enum { CULPRIT_UNIX = 1, CULPRIT_STREAM = 1 };  // AF_UNIX, SOCK_STREAM
 // Of a connection: so many requests are all timed, further ones one in eight, which count eight times.
 enum { CULPRIT_TIMED_REQUESTS = 1024, CULPRIT_REQUESTS_OF_ONE = 8 };
 
@@ -14,7 +16,7 @@ struct connection {
   __u32 bytes;    /* of its answer */
   __u32 tgid;     /* who answers */
   __u32 requests;
-  __u16 port;
+  __u16 port;     /* 0: a Unix socket */
   __u8 open;      /* a request was seen to come */
   __u8 has_parts; /* of its answer something was sent */
   struct {
@@ -58,21 +60,25 @@ static __always_inline void count_gap(struct connection *c, __u32 weight) {
     bpf_map_update_elem(&answer_gaps, &key, &first, BPF_NOEXIST);
 }
 
+static __always_inline void count_answer(const struct connection *c, __u32 weight) {
+  struct culprit_times_key key = {.tgid = c->tgid, .nr = CULPRIT_ANSWER, .device = c->port};
+  struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
+  if (!all) {
+    bpf_map_update_elem(&answer_times, &key, &no_times, BPF_NOEXIST);
+    all = bpf_map_lookup_elem(&answer_times, &key);
+  }
+  __u32 bucket = bucket_of(c->answered - c->asked);
+  if (!all)
+    __sync_fetch_and_add(&losses.times_missed, weight);
+  else if (bucket < CULPRIT_TIME_BUCKETS)
+    __sync_fetch_and_add(&all->counts[bucket], weight);
+}
+
 static __always_inline void take_answer(struct connection *c) {
   if (!c->has_parts) return;
   if (c->asked) {
     __u32 weight = weight_of(c);
-    struct culprit_times_key key = {.tgid = c->tgid, .nr = CULPRIT_ANSWER, .device = c->port};
-    struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
-    if (!all) {
-      bpf_map_update_elem(&answer_times, &key, &no_times, BPF_NOEXIST);
-      all = bpf_map_lookup_elem(&answer_times, &key);
-    }
-    __u32 bucket = bucket_of(c->answered - c->asked);
-    if (!all)
-      __sync_fetch_and_add(&losses.times_missed, weight);
-    else if (bucket < CULPRIT_TIME_BUCKETS)
-      __sync_fetch_and_add(&all->counts[bucket], weight);
+    if (c->port) count_answer(c, weight);
     count_gap(c, weight);
   }
   // Sizes that share a place: the one that keeps coming has it.
@@ -83,11 +89,24 @@ static __always_inline void take_answer(struct connection *c) {
   c->sizes[slot].request = c->requests;
 }
 
-// Data came to a socket. Most sockets are of others: one look-up.
+// Who was accepted shares the address of who listens. Who asked has none, or one of its own. Not seen: the only one left
+// of who listens no more.
+static __always_inline int is_accepted_unix(struct sock *sk) {
+  if (sk->__sk_common.skc_family != CULPRIT_UNIX || sk->sk_type != CULPRIT_STREAM) return 0;
+  if (sk->__sk_common.skc_state != CULPRIT_ESTABLISHED) return 0;
+  struct unix_sock *local = bpf_skc_to_unix_sock(sk);
+  if (!local) return 0;
+  struct unix_address *address = local->addr;
+  return address && address->refcnt.refs.counter > 1;
+}
+
+// Data came to a socket. Most sockets are of others: one look-up. Nothing else tells that a Unix socket is accepted.
 SEC("tp_btf/sk_data_ready")
 int on_data_ready(__u64 *ctx) {
   struct sock *sk = (struct sock *)ctx[0];
   struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+  if (!c && !over && is_accepted_unix(sk))
+    c = bpf_sk_storage_get(&connections, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!c || over || (c->open && !c->has_parts)) return 0;
   take_answer(c);
   c->requests += 1;
@@ -115,10 +134,13 @@ int on_sent(__u64 *ctx) {
     return 0;
   }
   if (!c->open) return 0;
+  int first = !c->has_parts;
   c->tgid = task->tgid;
   c->has_parts = 1;
   c->bytes += bytes;
-  if (c->asked) c->answered = bpf_ktime_get_ns();
+  if (!c->asked) return 0;
+  c->answered = bpf_ktime_get_ns();
+  if (!c->port && first) count_answer(c, weight_of(c));
   return 0;
 }
 

@@ -98,13 +98,28 @@ struct request {
 };
 
 struct sock_common {
+  __u16 skc_family;
+  __u8 skc_state;
   __u16 skc_num;  // the local port
 };
 
 struct sock {
   struct sock_common __sk_common;
+  __u16 sk_type;
   __u16 sk_protocol;
   __u32 sk_max_ack_backlog;
+};
+
+struct unix_address {
+  struct {
+    struct {
+      int counter;
+    } refs;
+  } refcnt;
+};
+
+struct unix_sock {
+  struct unix_address *addr;
 };
 
 struct bpf_iter__task {

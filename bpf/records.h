@@ -234,7 +234,7 @@ enum { CULPRIT_TIME_BUCKETS = 312 };
 struct culprit_times_key {
   __s32 tgid;
   __s32 nr;     /* of the call, or the operation */
-  __u32 device; /* 0: a system call */
+  __u32 device; /* 0: a system call, or answers over Unix sockets */
 };
 struct culprit_times {
   __u32 counts[CULPRIT_TIME_BUCKETS];

@@ -86,17 +86,44 @@ PooledWindows shares_of(std::span<const Recording> recordings, Functions functio
   return windows;
 }
 
-/// Of the samples of a function those in processes whose threads wait; kNoNumber: it has none, or nobody tells.
-double in_waiting(std::span<const Recording> recordings, bool python, const std::string& function) {
+/// Of the samples of a function of a side.
+model::SampledIn sampled_in(std::span<const Recording> recordings, bool python, const std::string& function) {
   model::SampledIn sum;
+  sum.in_steps = 0;
   for (const Recording& recording : recordings) {
     const auto& in = python ? recording.collected.python_in : recording.collected.functions_in;
     const auto found = in.find(function);
     if (found == in.end()) continue;
     sum.all += found->second.all;
     sum.waiting += python ? found->second.beside : found->second.waiting;
+    sum.in_steps += found->second.in_steps;
   }
-  return sum.all > 0 ? sum.waiting / sum.all : model::kNoNumber;
+  return sum;
+}
+
+/// Of all samples of a side the share on threads that run steps; 1: nobody tells.
+double share_in_steps(std::span<const Recording> recordings) {
+  double all = 0;
+  double in_steps = 0;
+  for (const Recording& recording : recordings) {
+    const model::SampledIn& sampled = recording.collected.sampled_in;
+    if (!(sampled.all > 0)) continue;
+    all += sampled.all;
+    in_steps += sampled.in_steps;
+  }
+  return in_steps > 0 ? in_steps / all : 1;
+}
+
+model::ShareChange share_change(std::string name, const std::array<double, 2>& share,
+                                const std::array<model::SampledIn, 2>& in, const std::array<double, 2>& all_in_steps) {
+  model::ShareChange change{std::move(name), share};
+  for (std::size_t s = 0; s < in.size(); ++s) {
+    const model::SampledIn& samples = in.at(s);
+    if (!(samples.all > 0)) continue;  // it has none, or nobody tells
+    change.in_waiting.at(s) = samples.waiting / samples.all;
+    change.in_steps.at(s) = samples.in_steps / samples.all / all_in_steps.at(s);
+  }
+  return change;
 }
 
 }  // namespace
@@ -203,12 +230,14 @@ std::vector<model::ShareChange> share_changes(std::span<const Recording> base, s
     for (const Recording& recording : side)
       for (const auto& [name, shares] : recording.collected.*functions) names.insert(name);
   std::vector<model::ShareChange> changes;
+  const std::array all_in_steps = {share_in_steps(base), share_in_steps(candidate)};
   for (const std::string& name : names) {
     const std::array windows = {shares_of(base, functions, name), shares_of(candidate, functions, name)};
     const std::array mean = {mean_of(windows[0]), mean_of(windows[1])};
     if (std::abs(mean[1] - mean[0]) < kLeastShare || !surely_apart(windows[0], windows[1])) continue;
     const bool python = functions == &Collected::python;
-    changes.push_back({name, mean, {in_waiting(base, python, name), in_waiting(candidate, python, name)}});
+    changes.push_back(
+        share_change(name, mean, {sampled_in(base, python, name), sampled_in(candidate, python, name)}, all_in_steps));
   }
   std::ranges::stable_sort(changes, std::greater(),
                            [](const model::ShareChange& c) { return std::abs(c.share[1] - c.share[0]); });

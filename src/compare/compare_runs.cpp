@@ -376,7 +376,9 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   align_ranks(base, candidate);
   result.comparability = comparability_of(base, candidate);
   result.sides = {describe(base), describe(candidate)};
-  if (losses(result.sides, options).empty()) result.standstill = standstill_of(base, candidate, result.comparability);
+  const bool is_complete = losses(result.sides, options).empty();
+  if (is_complete) result.standstill = standstill_of(base, candidate, result.comparability);
+  const auto stuck = is_complete ? stuck_side(base, candidate) : std::nullopt;
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   std::ranges::move(notes_on(chosen), std::back_inserter(result.notes));
@@ -552,6 +554,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.why.clear();
     result.outcome = slower_by(result.standstill->side);
     result.notes.push_back(standstill_text(*result.standstill));
+  } else if (stuck && result.outcome == slower_by(stuck->side)) {
+    result.notes.push_back(stuck->text);
+  } else if (stuck) {
+    leave_undecided(result, stuck->text);
   }
   return result;
 }

@@ -82,6 +82,22 @@ double independent_by_blocks(std::span<const CycleValue> present, const Series& 
   return least;
 }
 
+/// What is 0 in every window of one side, and a quarter of its mean or more in every window of the other. However it
+/// wanders meanwhile, it is there on one side only.
+bool comes_or_goes(const PooledWindows& a, const PooledWindows& b) {
+  constexpr std::size_t kLeastWindows = 16;
+  constexpr double kLeastOfMean = 0.25;
+  if (std::min(a.values.size(), b.values.size()) < kLeastWindows) return false;
+  const auto is_none = [](const CycleValue& v) { return v.value == 0; };
+  for (const auto& [none, some] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const double least = kLeastOfMean * mean_of(*some);
+    if (least > 0 && std::ranges::all_of(none->values, is_none) &&
+        std::ranges::all_of(some->values, [&](const CycleValue& v) { return v.value >= least; }))
+      return true;
+  }
+  return false;
+}
+
 /// One value for each recording, which are independent.
 Series of_recordings(const PooledWindows& windows) {
   std::vector<double> means;
@@ -198,7 +214,9 @@ double mean_of(const PooledWindows& windows) {
 }
 
 std::optional<double> surely_apart(const PooledWindows& a, const PooledWindows& b) {
-  const auto by_windows = surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size()));
+  auto by_windows = surely_apart(summarise(a.values, a.values.size()), summarise(b.values, b.values.size()));
+  if (!by_windows && comes_or_goes(a, b))
+    by_windows = stats::student_quantile(kCertain, std::numeric_limits<double>::infinity());
   if (std::min(a.first.size(), b.first.size()) < kFewestRecordings) return by_windows;
   const Series base = of_recordings(a);
   const Series candidate = of_recordings(b);

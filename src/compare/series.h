@@ -92,9 +92,10 @@ struct PooledWindows {
 /// Of all of them; 0 without any.
 double mean_of(const PooledWindows& windows);
 
-/// The same of the windows. With kFewestRecordings or more on each side how much recordings of the same differ is
-/// measured: then what those of each recording are on average has to agree (a pooled t test at 1 %), or tells it alone
-/// as surely. Where levels differ, many windows of few recordings tell less than they seem to.
+/// The same of the windows, and what one side has in all of them, a quarter of its mean or more, and the other in none.
+/// With kFewestRecordings or more on each side how much recordings of the same differ is measured: then what those of
+/// each recording are on average has to agree (a pooled t test at 1 %), or tells it alone as surely. Where levels
+/// differ, many windows of few recordings tell less than they seem to.
 std::optional<double> surely_apart(const PooledWindows& a, const PooledWindows& b);
 
 /// Each value of one side is larger than all of the other's. Of `n` cycles those without a value have 0.

@@ -21,6 +21,8 @@ using model::Recording;
 constexpr double kFew = 0.1;  // of the other side's steps
 constexpr double kSecond = 1e9;
 
+const char* name_of(std::size_t side) { return side == 1 ? "candidate" : "baseline"; }
+
 struct Steps {
   const model::StepThread* thread = nullptr;
   double on_cpu = 0;  ///< for one, ns
@@ -58,6 +60,15 @@ bool is_marked(const Recording& recording) {
   return recording.cycles.method == model::CycleMethod::marker && recording.cycles.period_confidence >= kSure;
 }
 
+/// To its end.
+bool is_held(const Recording& recording) { return recording.host.long_end && recording.host.long_end->held; }
+
+/// It has an end without a step that is no wait for work.
+bool is_stuck(const Recording& recording) {
+  const auto& end = recording.host.long_end;
+  return end && !end->held && (end->in_step || (!end->waits_in.empty() && !end->for_work));
+}
+
 void add(const model::HeldThread& thread, model::Standstill& still) {
   still.recorded += thread.recorded;
   still.on_cpu += thread.on_cpu;
@@ -86,16 +97,17 @@ std::optional<model::Standstill> from_the_begin(const std::array<std::span<const
 std::optional<model::Standstill> at_the_end(const std::array<std::span<const Recording>, 2>& sides, std::size_t side) {
   model::Standstill still{.side = side, .at_end = true};
   for (const Recording& recording : sides.at(1 - side)) {
-    if (!is_marked(recording) || recording.host.held_at_end) return std::nullopt;
+    if (!is_marked(recording) || is_held(recording)) return std::nullopt;
     still.steps_per_second += recording.host.steps_per_second / static_cast<double>(sides.at(1 - side).size());
   }
   for (const Recording& recording : sides.at(side)) {
-    if (!is_marked(recording) || !recording.host.held_at_end) return std::nullopt;
-    still.thread = recording.host.held_at_end->name;
-    still.process = recording.host.held_at_end->process;
+    if (!is_marked(recording) || !is_held(recording)) return std::nullopt;
+    const model::HeldThread& thread = recording.host.long_end->thread;
+    still.thread = thread.name;
+    still.process = thread.process;
     still.seen += recording.cycles.cycles.size();
     still.at_most += recording.host.steps_per_second / static_cast<double>(sides.at(side).size());
-    add(*recording.host.held_at_end, still);
+    add(thread, still);
   }
   return still.at_most > 0 && still.at_most < still.steps_per_second ? std::optional(still) : std::nullopt;
 }
@@ -142,9 +154,28 @@ std::optional<model::Standstill> standstill_of(std::span<const Recording> base, 
 std::vector<std::string> set_aside(std::vector<Recording>& base, std::vector<Recording>& candidate) {
   std::vector<std::string> texts;
   for (auto* side : {&base, &candidate})
-    if (std::string text = set_aside_in(*side, side == &base ? "baseline" : "candidate"); !text.empty())
+    if (std::string text = set_aside_in(*side, name_of(side == &base ? 0 : 1)); !text.empty())
       texts.push_back(std::move(text));
   return texts;
+}
+
+std::optional<StuckSide> stuck_side(std::span<const Recording> base, std::span<const Recording> candidate) {
+  const std::array sides = {base, candidate};
+  const auto ends_alike = [](const Recording& recording) { return is_marked(recording) && is_stuck(recording); };
+  const auto goes_on = [](const Recording& recording) { return is_marked(recording) && !recording.host.long_end; };
+  for (const std::size_t side : {1U, 0U}) {
+    if (!std::ranges::all_of(sides.at(side), ends_alike) || !std::ranges::all_of(sides.at(1 - side), goes_on)) continue;
+    const model::LongEnd& end = *sides.at(side).front().host.long_end;
+    const std::string time = format_duration(end.thread.recorded);
+    const std::string what =
+        end.in_step ? fmt::format("a step that began {} before the end of the {} has not ended", time, name_of(side))
+                    : fmt::format("no step began in the last {} of the {}", time, name_of(side));
+    const std::string where = end.waits_in.empty()
+                                  ? fmt::format("on a CPU for {} of that", format_duration(end.thread.on_cpu))
+                                  : fmt::format("blocked in {}", end.waits_in);
+    return StuckSide{side, fmt::format("{}: {}, which runs them, was {}", what, end.thread.name, where)};
+  }
+  return std::nullopt;
 }
 
 bool stand_alike(const Recording& one, const Recording& other) {
@@ -157,16 +188,15 @@ bool stand_alike(const Recording& one, const Recording& other) {
 }
 
 std::string standstill_text(const model::Standstill& still) {
-  const char* side = still.side == 1 ? "candidate" : "baseline";
   if (still.at_end)
     return fmt::format("no step began in the last {} of the {}: {}, which runs them, was on a CPU for {} of that",
-                       format_duration(still.recorded), side, still.thread, format_duration(still.on_cpu));
+                       format_duration(still.recorded), name_of(still.side), still.thread,
+                       format_duration(still.on_cpu));
   const std::string seen = still.seen == 0   ? "no step was"
                            : still.seen == 1 ? "1 step was"
                                              : fmt::format("{} steps were", still.seen);
-  return fmt::format("{} seen in the {}: {}, which runs them, was on a CPU for {} of {}", seen,
-                     still.side == 1 ? "candidate" : "baseline", still.thread, format_duration(still.on_cpu),
-                     format_duration(still.recorded));
+  return fmt::format("{} seen in the {}: {}, which runs them, was on a CPU for {} of {}", seen, name_of(still.side),
+                     still.thread, format_duration(still.on_cpu), format_duration(still.recorded));
 }
 
 }  // namespace culprit::compare

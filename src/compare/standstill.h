@@ -2,6 +2,7 @@
 // the thread that runs them could not run, that is the answer: nothing was done, and what held it tells why.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,8 +15,8 @@ namespace culprit::compare {
 
 /// One side has no whole cycle, those of the other begin at markers, and the thread that runs them there could not run
 /// on the first for four fifths of all its recordings, nor was on a CPU for a tenth of as many steps. Or it has some,
-/// and all recordings of that side, none of the other, end so (profile::held_at_end). nullopt: it is not so, or not
-/// known, or the sides must not be compared; an idle program waits, and could run.
+/// and all recordings of that side, none of the other, end so (held, in profile::long_end). nullopt: it is not so, or
+/// not known, or the sides must not be compared; an idle program waits, and could run.
 std::optional<model::Standstill> standstill_of(std::span<const model::Recording> base,
                                                std::span<const model::Recording> candidate,
                                                const model::Comparability& comparability);
@@ -24,6 +25,17 @@ std::optional<model::Standstill> standstill_of(std::span<const model::Recording>
 /// are fewer are taken out, and of as many those that do none: they are no recordings of like things. A sentence of
 /// each such side.
 std::vector<std::string> set_aside(std::vector<model::Recording>& base, std::vector<model::Recording>& candidate);
+
+struct StuckSide {
+  std::size_t side = 1;
+  std::string text;
+};
+
+/// A side whose recordings all end in a step that does not, or without one for long while the thread that runs them
+/// waits for something that is not work; those of the other go on. It hangs, or it is a long one: the steps before it
+/// do not tell that all is well.
+std::optional<StuckSide> stuck_side(std::span<const model::Recording> base,
+                                    std::span<const model::Recording> candidate);
 
 /// Neither has a whole cycle, and a thread that could not run is on both.
 bool stand_alike(const model::Recording& one, const model::Recording& other);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "core/text.h"
 #include "cycles/confidence.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::string_view kAnswer = "answer";
 constexpr std::string_view kCounter = "answers";  // since the begin
+constexpr std::string_view kUnixCounter = "answers over Unix sockets";
 constexpr std::string_view kOfSize = "answer of ";
 constexpr std::uint64_t kFewestAnswers = 8;
 constexpr std::uint64_t kFewestPatterns = 20;
@@ -23,12 +26,52 @@ std::uint64_t sum(const std::vector<std::uint64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
+bool is_answer(const Trace& trace, const DurationCounts& row) {
+  return row.disk != 0 && trace.strings[row.name] == kAnswer;
+}
+
+bool is_unix(const Trace& trace, const DurationCounts& row) { return trace.strings[row.disk] == kUnixSockets; }
+
+/// Who answers on ports is asked there: over Unix sockets its own processes talk to one another, or to what it uses.
+class Asked {
+ public:
+  explicit Asked(const Trace& trace) : trace_(trace) {
+    for (const DurationCounts& row : trace.durations)
+      if (is_answer(trace, row))
+        (is_unix(trace, row) ? over_unix_ : on_ports_)[program_name(trace, row.process)] += sum(row.buckets);
+  }
+  [[nodiscard]] bool on_ports(const std::string& program) const {
+    const auto count = [&](const std::map<std::string, std::uint64_t>& sums) {
+      const auto found = sums.find(program);
+      return found == sums.end() ? std::uint64_t{0} : found->second;
+    };
+    return count(on_ports_) >= kFewestAnswers && kAsksOfOne * count(on_ports_) >= count(over_unix_);
+  }
+  [[nodiscard]] bool in(const DurationCounts& row) const {
+    return is_answer(trace_, row) && (!is_unix(trace_, row) || !on_ports(program_name(trace_, row.process)));
+  }
+
+ private:
+  const Trace& trace_;
+  std::map<std::string, std::uint64_t> on_ports_;
+  std::map<std::string, std::uint64_t> over_unix_;
+};
+
+/// Their sizes are counted together, whosoever they are.
+bool several_use_unix(const Trace& trace) {
+  std::set<std::string> programs;
+  for (const DurationCounts& row : trace.durations)
+    if (is_answer(trace, row) && is_unix(trace, row)) programs.insert(program_name(trace, row.process));
+  return programs.size() > 1;
+}
+
 }  // namespace
 
 std::optional<Answers> answers_of(const Trace& trace, std::string_view program) {
   std::map<std::string, Answers> ports;
+  const Asked asked(trace);
   for (const DurationCounts& row : trace.durations) {
-    if (row.disk == 0 || trace.strings[row.name] != kAnswer) continue;
+    if (!asked.in(row)) continue;
     if (program_name(trace, row.process) != program) continue;
     Answers& answers = ports[std::string(trace.strings[row.disk])];
     answers.buckets.resize(std::max(answers.buckets.size(), row.buckets.size()));
@@ -41,19 +84,26 @@ std::optional<Answers> answers_of(const Trace& trace, std::string_view program) 
   return most->second;
 }
 
+bool answers_on_ports(const Trace& trace, std::string_view program) {
+  return Asked(trace).on_ports(std::string(program));
+}
+
 std::vector<std::uint64_t> answers_by_process(const Trace& trace) {
   std::vector<std::uint64_t> counts(trace.processes.size());
+  const Asked asked(trace);
   for (const DurationCounts& row : trace.durations)
-    if (row.disk != 0 && trace.strings[row.name] == kAnswer) counts[row.process] += sum(row.buckets);
+    if (asked.in(row)) counts[row.process] += sum(row.buckets);
   return counts;
 }
 
 std::vector<double> answers_in(const Trace& trace, std::string_view program,
                                const std::vector<model::WorkWindow>& windows) {
   std::vector<double> counts;
-  const StringId counter = trace.strings.find(kCounter, kNone);
+  const bool on_ports = answers_on_ports(trace, program);
   for (const CounterSeries& series : trace.counters) {
-    if (counter == kNone || series.name != counter || program_name(trace, series.process) != program) continue;
+    const std::string_view name = trace.strings[series.name];
+    if (name != kCounter && (on_ports || name != kUnixCounter)) continue;
+    if (program_name(trace, series.process) != program) continue;
     counts.resize(windows.size());
     for (std::size_t i = 1; i < series.samples.size(); ++i) {
       // Read at other times than windows end: evenly over the time in between.
@@ -75,6 +125,7 @@ std::vector<double> answers_in(const Trace& trace, std::string_view program,
 
 std::optional<Pattern> pattern_of(const Trace& trace, const Answers& answers) {
   std::optional<Pattern> best;
+  if (answers.port == kUnixSockets && several_use_unix(trace)) return best;
   for (const DurationCounts& row : trace.durations) {
     std::string_view name = trace.strings[row.name];
     if (trace.strings[row.disk] != answers.port || !name.starts_with(kOfSize)) continue;

@@ -1,5 +1,5 @@
 // How long the connections of a recorded server waited for answers, and whether several requests in a row belong
-// together: the recorder counts both per TCP port (bpf/answers.bpf.h).
+// together: the recorder counts both per TCP port, and of all Unix sockets together (bpf/answers.bpf.h).
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,24 @@
 
 namespace culprit::cycles {
 
+inline constexpr std::string_view kUnixSockets = "Unix sockets";
+inline constexpr std::uint64_t kAsksOfOne = 100;  ///< over Unix sockets, for one answer on a port
+
 struct Answers {
-  std::string port;                    ///< "port 5432"
+  std::string port;                    ///< "port 5432"; "Unix sockets"
   std::vector<std::uint64_t> buckets;  ///< of stats/log_buckets.h
   std::uint64_t count = 0;
 };
 
-/// Of the port on which the processes of a program (as WorkThread names it) answered most often; nullopt: on none.
+/// Of the port on which the processes of a program (as WorkThread names it) answered most often, or of its Unix sockets
+/// where it answers on ports hardly ever (answers_on_ports); nullopt: on none.
 std::optional<Answers> answers_of(const Trace& trace, std::string_view program);
 
-/// How many answers each process gave, on whatever port; by ProcessId.
+/// Whether a program is asked on TCP ports: what goes over its Unix sockets is part of answering then.
+bool answers_on_ports(const Trace& trace, std::string_view program);
+
+/// How many answers each process gave, on whatever port, or on Unix sockets where its program answers on
+/// none to speak of; by ProcessId.
 std::vector<std::uint64_t> answers_by_process(const Trace& trace);
 
 /// How many of them the processes of a program gave in each window; empty where that was not counted.

@@ -343,7 +343,9 @@ std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
   const std::vector<std::uint64_t> answers = answers_by_process(trace);
   for (ProcessId process = 0; process < answers.size(); ++process)
     if (answers[process] > 0) programs[program_name(trace, process)] += answers[process];
-  const auto most = std::ranges::max_element(programs, {}, [](const auto& p) { return p.second; });
+  // Who is asked over the network faces who uses all of it: what it asks others over Unix sockets is part of that.
+  const auto most = std::ranges::max_element(
+      programs, {}, [&](const auto& p) { return p.second * (answers_on_ports(trace, p.first) ? kAsksOfOne : 1); });
   if (most == programs.end() || most->second < kFewestUnits) return std::nullopt;
   WorkUnit unit;
   unit.per_window = answers_in(trace, most->first, work.windows);
@@ -353,7 +355,7 @@ std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
   unit.receive = "answers";
   unit.count = most->second;
   unit.confidence = confidence::kReceivesAndSends;
-  unit.reason = "so many answers were sent on its TCP connections";
+  unit.reason = "so many answers were sent on its connections";
   return unit;
 }
 
@@ -399,6 +401,12 @@ std::vector<Ns> lives_of_threads(const WorkThreads& work, const std::string& pro
         thread.end < work.windows.back().end - kEdge)
       lives.push_back(thread.end - thread.begin);
   return lives;
+}
+
+/// Hardly any of its units: how connections between a program's own processes begin.
+bool begins_connections(const Answers& answers, const WorkUnit& unit) {
+  constexpr std::uint64_t kMostUnits = 8;  // for one answer
+  return answers.port == kUnixSockets && kMostUnits * answers.count < unit.count;
 }
 
 /// Several requests of the first unit, where they come again and again in the same order.
@@ -570,7 +578,8 @@ model::WorkUnits find_work_units(const Trace& trace) {
                               "worked was woken often"));
     result.units = std::move(found);
   }
-  const std::optional<Answers> answers = answers_of(trace, result.units.front().process);
+  std::optional<Answers> answers = answers_of(trace, result.units.front().process);
+  if (answers && begins_connections(*answers, result.units.front())) answers.reset();
   if (answers)
     if (auto unit = transactions(trace, *answers, result.units.front()))
       result.units.insert(result.units.begin(), std::move(*unit));

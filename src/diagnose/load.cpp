@@ -108,10 +108,10 @@ void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
     const double impact = evidence.weight_of(outcome.phase) * (all.rise() - (std::isfinite(alike) ? alike : 0));
     if (impact < kLeastOfAll * mean) continue;
-    // What a server has in its cache changes from minute to minute under the same load.
+    // What a server has in its cache changes from minute to minute under the same load: no answer where none is asked.
     const Sides cached = evidence.turned(outcome.cached_prompts);
     const bool by_cache = cached.without >= kOftenCached && cached.without > cached.with;
-    if (by_cache && impact < kLeastImpact * mean) continue;
+    if (by_cache && (!evidence.is_slower() || impact < kLeastImpact * mean)) continue;
     Verdict verdict = verdict_of(evidence, impact, 0.8);
     verdict.state = impact >= kLeastImpact * mean ? model::VerdictState::active : model::VerdictState::latent;
     verdict.evidence = {fmt::format("Steps ({}) compute {:.0f} instead of {:.0f} tokens of prompts",

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -378,15 +379,30 @@ HotCode collectors_of(const Evidence& evidence) {
   return all;
 }
 
+/// It was on threads that run steps less than half as often as all that ran was.
+bool runs_elsewhere(const Evidence& evidence, const model::ShareChange& change) {
+  constexpr double kHalf = 0.5;
+  return evidence.turned(change.in_steps).with < kHalf;
+}
+
+/// Runtimes of OpenMP, in which threads spin until the others have come; code of the program is not in them.
+bool waits_on_a_cpu(std::string_view function) {
+  constexpr std::array<std::string_view, 6> kBegins = {"[libgomp", "[libiomp", "[libomp", "gomp_", "GOMP_", "__kmp"};
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return function.starts_with(begin); });
+}
+
 /// Code that takes more of the CPU than before, seen by samples alone: of programs whose functions are not traced.
 void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!evidence.is_slower() || !step || step->on_cpu.rise() < kLeastImpact * step->all().without) return;
   const model::RunComparison& all = evidence.comparison();
   if (all.host && all.host->machine && (all.host->machine->change > 0) == (evidence.side() == 1)) return;
+  const bool lacks_cpus = std::ranges::any_of(
+      verdicts, [](const Verdict& v) { return v.cause == "cpu_contention" && v.state == model::VerdictState::active; });
   std::vector<HotCode> candidates = {collectors_of(evidence)};
   for (const model::ShareChange& change : all.on_cpu)
-    if (!model::is_collector(change.function))
+    if (!model::is_collector(change.function) && !runs_elsewhere(evidence, change) &&
+        !(lacks_cpus && waits_on_a_cpu(change.function)))
       candidates.push_back({change.function, "function", evidence.turned(change.share)});
   for (HotCode& code : candidates) {
     // Its time per step: of a share of what ran.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,6 +49,8 @@ struct SampledIn {
   double all = 0;
   double waiting = 0;  ///< of which a thread that works waits in futex
   double beside = 0;   ///< of which another such thread than its own does
+  /// On threads that run the steps; kNoNumber: none is known.
+  double in_steps = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct Collected {
@@ -64,6 +67,7 @@ struct Collected {
   std::map<std::string, std::vector<double>> python;
   std::map<std::string, SampledIn> functions_in{};  ///< of `functions`
   std::map<std::string, SampledIn> python_in{};     ///< of `python`
+  SampledIn sampled_in{};                           ///< all, but waits; 0: no threads of steps are known
   OffCpu off_cpu{};
 };
 

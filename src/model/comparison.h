@@ -377,6 +377,7 @@ struct ShareChange {
   std::array<double, 2> share{};
   /// Of its samples those in processes of which a thread that works waits in futex; of Python another one than its own.
   std::array<double, 2> in_waiting{kNoNumber, kNoNumber};
+  std::array<double, 2> in_steps{kNoNumber, kNoNumber};  ///< those on threads that run steps, by that share of all
 };
 
 /// What is different most: how long one lasted, or how many there were.

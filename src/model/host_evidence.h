@@ -56,6 +56,15 @@ struct HeldThread {
   double uninterruptible = 0;
 };
 
+/// The end of a recording in which no step began any more. ns, since the last one began.
+struct LongEnd {
+  HeldThread thread;       ///< that of the steps
+  bool held = false;       ///< it could not run, for most of that
+  bool in_step = false;    ///< the last one has not ended
+  std::string waits_in{};  ///< the call in which it was blocked for most of that; "": it was not, or nobody tells
+  bool for_work = false;   ///< it waits for work there, or may, as far as is known
+};
+
 /// One recording.
 struct HostEvidence {
   std::size_t recordings = 0;                          ///< that were pooled
@@ -68,7 +77,7 @@ struct HostEvidence {
   std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
   std::optional<StepThread> step;                      ///< where a thread of the steps is known
   std::vector<HeldThread> held{};                      ///< of a recording without whole cycles
-  std::optional<HeldThread> held_at_end{};             ///< of one with: that of the steps, since the last one began
+  std::optional<LongEnd> long_end{};                   ///< of one with
   std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
   /// Of the time that threads waited for a CPU, the share in which one had it that is not recorded: of the threads of
   /// the steps, or of all where none is known. Empty: nobody tells who had the CPUs, or nobody waited.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "core/saturating.h"
 #include "cycles/waits.h"
 #include "profile/stack_code.h"
+#include "profile/step_threads.h"
 #include "trace/span.h"
 
 namespace culprit::profile {
@@ -114,12 +117,29 @@ class FutexWaits {
   std::map<ProcessId, Time> of_process_;
 };
 
-void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::Collected& collected) {
+/// Process and number of those that run steps.
+std::set<std::pair<ProcessId, std::int64_t>> threads_of_steps(const Trace& trace, const model::Cycles& cycles) {
+  std::set<ProcessId> processes;
+  for (const model::Cycle& cycle : cycles.cycles) processes.insert(cycle.process);
+  std::set<std::pair<ProcessId, std::int64_t>> threads;
+  for (const auto& [process, track] : step_threads(trace, processes))
+    threads.insert({process, trace.tracks[track].tid});
+  return threads;
+}
+
+void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, const model::Cycles& cycles,
+                 model::Collected& collected) {
   std::vector<double> all(windows.size());
   std::map<StringId, std::string> names;
   const std::vector<std::uint32_t> python = frames_of_python(trace);
   if (trace.stack_samples.size() == 0) return;
   const FutexWaits waits(trace, {windows.front().begin, windows.back().end});
+  const auto of_steps = threads_of_steps(trace, cycles);
+  const auto add_in_steps = [&](const Track& track, double weight, model::SampledIn& sum) {
+    if (of_steps.empty()) return;
+    if (std::isnan(sum.in_steps)) sum.in_steps = 0;
+    if (of_steps.contains({track.process, track.tid})) sum.in_steps += weight;
+  };
   for (std::size_t i = 0; i < trace.stack_samples.size(); ++i) {
     const StackSample& sample = trace.stack_samples[i];
     if (sample.kind == StackSample::Kind::off_cpu || sample.frame == kNone) continue;
@@ -135,8 +155,14 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
       std::vector<double>& counts = functions[name];
       counts.resize(windows.size());
       counts[at] += weight;
-      if (sample.track < trace.tracks.size()) waits.add(trace.tracks[sample.track], weight, in[name]);
+      if (sample.track >= trace.tracks.size()) return;
+      waits.add(trace.tracks[sample.track], weight, in[name]);
+      add_in_steps(trace.tracks[sample.track], weight, in[name]);
     };
+    if (sample.track < trace.tracks.size() && !of_steps.empty()) {
+      collected.sampled_in.all += weight;
+      add_in_steps(trace.tracks[sample.track], weight, collected.sampled_in);
+    }
     count(collected.functions, collected.functions_in, sample.frame);
     if (python[sample.frame] != kNone) count(collected.python, collected.python_in, python[sample.frame]);
     all[at] += weight;
@@ -149,7 +175,8 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
 
 }  // namespace
 
-model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows) {
+model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows,
+                              const model::Cycles& cycles) {
   model::Collected collected;
   if (windows.empty()) return collected;
   const Interval span = recorded_span(trace);
@@ -166,7 +193,7 @@ model::Collected collected_in(const Trace& trace, const std::vector<model::WorkW
                                  : collected.disks[disk_name(trace, counts.disk, counts.name)],
                 counts.buckets);
   for (auto& [name, calls] : collected.calls) calls.waits = cycles::wait_of(name) != cycles::Wait::in_work;
-  add_samples(trace, windows, collected);
+  add_samples(trace, windows, cycles, collected);
   return collected;
 }
 

@@ -4,13 +4,15 @@
 #include <vector>
 
 #include "model/collected.h"
+#include "model/cycles.h"
 #include "model/work_units.h"
 #include "trace/trace.h"
 
 namespace culprit::profile {
 
 /// Calls and requests of the whole recording. `windows`: in order, not overlapping; samples outside of them are left
-/// out. O(totals + samples).
-model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows);
+/// out. `cycles` tell which threads run steps. O(totals + slices + samples).
+model::Collected collected_in(const Trace& trace, const std::vector<model::WorkWindow>& windows,
+                              const model::Cycles& cycles);
 
 }  // namespace culprit::profile

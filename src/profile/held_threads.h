@@ -12,13 +12,13 @@
 namespace culprit::profile {
 
 /// Those that for four fifths or more of what was recorded of them were in the run queue, stopped, or in sleeps of half
-/// a second or more that no signal ends, and that were seen for three tenths of the recording. In the order of the
-/// trace's tracks. O(slices).
+/// a second or more that no signal ends, and that were seen for three tenths of the recording: for one that a CPU came
+/// to before anybody woke it that is from its begin on. In the order of the trace's tracks. O(slices).
 std::vector<model::HeldThread> held_threads(const Trace& trace);
 
-/// The thread of the steps, where only one process has any, if it was so from the begin of the last step on to the end
-/// of the recording, for a second, twenty steps and three tenths of it or more. Its times are of that time. nullopt: it
-/// was not, or its process ended.
-std::optional<model::HeldThread> held_at_end(const Trace& trace, const model::Cycles& cycles);
+/// The time from the begin of the last step on, where only one process has any and it goes on to the end of the
+/// recording: a second, twenty steps and three tenths of it or more. nullopt: it is shorter, or its process ended.
+/// O(slices).
+std::optional<model::LongEnd> long_end(const Trace& trace, const model::Cycles& cycles);
 
 }  // namespace culprit::profile

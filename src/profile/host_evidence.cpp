@@ -249,7 +249,7 @@ void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evi
     if (!mean) continue;
     const auto inside = [&](const CounterSample& s) { return s.at >= work.begin && s.at < work.end; };
     const std::string name(trace.strings[series.name]);
-    if (name == kAnswers) continue;
+    if (name.starts_with(kAnswers)) continue;
     model::HostCounter& counter = by_name[name];
     counter.name = name;
     counter.unit = std::string(trace.strings[series.unit]) + (is_total(name) ? "/s" : "");

@@ -169,17 +169,17 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   recording.host = recording.cycles.cycles.empty() || !held.empty() ? host_evidence_per_second(trace)
                                                                     : host_evidence(trace, recording.cycles);
   recording.host.held = std::move(held);
-  if (all_of_it) recording.host.held_at_end = held_at_end(trace, recording.cycles);
+  if (all_of_it) recording.host.long_end = long_end(trace, recording.cycles);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);
-    recording.collected = collected_in(trace, recording.work->windows);
+    recording.collected = collected_in(trace, recording.work->windows, recording.cycles);
     recording.collected.off_cpu = off_cpu_in(trace, recording.work->windows, recording.cycles);
   } else if (recording.host.scheduling) {
     const std::vector<model::WorkWindow> windows = equal_windows(span_of(recording.cycles));
     add_windows(trace, windows, recording.host);
-    recording.collected = collected_in(trace, windows);
+    recording.collected = collected_in(trace, windows, recording.cycles);
     recording.collected.off_cpu = off_cpu_in(trace, windows, recording.cycles);
   }
   recording.events = trace.slices.size();

@@ -273,8 +273,9 @@ struct DiskTotal {
 };
 
 /// How the durations of a system call of one process, of a kind of request to a disk, or of answers on a TCP port
-/// ("answer" of "port 80") spread: counts in the buckets of stats/log_buckets.h. "answer of 17 bytes after others" of
-/// no process: bucket n counts the answers of that size that came as the n-th one after the last of that size.
+/// ("answer" of "port 80", or of "Unix sockets") spread: counts in the buckets of stats/log_buckets.h. "answer of 17
+/// bytes after others" of no process: bucket n counts the answers of that size that came as the n-th one after the last
+/// of that size.
 struct DurationCounts {
   StringId name = 0;  ///< of the call or the operation
   StringId disk = 0;  ///< or port; 0: a system call

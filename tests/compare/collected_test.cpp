@@ -69,6 +69,17 @@ TEST(ShareChanges, WhetherThreadsWaitWhereAFunctionRanIsTold) {
   EXPECT_DOUBLE_EQ(share_changes({&a, 1}, {&b, 1}, &model::Collected::python)[0].in_waiting[1], 0.1);
 }
 
+TEST(ShareChanges, WhetherThreadsOfTheStepsRanItIsTold) {
+  model::Recording a = running(0.10);
+  model::Recording b = running(0.20);
+  a.collected.functions_in["f"] = {10, 0, 0};
+  b.collected.functions_in["f"] = {10, 0, 0, 4};
+  EXPECT_TRUE(std::isnan(shares(a, b)[0].in_steps[0])) << "none is known";
+  EXPECT_DOUBLE_EQ(shares(a, b)[0].in_steps[1], 0.4);
+  b.collected.sampled_in = {100, 0, 0, 25};
+  EXPECT_DOUBLE_EQ(shares(a, b)[0].in_steps[1], 1.6) << "four threads run the code of the program alike";
+}
+
 TEST(ShareChanges, TheSameIsSilent) { EXPECT_THAT(shares(running(0.2), running(0.21)), IsEmpty()); }
 
 TEST(ShareChanges, LessThanAHundredthIsNothing) { EXPECT_THAT(shares(running(0.001), running(0.01)), IsEmpty()); }

@@ -271,6 +271,27 @@ TEST(SurelyApart, RecordingsOfTheSameAreSeldom) {
   }
 }
 
+/// A level that fell in the middle: windows wander, and count as hardly more than one.
+PooledWindows fallen(double first, double second) {
+  std::vector<double> windows(10, first);
+  windows.resize(32, second);
+  windows[5] += 0.01;
+  PooledWindows all;
+  all.add(windows);
+  return all;
+}
+
+TEST(SurelyApart, WhatIsThereAllTheTimeOnOneSideOnlyIsHoweverItWanders) {
+  EXPECT_TRUE(surely_apart(fallen(0, 0.001), fallen(0.6, 0.27)) == std::nullopt);
+  PooledWindows none;
+  none.add(std::vector<double>(32, 0.0));
+  EXPECT_TRUE(surely_apart(none, fallen(0.6, 0.27)));
+  EXPECT_TRUE(surely_apart(fallen(0.6, 0.27), none));
+  EXPECT_FALSE(surely_apart(none, fallen(0.6, 0))) << "it came and went";
+  EXPECT_FALSE(surely_apart(none, fallen(0.6, 0.01))) << "hardly there for most of it";
+  EXPECT_FALSE(surely_apart(none, none));
+}
+
 TEST(SurelyApart, TwoRecordingsAreAsTheirWindows) {
   const PooledWindows a = recordings(2, 1, 0, 1);
   const PooledWindows b = recordings(2, 2, 0, 2);

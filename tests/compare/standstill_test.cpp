@@ -203,8 +203,19 @@ Recording stopped_at_the_end() {
   Recording r = make_recording(std::vector<Ns>(20, 10'000'000));
   r.host.scheduling = true;
   r.host.steps_per_second = 4.8;
-  r.host.held_at_end = model::HeldThread{
-      .name = "worker", .process = "server", .main = true, .recorded = 4e9, .on_cpu = 1e6, .stopped = 3.9e9};
+  model::LongEnd& end = r.host.long_end.emplace();
+  end.thread = {.name = "worker", .process = "server", .main = true, .recorded = 4e9, .on_cpu = 1e6, .stopped = 3.9e9};
+  end.held = true;
+  return r;
+}
+
+/// 20 steps in 0.2 s, then none for 4 s.
+Recording stuck(bool in_step, std::string waits_in = "futex", bool for_work = false) {
+  Recording r = stopped_at_the_end();
+  r.host.long_end->held = false;
+  r.host.long_end->in_step = in_step;
+  r.host.long_end->waits_in = std::move(waits_in);
+  r.host.long_end->for_work = for_work;
   return r;
 }
 
@@ -252,6 +263,57 @@ TEST(Standstill, WhereEventsWereLostNobodyIsSureOfIt) {
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result->standstill.has_value());
   EXPECT_EQ(result->outcome, Outcome::inconclusive);
+}
+
+TEST(StuckSide, AStepThatDoesNotEndLeavesItOpen) {
+  const auto result = compare_runs(one(working()), one(stuck(true)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::inconclusive);
+  EXPECT_EQ(result->why,
+            "a step that began 4.000s before the end of the candidate has not ended: worker, which runs them, was "
+            "blocked in futex");
+  const auto swapped = compare_runs(one(stuck(true, "")), one(working()), {});
+  ASSERT_TRUE(swapped.ok());
+  EXPECT_EQ(swapped->outcome, Outcome::inconclusive);
+  EXPECT_THAT(swapped->why,
+              HasSubstr("of the baseline has not ended: worker, which runs them, was on a CPU for 1.000ms"));
+}
+
+TEST(StuckSide, SoDoesALongWaitThatIsNotForWork) {
+  const auto result = compare_runs(one(working()), one(stuck(false)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::inconclusive);
+  EXPECT_THAT(result->why, HasSubstr("no step began in the last 4.000s of the candidate: worker"));
+}
+
+TEST(StuckSide, WhoWaitsForWorkOrDoesAsTheOtherIsNone) {
+  const auto side = [](Recording base, Recording candidate) {
+    return stuck_side(one(std::move(base)), one(std::move(candidate)));
+  };
+  EXPECT_FALSE(side(working(), stuck(false, "epoll_wait", true)).has_value());
+  EXPECT_FALSE(side(working(), stuck(false, "")).has_value()) << "nobody tells";
+  EXPECT_FALSE(side(stuck(true), stuck(true)).has_value());
+  EXPECT_FALSE(side(stuck(false, "epoll_wait", true), stuck(true)).has_value()) << "neither goes on";
+  Recording guessed = stuck(true);
+  guessed.cycles.method = model::CycleMethod::host_function;
+  EXPECT_FALSE(side(working(), std::move(guessed)).has_value());
+}
+
+TEST(StuckSide, WhereEventsWereLostTheyAreTheReason) {
+  Recording lossy = stuck(true);
+  lossy.events_lost = 1000;
+  const auto result = compare_runs(one(working()), one(std::move(lossy)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(result->why, HasSubstr("lost"));
+}
+
+TEST(StuckSide, WhoWasSlowerBeforeStaysIt) {
+  Recording slow = stuck(true);
+  for (model::Cycle& cycle : slow.cycles.cycles) cycle.period *= 3;
+  const auto result = compare_runs(one(working()), one(std::move(slow)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::regression);
+  EXPECT_THAT(result->notes, Contains(HasSubstr("has not ended")));
 }
 
 TEST(Standstill, WhatMustNotBeComparedIsNot) {

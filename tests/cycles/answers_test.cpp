@@ -1,4 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
 
 #include "cycles/make_recorded.h"
 #include "cycles/work_units.h"
@@ -22,6 +27,61 @@ TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
   ASSERT_EQ(work.answers.size(), stats::kLogBuckets);
   EXPECT_EQ(work.answers[stats::log_bucket_of(3 * kMs)], 1000U);
   EXPECT_EQ(work.units.front().kind, model::UnitKind::request) << "nothing says that requests belong together";
+}
+
+TEST(WorkUnits, AnswersOverUnixSocketsAreThoseOfWhoHasNoPort) {
+  const auto work_of = [](std::uint64_t on_port) {
+    Recorded r;
+    auto server = r.thread(7, 7, "server", "server");
+    r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
+    r.calls(server, kSecond, "read", 1000);
+    r.calls(server, kSecond, "write", 1000);
+    r.answers(7, "Unix sockets", "answer", stats::log_bucket_of(kMs), 3000);
+    if (on_port > 0) r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), on_port);
+    return r.find();
+  };
+  EXPECT_EQ(work_of(0).port, "Unix sockets");
+  EXPECT_EQ(work_of(0).answers[stats::log_bucket_of(kMs)], 3000U);
+  EXPECT_EQ(work_of(1000).port, "port 80") << "its own processes talk to one another";
+  EXPECT_EQ(work_of(3).port, "Unix sockets") << "hardly anybody asks there";
+}
+
+TEST(WorkUnits, AFewOfManyAnswersOverUnixSocketsBeginConnections) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
+  r.calls(server, kSecond, "read", 1000);
+  r.calls(server, kSecond, "write", 1000);
+  r.answers(7, "Unix sockets", "answer", stats::log_bucket_of(kMs), 20);
+  EXPECT_EQ(r.find().latency_kind, model::LatencyKind::wake_to_wait);
+}
+
+/// What a server answered in each of two windows by the counters of ports and of Unix sockets, where calls tell little.
+std::vector<double> answered_in(std::uint64_t on_port, std::uint64_t over_unix) {
+  Recorded r;
+  auto server = r.thread(7, 7, "server", "server");
+  r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+  for (const Ns second : {1, 2}) r.calls(server, second * kSecond, "read", 40);
+  r.fact("syscalls.counted_share", "0.125");
+  r.fact("syscalls.count_error", "0.0300");
+  for (const auto& [counter, port, count] : {std::tuple("answers", "port 80", on_port),
+                                             std::tuple("answers over Unix sockets", "Unix sockets", over_unix)}) {
+    if (count > 0) r.answers(7, port, "answer", stats::log_bucket_of(kMs), count);
+    for (const Ns second : {0, 1, 2})
+      r.counted(counter, 7, second * kSecond, static_cast<double>(count) * static_cast<double>(second) / 2);
+  }
+  const model::WorkUnit unit = r.find().units.front();
+  EXPECT_EQ(unit.receive, "answers");
+  return unit.per_window;
+}
+
+TEST(WorkUnits, AnswersAreCountedInWindowsAsTheyAreAltogether) {
+  using testing::DoubleNear;
+  using testing::ElementsAre;
+  EXPECT_THAT(answered_in(1000, 0), ElementsAre(DoubleNear(500, 1), DoubleNear(500, 1)));
+  EXPECT_THAT(answered_in(0, 3000), ElementsAre(DoubleNear(1500, 1), DoubleNear(1500, 1)));
+  EXPECT_THAT(answered_in(1000, 3000), ElementsAre(DoubleNear(500, 1), DoubleNear(500, 1))) << "part of answering";
+  EXPECT_THAT(answered_in(10, 3000), ElementsAre(DoubleNear(1505, 1), DoubleNear(1505, 1))) << "hardly anybody";
 }
 
 TEST(WorkUnits, AProxyReceivesAndSendsTwiceForEachOfItsRequests) {

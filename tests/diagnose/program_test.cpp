@@ -395,6 +395,26 @@ TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
   EXPECT_THAT(causes(c), IsEmpty());
 }
 
+TEST(ProgramRules, CodeOfThreadsThatRunNoStepsDoesNotMakeThemLonger) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.on_cpu.push_back({"compact", {0, 0.4}, {model::kNoNumber, 0}, {model::kNoNumber, 0.1}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+  c.on_cpu[0].in_steps[1] = 0.9;
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in compact"));
+}
+
+TEST(ProgramRules, WhoSpinsForThreadsThatHaveNoCpuIsNoCause) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 4}, {1, 1});
+  c.on_cpu.push_back({"[libgomp.so.1]", {0.4, 0.8}});
+  add_beside(c, "burner", {0, 1.8});
+  EXPECT_THAT(causes(c), testing::ElementsAre("cpu_contention/other_processes"));
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.host->beside.clear();
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in [libgomp.so.1]"));
+}
+
 /// The collector of CPython in its parts, none of which is much by itself; a step runs 4 ms longer.
 RunComparison with_collector() {
   RunComparison c = comparison();

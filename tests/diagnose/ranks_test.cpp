@@ -308,8 +308,11 @@ TEST(LoadRules, WhatACacheHoldsIsNoOtherLoadUnlessItMatters) {
   EXPECT_THAT(causes(little), IsEmpty());
   RunComparison much = other_prompts({19, 151}, 57);
   much.cycle_times.back().cached_prompts = {0.6, 0.1};
+  EXPECT_THAT(causes(much), testing::Not(testing::Contains("workload_changed"))) << "nothing is called slower";
+  much.outcome = model::Outcome::regression;
   const auto verdicts = diagnose(much);
-  ASSERT_EQ(verdicts.size(), 1U);
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "workload_changed");
   EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
   EXPECT_THAT(
       verdicts[0].evidence,

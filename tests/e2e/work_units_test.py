@@ -35,6 +35,10 @@ while True:
         sum(range(2000)); peers[fd].send(data.ljust(len(data) + data.count(b"+"))); answered += 1
 """
 
+# The same over a Unix socket with the path of the argument.
+UNIX = SERVER.replace('socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)',
+                      'socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); listener.listen(); print(0, flush=True)')
+
 THREADED = r"""
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -89,6 +93,24 @@ class Server:
         with self.connect() as peer:
             peer.sendall(b"end")
             return int(self.process.stdout.readline())
+
+
+class UnixServer(Server):
+    def __init__(self, path):
+        super().__init__(UNIX, path)
+
+    def connect(self):
+        peer = socket.socket(socket.AF_UNIX)
+        peer.connect(self.arguments[0])
+        return peer
+
+
+def kernel_tells_arrivals():
+    try:
+        with open("/sys/kernel/btf/vmlinux", "rb") as types:
+            return b"btf_trace_sk_data_ready" in types.read()
+    except OSError:
+        return False
 
 
 def record(server, path, pause, seconds=3.0):
@@ -155,7 +177,7 @@ class WorkUnits(unittest.TestCase):
         self.assertGreater(answered, 500)
         self.assertLessEqual(abs(unit["count"] - answered), max(2, 0.01 * answered), (unit, answered))
 
-    def asked(self, name, requests, clients=1, seconds=3.0):
+    def asked(self, name, requests, clients=1, seconds=3.0, server=None):
         """Several clients ask at once, each as fast as it can; how long each answer took them, and what is recorded."""
         took = []
 
@@ -167,7 +189,7 @@ class WorkUnits(unittest.TestCase):
                     peer.recv(1000)
                     took.append(time.monotonic() - begin)
 
-        with Server() as server:
+        with server or Server() as server:
             peers = [server.connect() for _ in range(clients)]
             recorder = start_recorder(server, self.path(name))
             threads = [threading.Thread(target=ask, args=(peer, time.time() + seconds)) for peer in peers]
@@ -181,8 +203,9 @@ class WorkUnits(unittest.TestCase):
         info = answer("info", self.path(name))
         if not info["scheduling"]["threads"]:
             self.skipTest("eBPF cannot be used here")
-        if info["work_units"]["latency"]["what"] != "answered in":
+        if not kernel_tells_arrivals():
             self.skipTest("the kernel does not tell when data come to a socket (Linux 6.3)")
+        self.assertEqual(info["work_units"]["latency"]["what"], "answered in")
         return sorted(took), info["work_units"]
 
     def test_answers_take_as_long_as_for_who_asks(self):
@@ -198,6 +221,42 @@ class WorkUnits(unittest.TestCase):
         unit = work["units"][0]
         self.assertEqual(unit["unit"], "transaction", unit)
         self.assertLessEqual(abs(unit["count"] - len(took) / 6), max(2, 0.01 * len(took) / 6), (unit, len(took)))
+
+    def unix_server(self):
+        return UnixServer(self.path("socket"))
+
+    def test_answers_over_a_unix_socket_take_as_long_as_for_who_asks(self):
+        took, work = self.asked("unix", [b"slow"], clients=2, server=self.unix_server())
+        latency = work["latency"]
+        self.assertEqual(latency["port"], "Unix sockets")
+        self.assertLessEqual(abs(latency["n"] - len(took)), max(4, 0.02 * len(took)), (latency, len(took)))
+        median = took[len(took) // 2] * 1e9
+        self.assertLess(abs(latency["p50_ns"] / median - 1), 0.1, (latency, median))
+
+    def test_requests_over_a_unix_socket_that_come_in_one_order_are_transactions(self):
+        took, work = self.asked("unix", [b"begin", b"+" * 9, b"set++", b"set++", b"get+++++", b"commit"],
+                                server=self.unix_server())
+        unit = work["units"][0]
+        self.assertEqual(unit["unit"], "transaction", unit)
+        self.assertLessEqual(abs(unit["count"] - len(took) / 6), max(2, 0.01 * len(took) / 6), (unit, len(took)))
+
+    def test_the_only_answer_of_a_unix_connection_counts(self):
+        with self.unix_server() as server:
+            recorder = start_recorder(server, self.path("unix"))
+            for _ in range(300):
+                with server.connect() as peer:
+                    peer.sendall(b"ask")
+                    peer.recv(100)
+            stop_recorder(self, recorder)
+        info = answer("info", self.path("unix"))
+        if not info["scheduling"]["threads"]:
+            self.skipTest("eBPF cannot be used here")
+        if not kernel_tells_arrivals():
+            self.skipTest("the kernel does not tell when data come to a socket (Linux 6.3)")
+        work = info["work_units"]
+        self.assertLessEqual(abs(work["units"][0]["count"] - 300), 3, work["units"][0])
+        self.assertEqual(work["latency"]["what"], "answered in")
+        self.assertLessEqual(abs(work["latency"]["n"] - 300), 3, work["latency"])
 
     def test_a_thread_for_each_connection_is_a_request_each(self):
         with Server(THREADED) as server:

@@ -40,7 +40,7 @@ TEST(Collected, FunctionsHaveTheirShareOfEachWindowWithSamples) {
   sample(trace, 60, g);
   sample(trace, 99, g);
   sample(trace, 200, f);
-  const model::Collected collected = collected_in(trace, kWindows);
+  const model::Collected collected = collected_in(trace, kWindows, {});
   EXPECT_THAT(collected.functions, ElementsAre(Pair("f", ElementsAre(0.25, 1)), Pair("g", ElementsAre(0.75, 0))));
   EXPECT_EQ(collected.windows, 2U) << "nothing ran between 100 and 200";
   EXPECT_EQ(collected.samples, 5U);
@@ -55,7 +55,7 @@ TEST(Collected, SamplesCountByTheTimeTheyStandFor) {
     sample(trace, at, row);
     trace.stack_samples[trace.stack_samples.size() - 1].time = time;
   }
-  const model::Collected collected = collected_in(trace, kWindows);
+  const model::Collected collected = collected_in(trace, kWindows, {});
   EXPECT_THAT(collected.functions, ElementsAre(Pair("f", ElementsAre(0.25)), Pair("g", ElementsAre(0.75))));
   EXPECT_EQ(collected.samples, 3U);
 }
@@ -67,7 +67,7 @@ TEST(Collected, BlockedThreadsAndOtherTimesAreNotOnTheCpu) {
   sample(trace, -1, f);
   sample(trace, 300, f);
   sample(trace, 20, kNone);
-  EXPECT_THAT(collected_in(trace, kWindows).functions, IsEmpty());
+  EXPECT_THAT(collected_in(trace, kWindows, {}).functions, IsEmpty());
 }
 
 TEST(Collected, NativeCodeCountsForTheFunctionOfPythonThatCalledIt) {
@@ -83,7 +83,7 @@ TEST(Collected, NativeCodeCountsForTheFunctionOfPythonThatCalledIt) {
   sample(trace, 20, forward);
   sample(trace, 30, called_by("sgemm", called_by("step (loop.py:3)", forward)));
   sample(trace, 40, frame(trace, "malloc"));
-  const model::Collected collected = collected_in(trace, {{0, 100}});
+  const model::Collected collected = collected_in(trace, {{0, 100}}, {});
   EXPECT_THAT(collected.python,
               ElementsAre(Pair("forward (model.py)", ElementsAre(0.5)), Pair("step (loop.py)", ElementsAre(0.25))));
   EXPECT_THAT(collected.functions, ElementsAre(Pair("forward (model.py)", ElementsAre(0.25)),
@@ -94,7 +94,7 @@ TEST(Collected, CodeWithoutANameIsOneFunctionForEachFile) {
   Trace trace;
   sample(trace, 10, frame(trace, "libx.so+0x1a2b"));
   sample(trace, 20, frame(trace, "libx.so+0x1c"));
-  EXPECT_THAT(collected_in(trace, {{0, 100}}).functions, ElementsAre(Pair("[libx.so]", ElementsAre(1))));
+  EXPECT_THAT(collected_in(trace, {{0, 100}}, {}).functions, ElementsAre(Pair("[libx.so]", ElementsAre(1))));
 }
 
 TEST(Collected, CallsAndRequestsOfAllThreadsAndStretchesAdd) {
@@ -105,7 +105,7 @@ TEST(Collected, CallsAndRequestsOfAllThreadsAndStretchesAdd) {
   trace.calls = {{100, read, 0, 2, 20, 15}, {100, read, 1, 1, 10, 10}, {200, read, 0, 3, 30, 15}};
   trace.disks = {{100, disk, write, 0, 1, 4096, 500, 500}, {200, disk, write, 1, 2, 8192, 700, 500}};
   trace.durations = {{read, 0, 0, {0, 3}}, {read, 0, 1, {1, 0, 2}}, {write, disk, 0, {5}}};
-  const model::Collected collected = collected_in(trace, kWindows);
+  const model::Collected collected = collected_in(trace, kWindows, {});
   ASSERT_EQ(collected.calls.size(), 1U);
   EXPECT_EQ(collected.calls.at("read").count, 6U);
   EXPECT_DOUBLE_EQ(collected.calls.at("read").total_ns, 60);
@@ -126,7 +126,7 @@ TEST(Collected, OfRequestsThoseOfRecordedProcessesAreToldApart) {
                  {100, disk, flush, 0, 1, 0, 50, 50},
                  {100, disk, write, 1, 2, 8192, 700, 500},
                  {200, disk, write, 2, 1, 4096, 300, 300}};
-  const model::Collected collected = collected_in(trace, kWindows);
+  const model::Collected collected = collected_in(trace, kWindows, {});
   EXPECT_EQ(collected.disks.at("vda write").count, 13U);
   ASSERT_EQ(collected.own_disks.size(), 1U) << "the kernel flushed";
   const model::CountedDurations& own = collected.own_disks.at("vda write");
@@ -141,7 +141,7 @@ TEST(Collected, RequestsAreCountedOverTheRecordingAndNotOverTheWindows) {
   const StringId disk = trace.strings.intern("vda");
   trace.calls = {{100, disk, 0, 2, 20, 15}};
   trace.disks = {{100, disk, disk, 0, 1, 4096, 500, 500}};
-  EXPECT_DOUBLE_EQ(collected_in(trace, kWindows).seconds, 5000e-9);
+  EXPECT_DOUBLE_EQ(collected_in(trace, kWindows, {}).seconds, 5000e-9);
 }
 
 }  // namespace

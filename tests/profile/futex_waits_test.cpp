@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -33,7 +34,12 @@ class Threads {
     sample.frame = static_cast<std::uint32_t>(maker_.trace().stack_frames.size() - 1);
     maker_.trace().stack_samples.push_back(sample);
   }
-  model::SampledIn of(const char* function) { return collected_in(maker_.trace(), {{0, kEnd}}).python_in[function]; }
+  /// Of that process's.
+  void step(std::int64_t pid, std::int64_t tid) { maker_.slice(maker_.thread(pid, tid), "step", "step", 0, kMs); }
+  model::SampledIn of(const char* function, const model::Cycles& cycles = {}) {
+    return collected_in(maker_.trace(), {{0, kEnd}}, cycles).python_in[function];
+  }
+  Trace& trace() { return maker_.trace(); }
 
  private:
   TraceMaker maker_;
@@ -48,6 +54,18 @@ TEST(SampledIn, WhoHoldsALockRunsBesideAThreadThatWaitsForIt) {
   EXPECT_EQ(in.all, 1);
   EXPECT_EQ(in.waiting, 1);
   EXPECT_EQ(in.beside, 1);
+}
+
+TEST(SampledIn, WhichSamplesAreOfThreadsThatRunStepsIsTold) {
+  Threads threads;
+  threads.thread(10, 1, 400 * kMs, 500 * kMs);
+  threads.thread(10, 2, 500 * kMs, 0);
+  threads.step(10, 1);
+  for (const int tid : {1, 2, 2, 2}) threads.sample(10, tid, "forward (model.py:3)");
+  model::Cycles cycles;
+  cycles.cycles.emplace_back().process = threads.trace().tracks.front().process;
+  EXPECT_EQ(threads.of("forward (model.py)", cycles).in_steps, 1);
+  EXPECT_TRUE(std::isnan(threads.of("forward (model.py)").in_steps)) << "no steps";
 }
 
 TEST(SampledIn, AWorkerProcessThatWorksHoldsUpNobodyByALock) {

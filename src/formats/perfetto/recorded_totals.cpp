@@ -18,6 +18,7 @@ std::pair<ProcessId, StringId> TrackEvents::owner_and_disk(std::uint32_t track) 
   std::string_view name = builder_.trace().strings[tracks_[track].name];
   if (name.starts_with(kPortTrack))
     return {process, builder_.intern(name.substr(0, name.find(' ', kPortTrack.size())))};
+  if (name.starts_with(kUnixTrack)) return {process, builder_.intern(kUnixTrack)};
   if (!name.starts_with(kDiskTrack)) return {process, 0};
   name.remove_prefix(kDiskTrack.size());
   return {process, builder_.intern(name.substr(0, name.find(' ')))};

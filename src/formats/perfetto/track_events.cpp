@@ -545,6 +545,7 @@ void TrackEvents::finish() {
     order[i] = i;
     last = std::max(last, events_[i].at);
   }
+  for (std::size_t i = 0; i < samples_.size(); ++i) last = std::max(last, samples_[i].at);
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     const Event& x = events_[a];
     const Event& y = events_[b];

@@ -477,4 +477,8 @@ Status Writer::next_file(const std::string& path, std::span<const std::string_vi
 
 const WriterStats& Writer::stats() const { return state_->stats; }
 
+std::string answers_track(std::uint32_t port) {
+  return port == 0 ? fmt::format("{} answers", kUnixTrack) : fmt::format("{}{} answers", kPortTrack, port);
+}
+
 }  // namespace culprit::perfetto

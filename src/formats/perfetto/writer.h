@@ -35,8 +35,10 @@ inline constexpr std::string_view kCallTotals = "syscall_total";
 inline constexpr std::string_view kDiskTotals = "block_total";
 inline constexpr std::string_view kDurations = "durations";
 
-/// The names of tracks of a disk, and of a TCP port, begin so.
-inline constexpr std::string_view kDiskTrack = "disk ", kPortTrack = "port ";
+/// The names of tracks of a disk, of a TCP port, and of all Unix sockets, begin so.
+inline constexpr std::string_view kDiskTrack = "disk ", kPortTrack = "port ", kUnixTrack = "Unix sockets";
+/// Of the answers on a TCP port; 0: on Unix sockets.
+std::string answers_track(std::uint32_t port);
 
 /// Of durations of a port: how long answers took; with a text behind it after how many others one came (see
 /// DurationCounts).

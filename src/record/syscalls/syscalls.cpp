@@ -31,7 +31,7 @@ namespace {
 
 constexpr Ns kTimesEvery = 1'000'000'000;
 constexpr std::size_t kManyLeft = 16;  // processes, whose rows take the room of others
-constexpr std::string_view kAnswersCounter = "answers";
+constexpr std::string_view kAnswersCounter = "answers", kUnixAnswersCounter = "answers over Unix sockets";
 
 class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
  public:
@@ -71,9 +71,9 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
                         error_, remedy_});
     if (options_.answers)
       sights.push_back(probes_open_ && !probes_->sees_answers()
-                           ? Sight{"how long TCP connections wait for answers", false,
+                           ? Sight{"how long connections (TCP, Unix) wait for answers", false,
                                    "the kernel has no tracepoint sk_data_ready", "Linux 6.3 or newer"}
-                           : Sight{"how long TCP connections wait for answers", probes_open_, error_, remedy_});
+                           : Sight{"how long connections (TCP, Unix) wait for answers", probes_open_, error_, remedy_});
     if (options_.block) sights.push_back({"block I/O: latency and bytes by device", probes_open_, error_, remedy_});
     sights.push_back({"page faults, minor and major, per process", true, "", ""});
     return sights;
@@ -113,7 +113,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     write_shares(now);
     // The next file counts on from here.
     file_begin_ = now;
-    for (auto& [tgid, answers] : answer_tracks_) answers.begin = now;
+    for (auto& [by, answers] : answer_tracks_) answers.begin = now;
     for (const Target& target : session.targets)
       if (const auto faults = read_page_faults(target.pid)) first_faults_.emplace_back(target.pid, *faults);
   }
@@ -186,6 +186,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     culprit_total total;
     Ns at = 0;
   };
+  using AnsweredBy = std::pair<std::int32_t, bool>;  ///< process; whether over Unix sockets
   struct AnswerTrack {
     perfetto::TrackUuid track;
     std::uint64_t told = 0;
@@ -466,16 +467,14 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   /// How many answers each process gave since the begin. They are counted always, system calls perhaps not.
   void write_answers(Ns now) {
     if (!options_.answers || !windows_) return;
-    std::map<std::int32_t, std::uint64_t> sums;
-    for (const bpf::Times& row : probes_->answer_times()) {
-      std::uint64_t& sum = sums[row.key.tgid];
-      for (const std::uint64_t count : row.total.counts) sum += count;
-    }
-    for (const auto& [tgid, sum] : sums) {
-      const auto [found, is_new] = answer_tracks_.try_emplace(tgid);
+    std::map<AnsweredBy, std::uint64_t> sums;
+    for (const bpf::Times& row : probes_->answer_times())
+      for (std::uint64_t& sum = sums[{row.key.tgid, row.key.device == 0}]; const auto n : row.total.counts) sum += n;
+    for (const auto& [by, sum] : sums) {
+      const auto [found, is_new] = answer_tracks_.try_emplace(by);
       AnswerTrack& answers = found->second;
       if (is_new) {
-        answers.track = writer_->counter_track(kAnswersCounter, "count", tgid);
+        answers.track = writer_->counter_track(by.second ? kUnixAnswersCounter : kAnswersCounter, "count", by.first);
         answers.begin = std::max(totals_at_, started_);
       }
       if (const auto begin = std::exchange(answers.begin, std::nullopt); begin && *begin < now)
@@ -501,8 +500,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       if (!text.empty()) {
         const bool call = row.key.device == 0;
         if (row.key.nr == CULPRIT_ANSWER)
-          write_buckets(fmt::format("{}{} answers", perfetto::kPortTrack, row.key.device), row.key.tgid, now,
-                        std::string(perfetto::kAnswer), text);
+          write_buckets(perfetto::answers_track(row.key.device), row.key.tgid, now, std::string(perfetto::kAnswer),
+                        text);
         else
           write_buckets(call ? std::string("system call times")
                              : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
@@ -511,7 +510,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       }
       if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
         probes_->forget_times(row.key);
-        answer_tracks_.erase(row.key.tgid);
+        answer_tracks_.erase({row.key.tgid, row.key.device == 0});
         times_.erase(key);
       }
     }
@@ -544,7 +543,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       before = row.total;
     }
     for (const auto& [key, text] : texts)
-      write_buckets(fmt::format("{}{} answers", perfetto::kPortTrack, key.first), 0, now,
+      write_buckets(perfetto::answers_track(key.first), 0, now,
                     fmt::format("{} of {} bytes after others", perfetto::kAnswer, key.second), text);
   }
 
@@ -587,7 +586,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   std::unordered_map<std::uint32_t, Lanes> lanes_;
   std::map<std::int64_t, FaultTracks> faults_;
   std::vector<std::pair<std::int64_t, PageFaults>> first_faults_;  ///< of the first targets, until they are written
-  std::map<std::int32_t, AnswerTrack> answer_tracks_;
+  std::map<AnsweredBy, AnswerTrack> answer_tracks_;
 };
 
 }  // namespace

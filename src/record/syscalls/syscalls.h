@@ -13,7 +13,7 @@ namespace culprit::record::syscalls {
 
 struct SyscallsOptions {
   bool calls = true;    ///< every system call of the targets is timed; else only page faults and block I/O
-  bool answers = true;  ///< how long TCP connections wait for answers
+  bool answers = true;  ///< how long connections (TCP, Unix) wait for answers
   bool block = true;
   Ns totals_every = 250'000'000;  ///< units of work are counted in windows of this length
   /// Calls of the targets a second up to which all are looked at; while they are more, and with 0 always, only those in

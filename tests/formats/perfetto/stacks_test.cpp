@@ -270,5 +270,20 @@ TEST(PerfettoTotals, AnswersOfAPortAreOfThatPort) {
   }
 }
 
+TEST(PerfettoTotals, AnswersOverUnixSocketsAreOfThose) {
+  const culprit::test::TempDir dir;
+  const std::string path = dir.path() + "/answers.pftrace";
+  auto writer = Writer::create(path);
+  ASSERT_TRUE(writer);
+  writer->process({.pid = 7, .name = "prog"});
+  const Argument buckets{"buckets", "5:2"};
+  writer->instant(writer->named_track(answers_track(0), 7), 1000, "answer", kDurations, std::span(&buckets, 1));
+  ASSERT_TRUE(writer->close());
+  const Trace trace = read_file(path);
+  ASSERT_EQ(trace.durations.size(), 1U);
+  EXPECT_EQ(trace.strings[trace.durations[0].disk], "Unix sockets");
+  EXPECT_EQ(answers_track(80), "port 80 answers");
+}
+
 }  // namespace
 }  // namespace culprit::perfetto::test

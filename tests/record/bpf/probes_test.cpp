@@ -2,7 +2,9 @@
 #include "record/bpf/probes.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,6 +177,60 @@ TEST(Probes, ManyCallsAreAllCountedAndOneInEightIsTimed) {
   EXPECT_LT(total.timed, kCalls / 8 + 10'000);
   EXPECT_GT(total.total_ns / total.timed, 0u);
   probes.unlisten(heard);
+}
+
+/// Answers each byte that comes with two, to so many who connect, one after the other.
+void answer_all(int listener, int connections) {
+  for (int i = 0; i < connections; ++i) {
+    const int peer = accept(listener, nullptr, nullptr);
+    char text = 0;
+    while (read(peer, &text, 1) == 1)
+      for (int part = 0; part < 2; ++part)
+        if (write(peer, &text, 1) != 1) _exit(1);
+    close(peer);
+  }
+}
+
+TEST(Probes, AnswersOverUnixSocketsCountForWhoAccepted) {
+  constexpr int kConnections = 20;
+  constexpr int kRequests = 5;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  auto* name = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address.sun_family;  // the kernel finds a name
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(listener, name, length), 0);
+  length = sizeof address;
+  ASSERT_EQ(getsockname(listener, name, &length), 0);
+  ASSERT_EQ(listen(listener, kConnections), 0);
+  Worker server([&] { answer_all(listener, kConnections); });
+  Worker client([&] {
+    for (int i = 0; i < kConnections; ++i) {
+      const int peer = socket(AF_UNIX, SOCK_STREAM, 0);
+      if (connect(peer, name, length) != 0) _exit(1);
+      for (int k = 0; k < kRequests; ++k) {
+        char text[2] = {'x', 0};
+        if (write(peer, text, 1) != 1 || recv(peer, text, 2, MSG_WAITALL) != 2) _exit(1);
+      }
+      close(peer);
+    }
+  });
+  Probes probes;
+  probes.want(kAnswers);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  if (!probes.sees_answers()) GTEST_SKIP() << "the kernel does not tell when data come to a socket (Linux 6.3)";
+  probes.add_target(server.pid());
+  probes.add_target(client.pid());
+  std::thread asks([&] { client.run_to_end(); });
+  server.run_to_end();
+  asks.join();
+  std::map<std::int32_t, std::uint64_t> answers;
+  for (const Times& row : probes.answer_times()) {
+    EXPECT_EQ(row.key.device, 0u);
+    for (const std::uint32_t count : row.total.counts) answers[row.key.tgid] += count;
+  }
+  EXPECT_EQ(answers, (std::map<std::int32_t, std::uint64_t>{{server.pid(), kConnections * kRequests}}));
+  close(listener);
 }
 
 TEST(Probes, AThreadWithManyDifferentCallsLosesNone) {

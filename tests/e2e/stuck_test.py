@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A program that stops doing steps while it is recorded: held, hung, in an endless loop, or without anything to do.
+
+    stuck_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ARGS = argparse.Namespace(bin="build")
+SECONDS = 7
+
+STEPS = r"""
+import signal, sys, threading
+now = []
+signal.signal(signal.SIGUSR1, lambda *_: now.append(sys.argv[1]))
+held = threading.Lock()
+held.acquire()
+
+def step(n):
+    if "hang" in now:
+        held.acquire()
+    while "loop" in now:
+        pass
+    return sum(range(n))
+"""
+
+# A step for each byte that comes.
+PROGRAM = r"""
+import socket, threading, time
+import steps
+here, there = socket.socketpair()
+
+def ask():
+    while "idle" not in steps.now:
+        there.send(b"x")
+        time.sleep(0.01)
+
+threading.Thread(target=ask, daemon=True).start()
+while here.recv(1):
+    steps.step(20000)
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0, "eBPF needs privileges")
+class Stuck(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for name, text in (("steps.py", STEPS), ("program.py", PROGRAM)):
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def recording(self, what, sent=signal.SIGUSR1):
+        """Of a program that does `what` from the middle of it on."""
+        path = os.path.join(self.folder, what + ".pftrace")
+        program = subprocess.Popen([sys.executable, os.path.join(self.folder, "program.py"), what])
+        try:
+            recorder = subprocess.Popen([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--python",
+                                         "steps:step(n) as step", "--duration", f"{SECONDS}s"], stderr=subprocess.PIPE, text=True)
+            deadline = time.monotonic() + 60
+            while not os.path.exists(path) and recorder.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(SECONDS * 0.4)
+            program.send_signal(sent)
+            errors = recorder.communicate(timeout=60)[1]
+            self.assertEqual(recorder.returncode, 0, errors)
+        finally:
+            program.kill()
+            program.wait()
+        return path
+
+    def answer(self, base, candidate):
+        done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", "--json", base, candidate], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_why_a_program_does_no_steps_any_more(self):
+        base = self.recording("on", sent=0)
+        info = subprocess.run([os.path.join(ARGS.bin, "culprit"), "info", "--json", base], capture_output=True, text=True, check=True)
+        if not json.loads(info.stdout)["scheduling"]["threads"]:
+            self.skipTest("eBPF cannot be used here")
+        same = self.answer(base, self.recording("still on", sent=0))
+        if same["baseline"]["cycles"] < 100:
+            self.skipTest("steps of Python are not seen here")
+        self.assertNotIn("ended", same["why"])
+        hung = self.answer(base, self.recording("hang"))
+        self.assertEqual(hung["outcome"], "inconclusive", hung["why"])
+        self.assertRegex(hung["why"], r"a step that began [\d.]+s before the end of the candidate has not ended: .+ was blocked in futex")
+        looping = self.answer(base, self.recording("loop"))
+        self.assertIn(looping["outcome"], ("inconclusive", "regression"), looping["why"])
+        self.assertRegex(" ".join([looping["why"], *looping["notes"]]), r"has not ended: .+ was on a CPU for [\d.]+s of that")
+        idle = self.answer(base, self.recording("idle"))
+        self.assertNotRegex(" ".join([idle["why"], *idle["notes"]]), "has not ended|no step began")
+        stopped = self.answer(base, self.recording("stopped", sent=signal.SIGSTOP))
+        self.assertEqual(stopped["outcome"], "regression", stopped["why"])
+        self.assertEqual(stopped["verdicts"][0]["cause"], "process_stopped")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
