@@ -100,7 +100,8 @@ static __always_inline int is_accepted_unix(struct sock *sk) {
   return address && address->refcnt.refs.counter > 1;
 }
 
-// Data came to a socket. Most sockets are of others: one look-up. Nothing else tells that a Unix socket is accepted.
+// Data came to a socket. Most sockets are of others: one look-up. Nothing else tells that a Unix socket is accepted, nor
+// whose it is: all that were get a place.
 SEC("tp_btf/sk_data_ready")
 int on_data_ready(__u64 *ctx) {
   struct sock *sk = (struct sock *)ctx[0];

@@ -246,7 +246,7 @@ enum { CULPRIT_ANSWER = -2 };
 /* After how many others an answer of as many bytes came again on its connection. */
 enum { CULPRIT_MOST_GAP = 64 };
 struct culprit_gap_key {
-  __u32 port;
+  __u32 port; /* 0: Unix sockets */
   __u32 bytes;
   __u32 gap; /* 1: at once; CULPRIT_MOST_GAP: so many or more */
 };

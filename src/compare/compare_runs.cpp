@@ -378,7 +378,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.sides = {describe(base), describe(candidate)};
   const bool is_complete = losses(result.sides, options).empty();
   if (is_complete) result.standstill = standstill_of(base, candidate, result.comparability);
-  const auto stuck = is_complete ? stuck_side(base, candidate) : std::nullopt;
+  if (is_complete) result.stuck = stuck_side(base, candidate);
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   std::ranges::move(notes_on(chosen), std::back_inserter(result.notes));
@@ -554,10 +554,10 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     result.why.clear();
     result.outcome = slower_by(result.standstill->side);
     result.notes.push_back(standstill_text(*result.standstill));
-  } else if (stuck && result.outcome == slower_by(stuck->side)) {
-    result.notes.push_back(stuck->text);
-  } else if (stuck) {
-    leave_undecided(result, stuck->text);
+  } else if (result.stuck && result.outcome == slower_by(result.stuck->side)) {
+    result.notes.push_back(stuck_text(*result.stuck));
+  } else if (result.stuck) {
+    leave_undecided(result, stuck_text(*result.stuck));
   }
   return result;
 }

@@ -92,7 +92,8 @@ struct PooledWindows {
 /// Of all of them; 0 without any.
 double mean_of(const PooledWindows& windows);
 
-/// The same of the windows, and what one side has in all of them, a quarter of its mean or more, and the other in none.
+/// The same of the windows; or, of sixteen or more on each side, one has it in all, a quarter of its mean or more, and
+/// the other in none.
 /// With kFewestRecordings or more on each side how much recordings of the same differ is measured: then what those of
 /// each recording are on average has to agree (a pooled t test at 1 %), or tells it alone as surely. Where levels
 /// differ, many windows of few recordings tell less than they seem to.

@@ -29,9 +29,8 @@ struct Steps {
   double per_second = 0;
 };
 
-bool is_of(const model::StepThread& steps, const model::HeldThread& held) {
-  return held.name == steps.name && held.process == steps.process && held.main == steps.main;
-}
+/// Of a StepThread or HeldThread.
+bool is_same(const auto& a, const auto& b) { return a.name == b.name && a.process == b.process && a.main == b.main; }
 
 bool has_whole_cycles(const Recording& recording) {
   return std::ranges::any_of(model::whole_periods(recording.cycles), std::identity());
@@ -63,12 +62,6 @@ bool is_marked(const Recording& recording) {
 /// To its end.
 bool is_held(const Recording& recording) { return recording.host.long_end && recording.host.long_end->held; }
 
-/// It has an end without a step that is no wait for work.
-bool is_stuck(const Recording& recording) {
-  const auto& end = recording.host.long_end;
-  return end && !end->held && (end->in_step || (!end->waits_in.empty() && !end->for_work));
-}
-
 void add(const model::HeldThread& thread, model::Standstill& still) {
   still.recorded += thread.recorded;
   still.on_cpu += thread.on_cpu;
@@ -82,7 +75,7 @@ std::optional<model::Standstill> from_the_begin(const std::array<std::span<const
   const Steps steps = steps_of(sides.at(1 - side));
   if (steps.thread == nullptr) return std::nullopt;
   model::Standstill still{.side = side, .thread = steps.thread->name, .process = steps.thread->process};
-  const auto is_it = [&](const model::HeldThread& held) { return is_of(*steps.thread, held); };
+  const auto is_it = [&](const model::HeldThread& held) { return is_same(*steps.thread, held); };
   for (const Recording& recording : sides.at(side)) {
     const auto held = std::ranges::find_if(recording.host.held, is_it);
     if (recording.facts.gpu_work || held == recording.host.held.end()) return std::nullopt;
@@ -121,7 +114,7 @@ std::string set_aside_in(std::vector<Recording>& side, std::string_view name) {
   const model::StepThread thread = *steps.thread;
   const auto stands = [&](const Recording& recording) {
     return !has_whole_cycles(recording) && !recording.facts.gpu_work &&
-           std::ranges::any_of(recording.host.held, [&](const auto& held) { return is_of(thread, held); });
+           std::ranges::any_of(recording.host.held, [&](const auto& held) { return is_same(thread, held); });
   };
   const auto all = side.size();
   const auto still = static_cast<std::size_t>(std::ranges::count_if(side, stands));
@@ -132,8 +125,10 @@ std::string set_aside_in(std::vector<Recording>& side, std::string_view name) {
     if (stands(recording) != most && !recording.files.empty())
       out += (out.empty() ? "" : ", ") + recording.files.front();
   std::erase_if(side, [&](const Recording& recording) { return stands(recording) != most; });
-  return fmt::format("{} of {} recordings of the {} did no step, as {}, which runs them, could not run; left out: {}",
-                     still, all, name, thread.name, out);
+  return fmt::format(
+      "{} of {} recordings of the {} did no step, or none with an end, as {}, which runs them, could not run; left "
+      "out: {}",
+      still, all, name, thread.name, out);
 }
 
 }  // namespace
@@ -159,30 +154,24 @@ std::vector<std::string> set_aside(std::vector<Recording>& base, std::vector<Rec
   return texts;
 }
 
-std::optional<StuckSide> stuck_side(std::span<const Recording> base, std::span<const Recording> candidate) {
+std::optional<model::StuckSide> stuck_side(std::span<const Recording> base, std::span<const Recording> candidate) {
   const std::array sides = {base, candidate};
-  const auto ends_alike = [](const Recording& recording) { return is_marked(recording) && is_stuck(recording); };
+  const auto is_stuck = [](const Recording& recording) {
+    return is_marked(recording) && recording.host.long_end && model::is_stuck(*recording.host.long_end);
+  };
   const auto goes_on = [](const Recording& recording) { return is_marked(recording) && !recording.host.long_end; };
   for (const std::size_t side : {1U, 0U}) {
-    if (!std::ranges::all_of(sides.at(side), ends_alike) || !std::ranges::all_of(sides.at(1 - side), goes_on)) continue;
-    const model::LongEnd& end = *sides.at(side).front().host.long_end;
-    const std::string time = format_duration(end.thread.recorded);
-    const std::string what =
-        end.in_step ? fmt::format("a step that began {} before the end of the {} has not ended", time, name_of(side))
-                    : fmt::format("no step began in the last {} of the {}", time, name_of(side));
-    const std::string where = end.waits_in.empty()
-                                  ? fmt::format("on a CPU for {} of that", format_duration(end.thread.on_cpu))
-                                  : fmt::format("blocked in {}", end.waits_in);
-    return StuckSide{side, fmt::format("{}: {}, which runs them, was {}", what, end.thread.name, where)};
+    if (!std::ranges::all_of(sides.at(side), is_stuck) || !std::ranges::all_of(sides.at(1 - side), goes_on)) continue;
+    return model::StuckSide{side, *sides.at(side).front().host.long_end};
   }
   return std::nullopt;
 }
 
+std::string stuck_text(const model::StuckSide& stuck) { return model::stuck_text(stuck.end, name_of(stuck.side)); }
+
 bool stand_alike(const Recording& one, const Recording& other) {
   const auto is_other = [&](const model::HeldThread& held) {
-    return std::ranges::any_of(other.host.held, [&](const model::HeldThread& thread) {
-      return thread.name == held.name && thread.process == held.process && thread.main == held.main;
-    });
+    return std::ranges::any_of(other.host.held, [&](const auto& thread) { return is_same(thread, held); });
   };
   return !has_whole_cycles(one) && !has_whole_cycles(other) && std::ranges::any_of(one.host.held, is_other);
 }

@@ -2,7 +2,6 @@
 // the thread that runs them could not run, that is the answer: nothing was done, and what held it tells why.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,16 +25,14 @@ std::optional<model::Standstill> standstill_of(std::span<const model::Recording>
 /// each such side.
 std::vector<std::string> set_aside(std::vector<model::Recording>& base, std::vector<model::Recording>& candidate);
 
-struct StuckSide {
-  std::size_t side = 1;
-  std::string text;
-};
-
 /// A side whose recordings all end in a step that does not, or without one for long while the thread that runs them
 /// waits for something that is not work; those of the other go on. It hangs, or it is a long one: the steps before it
 /// do not tell that all is well.
-std::optional<StuckSide> stuck_side(std::span<const model::Recording> base,
-                                    std::span<const model::Recording> candidate);
+std::optional<model::StuckSide> stuck_side(std::span<const model::Recording> base,
+                                           std::span<const model::Recording> candidate);
+
+/// What is seen of that, in a sentence.
+std::string stuck_text(const model::StuckSide& stuck);
 
 /// Neither has a whole cycle, and a thread that could not run is on both.
 bool stand_alike(const model::Recording& one, const model::Recording& other);

@@ -389,6 +389,8 @@ Verdicts of_side(const Evidence& evidence) {
   if (evidence.is_slower() &&
       std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))
     verdicts.push_back(unknown(evidence));
+  if (const auto& stuck = evidence.comparison().stuck; stuck && stuck->side == evidence.side())
+    verdicts.push_back(hang_verdict(stuck->end, stuck->side));
   add_shares(evidence, verdicts);
   add_losses(evidence, verdicts);
   add_speed(evidence, verdicts);

@@ -51,8 +51,7 @@ std::string what_differs(const Evidence& evidence, const model::CycleTimeOutcome
     return fmt::format("Steps ({}) are most often of {} instead of {}", phase, work[evidence.side()],
                        work[1 - evidence.side()]);
   const Sides requests = evidence.turned(outcome.requests);
-  if (requests.with > 0 && requests.without > 0 &&
-      fmt::format("{:.3g}", requests.with) != fmt::format("{:.3g}", requests.without))
+  if (requests.with > 0 && requests.without > 0 && short_number(requests.with) != short_number(requests.without))
     return fmt::format("Steps ({}) work for {} requests in the mean", phase, instead_number(requests));
   return fmt::format("Steps ({}) are most often of {} on both sides, and otherwise of other work", phase, work[0]);
 }
@@ -108,7 +107,8 @@ void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
     const double impact = evidence.weight_of(outcome.phase) * (all.rise() - (std::isfinite(alike) ? alike : 0));
     if (impact < kLeastOfAll * mean) continue;
-    // What a server has in its cache changes from minute to minute under the same load: no answer where none is asked.
+    // What a server has in its cache changes from minute to minute under the same load: where steps are not called
+    // slower it is no cause.
     const Sides cached = evidence.turned(outcome.cached_prompts);
     const bool by_cache = cached.without >= kOftenCached && cached.without > cached.with;
     if (by_cache && (!evidence.is_slower() || impact < kLeastImpact * mean)) continue;

@@ -43,6 +43,9 @@ std::span<const Rule> last_wait_rules();  ///< beside those: a thread that is la
 /// are about steps.
 Verdicts standstill_verdicts(const Evidence& evidence);
 
+/// Of a recording that ends so that it may hang (model::is_stuck), latent: a long step looks alike.
+model::Verdict hang_verdict(const model::LongEnd& end, std::size_t side);
+
 /// One on the side that is judged, of the host and active unless it is said otherwise.
 inline model::Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {
   model::Verdict verdict;

@@ -1,6 +1,7 @@
 // A side that did no step, or none any more. What its thread waited for instead tells why.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <string>
 #include <utility>
 
@@ -77,6 +78,23 @@ Verdicts standstill_verdicts(const Evidence& evidence) {
                                                                   format_duration(still.recorded)));
   }
   return {std::move(verdict)};
+}
+
+Verdict hang_verdict(const model::LongEnd& end, std::size_t side) {
+  Verdict verdict;
+  verdict.cause = "hang";
+  verdict.detail = end.waits_in.empty() ? "loop" : "wait";
+  verdict.side = side;
+  verdict.state = model::VerdictState::latent;
+  verdict.scope = model::VerdictScope::process;
+  verdict.confidence = 0.5;
+  std::string text = model::stuck_text(end, "recording");
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  verdict.evidence = {std::move(text)};
+  verdict.against.emplace_back("It may be something long, as an evaluation or a checkpoint: a longer recording tells");
+  verdict.next_step = end.waits_in.empty() ? "culprit top --stacks on-cpu of that recording shows where it runs"
+                                           : "culprit top --stacks off-cpu of that recording shows where it waits";
+  return verdict;
 }
 
 }  // namespace culprit::diagnose

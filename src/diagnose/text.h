@@ -14,9 +14,10 @@ namespace culprit::diagnose {
 inline std::string instead(const Sides& ns) {
   return fmt::format("{} instead of {}", format_duration(ns.with), format_duration(ns.without));
 }
+inline std::string short_number(double value) { return fmt::format("{:.3g}", value); }
 /// "0.97 instead of 0.02".
 inline std::string instead_number(const Sides& sides) {
-  return fmt::format("{:.3g} instead of {:.3g}", sides.with, sides.without);
+  return fmt::format("{} instead of {}", short_number(sides.with), short_number(sides.without));
 }
 /// "31 % instead of 2 %", of shares.
 inline std::string instead_percent(const Sides& sides) {

@@ -211,9 +211,11 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   }
   side_by_side(sides, [&](Side& side) { outline(side, recording); });
   if (const auto error = failed()) return *error;
-  // Of devices of one model the resources are compared whatever their steps are.
+  // Of devices of one model the resources are compared whatever their steps are; of several recordings of a side some
+  // may be left out, and the rest is compared.
   const std::set<std::string> devices = devices_of(sides[0]);
-  const bool whole = (!devices.empty() && devices == devices_of(sides[1])) ||
+  const bool whole = std::ranges::any_of(sides, [](const Side& side) { return seen(side).size() > 1; }) ||
+                     (!devices.empty() && devices == devices_of(sides[1])) ||
                      compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
   side_by_side(sides, [&](Side& side) { take(side, whole, task); });
   if (const auto error = failed()) return *error;

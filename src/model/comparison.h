@@ -163,6 +163,12 @@ struct Standstill {
   double at_most = 0;           ///< of this one; or those that it did
 };
 
+/// A side whose recordings end so, as is_stuck() says; those of the other side go on.
+struct StuckSide {
+  std::size_t side = 1;
+  LongEnd end;  ///< of the first
+};
+
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
 /// exposed time on a device, on the host the time outside of other functions that it called; of what waits for input or
 /// makes it (is_input) all time on the host.
@@ -433,6 +439,7 @@ struct RunComparison {
   std::optional<Alternation> alternation;          ///< both sides ran in turns, which decides the outcome
   bool same_recording = false;                     ///< both sides are one: nothing was compared
   std::optional<Standstill> standstill{};          ///< of a side, which is the whole answer
+  std::optional<StuckSide> stuck{};                ///< steps of a side before it do not tell that all is well
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
   std::array<std::vector<std::string>, 2> profiled_alone;  ///< what a side's profiler recorded, and the other's did not

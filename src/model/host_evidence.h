@@ -65,6 +65,14 @@ struct LongEnd {
   bool for_work = false;   ///< it waits for work there, or may, as far as is known
 };
 
+/// It hangs, or does something long: the last step has not ended, or its thread waits for what is no work.
+inline bool is_stuck(const LongEnd& end) {
+  return !end.held && (end.in_step || (!end.waits_in.empty() && !end.for_work));
+}
+
+/// What is seen of that, in a sentence; `whose`: "recording", "candidate".
+std::string stuck_text(const LongEnd& end, std::string_view whose);
+
 /// One recording.
 struct HostEvidence {
   std::size_t recordings = 0;                          ///< that were pooled

@@ -114,7 +114,7 @@ struct Calls {
   void add(const Slice& slice, Ns last) {
     if (slice.begin < last) {
       ++before[slice.name];
-    } else if (slice.end() > end || (slice.end() == end && slice.begin < begin)) {  // what is open ends at once
+    } else if (slice.end() > end || (slice.end() == end && slice.begin < begin)) {  // all that is open ends at one time
       begin = slice.begin;
       end = slice.end();
       open = slice.name;
@@ -150,6 +150,7 @@ std::vector<model::HeldThread> held_threads(const Trace& trace) {
       seen.state = slice.name;
     }
   }
+  if (threads.empty()) return {};
   const auto all = static_cast<double>(end - begin);
   const bool sees_wakers = records_scheduling(trace);
   std::vector<model::HeldThread> held;

@@ -12,8 +12,9 @@
 namespace culprit::profile {
 
 /// Those that for four fifths or more of what was recorded of them were in the run queue, stopped, or in sleeps of half
-/// a second or more that no signal ends, and that were seen for three tenths of the recording: for one that a CPU came
-/// to before anybody woke it that is from its begin on. In the order of the trace's tracks. O(slices).
+/// a second or more that no signal ends, and that were seen for three tenths of the recording: for one that was
+/// seen for a tenth, and that a CPU came to before anybody woke it, that is from its begin on. In the order of the
+/// trace's tracks. O(slices).
 std::vector<model::HeldThread> held_threads(const Trace& trace);
 
 /// The time from the begin of the last step on, where only one process has any and it goes on to the end of the

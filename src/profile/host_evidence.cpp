@@ -164,8 +164,8 @@ std::optional<double> rate_of(const std::vector<CounterSample>& samples, Ns begi
   return (value_at(end) - value_at(begin)) * kSecond / static_cast<double>(end - begin);
 }
 
-/// A count of work, which is compared as such.
-constexpr std::string_view kAnswers = "answers";
+/// Counts of work, which are compared as such.
+constexpr std::array<std::string_view, 2> kAnswers = {"answers", "answers over Unix sockets"};
 
 /// Recordings hold these as totals since the process started, of which only the growth says something.
 bool is_total(std::string_view name) { return name.starts_with("page_faults."); }
@@ -249,7 +249,7 @@ void add_counters(const Trace& trace, const Work& work, model::HostEvidence& evi
     if (!mean) continue;
     const auto inside = [&](const CounterSample& s) { return s.at >= work.begin && s.at < work.end; };
     const std::string name(trace.strings[series.name]);
-    if (name.starts_with(kAnswers)) continue;
+    if (std::ranges::find(kAnswers, name) != kAnswers.end()) continue;
     model::HostCounter& counter = by_name[name];
     counter.name = name;
     counter.unit = std::string(trace.strings[series.unit]) + (is_total(name) ? "/s" : "");

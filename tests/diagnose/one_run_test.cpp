@@ -77,6 +77,16 @@ TEST(OneRun, StoppedAndSyncing) {
   EXPECT_THAT(causes(made), IsEmpty());
 }
 
+TEST(OneRun, AnEndInWhichItMayHang) {
+  Recording made = run(10, 0, 0);
+  model::LongEnd& end = made.host.long_end.emplace();
+  end.thread.recorded = 4e9;
+  end.waits_in = "futex";
+  EXPECT_THAT(causes(made), ElementsAre("hang/wait"));
+  end.for_work = true;
+  EXPECT_THAT(causes(made), IsEmpty());
+}
+
 /// Of the device of rank 3, whose kernels take longer.
 Recording with_a_low_clock() {
   Recording made = four_ranks(1.3);

@@ -96,6 +96,29 @@ TEST(StandstillRules, WhatMadeStepsLongerBeforeIsNamedOnce) {
   EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
 }
 
+model::LongEnd stuck(std::string waits_in) {
+  model::LongEnd end;
+  end.thread.name = "worker";
+  end.thread.recorded = 4e9;
+  end.thread.on_cpu = 3.9e9;
+  end.in_step = true;
+  end.waits_in = std::move(waits_in);
+  return end;
+}
+
+TEST(HangRule, AStepThatDoesNotEndMayHang) {
+  RunComparison c = comparison(model::Outcome::inconclusive);
+  set_step(c, {10, 10}, {0, 0}, {0, 0});
+  c.stuck = model::StuckSide{1, stuck("futex")};
+  EXPECT_THAT(causes(c), ElementsAre("hang/wait"));
+  const model::Verdict verdict = diagnose(c).front();
+  EXPECT_EQ(verdict.state, model::VerdictState::latent);
+  EXPECT_THAT(verdict.evidence, ElementsAre("A step that began 4.000s before the end of the recording has not ended: "
+                                            "worker, which runs them, was blocked in futex"));
+  c.stuck = model::StuckSide{0, stuck("")};
+  EXPECT_THAT(causes(c), ElementsAre("-hang/loop"));
+}
+
 TEST(StandstillRules, ASleepThatNoSignalEndsIsNotExplained) {
   RunComparison c = still();
   c.standstill->runnable = 0;

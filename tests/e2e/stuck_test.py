@@ -15,7 +15,7 @@ import time
 import unittest
 
 ARGS = argparse.Namespace(bin="build")
-SECONDS = 7
+SECONDS = 5
 
 STEPS = r"""
 import signal, sys, threading
@@ -59,11 +59,14 @@ class Stuck(unittest.TestCase):
             with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
 
-    def recording(self, what, sent=signal.SIGUSR1):
-        """Of a program that does `what` from the middle of it on."""
+    def recording(self, what, sent=signal.SIGUSR1, before=0):
+        """Of a program that does `what` from the middle of it on, or, where it is sent a signal before, all the time."""
         path = os.path.join(self.folder, what + ".pftrace")
         program = subprocess.Popen([sys.executable, os.path.join(self.folder, "program.py"), what])
         try:
+            if before:
+                time.sleep(1)
+                program.send_signal(before)
             recorder = subprocess.Popen([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--python",
                                          "steps:step(n) as step", "--duration", f"{SECONDS}s"], stderr=subprocess.PIPE, text=True)
             deadline = time.monotonic() + 60
@@ -78,8 +81,8 @@ class Stuck(unittest.TestCase):
             program.wait()
         return path
 
-    def answer(self, base, candidate):
-        done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", "--json", base, candidate], capture_output=True, text=True, check=False)
+    def answer(self, base, *candidates):
+        done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", "--json", base, "--vs", *candidates], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -88,13 +91,16 @@ class Stuck(unittest.TestCase):
         info = subprocess.run([os.path.join(ARGS.bin, "culprit"), "info", "--json", base], capture_output=True, text=True, check=True)
         if not json.loads(info.stdout)["scheduling"]["threads"]:
             self.skipTest("eBPF cannot be used here")
-        same = self.answer(base, self.recording("still on", sent=0))
+        still = self.recording("still on", sent=0)
+        same = self.answer(base, still)
         if same["baseline"]["cycles"] < 100:
             self.skipTest("steps of Python are not seen here")
         self.assertNotIn("ended", same["why"])
+        # Steps before it may be slower as well, beside other tests.
         hung = self.answer(base, self.recording("hang"))
-        self.assertEqual(hung["outcome"], "inconclusive", hung["why"])
-        self.assertRegex(hung["why"], r"a step that began [\d.]+s before the end of the candidate has not ended: .+ was blocked in futex")
+        self.assertIn(hung["outcome"], ("inconclusive", "regression"), hung["why"])
+        self.assertRegex(" ".join([hung["why"], *hung["notes"]]), r"a step that began [\d.]+s before the end of the candidate has not ended: .+ was blocked in futex")
+        self.assertIn("hang/wait", [f"{v['cause']}/{v['detail']}" for v in hung["verdicts"]])
         looping = self.answer(base, self.recording("loop"))
         self.assertIn(looping["outcome"], ("inconclusive", "regression"), looping["why"])
         self.assertRegex(" ".join([looping["why"], *looping["notes"]]), r"has not ended: .+ was on a CPU for [\d.]+s of that")
@@ -103,6 +109,12 @@ class Stuck(unittest.TestCase):
         stopped = self.answer(base, self.recording("stopped", sent=signal.SIGSTOP))
         self.assertEqual(stopped["outcome"], "regression", stopped["why"])
         self.assertEqual(stopped["verdicts"][0]["cause"], "process_stopped")
+        never = self.recording("never", sent=0, before=signal.SIGSTOP)
+        self.assertEqual(self.answer(base, never)["outcome"], "regression")
+        for candidates in ((never, still), (still, never)):
+            both = self.answer(base, *candidates)
+            self.assertRegex(" ".join(both["notes"]), "1 of 2 recordings of the candidate did no step, .+ left out: .+never")
+            self.assertEqual((both["outcome"], both["findings"]), (same["outcome"], same["findings"]))
 
 
 if __name__ == "__main__":

@@ -475,6 +475,15 @@ TEST(PerfettoReader, SlicesThatDoNotEndAreClosedAndCounted) {
   EXPECT_EQ(trace.losses[LossReason::end_without_begin], 1U);
 }
 
+TEST(PerfettoReader, SlicesThatDoNotEndLastToTheLastValueOfACounter) {
+  const TempDir dir;
+  const Trace trace = read_bytes(dir, encode(dir, R"(
+    packet { track_descriptor { uuid: 2 name: "busy" counter { } } }
+    packet { trusted_packet_sequence_id: 1 timestamp: 10 track_event { type: TYPE_SLICE_BEGIN name: "a" track_uuid: 1 } }
+    packet { trusted_packet_sequence_id: 1 timestamp: 50 track_event { type: TYPE_COUNTER track_uuid: 2 counter_value: 1 } })"));
+  EXPECT_EQ(slice_named(trace, "a").duration, 40);
+}
+
 TEST(PerfettoReader, MissingNamesTimesAndOddValuesAreCounted) {
   const TempDir dir;
   const Trace trace = read_bytes(dir, encode(dir, R"(
