@@ -32,29 +32,18 @@ bool is_answer(const Trace& trace, const DurationCounts& row) {
 
 bool is_unix(const Trace& trace, const DurationCounts& row) { return trace.strings[row.disk] == kUnixSockets; }
 
-/// Who answers on ports is asked there: over Unix sockets its own processes talk to one another, or to what it uses.
+/// Those that count: who answers on ports is asked there, and over Unix sockets its own processes talk to one another,
+/// or to what it uses.
 class Asked {
  public:
-  explicit Asked(const Trace& trace) : trace_(trace) {
-    for (const DurationCounts& row : trace.durations)
-      if (is_answer(trace, row))
-        (is_unix(trace, row) ? over_unix_ : on_ports_)[program_name(trace, row.process)] += sum(row.buckets);
-  }
-  [[nodiscard]] bool on_ports(const std::string& program) const {
-    const auto count = [&](const std::map<std::string, std::uint64_t>& sums) {
-      const auto found = sums.find(program);
-      return found == sums.end() ? std::uint64_t{0} : found->second;
-    };
-    return count(on_ports_) >= kFewestAnswers && kAsksOfOne * count(on_ports_) >= count(over_unix_);
-  }
+  explicit Asked(const Trace& trace) : trace_(trace), on_ports_(programs_on_ports(trace)) {}
   [[nodiscard]] bool in(const DurationCounts& row) const {
-    return is_answer(trace_, row) && (!is_unix(trace_, row) || !on_ports(program_name(trace_, row.process)));
+    return is_answer(trace_, row) && (!is_unix(trace_, row) || !on_ports_.contains(program_name(trace_, row.process)));
   }
 
  private:
   const Trace& trace_;
-  std::map<std::string, std::uint64_t> on_ports_;
-  std::map<std::string, std::uint64_t> over_unix_;
+  std::set<std::string> on_ports_;
 };
 
 /// Their sizes are counted together, whosoever they are.
@@ -84,8 +73,21 @@ std::optional<Answers> answers_of(const Trace& trace, std::string_view program) 
   return most->second;
 }
 
-bool answers_on_ports(const Trace& trace, std::string_view program) {
-  return Asked(trace).on_ports(std::string(program));
+std::set<std::string> programs_on_ports(const Trace& trace) {
+  struct Count {
+    std::uint64_t on_ports = 0;
+    std::uint64_t over_unix = 0;
+  };
+  std::map<std::string, Count> counts;
+  for (const DurationCounts& row : trace.durations) {
+    if (!is_answer(trace, row)) continue;
+    Count& count = counts[program_name(trace, row.process)];
+    (is_unix(trace, row) ? count.over_unix : count.on_ports) += sum(row.buckets);
+  }
+  std::set<std::string> programs;
+  for (const auto& [program, count] : counts)
+    if (count.on_ports >= kFewestAnswers && kAsksOfOne * count.on_ports >= count.over_unix) programs.insert(program);
+  return programs;
 }
 
 std::vector<std::uint64_t> answers_by_process(const Trace& trace) {
@@ -99,7 +101,7 @@ std::vector<std::uint64_t> answers_by_process(const Trace& trace) {
 std::vector<double> answers_in(const Trace& trace, std::string_view program,
                                const std::vector<model::WorkWindow>& windows) {
   std::vector<double> counts;
-  const bool on_ports = answers_on_ports(trace, program);
+  const bool on_ports = programs_on_ports(trace).contains(std::string(program));
   for (const CounterSeries& series : trace.counters) {
     const std::string_view name = trace.strings[series.name];
     if (name != kCounter && (on_ports || name != kUnixCounter)) continue;

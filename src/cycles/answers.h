@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,11 +24,11 @@ struct Answers {
 };
 
 /// Of the port on which the processes of a program (as WorkThread names it) answered most often, or of its Unix sockets
-/// where it answers on ports hardly ever (answers_on_ports); nullopt: on none.
+/// where it answers on ports hardly ever (programs_on_ports); nullopt: on none.
 std::optional<Answers> answers_of(const Trace& trace, std::string_view program);
 
-/// Whether a program is asked on TCP ports: what goes over its Unix sockets is part of answering then.
-bool answers_on_ports(const Trace& trace, std::string_view program);
+/// Programs that are asked on TCP ports: what goes over their Unix sockets is part of answering.
+std::set<std::string> programs_on_ports(const Trace& trace);
 
 /// How many answers each process gave, on whatever port, or on Unix sockets where its program answers on
 /// none to speak of; by ProcessId.

@@ -344,8 +344,9 @@ std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
   for (ProcessId process = 0; process < answers.size(); ++process)
     if (answers[process] > 0) programs[program_name(trace, process)] += answers[process];
   // Who is asked over the network faces who uses all of it: what it asks others over Unix sockets is part of that.
+  const std::set<std::string> on_ports = programs_on_ports(trace);
   const auto most = std::ranges::max_element(
-      programs, {}, [&](const auto& p) { return p.second * (answers_on_ports(trace, p.first) ? kAsksOfOne : 1); });
+      programs, {}, [&](const auto& p) { return p.second * (on_ports.contains(p.first) ? kAsksOfOne : 1); });
   if (most == programs.end() || most->second < kFewestUnits) return std::nullopt;
   WorkUnit unit;
   unit.per_window = answers_in(trace, most->first, work.windows);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -116,16 +115,6 @@ class FutexWaits {
   std::map<Thread, Time> of_thread_;
   std::map<ProcessId, Time> of_process_;
 };
-
-/// Process and number of those that run steps.
-std::set<std::pair<ProcessId, std::int64_t>> threads_of_steps(const Trace& trace, const model::Cycles& cycles) {
-  std::set<ProcessId> processes;
-  for (const model::Cycle& cycle : cycles.cycles) processes.insert(cycle.process);
-  std::set<std::pair<ProcessId, std::int64_t>> threads;
-  for (const auto& [process, track] : step_threads(trace, processes))
-    threads.insert({process, trace.tracks[track].tid});
-  return threads;
-}
 
 void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windows, const model::Cycles& cycles,
                  model::Collected& collected) {

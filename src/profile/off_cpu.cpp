@@ -87,9 +87,7 @@ class Finder {
   void count_steps(const model::Cycles& cycles) {
     if (cycles.cycles.empty()) return;
     out_.steps.resize(windows_.size());
-    std::set<ProcessId> processes;
     for (const model::Cycle& cycle : cycles.cycles) {
-      processes.insert(cycle.process);
       if (cycle.period <= 0) continue;
       const Interval step = {cycle.begin, add_saturating(cycle.begin, cycle.period)};
       steps_[cycle.process].push_back(step);
@@ -99,8 +97,7 @@ class Finder {
       std::ranges::sort(steps);
       if (most_steps_ == nullptr || steps.size() > most_steps_->size()) most_steps_ = &steps;
     }
-    for (const auto& [process, track] : step_threads(trace_, processes))
-      step_threads_.insert({process, trace_.tracks[track].tid});
+    step_threads_ = threads_of_steps(trace_, cycles);
   }
 
   /// Calls `take(window, ns)` with the part that lies in each window.

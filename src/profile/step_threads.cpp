@@ -53,4 +53,14 @@ std::map<ProcessId, TrackId> step_threads(const Trace& trace, const std::set<Pro
   return threads;
 }
 
+std::set<std::pair<ProcessId, std::int64_t>> threads_of_steps(const Trace& trace, const model::Cycles& cycles) {
+  std::set<ProcessId> processes;
+  for (const model::Cycle& cycle : cycles.cycles) processes.insert(cycle.process);
+  std::set<std::pair<ProcessId, std::int64_t>> threads;
+  if (processes.empty()) return threads;
+  for (const auto& [process, track] : step_threads(trace, processes))
+    threads.insert({process, trace.tracks[track].tid});
+  return threads;
+}
+
 }  // namespace culprit::profile

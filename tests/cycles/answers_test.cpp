@@ -12,12 +12,17 @@
 namespace culprit::cycles {
 namespace {
 
-TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
-  Recorded r;
+/// Requests, of a server that reads and writes once for each.
+void serve_a_thousand(Recorded& r) {
   auto server = r.thread(7, 7, "server", "server");
   r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
   r.calls(server, kSecond, "read", 1000);
   r.calls(server, kSecond, "write", 1000);
+}
+
+TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
+  Recorded r;
+  serve_a_thousand(r);
   r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
   r.answers(7, "port 9", "answer", stats::log_bucket_of(kMs), 10);
   const model::WorkUnits work = r.find();
@@ -32,10 +37,7 @@ TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
 TEST(WorkUnits, AnswersOverUnixSocketsAreThoseOfWhoHasNoPort) {
   const auto work_of = [](std::uint64_t on_port) {
     Recorded r;
-    auto server = r.thread(7, 7, "server", "server");
-    r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
-    r.calls(server, kSecond, "read", 1000);
-    r.calls(server, kSecond, "write", 1000);
+    serve_a_thousand(r);
     r.answers(7, "Unix sockets", "answer", stats::log_bucket_of(kMs), 3000);
     if (on_port > 0) r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), on_port);
     return r.find();
@@ -48,10 +50,7 @@ TEST(WorkUnits, AnswersOverUnixSocketsAreThoseOfWhoHasNoPort) {
 
 TEST(WorkUnits, AFewOfManyAnswersOverUnixSocketsBeginConnections) {
   Recorded r;
-  auto server = r.thread(7, 7, "server", "server");
-  r.serve(server, 100, 5 * kMs, kMs, 4 * kMs);
-  r.calls(server, kSecond, "read", 1000);
-  r.calls(server, kSecond, "write", 1000);
+  serve_a_thousand(r);
   r.answers(7, "Unix sockets", "answer", stats::log_bucket_of(kMs), 20);
   EXPECT_EQ(r.find().latency_kind, model::LatencyKind::wake_to_wait);
 }
