@@ -24,7 +24,7 @@ void varint(std::string& to, std::size_t value) {
 
 std::string deflated(const std::uint8_t* data, std::size_t size) {
   std::string out(size + size / 8 + 4096, '\0');
-  isal_zstream stream;
+  isal_zstream stream{};
   isal_deflate_stateless_init(&stream);
   stream.gzip_flag = IGZIP_ZLIB;
   stream.end_of_stream = 1;

@@ -27,7 +27,7 @@ std::string gzip(std::string text) {
   std::string out;
   std::string piece(kPiece, '\0');
   std::vector<std::uint8_t> room(ISAL_DEF_LVL2_DEFAULT);
-  isal_zstream stream;
+  isal_zstream stream{};
   isal_deflate_init(&stream);
   stream.level = 2;
   stream.level_buf = room.data();

@@ -59,9 +59,13 @@ test_a (__main__.A) ... skipped 'no zstd here'
 OK (skipped=1)</system-out></testcase>"""
         self.assertEqual(self.classify(xml), ("skipped", "no zstd here"))
 
-    def tally(self, cmake):
-        """Runs scripts/run-tests on a project whose CMakeLists.txt ends with `cmake`."""
+    def tally(self, cmake, program=None):
+        """Runs scripts/run-tests on a project whose CMakeLists.txt ends with `cmake`, and that has a `program`."""
         with tempfile.TemporaryDirectory() as root:
+            if program:
+                with open(os.path.join(root, "program"), "w", encoding="utf-8") as out:
+                    out.write(program)
+                os.chmod(root + "/program", 0o755)
             with open(os.path.join(root, "CMakeLists.txt"), "w", encoding="utf-8") as out:
                 out.write("cmake_minimum_required(VERSION 3.25)\nproject(tiny LANGUAGES NONE)\nenable_testing()\n" + cmake)
             subprocess.run(["cmake", "-S", root, "-B", root + "/out", "-G", "Ninja"], check=True, capture_output=True)
@@ -85,6 +89,45 @@ set_tests_properties(left PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
     def test_success_when_all_pass(self):
         code, output = self.tally("add_test(NAME good COMMAND ${CMAKE_COMMAND} -E true)\n")
         self.assertEqual((code, output.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"))
+
+    # As a program of Google Test, whose tests do what their names say.
+    UNIT_TESTS = """#!/usr/bin/env python3
+import os, sys
+names = [a for a in sys.argv if a.startswith("--gtest_filter=")][0].split("=")[1].split(":")
+print(f"Note: Google Test filter = {':'.join(names)}")
+for name in names:
+    print(f"[ RUN      ] {name}", flush=True)
+    if "crash" in name:
+        os.abort()
+    if "skip" in name:
+        print("x_test.cpp:12: Skipped\\nno data\\n")
+    result = "  FAILED  " if "fail" in name else "  SKIPPED " if "skip" in name else "       OK "
+    print(f"[{result}] {name} (0 ms)", flush=True)
+failed = [name for name in names if "fail" in name]
+for name in failed:
+    print(f"[  FAILED  ] {name}")
+sys.exit(23 if any("leak" in name for name in names) else bool(failed))
+"""
+
+    def unit_tests(self, *names):
+        return "".join(f"add_test(NAME {name} COMMAND ${{CMAKE_SOURCE_DIR}}/program --gtest_filter={name})\n"
+                       f"set_tests_properties({name} PROPERTIES LABELS unit)\n" for name in names)
+
+    def test_unit_tests_of_one_process_are_counted_one_by_one(self):
+        code, output = self.tally(self.unit_tests("A.a", "A.fail", "A.skip", "B.a") + "add_test(NAME other COMMAND ${CMAKE_COMMAND} -E true)\n", self.UNIT_TESTS)
+        self.assertEqual((code, output.splitlines()[-1]), (1, "3 passed, 1 failed, 1 skipped"), output)
+        self.assertIn("no data\n    A.skip", output)
+        self.assertIn("FAILED:\n  A.fail", output)
+
+    def test_unit_tests_behind_one_that_ends_the_process_run_all_the_same(self):
+        code, output = self.tally(self.unit_tests("A.a", "A.crash", "A.b", "A.skip"), self.UNIT_TESTS)
+        self.assertEqual((code, output.splitlines()[-1]), (1, "2 passed, 1 failed, 1 skipped"), output)
+        self.assertIn("A.crash: ended with exit code -6", output)
+
+    def test_what_leaks_is_found_among_those_of_its_process(self):
+        code, output = self.tally(self.unit_tests("A.a", "A.b", "A.leak", "A.c"), self.UNIT_TESTS)
+        self.assertEqual((code, output.splitlines()[-1]), (1, "3 passed, 1 failed, 0 skipped"), output)
+        self.assertIn("A.leak: ended with exit code 23", output)
 
     def test_no_test_at_all_is_a_failure(self):
         code, output = self.tally("")

@@ -44,7 +44,7 @@ class TempDir {
 
 inline std::string gzip(std::string_view text) {
   std::vector<std::uint8_t> level_buffer(ISAL_DEF_LVL1_DEFAULT);
-  isal_zstream stream;
+  isal_zstream stream{};
   isal_deflate_init(&stream);
   std::string out(text.size() + 4096, '\0');
   stream.level = 1;

@@ -10,7 +10,7 @@
 namespace culprit::formats::kineto {
 
 struct GzipWriter::State {
-  isal_zstream stream;
+  isal_zstream stream{};
   std::array<std::uint8_t, ISAL_DEF_LVL1_DEFAULT> level_buffer;
   std::array<std::uint8_t, std::size_t{64} << 10> out;
 };

@@ -73,7 +73,7 @@ Status ChunkFile::write_deflated(std::span<const std::uint8_t> packets, std::uin
   assert(packets.size() <= kMostPlain);
   State& state = *state_;
   state.out.resize(2 * kHead + packets.size() + packets.size() / 8 + 1024);
-  isal_zstream stream;
+  isal_zstream stream{};
   isal_deflate_stateless_init(&stream);
   stream.level = static_cast<std::uint32_t>(state.level);
   stream.level_buf = state.level_buffer.data();

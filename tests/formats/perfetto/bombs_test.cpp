@@ -38,7 +38,7 @@ std::string each(std::uint64_t count, const Make& make) {
 }
 std::string deflated(const std::string& packets) {
   std::string out(packets.size() + packets.size() / 8 + 4096, '\0');
-  isal_zstream stream;
+  isal_zstream stream{};
   isal_deflate_stateless_init(&stream);
   stream.gzip_flag = IGZIP_ZLIB;
   stream.end_of_stream = 1;
