@@ -46,6 +46,15 @@ Result<model::RunComparison> compare(const Alternated& alternated) {
       if (!alternated.found.in_turns && recording->work) count_as_one(*recording->work);
       recordings[side].push_back(std::move(*recording));
     }
+  // Runs without steps are compared by what their threads did, which takes scheduling.
+  const auto tells = [](const model::Recording& one) {
+    return !one.cycles.cycles.empty() || (one.work && one.work->recorded);
+  };
+  if (!alternated.found.in_turns)
+    for (const auto& side : recordings)
+      if (std::ranges::none_of(side, tells))
+        return environment_error("the runs have no steps, and what their threads did was not recorded", "",
+                                 "run as root: 'culprit doctor' says what is missing");
   compare::CompareOptions options;
   options.tolerance = alternated.found.detect;
   return compare::compare_runs(std::move(recordings[0]), std::move(recordings[1]), options);

@@ -100,6 +100,10 @@ Status runs(faults::ProcessId root) {
     if (facts && (facts->state == 'T' || facts->state == 't'))
       return environment_error("is stopped already, so it could not be left as it was",
                                fmt::format("process {}", process.pid), "continue it first, or end its debugger");
+    for (const FreezerGroup& group : freezer_groups_of(process.pid))
+      if (stands_still(group))
+        return environment_error("stands still already: its control group is frozen",
+                                 fmt::format("process {}", process.pid), fmt::format("thaw {} first", group.folder));
   }
   return {};
 }

@@ -52,6 +52,7 @@ model::PairedChange added(const model::PairedChange& before, const model::Paired
 
 void add(Alternated& all, Alternated&& now) {
   all.left_out = now.left_out;  // the worst so far
+  if (now.failed) all.failed = std::move(now.failed);
   for (std::size_t side = 0; side < 2; ++side) {
     std::ranges::move(now.recordings[side], std::back_inserter(all.recordings[side]));
     std::ranges::move(now.turns[side], std::back_inserter(all.turns[side]));

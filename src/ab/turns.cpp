@@ -189,6 +189,12 @@ Status Match::prepare() {
           return usage_error(fmt::format("process {} would be on both sides", process.pid),
                              "name two that are not the same, and none that started the other");
       }
+  const auto folder = faults::state_folder();
+  if (!folder) return folder.error();
+  // Of one that was killed together with its guard.
+  for (const faults::Leftover& leftover : faults::leftovers(*folder))
+    if (leftover.file.starts_with(*folder + "/ab-") && !leftover.in_use())
+      static_cast<void>(faults::undo_leftover(leftover));
   for (std::size_t side = 0; side < 2; ++side) {
     auto target = faults::open_target(plan_.sides[side], plan_.any_user);
     if (!target) return target.error();
@@ -200,8 +206,6 @@ Status Match::prepare() {
   for (std::size_t side = 0; side < 2; ++side)
     if (Status status = record_side(side); !status) return status;
   if (Status status = choose_length(); !status) return status;
-  const auto folder = faults::state_folder();
-  if (!folder) return folder.error();
   auto guard = faults::Guard::start(fmt::format("{}/ab-{}.undo", *folder, faults::unique_text()));
   if (!guard) return guard.error();
   guard_.emplace(std::move(*guard));
@@ -396,7 +400,14 @@ Status Match::play(const ProgressSink& progress) {
   for (std::uint32_t pair = 0;; ++pair) {
     const auto first = static_cast<std::uint8_t>(random_() & 1U);
     for (const auto side : {first, static_cast<std::uint8_t>(1 - first)})
-      if (Status status = play_turn(side, pair); !status) return status;
+      if (Status status = play_turn(side, pair); !status) {
+        if (turns_.size() < 2) return status;
+        // What is known is worth as much as if it had been interrupted.
+        result_.failed = reason_of(status.error());
+        found.end = model::AlternationEnd::interrupted;
+        found.notes.push_back(fmt::format("It ended early: {}", to_string(*result_.failed)));
+        return {};
+      }
     const Ns own = record::monotonic_now() - begin;
     const Ns elapsed = stage_.spent + own;
     const double share =
@@ -434,6 +445,13 @@ Status Match::play(const ProgressSink& progress) {
       found.end = model::AlternationEnd::interrupted;
       return {};
     }
+    for (std::size_t side = 0; side < 2; ++side) {
+      pollfd recorder{recorders_[side]->descriptor(), POLLIN, 0};  // it says nothing until its end
+      if (poll(&recorder, 1, 0) <= 0) continue;
+      found.end = model::AlternationEnd::interrupted;
+      found.notes.push_back(fmt::format("The recording of the {} ended before the turns did", kSideNames[side]));
+      return {};
+    }
     const bool all_pairs = question_.pairs > 0 && state.pairs >= question_.pairs;
     if (all_pairs || (stage_.length > 0 ? own >= stage_.length : elapsed >= question_.budget)) {
       found.end = all_pairs ? model::AlternationEnd::pairs : model::AlternationEnd::budget;
@@ -455,7 +473,7 @@ Status Match::conclude() {
   for (auto& recorder : recorders_) {
     recorder->interrupt();
     const auto done = recorder->wait();
-    if (!done) return done.error();
+    if (!done && !result_.failed) result_.failed = reason_of(done.error());  // its file is readable up to there
   }
   auto all = values(turns_);
   if (!all) return all.error();
@@ -488,6 +506,9 @@ Status Match::conclude() {
       !std::isfinite(differences.front().change.low))
     found.notes.push_back(
         fmt::format("Fewer than {} pairs of turns do not tell how alike neighbours are", kFewestTurns));
+  if (is_last() && differences.empty() && question_.quantity.kind == Quantity::Kind::counter)
+    found.notes.emplace_back(
+        "The counter is 0, or no turn holds the whole time between two of its samples: longer ones (--turns) tell");
   found.looks = looks_.looks();
   if (!all->note.empty() && stage_.quantity != all->quantity) found.notes.push_back(all->note);
   found.quantity = all->quantity;

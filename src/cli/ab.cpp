@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -142,8 +143,11 @@ class Folder {
       const std::string path = fs::absolute(keep).string();
       return Folder(path, false, lock_folder(path));
     }
-    remove_left_behind(fs::temp_directory_path());
-    std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kFolderName)).string();
+    std::error_code code;
+    const fs::path temporary = fs::temp_directory_path(code);
+    if (code) return environment_error("TMPDIR is no folder", "", "set TMPDIR to a folder with room");
+    remove_left_behind(temporary);
+    std::string name = (temporary / fmt::format("{}XXXXXX", kFolderName)).string();
     if (mkdtemp(name.data()) == nullptr)
       return environment_error(errno_text(errno), name, "set TMPDIR to a folder with room");
     // Where nothing can be locked, nothing is taken for left behind.
@@ -188,7 +192,7 @@ std::string last_file(const std::string& folder, std::string_view format) {
 }
 
 /// For --last. What cannot be kept is not shown again: no reason to fail.
-void keep_last(const model::RunComparison& comparison) {
+void keep_last(const model::RunComparison& comparison, std::span<const model::RunPicture> pictures) {
   const std::string folder = last_folder();
   if (folder.empty()) return;
   std::error_code code;
@@ -199,7 +203,7 @@ void keep_last(const model::RunComparison& comparison) {
     if (!file) return;
     DiffOptions options;
     options.format = format;
-    const std::string text = comparison_text(options, comparison, "ab");
+    const std::string text = comparison_text(options, comparison, "ab", pictures);
     if (!text.empty() && file->write(text)) static_cast<void>(file->commit());
   }
 }
@@ -228,6 +232,7 @@ std::string progress_line(const ab::Progress& progress) {
 
 /// What a side printed before it failed.
 void show_printed(const std::string& lines) {
+  if (isatty(STDERR_FILENO) != 0) say("\r\x1b[K");  // over the progress
   for (const std::string_view line : split_lines(lines)) say(fmt::format("  {}\n", escape_terminal(line)));
 }
 
@@ -463,7 +468,7 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
     else if (comparison.alternation)
       comparison.alternation->notes.push_back(fmt::format("Nothing is drawn: {}", to_string(drawn.error())));
   }
-  keep_last(comparison);
+  keep_last(comparison, pictures);
   auto code = deliver_comparison(*report, comparison, "ab", pictures);
   if (code && alternated->failed) return *alternated->failed;
   return code;

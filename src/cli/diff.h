@@ -80,7 +80,8 @@ Result<DiffSides> trace_sides(const DiffOptions& options);
 Result<DiffOptions> settled(const DiffOptions& given);
 
 /// The comparison in options.format; "" where this program was built without its page.
-std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb);
+std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb,
+                            std::span<const model::RunPicture> pictures = {});
 
 /// The exit code that --fail-on asks for; warns on standard error where what is not decided passes. `part`: the name of
 /// this comparison among several.

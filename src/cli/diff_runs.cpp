@@ -199,8 +199,9 @@ DiffReport report_of(const DiffOptions& options, const model::RunComparison& com
 
 }  // namespace
 
-std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb) {
-  return report_text(options, report_of(options, comparison, verb));
+std::string comparison_text(const DiffOptions& options, const model::RunComparison& comparison, std::string_view verb,
+                            std::span<const model::RunPicture> pictures) {
+  return report_text(options, report_of(options, comparison, verb, pictures));
 }
 
 Result<int> deliver_comparison(const DiffOptions& options, const model::RunComparison& comparison,

@@ -21,6 +21,7 @@
 #include "summary/function_table.h"
 #include "summary/query_names.h"
 #include "summary/recorded_tables.h"
+#include "trace/call_estimates.h"
 
 namespace culprit::cli {
 
@@ -165,12 +166,19 @@ std::string json_of(const TopOptions& options, const Trace& trace, const std::op
 }
 
 /// What the threads of a recording did: their states under several names would be counted several times.
-std::vector<model::Table> state_tables(const TopOptions& options, const Output& output, const model::WorkUnits& work) {
+std::vector<model::Table> state_tables(const TopOptions& options, const Output& output, const Trace& trace,
+                                       const model::WorkUnits& work) {
   constexpr std::size_t kRows = 6;
   const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
                            : output.format == OutputFormat::terminal ? kRows
                                                                      : 0;
-  return report::work_time_tables(work, most);
+  std::vector<model::Table> tables = report::work_time_tables(work, most);
+  if (const auto estimates = call_estimates(trace))
+    for (model::Table& table : tables)
+      if (table.key == "work_calls")
+        table.notes.push_back(
+            fmt::format("Counts and totals are estimates: {} (95 %, of all calls together)", to_string(*estimates)));
+  return tables;
 }
 
 Result<int> show_tables(const TopOptions& options, const Output& output, const Trace& trace,
@@ -192,7 +200,7 @@ Result<int> show_tables(const TopOptions& options, const Output& output, const T
 /// A recording of threads alone.
 Result<int> show_work(const TopOptions& options, const Output& output, const Trace& trace,
                       const model::WorkUnits& work) {
-  std::vector<model::Table> tables = state_tables(options, output, work);
+  std::vector<model::Table> tables = state_tables(options, output, trace, work);
   return show_tables(options, output, trace, tables);
 }
 
@@ -316,7 +324,7 @@ Result<int> run_top(const TopOptions& given) {
     add_notes(tables.back(), sums, options, cycles);
   }
   if (work)  // beside the steps and functions that the program marks
-    for (model::Table& table : state_tables(options, *output, *work)) tables.push_back(std::move(table));
+    for (model::Table& table : state_tables(options, *output, trace, *work)) tables.push_back(std::move(table));
   if (auto note = loss_note(trace.losses)) tables.back().notes.push_back(std::move(*note));
 
   report::TerminalOptions look = terminal_look(*output, options.width);

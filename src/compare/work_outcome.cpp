@@ -119,7 +119,11 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
   const Waiting waiting = waiting_of(judged.answered, judged.time_change);
   const bool by_work =
       explains >= kExplains && (waiting != Waiting::explains || work_is_waited_for(result, *judged.answered, side));
-  if (by_work || competed(result, side, judged.busy[side])) {
+  // Where CPUs are left, who took some made nobody wait longer than its own threads did in their queue.
+  const bool by_others =
+      competed(result, side, judged.busy[side]) && (waiting != Waiting::explains || judged.busy[side] > kNoneLeft ||
+                                                    work_is_waited_for(result, *judged.answered, side));
+  if (by_work || by_others) {
     result.outcome = judged.time;
     if (!by_work)
       result.reading = fmt::format("{} took CPUs that the program, or who asks it, wanted", who_took(result, side));

@@ -20,6 +20,7 @@
 #include "cycles/work_threads.h"
 #include "trace/bystanders.h"
 #include "trace/call_estimates.h"
+#include "trace/span.h"
 
 namespace culprit::cycles {
 
@@ -261,9 +262,11 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
   };
   std::map<std::string, Program> programs;
   double ended = 0;
+  // Where the recording ended because all had ended, none goes on.
+  const Ns edge = fact_of(trace, "record.end") == "target_ended" ? 0 : kEdge;
   for (std::size_t p = 0; p < lives.size(); ++p) {
     const Life& life = lives[p];
-    if (!life.known || life.begin <= work.windows.front().begin + kEdge || life.end >= work.windows.back().end - kEdge)
+    if (!life.known || life.begin <= work.windows.front().begin + kEdge || life.end > work.windows.back().end - edge)
       continue;
     Program& program = programs[std::string(program_of(trace.strings[trace.processes[p].name]))];
     program.on_cpu += life.on_cpu;

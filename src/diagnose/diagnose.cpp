@@ -216,7 +216,8 @@ void limit_sums_of_threads(const Evidence& evidence, Verdicts& verdicts) {
 /// Of causes that made steps longer, what each made of that; where steps did not become longer, none did. Other work
 /// is beyond what steps of like work take, and has no share of it.
 void add_shares(const Evidence& evidence, Verdicts& verdicts) {
-  const double growth = evidence.growth();
+  // What requests waited for is no part of the work.
+  const double growth = std::max(evidence.growth(), evidence.waited_longer());
   const bool tells_work = evidence.tells_work();
   const bool was_faster = evidence.comparison().outcome ==
                           (evidence.side() == 1 ? model::Outcome::improvement : model::Outcome::regression);
@@ -386,6 +387,10 @@ Verdicts of_side(const Evidence& evidence) {
   for (const Rule& rule : few_steps_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : last_wait_rules()) rule.judge(evidence, verdicts);
+  // What is little beside the wait that made it slower is not why.
+  constexpr double kOfTheWait = 0.25;
+  for (Verdict& v : verdicts)
+    if (v.impact_ns < kOfTheWait * evidence.waited_longer()) v.state = VerdictState::latent;
   if (evidence.is_slower() &&
       std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))
     verdicts.push_back(unknown(evidence));

@@ -254,6 +254,12 @@ double Evidence::slowdown() const {
   return longest == nullptr ? 0 : turn(longest->change);
 }
 
+double Evidence::waited_longer() const {
+  const auto& work = comparison_.work;
+  if (!work || work->waits_in.empty() || work->latency.empty()) return 0;
+  return std::max(0.0, turned(work->latency.front().value).rise());
+}
+
 double Evidence::felt(double all_threads_ns) const {
   const auto parts = step();
   if (comparison_.work || !parts || comparison_.host->step_thread.empty()) return all_threads_ns;

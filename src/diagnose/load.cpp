@@ -68,6 +68,11 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
     if (outcome.other_share < kLeastOther || outcome.usual_work[0].empty() || outcome.usual_work[1].empty()) continue;
     // Less work is no reason for longer steps.
     if (!model::tells_usual_work(outcome) || model::has_less_work(outcome, evidence.side())) continue;
+    // Fewer requests behind shorter prompts look back at less, too, where steps do not tell at how much.
+    const Sides requests = evidence.turned(outcome.requests);
+    if (requests.with > 0 && requests.with < requests.without &&
+        model::has_longer_prompts(evidence.comparison().cycle_times, 1 - evidence.side()))
+      continue;
     const Sides all = evidence.turned(outcome.all_ns);
     const double alike = model::is_judged(outcome) ? evidence.turned(outcome.time_ns).rise() : 0;
     // Few like ones are few of all.

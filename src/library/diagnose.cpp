@@ -55,8 +55,8 @@ Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& opti
       profile::recording_of(run.data().trace, files_of(run), {.anchor = options.anchor, .task = options.task});
   if (!recording) return recording.error();
   if (recording->cycles.cycles.empty() && !recording->host.scheduling)
-    return input_error(fmt::format("holds no cycles ({}) and no scheduling", recording->cycles.reason), path_of(run),
-                       "name what begins a cycle (--anchor), or record more of them");
+    return input_error(fmt::format("holds no cycles ({}), and nothing ran that was recorded", recording->cycles.reason),
+                       path_of(run), "name what begins a cycle (--anchor), or record more of them");
   model::RunDiagnosis result;
   result.files = recording->files;
   result.method = recording->cycles.method;

@@ -276,6 +276,9 @@ void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model:
     finding.kind = result.texts.intern(communicates ? to_string(FunctionKind::gpu_comm) : std::string_view(any.kind));
     finding.device = result.texts.intern(key.second);
     if (key.second != kHost || is_function(any.kind)) finding.status = status_of(sides, both, key.second);
+    // Another time in another cycle is no change.
+    if (anchors_differ && finding.status == model::FunctionStatus::changed)
+      finding.status = model::FunctionStatus::unknown;
     if (key.second != kHost && both[0] != nullptr && both[1] != nullptr)
       finding.q_of_calls = calls_differ(both, anchors_differ) ? 0 : 1;
     finding.impact_ns = finding.time_ns[1] - finding.time_ns[0];

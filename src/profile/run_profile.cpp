@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -177,9 +178,12 @@ class Builder {
   void add_cycles() {
     const auto& cycles = found_.cycles;
     cycle_row_.assign(cycles.cycles.size(), kNone);
+    const std::vector<bool> whole = model::whole_periods(cycles);
+    const bool any_whole = std::ranges::any_of(whole, std::identity());
     for (std::size_t c = 0; c < cycles.cycles.size(); ++c) {
       const model::Cycle& cycle = cycles.cycles[c];
-      if (options_.whole_cycles_only && (cycle.partial || cycle.warm_up)) continue;
+      // Where none has a known end they are all there is.
+      if (options_.whole_cycles_only && (any_whole ? !whole[c] : cycle.partial || cycle.warm_up)) continue;
       cycle_row_[c] = static_cast<std::uint32_t>(profile_.cycles.size());
       found_row_.push_back(static_cast<std::uint32_t>(c));
       model::ProfileCycle out;

@@ -170,9 +170,10 @@ std::string meaning(const Alternation& alternation) {
     case Outcome::no_change:
       return fmt::format("a difference of {} is excluded", asked);
     case Outcome::inconclusive:
-      if (!std::isfinite(first.low))
-        return fmt::format("too few pairs to bound it, {} or more tell",
-                           alternation.in_turns ? model::kFewestTurns : model::kFewestPairs);
+      if (const std::size_t fewest = alternation.in_turns ? model::kFewestTurns : model::kFewestPairs;
+          !std::isfinite(first.low))
+        return first.pairs < fewest ? fmt::format("too few pairs to bound it, {} or more tell", fewest)
+                                    : "too few pairs to bound it: more of them tell";
       if ((total_differs(first) && first.total * first.change < 0) || total_withholds(first, alternation.detect))
         return fmt::format("the mean of all {} says otherwise", kind_text(alternation));
       if (is_within(first, alternation.detect))

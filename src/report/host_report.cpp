@@ -77,17 +77,20 @@ model::Table states_table(const model::HostChanges& changes) {
 }
 
 model::Table step_table(const model::HostChanges& changes) {
+  const bool sums = changes.step_thread.empty();  // of profile tables, which know no threads
   model::Table table = model::make_table<HostChange>(
-      changes.step_thread.empty() ? "What a step waited for"
-                                  : fmt::format("What a step waited for (thread '{}')", changes.step_thread),
+      sums ? "Where the threads were in a step"
+           : fmt::format("What a step waited for (thread '{}')", changes.step_thread),
       "step_thread",
-      {{{"The thread that runs it was", "state", ColumnType::name}, &HostChange::what},
+      {{{sums ? "All threads of the process were" : "The thread that runs it was", "state", ColumnType::name},
+        &HostChange::what},
        {{"Baseline", "baseline_ns", ColumnType::time}, [](const HostChange& state) { return state.value[0]; }},
        {{"Candidate", "candidate_ns", ColumnType::time}, [](const HostChange& state) { return state.value[1]; }},
        {{"Difference", "difference_ns", ColumnType::time},
         [](const HostChange& state) { return *state.value[1] - *state.value[0]; }},
        {{"Ratio", "ratio", ColumnType::number, 2}, ratio}},
       changes.step);
+  if (sums) table.notes.emplace_back("Sums over threads: they can be more than the step is long");
   return table;
 }
 

@@ -107,10 +107,12 @@ double usual_ratio(const RunComparison& comparison) {
   return ratios.size() < kFewest ? 1 : stats::median(std::move(ratios));
 }
 
-/// Why cycles begin where they do.
-std::string reasons_of(const std::array<model::ComparedSide, 2>& sides) {
-  if (sides[0].reason == sides[1].reason) return sides[0].reason;
-  return fmt::format("{} (baseline); {} (candidate)", sides[0].reason, sides[1].reason);
+/// Where cycles begin, and why there.
+std::string beginnings_of(const model::ComparedSide& base, const model::ComparedSide& candidate) {
+  if (base.anchor == candidate.anchor && base.reason == candidate.reason)
+    return fmt::format("'{}' on both sides: {}", base.anchor, base.reason);
+  return fmt::format("'{}' (baseline: {}), '{}' (candidate: {})", base.anchor, base.reason, candidate.anchor,
+                     candidate.reason);
 }
 
 std::string other_work_text(const model::CycleTimeOutcome& o) {
@@ -423,6 +425,9 @@ OutcomeText outcome_text(const RunComparison& comparison) {
     if (std::isfinite(o.low))
       line += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", o.low * kPercent, o.high * kPercent);
     line += fmt::format(", from {} and {} whole cycles", o.cycles[0], o.cycles[1]);
+    if (!std::isfinite(o.low) && (o.outcome == Outcome::regression || o.outcome == Outcome::improvement))
+      line += fmt::format("; too few independent ones for an interval, but all of the candidate are {}",
+                          o.change > 0 ? "longer" : "shorter");
     if (o.these_differ && o.outcome == Outcome::inconclusive && comparison.outcome == Outcome::inconclusive && !limited)
       line += fmt::format(
           "; these recordings differ by {:+.0f} % ({:+.0f} to {:+.0f} %), as two of the same program may",
@@ -464,8 +469,7 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
           notes.push_back(fmt::format("Not compared: process {} of the {}: the {} has no process of this role",
                                       *pair.pid[s], kSideNames[s], kSideNames[1 - s]));
     if (!comparison.work && !comparison.sides[0].anchor.empty())
-      notes.push_back(fmt::format("Cycles begin at '{}' on both sides: {}", comparison.sides[0].anchor,
-                                  reasons_of(comparison.sides)));
+      notes.push_back(fmt::format("Cycles begin at {}", beginnings_of(comparison.sides[0], comparison.sides[1])));
   }
   constexpr std::string_view kFault = "inject.";
   for (const model::EnvironmentChange& change : comparison.environment)
@@ -479,12 +483,13 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
       notes.push_back(fmt::format("{} recordings of the {} are pooled", side.recordings, kSideNames[s]));
     if (side.losses.empty()) continue;
     std::vector<std::string> counts;
-    counts.reserve(side.losses.size());
     for (const model::LossCount& loss : side.losses) counts.push_back(fmt::format("{} {}", loss.count, loss.reason));
-    notes.push_back(fmt::format("Losses in the {}: {}; {} says what and why", kSideNames[s], fmt::join(counts, ", "),
-                                side.files.empty()
-                                    ? std::string("'culprit info --show losses' of recordings that are kept (--keep)")
-                                    : fmt::format("'culprit info --show losses {}'", side.files.front())));
+    notes.push_back(
+        fmt::format("Losses in the {}: {}; {} says what and why", kSideNames[s], fmt::join(counts, ", "),
+                    side.files.size() != 1
+                        ? fmt::format("'culprit info --show losses' of {}",
+                                      side.files.empty() ? "recordings that are kept (--keep)" : "each of its files")
+                        : fmt::format("'culprit info --show losses {}'", side.files.front())));
   }
   return notes;
 }

@@ -177,9 +177,9 @@ std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& wor
   if (const std::uint64_t count = latency_count(work); count > 0)
     lines.emplace_back(
         std::string(to_string(work.latency_kind)),
-        fmt::format("median {}, p90 {}, p99 {} of {}{}", format_duration(*latency_quantile(work, 0.5)),
+        fmt::format("median {}, p90 {}, p99 {}{} of {}", format_duration(*latency_quantile(work, 0.5)),
                     format_duration(*latency_quantile(work, 0.9)), format_duration(*latency_quantile(work, 0.99)),
-                    format_count(count), work.port.empty() ? "" : " on " + work.port));
+                    work.port.empty() ? "" : " on " + work.port, format_count(count)));
   lines.emplace_back("per " + per.name,
                      fmt::format("on CPU {} ({}), run queue {} ({})", format_duration(sum.on_cpu / per.units),
                                  share_text(sum.on_cpu, worked), format_duration(sum.run_queue / per.units),

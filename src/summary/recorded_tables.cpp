@@ -328,11 +328,16 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
     time = add_saturating(time, total.time);
   }
   if (calls > 0) {
+    constexpr double kPercent = 100;
     const auto longest = std::ranges::max_element(by_call, {}, [](const auto& call) { return call.second; });
+    const auto estimates = call_estimates(trace);
+    const std::string doubt = !estimates         ? ""
+                              : estimates->error ? fmt::format(" ± {:.0f} %", *estimates->error * kPercent)
+                                                 : ", an estimate";
     facts.push_back(
-        {"system calls", fmt::format("{} ({:.0f} per s), most time in {}: {}", format_count(calls),
+        {"system calls", fmt::format("{}{} ({:.0f} per s), most time in {}: {}", format_count(calls), doubt,
                                      rate(calls, options), longest->first, format_duration(longest->second))});
-    if (const auto estimates = call_estimates(trace)) facts.back().value += "; " + to_string(*estimates);
+    if (estimates) facts.back().value += "; " + to_string(*estimates);
   }
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;

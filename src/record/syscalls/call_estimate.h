@@ -15,11 +15,13 @@ struct CallEstimate {
   double calls = 0;  ///< estimated, as are all times
   double estimated_ns = 0;
   double without_time = 0;  ///< calls before the first that was timed
+  double last_mean = 0;     ///< of those that were timed last
 
   /// Takes in newer totals; each call since the last ones stands for `scale`. Gives for how many all of those stand.
   double add(std::uint64_t new_count, std::uint64_t new_timed, std::uint64_t new_total_ns, double scale) {
     const auto now_timed = static_cast<double>(new_timed - timed);
     const auto time = static_cast<double>(new_total_ns - total_ns);
+    if (now_timed > 0) last_mean = time / now_timed;
     const double more = scale * static_cast<double>(new_count - count);
     calls += more;
     const auto untimed = static_cast<std::int64_t>(count - timed);
@@ -28,12 +30,9 @@ struct CallEstimate {
       // All were timed, but for one that goes on, or went on the last time.
       estimated_ns += time;
     } else {
-      // Those that were not timed took as long as those that were: lately, or ever when none was lately.
-      const double mean = now_timed > 0 ? time / now_timed
-                          : timed > 0   ? static_cast<double>(total_ns) / static_cast<double>(timed)
-                                        : 0;
+      // Those that were not timed took as long as those that were timed last.
       const double all = std::max(without_time + more, now_timed);
-      estimated_ns += mean * all;
+      estimated_ns += last_mean * all;
       without_time = new_timed > 0 ? 0 : all;
     }
     count = new_count;

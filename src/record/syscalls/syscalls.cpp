@@ -369,13 +369,12 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   void write_estimate(Told& told, const Call& call, Ns now) {
-    const culprit_total total = {static_cast<__u64>(std::llround(told.estimate.calls)),
-                                 static_cast<__u64>(std::llround(told.estimate.estimated_ns)),
-                                 told.max_ns,
-                                 0,
-                                 told.estimate.timed,
-                                 told.tgid,
-                                 0};
+    const culprit_total total = {
+        static_cast<__u64>(std::llround(told.estimate.calls)),
+        // A thread is in one call at a time.
+        static_cast<__u64>(std::llround(
+            std::clamp<double>(told.estimate.estimated_ns, 0, static_cast<double>(std::max<Ns>(now - started_, 0))))),
+        told.max_ns, 0, told.estimate.timed, told.tgid, 0};
     const auto [tid, nr] = call;
     write_total(told.written, total, writer_->named_track("system call totals", total.tgid, tid), now, call_name(nr),
                 perfetto::kCallTotals);

@@ -44,6 +44,15 @@ TEST(CallEstimate, CallsBeforeTheFirstThatWasTimedHaveItsTime) {
   EXPECT_DOUBLE_EQ(reads.estimated_ns, 800);
 }
 
+TEST(CallEstimate, ThoseThatWereTimedLastTellWhatALaterOneTook) {
+  CallEstimate sleeps;
+  sleeps.add(10, 10, 1'000'000, 1);  // before the load
+  sleeps.add(20, 20, 1'000'100, 1);
+  const double before = sleeps.estimated_ns;
+  sleeps.add(30, 20, 1'000'100, 1);
+  EXPECT_DOUBLE_EQ(sleeps.estimated_ns - before, 100);
+}
+
 TEST(CallEstimate, OneThatIsCountedStandsForSeveral) {
   CallEstimate reads;
   EXPECT_DOUBLE_EQ(reads.add(10, 10, 100, 10), 100);
