@@ -565,6 +565,20 @@ TEST(Diagnose, WhatAProgramWaitsForInItsRequestsIsToBeLookedFor) {
   EXPECT_EQ(verdicts[0].next_step, "culprit top --stacks shows where it calls recvfrom: a backend, a lock or a sleep");
 }
 
+TEST(Diagnose, WhatIsLittleBesideALongerWaitInsideIsNotItsCause) {
+  RunComparison c = waiting_inside();
+  c.outcome = Outcome::regression;
+  c.work->latency = {{"median", "ns", {5e6, 10e6}}};
+  c.work->parts[1].value = {55e3, 70e3};
+  c.work->others[0].value = {0, 0.9};
+  add_beside(c, "stress-ng-cpu", {0, 0.9});
+  const auto verdicts = diagnose(c);
+  ASSERT_FALSE(verdicts.empty());
+  EXPECT_EQ(verdicts[0].cause, "unknown");
+  for (const Verdict& v : verdicts)
+    if (v.cause == "cpu_contention") EXPECT_EQ(v.state, VerdictState::latent);
+}
+
 TEST(Diagnose, WhatWasRecordedInEveryDetailIsNotToBeRecordedSoAgain) {
   RunComparison c = with_functions();
   EXPECT_THAT(diagnose(c)[0].next_step, HasSubstr("--preset deep sees more"));

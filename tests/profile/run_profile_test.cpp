@@ -231,6 +231,17 @@ TEST(RunProfile, PartialCyclesCanBeLeftOut) {
   EXPECT_TRUE(whole.functions.empty());
 }
 
+TEST(RunProfile, TheLastCycleWhoseEndIsNotKnownIsNoWholeOne) {
+  TraceMaker maker;
+  maker.gpu(maker.stream(0, 7), "kernel", "gemm", 0, 20);
+  cycles::Found found = every(maker.trace(), 100, 3);
+  found.cycles.cycles[2].ends = model::CycleEnd::open;
+  EXPECT_EQ(run_profile(maker.trace(), found).cycles.size(), 3u);
+  EXPECT_EQ(run_profile(maker.trace(), found, {.whole_cycles_only = true}).cycles.size(), 2u);
+  for (model::Cycle& cycle : found.cycles.cycles) cycle.ends = model::CycleEnd::open;
+  EXPECT_EQ(run_profile(maker.trace(), found, {.whole_cycles_only = true}).cycles.size(), 3u) << "all there is";
+}
+
 TEST(RunProfile, SamplesInsideAreMeasured) {
   TraceMaker maker;
   maker.gpu(maker.stream(0, 7), "kernel", "gemm", 0, 50);
