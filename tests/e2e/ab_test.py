@@ -63,6 +63,11 @@ def goes_on(pid):
     return False
 
 
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+        return file.read().strip()
+
+
 def groups_of(pid):
     """The control groups that this `culprit ab` made: other tests may run beside."""
     return [path for path in glob.glob(f"/sys/fs/cgroup/**/culprit-ab-{pid}-*", recursive=True) if os.path.isdir(path)]
@@ -397,6 +402,28 @@ class Turns(Ab):
         found = json.loads(out)["alternation"]
         self.assertEqual(found["end"], "side_ended")
         self.assertIn("It was the candidate that ended", found["notes"])
+
+    def test_what_is_known_stays_when_a_recorder_is_killed(self):
+        a = self.tinyserve()
+        b = self.tinyserve()
+        started = subprocess.Popen(culprit("ab", "--json", "--turns", "100ms", "--budget", "60s", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        limit = time.monotonic() + 40
+        while not groups_of(started.pid) and time.monotonic() < limit:
+            time.sleep(0.05)
+        time.sleep(3)
+        with open(f"/proc/{started.pid}/task/{started.pid}/children", encoding="utf-8") as file:
+            recorders = [pid for pid in file.read().split() if name_of(pid) != "culprit-guard"]
+        self.assertGreaterEqual(len(recorders), 2)  # in front of whoever looks at what is known
+        begin = time.monotonic()
+        os.kill(int(recorders[0]), signal.SIGKILL)
+        out, err = started.communicate(timeout=30)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(started.returncode, 4, err)
+        found = json.loads(out)["alternation"]
+        self.assertEqual(found["end"], "interrupted")
+        self.assertRegex(" ".join(found["notes"]), "The recording of the (baseline|candidate) ended before the turns did")
+        self.assertTrue(goes_on(a) and goes_on(b))
 
     def test_who_must_not_be_frozen_is_refused(self):
         a = self.tinyserve()
