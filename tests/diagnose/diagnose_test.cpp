@@ -575,8 +575,8 @@ TEST(Diagnose, WhatIsLittleBesideALongerWaitInsideIsNotItsCause) {
   const auto verdicts = diagnose(c);
   ASSERT_FALSE(verdicts.empty());
   EXPECT_EQ(verdicts[0].cause, "unknown");
-  for (const Verdict& v : verdicts)
-    if (v.cause == "cpu_contention") EXPECT_EQ(v.state, VerdictState::latent);
+  for (const model::Verdict& v : verdicts)
+    EXPECT_EQ(v.state, v.cause == "unknown" ? VerdictState::active : VerdictState::latent) << v.cause;
 }
 
 TEST(Diagnose, WhatWasRecordedInEveryDetailIsNotToBeRecordedSoAgain) {
