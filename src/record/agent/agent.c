@@ -26,6 +26,7 @@ __attribute__((visibility("default"))) struct culprit_agent_parameters culprit_a
 struct culprit_agent_header* culprit_agent_shared = NULL;
 static int (*clock_gettime_)(int, struct __kernel_timespec*) = NULL;
 static volatile int32_t busy = 0;                            /* a thread of the agent runs */
+static int has_dropped = 0;                                  /* since the last record that was written */
 static struct culprit_agent_header* volatile serving = NULL; /* its memory, as long as that is mapped */
 
 void* memcpy(void* restrict to, const void* restrict from, size_t bytes) {
@@ -100,6 +101,7 @@ void culprit_agent_write(uint8_t type, uint8_t flags, int32_t tid, uint32_t valu
   const uint64_t pad = place + size > CULPRIT_AGENT_CAPACITY ? CULPRIT_AGENT_CAPACITY - place : 0;
   if (head + pad + size - tail > CULPRIT_AGENT_CAPACITY) {
     __atomic_store_n(&h->dropped, h->dropped + 1, __ATOMIC_RELAXED);
+    has_dropped = 1;
     return;
   }
   if (pad) {
@@ -112,7 +114,8 @@ void culprit_agent_write(uint8_t type, uint8_t flags, int32_t tid, uint32_t valu
   struct culprit_agent_record* record = (struct culprit_agent_record*)(data + head % CULPRIT_AGENT_CAPACITY);
   record->size = (uint16_t)size;
   record->type = type;
-  record->flags = flags;
+  record->flags = (uint8_t)(flags | (has_dropped ? CULPRIT_AGENT_BEHIND_LOST : 0));
+  has_dropped = 0;
   record->tid = tid;
   record->value = value;
   record->text_bytes = (uint16_t)text_bytes;

@@ -69,7 +69,8 @@ enum {
   CULPRIT_AGENT_RAISED = 1, /* the function ended by an exception */
   CULPRIT_AGENT_AWAITS =
       2, /* an END that a BEGIN of the same call may follow: a generator or coroutine gave its thread away */
-  CULPRIT_AGENT_RESUMED = 4 /* a BEGIN that follows one: the call has begun before */
+  CULPRIT_AGENT_RESUMED = 4,    /* a BEGIN that follows one: the call has begun before */
+  CULPRIT_AGENT_BEHIND_LOST = 8 /* of any record: those right before it were dropped */
 };
 
 struct culprit_agent_record {

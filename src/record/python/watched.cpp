@@ -139,6 +139,8 @@ void Watched::take(perfetto::Writer& writer, const AgentRecord& record, Ns now) 
     ++malformed_;
     return;
   }
+  // Ends behind lost records are not those of calls before them.
+  if ((record.flags & CULPRIT_AGENT_BEHIND_LOST) != 0) close_all(writer);
   switch (record.type) {
     case CULPRIT_AGENT_FUNCTION:
       return take_function(record);

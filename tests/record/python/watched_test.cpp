@@ -38,8 +38,9 @@ struct Agent : ::testing::Test {
   }
 
   void put(culprit_agent_type type, Ns time, std::string_view text = {}, std::uint32_t value = 0,
-           std::int32_t tid = gettid()) {
+           std::int32_t tid = gettid(), std::uint8_t flags = 0) {
     culprit_agent_record record{};
+    record.flags = flags;
     record.size = static_cast<std::uint16_t>((sizeof record + text.size() + 7) & ~std::size_t{7});
     record.type = type;
     record.tid = tid;
@@ -194,6 +195,21 @@ TEST_F(Agent, CallsThatAreOpenWhenARecordIsNotTakenEndThere) {
   watched->read(*writer, monotonic_now());
   EXPECT_EQ(watched->malformed(), 1U);
   EXPECT_EQ(durations(), (std::vector<Ns>{0, 500}));
+}
+
+// The recorder was late: what was dropped came after what it had read, and before what it reads now.
+TEST_F(Agent, EndsBehindLostRecordsAreNotThoseOfCallsBeforeThem) {
+  const Ns at = monotonic_now() - kSecond;
+  header->dropped = 2;
+  watched->read(*writer, monotonic_now());
+  put(CULPRIT_AGENT_BEGIN, at);
+  put(CULPRIT_AGENT_GC_BEGIN, at + 100, {}, 1);
+  put(CULPRIT_AGENT_END, at + 70'000, {}, 0, gettid(), CULPRIT_AGENT_BEHIND_LOST);
+  put(CULPRIT_AGENT_BEGIN, at + 80'000);
+  put(CULPRIT_AGENT_END, at + 80'500);
+  watched->read(*writer, monotonic_now());
+  EXPECT_EQ(watched->malformed(), 0U);
+  EXPECT_EQ(durations(), (std::vector<Ns>{100, 500}));
 }
 
 TEST_F(Agent, CallsThatAreTooDeepAreCountedAndEndNoOther) {
