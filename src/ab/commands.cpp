@@ -350,6 +350,17 @@ Result<Alternated> Alternator::run(const ProgressSink& progress) {
 
 }  // namespace
 
+std::vector<std::string> relative_files(const Commands& commands) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& command : commands.commands)
+    for (std::size_t i = 1; i < command.size(); ++i)
+      if (const std::filesystem::path path = command[i]; path.is_relative() && std::filesystem::exists(path, ignored) &&
+                                                         std::ranges::find(found, command[i]) == found.end())
+        found.push_back(command[i]);
+  return found;
+}
+
 Result<Alternated> alternate(const Commands& commands, const Question& question, int stop_fd,
                              const ProgressSink& progress) {
   return Alternator(commands, question, stop_fd).run(progress);

@@ -17,6 +17,9 @@ struct Commands {
   Ns patience = 10'000'000'000;  ///< that each run has at least, however little of the budget is left
 };
 
+/// The arguments that name what is there now, and is not where a run begins in a directory of its own.
+std::vector<std::string> relative_files(const Commands& commands);
+
 /// Runs both alternately, in each pair in an order drawn by lot, until the effect that is asked for is found, excluded,
 /// or the budget is spent; a readable `stop_fd` ends it with what is known. Of run N of a side `baseline-N.txt` in the
 /// folder has what it printed, and `baseline-N.pftrace` is its recording. A run that takes longer than the rest of the

@@ -28,6 +28,7 @@ namespace culprit::ab {
 namespace {
 
 constexpr Ns kLook = 200'000'000;
+constexpr Ns kQuiet = 15'000'000'000;  // before it is said what is waited for
 constexpr int kHttpOk = 200;
 constexpr int kHttpMultiple = 300;
 
@@ -66,17 +67,19 @@ std::pair<std::string, std::string> split_url(const std::string& url) {
   return {url.substr(0, path), url.substr(path)};
 }
 
-bool answers(const std::string& url) {
+/// Empty: as it does when the server may be used; else what came instead.
+std::string missing_answer(const std::string& url) {
   const auto [host, path] = split_url(url);
   httplib::Client client(host);
-  if (!client.is_valid()) return false;
+  if (!client.is_valid()) return "no URL of a server";
 #ifdef CPPHTTPLIB_OPENSSL_SUPPORT
   client.enable_server_certificate_verification(false);  // a server under test has a certificate of its own
 #endif
   client.set_connection_timeout(std::chrono::seconds(1));
   client.set_read_timeout(std::chrono::seconds(5));
   const auto answer = client.Get(path);
-  return answer && answer->status >= kHttpOk && answer->status < kHttpMultiple;
+  if (!answer) return httplib::to_string(answer.error());
+  return answer->status >= kHttpOk && answer->status < kHttpMultiple ? "" : fmt::format("status {}", answer->status);
 }
 
 std::optional<int> ended(pid_t pid) {
@@ -197,20 +200,27 @@ Status RunningServers::start_side(const Servers& servers, std::size_t side) {
 }
 
 Status RunningServers::wait_until_ready(const Servers& servers, std::size_t side, int stop_fd) {
-  const Ns limit = record::monotonic_now() + servers.patience;
+  const Ns begin = record::monotonic_now();
   const std::string url = with_port({servers.ready}, ports_[side]).front();
-  while (url.empty() ? !connects(ports_[side]) : !answers(url)) {
+  const std::string asked = url.empty() ? fmt::format("port {}", ports_[side]) : url;
+  bool told = false;
+  while (true) {
+    const std::string missing =
+        url.empty() ? (connects(ports_[side]) ? "" : "connection refused") : missing_answer(url);
+    if (missing.empty()) return {};
     if (const auto code = ended(server(side))) return failed(servers, side, 0, *code, "before it was ready");
-    const bool late = record::monotonic_now() > limit;
-    if (late && servers.printed) servers.printed(last_lines(text_of(servers, side, 0)));
-    if (late)
-      return environment_error(fmt::format("the {} is not ready after {:.0f} s", kSideNames[side],
-                                           static_cast<double>(servers.patience) / 1e9),
-                               url.empty() ? fmt::format("port {}", ports_[side]) : url, "see --ready");
+    const Ns waited = record::monotonic_now() - begin;
+    if (waited > servers.patience) {
+      if (servers.printed) servers.printed(last_lines(text_of(servers, side, 0)));
+      return environment_error(fmt::format("the {} is not ready after {:.0f} s: {}", kSideNames[side],
+                                           static_cast<double>(servers.patience) / 1e9, missing),
+                               asked, "see --ready");
+    }
+    if (waited > kQuiet && servers.told && !std::exchange(told, true))
+      servers.told(fmt::format("waiting for the {}: {}: {}", kSideNames[side], asked, missing));
     pollfd stop{stop_fd, POLLIN, 0};
     if (poll(&stop, 1, static_cast<int>(kLook / 1'000'000)) > 0) return cancelled_error();
   }
-  return {};
 }
 
 Result<RunningServers> RunningServers::start(const Servers& servers, int stop_fd) {
@@ -224,7 +234,12 @@ Result<RunningServers> RunningServers::start(const Servers& servers, int stop_fd
     if (!pid) return pid.error();
     running.programs_[side].push_back(*pid);
   }
-  if (servers.load.empty() && servers.serve) return running;
+  if (servers.load.empty() && servers.serve) {
+    if (servers.told)
+      servers.told(fmt::format("no --load: yours goes to port {} of the baseline and to port {} of the candidate",
+                               running.ports_[0], running.ports_[1]));
+    return running;
+  }
   if (Status status = running.warm_up(servers, stop_fd); !status) return status.error();
   return running;
 }

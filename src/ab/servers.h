@@ -24,6 +24,7 @@ struct Servers {
   Ns warm_up = 10'000'000'000;    ///< that clients, or what does not serve, have before anything is measured
   std::string folder;             ///< gets what they print
   std::function<void(const std::string& lines)> printed{};  ///< gets the last lines of one that failed
+  std::function<void(const std::string& line)> told{};      ///< gets what the user has to know meanwhile
 };
 
 /// The words of a command as a shell splits them: blanks, '...', "..." and \; nothing is replaced. Error: a quote is

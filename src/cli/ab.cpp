@@ -308,6 +308,10 @@ Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, TwoComma
   plan.commands = std::move(commands);
   plan.warm_up = options.warm_up.value_or(plan.warm_up);
   plan.own_directories = options.fresh_directory;
+  if (plan.own_directories && !options.quiet)
+    for (const std::string& name : ab::relative_files(plan))
+      say(fmt::format("culprit: '{}' is here, and not in a fresh directory: if it is a file, give its whole path\n",
+                      escape_terminal(name)));
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
@@ -373,6 +377,7 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
   servers.commands = std::move(commands);
   servers.ready = options.ready;
   servers.printed = question.printed;
+  if (!options.quiet) servers.told = [](const std::string& line) { say(fmt::format("culprit: {}\n", line)); };
   if (!options.load.empty()) {
     auto load = ab::split_command(options.load);
     if (!load) return load.error();

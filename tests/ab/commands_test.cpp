@@ -37,6 +37,15 @@ TEST_F(CommandsTest, ARunThatDoesNotEndIsEndedWithTheBudgetAndNamed) {
   EXPECT_THAT(found->found.notes, testing::ElementsAre(testing::StartsWith("A run of the candidate had not ended")));
 }
 
+TEST_F(CommandsTest, ArgumentsThatNameWhatIsHereAreFoundOnce) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  std::filesystem::create_directory("data");
+  commands_.commands = {{{"data", "--in", "data", folder_, "none"}, {"sh", "data", "-c", ""}}};
+  EXPECT_THAT(relative_files(commands_), testing::ElementsAre("data"));
+  std::filesystem::current_path(before);
+}
+
 TEST_F(CommandsTest, OneThatEndsBeforeItBeginsIsInterruptedWhereTheUserWantsToStop) {
   commands_.commands = {{{"/no/such/program"}, {"/no/such/program"}}};
   const auto refused = alternate(commands_, question_, -1);

@@ -61,6 +61,31 @@ TEST_F(RunningServersTest, AreReadyWhenTheyAnswerAndEndWithTheirClients) {
   EXPECT_THAT(*read_file(folder_ + "/baseline-load.txt"), testing::StartsWith("load "));
 }
 
+TEST_F(RunningServersTest, WhatAWrongPathAnswersIsSaid) {
+  Servers servers;
+  for (auto& command : servers.commands) command = {"python3", "-m", "http.server", "{port}", "--bind", "127.0.0.1"};
+  servers.ready = "http://127.0.0.1:{port}/no-such-page";
+  servers.patience = 3'000'000'000;
+  servers.folder = folder_;
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_FALSE(running);
+  EXPECT_THAT(to_string(running.error()),
+              testing::ContainsRegex("the baseline is not ready after 3 s: status 404.*no-such-page"));
+}
+
+TEST_F(RunningServersTest, WhereTheUserSeesToTheLoadItsPortsAreSaid) {
+  Servers servers;
+  for (auto& command : servers.commands) command = {"python3", "-m", "http.server", "{port}", "--bind", "127.0.0.1"};
+  servers.folder = folder_;
+  std::vector<std::string> told;
+  servers.told = [&](const std::string& line) { told.push_back(line); };
+  const auto running = RunningServers::start(servers, -1);
+  ASSERT_TRUE(running) << to_string(running.error());
+  EXPECT_THAT(
+      told,
+      ElementsAre(testing::ContainsRegex("no --load: .*port [0-9]+ of the baseline .*port [0-9]+ of the candidate")));
+}
+
 /// Once the file has it.
 pid_t pid_in(const std::string& file) {
   for (int i = 0; i < 2000; ++i) {
