@@ -277,9 +277,10 @@ std::string doubt(const std::array<model::ComparedSide, 2>& sides, bool judged, 
 }
 
 /// Both sides are one recording.
-RunComparison same_recording(std::span<const Recording> recordings) {
+RunComparison same_recording(std::span<const Recording> recordings, bool cut) {
   RunComparison result;
   result.same_recording = true;
+  if (cut) result.notes.emplace_back("One of the two files holds only a part of it");
   result.outcome = Outcome::no_change;
   result.sides = {describe(recordings), describe(recordings)};
   return result;
@@ -367,7 +368,7 @@ void leave_undecided(RunComparison& result, std::string why) {
 Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Recording> candidate,
                                    const CompareOptions& options, std::span<const Recording> earlier) {
   if (base.size() == 1 && candidate.size() == 1 && base[0].digest != 0 && base[0].digest == candidate[0].digest)
-    return same_recording(base);
+    return same_recording(base, base[0].is_part || candidate[0].is_part);
   RunComparison result;
   result.notes = set_aside(base, candidate);
   if (const Status status = check_sides(base, candidate); !status) return status.error();

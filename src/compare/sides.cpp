@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "compare/comparable.h"
@@ -19,6 +20,16 @@ namespace {
 using model::Recording;
 
 std::string name_of(const Recording& recording) { return recording.files.empty() ? "" : recording.files.front(); }
+
+Error given_twice(const Recording& one, const Recording& other) {
+  const std::string remedy = "give every recording once";
+  if (one.is_part == other.is_part)
+    return usage_error(fmt::format("'{}' and '{}' are the same recording", name_of(one), name_of(other)), remedy);
+  const auto& [part, whole] = one.is_part ? std::tie(one, other) : std::tie(other, one);
+  return usage_error(
+      fmt::format("'{}' is a part of the recording '{}', and no recording of its own", name_of(part), name_of(whole)),
+      remedy);
+}
 
 /// Why two recordings are none of one run; phases that were guessed never stand between them.
 std::optional<Refusal> why_apart(const Recording& one, const Recording& other) {
@@ -39,9 +50,7 @@ Status check_sides(std::span<const Recording> base, std::span<const Recording> c
     for (const Recording& recording : side) all.push_back(&recording);
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = i + 1; k < all.size(); ++k)
-      if (all[i]->digest != 0 && all[i]->digest == all[k]->digest)
-        return usage_error(fmt::format("'{}' and '{}' are the same recording", name_of(*all[i]), name_of(*all[k])),
-                           "give every recording once");
+      if (all[i]->digest != 0 && all[i]->digest == all[k]->digest) return given_twice(*all[i], *all[k]);
   for (const auto& side : {base, candidate}) {
     std::vector<std::size_t> linked = {0};
     std::vector<bool> is_linked(side.size());

@@ -21,6 +21,7 @@
 #include "diagnose/diagnose.h"
 #include "library/run_data.h"
 #include "library/same_content.h"
+#include "library/shared_slices.h"
 #include "profile/recording.h"
 #include "summary/run_picture.h"
 #include "trace/recording_id.h"
@@ -33,6 +34,7 @@ namespace {
 struct Side {
   std::vector<Run> runs;
   std::vector<std::uint64_t> digests;  ///< of `runs`
+  std::vector<bool> are_parts;         ///< of `runs`: of a recording that is given, too
   std::uint64_t digest = 0;            ///< of all files
   std::optional<profile::Outline> outline;
   std::vector<model::Recording> recordings;
@@ -64,6 +66,7 @@ void outline(Side& side, const profile::RecordingOptions& options) {
       return;
     }
     found->recording.digest = side.digests[0];
+    found->recording.is_part = side.are_parts[0];
     side.outline = std::move(*found);
     return;
   }
@@ -76,6 +79,7 @@ void outline(Side& side, const profile::RecordingOptions& options) {
       return;
     }
     recording->digest = side.digests[r];
+    recording->is_part = side.are_parts[r];
     side.recordings.insert(side.recordings.begin(), std::move(*recording));
   }
 }
@@ -113,6 +117,7 @@ struct Before {
   model::Recording recording;
   std::vector<FileState> files;
   std::string id;  ///< of the recording, whatever it was exported to
+  std::vector<ChosenSlice> slices;
 };
 
 Result<std::vector<Before>> outlines_of(const std::vector<Earlier>& earlier, const profile::RecordingOptions& options) {
@@ -123,10 +128,30 @@ Result<std::vector<Before>> outlines_of(const std::vector<Earlier>& earlier, con
     for (const Run& run : *runs) {
       auto outline = profile::outline_of(run.data().trace, files_of(run), options);
       if (!outline) return outline.error();
-      all.push_back({std::move(outline->recording), run.data().files, std::string(recording_id(run.data().trace))});
+      all.push_back({std::move(outline->recording), run.data().files, std::string(recording_id(run.data().trace)),
+                     choose_slices(run.data().trace)});
     }
   }
   return all;
+}
+
+/// A run in a row of several, of whichever side.
+struct Placed {
+  const std::vector<ChosenSlice>* chosen = nullptr;
+  std::size_t slices = 0;  ///< of the trace
+  bool is_part = false;
+};
+
+/// Gives a copy that was cut the numbers of what it was cut from, and marks it.
+void number_parts(std::vector<Placed>& places, std::vector<std::vector<std::uint64_t>>& numbers) {
+  for (std::size_t i = 1; i < places.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      if (!are_of_one_recording(*places[k].chosen, *places[i].chosen)) continue;
+      numbers[i] = numbers[k];
+      if (places[i].slices != places[k].slices)
+        (places[i].slices < places[k].slices ? places[i] : places[k]).is_part = true;
+      break;
+    }
 }
 
 void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
@@ -137,6 +162,8 @@ void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
   auto numbers = content_numbers(lists);
   std::map<const Run::Data*, std::size_t> known;     // one run in two places, whatever it was read from
   std::map<std::string_view, std::size_t> recorded;  // and a recording beside what it was exported to
+  std::vector<Placed> places;
+  std::map<const Run::Data*, std::vector<ChosenSlice>> slices;
   std::size_t place = 0;
   for (const Side& side : sides)
     for (const Run& run : side.runs) {
@@ -144,21 +171,27 @@ void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
       if (!fresh) numbers[place] = numbers[it->second];
       const std::string_view id = recording_id(run.data().trace);
       if (!id.empty()) numbers[place] = numbers[recorded.try_emplace(id, place).first->second];
+      if (fresh) slices[&run.data()] = choose_slices(run.data().trace);
+      places.push_back({&slices[&run.data()], run.data().trace.slices.size()});
       ++place;
     }
-  for (Before& before : earlier) {
+  for (const Before& before : earlier) {
     if (!before.id.empty()) numbers[place] = numbers[recorded.try_emplace(before.id, place).first->second];
-    before.recording.digest = digest_of(numbers[place++]);
+    places.push_back({&before.slices, before.recording.events});
+    ++place;
   }
+  number_parts(places, numbers);
   std::size_t next = 0;
   for (Side& side : sides) {
     std::vector<std::uint64_t> all;
     for (std::size_t r = 0; r < side.runs.size(); ++r, ++next) {
       side.digests.push_back(digest_of(numbers[next]));
+      side.are_parts.push_back(places[next].is_part);
       all.insert(all.end(), numbers[next].begin(), numbers[next].end());
     }
     side.digest = digest_of(std::move(all));
   }
+  for (Before& before : earlier) before.recording.digest = digest_of(numbers[next++]);
 }
 
 }  // namespace
@@ -205,8 +238,10 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
     if (const auto error = failed()) return *error;
     take(sides[0], false, task);
     sides[1].recordings.resize(sides[0].recordings.size());
-    for (std::size_t i = 0; i < sides[1].recordings.size(); ++i)
+    for (std::size_t i = 0; i < sides[1].recordings.size(); ++i) {
       sides[1].recordings[i].digest = sides[0].recordings[i].digest;
+      sides[1].recordings[i].is_part = sides[1].are_parts[i];
+    }
     return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how);
   }
   side_by_side(sides, [&](Side& side) { outline(side, recording); });

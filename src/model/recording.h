@@ -59,6 +59,7 @@ struct RankCollectives {
 struct Recording {
   std::vector<std::string> files;
   std::uint64_t digest = 0;  ///< of their content; 0: not known. Equal ones are the same recording
+  bool is_part = false;      ///< of a longer one of the same digest: a copy that was cut
   Cycles cycles;
   std::vector<std::int32_t> rank_numbers{};    ///< by Cycle::rank
   Profile profile;                             ///< over whole cycles

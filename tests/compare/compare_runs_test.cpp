@@ -267,6 +267,32 @@ TEST(CompareRuns, ARecordingThatComesTwiceIsRefused) {
   EXPECT_THAT(result.error().what, HasSubstr("the same recording"));
 }
 
+TEST(CompareRuns, ACutCopyIsNoRecordingOfItsOwn) {
+  std::vector<Recording> base;
+  for (const char* name : {"cut.json", "whole.json"}) {
+    base.push_back(make_recording(steps(1'000'000)));
+    base.back().digest = 42;
+    base.back().files = {name};
+  }
+  base[0].is_part = true;
+  const auto result = compare_runs(std::move(base), one(make_recording(steps(1'000'000))));
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::usage);
+  EXPECT_EQ(result.error().what, "'cut.json' is a part of the recording 'whole.json', and no recording of its own");
+}
+
+TEST(CompareRuns, ACutCopyOnTheOtherSideIsTheSame) {
+  for (const bool is_cut : {false, true}) {
+    Recording a = make_recording(steps(1'000'000));
+    Recording b = make_recording(steps(1'000'000));
+    a.digest = b.digest = 42;
+    b.is_part = is_cut;
+    const RunComparison c = compared(std::move(a), std::move(b));
+    EXPECT_TRUE(c.same_recording);
+    EXPECT_EQ(c.notes.size(), is_cut ? 1U : 0U);
+  }
+}
+
 TEST(CompareRuns, BothSidesMustHaveARecording) {
   EXPECT_FALSE(compare_runs({}, one(make_recording(steps(1000)))).ok());
 }
