@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -29,44 +30,124 @@ bool is_idle(LedgerState state) { return state >= LedgerState::idle_host && stat
 /// Rows of the windows of one phase.
 using Rows = std::vector<std::size_t>;
 
-/// Of each recording and rank those of the device that idles the least part of its windows, among those that have at
-/// least half as many windows as any; without devices those of the host.
-Rows rows_of(const Profile& profile, model::Phase phase, bool on_device) {
-  struct Device {
-    std::size_t windows = 0;
-    double idle = 0;
-    double all = 0;
-  };
-  const auto& windows = profile.ledger.windows;
-  const auto cycle_of = [&](std::size_t w) -> const model::ProfileCycle& { return profile.cycles[windows[w].cycle]; };
-  const auto is_of = [&](std::size_t w) {
-    return cycle_of(w).phase == phase && !cycle_of(w).other_work && (windows[w].device >= 0) == on_device;
-  };
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::map<std::int32_t, Device>> all;
-  for (std::size_t w = 0; w < windows.size(); ++w) {
-    if (!is_of(w)) continue;
-    Device& device = all[{cycle_of(w).recording, cycle_of(w).rank}][windows[w].device];
-    ++device.windows;
-    device.all += static_cast<double>(windows[w].length);
-    for (const LedgerLine& line : model::lines_of(profile.ledger, w))
-      if (is_idle(line.state)) device.idle += static_cast<double>(line.time);
+/// How much of the windows of a device is idle.
+struct DeviceUse {
+  std::size_t windows = 0;
+  double idle = 0;
+  double all = 0;
+  void add(const DeviceUse& other) {
+    windows += other.windows;
+    idle += other.idle;
+    all += other.all;
   }
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> chosen;
-  for (const auto& [where, devices] : all) {
-    std::size_t most = 0;
-    for (const auto& [number, device] : devices) most = std::max(most, device.windows);
-    double least = 2;
-    for (const auto& [number, device] : devices) {
-      const double share = device.all > 0 ? device.idle / device.all : 1;
-      if (2 * device.windows < most || share >= least) continue;
-      least = share;
-      chosen[where] = number;
-    }
-  }
+};
+using DeviceUses = std::map<std::int32_t, DeviceUse>;  ///< by number
+using Place = std::pair<std::int32_t, std::uint32_t>;  ///< rank and recording
+using UsesOfPlaces = std::map<Place, DeviceUses>;      ///< of one side
+
+Place place_of(const Profile& profile, std::size_t window) {
+  const model::ProfileCycle& cycle = profile.cycles[profile.ledger.windows[window].cycle];
+  return {cycle.rank, cycle.recording};
+}
+
+/// Windows of one phase that are held against others: of devices, or of hosts.
+Rows windows_of(const Profile& profile, model::Phase phase, bool on_device) {
   Rows rows;
-  for (std::size_t w = 0; w < windows.size(); ++w)
-    if (is_of(w) && chosen.at({cycle_of(w).recording, cycle_of(w).rank}) == windows[w].device) rows.push_back(w);
+  const auto& windows = profile.ledger.windows;
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    const model::ProfileCycle& cycle = profile.cycles[windows[w].cycle];
+    if (cycle.phase == phase && !cycle.other_work && (windows[w].device >= 0) == on_device) rows.push_back(w);
+  }
   return rows;
+}
+
+UsesOfPlaces uses_of(const Profile& profile, const Rows& rows) {
+  UsesOfPlaces uses;
+  for (const std::size_t w : rows) {
+    const model::LedgerWindow& window = profile.ledger.windows[w];
+    DeviceUse& use = uses[place_of(profile, w)][window.device];
+    ++use.windows;
+    use.all += static_cast<double>(window.length);
+    for (const LedgerLine& line : model::lines_of(profile.ledger, w))
+      if (is_idle(line.state)) use.idle += static_cast<double>(line.time);
+  }
+  return uses;
+}
+
+/// Without those that have fewer than half as many windows as any.
+DeviceUses often_used(DeviceUses devices) {
+  std::size_t most = 0;
+  for (const auto& [number, use] : devices) most = std::max(most, use.windows);
+  std::erase_if(devices, [&](const auto& device) { return 2 * device.second.windows < most; });
+  return devices;
+}
+
+/// nullopt: there is none.
+std::optional<std::int32_t> least_idle(const DeviceUses& devices) {
+  std::optional<std::int32_t> chosen;
+  double least = 2;
+  for (const auto& [number, use] : devices) {
+    const double share = use.all > 0 ? use.idle / use.all : 1;
+    if (share >= least) continue;
+    least = share;
+    chosen = number;
+  }
+  return chosen;
+}
+
+/// The device that a rank is judged by on both sides. nullopt: it did not use the same devices everywhere.
+std::optional<std::int32_t> common_device(const std::array<UsesOfPlaces, 2>& uses, std::int32_t rank) {
+  std::array<DeviceUses, 2> all;
+  std::set<std::int32_t> numbers;
+  for (std::size_t s = 0; s < 2; ++s) {
+    for (const auto& [place, devices] : uses[s]) {
+      if (place.first != rank) continue;
+      std::set<std::int32_t> used;
+      for (const auto& [number, use] : devices) {
+        used.insert(number);
+        all[s][number].add(use);
+      }
+      if (!numbers.empty() && used != numbers) return std::nullopt;
+      numbers = std::move(used);
+    }
+    if (all[s].empty()) return std::nullopt;
+    all[s] = often_used(std::move(all[s]));
+  }
+  DeviceUses both;
+  for (const auto& [number, use] : all[0])
+    if (const auto other = all[1].find(number); other != all[1].end()) {
+      both[number] = use;
+      both[number].add(other->second);
+    }
+  return least_idle(both);
+}
+
+/// Of each rank the windows of one device: of the one that idles least on both sides together, or, where they use other
+/// devices, of the one that does so in each recording.
+std::array<Rows, 2> device_rows(const std::array<const Profile*, 2>& profiles, model::Phase phase) {
+  std::array<Rows, 2> rows;
+  std::array<UsesOfPlaces, 2> uses;
+  for (std::size_t s = 0; s < 2; ++s) {
+    rows[s] = windows_of(*profiles[s], phase, true);
+    uses[s] = uses_of(*profiles[s], rows[s]);
+  }
+  std::map<std::int32_t, std::optional<std::int32_t>> common;
+  for (std::size_t s = 0; s < 2; ++s) {
+    std::map<Place, std::optional<std::int32_t>> chosen;
+    for (const auto& [place, devices] : uses[s]) {
+      const auto [known, fresh] = common.try_emplace(place.first);
+      if (fresh) known->second = common_device(uses, place.first);
+      chosen[place] = known->second ? known->second : least_idle(often_used(devices));
+    }
+    std::erase_if(rows[s], [&](std::size_t w) {
+      return chosen.at(place_of(*profiles[s], w)) != profiles[s]->ledger.windows[w].device;
+    });
+  }
+  return rows;
+}
+
+std::array<Rows, 2> host_rows(const std::array<const Profile*, 2>& profiles, model::Phase phase) {
+  return {windows_of(*profiles[0], phase, false), windows_of(*profiles[1], phase, false)};
 }
 
 WorkClass class_of(const Profile& profile, std::size_t window) {
@@ -216,7 +297,9 @@ struct Range {
 Waterfall waterfall_of(const std::array<const Profile*, 2>& profiles, const std::array<Rows, 2>& rows,
                        StringTable& texts) {
   Waterfall result;
-  result.device = profiles[0]->ledger.windows[rows[0].front()].device;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const std::size_t w : rows[s]) result.devices[s].insert(profiles[s]->ledger.windows[w].device);
+  result.device = *result.devices[0].begin();
   std::map<std::pair<LedgerState, StringId>, model::WaterfallLine> lines;
   std::map<std::pair<LedgerState, StringId>, Range> idle;
   const auto weights = weights_of(profiles, rows);
@@ -263,8 +346,8 @@ std::vector<Waterfall> waterfalls_of(const Profile& base, const Profile& candida
   std::vector<Waterfall> all;
   const std::array profiles = {&base, &candidate};
   for (const model::Phase phase : phases) {
-    const std::array hosts = {rows_of(base, phase, false), rows_of(candidate, phase, false)};
-    const std::array devices = {rows_of(base, phase, true), rows_of(candidate, phase, true)};
+    const std::array hosts = host_rows(profiles, phase);
+    const std::array devices = device_rows(profiles, phase);
     const bool on_device = !devices[0].empty() && !devices[1].empty();
     const auto times = own_times(profiles, hosts, texts);
     if (!on_device && !times) continue;
@@ -286,9 +369,10 @@ std::vector<Waterfall> late_hosts_of(const Profile& base, const Profile& candida
       if (line.state == LedgerState::idle_host || line.state == LedgerState::idle_launch)
         for (std::size_t s = 0; s < 2; ++s) waits.at(s) += line.time_ns.at(s);
     if (waits[0] < kMost * waterfall.window_ns[0] || waits[1] < kMost * waterfall.window_ns[1]) continue;
-    const std::array rows = {rows_of(base, waterfall.phase, false), rows_of(candidate, waterfall.phase, false)};
+    const std::array profiles = {&base, &candidate};
+    const std::array rows = host_rows(profiles, waterfall.phase);
     if (rows[0].empty() || rows[1].empty()) continue;
-    hosts.push_back(waterfall_of({&base, &candidate}, rows, texts));
+    hosts.push_back(waterfall_of(profiles, rows, texts));
     hosts.back().phase = waterfall.phase;
   }
   return hosts;

@@ -9,12 +9,12 @@
 
 namespace culprit::compare {
 
-/// One for every phase of which both sides have windows of one kind: of the device that idles least (of each rank),
-/// else of the thread that runs the cycles. Means per cycle; where both sides know what their cycles worked on, kinds
-/// of work that both have count with the mean of their shares, so that another mix of work is no line. Lines of one
-/// state and function are one line; what lies between functions is divided by what samples of both sides found there.
-/// By rule the change of a line is (n1 - n0) t0 by calls and n1 (t1 - t0) by their time, with n calls of a mean time t:
-/// what both do together counts as time. O(lines log lines).
+/// One for every phase of which both sides have windows of one kind: of the device that idles least (of each rank), the
+/// same one on both sides where these use the same ones, else of the thread that runs the cycles. Means per cycle;
+/// where both sides know what their cycles worked on, kinds of work that both have count with the mean of their shares,
+/// so that another mix of work is no line. Lines of one state and function are one line; what lies between functions is
+/// divided by what samples of both sides found there. By rule the change of a line is (n1 - n0) t0 by calls and
+/// n1 (t1 - t0) by their time, with n calls of a mean time t: what both do together counts as time. O(lines log lines).
 std::vector<model::Waterfall> waterfalls_of(const model::Profile& base, const model::Profile& candidate,
                                             const std::vector<model::Phase>& phases, StringTable& texts);
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -260,7 +261,8 @@ struct WaterfallLine {
 /// Where the difference of the cycles of one phase comes from: the lines' changes sum to that of the windows.
 struct Waterfall {
   Phase phase = Phase::other;
-  std::int32_t device = -1;  ///< of the baseline; -1: the thread that runs the cycles
+  std::int32_t device = -1;                         ///< the first of the baseline; -1: the thread that runs the cycles
+  std::array<std::set<std::int32_t>, 2> devices{};  ///< of each side all, one of each rank
   std::array<std::size_t, 2> windows{};
   std::array<double, 2> window_ns{};  ///< means
   std::vector<WaterfallLine> lines;   ///< largest change first

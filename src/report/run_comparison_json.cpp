@@ -1,5 +1,7 @@
 #include <array>
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -96,6 +98,9 @@ void write_waterfall(JsonWriter& json, const RunComparison& comparison, const mo
   json.begin_object();
   json.member("phase", phase_name(waterfall.phase));
   json.member("device", waterfall.device);
+  json.begin_array("devices", JsonForm::line);
+  for (const std::set<std::int32_t>& devices : waterfall.devices) json.value(devices);
+  json.end_array();
   json.member("cycles", std::array{waterfall.windows[0], waterfall.windows[1]});
   json.member("ns_per_cycle", waterfall.window_ns);
   json.begin_array("lines");

@@ -1,10 +1,12 @@
 #include "report/waterfall.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -34,6 +36,22 @@ std::string calls_text(const model::WaterfallLine& line) {
   if (std::isnan(before)) return {};
   return std::abs(after - before) < 0.05 ? fmt::format("{:.1f}", before)
                                          : fmt::format("{:.1f} -> {:.1f}", before, after);
+}
+
+/// "device 0", "devices 0, 1".
+std::string devices_text(const std::set<std::int32_t>& devices) {
+  return fmt::format("device{} {}", devices.size() == 1 ? "" : "s", fmt::join(devices, ", "));
+}
+
+/// Whose time it is.
+std::string where_text(const Waterfall& waterfall, std::size_t ranks) {
+  const auto& [base, candidate] = waterfall.devices;
+  std::string text = waterfall.device < 0 ? "the thread of the cycles"
+                     : base == candidate  ? devices_text(base)
+                                          : fmt::format("{} of the baseline, {} of the candidate", devices_text(base),
+                                                        devices_text(candidate));
+  if (ranks > 1) text += fmt::format(", mean of {} ranks", ranks);
+  return text;
 }
 
 bool differs(const RunComparison& comparison, model::Phase phase) {
@@ -83,9 +101,7 @@ std::vector<model::Table> waterfall_tables(const RunComparison& comparison, std:
   const auto ns = [](double value) { return Cell(std::int64_t{std::llround(value)}); };
   for (const Waterfall& waterfall : comparison.waterfalls) {
     if (!differs(comparison, waterfall.phase)) continue;
-    std::string where = waterfall.device < 0 ? "the thread of the cycles" : fmt::format("device {}", waterfall.device);
-    if (const std::size_t ranks = model::count_ranks(comparison.processes); ranks > 1)
-      where += fmt::format(", mean of {} ranks", ranks);
+    const std::string where = where_text(waterfall, model::count_ranks(comparison.processes));
     tables.push_back(model::make_table<Row>(
         fmt::format("Where the difference comes from, {} ({})", where, phase_name(waterfall.phase)),
         fmt::format("waterfall_{}", phase_name(waterfall.phase)),

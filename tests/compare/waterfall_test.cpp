@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +89,40 @@ TEST_F(Waterfalls, TheDeviceThatIdlesLeastSpeaks) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].device, 1);
   EXPECT_DOUBLE_EQ(sum(found[0]), 15);
+}
+
+/// A step on two devices, of which one works for `first`, the other for `second` of 100 ns.
+void step_on_two(Side& side, Ns first, Ns second, std::int32_t other = 1) {
+  side.cycle({{"gemm", first}, {"", 100 - first, 1, LedgerState::idle_latency}}, 0);
+  side.window({{"gemm", second}, {"", 100 - second, 1, LedgerState::idle_latency}}, other);
+}
+
+TEST_F(Waterfalls, TheSameDeviceSpeaksOnBothSides) {
+  step_on_two(base, 90, 80);
+  step_on_two(candidate, 60, 80);
+  const auto found = all();
+  EXPECT_EQ(found[0].device, 1) << "together it idles least";
+  EXPECT_EQ(found[0].devices, (std::array<std::set<std::int32_t>, 2>{{{1}, {1}}}));
+  EXPECT_DOUBLE_EQ(found[0].lines[0].change_ns, 0);
+}
+
+TEST_F(Waterfalls, OtherDevicesSpeakEachForTheirSide) {
+  step_on_two(base, 90, 80);
+  step_on_two(candidate, 60, 80, 2);
+  const auto found = all();
+  EXPECT_EQ(found[0].devices, (std::array<std::set<std::int32_t>, 2>{{{0}, {2}}}));
+  EXPECT_DOUBLE_EQ(found[0].lines[0].time_ns[1], 80);
+}
+
+TEST_F(Waterfalls, EachRankHasItsDevice) {
+  for (const std::int32_t rank : {0, 1})
+    for (Side* side : {&base, &candidate}) {
+      const bool swapped = rank == 1;
+      step_on_two(*side, swapped ? 50 : 90, swapped ? 90 : 50);
+      side->profile.cycles.back().rank = rank;
+    }
+  EXPECT_EQ(all()[0].devices, (std::array<std::set<std::int32_t>, 2>{{{0, 1}, {0, 1}}}));
+  EXPECT_DOUBLE_EQ(all()[0].window_ns[0], 100);
 }
 
 TEST_F(Waterfalls, ADeviceThatWaitsForAnotherIdles) {

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
 namespace culprit::report {
 namespace {
 
@@ -28,6 +33,22 @@ TEST(Waterfall, SaysWhereItsMeansAreNotThoseOfTheOutcome) {
   EXPECT_EQ(
       notes[0],
       "Means of times: +31.1 %. The outcome, +24.3 %, is of mean logarithms, in which few long cycles count less.");
+}
+
+std::string heading_of(const std::set<std::int32_t>& base, const std::set<std::int32_t>& candidate) {
+  model::RunComparison c;
+  c.cycle_times.emplace_back().outcome = model::Outcome::regression;
+  model::Waterfall& waterfall = c.waterfalls.emplace_back();
+  waterfall.devices = {base, candidate};
+  waterfall.device = *base.begin();
+  return waterfall_tables(c, 10).at(0).title;
+}
+
+TEST(Waterfall, NamesTheDevicesOfBothSides) {
+  EXPECT_EQ(heading_of({1}, {1}), "Where the difference comes from, device 1 (other)");
+  EXPECT_EQ(heading_of({0, 1}, {0, 1}), "Where the difference comes from, devices 0, 1 (other)");
+  EXPECT_EQ(heading_of({0}, {1}),
+            "Where the difference comes from, device 0 of the baseline, device 1 of the candidate (other)");
 }
 
 }  // namespace
