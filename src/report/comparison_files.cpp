@@ -39,6 +39,12 @@ auto number(double Row::*value) {
   return [=](const Row& row) { return number_cell(row.*value); };
 }
 
+/// What the comparison holds as a relative change, as a ratio: as in its JSON.
+template <class Row>
+auto ratio(double Row::*change) {
+  return [=](const Row& row) { return number_cell(1 + row.*change); };
+}
+
 Table cycle_time_table(const RunComparison& comparison) {
   using C = model::CycleTimeOutcome;
   return model::make_table<C>("Cycle time", "cycle_time",
@@ -47,16 +53,16 @@ Table cycle_time_table(const RunComparison& comparison) {
                                {{"Outcome", "outcome"}, [](const C& c) { return to_string(c.outcome); }},
                                {{"Baseline", "baseline_ns"}, side(&C::time_ns, 0)},
                                {{"Candidate", "candidate_ns"}, side(&C::time_ns, 1)},
-                               {{"Change", "change"}, number(&C::change)},
-                               {{"Low", "ci_low"}, number(&C::low)},
-                               {{"High", "ci_high"}, number(&C::high)},
-                               {{"Detectable", "detectable"}, number(&C::smallest_seen)},
+                               {{"Ratio", "ratio"}, ratio(&C::change)},
+                               {{"Low", "ci_low"}, ratio(&C::low)},
+                               {{"High", "ci_high"}, ratio(&C::high)},
                                {{"Tolerance", "tolerance"}, &C::tolerance},
-                               {{"Between recordings", "between"}, &C::between},
-                               {{"Baseline cycles", "baseline_cycles"}, side(&C::cycles, 0)},
-                               {{"Candidate cycles", "candidate_cycles"}, side(&C::cycles, 1)},
+                               {{"Detectable", "detectable"}, ratio(&C::smallest_seen)},
+                               {{"Baseline cycles", "baseline_n"}, side(&C::cycles, 0)},
+                               {{"Candidate cycles", "candidate_n"}, side(&C::cycles, 1)},
                                {{"Baseline independent", "baseline_n_eff"}, side(&C::effective, 0)},
-                               {{"Candidate independent", "candidate_n_eff"}, side(&C::effective, 1)}},
+                               {{"Candidate independent", "candidate_n_eff"}, side(&C::effective, 1)},
+                               {{"Between recordings", "between"}, &C::between}},
                               model::all_cycle_times(comparison));
 }
 

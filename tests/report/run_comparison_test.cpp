@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -406,7 +407,7 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   EXPECT_THAT(files["environment"], EndsWith("\ndriver,1,2\n"));
   EXPECT_THAT(files["comparability"], EndsWith("\nworld size,2,4,yes\n"));
   EXPECT_THAT(files["data_quality"], EndsWith("\ncandidate,clock_jump,warning,3\n"));
-  EXPECT_THAT(files["cycle_time"], StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,change,ci_low,ci_high,"));
+  EXPECT_THAT(files["cycle_time"], StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,ratio,ci_low,ci_high,"));
   c.disks.push_back({"vda write", {12, 34}});
   c.host.emplace().counters.push_back({"host.cpu.used", "CPUs", {0.5, 1.5}});
   for (auto& [name, text] : comparison_csv_files(c)) files[name] = text;
@@ -415,6 +416,28 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   EXPECT_EQ(files.size(), 16U);
   for (const auto& [name, text] : comparison_csv_files(RunComparison()))
     EXPECT_EQ(std::ranges::count(text, '\n'), 1) << name << ": a heading alone";
+}
+
+TEST(RunComparison, CycleTimesOfTheCsvFileAreThoseOfJson) {
+  RunComparison c = regression();
+  c.cycle_times[0].low = model::kNoNumber;
+  const json time = json::parse(comparison_json(c))["cycle_time"][0];
+  std::istringstream lines(comparison_csv_files(c).front().text);
+  std::array<std::string, 2> rows;
+  for (std::string& row : rows) std::getline(lines, row);
+  std::array<std::istringstream, 2> cells = {std::istringstream(rows[0]), std::istringstream(rows[1])};
+  std::map<std::string, std::string> row;
+  for (std::string name, value; std::getline(cells[0], name, ',');) {
+    value.clear();
+    std::getline(cells[1], value, ',');
+    row[name] = value;
+  }
+  for (const char* name : {"ratio", "ci_high", "detectable", "tolerance", "between", "baseline_ns", "candidate_ns"})
+    EXPECT_NEAR(std::stod(row.at(name)), time.at(name), 1e-9) << name;
+  EXPECT_EQ(row.at("ci_low"), "");
+  EXPECT_TRUE(time.at("ci_low").is_null());
+  EXPECT_EQ(row.at("baseline_n"), "23");
+  EXPECT_EQ(row.at("candidate_n_eff"), "19");
 }
 
 TEST(RunComparison, WideTablesCutNoNames) {
