@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "compare/series.h"
 #include "stats/distributions.h"
+#include "stats/quantile.h"
 
 namespace culprit::compare {
 
@@ -103,6 +105,13 @@ void decide(const MeanDifference& d, double of_two, model::CycleTimeOutcome& res
     result.enough = enough_recordings(d.difference, of_two, upper, lower);
 }
 
+/// NaN without any.
+double median_of_positive(std::span<const double> times) {
+  std::vector<double> positive;
+  std::ranges::copy_if(times, std::back_inserter(positive), [](double t) { return t > 0 && std::isfinite(t); });
+  return stats::median(std::move(positive));
+}
+
 /// Mean logarithm of each recording that has positive times.
 std::vector<double> means_of_recordings(const RecordedTimes& side) {
   std::map<std::uint32_t, std::pair<double, double>> sums;  // and how many
@@ -172,6 +181,7 @@ model::CycleTimeOutcome judge_cycle_time(std::span<const double> base, std::span
   if (options.measured) result.earlier = options.measured->recordings;
   result.cycles = {a.n, b.n};
   result.effective = {a.effective, b.effective};
+  result.median_ns = {median_of_positive(base), median_of_positive(candidate)};
   if (a.n > 0) result.time_ns[0] = std::exp(a.mean);
   if (b.n > 0) result.time_ns[1] = std::exp(b.mean);
   if (a.n == 0 || b.n == 0) return result;
@@ -227,6 +237,7 @@ std::optional<model::CycleTimeOutcome> judge_recordings(const RecordedTimes& bas
     result.effective[s] = side.effective;
     result.time_ns[s] = std::exp(side.mean);
   }
+  result.median_ns = {median_of_positive(base.times), median_of_positive(candidate.times)};
   result.between = std::sqrt(squares / degrees);
   result.change = std::expm1(series[1].mean - series[0].mean);
   result.recordings = {sides[0].size(), sides[1].size()};

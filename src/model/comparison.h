@@ -41,9 +41,10 @@ struct CycleTimeOutcome {
   Phase phase = Phase::other;
   std::int32_t rank = -1;  ///< its number; -1: of each step the slowest rank
   Outcome outcome = Outcome::inconclusive;
-  std::array<double, 2> time_ns{kNoNumber, kNoNumber};  ///< geometric means
-  double change = kNoNumber;                            ///< of these
-  double low = kNoNumber;                               ///< 95 % interval; none with too few cycles
+  std::array<double, 2> time_ns{kNoNumber, kNoNumber};    ///< geometric means
+  std::array<double, 2> median_ns{kNoNumber, kNoNumber};  ///< of the same cycles
+  double change = kNoNumber;                              ///< of the means
+  double low = kNoNumber;                                 ///< 95 % interval; none with too few cycles
   double high = kNoNumber;
   double smallest_seen = kNoNumber;  ///< smallest regression that would have been seen four times out of five
   /// Where nothing is decided: what these recordings differ by, beyond the tolerance, though two of the same may.

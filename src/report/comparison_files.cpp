@@ -53,6 +53,8 @@ Table cycle_time_table(const RunComparison& comparison) {
                                {{"Outcome", "outcome"}, [](const C& c) { return to_string(c.outcome); }},
                                {{"Baseline", "baseline_ns"}, side(&C::time_ns, 0)},
                                {{"Candidate", "candidate_ns"}, side(&C::time_ns, 1)},
+                               {{"Baseline median", "baseline_median_ns"}, side(&C::median_ns, 0)},
+                               {{"Candidate median", "candidate_median_ns"}, side(&C::median_ns, 1)},
                                {{"Ratio", "ratio"}, ratio(&C::change)},
                                {{"Low", "ci_low"}, ratio(&C::low)},
                                {{"High", "ci_high"}, ratio(&C::high)},

@@ -44,6 +44,7 @@ void write_cycle_time(JsonWriter& json, const model::CycleTimeOutcome& o) {
   json.member("outcome", to_string(o.outcome));
   json.member("baseline_ns", o.time_ns[0]);
   json.member("candidate_ns", o.time_ns[1]);
+  json.member("median_ns", o.median_ns);
   json.member("ratio", 1 + o.change);
   json.member("ci_low", 1 + o.low);
   json.member("ci_high", 1 + o.high);

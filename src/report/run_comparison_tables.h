@@ -24,6 +24,9 @@ struct OutcomeText {
 };
 OutcomeText outcome_text(const model::RunComparison& comparison);
 
+/// Why the steps of a phase are not judged: none of the sides' are of like work.
+std::string other_work_text(const model::CycleTimeOutcome& o);
+
 /// " Measured: 8 earlier recordings of the same differ by 3.1 % (standard deviation)."
 std::string earlier_text(double between, std::size_t recordings);
 

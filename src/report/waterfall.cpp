@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "core/units.h"
 #include "model/table_rows.h"
 
 namespace culprit::report {
@@ -76,6 +78,22 @@ std::string other_mean(const RunComparison& comparison, const Waterfall& waterfa
       (after / before - 1) * 100, outcome->change * 100);
 }
 
+/// The lines are means, which few long cycles move. Empty: half of the cycles take about as long as the mean.
+std::string medians_note(const RunComparison& comparison, const Waterfall& waterfall) {
+  constexpr double kNearly = 0.1;  // of logarithms
+  const auto outcome = std::ranges::find(comparison.cycle_times, waterfall.phase, &model::CycleTimeOutcome::phase);
+  if (outcome == comparison.cycle_times.end()) return {};
+  const auto& [before, after] = outcome->median_ns;
+  if (!(before > 0) || !(after > 0)) return {};
+  const auto is_near = [&](std::size_t side) {
+    return std::abs(std::log(waterfall.window_ns.at(side) / outcome->median_ns.at(side))) <= kNearly;
+  };
+  if (is_near(0) && is_near(1)) return {};
+  return fmt::format(
+      "All are means per cycle. Half of the cycles take no more than {} in the baseline, {} in the candidate.",
+      format_duration(before), format_duration(after));
+}
+
 std::vector<Row> rows_of(const RunComparison& comparison, const Waterfall& waterfall, std::size_t most) {
   std::vector<Row> rows;
   Row rest{"all else", 0, 0, {}};
@@ -111,8 +129,8 @@ std::vector<model::Table> waterfall_tables(const RunComparison& comparison, std:
          {{"Change", "change_ns", ColumnType::time}, [=](const Row& row) { return ns(row.after - row.before); }},
          {{"Calls", "calls"}, &Row::calls}},
         rows_of(comparison, waterfall, most_lines)));
-    if (std::string note = other_mean(comparison, waterfall); !note.empty())
-      tables.back().notes.push_back(std::move(note));
+    for (std::string note : {other_mean(comparison, waterfall), medians_note(comparison, waterfall)})
+      if (!note.empty()) tables.back().notes.push_back(std::move(note));
   }
   return tables;
 }

@@ -35,6 +35,18 @@ TEST(CycleTime, SlowerByFarIsARegressionAndTheOtherWayAnImprovement) {
   EXPECT_EQ(judge_cycle_time(b, a).outcome, Outcome::improvement);
 }
 
+TEST(CycleTime, MediansAreOfTheSameTimesAndAFewLongOnesMoveThemLittle) {
+  const std::vector<double> even = {10, 11, 12, 13, 0, 14};
+  const std::vector<double> two_long = {10, 11, 12, 300, 400};
+  const auto result = judge_cycle_time(even, two_long);
+  EXPECT_EQ(result.median_ns, (std::array{12.0, 12.0})) << "times that are not positive are left out";
+  EXPECT_GT(result.change, 2);
+  const std::vector<std::uint32_t> recordings = {0, 0, 1, 1, 2};
+  const auto replicates = judge_recordings({two_long, recordings}, {two_long, recordings}, 0.03, 0.01);
+  ASSERT_TRUE(replicates);
+  EXPECT_EQ(replicates->median_ns, (std::array{12.0, 12.0}));
+}
+
 TEST(CycleTime, TheSameIsNoChangeOnlyWhenTheIntervalIsInsideTheTolerance) {
   const std::vector<double> even(40, 1e7);
   EXPECT_EQ(judge_cycle_time(even, even).outcome, Outcome::no_change);

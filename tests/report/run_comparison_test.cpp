@@ -407,7 +407,9 @@ TEST(RunComparison, WhatElseTheReportHoldsIsInFilesOfItsOwn) {
   EXPECT_THAT(files["environment"], EndsWith("\ndriver,1,2\n"));
   EXPECT_THAT(files["comparability"], EndsWith("\nworld size,2,4,yes\n"));
   EXPECT_THAT(files["data_quality"], EndsWith("\ncandidate,clock_jump,warning,3\n"));
-  EXPECT_THAT(files["cycle_time"], StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,ratio,ci_low,ci_high,"));
+  EXPECT_THAT(files["cycle_time"],
+              StartsWith("phase,rank,outcome,baseline_ns,candidate_ns,baseline_median_ns,candidate_median_ns,"
+                         "ratio,ci_low,ci_high,"));
   c.disks.push_back({"vda write", {12, 34}});
   c.host.emplace().counters.push_back({"host.cpu.used", "CPUs", {0.5, 1.5}});
   for (auto& [name, text] : comparison_csv_files(c)) files[name] = text;

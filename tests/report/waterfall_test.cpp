@@ -35,6 +35,22 @@ TEST(Waterfall, SaysWhereItsMeansAreNotThoseOfTheOutcome) {
       "Means of times: +31.1 %. The outcome, +24.3 %, is of mean logarithms, in which few long cycles count less.");
 }
 
+TEST(Waterfall, SaysWhereMediansAreFarFromItsMeans) {
+  const auto notes = [](double median_before, double median_after) {
+    model::RunComparison c;
+    model::CycleTimeOutcome& outcome = c.cycle_times.emplace_back();
+    outcome.outcome = model::Outcome::regression;
+    outcome.change = 0.5;
+    outcome.median_ns = {median_before, median_after};
+    c.waterfalls.emplace_back().window_ns = {1e6, 1.5e6};
+    return waterfall_tables(c, 10).at(0).notes;
+  };
+  EXPECT_TRUE(notes(0.95e6, 1.6e6).empty());
+  EXPECT_EQ(notes(1e6, 1.1e6),
+            (std::vector<std::string>{"All are means per cycle. Half of the cycles take no more than 1.000ms in the "
+                                      "baseline, 1.100ms in the candidate."}));
+}
+
 std::string heading_of(const std::set<std::int32_t>& base, const std::set<std::int32_t>& candidate) {
   model::RunComparison c;
   c.cycle_times.emplace_back().outcome = model::Outcome::regression;
