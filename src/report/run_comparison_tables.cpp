@@ -64,14 +64,21 @@ bool has_several_processes(const RunComparison& comparison) {
                              [&](const FunctionFinding& f) { return f.process != comparison.functions[0].process; });
 }
 
-bool has_several_devices(const RunComparison& comparison) {
-  const FunctionFinding* first = nullptr;
-  for (const FunctionFinding& f : comparison.functions) {
-    if (!is_listed(comparison, f)) continue;
-    if (first != nullptr && f.device != first->device) return true;
-    if (first == nullptr) first = &f;
-  }
-  return false;
+/// Of the functions that are listed.
+std::set<std::string_view> listed_devices(const RunComparison& comparison) {
+  std::set<std::string_view> devices;
+  for (const FunctionFinding& f : comparison.functions)
+    if (is_listed(comparison, f)) devices.insert(comparison.texts[f.device]);
+  return devices;
+}
+
+/// Beside functions of devices those of the host could be taken for work of these.
+std::string whose_functions(const RunComparison& comparison, const std::set<std::string_view>& devices) {
+  constexpr std::string_view kHost = "Host";
+  const bool host_alone = devices.size() == 1 && devices.contains(kHost);
+  const bool any_device = std::ranges::any_of(
+      comparison.functions, [&](const FunctionFinding& f) { return comparison.texts[f.device] != kHost; });
+  return host_alone && any_device ? "Functions of the host" : "Functions";
 }
 
 /// In whole percent.
@@ -324,13 +331,14 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
 std::vector<Table> changed_functions(const RunComparison& comparison, std::size_t most_rows) {
   std::vector<Table> tables;
   const bool processes = has_several_processes(comparison);
-  const bool devices = has_several_devices(comparison);
+  const std::set<std::string_view> devices = listed_devices(comparison);
+  const std::string whose = whose_functions(comparison, devices);
   for (const model::CycleTimeOutcome& o : comparison.cycle_times) {
     const auto is_row = [&](const FunctionFinding& f) { return f.phase == o.phase && is_listed(comparison, f); };
     const bool renamed =
         std::ranges::any_of(comparison.functions, [&](const FunctionFinding& f) { return f.was != 0 && is_row(f); });
     Table table = model::make_table<FunctionFinding>(
-        fmt::format("Functions that changed, per cycle ({})", phase_name(o.phase)),
+        fmt::format("{} that changed, per cycle ({})", whose, phase_name(o.phase)),
         fmt::format("functions_{}", phase_name(o.phase)),
         {{{"Function", "function", ColumnType::name},
           [&](const FunctionFinding& f) { return comparison.texts[f.function]; }},
@@ -342,7 +350,7 @@ std::vector<Table> changed_functions(const RunComparison& comparison, std::size_
           model::present_if(processes)},
          {{"Device", "device"},
           [&](const FunctionFinding& f) { return comparison.texts[f.device]; },
-          model::present_if(devices)},
+          model::present_if(devices.size() > 1)},
          {{"Baseline", "baseline_ns", ColumnType::time},
           [](const FunctionFinding& f) { return whole_ns(f.time_ns[0]); }},
          {{"Candidate", "candidate_ns", ColumnType::time},

@@ -477,6 +477,25 @@ TEST(RunComparison, WhoWaitsIsNoFindingButCounted) {
   EXPECT_THAT(comparison_json(c), HasSubstr("cudaStreamSynchronize"));
 }
 
+TEST(RunComparison, ACallOfTheHostIsNotTakenForWorkOfADevice) {
+  RunComparison c = regression();
+  c.functions[0].status = FunctionStatus::unknown;
+  EXPECT_THAT(comparison_terminal(c, 10), Not(HasSubstr("of the host")));
+  c.functions.push_back(finding(c, "cudaMemcpyAsync", FunctionStatus::changed, 1e3, 9e6, "cuda_api"));
+  c.functions.back().device = c.texts.intern("Host");
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("Functions of the host that changed, per cycle (decode)"),
+                                                HasSubstr("\ncudaMemcpyAsync "), Not(HasSubstr("Device"))));
+  c.functions[0].status = FunctionStatus::changed;
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("\nFunctions that changed, per cycle (decode)"),
+                                                testing::ContainsRegex("cudaMemcpyAsync +Host ")));
+}
+
+TEST(RunComparison, WithoutDevicesFunctionsAreOfTheHost) {
+  RunComparison c = regression();
+  for (model::FunctionFinding& f : c.functions) f.device = c.texts.intern("Host");
+  EXPECT_THAT(comparison_terminal(c, 10), AllOf(HasSubstr("\nFunctions that changed"), Not(HasSubstr("Device"))));
+}
+
 TEST(RunComparison, OnlyTheFirstFunctionsAreShownAndTheRestIsCounted) {
   RunComparison c = regression();
   c.functions.clear();
