@@ -20,6 +20,7 @@
 #include "compare/functions.h"
 #include "compare/host_changes.h"
 #include "compare/series.h"
+#include "core/units.h"
 #include "diagnose/diagnose.h"
 #include "profile/function_kind.h"
 #include "stats/quantile.h"
@@ -341,6 +342,19 @@ void add_host(const std::array<Side, 2>& sides, model::RunComparison& result) {
   (faster - slower >= kLeastMove * faster ? host.counters : host.unshown).push_back(std::move(clock));
 }
 
+/// What devices did per step, all operations of all of them together: as much as before, or how much more. Empty:
+/// not both sides have some.
+std::string device_time_text(const std::array<Side, 2>& sides, double tolerance) {
+  std::array<double, 2> ns{};
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const auto& [key, function] : sides[s].functions)
+      if (key.second != kHost) ns[s] += sides[s].per_cycle(function.ns, key.second);
+  if (!(ns[0] > 0) || !(ns[1] > 0)) return {};
+  const double change = ns[1] / ns[0] - 1;
+  return fmt::format("GPU time per step{}: {} -> {} ({:+.1f} %)", std::abs(change) <= tolerance ? " unchanged" : "",
+                     format_duration(ns[0]), format_duration(ns[1]), change * kPercent);
+}
+
 /// As recordings have them: those that differ by enough of a cycle, the largest difference behind the period.
 void keep_states_that_differ(model::RunComparison& result) {
   const double period = result.cycle_times.empty() ? static_cast<double>(result.sides[0].median_period.value_or(0))
@@ -388,6 +402,7 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
     result.host.emplace();
     result.host->states.push_back(std::move(period));
     result.cycle_times.push_back(std::move(outcome));
+    if (std::string text = device_time_text(sides, tolerance); !text.empty()) result.notes.push_back(std::move(text));
   }
   if (!result.host) result.host.emplace();
   add_functions(sides, anchors_differ, result);

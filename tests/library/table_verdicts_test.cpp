@@ -85,6 +85,29 @@ TEST(TableVerdicts, CyclesWithoutItsRowsTellNothingOfADevice) {
   EXPECT_THAT(causes(table(before), with_late_devices(table(before), 6)), testing::IsEmpty());
 }
 
+/// What is said of the devices' time, or nothing.
+std::string device_time(const deepdive::Profile& base, const deepdive::Profile& candidate,
+                        bool anchors_differ = false) {
+  deepdive::ProcessPair pair;
+  pair.base_pid = pair.candidate_pid = 1;
+  for (const std::string& note : comparison_of_tables(base, candidate, pair, anchors_differ, 0.03).notes)
+    if (note.starts_with("GPU time")) return note;
+  return {};
+}
+
+TEST(TableVerdicts, WhatDevicesDidPerStepIsTold) {
+  const Row host = {"oncpu", "Host", "oncpu", 9000};
+  const auto of = [&](double gemm_us) {
+    return std::vector<Row>{host, {"gemm", "GPU 0", "gpu_compute", gemm_us}, {"copy", "GPU 0", "gpu_memcpy_h2d", 1000}};
+  };
+  EXPECT_EQ(device_time(table(of(2000)), table(of(2030), 14000)),
+            "GPU time per step unchanged: 3.006ms -> 3.036ms (+1.0 %)");
+  EXPECT_EQ(device_time(with_late_devices(table(of(2000)), 6), with_late_devices(table(of(5000), 14000), 3)),
+            "GPU time per step: 3.006ms -> 6.012ms (+100.0 %)");
+  EXPECT_EQ(device_time(table(of(2000)), table({host})), "") << "devices of one side alone";
+  EXPECT_EQ(device_time(table(of(2000)), table(of(2000)), true), "") << "a step is another thing";
+}
+
 TEST(TableVerdicts, FewCyclesTellOfAKernelOnlyWhereTheyLieFarApart) {
   const auto late = [](double gemm_us, double cycle_us) {
     return with_late_devices(
