@@ -25,6 +25,8 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 
 std::string rows_text(const Comparison& comparison, std::size_t most_rows, const NameStyle& style) {
   if (comparison.rows.empty()) return "";
+  if (std::ranges::all_of(comparison.rows, [](const SuspicionRow& row) { return !(row.score > 0); }))
+    return "  No rows: nothing takes another share, so every score is 0\n";
   std::vector<std::vector<std::string>> table = {
       {"Function", "Metric", "Device", "Score", "β base %", "β cand %", "μ base", "μ cand"}};
   const std::size_t shown = std::min(most_rows, comparison.rows.size());

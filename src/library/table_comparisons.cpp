@@ -148,10 +148,15 @@ Status expect_comparisons(const TableComparisons& all, const std::string& base) 
 void complete(TableComparisons& all) {
   for (std::size_t i = 0; i < all.compared.size(); ++i) {
     model::RunComparison& compared = all.compared[i];
+    if (all.same) {
+      model::RunComparison same;
+      same.same_recording = true;
+      same.outcome = model::Outcome::no_change;
+      same.sides = std::move(compared.sides);
+      same.processes = std::move(compared.processes);
+      compared = std::move(same);
+    }
     add_notes(all.set.comparisons[i], all.set, compared);
-    if (!all.same) continue;
-    compared.same_recording = true;
-    compared.outcome = model::Outcome::no_change;
   }
 }
 

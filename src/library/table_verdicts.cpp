@@ -253,7 +253,17 @@ void settle_status(model::FunctionFinding& finding) {
   finding.rests_on = model::RestsOn::per_call;
 }
 
-void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model::RunComparison& result) {
+/// Neither a function of the program nor an operation of a device; each side has some.
+bool nothing_in_common(const std::array<Side, 2>& sides) {
+  std::array<std::set<std::string>, 2> names;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const auto& [key, function] : sides[s].functions)
+      if (key.second != kHost || is_function(function.kind)) names[s].insert(key.first);
+  return !names[0].empty() && !names[1].empty() &&
+         std::ranges::none_of(names[0], [&](const std::string& name) { return names[1].contains(name); });
+}
+
+void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, bool unlike, model::RunComparison& result) {
   std::set<std::pair<std::string, std::string>> keys;
   for (const Side& side : sides)
     for (const auto& [key, function] : side.functions) keys.insert(key);
@@ -276,7 +286,7 @@ void add_functions(const std::array<Side, 2>& sides, bool anchors_differ, model:
                               kind_of(SliceClass::kernel, key.first) == FunctionKind::gpu_comm;
     finding.kind = result.texts.intern(communicates ? to_string(FunctionKind::gpu_comm) : std::string_view(any.kind));
     finding.device = result.texts.intern(key.second);
-    if (key.second != kHost || is_function(any.kind)) finding.status = status_of(sides, both, key.second);
+    if (!unlike && (key.second != kHost || is_function(any.kind))) finding.status = status_of(sides, both, key.second);
     // Another time in another cycle is no change.
     if (anchors_differ && finding.status == model::FunctionStatus::changed)
       finding.status = model::FunctionStatus::unknown;
@@ -405,7 +415,9 @@ model::RunComparison comparison_of_tables(const deepdive::Profile& base, const d
     if (std::string text = device_time_text(sides, tolerance); !text.empty()) result.notes.push_back(std::move(text));
   }
   if (!result.host) result.host.emplace();
-  add_functions(sides, anchors_differ, result);
+  const bool unlike = nothing_in_common(sides);
+  if (unlike) result.notes.emplace_back("The two tables have no function in common: none is held against another");
+  add_functions(sides, anchors_differ, unlike, result);
   std::ranges::stable_sort(result.functions, std::ranges::greater(),
                            [](const model::FunctionFinding& f) { return std::abs(f.impact_ns); });
   add_resources(sides, result);

@@ -213,7 +213,8 @@ std::vector<model::Table> host_tables(const model::HostChanges& changes, bool fo
   std::vector<model::Table> tables;
   if (!changes.requests.empty()) tables.push_back(requests_table(changes));
   if (!changes.step.empty()) tables.push_back(step_table(changes));
-  if (!changes.states.empty()) tables.push_back(states_table(changes));
+  const auto is_period = [](const HostChange& state) { return state.what == "period"; };  // the outcome tells it
+  if (!std::ranges::all_of(changes.states, is_period)) tables.push_back(states_table(changes));
   if (!changes.counters.empty()) tables.push_back(counters_table(changes, for_people));
   return tables;
 }

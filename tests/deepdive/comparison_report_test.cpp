@@ -10,6 +10,7 @@
 namespace culprit::deepdive {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -172,6 +173,14 @@ TEST(Json, ControlCharactersAndMissingNumbers) {
   const std::string text = comparisons_json(one("a\"\x1b\n</script>"));
   EXPECT_THAT(text, HasSubstr("\"function\":\"a\\\"\\u001b\\n\\u003c/script\\u003e\""));
   EXPECT_THAT(text, HasSubstr("\"mu_p\":null"));
+}
+
+TEST(Terminal, RowsWithoutAnyScoreAreNoTable) {
+  ComparisonSet set = one("f");
+  EXPECT_THAT(comparisons_terminal(set, 5), HasSubstr("μ cand"));
+  set.comparisons[0].rows[0].score = 0;
+  set.comparisons[0].findings.clear();
+  EXPECT_THAT(comparisons_terminal(set, 5), AllOf(HasSubstr("every score is 0"), Not(HasSubstr("μ cand"))));
 }
 
 TEST(Terminal, NoEscapeReachesIt) { EXPECT_THAT(comparisons_terminal(one("a\x1b[31mb"), 5), Not(HasSubstr("\x1b"))); }

@@ -106,6 +106,10 @@ TEST_F(LibraryCompareTables, OneTableOnBothSidesIsTheSameRecording) {
     EXPECT_TRUE(all->front().comparison.same_recording) << other;
     EXPECT_EQ(all->front().comparison.outcome, Outcome::no_change) << other;
     EXPECT_THAT(all->front().comparison.notes, testing::Contains("Baseline and candidate are the same table"));
+    EXPECT_TRUE(all->front().comparison.findings.empty());
+    EXPECT_THAT(to_markdown(all->front().comparison),
+                testing::EndsWith("\n\n- Baseline and candidate are the same recording: there is nothing to compare.\n"
+                                  "\n- Note: Baseline and candidate are the same table\n"));
   }
 }
 

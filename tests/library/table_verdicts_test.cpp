@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -197,6 +198,31 @@ TEST(TableVerdicts, WhereACycleIsAnotherThingNoKernelIsNew) {
   const std::vector<Row> layers = {{"gemm", "GPU 0", "gpu_compute", 60}};
   EXPECT_THAT(causes(table(steps), table(layers, 300), true), testing::IsEmpty());
   EXPECT_THAT(causes(table(layers, 300), table(steps), true), testing::IsEmpty());
+}
+
+TEST(TableVerdicts, WhereNothingIsCommonNoFunctionIsNewOrGone) {
+  const Row host = {"oncpu", "Host", "oncpu", 9000};
+  const Row copy = {"copy", "GPU 0", "gpu_memcpy_h2d", 1000};
+  const auto compared = [](const std::vector<Row>& base, const std::vector<Row>& candidate) {
+    deepdive::ProcessPair pair;
+    pair.base_pid = pair.candidate_pid = 1;
+    return comparison_of_tables(table(base), table(candidate), pair, false, 0.03);
+  };
+  const auto one_sided = [](const model::RunComparison& result) {
+    return std::ranges::count_if(result.functions, [](const model::FunctionFinding& f) {
+      return f.status == model::FunctionStatus::added || f.status == model::FunctionStatus::gone;
+    });
+  };
+  const auto is_said = testing::Contains(testing::HasSubstr("no function in common"));
+  const Row gemm = {"gemm", "GPU 0", "gpu_compute", 2000};
+  const Row other = {"conv", "GPU 0", "gpu_compute", 2000};
+  const auto unlike = compared({host, gemm}, {host, other});
+  EXPECT_THAT(unlike.notes, is_said);
+  EXPECT_EQ(one_sided(unlike), 0);
+  const auto alike = compared({host, gemm, copy}, {host, other, copy});
+  EXPECT_THAT(alike.notes, testing::Not(is_said));
+  EXPECT_EQ(one_sided(alike), 2);
+  EXPECT_THAT(compared({host}, {host}).notes, testing::Not(is_said)) << "threads alone";
 }
 
 TEST(TableVerdicts, WhereACycleIsAnotherThingACopyIsOfOtherBytes) {

@@ -57,6 +57,14 @@ TEST(HostReport, WithoutStepsItSpeaksOfSeconds) {
   EXPECT_EQ(host_tables(c, true).front().title, "What the threads did per second");
 }
 
+TEST(HostReport, ThePeriodAloneIsNoTable) {
+  model::HostChanges c;
+  c.states = {{"period", "ns per step", {1e6, 1e6}}};
+  EXPECT_TRUE(host_tables(c, true).empty());
+  c.states.push_back({"stopped", "ns per step", {0.0, 5e5}});
+  EXPECT_EQ(host_tables(c, true).size(), 1U);
+}
+
 TEST(HostReport, WhoIsThrottledIsToldInALine) {
   auto c = changes();
   EXPECT_EQ(throttled_text(c), "Throttled by a CPU quota: 0.0 ms/s -> 441.0 ms/s");
