@@ -12,6 +12,7 @@
 #include "cycles/cutting.h"
 #include "cycles/operations.h"
 #include "cycles/work_cycles.h"
+#include "cycles/work_threads.h"
 #include "cycles/work_units.h"
 
 namespace culprit::cycles {
@@ -271,7 +272,10 @@ Result<Found> find_cycles(const Trace& trace, const SliceOrder& order, const Fin
     if (work) cutting = cut_by_work(*work);
   }
   Found found = cutting ? assemble(trace, order, *cutting) : nothing(trace);
-  if (work && work->idle) found.cycles.reason = "hardly anything ran: no work units";
+  if (work && work->idle)
+    found.cycles.reason = work->units.front().reason;
+  else if (!cutting && asleep_in(trace))
+    found.cycles.reason = idle_reason(trace);
   found.work = std::move(work);
   if (Status status = select(found, options); !status) return status.error();
   return found;

@@ -1,5 +1,7 @@
 #include "cycles/work_threads.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -340,5 +342,33 @@ std::string program_name(const Trace& trace, ProcessId process) {
 }
 
 WorkThreads work_threads(const Trace& trace) { return Finder(trace).find(); }
+
+std::optional<model::Asleep> asleep_in(const Trace& trace) {
+  const std::string_view text = fact_of(trace, "sched.asleep_in");
+  const bool ran = std::ranges::any_of(trace.tracks, [](const Track& t) { return t.kind == TrackKind::sched; });
+  if (text.empty() || ran) return std::nullopt;
+  // Children are recorded as well. A lock in shared memory others may hold, and of what is waited for with a time-out
+  // the end comes by itself.
+  constexpr std::array<std::string_view, 4> kForEachOther = {"futex", "futex in shared memory", "wait4", "waitid"};
+  constexpr std::string_view kBetween = ", ";
+  model::Asleep asleep{std::string(text), true};
+  bool locked = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(kBetween), rest.size());
+    const std::string_view call = rest.substr(0, std::min(rest.find(" ("), end));
+    if (std::ranges::find(kForEachOther, call) == kForEachOther.end()) asleep.for_each_other = false;
+    locked = locked || call == kForEachOther.front();
+    rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
+  }
+  const Interval span = recorded_span(trace);
+  asleep.for_each_other = asleep.for_each_other && locked && subtract_saturating(span.end, span.begin) >= kSecond;
+  return asleep;
+}
+
+std::string idle_reason(const Trace& trace, bool polls) {
+  if (const auto asleep = asleep_in(trace))
+    return fmt::format("idle: none of its threads ran, they slept in {}", asleep->in);
+  return polls ? "idle: threads poll or wake by time, and nothing comes" : "idle: hardly anything ran";
+}
 
 }  // namespace culprit::cycles

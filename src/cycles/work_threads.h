@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/host_evidence.h"
 #include "model/work_units.h"
 #include "trace/trace.h"
 
@@ -48,5 +50,10 @@ std::string program_name(const Trace& trace, ProcessId process);
 /// a twentieth of a recording shorter than 20 s, and the last one is half as long at least. They fill the recording,
 /// whatever happened in it. At most some thousand: neighbours are put together.
 WorkThreads work_threads(const Trace& trace);
+
+/// What the recorder found its threads in, where none of them ran. nullopt: some did, or nobody tells.
+std::optional<model::Asleep> asleep_in(const Trace& trace);
+/// Why a recording of a program that does nothing has no units of work. `polls`: its threads ran, by time.
+std::string idle_reason(const Trace& trace, bool polls = false);
 
 }  // namespace culprit::cycles

@@ -566,8 +566,7 @@ model::WorkUnits find_work_units(const Trace& trace) {
   const double idle_time = kIdleShare * static_cast<double>(end - begin);
   result.idle = busy < idle_time && found.empty();
   if (result.idle) {
-    result.units.push_back(windows(
-        work, all < idle_time ? "idle: hardly anything ran" : "idle: threads poll or wake by time, and nothing comes"));
+    result.units.push_back(windows(work, idle_reason(trace, all >= idle_time)));
   } else {
     if (auto unit = processes(trace, work, lifetimes)) add_processes(found, std::move(*unit));
     if (found.empty())

@@ -396,6 +396,7 @@ std::vector<Verdict> diagnose_run(const Recording& run) {
   Verdicts verdicts;
   for (const auto rule : {cpus, waits, functions, devices, ranks, limits}) rule(run, verdicts);
   if (run.host.long_end && model::is_stuck(*run.host.long_end)) verdicts.push_back(hang_verdict(*run.host.long_end, 1));
+  if (run.host.asleep && run.host.asleep->for_each_other) verdicts.push_back(deadlock_verdict(*run.host.asleep, 1));
   const double step = mean_step(run);
   for (Verdict& verdict : verdicts)
     if (step > 0 && std::isfinite(verdict.impact_ns)) verdict.share = verdict.impact_ns / step;

@@ -45,6 +45,8 @@ Verdicts standstill_verdicts(const Evidence& evidence);
 
 /// Of a recording that ends so that it may hang (model::is_stuck), latent: a long step looks alike.
 model::Verdict hang_verdict(const model::LongEnd& end, std::size_t side);
+/// The same of a recording in which no thread ran, and of which no thread waits for what could come from outside.
+model::Verdict deadlock_verdict(const model::Asleep& asleep, std::size_t side);
 
 /// One on the side that is judged, of the host and active unless it is said otherwise.
 inline model::Verdict verdict_of(const Evidence& evidence, std::string cause, std::string detail, double confidence) {

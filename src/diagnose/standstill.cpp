@@ -67,6 +67,17 @@ Verdict what_held_it(const Evidence& evidence, const model::Standstill& still) {
   return verdict;
 }
 
+Verdict hang(const char* detail, std::size_t side) {
+  Verdict verdict;
+  verdict.cause = "hang";
+  verdict.detail = detail;
+  verdict.side = side;
+  verdict.state = model::VerdictState::latent;
+  verdict.scope = model::VerdictScope::process;
+  verdict.confidence = 0.5;
+  return verdict;
+}
+
 }  // namespace
 
 Verdicts standstill_verdicts(const Evidence& evidence) {
@@ -81,19 +92,26 @@ Verdicts standstill_verdicts(const Evidence& evidence) {
 }
 
 Verdict hang_verdict(const model::LongEnd& end, std::size_t side) {
-  Verdict verdict;
-  verdict.cause = "hang";
-  verdict.detail = end.waits_in.empty() ? "loop" : "wait";
-  verdict.side = side;
-  verdict.state = model::VerdictState::latent;
-  verdict.scope = model::VerdictScope::process;
-  verdict.confidence = 0.5;
+  Verdict verdict = hang(end.waits_in.empty() ? "loop" : "wait", side);
   std::string text = model::stuck_text(end, "recording");
   text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   verdict.evidence = {std::move(text)};
   verdict.against.emplace_back("It may be something long, as an evaluation or a checkpoint: a longer recording tells");
   verdict.next_step = end.waits_in.empty() ? "culprit top --stacks on-cpu of that recording shows where it runs"
                                            : "culprit top --stacks off-cpu of that recording shows where it waits";
+  return verdict;
+}
+
+Verdict deadlock_verdict(const model::Asleep& asleep, std::size_t side) {
+  Verdict verdict = hang("wait", side);
+  verdict.evidence = {
+      fmt::format("Every thread waits for another, and none ran from the begin of the recording to its end: {}",
+                  asleep.in),
+      "None waits for a connection, an event, a file or for time to pass: nothing outside can wake it"};
+  verdict.against.emplace_back(
+      "A signal or a timer that it set could, or a process that shares its memory and was not recorded");
+  verdict.next_step =
+      "see which locks its threads wait for, and who holds them (gdb -p PID -ex 'thread apply all bt'; py-spy dump)";
   return verdict;
 }
 

@@ -54,7 +54,7 @@ Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& opti
   const auto recording =
       profile::recording_of(run.data().trace, files_of(run), {.anchor = options.anchor, .task = options.task});
   if (!recording) return recording.error();
-  if (recording->cycles.cycles.empty() && !recording->host.scheduling)
+  if (recording->cycles.cycles.empty() && !recording->host.scheduling && !recording->host.asleep)
     return input_error(fmt::format("holds no cycles ({}), and nothing ran that was recorded", recording->cycles.reason),
                        path_of(run), "name what begins a cycle (--anchor), or record more of them");
   model::RunDiagnosis result;
@@ -69,6 +69,7 @@ Result<model::RunDiagnosis> diagnose(const Run& run, const DiagnoseOptions& opti
     if (whole[c] || !any) numbers.insert(recording->cycles.cycles[c].number);
   result.steps = numbers.size();
   result.per_second = recording->host.per_second;
+  if (recording->host.asleep) result.idle = recording->cycles.reason;
   result.step_ns = diagnose::mean_step(*recording);
   result.parts = diagnose::step_parts(*recording);
   result.phases = diagnose::phase_times(*recording);

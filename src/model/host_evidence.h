@@ -73,6 +73,12 @@ inline bool is_stuck(const LongEnd& end) {
 /// What is seen of that, in a sentence; `whose`: "recording", "candidate".
 std::string stuck_text(const LongEnd& end, std::string_view whose);
 
+/// A recording in which no thread ran.
+struct Asleep {
+  std::string in{};             ///< by number of threads: "futex (12), epoll_wait (1)"
+  bool for_each_other = false;  ///< all wait for threads or processes that were recorded, as far as is known
+};
+
 /// One recording.
 struct HostEvidence {
   std::size_t recordings = 0;                          ///< that were pooled
@@ -86,6 +92,7 @@ struct HostEvidence {
   std::optional<StepThread> step;                      ///< where a thread of the steps is known
   std::vector<HeldThread> held{};                      ///< of a recording without whole cycles
   std::optional<LongEnd> long_end{};                   ///< of one with
+  std::optional<Asleep> asleep{};                      ///< of one in which nothing ran
   std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded
   /// Of the time that threads waited for a CPU, the share in which one had it that is not recorded: of the threads of
   /// the steps, or of all where none is known. Empty: nobody tells who had the CPUs, or nobody waited.

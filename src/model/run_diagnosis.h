@@ -51,6 +51,7 @@ struct RunDiagnosis {
   std::size_t steps = 0;   ///< whole ones, all where none is; of several ranks one
   double step_ns = 0;      ///< mean of whole steps; a second, where there are none
   bool per_second = false;
+  std::string idle{};  ///< of a recording in which nothing ran: that, and what its threads slept in
   std::vector<StepPart> parts;
   std::vector<PhaseTime> phases;  ///< empty: there are no two of which enough steps were seen
   std::vector<Verdict> verdicts;  ///< of the run as a whole, largest impact first; `share` is of a step

@@ -10,6 +10,7 @@
 
 #include "core/intervals.h"
 #include "core/saturating.h"
+#include "cycles/work_threads.h"
 #include "cycles/work_units.h"
 #include "model/comparison.h"
 #include "profile/collected.h"
@@ -170,6 +171,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
                                                                     : host_evidence(trace, recording.cycles);
   recording.host.held = std::move(held);
   if (all_of_it) recording.host.long_end = long_end(trace, recording.cycles);
+  if (recording.cycles.cycles.empty()) recording.host.asleep = cycles::asleep_in(trace);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
   if (recording.cycles.cycles.empty() && recording.host.scheduling) {
     recording.work = cycles::find_work_units(trace);

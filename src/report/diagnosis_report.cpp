@@ -95,7 +95,9 @@ model::Table phases_table(const RunDiagnosis& diagnosis) {
 
 std::vector<std::string> diagnosis_lines(const RunDiagnosis& diagnosis) {
   std::vector<std::string> lines;
-  if (diagnosis.per_second)
+  if (!diagnosis.idle.empty())
+    lines.push_back("No steps: " + diagnosis.idle);
+  else if (diagnosis.per_second)
     lines.emplace_back("The program marks no steps; times are per second");
   else if (!(diagnosis.step_ns > 0))
     lines.push_back(fmt::format("No whole step: {} cycle{} by {}", diagnosis.cycles, diagnosis.cycles == 1 ? "" : "s",
@@ -124,6 +126,7 @@ void write_diagnosis(JsonWriter& json, const RunDiagnosis& diagnosis) {
   json.member("anchor", diagnosis.anchor);
   json.member("per_second", diagnosis.per_second);
   json.member("step_ns", diagnosis.step_ns);
+  json.member("idle", diagnosis.idle);
   model::write_verdicts(json, diagnosis.verdicts);
   if (!diagnosis.change) {
     json.key("change");

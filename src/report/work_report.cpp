@@ -165,7 +165,7 @@ std::vector<std::pair<std::string, std::string>> work_lines(const WorkUnits& wor
   const model::WorkWindow sum = sum_of(work);
   const double worked = sum.on_cpu + sum.run_queue + sum.blocked;
   if (unit.kind == UnitKind::window) {
-    lines.emplace_back("throughput", work.idle ? "idle: no work units" : "unknown: no unit of work was found");
+    lines.emplace_back("throughput", work.idle ? unit.reason : "unknown: no unit of work was found");
     if (!work.idle) lines.emplace_back("", unit.reason);
   } else {
     lines.emplace_back("throughput", fmt::format("{}/s, {}", rate_text(static_cast<double>(unit.count) / work.seconds),

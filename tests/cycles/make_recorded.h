@@ -79,10 +79,12 @@ class Recorded {
     std::ranges::sort(rank_.metadata);
   }
 
-  model::WorkUnits find() {
+  Trace trace() {
     builder_.trace().ranks = {rank_};
-    return find_work_units(std::move(builder_).finish());
+    return std::move(builder_).finish();
   }
+
+  model::WorkUnits find() { return find_work_units(trace()); }
 
  private:
   void add(TrackId track, Ns begin, Ns length, std::string_view name, std::string_view category) {

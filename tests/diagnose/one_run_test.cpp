@@ -298,5 +298,19 @@ TEST(OneRun, InputOfAllRanksIsNoRanks) {
   EXPECT_EQ(diagnose_run(made)[0].rank, -1);
 }
 
+TEST(OneRun, WhereNothingRanThreadsThatWaitForEachOtherHang) {
+  Recording made;
+  made.host.asleep = model::Asleep{"futex (12), epoll_wait (1)", false};
+  EXPECT_THAT(causes(made), IsEmpty()) << "idle is no cause";
+  made.host.asleep = model::Asleep{"futex (2)", true};
+  const auto verdicts = diagnose_run(made);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause + "/" + verdicts[0].detail, "hang/wait");
+  EXPECT_EQ(verdicts[0].state, model::VerdictState::latent);
+  EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("Every thread waits for another"));
+  EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("futex (2)"));
+  EXPECT_THAT(verdicts[0].against, ElementsAre(HasSubstr("timer")));
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program that stops doing steps while it is recorded: held, hung, in an endless loop, or without anything to do.
+"""A program that stops doing steps while it is recorded: held, hung, in an endless loop, or without anything to do; and one that did so before.
 
     stuck_test.py --bin BUILD_DIR [unittest options]
 """
@@ -47,6 +47,79 @@ threading.Thread(target=ask, daemon=True).start()
 while here.recv(1):
     steps.step(20000)
 """
+
+DEADLOCK = r"""
+import threading
+first, second, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
+
+def take(one, other):
+    with one:
+        both.wait()
+        with other:
+            pass
+
+threads = [threading.Thread(target=take, args=pair, daemon=True) for pair in ((first, second), (second, first))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+SERVER = r"""
+import socket, threading
+lock = threading.Lock()
+lock.acquire()
+threading.Thread(target=lock.acquire, daemon=True).start()
+with socket.create_server(("127.0.0.1", 0)) as listening:
+    listening.accept()
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0, "eBPF needs privileges")
+class Asleep(unittest.TestCase):
+    """Of programs whose threads all sleep before they are recorded."""
+
+    def answers(self, command, preset="deep"):
+        """Of `info`, `cycles` and `diagnose`, the last one as JSON; and the file's facts."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "asleep.pftrace")
+            program = subprocess.Popen(command)
+            try:
+                time.sleep(2)
+                done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--preset", preset,
+                                       "--duration", "2s"], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            finally:
+                program.kill()
+                program.wait()
+            texts = []
+            for arguments in (["info"], ["cycles"], ["diagnose"], ["diagnose", "--json"]):
+                done = subprocess.run([os.path.join(ARGS.bin, "culprit"), *arguments, path], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 3 if arguments == ["cycles"] else 0, done.stdout + done.stderr)
+                texts.append(" ".join(done.stdout.split()))
+            if "sched" not in texts[0] and "slept in" not in texts[0]:
+                self.skipTest("eBPF cannot be used here")
+            return *texts[:3], json.loads(texts[3])
+
+    def test_a_deadlock_before_the_recording_hangs(self):
+        info, cycles, diagnose, answer = self.answers([sys.executable, "-c", DEADLOCK])
+        for text in (info, cycles, diagnose):
+            self.assertIn("idle: none of its threads ran, they slept in futex (3)", text)
+        self.assertEqual([(v["cause"], v["detail"], v["state"]) for v in answer["verdicts"]], [("hang", "wait", "latent")])
+        self.assertIn("Every thread waits for another", diagnose)
+
+    def test_an_idle_server_has_no_cause(self):
+        info, cycles, diagnose, answer = self.answers([sys.executable, "-c", SERVER], preset="watch")
+        for text in (info, cycles, diagnose):
+            self.assertRegex(text, r"idle: none of its threads ran, they slept in (futex \(1\), accept4 \(1\)|accept4 \(1\), futex \(1\))")
+        self.assertEqual(answer["verdicts"], [])
+        self.assertIn("slept in", answer["idle"])
+
+    def test_who_sleeps_by_time_has_no_cause(self):
+        info, _, diagnose, answer = self.answers(["sleep", "1000"])
+        self.assertIn("they slept in clock_nanosleep (1)", info)
+        self.assertIn("they slept in clock_nanosleep (1)", diagnose)
+        self.assertEqual(answer["verdicts"], [])
 
 
 @unittest.skipUnless(os.geteuid() == 0, "eBPF needs privileges")

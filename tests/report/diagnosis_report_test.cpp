@@ -74,5 +74,11 @@ TEST(DiagnosisReport, WhatIsNotKnownToBeFeltIsCalledLatent) {
   EXPECT_THAT(diagnosis_lines(run), Not(Contains(HasSubstr("latent"))));
 }
 
+TEST(DiagnosisReport, WhereNothingRanThatStandsFirst) {
+  model::RunDiagnosis run;
+  run.idle = "idle: none of its threads ran, they slept in accept4 (1)";
+  EXPECT_EQ(diagnosis_lines(run).front(), "No steps: idle: none of its threads ran, they slept in accept4 (1)");
+}
+
 }  // namespace
 }  // namespace culprit::report

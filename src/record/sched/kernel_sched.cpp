@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "record/collector/agent_name.h"
+#include "record/sched/asleep.h"
 
 namespace culprit::record::sched {
 
@@ -188,6 +189,9 @@ void KernelSched::stop(Session& session, Ns now) {
   const culprit_losses losses = probes_->losses();
   session.writer.metadata("cost.sched.stacks_missed", std::to_string(losses.stacks_missed));
   session.writer.metadata("cost.sched.switches_unseen", std::to_string(unseen_));
+  if (!ran_)
+    if (const std::string asleep = asleep_in(session.targets); !asleep.empty())
+      session.writer.metadata("sched.asleep_in", asleep);
   writer_ = nullptr;
 }
 
@@ -230,6 +234,7 @@ void KernelSched::on_switch(const culprit_switch& record) {
   name_thread(record.next_tgid, record.next_tid, record.next_comm);
   const bool from = probes_->is_target(record.prev_tgid) && !is_agent(record.prev_comm);
   const bool to = probes_->is_target(record.next_tgid) && !is_agent(record.next_comm);
+  ran_ = ran_ || from || to;
   perfetto::SchedSwitch event;
   event.at = static_cast<Ns>(record.head.at);
   event.cpu = record.head.cpu;

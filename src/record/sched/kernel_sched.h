@@ -92,6 +92,7 @@ class KernelSched final : public Collector, public FileEnd, private bpf::Listene
   Ns shortest_blocked_ = 0;
   bool started_ = false;
   bool stopped_ = false;
+  bool ran_ = false;  ///< any thread of a target
   std::string error_;
   std::string remedy_;
   std::uint64_t events_ = 0;
