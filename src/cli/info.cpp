@@ -423,7 +423,7 @@ Result<int> run_info(const InfoOptions& options) {
   const bool for_people = output->format == OutputFormat::terminal || output->format == OutputFormat::markdown;
   for (const std::string& by : summary::recorded_table_names()) {
     constexpr std::size_t kRows = 30;
-    model::Table table = summary::recorded_table(trace, by, for_people ? kRows : 0);
+    model::Table table = summary::recorded_table(trace, by, for_people ? kRows : 0, for_people);
     if (!table.rows.empty()) info.recorded.push_back(std::move(table));
   }
   info.recorded_facts = summary::recorded_facts(trace);

@@ -240,7 +240,8 @@ Result<int> show_recorded(const TopOptions& options, const Output& output, const
   const std::size_t most = options.limit >= 0                        ? static_cast<std::size_t>(options.limit)
                            : output.format == OutputFormat::terminal ? kRows
                                                                      : 0;
-  std::vector<model::Table> tables = {summary::recorded_table(trace, options.by, most)};
+  const bool for_people = output.format == OutputFormat::terminal || output.format == OutputFormat::markdown;
+  std::vector<model::Table> tables = {summary::recorded_table(trace, options.by, most, for_people)};
   return show_tables(options, output, trace, tables);
 }
 

@@ -1,10 +1,12 @@
 #include "summary/recorded_tables.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -38,6 +40,7 @@ struct Row {
   std::string thread;
   std::int64_t pid = -1;
   std::int64_t tid = -1;
+  std::uint64_t processes = 1;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   Ns time = 0;
@@ -99,6 +102,50 @@ void note_rest(Table& table, std::size_t all, std::string_view by) {
                                       format_count(all - table.rows.size()), by));
 }
 
+/// Rows of processes by how many of a name there are: those of names with more than `most` become one for each call.
+/// `sums` keeps their durations. The number that went into others.
+std::size_t put_together(std::vector<Row>& rows, std::size_t most, std::deque<DurationCounts>& sums) {
+  std::map<std::string_view, std::set<std::int64_t>> pids;
+  for (const Row& row : rows) pids[row.process].insert(row.pid);
+  struct Group {
+    std::size_t first = 0;
+    DurationCounts* durations = nullptr;
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;
+  std::vector<Row> kept;
+  for (Row& row : rows) {
+    const bool many = pids[row.process].size() > most;
+    const auto [group, is_new] =
+        many ? groups.try_emplace({row.process, row.what}, Group{kept.size()}) : std::pair(groups.end(), true);
+    if (is_new) {
+      kept.push_back(row);
+      continue;
+    }
+    Row& sum = kept[group->second.first];
+    if (row.durations != nullptr) {
+      DurationCounts*& durations = group->second.durations;
+      if (durations == nullptr) {
+        durations = &sums.emplace_back(sum.durations != nullptr ? *sum.durations : DurationCounts{});
+        sum.durations = durations;
+      }
+      durations->buckets.resize(std::max(durations->buckets.size(), row.durations->buckets.size()));
+      for (std::size_t i = 0; i < row.durations->buckets.size(); ++i)
+        durations->buckets[i] += row.durations->buckets[i];
+    }
+    ++sum.processes;
+    sum.pid = -1;
+    sum.count += row.count;
+    sum.time = add_saturating(sum.time, row.time);
+    sum.longest = std::max(sum.longest, row.longest);
+  }
+  const std::size_t fewer = rows.size() - kept.size();
+  for (Row& row : kept)
+    if (row.processes > 1) row.process += fmt::format(" ({} processes)", format_count(row.processes));
+  std::ranges::stable_sort(kept, std::greater<>(), [](const Row& row) { return std::pair(row.time, row.count); });
+  rows = std::move(kept);
+  return fewer;
+}
+
 Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bool by_thread) {
   const Durations durations(trace);
   std::map<std::tuple<ProcessId, std::int64_t, StringId>, Row> rows;
@@ -125,7 +172,10 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
       if (const auto name = names.find({std::get<0>(key), std::get<1>(key)}); name != names.end())
         row.thread = trace.strings[name->second];
   }
-  const auto sorted = longest_first(std::move(rows));
+  auto sorted = longest_first(std::move(rows));
+  std::deque<DurationCounts> sums;
+  const std::size_t fewer =
+      options.most_of_name > 0 && !by_thread ? put_together(sorted, options.most_of_name, sums) : 0;
   const auto of_thread = model::present_if(by_thread);
   const auto of_process = model::present_if(!by_thread);
   Table table = model::make_table<Row>(
@@ -145,6 +195,9 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
       sorted, options.limit);
   note_rest(table, sorted.size(), by_thread ? "thread-call" : "call");
   if (sorted.empty()) table.notes.emplace_back("No system calls were recorded");
+  if (fewer > 0)
+    table.notes.push_back(
+        fmt::format("More than {} processes of one name are one row; --json has a row for each", options.most_of_name));
   if (const auto estimates = call_estimates(trace))
     table.notes.push_back(
         fmt::format("Counts and totals are estimates: {} (95 %, of all calls together)", to_string(*estimates)));
@@ -361,9 +414,11 @@ const std::vector<std::string>& recorded_table_names() {
   return kNames;
 }
 
-Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit) {
+Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit, bool for_people) {
+  constexpr std::size_t kMostOfName = 8;
   const Interval span = recorded_span(trace);
-  const RecordedTableOptions options = {.limit = limit, .duration = span.end - span.begin};
+  const RecordedTableOptions options = {
+      .limit = limit, .duration = span.end - span.begin, .most_of_name = for_people ? kMostOfName : 0};
   if (by == "request") return request_table(trace, options.duration);
   if (by == "call") return call_table(trace, options);
   if (by == "thread-call") return thread_call_table(trace, options);

@@ -15,7 +15,8 @@ namespace culprit::summary {
 /// Rows: at most `limit`, 0 = all; the longest in sum first. Rates are per second of the trace.
 struct RecordedTableOptions {
   std::size_t limit = 0;
-  Ns duration = 0;  ///< of the trace
+  Ns duration = 0;               ///< of the trace
+  std::size_t most_of_name = 0;  ///< more processes of one name are one row of call_table(); 0: each has its own
 };
 
 /// System calls by process: count, rate, total, mean, quantiles (of those that were timed), longest.
@@ -32,7 +33,8 @@ model::Table waker_table(const Trace& trace, const RecordedTableOptions& options
 model::Table rival_table(const Trace& trace, const RecordedTableOptions& options);
 
 /// One of the tables by what `culprit top --by` calls it: request, call, thread-call, disk, fault, waker, rival.
-model::Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit);
+/// `for_people`: many processes of one name, as a script starts them, are one row.
+model::Table recorded_table(const Trace& trace, std::string_view by, std::size_t limit, bool for_people = false);
 /// Requests, system calls, disks and page faults in a line each; only what was recorded.
 std::vector<model::Fact> recorded_facts(const Trace& trace);
 /// Those names, in the order in which they are shown.

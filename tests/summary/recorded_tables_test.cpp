@@ -129,6 +129,46 @@ TEST(RecordedTables, WhoWokeWhomAndWhoRanInstead) {
   EXPECT_THAT(cells(rivals, "time_ns"), ElementsAre("5000000"));
 }
 
+/// A script that starts so many processes, beside one server; each was timed as often as its number in them.
+Trace many_processes(int number) {
+  TraceBuilder builder(Rank{});
+  Trace& trace = builder.trace();
+  const StringId read = builder.intern("read");
+  const StringId execve = builder.intern("execve");
+  for (int i = 0; i <= number; ++i) {
+    const TrackId track = builder.track({.pid = 100 + i, .tid = 100 + i});
+    const ProcessId process = builder.process(100 + i, 0);
+    builder.name_process(process, builder.intern(i == number ? "server" : "sh"));
+    trace.calls.push_back({1'000'000'000, read, track, 10, i == number ? 5'000'000 : 1'000'000, 200'000 + i});
+    DurationCounts counts{read, 0, process, std::vector<std::uint64_t>(stats::kLogBuckets)};
+    counts.buckets[stats::log_bucket_of(i == 0 ? 10'000 : 90'000)] = 1;
+    trace.durations.push_back(counts);
+    if (i == 3) trace.calls.push_back({1'000'000'000, execve, track, 1, 400, 400});
+  }
+  return std::move(builder).finish();
+}
+
+TEST(RecordedTables, ManyProcessesOfOneNameAreOneRowForPeople) {
+  const Trace trace = many_processes(9);
+  const model::Table table = recorded_table(trace, "call", 0, true);
+  EXPECT_THAT(cells(table, "process"), ElementsAre("sh (9 processes)", "server", "sh"));
+  EXPECT_THAT(cells(table, "call"), ElementsAre("read", "read", "execve"));
+  EXPECT_THAT(cells(table, "pid"), ElementsAre("-", "109", "103"));
+  EXPECT_THAT(cells(table, "count"), ElementsAre("90", "10", "1"));
+  EXPECT_THAT(cells(table, "total_ns"), ElementsAre("9000000", "5000000", "400"));
+  EXPECT_THAT(cells(table, "longest_ns"), ElementsAre("200008", "200009", "400"));
+  EXPECT_NEAR(std::stod(cells(table, "p50_ns")[0]), 90'000, 11'250);
+  EXPECT_THAT(table.notes, ElementsAre(testing::HasSubstr("--json has a row for each")));
+  EXPECT_EQ(recorded_table(trace, "call", 0).rows.size(), 11U);
+  EXPECT_EQ(recorded_table(trace, "thread-call", 0, true).rows.size(), 11U);
+}
+
+TEST(RecordedTables, AFewProcessesOfOneNameHaveARowEach) {
+  const model::Table table = recorded_table(many_processes(8), "call", 0, true);
+  EXPECT_EQ(table.rows.size(), 10U);
+  EXPECT_TRUE(table.notes.empty());
+}
+
 TEST(RecordedTables, WhatIsLeftOutIsSaid) {
   const model::Table table = call_table(recorded(), {.limit = 1, .duration = 1});
   EXPECT_EQ(table.rows.size(), 1U);
