@@ -28,6 +28,7 @@ const volatile __u64 all_timed = 8192;  // begins and ends of calls of one numbe
 volatile __u32 call_window = 0;  // in which system calls are timed; one that began in another window is not
 volatile __u32 untimed = 0;      // calls of this window are not timed
 volatile __u32 uncounted = 0;    // no window is open
+volatile __u32 cut = 0;          // threads are asked after a window: a call that has begun in it and not ended is cut
 volatile __u32 over = 0;         // the recording: until all programs are detached the busiest ones tell nothing more
 volatile __u32 take_every = 1;   // of the asks of a CPU's clock: a stack is taken at one in so many
 volatile __s32 measured = 0;     // thread of the recorder that measures what counting a call costs; its calls are told to nobody
@@ -424,13 +425,29 @@ static __always_inline __u64 tell_calls(struct task_struct *task, struct thread_
   return untold;
 }
 
+static __always_inline struct culprit_times *times_of(__s32 tgid, __s32 nr, __u32 device) {
+  struct culprit_times_key key = {.tgid = tgid, .nr = nr, .device = device};
+  struct culprit_times *all = bpf_map_lookup_elem(&times, &key);
+  if (all) return all;
+  bpf_map_update_elem(&times, &key, &no_times, BPF_NOEXIST);
+  all = bpf_map_lookup_elem(&times, &key);
+  if (!all) __sync_fetch_and_add(&losses.times_missed, 1);
+  return all;
+}
+
 // Read once a second by the recorder. What does not fit then is told the next time: these are totals.
 SEC("iter/task")
 int on_ask(struct bpf_iter__task *ctx) {
   struct task_struct *task = ctx->task;
   if (!task || !is_watched(task)) return 0;
   struct thread_calls *own = bpf_task_storage_get(&thread_calls, task, 0, 0);
-  if (own) tell_calls(task, own);
+  if (!own) return 0;
+  if (cut && own->begin && own->window == call_window) {
+    own->begin = 0;
+    struct culprit_times *all = times_of(task->tgid, own->nr, 0);
+    if (all) __sync_fetch_and_add(&all->unended, 1);
+  }
+  tell_calls(task, own);
   return 0;
 }
 
@@ -519,16 +536,8 @@ static __always_inline __u32 bucket_of(__u64 ns) {
 
 // Only of what is timed: a look-up and an addition.
 static __always_inline void count_time(__s32 tgid, __s32 nr, __u32 device, __u64 duration) {
-  struct culprit_times_key key = {.tgid = tgid, .nr = nr, .device = device};
-  struct culprit_times *all = bpf_map_lookup_elem(&times, &key);
-  if (!all) {
-    bpf_map_update_elem(&times, &key, &no_times, BPF_NOEXIST);
-    all = bpf_map_lookup_elem(&times, &key);
-    if (!all) {
-      __sync_fetch_and_add(&losses.times_missed, 1);
-      return;
-    }
-  }
+  struct culprit_times *all = times_of(tgid, nr, device);
+  if (!all) return;
   __u32 bucket = bucket_of(duration);
   if (bucket < CULPRIT_TIME_BUCKETS) __sync_fetch_and_add(&all->counts[bucket], 1);
 }

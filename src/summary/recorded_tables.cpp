@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -88,6 +89,15 @@ Cell quantile(const Row& row, double q) {
   return value ? Cell(std::min(*value, static_cast<double>(std::max<Ns>(row.longest, 1)))) : Cell();
 }
 
+std::uint64_t timed(const Row& row) {
+  return row.durations == nullptr
+             ? 0
+             : std::accumulate(row.durations->buckets.begin(), row.durations->buckets.end(), std::uint64_t{0});
+}
+
+/// Calls that lasted longer than anybody looked.
+std::uint64_t unended(const Row& row) { return row.durations == nullptr ? 0 : row.durations->unended; }
+
 double rate(std::uint64_t count, const RecordedTableOptions& options) {
   return options.duration > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(options.duration) : 0;
 }
@@ -131,6 +141,7 @@ std::size_t put_together(std::vector<Row>& rows, std::size_t most, std::deque<Du
       durations->buckets.resize(std::max(durations->buckets.size(), row.durations->buckets.size()));
       for (std::size_t i = 0; i < row.durations->buckets.size(); ++i)
         durations->buckets[i] += row.durations->buckets[i];
+      durations->unended += row.durations->unended;
     }
     ++sum.processes;
     sum.pid = -1;
@@ -178,6 +189,8 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
       options.most_of_name > 0 && !by_thread ? put_together(sorted, options.most_of_name, sums) : 0;
   const auto of_thread = model::present_if(by_thread);
   const auto of_process = model::present_if(!by_thread);
+  const auto has_unended =
+      model::present_if(!by_thread && std::ranges::any_of(sorted, [](const Row& row) { return unended(row) > 0; }));
   Table table = model::make_table<Row>(
       by_thread ? "System calls of threads" : "System calls", by_thread ? "thread_calls" : "calls",
       {{{"Call", "call", ColumnType::name}, &Row::what},
@@ -191,8 +204,15 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
        {{"Mean", "mean_ns", ColumnType::time}, mean},
        {{"p50", "p50_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.5); }, of_process},
        {{"p99", "p99_ns", ColumnType::time}, [](const Row& row) { return quantile(row, 0.99); }, of_process},
+       {{"Timed", "timed", ColumnType::count, 3, true}, timed, has_unended},
+       {{"Unended", "unended", ColumnType::count}, unended, has_unended},
        {{"Longest", "longest_ns", ColumnType::time, 3, true}, &Row::longest}},
       sorted, options.limit);
+  if (has_unended == model::Presence::always)
+    table.notes.emplace_back(
+        "Unended: calls that were to be timed and lasted longer than they were looked at (mostly 50 ms at most), "
+        "beside "
+        "those that were timed; Total, Mean, p50 and p99 know only the latter, and are too low by the others");
   note_rest(table, sorted.size(), by_thread ? "thread-call" : "call");
   if (sorted.empty()) table.notes.emplace_back("No system calls were recorded");
   if (fewer > 0)

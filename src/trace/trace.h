@@ -281,6 +281,7 @@ struct DurationCounts {
   StringId disk = 0;  ///< or port; 0: a system call
   ProcessId process = 0;
   std::vector<std::uint64_t> buckets;
+  std::uint64_t unended = 0;  ///< calls that were to be timed and took longer than anybody looked: in no bucket
 };
 
 /// One function in a call stack, below its caller: stacks that begin alike share their outer frames.

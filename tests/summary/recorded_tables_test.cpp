@@ -86,6 +86,16 @@ TEST(RecordedTables, QuantilesOfCallsThatWereTimed) {
   EXPECT_EQ(p50[1], "-");
 }
 
+TEST(RecordedTables, CallsThatLastedLongerThanAnybodyLookedAreTold) {
+  Trace trace = recorded();
+  EXPECT_TRUE(cells(call_table(trace, kTwoSeconds), "unended").empty());
+  trace.durations[0].unended = 3;
+  const model::Table table = call_table(trace, kTwoSeconds);
+  EXPECT_THAT(cells(table, "timed"), ElementsAre("250", "0"));
+  EXPECT_THAT(cells(table, "unended"), ElementsAre("3", "0"));
+  EXPECT_THAT(table.notes, ElementsAre(testing::HasSubstr("too low by the others")));
+}
+
 TEST(RecordedTables, CallsOfThreads) {
   const model::Table table = thread_call_table(recorded(), kTwoSeconds);
   EXPECT_THAT(cells(table, "thread"), ElementsAre("worker", "main", "worker"));

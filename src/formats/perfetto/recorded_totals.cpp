@@ -40,7 +40,10 @@ void TrackEvents::add_durations(const Event& event, const Arguments& kept) {
     expansion_.spend(stats::kLogBuckets * sizeof(std::uint64_t));
     rows.push_back({event.name, disk, process, std::vector<std::uint64_t>(stats::kLogBuckets)});
   }
-  auto& buckets = rows[found->second].buckets;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  DurationCounts& row = rows[found->second];
+  row.unended = std::min(row.unended + static_cast<std::uint64_t>(std::max<std::int64_t>(kept.unended, 0)), kMost);
+  auto& buckets = row.buckets;
   std::string_view text = builder_.trace().strings[kept.buckets];
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
@@ -49,7 +52,6 @@ void TrackEvents::add_durations(const Event& event, const Arguments& kept) {
     const auto bucket = parse_number<std::size_t>(word.substr(0, colon));
     const auto count =
         colon == std::string_view::npos ? std::nullopt : parse_number<std::uint64_t>(word.substr(colon + 1));
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
     if (!bucket || !count || *bucket >= buckets.size() || *count > kMost)
       builder_.losses().add(LossReason::argument_invalid);
     else

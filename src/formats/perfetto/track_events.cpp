@@ -232,6 +232,9 @@ void TrackEvents::argument(Arguments& kept, bool& used, std::string_view key, co
     if (number == nullptr) return;  // anybody's argument may be called so
     (key[0] == 'c' ? kept.count : key[0] == 't' ? kept.total_ns : kept.longest_ns) = *number;
     used = true;
+  } else if (key == "unended" && number != nullptr) {
+    kept.unended = *number;
+    used = true;
   } else if (key == "buckets" && number == nullptr) {
     kept.buckets = builder_.intern(text);
     used = true;

@@ -106,6 +106,7 @@ class TrackEvents {
     std::int64_t longest_ns = 0;
     std::uint32_t stack = kNone;  ///< where a thread was blocked
     StringId buckets = 0;
+    std::int64_t unended = 0;
     StringId waker = 0;              ///< who ended a wait
     StringId context = 0;            ///< in which that was: "interrupt", "softirq"
     std::int32_t event_device = -1;  ///< where an event was recorded that a stream waits for

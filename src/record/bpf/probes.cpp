@@ -519,8 +519,9 @@ void Probes::take_samples_of(unsigned asks) {
   if (is_open()) state_->skeleton->data->take_every = std::max(1U, asks);
 }
 
-void Probes::ask_for_calls() {
+void Probes::ask_for_calls(bool cut) {
   if (!is_open() || state_->ask == nullptr) return;
+  state_->skeleton->bss->cut = cut ? 1 : 0;
   const int fd = bpf_iter_create(bpf_link__fd(state_->ask));
   if (fd < 0) return;
   char none[64];

@@ -151,8 +151,9 @@ class Probes {
   /// By how much being counted makes a call longer, in ns: measured when the first windows of its kind were
   /// closed.
   [[nodiscard]] std::optional<double> counting_cost(bool timed) const;
-  /// Lets every thread of the targets put its system calls into the ring; also after detach().
-  void ask_for_calls();
+  /// Lets every thread of the targets put its system calls into the ring; also after detach(). `cut`: a window in which
+  /// calls were timed is over, and those that have not ended count as such (culprit_times::unended).
+  void ask_for_calls(bool cut = false);
   /// Of calls that found no place with their thread, in the order of the keys.
   [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
   [[nodiscard]] std::vector<BlockTotal> block_totals() const;

@@ -200,7 +200,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (windows_) windows_->end_period(now);
     write_ended_threads();
     scale_is_known_ = true;
-    probes_->ask_for_calls();
+    probes_->ask_for_calls(windows_ && windows_->window_was() && !windows_->is_open() && windows_->timed());
     probes_->consume();
     write_totals(session, now);
     scale_is_known_ = false;
@@ -495,8 +495,9 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
         // Of a process with a number that was another's the counts begin anew.
         if (const auto news = row.total.counts[i] - std::min(before.counts[i], row.total.counts[i]); news > 0)
           text += fmt::format("{}{}:{}", text.empty() ? "" : " ", i, news);
+      const std::uint32_t unended = row.total.unended - std::min(before.unended, row.total.unended);
       before = row.total;
-      if (!text.empty()) {
+      if (!text.empty() || unended > 0) {
         const bool call = row.key.device == 0;
         if (row.key.nr == CULPRIT_ANSWER)
           write_buckets(perfetto::answers_track(row.key.device), row.key.tgid, now, std::string(perfetto::kAnswer),
@@ -505,7 +506,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
           write_buckets(call ? std::string("system call times")
                              : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
                         row.key.tgid, now,
-                        call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)), text);
+                        call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)), text,
+                        unended);
       }
       if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
         probes_->forget_times(row.key);
@@ -524,10 +526,11 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     write_gaps(now);
   }
 
-  void write_buckets(const std::string& track, std::int64_t pid, Ns now, const std::string& name,
-                     std::string_view text) {
-    const perfetto::Argument argument{"buckets", text};
-    writer_->instant(writer_->named_track(track, pid), now, name, perfetto::kDurations, std::span(&argument, 1));
+  void write_buckets(const std::string& track, std::int64_t pid, Ns now, const std::string& name, std::string_view text,
+                     std::uint32_t unended = 0) {
+    const std::array<perfetto::Argument, 2> arguments = {{{"buckets", text}, {"unended", std::int64_t{unended}}}};
+    writer_->instant(writer_->named_track(track, pid), now, name, perfetto::kDurations,
+                     std::span(arguments).first(unended > 0 ? 2 : 1));
     ++events_;
   }
 

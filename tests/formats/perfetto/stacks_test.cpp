@@ -232,6 +232,10 @@ TEST(PerfettoTotals, OfDisksAndDurationsAreReadBack) {
     writer->instant(writer->named_track("disk vda times", 7), 1000, "write", kDurations, std::span(&buckets, 1));
     writer->instant(writer->named_track("system call times", 7), 1000, "read", kDurations, std::span(&buckets, 1));
   }
+  for (const std::int64_t number : {2, 1, -5}) {
+    const std::vector<Argument> unended = {{"buckets", std::string_view()}, {"unended", number}};
+    writer->instant(writer->named_track("system call times", 7), 2000, "read", kDurations, unended);
+  }
   ASSERT_TRUE(writer->close());
   const Trace trace = read_file(path);
   ASSERT_EQ(trace.disks.size(), 1U);
@@ -247,6 +251,8 @@ TEST(PerfettoTotals, OfDisksAndDurationsAreReadBack) {
   }
   EXPECT_EQ(trace.durations[0].disk, 0U);
   EXPECT_EQ(trace.strings[trace.durations[0].name], "read");
+  EXPECT_EQ(trace.durations[0].unended, 3U);
+  EXPECT_EQ(trace.durations[1].unended, 0U);
   EXPECT_EQ(trace.losses[LossReason::argument_invalid], 6U);
 }
 

@@ -305,6 +305,53 @@ TEST(Probes, OutsideOfWindowsNoCallIsSeen) {
   probes.unlisten(heard);
 }
 
+TEST(Probes, ACallThatOutlastsItsWindowIsToldOnce) {
+  Worker worker([] {
+    for (int k = 0; k < 60; ++k) wait_ns(30 * kMillisecond);
+  });
+  Calls heard;
+  Probes probes;
+  probes.want(kSyscalls);
+  probes.listen(heard);
+  probes.look_at_calls_in_windows();
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  probes.add_target(worker.pid());
+  std::thread work([&] { worker.run_to_end(); });
+  const auto unended = [&] {
+    std::uint64_t sum = 0;
+    for (const Times& row : probes.times()) sum += row.total.unended;
+    return sum;
+  };
+  const auto open_window = [&](bool timed) {
+    return probes.begin_window(timed) && probes.window_opened(true).value_or(std::nullopt).has_value();
+  };
+  // A thread is in one call at a time, or between two.
+  constexpr std::uint64_t kWindows = 3;
+  for (std::uint64_t window = 1; window <= kWindows; ++window) {
+    const std::uint64_t before = unended();
+    ASSERT_TRUE(open_window(true));
+    wait_ns(80 * kMillisecond);
+    probes.close_window();
+    probes.ask_for_calls();
+    EXPECT_EQ(unended(), before) << "nobody asked for them";
+    probes.ask_for_calls(true);
+    EXPECT_LE(unended(), before + 1);
+    const std::uint64_t told = unended();
+    wait_ns(50 * kMillisecond);
+    probes.ask_for_calls(true);
+    EXPECT_EQ(unended(), told);
+  }
+  EXPECT_GE(unended(), 1U);
+  const std::uint64_t of_timed = unended();
+  ASSERT_TRUE(open_window(false));
+  wait_ns(50 * kMillisecond);
+  probes.close_window();
+  probes.ask_for_calls(true);
+  EXPECT_EQ(unended(), of_timed) << "this window was for counting only";
+  work.join();
+  probes.unlisten(heard);
+}
+
 /// Of a function, as /proc/kallsyms has it; 0 where that hides it.
 std::uint64_t kernel_address(std::string_view wanted) {
   std::ifstream file("/proc/kallsyms");
