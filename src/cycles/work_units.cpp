@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include "cycles/call_pairs.h"
 #include "cycles/confidence.h"
 #include "cycles/waits.h"
+#include "cycles/work_choice.h"
 #include "cycles/work_threads.h"
 #include "trace/bystanders.h"
 #include "trace/call_estimates.h"
@@ -37,8 +39,7 @@ constexpr double kAlwaysWorks = 0.95;     // of the time
 constexpr double kMillisecond = 1e6;
 constexpr double kIdleShare = 0.003;  // of one CPU
 constexpr std::uint64_t kFewestProcesses = 5;
-constexpr std::uint64_t kRequestsOfLife = 8;  // processes that answer so many each are workers, not the work
-constexpr Ns kEdge = 1'000'000;               // a process that lasts up to so shortly before the end may go on
+constexpr Ns kEdge = 1'000'000;  // a process that lasts up to so shortly before the end may go on
 
 void add_windows(std::vector<double>& sums, const std::vector<std::uint32_t>& more) {
   sums.resize(std::max(sums.size(), more.size()));
@@ -54,7 +55,8 @@ class Requests {
       slack_ = kEstimatedSlack * std::min(1.0, estimates->error.value_or(1));
   }
 
-  std::vector<WorkUnit> find() {
+  /// Bystanders make nothing a message. `machine` null: there are none.
+  std::vector<WorkUnit> find(const ProgramTimes* machine) {
     std::map<std::string, std::vector<const WorkThread*>> programs;
     for (const WorkThread& thread : work_.threads) {
       programs[thread.process_name].push_back(&thread);
@@ -70,7 +72,7 @@ class Requests {
     std::vector<WorkUnit> units;
     std::set<std::string> names;
     for (auto& [key, unit] : groups_) {
-      names.insert(unit.process);
+      if (machine == nullptr || !machine->is_beside(unit.process)) names.insert(unit.process);
       units.push_back(std::move(unit));
     }
     if (names.size() > 1)
@@ -225,18 +227,6 @@ class Requests {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, WorkUnit> groups_;
 };
 
-/// The process that faces whoever uses the program was there first, and what it handles most often comes closest to
-/// what the program does step by step.
-void order(std::vector<WorkUnit>& units, const std::map<std::string, std::int64_t>& pids) {
-  std::ranges::stable_sort(units, [&](const WorkUnit& a, const WorkUnit& b) {
-    const bool several = a.kind == UnitKind::message;
-    const std::int64_t x = several ? pids.at(a.process) : 0;
-    const std::int64_t y = several ? pids.at(b.process) : 0;
-    return several ? std::tuple(x, 0.0, b.count) < std::tuple(y, 0.0, a.count)
-                   : std::tuple(x, -a.confidence, b.count) < std::tuple(y, -b.confidence, a.count);
-  });
-}
-
 struct Life {
   Ns begin = 0;
   Ns end = 0;
@@ -293,19 +283,11 @@ std::optional<WorkUnit> processes(const Trace& trace, const WorkThreads& work, s
   return unit;
 }
 
-/// Processes come first where they are the work. They are not where each answers many requests: then it served a
-/// connection, or was a worker of a pool.
-void add_processes(std::vector<WorkUnit>& found, WorkUnit unit) {
-  const bool serve = !found.empty() && found.front().kind == UnitKind::request &&
-                     found.front().process == without_numbers(unit.process) &&
-                     found.front().count >= kRequestsOfLife * unit.count;
-  found.insert(serve ? found.end() : found.begin(), std::move(unit));
-}
-
-std::optional<WorkUnit> wakeups(const WorkThreads& work) {
+std::optional<WorkUnit> wakeups(const WorkThreads& work, const ProgramTimes* machine) {
   const WorkThread* most = nullptr;
   for (const WorkThread& thread : work.threads)
-    if (thread.wakes.size() >= kFewestUnits && !thread.by_time && (most == nullptr || thread.worked > most->worked))
+    if (thread.wakes.size() >= kFewestUnits && !thread.by_time && (most == nullptr || thread.worked > most->worked) &&
+        (machine == nullptr || !machine->is_beside(thread.process_name)))
       most = &thread;
   if (most == nullptr) return std::nullopt;
   WorkUnit unit;
@@ -341,11 +323,12 @@ std::optional<WorkUnit> wakeups(const WorkThreads& work) {
 }
 
 /// All answers that a program gave on its connections, which are counted however seldom calls are looked at.
-std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
+std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work, const ProgramTimes* machine) {
   std::map<std::string, std::uint64_t> programs;
   const std::vector<std::uint64_t> answers = answers_by_process(trace);
   for (ProcessId process = 0; process < answers.size(); ++process)
     if (answers[process] > 0) programs[program_name(trace, process)] += answers[process];
+  if (machine != nullptr) std::erase_if(programs, [&](const auto& p) { return machine->is_beside(p.first); });
   // Who is asked over the network faces who uses all of it: what it asks others over Unix sockets is part of that.
   const std::set<std::string> on_ports = programs_on_ports(trace);
   const auto most = std::ranges::max_element(
@@ -361,17 +344,6 @@ std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work) {
   unit.confidence = confidence::kReceivesAndSends;
   unit.reason = "so many answers were sent on its connections";
   return unit;
-}
-
-/// Where calls were looked at in windows only, answers come first when they are what the calls tell of; else when the
-/// calls tell of less than half of them.
-void add_answers(std::vector<WorkUnit>& found, WorkUnit unit, bool estimates) {
-  std::uint64_t most = 0;
-  for (const WorkUnit& other : found) most = std::max(most, other.count);
-  const bool of_some = !found.empty() && found.front().kind == UnitKind::request &&
-                       found.front().process == unit.process && 2 * found.front().count < unit.count;
-  const bool leads = of_some || (estimates && 2 * unit.count >= most);
-  found.insert(leads ? found.begin() : found.end(), std::move(unit));
 }
 
 /// The CPU time of a program whose threads do nothing but compute. nullopt: some wait.
@@ -553,32 +525,38 @@ model::WorkUnits find_work_units(const Trace& trace) {
   for (const auto& [name, time] : on_cpu) result.programs.push_back(name);
 
   Requests requests(trace, work);
-  std::vector<WorkUnit> found = requests.find();
+  const std::optional<ProgramTimes> times = times_on_machine(trace, work);
+  const ProgramTimes* const machine = times ? &*times : nullptr;
+  std::vector<WorkUnit> found = requests.find(machine);
   const std::optional<CallEstimates> estimates = call_estimates(trace);
   for (WorkUnit& unit : found)
     if (estimates)
       correct_estimate(trace, work.windows, *estimates, unit);
     else
       count_by_answers(trace, unit);
-  order(found, requests.pids);
-  if (auto unit = answered(trace, work)) add_answers(found, std::move(*unit), estimates.has_value());
+  order(found, requests.pids, machine);
+  if (auto unit = answered(trace, work, machine)) add_answers(found, std::move(*unit), estimates.has_value());
   std::vector<Ns> lifetimes;
   const double idle_time = kIdleShare * static_cast<double>(end - begin);
   result.idle = busy < idle_time && found.empty();
   if (result.idle) {
     result.units.push_back(windows(work, idle_reason(trace, all >= idle_time)));
   } else {
+    std::vector<WorkUnit> beside;
+    if (machine != nullptr) beside = take_beside(found, *machine);
     if (auto unit = processes(trace, work, lifetimes)) add_processes(found, std::move(*unit));
     if (found.empty())
       if (auto unit = cpu_time(work, sum_of(result))) found.push_back(std::move(*unit));
-    if (auto unit = wakeups(work)) {
+    if (auto unit = wakeups(work, machine)) {
       if (estimates && unit->kind == UnitKind::iteration) unit->count_error = estimates->error.value_or(1);
       found.push_back(std::move(*unit));
     }
+    std::ranges::move(beside, std::back_inserter(found));
     if (found.empty())
       found.push_back(windows(work,
                               "no thread receives as often as it sends, few processes ended, and no thread that "
                               "worked was woken often"));
+    if (machine != nullptr) tell_share(found.front(), *machine);
     result.units = std::move(found);
   }
   std::optional<Answers> answers = answers_of(trace, result.units.front().process);

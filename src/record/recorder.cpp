@@ -231,7 +231,6 @@ Status Recorder::State::open() {
     if (Status status = targets.add(pid); !status) return status;
   if (options.whole_machine) targets.add_all();
   if (!options.group.empty()) targets.add_group(options.group);
-
   perfetto::WriterOptions writer_options;
   writer_options.replace = options.replace;
   if (options.switch_every > 0 && !options.replace)
@@ -262,6 +261,7 @@ Status Recorder::State::start() {
   session->starts_command = command.has_value();
   writer->metadata("record.version", options.version);
   writer->metadata("record.preset", options.preset == Preset::deep ? "deep" : "watch");
+  if (options.whole_machine) writer->metadata("record.whole_machine", "yes");
   writer->metadata("record.scheduling", to_string(prompt ? prompt->promptness() : Promptness::ordinary));
   for (const Target& target : targets.take_joined()) introduce(target);
   begin = told.begin = monotonic_now();
