@@ -70,7 +70,7 @@ TEST_F(RunningServersTest, WhatAWrongPathAnswersIsSaid) {
   const auto running = RunningServers::start(servers, -1);
   ASSERT_FALSE(running);
   EXPECT_THAT(to_string(running.error()),
-              testing::ContainsRegex("the baseline is not ready after 3 s: status 404.*no-such-page"));
+              testing::ContainsRegex("no-such-page: the baseline is not ready after 3 s: status 404"));
 }
 
 TEST_F(RunningServersTest, WhereTheUserSeesToTheLoadItsPortsAreSaid) {
