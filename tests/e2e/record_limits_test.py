@@ -84,6 +84,18 @@ class Limits(record_test.Case):
         self.recorded("--", "sh", "-c", script)
         names = [process["process"] for process in json.loads(self.answer("info", "--json", self.path()))["scheduling"]["processes"]]
         self.assertEqual(names.count("true"), 400, set(names))
+        self.assertIn("true (400 processes)", self.answer("top", self.path(), "--by", "call", "--wide", "--limit", "0"))
+        rows = json.loads(self.answer("top", self.path(), "--by", "call", "--json"))["tables"][0]["rows"]
+        self.assertEqual(sum(row["process"] == "true" and row["call"] == "execve" for row in rows), 400)
+
+    def test_calls_that_outlast_their_window_are_told(self):
+        self.need_ebpf()
+        self.recorded("--preset", "watch", "--", sys.executable, "-c", "import time\nfor _ in range(90): time.sleep(0.06)")
+        rows = json.loads(self.answer("top", self.path(), "--by", "call", "--json"))["tables"][0]["rows"]
+        sleep = next(row for row in rows if row["call"] == "clock_nanosleep" and row["process"].startswith("python"))
+        self.assertGreaterEqual(sleep["unended"], 1, sleep)
+        self.assertLessEqual(sleep["unended"], 90)
+        self.assertIn("too low by the others", self.answer("top", self.path(), "--by", "call", "--wide").replace("\n", " "))
 
     def need_flushes(self, folder):
         """A file system on a disk that has a cache to flush."""
