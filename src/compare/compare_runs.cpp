@@ -416,7 +416,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   Side a = pool(std::move(base));
   Side b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
-  if (result.standstill && !result.standstill->at_end) {
+  if (result.standstill && !result.standstill->compared) {
     result.comparability.level = Comparable::partly;
     result.comparability.reasons = {standstill_text(*result.standstill)};
     result.comparability.remedy.clear();

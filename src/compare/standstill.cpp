@@ -84,11 +84,12 @@ std::optional<model::Standstill> from_the_begin(const std::array<std::span<const
   }
   still.steps_per_second = steps.per_second;
   still.at_most = std::max(still.on_cpu / steps.on_cpu, static_cast<double>(still.seen)) / (still.recorded / kSecond);
+  still.compared = std::ranges::any_of(sides.at(side), has_whole_cycles);
   return still.at_most <= kFew * still.steps_per_second ? std::optional(still) : std::nullopt;
 }
 
 std::optional<model::Standstill> at_the_end(const std::array<std::span<const Recording>, 2>& sides, std::size_t side) {
-  model::Standstill still{.side = side, .at_end = true};
+  model::Standstill still{.side = side, .at_end = true, .compared = true};
   for (const Recording& recording : sides.at(1 - side)) {
     if (!is_marked(recording) || is_held(recording)) return std::nullopt;
     still.steps_per_second += recording.host.steps_per_second / static_cast<double>(sides.at(1 - side).size());
@@ -141,7 +142,7 @@ std::optional<model::Standstill> standstill_of(std::span<const Recording> base, 
   for (const std::size_t side : {1U, 0U}) {
     if (compared)
       if (auto still = at_the_end(sides, side)) return still;
-    if (auto still = from_the_begin(sides, side)) return still;
+    if (auto still = from_the_begin(sides, side); still && (compared || !still->compared)) return still;
   }
   return std::nullopt;
 }

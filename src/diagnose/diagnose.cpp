@@ -410,7 +410,7 @@ std::vector<Verdict> diagnose(const model::RunComparison& comparison) {
   if (comparison.same_recording || comparison.outcome == model::Outcome::not_comparable ||
       comparison.comparability.level == model::Comparable::no)
     return {};
-  if (comparison.standstill && !comparison.standstill->at_end)
+  if (comparison.standstill && !comparison.standstill->compared)
     return standstill_verdicts(Evidence(comparison, comparison.standstill->side));
   // Of what was only timed nothing is known, unless its steps tell what they work on.
   if (!comparison.host && comparison.functions.empty() && comparison.resources.empty() && !comparison.work &&

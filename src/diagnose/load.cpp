@@ -68,6 +68,8 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
     if (outcome.other_share < kLeastOther || outcome.usual_work[0].empty() || outcome.usual_work[1].empty()) continue;
     // Less work is no reason for longer steps.
     if (!model::tells_usual_work(outcome) || model::has_less_work(outcome, evidence.side())) continue;
+    // How many a server batches changes from second to second under the same load.
+    if (!evidence.is_slower() && model::may_be_batched(outcome, evidence.side())) continue;
     // Fewer requests behind shorter prompts look back at less, too, where steps do not tell at how much.
     const Sides requests = evidence.turned(outcome.requests);
     if (requests.with > 0 && requests.with < requests.without &&

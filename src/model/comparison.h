@@ -131,7 +131,22 @@ inline bool has_less_work(const CycleTimeOutcome& outcome, std::size_t side) {
   return less;
 }
 
-/// The same of any phase.
+/// Whether cycles of the phase work for more requests on this side, and never for more at once than some of the other
+/// side do, each of which has as much: the same clients, whom the program serves one after the other for a while.
+inline bool may_be_batched(const CycleTimeOutcome& outcome, std::size_t side) {
+  constexpr double kAlike = 1.25;
+  const auto each = [&](const std::array<double, 2>& sum) {
+    return sum[0] > 0 && sum[1] > 0
+               ? (sum.at(side) / outcome.requests.at(side)) / (sum.at(1 - side) / outcome.requests.at(1 - side))
+               : 1;
+  };
+  return outcome.requests.at(side) > outcome.requests.at(1 - side) && outcome.requests.at(1 - side) > 0 &&
+         outcome.most_requests.at(1 - side) > 0 &&
+         outcome.most_requests.at(side) <= outcome.most_requests.at(1 - side) && !has_longer_prompts(outcome, side) &&
+         each(outcome.looked_back) < kAlike;
+}
+
+/// has_longer_prompts() in any phase.
 inline bool has_longer_prompts(const std::vector<CycleTimeOutcome>& outcomes, std::size_t side) {
   return std::ranges::any_of(outcomes, [&](const CycleTimeOutcome& o) { return has_longer_prompts(o, side); });
 }
@@ -152,8 +167,9 @@ inline bool is_measured(const std::vector<CycleTimeOutcome>& outcomes) {
 /// ns, of all of the recording or since the last step began.
 struct Standstill {
   std::size_t side = 1;
-  std::size_t seen = 0;  ///< steps
-  bool at_end = false;   ///< it did some
+  std::size_t seen = 0;   ///< steps
+  bool at_end = false;    ///< it did some
+  bool compared = false;  ///< those that it did are compared as well
   std::string thread{};
   std::string process{};
   double recorded = 0;

@@ -90,7 +90,7 @@ struct HostEvidence {
   std::vector<HostState> states;                       ///< by name
   std::vector<HostCounter> counters;                   ///< by name; series of several processes are added
   std::optional<StepThread> step;                      ///< where a thread of the steps is known
-  std::vector<HeldThread> held{};                      ///< of a recording without whole cycles
+  std::vector<HeldThread> held{};                      ///< of a recording without whole cycles, or with few
   std::optional<LongEnd> long_end{};                   ///< of one with
   std::optional<Asleep> asleep{};                      ///< of one in which nothing ran
   std::map<std::string, double> beside;                ///< mean CPUs that processes took which are not recorded

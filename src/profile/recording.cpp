@@ -165,10 +165,12 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   std::vector<model::HeldThread> held;
   // Outside of what is asked for it may be made to stand still.
   const bool all_of_it = options.within.empty();
-  if (all_of_it && std::ranges::none_of(model::whole_periods(recording.cycles), std::identity()))
-    held = held_threads(trace);
-  recording.host = recording.cycles.cycles.empty() || !held.empty() ? host_evidence_per_second(trace)
-                                                                    : host_evidence(trace, recording.cycles);
+  constexpr std::ptrdiff_t kFew = 8;
+  const auto whole = std::ranges::count(model::whole_periods(recording.cycles), true);
+  if (all_of_it && whole <= kFew) held = held_threads(trace);
+  recording.host = recording.cycles.cycles.empty() || (whole == 0 && !held.empty())
+                       ? host_evidence_per_second(trace)
+                       : host_evidence(trace, recording.cycles);
   recording.host.held = std::move(held);
   if (all_of_it) recording.host.long_end = long_end(trace, recording.cycles);
   if (recording.cycles.cycles.empty()) recording.host.asleep = cycles::asleep_in(trace);

@@ -147,7 +147,7 @@ OutcomeText outcome_text(const RunComparison& comparison) {
     return text;
   }
   // Where a side did nothing, nothing of it was recorded either.
-  const bool nothing = comparison.standstill && !comparison.standstill->at_end;
+  const bool nothing = comparison.standstill && !comparison.standstill->compared;
   if (nothing) lines.push_back(standstill_line(comparison));
   for (const model::Difference& d : comparison.comparability.differences)
     if (d.first)

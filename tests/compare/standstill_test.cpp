@@ -101,6 +101,24 @@ TEST(Standstill, OneStepOrTwoAreNearlyNone) {
   EXPECT_THAT(standstill_text(two), HasSubstr("2 steps were seen"));
 }
 
+TEST(Standstill, AFewWholeStepsAreComparedAndTellNoOther) {
+  Recording few = make_recording(std::vector<Ns>(4, 2'000'000'000));
+  few.host = standing().host;
+  few.host.per_second = false;
+  few.host.steps_per_second = 0.5;
+  const auto result = compare_runs(one(working()), one(few), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::regression);
+  ASSERT_TRUE(result->standstill.has_value());
+  EXPECT_TRUE(result->standstill->compared);
+  EXPECT_FALSE(result->cycle_times.empty());
+  EXPECT_THAT(result->notes, Contains(HasSubstr("4 steps were seen in the candidate")));
+  few.host.held.clear();  // its thread could run
+  const auto ran = compare_runs(one(working()), one(std::move(few)), {});
+  ASSERT_TRUE(ran.ok());
+  EXPECT_FALSE(ran->standstill.has_value());
+}
+
 TEST(Standstill, ThatOfTheBaselineIsAnImprovement) {
   const auto result = compare_runs(one(standing()), one(working()), {});
   ASSERT_TRUE(result.ok());

@@ -121,6 +121,30 @@ TEST(LookAlike, WhoSendsMoreWorkTakesCpusAsWell) {
   EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
 }
 
+TEST(LookAlike, RequestsServedOneAfterTheOtherForAWhileAreThoseOfTheSameClients) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 10}, {0, 0}, {0, 0});
+  model::CycleTimeOutcome& time = c.cycle_times[0];
+  time.usual_work = {"1 request behind 108 to 152 tokens", "4 requests behind 216 to 304 tokens"};
+  time.all_ns = {10e6, 11e6};
+  time.other_share = 0.53;
+  time.requests = {2.1, 3.8};
+  time.looked_back = {170, 310};
+  time.most_requests = {4, 4};
+  EXPECT_THAT(causes(c), IsEmpty());
+  time.most_requests = {4, 12};
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "the other side never had so many at once";
+  time.most_requests = {4, 4};
+  time.looked_back = {170, 620};
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "and each has twice as much behind it";
+  time.looked_back = {170, 310};
+  time.requests = {};
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "nobody tells";
+  time.requests = {2.1, 3.8};
+  c.outcome = time.outcome = Outcome::regression;
+  EXPECT_THAT(causes(c), ElementsAre("workload_changed")) << "a slower side has to be explained";
+}
+
 TEST(LookAlike, LessWorkIsNoReasonForLongerSteps) {
   RunComparison c = comparison(Outcome::inconclusive);
   set_step(c, {10, 10}, {0, 0}, {0, 0});
