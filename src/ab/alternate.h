@@ -13,12 +13,13 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "model/alternation.h"
+#include "model/comparison.h"
 #include "record/collector/collector.h"
 #include "record/python/function_spec.h"
 
 namespace culprit::ab {
 
-inline constexpr std::array<const char*, 2> kSideNames = {"baseline", "candidate"};
+using model::kSideNames;
 
 /// Which number is compared.
 struct Quantity {

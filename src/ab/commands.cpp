@@ -15,14 +15,14 @@
 #include "ab/child.h"
 #include "ab/printed.h"
 #include "ab/recorded_steps.h"
+#include "core/units.h"
 
 namespace culprit::ab {
 
 namespace {
 
 constexpr std::size_t kFewestSteps = 5;  // of a run, for its mean
-constexpr Ns kMs = 1'000'000;
-constexpr Ns kLook = 60'000 * kMs;
+constexpr Ns kLongestPoll = 60'000 * kMs;
 
 bool is_readable(int fd) {
   pollfd file{fd, POLLIN, 0};
@@ -136,7 +136,7 @@ Result<std::optional<OneRun>> Alternator::run_side(std::size_t side, const std::
     std::array<pollfd, 2> files = {pollfd{child->descriptor(), POLLIN, 0},
                                    pollfd{interrupted ? -1 : stop_fd_, POLLIN, 0}};
     const Ns rest = allowed - (record::monotonic_now() - begin);
-    poll(files.data(), files.size(), ending ? -1 : static_cast<int>(std::clamp<Ns>(rest, 0, kLook) / kMs) + 1);
+    poll(files.data(), files.size(), ending ? -1 : static_cast<int>(std::clamp<Ns>(rest, 0, kLongestPoll) / kMs) + 1);
     if (!ending && files[0].revents == 0 && record::monotonic_now() - begin > allowed) {
       endless_ = Endless{side, record::monotonic_now() - begin};
       child->interrupt();

@@ -19,7 +19,7 @@ namespace culprit::ab {
 
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(50);
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
 constexpr int kKills = 40;  // looks for who was started while the others were killed
 
 std::vector<faults::ProcessId> members_of(const std::vector<pid_t>& groups) {
@@ -61,11 +61,11 @@ void end_family(std::vector<faults::ProcessId> known, const std::vector<pid_t>& 
     for (const faults::ProcessId& process : known)
       if (asked.insert(process.pid).second) send(process, SIGTERM);
     if (record::monotonic_now() > limit) break;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kBetweenLooks);
   }
   for (int look = 0; look < kKills && !known.empty(); ++look) {
     for (const faults::ProcessId& process : known) send(process, SIGKILL);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kBetweenLooks);
     known = living(known, groups);
   }
 }

@@ -24,7 +24,7 @@ namespace {
 using faults::Undo;
 
 constexpr auto kPatience = std::chrono::seconds(2);
-constexpr auto kLook = std::chrono::microseconds(100);
+constexpr auto kUntilNextRound = std::chrono::microseconds(100);
 constexpr int kRounds = 20;  // of looking for processes that were started meanwhile
 
 std::vector<pid_t> members(const std::string& folder) {
@@ -48,7 +48,7 @@ bool wait_until(const Condition& condition) {
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kUntilNextRound);
   }
   return true;
 }

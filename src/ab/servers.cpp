@@ -27,7 +27,7 @@ namespace culprit::ab {
 
 namespace {
 
-constexpr Ns kLook = 200'000'000;
+constexpr Ns kRetry = 200'000'000;
 constexpr Ns kQuiet = 15'000'000'000;  // before it is said what is waited for
 constexpr int kHttpOk = 200;
 constexpr int kHttpMultiple = 300;
@@ -219,7 +219,7 @@ Status RunningServers::wait_until_ready(const Servers& servers, std::size_t side
     if (waited > kQuiet && servers.told && !std::exchange(told, true))
       servers.told(fmt::format("waiting for the {}: {}: {}", kSideNames[side], asked, missing));
     pollfd stop{stop_fd, POLLIN, 0};
-    if (poll(&stop, 1, static_cast<int>(kLook / 1'000'000)) > 0) return cancelled_error();
+    if (poll(&stop, 1, static_cast<int>(kRetry / 1'000'000)) > 0) return cancelled_error();
   }
 }
 
@@ -249,7 +249,7 @@ Status RunningServers::warm_up(const Servers& servers, int stop_fd) const {
   const Ns limit = record::monotonic_now() + servers.warm_up;
   for (Ns now = record::monotonic_now(); now < limit; now = record::monotonic_now()) {
     pollfd stop{stop_fd, POLLIN, 0};
-    if (poll(&stop, 1, static_cast<int>(std::min(limit - now, kLook) / 1'000'000) + 1) > 0) return cancelled_error();
+    if (poll(&stop, 1, static_cast<int>(std::min(limit - now, kRetry) / 1'000'000) + 1) > 0) return cancelled_error();
     for (std::size_t side = 0; side < 2; ++side)
       for (std::size_t program = 0; program < programs_[side].size(); ++program)
         if (const auto code = ended(programs_[side][program]))
@@ -259,7 +259,7 @@ Status RunningServers::warm_up(const Servers& servers, int stop_fd) const {
 }
 
 Status RunningServers::failure(const Servers& servers) const {
-  const Ns limit = record::monotonic_now() + kLook;
+  const Ns limit = record::monotonic_now() + kRetry;
   do {
     for (std::size_t side = 0; side < 2; ++side)
       for (std::size_t program = 0; program < programs_[side].size(); ++program)

@@ -22,6 +22,7 @@
 #include "ab/start_spread.h"
 #include "ab/turn_length.h"
 #include "core/file.h"
+#include "core/units.h"
 #include "faults/files.h"
 #include "faults/guard.h"
 #include "faults/injector.h"
@@ -32,7 +33,6 @@ namespace culprit::ab {
 
 namespace {
 
-constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kBeat = kSecond / 2;
 constexpr Ns kReadable = 2 * kSecond;       // what a recorder saw is in its file by then
 constexpr Ns kSeen = 3 * kSecond;           // to learn how long steps are

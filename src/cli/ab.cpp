@@ -73,7 +73,7 @@ struct AbVerbOptions {
   bool last = false;
 };
 
-void say(const std::string& text) {
+void show(const std::string& text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -232,20 +232,20 @@ std::string progress_line(const ab::Progress& progress) {
 
 /// What a side printed before it failed.
 void show_printed(const std::string& lines) {
-  if (isatty(STDERR_FILENO) != 0) say("\r\x1b[K");  // over the progress
-  for (const std::string_view line : split_lines(lines)) say(fmt::format("  {}\n", escape_terminal(line)));
+  if (isatty(STDERR_FILENO) != 0) show("\r\x1b[K");  // over the progress
+  for (const std::string_view line : split_lines(lines)) show(fmt::format("  {}\n", escape_terminal(line)));
 }
 
 ab::ProgressSink progress_of(bool quiet) {
   if (quiet) return {};
   if (isatty(STDERR_FILENO) != 0)
-    return [](const ab::Progress& progress) { say("\r\x1b[K" + progress_line(progress)); };
+    return [](const ab::Progress& progress) { show("\r\x1b[K" + progress_line(progress)); };
   // In a log a line for each look.
   return [told = std::string()](const ab::Progress& progress) mutable {
     const std::string last = progress.last ? report::change_text(*progress.last) : std::string();
     if (last == told) return;
     told = last;
-    say(fmt::format("culprit: {}\n", progress_line(progress)));
+    show(fmt::format("culprit: {}\n", progress_line(progress)));
   };
 }
 
@@ -384,13 +384,13 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
     servers.load = std::move(*load);
   }
   plan.turns.length = *length;
-  constexpr Ns kUntilItWorks = 120'000'000'000;  // what has no port does not say when it is ready
+  constexpr Ns kUntilItWorks = 120'000'000'000;  // what has no port does not show when it is ready
   if (!serve) plan.turns.patience = kUntilItWorks;
   plan.most = options.starts;
   if (!options.quiet)
     plan.starting = [](std::size_t start) {
-      if (start > 1 && isatty(STDERR_FILENO) != 0) say("\n");
-      say(start == 1 ? "culprit: starting both\n" : fmt::format("culprit: starting both anew ({})\n", start));
+      if (start > 1 && isatty(STDERR_FILENO) != 0) show("\n");
+      show(start == 1 ? "culprit: starting both\n" : fmt::format("culprit: starting both anew ({})\n", start));
     };
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
@@ -456,7 +456,7 @@ Result<int> run_ab(const AbVerbOptions& options, const std::vector<std::string>&
   auto alternated = words.empty() ? alternate_processes(options, *question, stop)
                     : of_commands ? alternate_commands(options, std::move(commands), *question, stop)
                                   : alternate_servers(options, std::move(commands), *question, serve, stop);
-  if (!options.quiet && isatty(STDERR_FILENO) != 0) say("\r\x1b[K");
+  if (!options.quiet && isatty(STDERR_FILENO) != 0) show("\r\x1b[K");
   if (!alternated) return alternated.error();
   const bool kept = !options.keep.empty();
   model::RunComparison comparison = ab::conclude(*alternated, kept);

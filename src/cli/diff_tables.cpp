@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kTerminalRows = 15;
+constexpr std::size_t kTerminalFunctions = 15;
 
 using Pictures = std::array<model::RunPicture, 2>;
 
@@ -215,7 +215,7 @@ Result<int> diff_tables(const DiffOptions& options) {
   }
   report.json_name = "comparisons.json";
   report.json = [&] { return deepdive::comparisons_json(set); };
-  report.terminal = [&](bool summary) { return deepdive::comparisons_terminal(set, summary ? 0 : kTerminalRows); };
+  report.terminal = [&](bool summary) { return deepdive::comparisons_terminal(set, summary ? 0 : kTerminalFunctions); };
   if (Status status = deliver(options, report); !status) return status.error();
   return kFine;
 }

@@ -23,7 +23,6 @@ namespace culprit::cli {
 
 namespace {
 
-using record::Check;
 using record::CheckState;
 
 struct DoctorOptions {
@@ -40,7 +39,7 @@ struct Tried {
 };
 
 struct Findings {
-  std::vector<Check> checks;
+  std::vector<record::Check> checks;
   std::vector<Tried> collectors;
   std::string summary;  ///< what `culprit record` would collect now
   bool possible = false;
@@ -109,14 +108,15 @@ std::string summary_of(const std::vector<Tried>& collectors, bool attaches) {
   return text;
 }
 
-bool runs_python(const std::vector<Check>& checks) {
-  return std::ranges::any_of(checks,
-                             [](const Check& c) { return c.key == "process.python" && c.state == CheckState::ok; });
+bool runs_python(const std::vector<record::Check>& checks) {
+  return std::ranges::any_of(
+      checks, [](const record::Check& c) { return c.key == "process.python" && c.state == CheckState::ok; });
 }
 
 /// Whether functions of a Python process could be watched. Nothing is tried: that would change it.
-Check attach_check(std::int64_t pid) {
-  Check check{"process", "process.attach", "Python functions", CheckState::ok, "the agent can be put into it", {}};
+record::Check attach_check(std::int64_t pid) {
+  record::Check check{"process", "process.attach", "Python functions", CheckState::ok, "the agent can be put into it",
+                      {}};
   if (const Status may = record::inject::may_inject(pid); !may) {
     check.state = CheckState::limited;
     check.found = may.error().what;
@@ -177,7 +177,7 @@ void add_line(std::string& text, std::string_view marker, std::string_view what,
 std::string terminal_text(const Findings& findings, bool color, std::size_t width) {
   std::string text;
   std::string group;
-  for (const Check& check : findings.checks) {
+  for (const record::Check& check : findings.checks) {
     if (check.group != group) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", group = check.group);
     add_line(text, mark(check.state, color), check.what, check.found, check.remedy, width);
   }
@@ -199,14 +199,14 @@ std::vector<model::Table> tables_of(const Findings& findings) {
   std::vector<Seen> seen;
   for (const Tried& tried : findings.collectors)
     for (const record::Sight& sight : tried.sights) seen.push_back({tried.name, sight});
-  model::Table checks =
-      model::make_table<Check>("Checks", "checks",
-                               {{{"Group", "group"}, &Check::group},
-                                {{"What", "what"}, &Check::what},
-                                {{"State", "state"}, [](const Check& check) { return to_string(check.state); }},
-                                {{"Found", "found"}, &Check::found},
-                                {{"Remedy", "remedy"}, &Check::remedy}},
-                               findings.checks);
+  model::Table checks = model::make_table<record::Check>(
+      "Checks", "checks",
+      {{{"Group", "group"}, &record::Check::group},
+       {{"What", "what"}, &record::Check::what},
+       {{"State", "state"}, [](const record::Check& check) { return to_string(check.state); }},
+       {{"Found", "found"}, &record::Check::found},
+       {{"Remedy", "remedy"}, &record::Check::remedy}},
+      findings.checks);
   model::Table sights =
       model::make_table<Seen>("Collectors", "sights",
                               {{{"Collector", "collector"}, [](const Seen& s) { return s.collector; }},
@@ -227,7 +227,7 @@ std::string json_of(const Findings& findings) {
   json.member("possible", findings.possible);
   json.member("summary", findings.summary);
   json.begin_array("checks");
-  for (const Check& c : findings.checks) {
+  for (const record::Check& c : findings.checks) {
     json.begin_object();
     json.member("group", c.group);
     json.member("key", c.key);

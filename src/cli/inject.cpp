@@ -34,7 +34,7 @@ struct InjectOptions {
 };
 
 /// "500ms", "10s", "2m", "1h", or seconds without a unit.
-std::optional<Ns> parse_duration(std::string_view text) {
+std::optional<Ns> fault_duration(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
@@ -201,7 +201,7 @@ Result<int> run_inject(const InjectOptions& options) {
   if (options.undo) return undo_leftovers(*output);
   if (options.request.fault.empty()) return usage_error("no fault given", "see 'culprit inject --list'");
   faults::Request request = options.request;
-  const auto duration = parse_duration(options.duration);
+  const auto duration = fault_duration(options.duration);
   if (!duration)
     return usage_error(fmt::format("invalid duration '{}'", options.duration),
                        "write 500ms, 10s or 2m, at most a week");

@@ -114,7 +114,7 @@ std::string see_also(const std::vector<std::string>& pages) {
   return out;
 }
 
-std::string sentence(std::string text) {
+std::string roff_sentence(std::string text) {
   if (!text.empty()) text.front() = upper(text.substr(0, 1)).front();
   return text + '.';
 }
@@ -129,7 +129,7 @@ std::string man_page(const ProgramText& program) {
   out += ".SH VERBS\n";
   std::vector<std::string> pages;
   for (const VerbText& verb : program.verbs) {
-    out += tagged(fmt::format("{}(1)", bold(page_of(program, verb))), sentence(verb.summary));
+    out += tagged(fmt::format("{}(1)", bold(page_of(program, verb))), roff_sentence(verb.summary));
     pages.push_back(page_of(program, verb));
   }
   return out + entries("OPTIONS", program.options) + footer_of(program.footer) + see_also(pages);
@@ -141,7 +141,7 @@ std::string man_page(const ProgramText& program, const VerbText& verb) {
   const std::vector<std::string> forms = usage_of(verb);
   for (std::size_t i = 0; i < forms.size(); ++i)
     out += fmt::format("{}{} {}\n", i == 0 ? "" : ".br\n", bold(program.name + ' ' + verb.name), roff(forms[i]));
-  out += ".SH DESCRIPTION\n" + line_of(sentence(verb.summary));
+  out += ".SH DESCRIPTION\n" + line_of(roff_sentence(verb.summary));
   out += entries("ARGUMENTS", verb.arguments) + entries("OPTIONS", verb.options) + footer_of(verb.footer);
   return out + see_also({program.name});
 }

@@ -62,7 +62,7 @@ Status write_all(const ProfileOptions& options, const NamedTexts& files) {
   return {};
 }
 
-Status print(const std::string& text) { return write_report("-", text, false); }
+Status print_report(const std::string& text) { return write_report("-", text, false); }
 
 std::string written_lines(const NamedTexts& files) {
   std::string lines;
@@ -111,7 +111,7 @@ Result<int> run_compat(const ProfileOptions& options, const Trace& trace) {
   if (cycles->not_placed != 0)
     text += fmt::format("{} slices lie across too many cycles and were left out\n", cycles->not_placed);
   if (const auto note = loss_note(trace.losses)) text += *note + "\n";
-  if (Status status = print(text + written_lines(files)); !status) return status.error();
+  if (Status status = print_report(text + written_lines(files)); !status) return status.error();
   return kFine;
 }
 
@@ -175,7 +175,7 @@ Result<int> run_profile_verb(const ProfileOptions& options) {
     text = document(options, trace, cycles, files.empty() ? all() : summary);
   else
     text = report::render_terminal(summary, look) + written_lines(files);
-  if (Status status = print(text); !status) return status.error();
+  if (Status status = print_report(text); !status) return status.error();
   return kFine;
 }
 

@@ -108,7 +108,7 @@ std::string default_output(const record::RecordOptions& record, const std::vecto
   return path;
 }
 
-double percent(Ns part, Ns whole) {
+double cpu_percent(Ns part, Ns whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
@@ -168,7 +168,7 @@ std::string progress_line(const record::RecordProgress& now, const record::Recor
   return fmt::format("\r\x1b[Krecording {:.1f} s  {} processes  {} events/s  {} dropped  {}  own CPU {:.1f} %{}",
                      static_cast<double>(now.elapsed) / 1e9, now.targets,
                      format_count(static_cast<std::uint64_t>(rate)), format_count(now.dropped),
-                     format_bytes(static_cast<double>(now.file_bytes)), percent(now.own_cpu - before.own_cpu, span),
+                     format_bytes(static_cast<double>(now.file_bytes)), cpu_percent(now.own_cpu - before.own_cpu, span),
                      now.steps > 0 ? fmt::format("  {} steps", now.steps) : std::string());
 }
 
@@ -178,12 +178,12 @@ std::string summary_text(const record::RecordSummary& summary) {
       "culprit: recorded {:.2f} s into {} ({}): {} events, {} dropped; own CPU {:.2f} %, {} of memory",
       static_cast<double>(total.elapsed) / 1e9, escape_terminal(summary.path),
       format_bytes(static_cast<double>(total.file_bytes)), format_count(total.events), format_count(total.dropped),
-      percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
+      cpu_percent(total.own_cpu, total.elapsed), format_bytes(static_cast<double>(summary.peak_memory)));
   if (total.uncounted > 0)
     text += fmt::format("; {} system calls or disk requests not counted or not timed", format_count(total.uncounted));
   if (summary.files > 1) text += fmt::format("; the last of {} files", format_count(summary.files));
   if (summary.kernel_cpu > 0)
-    text += fmt::format(", in the kernel {:.2f} % of one CPU", percent(summary.kernel_cpu, total.elapsed));
+    text += fmt::format(", in the kernel {:.2f} % of one CPU", cpu_percent(summary.kernel_cpu, total.elapsed));
   if (summary.left_out > 0)
     text += fmt::format("; {} processes were left out (more than {})", format_count(summary.left_out),
                         format_count(record::Targets::kMost));

@@ -22,7 +22,7 @@ constexpr double kFewestNear = 1.5;    // as kFewest, next to the place
 constexpr double kJump = 0.7;
 constexpr double kMostSpreads = 4;  // of the middle: further ones count as so far
 constexpr double kOfNormal = 1.4826;
-constexpr double kMostAlike = 0.9;
+constexpr double kMostPersistent = 0.9;
 
 struct Step {
   std::uint32_t position = 0;  ///< in step_times()
@@ -54,7 +54,7 @@ std::size_t freed(const std::vector<StepTime>& times, std::vector<Step>& steps) 
 }
 
 /// One class, divided at a place.
-struct Class {
+struct DividedClass {
   std::array<double, 2> count{};
   std::array<double, 2> sum{};
   [[nodiscard]] double weight() const {
@@ -65,10 +65,10 @@ struct Class {
 
 /// All classes, divided at a place: the common difference of their mean logarithms.
 struct Division {
-  std::vector<Class> classes;
+  std::vector<DividedClass> classes;
   double weight = 0;
   double weighted = 0;
-  void count(const Class& c, double sign) {
+  void count(const DividedClass& c, double sign) {
     if (const double w = c.weight(); w > 0) {
       weight += sign * w;
       weighted += sign * w * c.difference();
@@ -76,7 +76,7 @@ struct Division {
   }
   /// Moves a step from behind the place to before it.
   void pass(const Step& step) {
-    Class& c = classes[step.of_class];
+    DividedClass& c = classes[step.of_class];
     count(c, -1);
     --c.count[1];
     c.sum[1] -= step.value;
@@ -92,7 +92,7 @@ double independent(const std::vector<Step>& steps, std::size_t at, const Divisio
   std::vector<double> rest;
   rest.reserve(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Class& c = division.classes[steps[i].of_class];
+    const DividedClass& c = division.classes[steps[i].of_class];
     const double behind = c.count[1] / (c.count[0] + c.count[1]);
     rest.push_back(steps[i].value - division.difference() * ((i >= at ? 1 : 0) - behind));
   }
@@ -103,7 +103,8 @@ double independent(const std::vector<Step>& steps, std::size_t at, const Divisio
     if (i > 0) product += rest[i] * rest[i - 1];
   }
   if (!(square > 0)) return 1;
-  const double r = std::clamp(product / square + 1 / std::sqrt(static_cast<double>(steps.size())), 0.0, kMostAlike);
+  const double r =
+      std::clamp(product / square + 1 / std::sqrt(static_cast<double>(steps.size())), 0.0, kMostPersistent);
   return (1 - r) / (1 + r);
 }
 
@@ -114,11 +115,11 @@ bool is_jump(const std::vector<Step>& steps, std::size_t at, const Division& div
   Division near;
   near.classes.resize(division.classes.size());
   for (std::size_t i = at - std::min(at, next); i < std::min(steps.size(), at + next); ++i) {
-    Class& c = near.classes[steps[i].of_class];
+    DividedClass& c = near.classes[steps[i].of_class];
     ++c.count.at(i < at ? 0 : 1);
     c.sum.at(i < at ? 0 : 1) += steps[i].value;
   }
-  for (const Class& c : near.classes) near.count(c, 1);
+  for (const DividedClass& c : near.classes) near.count(c, 1);
   return near.weight >= kFewestNear && near.difference() / division.difference() >= kJump;
 }
 

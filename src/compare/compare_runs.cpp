@@ -51,14 +51,13 @@ namespace {
 
 using model::Comparability;
 using model::Comparable;
+using model::kSideNames;
 using model::Outcome;
 using model::Recording;
 using model::RunComparison;
 
-constexpr std::array kSideNames = {"baseline", "candidate"};
-
 /// All recordings of a side as one.
-struct Side {
+struct PooledSide {
   model::Profile profile;
   model::Cycles cycles;
   model::HostEvidence host;
@@ -167,8 +166,8 @@ bool align_cached_tokens(std::vector<Recording>& base, std::vector<Recording>& c
   return false;
 }
 
-Side pool(std::vector<Recording> recordings) {
-  Side side;
+PooledSide pool(std::vector<Recording> recordings) {
+  PooledSide side;
   side.cycles = cycles_of(recordings);
   for (Recording& recording : recordings) {
     spread_workloads(recording);
@@ -203,8 +202,8 @@ Side pool(std::vector<Recording> recordings) {
 }
 
 /// What each rank that both sides have took, where that is more than one.
-std::vector<model::CycleTimeOutcome> times_of_ranks(const Side& base, const Side& candidate, const HowToJudge& how,
-                                                    bool in_doubt) {
+std::vector<model::CycleTimeOutcome> times_of_ranks(const PooledSide& base, const PooledSide& candidate,
+                                                    const HowToJudge& how, bool in_doubt) {
   std::vector<model::CycleTimeOutcome> all;
   for (const auto& [rank, times] : base.times_of_rank) {
     const auto other = candidate.times_of_rank.find(rank);
@@ -286,7 +285,7 @@ RunComparison same_recording(std::span<const Recording> recordings, bool cut) {
   return result;
 }
 
-void compare_hosts(const Side& base, const Side& candidate, RunComparison& result) {
+void compare_hosts(const PooledSide& base, const PooledSide& candidate, RunComparison& result) {
   if (base.host.per_second != candidate.host.per_second) return;  // a step is no second
   model::HostChanges host = host_changes(base.host, candidate.host);
   if (!host.states.empty() || !host.counters.empty() || !host.requests.empty()) result.host = std::move(host);
@@ -413,8 +412,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     compare_collected(base, candidate, work ? &work->unit : nullptr, result);
   const std::array facts = {facts_of(base), facts_of(candidate)};
   const bool on_host = !facts[0].gpu_work;
-  Side a = pool(std::move(base));
-  Side b = pool(std::move(candidate));
+  PooledSide a = pool(std::move(base));
+  PooledSide b = pool(std::move(candidate));
   result.environment = environment_changes(a.environment, b.environment);
   if (result.standstill && !result.standstill->compared) {
     result.comparability.level = Comparable::partly;
@@ -453,7 +452,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);
   if (forget)
-    for (Side* side : {&a, &b}) {
+    for (PooledSide* side : {&a, &b}) {
       forget_guessed_phases(side->cycles.cycles);
       forget_guessed_phases(side->profile.cycles);
     }
@@ -496,7 +495,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
                     (on_host ? options.between_on_host : options.between) * 100));
 
   if (!forget)
-    for (Side* side : {&a, &b}) leave_out_other_work(side->profile, matched);
+    for (PooledSide* side : {&a, &b}) leave_out_other_work(side->profile, matched);
   Roles roles = match_roles(a.profile, b.profile);
   FunctionOptions of_functions;
   of_functions.tolerance = options.function_tolerance;

@@ -7,12 +7,12 @@
 #include <set>
 #include <tuple>
 
+#include "core/text.h"
+
 namespace culprit::compare {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 /// "64", "64x64x3".
@@ -74,8 +74,8 @@ std::string without_mangled_numbers(std::string_view name) {
   return result;
 }
 
-using Place = std::tuple<model::Phase, std::uint32_t, StringId, StringId, std::string>;
-using Rows = std::array<std::vector<std::size_t>, 2>;  // of both sides
+using NamePlace = std::tuple<model::Phase, std::uint32_t, StringId, StringId, std::string>;
+using RowsOfSides = std::array<std::vector<std::size_t>, 2>;  // of both sides
 
 bool as_many_calls(double a, double b) { return std::abs(a - b) <= kAsManyCalls * std::max(a, b); }
 
@@ -103,7 +103,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pair_renamed(const std::vector<
   std::set<std::size_t> taken;
   enum class By : std::uint8_t { name, short_name, place };
   for (const By by : {By::name, By::short_name, By::place}) {
-    std::map<Place, Rows> places;
+    std::map<NamePlace, RowsOfSides> places;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const OneSided& row = rows[i];
       if (taken.contains(i) || (by == By::place && (!row.on_device || row.parent == 0))) continue;

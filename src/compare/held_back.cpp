@@ -77,8 +77,6 @@ constexpr double kTypical = 0.05;
 constexpr double kFarLater = 0.5;  // of fewer steps: no one stall
 constexpr double kMostly = 0.5;    // of what a step takes
 
-std::string_view name_of(std::size_t side) { return side == 0 ? "baseline" : "candidate"; }
-
 using PerPhase = std::array<double, model::kPhases.size()>;
 
 /// Of phases with enough steps on both sides, both sides together, so that swapping them changes nothing; 0: of none.
@@ -146,7 +144,7 @@ std::string why_later(const model::RunComparison& result, const std::vector<mode
   return fmt::format(
       "What a step itself took is not shown to differ; the time until the next one is, and requests to the {} waited "
       "longer for each token",
-      name_of(side));
+      model::kSideNames.at(side));
 }
 
 std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
@@ -156,7 +154,7 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
     return fmt::format(
         "What a step itself took is not shown to differ; the time until the next one is, and others took the CPUs of "
         "the {}",
-        name_of(side));
+        model::kSideNames.at(side));
   if (may_be_slower_by_work(result, side)) return {};
   if (!evidence[0]->step || !evidence[1]->step) return {};
   const PerPhase weights = weights_of(evidence);
@@ -169,7 +167,7 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
   return fmt::format(
       "On the average a step of the {} waited {} instead of {} for a CPU, by which it is {:.0f} % longer at least; by "
       "how much in all is not decided",
-      name_of(side), format_duration(mine.for_cpu), format_duration(others.for_cpu), longer * 100);
+      model::kSideNames.at(side), format_duration(mine.for_cpu), format_duration(others.for_cpu), longer * 100);
 }
 
 std::string why_undecided(model::Outcome outcome, const std::vector<model::CycleTimeOutcome>& periods) {
@@ -191,7 +189,7 @@ std::string why_undecided(model::Outcome outcome, const std::vector<model::Cycle
   return fmt::format(
       "steps of the {} themselves take less, and the next one comes {:.0f} % later: what lies between them is slower, "
       "or there was less to do",
-      name_of(faster), later * 100);
+      model::kSideNames.at(faster), later * 100);
 }
 
 }  // namespace culprit::compare

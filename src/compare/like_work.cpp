@@ -6,7 +6,7 @@ namespace culprit::compare {
 
 namespace {
 
-struct Class {
+struct SumOfClass {
   double sum = 0;
   double count = 0;
 };
@@ -25,18 +25,18 @@ LikeWork like_work_of(std::array<std::vector<std::uint32_t>, 2> class_of, std::s
 std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector<CycleValue>, 2>& values,
                                                     const LikeWork& work, bool absent_is_nothing) {
   if (work.classes < 2) return values;
-  std::array<std::vector<Class>, 2> sides;
+  std::array<std::vector<SumOfClass>, 2> sides;
   std::array<double, 2> all{};
   for (std::size_t s = 0; s < 2; ++s) {
     sides[s].resize(work.classes);
     for (std::size_t c = 0; absent_is_nothing && c < work.classes; ++c) sides[s][c].count = work.cycles[s][c];
     for (const CycleValue& v : values[s]) {
       if (v.position >= work.class_of[s].size()) continue;
-      Class& of = sides[s][work.class_of[s][v.position]];
+      SumOfClass& of = sides[s][work.class_of[s][v.position]];
       of.sum += v.value;
       if (!absent_is_nothing) ++of.count;
     }
-    for (const Class& of : sides[s]) all[s] += of.count;
+    for (const SumOfClass& of : sides[s]) all[s] += of.count;
   }
   if (!(all[0] > 0) || !(all[1] > 0)) return values;
   std::vector<double> usual(work.classes, 0);
@@ -45,8 +45,8 @@ std::array<std::vector<CycleValue>, 2> at_like_work(const std::array<std::vector
   double shares = 0;
   bool some_have_none = false;
   for (std::size_t c = 0; c < work.classes; ++c) {
-    const Class& a = sides[0][c];
-    const Class& b = sides[1][c];
+    const SumOfClass& a = sides[0][c];
+    const SumOfClass& b = sides[1][c];
     // A class that one side lacks cannot be held against it.
     if (!(a.count > 0) || !(b.count > 0)) continue;
     usual[c] = (a.sum / a.count + b.sum / b.count) / 2;

@@ -26,9 +26,9 @@ using model::WindowSums;
 
 using Kind = std::optional<NamedSums> OffCpu::*;
 
-constexpr double kLeastUnits = 1;       // in a stretch, for a time per unit to be one
-constexpr double kLeastWakeUps = 0.01;  // per unit
-constexpr double kMostly = 2.0 / 3;     // of the time of waits
+constexpr double kLeastUnits = 1;         // in a stretch, for a time per unit to be one
+constexpr double kLeastWakeUps = 0.01;    // per unit
+constexpr double kMostOfWaits = 2.0 / 3;  // of the time of waits
 
 /// Windows next to each other that hold units enough.
 struct Stretch {
@@ -38,7 +38,7 @@ struct Stretch {
   double units = 0;
 };
 
-struct Side {
+struct OffCpuSide {
   std::span<const Recording> recordings;
   std::vector<Stretch> stretches;
   double units = 0;
@@ -62,8 +62,8 @@ std::vector<double> units_of(const Recording& recording, bool steps, const model
 }
 
 /// What is left over at the end of a recording belongs to its last stretch.
-std::optional<Side> side_of(std::span<const Recording> recordings, bool steps, const model::WorkUnit* unit) {
-  Side side;
+std::optional<OffCpuSide> side_of(std::span<const Recording> recordings, bool steps, const model::WorkUnit* unit) {
+  OffCpuSide side;
   side.recordings = recordings;
   for (const Recording& recording : recordings) {
     const OffCpu& off = recording.collected.off_cpu;
@@ -100,7 +100,7 @@ double sum(const std::vector<double>& values, std::size_t begin, std::size_t end
 }
 
 /// Of one name in each stretch of a side, by its units.
-PooledWindows windows_of(const Side& side, Kind kind, const NamedSums::key_type& name,
+PooledWindows windows_of(const OffCpuSide& side, Kind kind, const NamedSums::key_type& name,
                          std::vector<double> WindowSums::*what) {
   PooledWindows windows;
   std::vector<double> values;
@@ -115,7 +115,8 @@ PooledWindows windows_of(const Side& side, Kind kind, const NamedSums::key_type&
   return windows;
 }
 
-double per_unit(const Side& side, Kind kind, const NamedSums::key_type& name, std::vector<double> WindowSums::*what) {
+double per_unit(const OffCpuSide& side, Kind kind, const NamedSums::key_type& name,
+                std::vector<double> WindowSums::*what) {
   double all = 0;
   for (const Recording& recording : side.recordings)
     if (const WindowSums* sums = sums_of(recording.collected.off_cpu, kind, name))
@@ -137,10 +138,10 @@ model::OffCpuChanged changed_how(const OffCpuChange& c) {
 }
 
 /// `tested`: what of each has to differ surely, by `least` or more.
-std::vector<OffCpuChange> changes_of(const std::array<Side, 2>& sides, Kind kind,
+std::vector<OffCpuChange> changes_of(const std::array<OffCpuSide, 2>& sides, Kind kind,
                                      std::vector<double> WindowSums::*tested, double least, std::size_t most) {
   std::set<NamedSums::key_type> names;
-  for (const Side& side : sides)
+  for (const OffCpuSide& side : sides)
     for (const Recording& recording : side.recordings) {
       if (!(recording.collected.off_cpu.*kind)) return {};
       for (const auto& [name, sums] : *(recording.collected.off_cpu.*kind)) names.insert(name);
@@ -166,7 +167,7 @@ std::vector<OffCpuChange> changes_of(const std::array<Side, 2>& sides, Kind kind
 }
 
 /// The thread that ended most of the waits of a name; empty: none did.
-std::string ended_by(const Side& side, const NamedSums::key_type& name) {
+std::string ended_by(const OffCpuSide& side, const NamedSums::key_type& name) {
   std::map<std::string, double> by;
   double all = 0;
   for (const Recording& recording : side.recordings) {
@@ -179,7 +180,7 @@ std::string ended_by(const Side& side, const NamedSums::key_type& name) {
     }
   }
   for (const auto& [thread, ns] : by)
-    if (!thread.empty() && ns > 0 && ns >= kMostly * all) return thread;
+    if (!thread.empty() && ns > 0 && ns >= kMostOfWaits * all) return thread;
   return "";
 }
 

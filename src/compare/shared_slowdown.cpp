@@ -19,10 +19,10 @@ namespace {
 
 using model::Outcome;
 
-constexpr double kFarSlower = 2;  // times: no machine was seen to be so much slower than itself
-constexpr double kShared = 0.7;   // of the logarithm of what a step takes longer
-constexpr double kMostly = 0.5;   // of it, where what is left is not sure
-constexpr double kOnCpu = 0.7;    // of what a step takes longer
+constexpr double kFarSlower = 2;       // times: no machine was seen to be so much slower than itself
+constexpr double kShared = 0.7;        // of the logarithm of what a step takes longer
+constexpr double kMostOfLonger = 0.5;  // of it, where what is left is not sure
+constexpr double kOnCpu = 0.7;         // of what a step takes longer
 constexpr std::size_t kFewestFunctions = 8;
 
 /// What a call of the middle one of the host's functions takes on the candidate, as a multiple; 0: there are few.
@@ -79,7 +79,7 @@ enum class Shared { less, half, all };
 Shared shared_of(const model::CycleTimeOutcome& step, std::size_t side, double usual) {
   const double longer = longer_by(step, side);
   if (usual >= kShared * longer) return Shared::all;
-  return usual >= kMostly * longer && !is_longer_alone(step, side, usual) ? Shared::half : Shared::less;
+  return usual >= kMostOfLonger * longer && !is_longer_alone(step, side, usual) ? Shared::half : Shared::less;
 }
 
 /// By how much the steps of the side come later, whatever lies between them, as a logarithm.

@@ -19,9 +19,6 @@ namespace {
 using model::Recording;
 
 constexpr double kFew = 0.1;  // of the other side's steps
-constexpr double kSecond = 1e9;
-
-const char* name_of(std::size_t side) { return side == 1 ? "candidate" : "baseline"; }
 
 struct Steps {
   const model::StepThread* thread = nullptr;
@@ -37,7 +34,7 @@ bool has_whole_cycles(const Recording& recording) {
 }
 
 /// Of a side whose steps are marked. No thread: they are not, or nobody knows who runs them.
-Steps steps_of(std::span<const Recording> side) {
+Steps marked_steps(std::span<const Recording> side) {
   Steps steps;
   double count = 0;
   for (const Recording& recording : side) {
@@ -72,7 +69,7 @@ void add(const model::HeldThread& thread, model::Standstill& still) {
 
 std::optional<model::Standstill> from_the_begin(const std::array<std::span<const Recording>, 2>& sides,
                                                 std::size_t side) {
-  const Steps steps = steps_of(sides.at(1 - side));
+  const Steps steps = marked_steps(sides.at(1 - side));
   if (steps.thread == nullptr) return std::nullopt;
   model::Standstill still{.side = side, .thread = steps.thread->name, .process = steps.thread->process};
   const auto is_it = [&](const model::HeldThread& held) { return is_same(*steps.thread, held); };
@@ -110,7 +107,7 @@ std::optional<model::Standstill> at_the_end(const std::array<std::span<const Rec
 std::string set_aside_in(std::vector<Recording>& side, std::string_view name) {
   const auto working = std::ranges::find_if(side, has_whole_cycles);
   if (working == side.end()) return "";
-  const Steps steps = steps_of({&*working, 1});
+  const Steps steps = marked_steps({&*working, 1});
   if (steps.thread == nullptr) return "";
   const model::StepThread thread = *steps.thread;
   const auto stands = [&](const Recording& recording) {
@@ -150,7 +147,7 @@ std::optional<model::Standstill> standstill_of(std::span<const Recording> base, 
 std::vector<std::string> set_aside(std::vector<Recording>& base, std::vector<Recording>& candidate) {
   std::vector<std::string> texts;
   for (auto* side : {&base, &candidate})
-    if (std::string text = set_aside_in(*side, name_of(side == &base ? 0 : 1)); !text.empty())
+    if (std::string text = set_aside_in(*side, model::kSideNames.at(side == &base ? 0 : 1)); !text.empty())
       texts.push_back(std::move(text));
   return texts;
 }
@@ -168,7 +165,9 @@ std::optional<model::StuckSide> stuck_side(std::span<const Recording> base, std:
   return std::nullopt;
 }
 
-std::string stuck_text(const model::StuckSide& stuck) { return model::stuck_text(stuck.end, name_of(stuck.side)); }
+std::string stuck_text(const model::StuckSide& stuck) {
+  return model::stuck_text(stuck.end, model::kSideNames.at(stuck.side));
+}
 
 bool stand_alike(const Recording& one, const Recording& other) {
   const auto is_other = [&](const model::HeldThread& held) {
@@ -180,13 +179,14 @@ bool stand_alike(const Recording& one, const Recording& other) {
 std::string standstill_text(const model::Standstill& still) {
   if (still.at_end)
     return fmt::format("no step began in the last {} of the {}: {}, which runs them, was on a CPU for {} of that",
-                       format_duration(still.recorded), name_of(still.side), still.thread,
+                       format_duration(still.recorded), model::kSideNames.at(still.side), still.thread,
                        format_duration(still.on_cpu));
   const std::string seen = still.seen == 0   ? "no step was"
                            : still.seen == 1 ? "1 step was"
                                              : fmt::format("{} steps were", still.seen);
-  return fmt::format("{} seen in the {}: {}, which runs them, was on a CPU for {} of {}", seen, name_of(still.side),
-                     still.thread, format_duration(still.on_cpu), format_duration(still.recorded));
+  return fmt::format("{} seen in the {}: {}, which runs them, was on a CPU for {} of {}", seen,
+                     model::kSideNames.at(still.side), still.thread, format_duration(still.on_cpu),
+                     format_duration(still.recorded));
 }
 
 }  // namespace culprit::compare

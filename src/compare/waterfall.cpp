@@ -182,8 +182,8 @@ std::array<std::map<WorkClass, double>, 2> weights_of(const std::array<const Pro
   return weights;
 }
 
-constexpr std::int64_t kFewestSamples = 20;  ///< of a range, on each side
-constexpr std::int64_t kRare = 5;            ///< of a function, on both sides together
+constexpr std::int64_t kFewestInRange = 20;  ///< of a range, on each side
+constexpr std::int64_t kFewestNamed = 5;     ///< of a function, on both sides together
 
 /// Samples in one range, on both sides.
 struct Sampled {
@@ -224,10 +224,11 @@ void divide_by_samples(const std::map<StringId, std::map<StringId, Sampled>>& sa
     });
     Sampled all;
     for (const auto& [function, sampled] : functions) all.add(sampled);
-    if (line == lines.end() || std::min(all.count[0], all.count[1]) < kFewestSamples) continue;
+    if (line == lines.end() || std::min(all.count[0], all.count[1]) < kFewestInRange) continue;
     std::map<std::string, Sampled> parts;
     for (const auto& [function, sampled] : functions) {
-      std::string name = sampled.count[0] + sampled.count[1] < kRare ? "other code" : std::string(texts[function]);
+      std::string name =
+          sampled.count[0] + sampled.count[1] < kFewestNamed ? "other code" : std::string(texts[function]);
       if (!texts[range].empty()) name += fmt::format(", in {}", texts[range]);
       parts[name].add(sampled);
     }

@@ -42,7 +42,6 @@ constexpr double kFewestWindows = 2;          // independent ones; the t distrib
 constexpr double kFewOfManyUnits = 8;         // windows that hold enough units: fewer say little
 constexpr std::size_t kMostOfLongUnits = 16;  // stretches from end to end
 constexpr double kFewestSeconds = 5;          // in which stretches are longer than a window
-constexpr double kSecond = 1e9;
 constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
 

@@ -12,6 +12,11 @@ namespace culprit {
 /// A point in time or a duration in nanoseconds.
 using Ns = std::int64_t;
 
+inline constexpr Ns kMs = 1'000'000;
+inline constexpr Ns kSecond = 1'000'000'000;
+/// Times a share: what is shown of it.
+inline constexpr double kPercent = 100;
+
 /// Reads a decimal number (sign, digits, fraction, exponent) and returns it times 10^`scale_digits`, rounded half away
 /// from zero: with 3, microseconds become nanoseconds exactly. nullopt when the text is no finite number or does not
 /// fit.

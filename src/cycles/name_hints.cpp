@@ -5,19 +5,17 @@
 #include <charconv>
 #include <initializer_list>
 
+#include "core/text.h"
+
 namespace culprit::cycles {
 
 namespace {
 
 constexpr std::size_t kMaxName = 4096;  // of a name only so much is looked at
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 std::string folded(std::string_view name) {
   std::string out(name.substr(0, kMaxName));
-  std::ranges::transform(out, out.begin(), lower);
+  std::ranges::transform(out, out.begin(), [](char c) { return to_lower(c); });
   return out;
 }
 

@@ -7,26 +7,26 @@ namespace culprit::cycles {
 
 namespace {
 
-using Names = std::string_view;
+using Name = std::string_view;
 
 template <std::size_t n>
-bool is_one_of(const std::array<Names, n>& names, std::string_view call) {
+bool is_one_of(const std::array<Name, n>& names, std::string_view call) {
   return std::ranges::find(names, call) != names.end();
 }
 
-constexpr std::array<Names, 24> kForWork = {
+constexpr std::array<Name, 24> kForWork = {
     "epoll_wait",      "epoll_pwait",   "epoll_pwait2",   "poll",         "ppoll",         "select",         "pselect6",
     "accept",          "accept4",       "recvfrom",       "recvmsg",      "recvmmsg",      "read",           "readv",
     "wait4",           "waitid",        "pause",          "io_getevents", "io_pgetevents", "io_uring_enter", "msgrcv",
     "rt_sigtimedwait", "rt_sigsuspend", "mq_timedreceive"};
-constexpr std::array<Names, 2> kTime = {"nanosleep", "clock_nanosleep"};
-constexpr std::array<Names, 8> kPool = {"futex",      "futex_waitv", "futex_wait",  "semop",
-                                        "semtimedop", "unknown",     "sched_yield", "restart_syscall"};
-constexpr std::array<Names, 7> kEventWait = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll",
-                                             "ppoll",      "select",      "pselect6"};
-constexpr std::array<Names, 6> kReceive = {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive"};
-constexpr std::array<Names, 9> kSend = {"write",    "writev",   "sendto", "sendmsg",     "sendmmsg",
-                                        "sendfile", "pwritev2", "splice", "mq_timedsend"};
+constexpr std::array<Name, 2> kTime = {"nanosleep", "clock_nanosleep"};
+constexpr std::array<Name, 8> kPool = {"futex",      "futex_waitv", "futex_wait",  "semop",
+                                       "semtimedop", "unknown",     "sched_yield", "restart_syscall"};
+constexpr std::array<Name, 7> kEventWait = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll",
+                                            "ppoll",      "select",      "pselect6"};
+constexpr std::array<Name, 6> kReceive = {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive"};
+constexpr std::array<Name, 9> kSend = {"write",    "writev",   "sendto", "sendmsg",     "sendmmsg",
+                                       "sendfile", "pwritev2", "splice", "mq_timedsend"};
 
 }  // namespace
 

@@ -11,6 +11,8 @@
 
 #include "core/intervals.h"
 #include "core/saturating.h"
+#include "core/text.h"
+#include "core/units.h"
 #include "cycles/file_waits.h"
 #include "cycles/waits.h"
 #include "trace/span.h"
@@ -19,16 +21,12 @@ namespace culprit::cycles {
 
 namespace {
 
-constexpr Ns kSecond = 1'000'000'000;
 constexpr std::size_t kLeastWindows = 20;
 constexpr Ns kSameRound = 10'000'000;
 constexpr std::size_t kMostWindows = 4096;
 constexpr std::string_view kTitle = ": ";
 
 using ThreadKey = std::pair<ProcessId, std::int64_t>;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// Length of the name of an interpreter with its version: 7 of "python3".
 std::size_t versioned(std::string_view name) {

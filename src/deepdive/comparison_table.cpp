@@ -3,13 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "core/units.h"
 #include "deepdive/comparison_report.h"
 
 namespace culprit::deepdive {
 
 model::Table comparison_table(const Comparison& comparison) {
   using enum model::ColumnType;
-  constexpr double kPercent = 100;
   const auto& [a, b] = comparison.sides;
   model::Table table;
   table.title = "Ranking by the reference's Suspicion Score";

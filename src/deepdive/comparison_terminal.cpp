@@ -14,7 +14,7 @@ namespace culprit::deepdive {
 
 namespace {
 
-constexpr std::size_t kNameWidth = 64;
+constexpr std::size_t kTerminalNameWidth = 64;
 constexpr std::size_t kCauseWidth = 80;
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
@@ -96,7 +96,7 @@ std::string comparisons_terminal(const ComparisonSet& set, std::size_t most_rows
   const auto safe = [](std::string_view text) { return escape_terminal(text); };
   for (const Comparison& comparison : set.comparisons) {
     const NameStyle style{
-        [&](StringId id) { return shorten_middle(escape_terminal(comparison.texts[id]), kNameWidth); }, safe};
+        [&](StringId id) { return shorten_middle(escape_terminal(comparison.texts[id]), kTerminalNameWidth); }, safe};
     const auto& [a, b] = comparison.sides;
     out += comparison_title(comparison, style) + "\n";
     out += fmt::format("  Cycles: {} {}, {} {}\n", a.label, a.cycle_us.size(), b.label, b.cycle_us.size());

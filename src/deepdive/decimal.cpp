@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/text.h"
+
 namespace culprit::deepdive {
 
 namespace {
@@ -24,18 +26,16 @@ double power_of_ten(int n) {
   return value;
 }
 
-std::string_view trim(std::string_view text) {
+std::string_view trim_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 }  // namespace
 
 std::optional<double> parse_reference_decimal(std::string_view text) {
-  text = trim(text);
+  text = trim_blanks(text);
   std::size_t i = 0;
   const bool negative = !text.empty() && text[0] == '-';
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) ++i;
@@ -90,7 +90,7 @@ std::optional<double> parse_reference_decimal(std::string_view text) {
 
 std::optional<double> parse_decimal(std::string_view text, DecimalRule rule) {
   if (rule == DecimalRule::reference) return parse_reference_decimal(text);
-  text = trim(text);
+  text = trim_blanks(text);
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -99,7 +99,7 @@ std::optional<double> parse_decimal(std::string_view text, DecimalRule rule) {
 }
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
-  text = trim(text);
+  text = trim_blanks(text);
   if (const std::size_t point = text.find('.'); point != std::string_view::npos && point > 0) {
     if (text.find_first_not_of('0', point + 1) != std::string_view::npos) return std::nullopt;
     text = text.substr(0, point);

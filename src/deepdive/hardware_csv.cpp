@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "deepdive/csv_names.h"
 #include "deepdive/decimal.h"
 #include "formats/io/csv_rows.h"
 
@@ -19,7 +20,6 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 3> kColumns = {"category", "config", "inventory"};
 enum : std::size_t { kCategory, kConfig, kInventory };
-constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
 constexpr double kMebi = 1024.0 * 1024.0;
 
 /// The cell as a JSON object; empty text and damage give an empty object, damage also sets `bad`.

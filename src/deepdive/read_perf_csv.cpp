@@ -18,8 +18,6 @@ namespace culprit::deepdive {
 
 namespace {
 
-constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
-
 struct CycleKey {
   std::int64_t number;
   StringId anchor;
@@ -27,7 +25,7 @@ struct CycleKey {
   std::uint64_t duration;
   bool operator==(const CycleKey&) const = default;
 };
-struct UseKey {
+struct UseRow {
   std::uint32_t cycle;
   std::uint32_t process;
   StringId function;
@@ -37,7 +35,7 @@ struct UseKey {
   std::int64_t count;
   std::uint64_t beta;
   std::uint64_t duration;
-  bool operator==(const UseKey&) const = default;
+  bool operator==(const UseRow&) const = default;
 };
 struct ProcessKey {
   std::int64_t pid;
@@ -46,7 +44,7 @@ struct ProcessKey {
 };
 struct KeyHash {
   std::size_t operator()(const CycleKey& k) const { return hash_parts(k.number, k.anchor, k.begin, k.duration); }
-  std::size_t operator()(const UseKey& k) const {
+  std::size_t operator()(const UseRow& k) const {
     return hash_parts(k.cycle, k.process, k.function, k.device, k.kind, k.short_name, k.count, k.beta, k.duration);
   }
   std::size_t operator()(const ProcessKey& k) const { return hash_parts(k.pid, k.host); }
@@ -201,7 +199,7 @@ class Reader {
     });
 
     const double duration_us = optional_number(PerfColumn::duration);
-    const UseKey key{cycle,
+    const UseRow key{cycle,
                      process,
                      name(PerfColumn::function_name),
                      name(PerfColumn::device),
@@ -234,7 +232,7 @@ class Reader {
   std::uint64_t line_ = 0;
   tsl::hopscotch_map<CycleKey, std::uint32_t, KeyHash> cycles_;
   tsl::hopscotch_map<ProcessKey, std::uint32_t, KeyHash> processes_;
-  tsl::hopscotch_map<UseKey, std::uint32_t, KeyHash> uses_;
+  tsl::hopscotch_map<UseRow, std::uint32_t, KeyHash> uses_;
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ struct TripletHash {
 };
 
 /// The rows of one triplet on one side.
-struct Group {
+struct TripletRows {
   std::vector<double> beta;
   std::vector<double> mu;
   std::vector<std::int64_t> cycles;
@@ -43,7 +43,7 @@ struct Group {
 
 struct GroupPair {
   Triplet key;
-  std::array<Group, 2> sides;
+  std::array<TripletRows, 2> sides;
 };
 
 /// Ids of one profile's texts as ids of the comparison's; a function without a name maps to kDropped.
@@ -72,7 +72,7 @@ struct Summary {
 
 double or_zero(double value) { return std::isnan(value) ? 0 : value; }
 
-Summary summarise(Group& group) {
+Summary summarise(TripletRows& group) {
   std::sort(group.cycles.begin(), group.cycles.end());
   const auto cycles = static_cast<double>(std::unique(group.cycles.begin(), group.cycles.end()) - group.cycles.begin());
   std::vector<double> logs(group.mu.size());
@@ -211,7 +211,7 @@ class Comparer {
       const Triplet key{function, translate(resource.metric), device};
       const auto [found, added] = index_.try_emplace(key, groups_.size());
       if (added) groups_.push_back({key, {}});
-      Group& group = groups_[found->second].sides[side];
+      TripletRows& group = groups_[found->second].sides[side];
       group.beta.push_back(use.beta_pct);
       group.mu.push_back(or_zero(resource.mu_pct));
       group.cycles.push_back(cycle.number);

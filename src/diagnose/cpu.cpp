@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "core/units.h"
 #include "diagnose/cpu.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 
 namespace culprit::diagnose {
 
@@ -65,13 +67,9 @@ namespace {
 constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that others took more
 constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
 constexpr double kManyOthers = 0.5;      // CPUs that others took more, where it did not wait for one
-constexpr double kLeastThrottled = 2e7;  // ns per second
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kSlowerBeside = 1.05;   // on its CPUs
-constexpr double kFull = 0.02;           // of the time, that CPUs idle of a machine that has none left
-constexpr double kMuchLess = 0.1;        // got done where others had them
-constexpr double kMs = 1e6;
-constexpr double kSecond = 1e9;
+constexpr double kHardlyIdle = 0.02;     // of the time, that CPUs idle of a machine that has none left
 
 /// It took so much longer on its CPUs that it felt it.
 bool felt_on_cpu(const Evidence& evidence) {
@@ -204,7 +202,7 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
 /// it: who asks for it, on this machine, is what lacks them, and the program idles for it.
 void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   const auto idle = evidence.counter("host.cpu.idle");
-  if (!evidence.comparison().work || !idle || idle->with > kFull || idle->without <= idle->with) return;
+  if (!evidence.comparison().work || !idle || idle->with > kHardlyIdle || idle->without <= idle->with) return;
   const MoreBeside all = more_beside(evidence);
   const std::vector<Beside>& beside = all.programs;
   if (beside.empty() || beside.front().is_share || all.cpus < kLeastOthers) return;
@@ -283,7 +281,7 @@ void queue_of_tables(const Evidence& evidence, Verdicts& verdicts) {
 
 /// Traces that know no scheduling: what makes all functions of the host slower is what they share, and that is the
 /// CPUs, or who records them.
-void alike(const Evidence& evidence, Verdicts& verdicts) {
+void functions_alike(const Evidence& evidence, Verdicts& verdicts) {
   constexpr double kLeastUsual = 1.15;
   constexpr std::size_t kFewest = 8;
   const double usual = evidence.usual_ratio(false);
@@ -364,21 +362,21 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"cpu.throttled", throttled},
-                               Rule{"cpu.priority", priority},
-                               Rule{"cpu.own_threads", own_threads},
-                               Rule{"cpu.other_processes", other_processes},
-                               Rule{"cpu.machine_is_full", machine_is_full},
-                               Rule{"cpu.steal", steal},
-                               Rule{"cpu.affinity", affinity},
-                               Rule{"cpu.frequency", frequency},
-                               Rule{"process.stopped", stopped},
-                               Rule{"cpu.queue", queue},
-                               Rule{"cpu.queue_of_tables", queue_of_tables},
-                               Rule{"cpu.alike", alike}};
+constexpr std::array kCpuRules = {Rule{"cpu.throttled", throttled},
+                                  Rule{"cpu.priority", priority},
+                                  Rule{"cpu.own_threads", own_threads},
+                                  Rule{"cpu.other_processes", other_processes},
+                                  Rule{"cpu.machine_is_full", machine_is_full},
+                                  Rule{"cpu.steal", steal},
+                                  Rule{"cpu.affinity", affinity},
+                                  Rule{"cpu.frequency", frequency},
+                                  Rule{"process.stopped", stopped},
+                                  Rule{"cpu.queue", queue},
+                                  Rule{"cpu.queue_of_tables", queue_of_tables},
+                                  Rule{"cpu.alike", functions_alike}};
 
 }  // namespace
 
-std::span<const Rule> cpu_rules() { return kRules; }
+std::span<const Rule> cpu_rules() { return kCpuRules; }
 
 }  // namespace culprit::diagnose

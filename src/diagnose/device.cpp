@@ -14,6 +14,7 @@
 #include "diagnose/kernels.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 
 namespace culprit::diagnose {
 
@@ -26,9 +27,6 @@ constexpr double kLeastOthersUse = 0.05;  // of the device, by other processes
 constexpr double kLeastSlower = 1.04;     // kernels' time, of all, or of a part of them that matters
 constexpr double kLeastPart = 0.1;        // of their time
 constexpr double kLeastExplained = 0.3;   // of what the kernels took more: by a clock that tells of them
-constexpr double kHotter = 3;             // degrees more
-constexpr double kHot = 85;               // degrees
-constexpr double kMargin = 1.1;           // beyond what a clock makes slower
 constexpr std::string_view kNoLinkCounter =
     "No counter of the link says so: memory of the host that is slower, or no longer pinned, would look alike";
 constexpr std::array<std::string_view, 2> kUse = {"gpu_usage", "GPU usage"};
@@ -122,7 +120,7 @@ void clock(const Evidence& evidence, Verdicts& verdicts) {
                             {fmt::format("The clock of {} while it worked is {:.0f} % of what it was{}", verdict.where,
                                          clock->value.ratio() * 100, in_megahertz(*clock)),
                              slower_text(kernels)});
-    if (const double alone = 1 / clock->value.ratio(); verdict.work_ratio > kMargin * alone)
+    if (const double alone = 1 / clock->value.ratio(); verdict.work_ratio > kBeyondClock * alone)
       verdict.against.push_back(fmt::format("They took x{:.2f}; the lower clock alone makes no more than x{:.2f} of it",
                                             verdict.work_ratio, alone));
     verdict.next_step = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE says what limits the clock";
@@ -219,7 +217,7 @@ void turns(const Evidence& evidence, Verdicts& verdicts) {
 /// Kernels that became slower alike share what they share: the device, not their code. Of a clock that was not recorded
 /// that is all there is: arithmetic is slower by it, and memory is not; where others use the memory it is the other way
 /// round; where all is slower, others use the device, or its clock is far down.
-void alike(const Evidence& evidence, Verdicts& verdicts) {
+void kernels_alike(const Evidence& evidence, Verdicts& verdicts) {
   constexpr std::size_t kFewest = 3;
   constexpr double kNearlyAll = 0.85;
   constexpr double kMost = 0.7;
@@ -454,13 +452,13 @@ void nvlink(const Evidence& evidence, Verdicts& verdicts) { crowded_link(evidenc
 /// Kernels work on what lies on their device.
 void pcie(const Evidence& evidence, Verdicts& verdicts) { crowded_link(evidence, verdicts, kPcie, false); }
 
-constexpr std::array kRules = {Rule{"gpu.clock", clock},   Rule{"gpu.other_process", other_process},
-                               Rule{"gpu.nvlink", nvlink}, Rule{"gpu.turns", turns},
-                               Rule{"gpu.alike", alike},   Rule{"gpu.copies", copies},
-                               Rule{"gpu.pcie", pcie}};
+constexpr std::array kDeviceRules = {
+    Rule{"gpu.clock", clock}, Rule{"gpu.other_process", other_process}, Rule{"gpu.nvlink", nvlink},
+    Rule{"gpu.turns", turns}, Rule{"gpu.alike", kernels_alike},         Rule{"gpu.copies", copies},
+    Rule{"gpu.pcie", pcie}};
 
 }  // namespace
 
-std::span<const Rule> device_rules() { return kRules; }
+std::span<const Rule> device_rules() { return kDeviceRules; }
 
 }  // namespace culprit::diagnose

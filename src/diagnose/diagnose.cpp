@@ -14,6 +14,7 @@
 #include "diagnose/cpu.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 #include "model/ledger.h"
 
 namespace culprit::diagnose {
@@ -21,7 +22,6 @@ namespace culprit::diagnose {
 namespace {
 
 constexpr const char* kUnknown = "unknown";
-constexpr double kBeyondClock = 1.1;  // of what a lower clock makes slower
 
 using model::Verdict;
 using model::VerdictState;
@@ -299,7 +299,7 @@ void rank(Verdicts& verdicts) {
 
 /// What makes a tenth of the growth of a step or more, by the ledgers of both sides; largest first.
 std::vector<std::string> largest_lines(const Evidence& evidence) {
-  constexpr double kLeastOfGrowth = 0.1;
+  constexpr double kLittleOfGrowth = 0.1;
   constexpr std::size_t kMostLines = 3;
   const model::RunComparison& all = evidence.comparison();
   const auto short_name = [&](StringId function) -> std::string_view {
@@ -311,7 +311,7 @@ std::vector<std::string> largest_lines(const Evidence& evidence) {
     for (const model::WaterfallLine& line : waterfall.lines) {
       const Sides time = evidence.turned(line.time_ns);
       const double rise = evidence.weight_of(waterfall.phase) * time.rise();
-      if (!(rise > 0) || rise < kLeastOfGrowth * evidence.growth()) continue;
+      if (!(rise > 0) || rise < kLittleOfGrowth * evidence.growth()) continue;
       std::string text =
           fmt::format("{}: {} per step", model::ledger_line_name(line.state, short_name(line.function)), instead(time));
       if (all.waterfalls.size() > 1) text += fmt::format(" ({})", model::phase_name(waterfall.phase));

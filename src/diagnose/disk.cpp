@@ -13,15 +13,15 @@ namespace culprit::diagnose {
 
 namespace {
 
-constexpr double kLeastLatency = 1.5;    // times longer
-constexpr double kLeastSlower = 5e4;     // ns: what takes less longer was in memory
-constexpr double kLeastPressure = 0.05;  // of the time
-constexpr double kMuchTraffic = 1e7;     // bytes per second
-constexpr double kMuchRead = 1e6;        // bytes per second: nobody reads that much by chance
-constexpr double kMostly = 0.5;          // of what a step took, or of what it waited longer
-constexpr double kMemoryGone = 0.95;     // of what was available
-constexpr double kMemoryShort = 0.02;    // of the time
-constexpr double kRefaults = 20;         // pages per second
+constexpr double kLeastLatency = 1.5;        // times longer
+constexpr double kLeastSlowerRequest = 5e4;  // ns: what takes less longer was in memory
+constexpr double kLeastDiskPressure = 0.05;  // of the time
+constexpr double kMuchTraffic = 1e7;         // bytes per second
+constexpr double kMuchRead = 1e6;            // bytes per second: nobody reads that much by chance
+constexpr double kMostOfReads = 0.5;         // of what a step took, or of what it waited longer
+constexpr double kMemoryGone = 0.95;         // of what was available
+constexpr double kMemoryShort = 0.02;        // of the time
+constexpr double kRefaults = 20;             // pages per second
 constexpr std::string_view kUninterruptible = ", uninterruptible";
 
 /// Whether a state is a wait in one of these calls.
@@ -70,7 +70,7 @@ bool reads_pages(std::string_view state) { return faults(state) || reads_file(st
 namespace {
 
 bool is_late(const Sides& mean) {
-  return mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlower;
+  return mean.without > 0 && mean.ratio() >= kLeastLatency && mean.rise() >= kLeastSlowerRequest;
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ Waits waits_of(const Evidence& evidence) {
 bool is_stage_of_limit(const Evidence& evidence, const Waits& waits, bool late) {
   if (late && !has_tighter_limit(evidence)) return false;
   const double reads = waits.reads.rise() + evidence.states(sleeps_in_no_call).rise();
-  return reads >= kMostly * (late ? waits.all : waits.sure).rise();
+  return reads >= kMostOfReads * (late ? waits.all : waits.sure).rise();
 }
 
 void disk(const Evidence& evidence, Verdicts& verdicts) {
@@ -137,9 +137,9 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   }
   const auto pressure = evidence.counter("host.pressure.io.some");
   const auto own = evidence.counter("cgroup.pressure.io.some");
-  if (own && own->rise() >= kLeastPressure)
+  if (own && own->rise() >= kLeastDiskPressure)
     verdict.evidence.push_back(fmt::format("Its control group waited for disks {} of the time", instead_percent(*own)));
-  else if (pressure && pressure->rise() >= kLeastPressure)
+  else if (pressure && pressure->rise() >= kLeastDiskPressure)
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
   // Sockets and pipes are read and written, too: then only a disk that answers later tells.
   const Waits waits = waits_of(evidence);
@@ -148,7 +148,7 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   if (verdict.evidence.empty() || evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
   // The disks of virtual machines answer several times as late in one recording as in the next, and nobody knows why.
   const auto step = evidence.step();
-  const bool mostly = step && evidence.felt(time.rise()) >= kMostly * step->all().without;
+  const bool mostly = step && evidence.felt(time.rise()) >= kMostOfReads * step->all().without;
   if (!evidence.is_slower() && !crowded && !mostly) return;
   verdict.cause = "disk_io";
   verdict.side = evidence.side();
@@ -156,7 +156,7 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence.insert(
       verdict.evidence.begin(),
       fmt::format("Its threads waited {} per step in calls that read, write or sync files", instead(time)));
-  const bool by_reads = waits.reads.rise() >= kMostly * time.rise();
+  const bool by_reads = waits.reads.rise() >= kMostOfReads * time.rise();
   if (by_reads)
     verdict.evidence.insert(verdict.evidence.begin() + 1,
                             fmt::format("Of that, {} per step until what it read was there", instead(waits.reads)));
@@ -180,10 +180,10 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"disk.io", disk}};
+constexpr std::array kDiskRules = {Rule{"disk.io", disk}};
 
 }  // namespace
 
-std::span<const Rule> disk_rules() { return kRules; }
+std::span<const Rule> disk_rules() { return kDiskRules; }
 
 }  // namespace culprit::diagnose

@@ -8,6 +8,7 @@
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 #include "model/ledger.h"
 
 namespace culprit::diagnose {
@@ -18,8 +19,6 @@ using model::Verdict;
 using model::VerdictState;
 using model::Waterfall;
 using model::WaterfallLine;
-
-constexpr double kLeastOfGrowth = 0.5;
 
 /// What is found of functions of the host of this name; nullptr: it is none, but a range or nothing.
 const model::FunctionFinding* finding_of(const Evidence& evidence, StringId function) {
@@ -121,10 +120,10 @@ void one_place(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"host.one_place", one_place}};
+constexpr std::array kLateHostRules = {Rule{"host.one_place", one_place}};
 
 }  // namespace
 
-std::span<const Rule> late_host_rules() { return kRules; }
+std::span<const Rule> late_host_rules() { return kLateHostRules; }
 
 }  // namespace culprit::diagnose

@@ -48,7 +48,6 @@ constexpr Ns kShortest = 1'000'000'000;  // ns of it: a burst is none, either
 constexpr std::size_t kFewest = 5;       // samples
 constexpr double kUnfelt = 0.3;          // confidence in what nothing shows to be felt
 constexpr double kFelt = 0.6;
-constexpr double kPercent = 100;
 
 /// When the steps ran, on the clock of series; everything where there are none.
 struct Span {
@@ -246,11 +245,6 @@ void memory(const Recording& run, const std::optional<Span>& span, Verdicts& ver
     verdict->next_step = "more memory, or a smaller working set; ps, sorted by resident memory, names who has it";
     return;
   }
-}
-
-double counter(const Recording& run, std::string_view name) {
-  const auto found = std::ranges::find(run.host.counters, name, &model::HostCounter::name);
-  return found == run.host.counters.end() ? 0 : found->mean;
 }
 
 /// What of the memory of a control group was missed, in sentences. Files fill any group up to its limit, and their

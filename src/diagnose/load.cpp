@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/units.h"
 #include "diagnose/kernels.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
@@ -19,8 +20,7 @@ constexpr double kLeastLonger = 1.03;  // of the kernels' time
 constexpr double kMostOfBoth = 0.5;    // of the time of more calls
 constexpr double kMostInstead = 0.25;  // of it, by functions called less often
 constexpr double kOtherSpeed = 0.05;
-constexpr double kLittleBetween = 0.01;  // of a step
-constexpr double kPercent = 100;
+constexpr double kLittleBetween = 0.01;   // of a step
 constexpr std::size_t kFewestCalled = 3;  // functions
 
 Verdict verdict_of(const Evidence& evidence, double impact, double confidence) {
@@ -205,11 +205,11 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"load.marked", marked}, Rule{"load.longer_prompts", longer_prompts},
-                               Rule{"load.larger_kernels", larger_kernels}, Rule{"load.more_calls", more_calls}};
+constexpr std::array kLoadRules = {Rule{"load.marked", marked}, Rule{"load.longer_prompts", longer_prompts},
+                                   Rule{"load.larger_kernels", larger_kernels}, Rule{"load.more_calls", more_calls}};
 
 }  // namespace
 
-std::span<const Rule> load_rules() { return kRules; }
+std::span<const Rule> load_rules() { return kLoadRules; }
 
 }  // namespace culprit::diagnose

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/cpu.h"
 #include "diagnose/pages.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 
 namespace culprit::diagnose {
 
@@ -17,16 +19,12 @@ namespace {
 
 using model::Verdict;
 
-constexpr double kLeastSwap = 1e6;       // bytes per second
-constexpr double kLeastFaults = 20;      // major ones per second
-constexpr double kLeastStalls = 1;       // per second
-constexpr double kLeastPressure = 0.02;  // of the time
-constexpr double kLeastOthers = 0.3;     // CPUs
-constexpr double kSlowerMemory = 1.1;    // than what the same CPUs computed
-constexpr double kLeastHits = 1;         // of a group's limit, per second
-constexpr double kFull = 0.97;           // of the limit
-constexpr double kMore = 1.5;            // times what it was
-constexpr double kTighter = 0.95;        // of what it was: pods of one size differ by less
+constexpr double kLeastMemoryPressure = 0.02;  // of the time
+constexpr double kSlowerMemory = 1.1;          // than what the same CPUs computed
+constexpr double kLeastHits = 1;               // of a group's limit, per second
+constexpr double kNearLimit = 0.97;            // of the limit
+constexpr double kMore = 1.5;                  // times what it was
+constexpr double kTighter = 0.95;              // of what it was: pods of one size differ by less
 
 Verdict memory_verdict(const Evidence& evidence, std::string detail, double confidence) {
   return verdict_of(evidence, "host_memory_pressure", std::move(detail), confidence);
@@ -114,7 +112,7 @@ struct GroupLimit {
   [[nodiscard]] bool is_its_own() const { return tighter || is_hit(); }
   [[nodiscard]] bool is_full() const {
     const double least = high.with > 0 && (limit.with <= 0 || high.with < limit.with) ? high.with : limit.with;
-    return least > 0 && used.with >= kFull * least;
+    return least > 0 && used.with >= kNearLimit * least;
   }
   [[nodiscard]] bool is_met() const { return is_hit() || is_full(); }
 };
@@ -126,7 +124,7 @@ bool lacks_memory(const GroupLimit& group, const Shortage& shortage) {
   // Who frees memory of the machine does not meet the limit of a group, and takes the pages of full ones first.
   if (shortage.stalls >= kLeastStalls && !group.tighter) return false;
   if (shortage.swapped >= kLeastSwap && !group.is_its_own()) return false;
-  return group.refaults >= kLeastFaults || group.pressure >= kLeastPressure;
+  return group.refaults >= kLeastFaults || group.pressure >= kLeastMemoryPressure;
 }
 
 /// "4.00 GiB instead of none".
@@ -153,7 +151,7 @@ void tell(const GroupLimit& group, std::vector<std::string>& evidence) {
   if (group.refaults >= kLeastFaults)
     evidence.push_back(fmt::format("{} pages a second more were read again that had just been pushed out of its memory",
                                    rate_text(group.refaults)));
-  if (group.pressure >= kLeastPressure)
+  if (group.pressure >= kLeastMemoryPressure)
     evidence.push_back(
         fmt::format("Somebody in the group waited for memory {:.3g} % of the time more", group.pressure * 100));
 }
@@ -167,7 +165,7 @@ bool memory_limit(const Evidence& evidence, const Shortage& shortage, Verdicts& 
   const Sides time = evidence.states(
       [&](std::string_view state) { return reads_pages(state) || (any_sleep && sleeps_in_no_call(state)); });
   const bool waited = evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of();
-  if (!waited && !(group.pressure >= kLeastPressure && evidence.slowdown() >= kLeastImpact)) return false;
+  if (!waited && !(group.pressure >= kLeastMemoryPressure && evidence.slowdown() >= kLeastImpact)) return false;
   Verdict verdict = memory_verdict(evidence, "memory_limit", group.is_hit() ? 0.9 : 0.75);
   tell(group, verdict.evidence);
   shortage.tell(verdict.evidence);
@@ -202,7 +200,7 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
   // The machine's pressure may be that of others alone.
   const bool felt =
       evidence.felt(time.rise()) >= kLeastImpact * evidence.states_of() ||
-      (evidence.rise("host.pressure.memory.some") >= kLeastPressure && evidence.slowdown() >= kLeastImpact);
+      (evidence.rise("host.pressure.memory.some") >= kLeastMemoryPressure && evidence.slowdown() >= kLeastImpact);
   if (!felt) return;
   Verdict verdict = memory_verdict(evidence, detail, 0.85);
   shortage.tell(verdict.evidence);
@@ -242,7 +240,7 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"memory.pressure", pressure}, Rule{"memory.bandwidth", bandwidth}};
+constexpr std::array kMemoryRules = {Rule{"memory.pressure", pressure}, Rule{"memory.bandwidth", bandwidth}};
 
 }  // namespace
 
@@ -259,6 +257,6 @@ std::string rate_text(double per_second) {
   return per_second < kWhole ? fmt::format("{:.3g}", per_second) : fmt::format("{:.0f}", per_second);
 }
 
-std::span<const Rule> memory_rules() { return kRules; }
+std::span<const Rule> memory_rules() { return kMemoryRules; }
 
 }  // namespace culprit::diagnose

@@ -5,8 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/units.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 
 namespace culprit::diagnose {
 
@@ -14,23 +16,22 @@ namespace {
 
 using model::Verdict;
 
-constexpr double kFarMore = 2;         // times
-constexpr double kLeastLonger = 2e5;   // ns, there and back
-constexpr double kLeastAgain = 1;      // segments per second
-constexpr double kMuchLess = 0.1;      // got done
-constexpr double kEarliestLate = 3e7;  // ns: acknowledgements of who has nothing to answer come about 40 ms late
-constexpr double kLatestLate = 5e7;    // ns
-constexpr double kMostly = 0.5;        // of what a unit takes longer
+constexpr double kTwiceAsMuch = 2;        // times
+constexpr double kLeastLongerTrip = 2e5;  // ns, there and back
+constexpr double kLeastAgain = 1;         // segments per second
+constexpr double kEarliestLate = 3e7;     // ns: acknowledgements of who has nothing to answer come about 40 ms late
+constexpr double kLatestLate = 5e7;       // ns
+constexpr double kMostOfUnit = 0.5;       // of what a unit takes longer
 
 bool sends_again(const Evidence& evidence) {
   const auto again = evidence.counter("target.tcp.retransmits");
-  return again && again->rise() >= kLeastAgain && again->ratio() >= kFarMore;
+  return again && again->rise() >= kLeastAgain && again->ratio() >= kTwiceAsMuch;
 }
 
 /// Not for want of near ones, and not because nothing is answered at once.
 bool is_farther(const Sides& rtt) {
   if (rtt.without < kEarliestLate && rtt.with >= kEarliestLate && rtt.with <= kLatestLate) return false;
-  return rtt.rise() >= kLeastLonger && rtt.ratio() >= kFarMore;
+  return rtt.rise() >= kLeastLongerTrip && rtt.ratio() >= kTwiceAsMuch;
 }
 
 /// Whether a state is a wait in a call that sends to others, or waits for them.
@@ -49,7 +50,6 @@ bool waits_for_network(std::string_view state) {
 double longer_per_unit(const Evidence& evidence) {
   const auto& work = evidence.comparison().work;
   if (!work) return 0;
-  constexpr double kSecond = 1e9;
   const Sides rate = evidence.turned(work->throughput.value);
   return rate.with > 0 && rate.without > 0 ? kSecond / rate.with - kSecond / rate.without : 0;
 }
@@ -62,7 +62,7 @@ void network(const Evidence& evidence, Verdicts& verdicts) {
   // Who waits for work waits in no unit of it: then less gets done, though each takes no longer.
   const double longer = longer_per_unit(evidence);
   const bool starved =
-      evidence.slowdown() >= kMuchLess && longer > 0 && std::max(0.0, evidence.growth()) <= kMostly * longer;
+      evidence.slowdown() >= kMuchLess && longer > 0 && std::max(0.0, evidence.growth()) <= kMostOfUnit * longer;
   const bool waited = felt >= kLeastImpact * evidence.states_of();
   if (!waited && !starved) return;
   Verdict verdict;
@@ -87,7 +87,7 @@ void network(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"network.connections", network}};
+constexpr std::array kNetworkRules = {Rule{"network.connections", network}};
 
 }  // namespace
 
@@ -104,6 +104,6 @@ std::vector<std::string> network_evidence(const Evidence& evidence) {
   return sentences;
 }
 
-std::span<const Rule> network_rules() { return kRules; }
+std::span<const Rule> network_rules() { return kNetworkRules; }
 
 }  // namespace culprit::diagnose

@@ -18,6 +18,7 @@
 #include "diagnose/rules.h"
 #include "diagnose/run_times.h"
 #include "diagnose/step_parts.h"
+#include "diagnose/thresholds.h"
 #include "model/comparison.h"
 #include "stats/quantile.h"
 
@@ -28,26 +29,9 @@ namespace {
 using model::Recording;
 using model::Verdict;
 
-constexpr double kSecond = 1e9;
-constexpr double kMs = 1e6;
-constexpr double kLeastOthers = 0.3;     // CPUs
-constexpr double kLeastThrottled = 2e7;  // ns per second
-constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
-constexpr double kLeastSwap = 1e6;       // bytes per second
-constexpr double kLeastStalls = 1;       // per second: allocations that had to wait for memory
-constexpr double kLeastFaults = 20;      // per second: pages that a disk was read for
-constexpr double kLeastLate = 0.02;      // of a step
-constexpr double kTwiceAsLate = 2;       // as any other rank
-constexpr double kSlowerDevice = 1.04;   // kernels' time per call, of the others'
-constexpr double kLowerClock = 0.96;     // of the others'
-constexpr double kHot = 85;              // degrees
-constexpr double kHotter = 3;            // degrees more than the others
+constexpr double kSlowerDevice = 1.04;  // kernels' time per call, of the others'
+constexpr double kLowerClock = 0.96;    // of the others'
 constexpr std::size_t kFewestKernels = 3;
-
-double counter(const Recording& run, std::string_view name) {
-  const auto found = std::ranges::find(run.host.counters, name, &model::HostCounter::name);
-  return found == run.host.counters.end() ? 0 : found->mean;
-}
 
 /// Of a step that waited for a CPU: of the thread of the steps, else of all threads that ran or wanted to.
 struct Queue {
@@ -166,10 +150,8 @@ void waits(const Recording& run, Verdicts& verdicts) {
   }
 }
 
-using Place = RankDevice;
-
 /// Of the device of the rank that idles least in a step; without devices the step.
-double least_idle(const Recording& run, const std::map<Place, DeviceStep>& steps, std::int32_t rank) {
+double least_idle(const Recording& run, const std::map<RankDevice, DeviceStep>& steps, std::int32_t rank) {
   double least = mean_step(run);
   for (const auto& [place, step] : steps)
     if (place.first == rank) least = std::min(least, step.idle());
@@ -239,16 +221,16 @@ void functions(const Recording& run, Verdicts& verdicts) {
 
 /// Time per call of the kernels of each device over that of the middle one of the others, geometric mean by time;
 /// kernels that do other work there (other numbers of threads) do not count.
-std::map<Place, double> device_ratios(const Recording& run) {
+std::map<RankDevice, double> device_ratios(const Recording& run) {
   struct Use {
     double time = 0;
     double calls = 0;
     double size = 0;
   };
-  std::map<std::pair<model::Phase, StringId>, std::map<Place, Use>> kernels;
+  std::map<std::pair<model::Phase, StringId>, std::map<RankDevice, Use>> kernels;
   for (const model::FunctionUse& use : run.profile.functions) {
     if (run.profile.texts[use.kind] != "gpu_compute") continue;
-    const Place place{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])};
+    const RankDevice place{run.profile.processes[use.process].rank, std::string(run.profile.texts[use.device])};
     Use& sum = kernels[{run.profile.cycles[use.cycle].phase, use.function}][place];
     sum.time += static_cast<double>(use.duration);
     sum.calls += static_cast<double>(use.count);
@@ -259,7 +241,7 @@ std::map<Place, double> device_ratios(const Recording& run) {
     double log = 0;
     std::size_t kernels = 0;
   };
-  std::map<Place, Mean> means;
+  std::map<RankDevice, Mean> means;
   for (const auto& [function, places] : kernels) {
     for (const auto& [place, use] : places) {
       std::vector<double> others;
@@ -277,7 +259,7 @@ std::map<Place, double> device_ratios(const Recording& run) {
       ++mean.kernels;
     }
   }
-  std::map<Place, double> ratios;
+  std::map<RankDevice, double> ratios;
   for (const auto& [place, mean] : means)
     if (mean.kernels >= kFewestKernels && mean.weight > 0) ratios[place] = std::exp(mean.log / mean.weight);
   return ratios;
@@ -289,7 +271,7 @@ struct BesideOthers {
   double usual = 0;
 };
 
-std::optional<BesideOthers> beside_others(const Recording& run, const Place& place,
+std::optional<BesideOthers> beside_others(const Recording& run, const RankDevice& place,
                                           std::span<const std::string_view> names) {
   std::optional<double> mine;
   std::vector<double> others;
@@ -305,14 +287,14 @@ std::optional<BesideOthers> beside_others(const Recording& run, const Place& pla
   return both.usual > 0 ? std::optional(both) : std::nullopt;
 }
 
-std::optional<double> clock_ratio(const Recording& run, const Place& place) {
+std::optional<double> clock_ratio(const Recording& run, const RankDevice& place) {
   constexpr std::array<std::string_view, 3> kClocks = {"gpu_sm_frequency", "GPU clock", "gpu_frequency"};
   const auto clocks = beside_others(run, place, kClocks);
   return clocks ? std::optional(clocks->mine / clocks->usual) : std::nullopt;
 }
 
 /// "throttle_thermal" where the device is hot, and hotter than the others.
-std::string reason_of(const Recording& run, const Place& place, Verdict& verdict) {
+std::string reason_of(const Recording& run, const RankDevice& place, Verdict& verdict) {
   constexpr std::array<std::string_view, 2> kHeat = {"gpu_temp", "GPU temperature"};
   const auto heat = beside_others(run, place, kHeat);
   if (!heat || heat->mine < kHot || heat->mine < heat->usual + kHotter) return "unknown";

@@ -10,6 +10,7 @@
 #include "diagnose/kernels.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 
 namespace culprit::diagnose {
 
@@ -19,11 +20,9 @@ using model::FunctionFinding;
 using model::FunctionStatus;
 using model::Verdict;
 
-constexpr double kLeastShareRise = 0.15;  // of the samples
-constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
-constexpr double kNearlyAll = 0.8;        // of the step
-constexpr double kLeastOfKernel = 0.01;   // of the step
-constexpr double kAlike = 1.05;           // other functions, per call
+constexpr double kNearlyAll = 0.8;       // of the step
+constexpr double kLeastOfKernel = 0.01;  // of the step
+constexpr double kAlike = 1.05;          // other functions, per call
 
 /// What a step of its phase takes longer by it, ns.
 double felt(const Evidence& evidence, const FunctionFinding& f) {
@@ -327,7 +326,7 @@ bool lies_in_input(const Evidence& evidence, std::string_view where) {
 }
 
 /// A step that waits for what it works on: loading it is the cause, whoever of the program does it.
-void input(const Evidence& evidence, Verdicts& verdicts) {
+void input_functions(const Evidence& evidence, Verdicts& verdicts) {
   if (evidence.doubts_cycles()) return;
   const model::RunComparison& all = evidence.comparison();
   const FunctionFinding* worst = nullptr;
@@ -482,13 +481,14 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kLastRules = {Rule{"program.likely", likely}};
-constexpr std::array kRules = {Rule{"program.more_launches", more_launches}, Rule{"program.functions", functions},
-                               Rule{"program.input", input}, Rule{"program.hot_code", hot_code}};
+constexpr std::array kFewStepsRules = {Rule{"program.likely", likely}};
+constexpr std::array kProgramRules = {Rule{"program.more_launches", more_launches},
+                                      Rule{"program.functions", functions}, Rule{"program.input", input_functions},
+                                      Rule{"program.hot_code", hot_code}};
 
 }  // namespace
 
-std::span<const Rule> program_rules() { return kRules; }
-std::span<const Rule> few_steps_rules() { return kLastRules; }
+std::span<const Rule> program_rules() { return kProgramRules; }
+std::span<const Rule> few_steps_rules() { return kFewStepsRules; }
 
 }  // namespace culprit::diagnose

@@ -11,6 +11,7 @@
 
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 
 namespace culprit::diagnose {
 
@@ -19,10 +20,8 @@ namespace {
 using model::CollectiveChange;
 using model::Verdict;
 
-constexpr double kLeastSlower = 1.1;  // of transfers
-constexpr double kLeastLate = 0.02;   // of a step
-constexpr double kTwiceAsLate = 2;    // as any other rank
-constexpr double kSameCalls = 0.02;   // per step
+constexpr double kLeastSlowerLink = 1.1;  // of transfers
+constexpr double kSameCalls = 0.02;       // per step
 
 /// How much more was sent on the side: by its elements, or more calls. nullopt: not known. Where nobody tells elements,
 /// as many calls are taken to have sent as much, unless the load changed and steps do not tell what they work on.
@@ -49,7 +48,7 @@ void link(const Evidence& evidence, Verdicts& verdicts) {
   if (!sent) return;
   const double slower = time.ratio() / *sent;
   const double impact = time.with - time.without * *sent;
-  if (!(slower >= kLeastSlower) || impact < kLeastOfDevice * evidence.mean_step()) return;
+  if (!(slower >= kLeastSlowerLink) || impact < kLeastOfDevice * evidence.mean_step()) return;
   Verdict verdict;
   verdict.cause = "interconnect_contention";
   verdict.side = evidence.side();
@@ -157,10 +156,10 @@ void straggler(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"ranks.link", link}, Rule{"ranks.straggler", straggler}};
+constexpr std::array kRankRules = {Rule{"ranks.link", link}, Rule{"ranks.straggler", straggler}};
 
 }  // namespace
 
-std::span<const Rule> rank_rules() { return kRules; }
+std::span<const Rule> rank_rules() { return kRankRules; }
 
 }  // namespace culprit::diagnose

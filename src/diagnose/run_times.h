@@ -51,6 +51,12 @@ double state_time(const model::Recording& run, const Is& is) {
   return sum;
 }
 
+/// 0: it was not recorded.
+inline double counter(const model::Recording& run, std::string_view name) {
+  const auto found = std::ranges::find(run.host.counters, name, &model::HostCounter::name);
+  return found == run.host.counters.end() ? 0 : found->mean;
+}
+
 /// Of threads' waits no more can have been felt than the thread of the steps was blocked; where that is not known, than
 /// a step. ns per step, or second.
 inline double most_felt(const model::Recording& run) {

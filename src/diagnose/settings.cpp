@@ -95,10 +95,10 @@ void differ(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"settings.differ", differ}};
+constexpr std::array kSettingsRules = {Rule{"settings.differ", differ}};
 
 }  // namespace
 
-std::span<const Rule> settings_rules() { return kRules; }
+std::span<const Rule> settings_rules() { return kSettingsRules; }
 
 }  // namespace culprit::diagnose

@@ -16,10 +16,8 @@ namespace {
 
 using model::Verdict;
 
-constexpr double kLeastThrottled = 0.5;  // of every second, of all CPUs together
-constexpr double kLeastTaken = 0.5;      // CPUs
-constexpr double kSecond = 1e9;
-constexpr double kMs = 1e6;
+constexpr double kMostlyThrottled = 0.5;  // of every second, of all CPUs together
+constexpr double kLeastTaken = 0.5;       // CPUs
 
 std::string held_text(const model::Standstill& still, double time, std::string_view how) {
   return fmt::format("{}, which runs the steps, {} for {} of {}", still.thread, how, format_duration(time),
@@ -29,7 +27,7 @@ std::string held_text(const model::Standstill& still, double time, std::string_v
 Verdict waits_for_cpu(const Evidence& evidence, const model::Standstill& still) {
   const std::string waited = held_text(still, still.runnable, "waited for a CPU");
   if (const auto time = evidence.counter("cgroup.cpu.throttled_time");
-      time && time->rise() >= kLeastThrottled * kSecond) {
+      time && time->rise() >= kMostlyThrottled * kSecond) {
     Verdict verdict = cpu_verdict(evidence, "throttled", 0.9);
     verdict.evidence = {waited, fmt::format("A CPU quota held the group of the program back for {:.0f} instead of "
                                             "{:.0f} ms of every second, summed over CPUs",

@@ -95,10 +95,10 @@ void profiled(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"tools.profiled", profiled}};
+constexpr std::array kToolRules = {Rule{"tools.profiled", profiled}};
 
 }  // namespace
 
-std::span<const Rule> tool_rules() { return kRules; }
+std::span<const Rule> tool_rules() { return kToolRules; }
 
 }  // namespace culprit::diagnose

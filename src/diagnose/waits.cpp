@@ -10,6 +10,7 @@
 #include "diagnose/cpu.h"
 #include "diagnose/rules.h"
 #include "diagnose/text.h"
+#include "diagnose/thresholds.h"
 #include "model/work_units.h"
 
 namespace culprit::diagnose {
@@ -19,13 +20,11 @@ namespace {
 using model::OffCpuChange;
 using model::Verdict;
 
-constexpr double kLeastShareRise = 0.15;  // of the samples
-constexpr double kLeastOfGrowth = 0.5;    // of what the step took more
-constexpr double kLeastTold = 0.1;        // of the same, to be told
-constexpr double kLeastLag = 1.2;         // requests, and what is from step to step
-constexpr double kHardly = 0.01;          // of the samples
-constexpr double kMostly = 2.0 / 3;       // of a wait
-constexpr double kLonger = 1.05;          // requests
+constexpr double kLeastTold = 0.1;       // of the same, to be told
+constexpr double kLeastLag = 1.2;        // requests, and what is from step to step
+constexpr double kHardly = 0.01;         // of the samples
+constexpr double kMostOfWait = 2.0 / 3;  // of a wait
+constexpr double kLonger = 1.05;         // requests
 
 /// Waits are told by what the time of a step is told by.
 bool is_per_step(const Evidence& evidence) {
@@ -65,7 +64,7 @@ std::string waker_of(const Evidence& evidence, const OffCpuChange& wait) {
   }
   // Not a thread but a device, time or a packet.
   if (most == nullptr || is_of_kernel(most->name)) return "";
-  return longest >= kMostly * std::max(all, sum) ? most->name : "";
+  return longest >= kMostOfWait * std::max(all, sum) ? most->name : "";
 }
 
 /// "Condition.wait (threading.py) (futex)".
@@ -112,7 +111,7 @@ bool is_of_machine(const Verdict& v, double felt) {
 
 /// A step that waits for what it works on, seen by where its thread is blocked: of programs whose functions are not
 /// traced.
-void input(const Evidence& evidence, Verdicts& verdicts) {
+void input_waits(const Evidence& evidence, Verdicts& verdicts) {
   const auto [felt, read_of_threads, wait] = waits_for_input(evidence);
   if (wait == nullptr) return;
   // Pipes are read as files are: what a thread wrote comes from no disk.
@@ -243,13 +242,13 @@ void for_another(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-constexpr std::array kRules = {Rule{"waits.input", input}, Rule{"waits.lock", lock}};
-constexpr std::array kLastRules = {Rule{"waits.for_another", for_another}};
+constexpr std::array kWaitRules = {Rule{"waits.input", input_waits}, Rule{"waits.lock", lock}};
+constexpr std::array kLastWaitRules = {Rule{"waits.for_another", for_another}};
 
 }  // namespace
 
-std::span<const Rule> wait_rules() { return kRules; }
-std::span<const Rule> last_wait_rules() { return kLastRules; }
+std::span<const Rule> wait_rules() { return kWaitRules; }
+std::span<const Rule> last_wait_rules() { return kLastWaitRules; }
 
 std::string longest_wait_text(const Evidence& evidence) {
   if (!is_per_step(evidence)) return "";

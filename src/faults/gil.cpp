@@ -22,7 +22,7 @@ namespace culprit::faults {
 
 namespace {
 
-constexpr int kPeriodUs = 20'000;
+constexpr int kHoldPeriodUs = 20'000;
 constexpr int kAnswerMs = 2000;
 
 /// One line without its end; empty when none came in time.
@@ -60,7 +60,7 @@ class Gil final : public Injector {
   }
   Status prepare(const std::function<bool()>&) override { return {}; }
   Status begin(Guard&) override {
-    const std::string request = fmt::format("hold {:.6f} {}\n", severity_, kPeriodUs);
+    const std::string request = fmt::format("hold {:.6f} {}\n", severity_, kHoldPeriodUs);
     if (send(socket_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return refused("the connection is closed");
     const std::string answer = receive_line(socket_);
     if (answer != "ok") return refused(answer.empty() ? "no answer came" : answer);

@@ -15,7 +15,7 @@ namespace culprit::faults {
 
 namespace {
 
-constexpr Ns kPeriod = 10'000'000;
+constexpr Ns kDutyPeriod = 10'000'000;
 
 Ns thread_cpu_time() {
   timespec time{};
@@ -79,7 +79,7 @@ void Workers::stop() {
 void Workers::work(std::size_t index, double duty) {
   prctl(PR_SET_NAME, "culprit-load");
   WorkDone& done = done_[index];
-  const auto busy = static_cast<Ns>(std::llround(duty * static_cast<double>(kPeriod)));
+  const auto busy = static_cast<Ns>(std::llround(duty * static_cast<double>(kDutyPeriod)));
   Ns period = monotonic_now();
   while (!stop_.load(std::memory_order_relaxed)) {
     Ns now = monotonic_now();
@@ -93,7 +93,7 @@ void Workers::work(std::size_t index, double duty) {
     }
     done.cpu_ns.store(thread_cpu_time(), std::memory_order_relaxed);
     // A round that took longer than the period (an fsync) is followed by a pause that keeps the share.
-    period += std::max(kPeriod, static_cast<Ns>(static_cast<double>(now - period) / duty));
+    period += std::max(kDutyPeriod, static_cast<Ns>(static_cast<double>(now - period) / duty));
     if (duty < 1 && period > now)
       sleep_until(period);
     else

@@ -31,7 +31,7 @@ namespace culprit::library {
 namespace {
 
 /// One side: a single run is measured when it is known that it may be compared, several are at once.
-struct Side {
+struct SideOfRuns {
   std::vector<Run> runs;
   std::vector<std::uint64_t> digests;  ///< of `runs`
   std::vector<bool> are_parts;         ///< of `runs`: of a recording that is given, too
@@ -43,7 +43,7 @@ struct Side {
 
 /// Runs both at the same time. What one throws, this throws when both have ended.
 template <class Work>
-void side_by_side(std::array<Side, 2>& sides, const Work& work) {
+void side_by_side(std::array<SideOfRuns, 2>& sides, const Work& work) {
   std::exception_ptr thrown;
   {
     std::jthread other([&] {
@@ -58,7 +58,7 @@ void side_by_side(std::array<Side, 2>& sides, const Work& work) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void outline(Side& side, const profile::RecordingOptions& options) {
+void outline(SideOfRuns& side, const profile::RecordingOptions& options) {
   if (side.runs.size() == 1) {
     auto found = profile::outline_of(side.runs[0].data().trace, files_of(side.runs[0]), options);
     if (!found) {
@@ -85,7 +85,7 @@ void outline(Side& side, const profile::RecordingOptions& options) {
 }
 
 /// Of a single run the recording, with its profile when `whole`.
-void take(Side& side, bool whole, const Task& task) {
+void take(SideOfRuns& side, bool whole, const Task& task) {
   if (!side.outline) return;
   if (whole) {
     auto recording = profile::complete(side.runs[0].data().trace, std::move(*side.outline), task);
@@ -100,12 +100,12 @@ void take(Side& side, bool whole, const Task& task) {
   side.runs.clear();
 }
 
-std::span<const model::Recording> seen(const Side& side) {
+std::span<const model::Recording> seen(const SideOfRuns& side) {
   return side.outline ? std::span<const model::Recording>(&side.outline->recording, 1)
                       : std::span<const model::Recording>(side.recordings);
 }
 
-std::set<std::string> devices_of(const Side& side) {
+std::set<std::string> devices_of(const SideOfRuns& side) {
   std::set<std::string> models;
   for (const model::Recording& recording : seen(side))
     models.insert(recording.facts.device_models.begin(), recording.facts.device_models.end());
@@ -154,9 +154,9 @@ void number_parts(std::vector<Placed>& places, std::vector<std::vector<std::uint
     }
 }
 
-void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
+void number_contents(std::array<SideOfRuns, 2>& sides, std::vector<Before>& earlier) {
   std::vector<std::vector<FileState>> lists;
-  for (const Side& side : sides)
+  for (const SideOfRuns& side : sides)
     for (const Run& run : side.runs) lists.push_back(run.data().files);
   for (const Before& before : earlier) lists.push_back(before.files);
   auto numbers = content_numbers(lists);
@@ -165,7 +165,7 @@ void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
   std::vector<Placed> places;
   std::map<const Run::Data*, std::vector<ChosenSlice>> slices;
   std::size_t place = 0;
-  for (const Side& side : sides)
+  for (const SideOfRuns& side : sides)
     for (const Run& run : side.runs) {
       const auto [it, fresh] = known.try_emplace(&run.data(), place);
       if (!fresh) numbers[place] = numbers[it->second];
@@ -182,7 +182,7 @@ void number_contents(std::array<Side, 2>& sides, std::vector<Before>& earlier) {
   }
   number_parts(places, numbers);
   std::size_t next = 0;
-  for (Side& side : sides) {
+  for (SideOfRuns& side : sides) {
     std::vector<std::uint64_t> all;
     for (std::size_t r = 0; r < side.runs.size(); ++r, ++next) {
       side.digests.push_back(digest_of(numbers[next]));
@@ -207,7 +207,7 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
   for (const auto* side : {&baseline, &candidate})
     if (side->empty()) return usage_error("a side has no recording", "give at least one on each side");
   if (Status status = check_tolerance(options.tolerance); !status) return status.error();
-  std::array<Side, 2> sides;
+  std::array<SideOfRuns, 2> sides;
   sides[0].runs = std::move(baseline);
   sides[1].runs = std::move(candidate);
   compare::CompareOptions how;
@@ -244,15 +244,15 @@ Result<model::RunComparison> compare(std::vector<Run> baseline, std::vector<Run>
     }
     return compare::compare_runs(std::move(sides[0].recordings), std::move(sides[1].recordings), how);
   }
-  side_by_side(sides, [&](Side& side) { outline(side, recording); });
+  side_by_side(sides, [&](SideOfRuns& side) { outline(side, recording); });
   if (const auto error = failed()) return *error;
   // Of devices of one model the resources are compared whatever their steps are; of several recordings of a side some
   // may be left out, and the rest is compared.
   const std::set<std::string> devices = devices_of(sides[0]);
-  const bool whole = std::ranges::any_of(sides, [](const Side& side) { return seen(side).size() > 1; }) ||
+  const bool whole = std::ranges::any_of(sides, [](const SideOfRuns& side) { return seen(side).size() > 1; }) ||
                      (!devices.empty() && devices == devices_of(sides[1])) ||
                      compare::comparability_of(seen(sides[0]), seen(sides[1])).level != model::Comparable::no;
-  side_by_side(sides, [&](Side& side) { take(side, whole, task); });
+  side_by_side(sides, [&](SideOfRuns& side) { take(side, whole, task); });
   if (const auto error = failed()) return *error;
   if (pictures != nullptr) {
     const auto phase = summary::usual_phase(sides[0].recordings[0].cycles, sides[1].recordings[0].cycles);

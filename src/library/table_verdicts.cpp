@@ -30,7 +30,6 @@ namespace culprit::library {
 namespace {
 
 constexpr double kNsPerUs = 1e3;
-constexpr double kPercent = 100;
 constexpr double kHertzPerMHz = 1e6;
 constexpr double kAlike = 0.02;                             // means of a resource
 constexpr double kLeastMove = 0.25;                         // of a counter of the host, as of recordings

@@ -14,7 +14,6 @@ namespace culprit::model {
 namespace {
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 bool is_of_name(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
 
 }  // namespace

@@ -34,6 +34,7 @@ using culprit::FunctionStatus;
 using culprit::Outcome;
 using culprit::RestsOn;
 
+inline constexpr std::array<const char*, 2> kSideNames = {"baseline", "candidate"};
 inline constexpr std::size_t kMostRecordings = 20;  ///< that anyone would be asked for
 
 /// Cycle times of one phase, and what follows from them.

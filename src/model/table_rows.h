@@ -38,6 +38,10 @@ requires(!std::is_same_v<std::remove_cvref_t<Value>, Cell>) Cell cell_of(const V
 inline Cell known_cell(std::int64_t number) { return number >= 0 ? Cell(number) : Cell(); }
 /// Empty for NaN and infinity.
 inline Cell number_cell(double number) { return std::isfinite(number) ? Cell(number) : Cell(); }
+/// The same, rounded.
+inline Cell whole_cell(double number) {
+  return std::isfinite(number) ? Cell(std::int64_t{std::llround(number)}) : Cell();
+}
 /// Empty for no text.
 inline Cell text_cell(std::string text) { return text.empty() ? Cell() : Cell(std::move(text)); }
 /// A fraction; empty where there is no whole.

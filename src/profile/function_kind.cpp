@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, kKernelFamilies> kFamilyNames = {
     "copy",     "convolution", "sort_scan", "embedding",   "optimizer",     "communication", "moe",
     "sampling", "rope",        "quantize",  "pooling",     "linear_algebra"};
 
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 std::string lower(std::string_view text) {
   constexpr std::size_t kLooksAt = 8192;
@@ -43,7 +43,7 @@ bool matches(std::string_view text, std::string_view pattern) {
       from = piece.size();
     } else {
       std::size_t hit = text.find(piece, from);
-      while (first && at_word && hit != std::string_view::npos && hit > 0 && is_letter(text[hit - 1]))
+      while (first && at_word && hit != std::string_view::npos && hit > 0 && is_lower(text[hit - 1]))
         hit = text.find(piece, hit + 1);
       if (hit == std::string_view::npos) return false;
       from = hit + piece.size();

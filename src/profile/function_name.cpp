@@ -10,13 +10,14 @@
 #include <optional>
 #include <vector>
 
+#include "core/text.h"
+
 namespace culprit {
 
 namespace {
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_identifier(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80) != 0;

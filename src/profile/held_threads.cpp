@@ -105,7 +105,7 @@ struct Waits {
 
 /// What was recorded of the functions of a thread: of those that began since its last step did, the one that lasts
 /// longest.
-struct Calls {
+struct CallsSinceStep {
   std::map<StringId, std::size_t> before;
   StringId open = 0;
   Ns begin = 0;
@@ -186,7 +186,7 @@ std::optional<model::LongEnd> long_end(const Trace& trace, const model::Cycles& 
   Ns all = last->begin;  // of all threads
   model::LongEnd out;
   Waits waits;
-  Calls calls;
+  CallsSinceStep calls;
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
     const Track& track = trace.tracks[slice.track];

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/units.h"
 #include "cycles/file_waits.h"
 #include "cycles/waits.h"
 #include "profile/counter.h"
@@ -31,7 +32,6 @@ struct Window {
 };
 using Windows = std::vector<Window>;  // ordered, without overlap
 
-constexpr double kSecond = 1e9;  // ns
 constexpr std::string_view kUninterruptible = "blocked, uninterruptible";
 
 struct Work {

@@ -29,10 +29,10 @@ namespace {
 
 using model::LedgerState;
 
-class Builder {
+class LedgerBuilder {
  public:
-  Builder(const Trace& trace, const SliceOrder& order, const cycles::Found& found,
-          std::span<const std::uint32_t> row_of_cycle, model::Profile& profile)
+  LedgerBuilder(const Trace& trace, const SliceOrder& order, const cycles::Found& found,
+                std::span<const std::uint32_t> row_of_cycle, model::Profile& profile)
       : trace_(trace),
         cycles_(found.cycles.cycles),
         row_of_cycle_(row_of_cycle),
@@ -338,7 +338,7 @@ class Builder {
 
 void add_ledger(const Trace& trace, const SliceOrder& order, const cycles::Found& found,
                 std::span<const std::uint32_t> row_of_cycle, model::Profile& profile) {
-  Builder(trace, order, found, row_of_cycle, profile).build();
+  LedgerBuilder(trace, order, found, row_of_cycle, profile).build();
 }
 
 }  // namespace culprit::profile

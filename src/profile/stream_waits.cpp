@@ -11,9 +11,9 @@ namespace culprit::profile {
 namespace {
 
 /// The outermost host calls of certain correlation ids.
-class Calls {
+class RecordedCalls {
  public:
-  explicit Calls(const Trace& trace) {
+  explicit RecordedCalls(const Trace& trace) {
     for (const StreamWait& wait : trace.stream_waits) {
       const Slice& record = trace.slices[wait.slice];
       for (const std::uint32_t id : {wait.recorded_by, record.correlation})
@@ -50,7 +50,7 @@ struct Queue {
 class Replay {
  public:
   explicit Replay(const Trace& trace) : trace_(trace) {
-    const Calls calls(trace);
+    const RecordedCalls calls(trace);
     add_operations();
     for (std::size_t w = 0; w < trace.stream_waits.size(); ++w) add_wait(static_cast<std::uint32_t>(w), calls);
     for (const auto& [call, recorded] : record_of_call_)
@@ -134,7 +134,7 @@ class Replay {
   }
 
   /// A wait and, once, the call that recorded its event. Without that call nobody knows what the event stands behind.
-  void add_wait(std::uint32_t row, const Calls& calls) {
+  void add_wait(std::uint32_t row, const RecordedCalls& calls) {
     const StreamWait& wait = trace_.stream_waits[row];
     const Slice& slice = trace_.slices[wait.slice];
     const SliceIndex recorded_by = calls.of(slice.rank, wait.recorded_by);

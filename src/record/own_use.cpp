@@ -5,7 +5,6 @@
 namespace culprit::record {
 
 Ns own_cpu() {
-  constexpr Ns kSecond = 1'000'000'000;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto ns = [](const timeval& t) { return Ns{t.tv_sec} * kSecond + Ns{t.tv_usec} * 1000; };

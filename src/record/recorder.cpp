@@ -40,7 +40,6 @@ void open_as_many_files_as_allowed() {
 }
 
 constexpr Ns kMillisecond = 1'000'000;
-constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kRound = 50 * kMillisecond;
 constexpr Ns kShortestRound = 10 * kMillisecond;  // lets records gather even when the kernel has much to tell
 constexpr Ns kFlush = kSecond;

@@ -20,8 +20,6 @@ using model::Alternation;
 using model::AlternationEnd;
 using model::PairedChange;
 
-constexpr double kPercent = 100;
-
 std::string end_text(const Alternation& alternation) {
   switch (alternation.end) {
     case AlternationEnd::found:

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/units.h"
+
 namespace culprit::report {
 
 namespace {
@@ -14,7 +16,6 @@ using model::CallsChange;
 using model::RunComparison;
 
 constexpr double kLeast = 0.01;  // of a step
-constexpr double kPercent = 100;
 
 std::string functions_text(const CallsChange& change) {
   std::vector<std::string> parts;

@@ -93,7 +93,7 @@ Table waterfall_table(const RunComparison& comparison) {
                                  lines);
 }
 
-Table resource_table(const RunComparison& comparison) {
+Table all_resources_table(const RunComparison& comparison) {
   using R = model::ResourceChange;
   return model::make_table<R>("Resources", "resources",
                               {{{"Resource", "metric", model::ColumnType::name}, &R::metric},
@@ -145,7 +145,7 @@ Table loss_table(const RunComparison& comparison) {
 
 std::vector<CsvFile> comparison_csv_files(const RunComparison& comparison) {
   std::vector<Table> tables = {cycle_time_table(comparison),    waterfall_table(comparison),
-                               resource_table(comparison),      comparability_table(comparison),
+                               all_resources_table(comparison), comparability_table(comparison),
                                environment_table(comparison),   loss_table(comparison),
                                off_cpu_rows(comparison.off_cpu)};
   for (auto& more : {collected_rows(comparison), host_rows(comparison.host.value_or(model::HostChanges{}))})

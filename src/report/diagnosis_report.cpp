@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/json_writer.h"
+#include "core/units.h"
 #include "model/table_rows.h"
 #include "report/run_comparison_tables.h"
 #include "report/verdict_report.h"
@@ -18,8 +19,6 @@ using model::PhaseTime;
 using model::RunDiagnosis;
 using model::StepPart;
 using model::Verdict;
-
-constexpr double kPercent = 100;
 
 std::string head_of(const Verdict& verdict, bool per_second) {
   std::string text = verdict.cause;

@@ -12,17 +12,17 @@ namespace culprit::report {
 
 namespace {
 
-constexpr std::size_t kBarWidth = 40;
+constexpr std::size_t kShareWidth = 40;
 constexpr double kChartWidth = 360;
 constexpr double kChartHeight = 200;
-constexpr double kMargin = 48;
+constexpr double kChartMargin = 48;
 
 double share(Ns part, Ns total) { return total > 0 ? static_cast<double>(part) / static_cast<double>(total) : 0; }
 
 /// Eighths of a character, so that small shares are seen.
 std::string bar(double fraction) {
   constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * kBarWidth * 8));
+  const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * kShareWidth * 8));
   std::string text;
   for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
   return text + kEighths[eighths % 8];
@@ -60,15 +60,15 @@ std::string use_svg(const model::UseReport& report) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-      charts * (kChartWidth + kMargin) + kMargin, kChartHeight + 2 * kMargin);
-  double left = kMargin;
+      charts * (kChartWidth + kChartMargin) + kChartMargin, kChartHeight + 2 * kChartMargin);
+  double left = kChartMargin;
   for (const model::UseHistogram& histogram : report.histograms) {
     const double largest = std::max(1e-12, largest_share(histogram, report.total));
-    const double bottom = kMargin + kChartHeight;
+    const double bottom = kChartMargin + kChartHeight;
     svg += fmt::format(
         "<g transform=\"translate({:.0f},0)\">\n<text x=\"0\" y=\"{:.0f}\" font-size=\"13\">Share of kernel "
         "time by {} use</text>\n",
-        left, kMargin - 16, escape_html(histogram.axis));
+        left, kChartMargin - 16, escape_html(histogram.axis));
     const double width = kChartWidth / static_cast<double>(histogram.bins.size());
     for (std::size_t b = 0; b < histogram.bins.size(); ++b) {
       const double part = share(histogram.bins[b], report.total);
@@ -89,16 +89,16 @@ std::string use_svg(const model::UseReport& report) {
       svg += fmt::format(
           "<line x1=\"{0:.1f}\" y1=\"{1:.0f}\" x2=\"{0:.1f}\" y2=\"{2:.0f}\" stroke=\"#b03030\" "
           "stroke-dasharray=\"4 3\"/>\n",
-          kChartWidth * limit, kMargin, bottom);
+          kChartWidth * limit, kChartMargin, bottom);
     svg += fmt::format(
         "<text x=\"-6\" y=\"{:.0f}\" text-anchor=\"end\">{:.0f} %</text>\n<text x=\"-6\" y=\"{:.0f}\" "
         "text-anchor=\"end\">0</text>\n",
-        kMargin + 4, largest * 100, bottom + 4);
+        kChartMargin + 4, largest * 100, bottom + 4);
     if (histogram.unknown > 0)
       svg += fmt::format("<text x=\"0\" y=\"{:.0f}\">unknown: {:.2f} %</text>\n", bottom + 34,
                          share(histogram.unknown, report.total) * 100);
     svg += "</g>\n";
-    left += kChartWidth + kMargin;
+    left += kChartWidth + kChartMargin;
   }
   return svg + "</svg>\n";
 }

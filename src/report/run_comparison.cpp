@@ -55,7 +55,7 @@ struct CauseLines {
 
 /// Takes sentences away until the text is `too_long` no more, or as few are left; gives how many went.
 template <class TooLong>
-std::size_t shorten(CauseLines& cause, std::size_t fewest, const TooLong& too_long) {
+std::size_t leave_out(CauseLines& cause, std::size_t fewest, const TooLong& too_long) {
   std::size_t gone = 0;
   for (; cause.behind.size() > fewest && too_long(); ++gone)
     cause.behind.erase(cause.behind.end() - (cause.behind.size() > 1 ? 2 : 1));
@@ -102,8 +102,8 @@ Lines first_lines(const RunComparison& comparison) {
   LeftOut gone;
   if (count() > kMostFirstLines) {
     const auto too_long = [&] { return count() + 1 > kMostFirstLines; };  // one says that there is more
-    for (std::size_t i = causes.size(); i-- > 1;) gone.about_causes += shorten(causes[i], 0, too_long);
-    if (!causes.empty()) gone.about_causes += shorten(causes[0], kFewestBehind, too_long);
+    for (std::size_t i = causes.size(); i-- > 1;) gone.about_causes += leave_out(causes[i], 0, too_long);
+    if (!causes.empty()) gone.about_causes += leave_out(causes[0], kFewestBehind, too_long);
     for (; !details.empty() && too_long(); ++gone.others) details.pop_back();
     for (; causes.size() > 1 && too_long(); ++gone.about_causes) causes.pop_back();
   }

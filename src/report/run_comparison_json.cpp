@@ -20,9 +20,8 @@ namespace culprit::report {
 
 namespace {
 
+using model::kSideNames;
 using model::RunComparison;
-
-constexpr std::array<std::string_view, 2> kSideNames = {"baseline", "candidate"};
 
 void write_side(JsonWriter& json, std::string_view name, const model::ComparedSide& side) {
   json.begin_object(name);

@@ -32,17 +32,15 @@ using model::Cell;
 using model::ColumnType;
 using model::FunctionFinding;
 using model::FunctionStatus;
+using model::kSideNames;
 using model::number_cell;
 using model::Outcome;
 using model::RunComparison;
 using model::Table;
+using model::whole_cell;
 
-constexpr std::array kSideNames = {"baseline", "candidate"};
-constexpr double kPercent = 100;
 constexpr double kMuchInCommon = 0.2;          ///< of logarithms
 constexpr std::size_t kMostFactsOfUnlike = 5;  ///< rows about runs that are not compared
-
-Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
 
 bool waits(const RunComparison& comparison, const FunctionFinding& finding) {
   return model::is_wait(comparison.texts[finding.kind]);
@@ -352,10 +350,10 @@ std::vector<Table> changed_functions(const RunComparison& comparison, std::size_
           [&](const FunctionFinding& f) { return comparison.texts[f.device]; },
           model::present_if(devices.size() > 1)},
          {{"Baseline", "baseline_ns", ColumnType::time},
-          [](const FunctionFinding& f) { return whole_ns(f.time_ns[0]); }},
+          [](const FunctionFinding& f) { return whole_cell(f.time_ns[0]); }},
          {{"Candidate", "candidate_ns", ColumnType::time},
-          [](const FunctionFinding& f) { return whole_ns(f.time_ns[1]); }},
-         {{"Change", "impact_ns", ColumnType::time}, [](const FunctionFinding& f) { return whole_ns(f.impact_ns); }},
+          [](const FunctionFinding& f) { return whole_cell(f.time_ns[1]); }},
+         {{"Change", "impact_ns", ColumnType::time}, [](const FunctionFinding& f) { return whole_cell(f.impact_ns); }},
          {{"Of it", "share", ColumnType::percent, 0, true},
           [&](const FunctionFinding& f) { return percent_of_change(comparison, f); },
           model::Presence::if_known},

@@ -8,14 +8,14 @@ namespace culprit::report {
 
 namespace {
 
-std::string rate(double per_second) { return fmt::format("{:.{}f}/s", per_second, per_second < 10 ? 1 : 0); }
+std::string per_second_text(double per_second) { return fmt::format("{:.{}f}/s", per_second, per_second < 10 ? 1 : 0); }
 
 }  // namespace
 
 std::string standstill_line(const model::RunComparison& comparison) {
   const model::Standstill& still = *comparison.standstill;
-  const std::string some = rate(still.steps_per_second);
-  const std::string none = "at most " + rate(still.at_most);
+  const std::string some = per_second_text(still.steps_per_second);
+  const std::string none = "at most " + per_second_text(still.at_most);
   return fmt::format("Outcome: {}; steps {} -> {}: {}", to_string(comparison.outcome), still.side == 1 ? some : none,
                      still.side == 1 ? none : some, comparison.comparability.reasons.front());
 }

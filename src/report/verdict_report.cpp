@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/units.h"
+
 namespace culprit::report {
 
 namespace {
 
 using model::Verdict;
-
-constexpr double kPercent = 100;
 
 std::string head_of(const Verdict& verdict, bool besides, std::string_view side, bool decided) {
   if (verdict.cause == "unknown") return "No cause was found";

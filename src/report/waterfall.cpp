@@ -24,7 +24,7 @@ using model::Outcome;
 using model::RunComparison;
 using model::Waterfall;
 
-constexpr double kLeast = 0.01;  ///< of the change: smaller lines are told together
+constexpr double kLeastLine = 0.01;  ///< of the change: smaller lines are told together
 
 struct Row {
   std::string what;
@@ -97,7 +97,7 @@ std::string medians_note(const RunComparison& comparison, const Waterfall& water
 std::vector<Row> rows_of(const RunComparison& comparison, const Waterfall& waterfall, std::size_t most) {
   std::vector<Row> rows;
   Row rest{"all else", 0, 0, {}};
-  const double least = kLeast * std::abs(waterfall.window_ns[1] - waterfall.window_ns[0]);
+  const double least = kLeastLine * std::abs(waterfall.window_ns[1] - waterfall.window_ns[0]);
   for (const model::WaterfallLine& line : waterfall.lines) {
     if (most == 0 || (rows.size() < most && std::abs(line.change_ns) >= least)) {
       rows.push_back({ledger_line_name(line.state, comparison.texts[line.function]), line.time_ns[0], line.time_ns[1],

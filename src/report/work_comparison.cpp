@@ -21,6 +21,7 @@ namespace {
 using model::Cell;
 using model::ColumnType;
 using model::Table;
+using model::whole_cell;
 using model::WorkChange;
 using model::WorkComparison;
 
@@ -39,7 +40,6 @@ std::string interval(const WorkChange& change) {
              : "";
 }
 
-Cell whole_ns(double value) { return std::isfinite(value) ? Cell(std::int64_t{std::llround(value)}) : Cell(); }
 Cell ratio(const std::array<double, 2>& value) { return value[0] > 0 ? Cell(value[1] / value[0]) : Cell(); }
 
 /// The part of the work that differs most.
@@ -147,10 +147,10 @@ std::vector<Table> work_comparison_tables(const WorkComparison& work, std::size_
   std::vector<Table> tables = {model::make_table<WorkChange>(
       fmt::format("What one {} took, all recorded threads", per), "work_time",
       {{{"Threads were", "state", ColumnType::name}, &WorkChange::what},
-       {{"Baseline", "baseline_ns", ColumnType::time}, [](const WorkChange& c) { return whole_ns(c.value[0]); }},
-       {{"Candidate", "candidate_ns", ColumnType::time}, [](const WorkChange& c) { return whole_ns(c.value[1]); }},
+       {{"Baseline", "baseline_ns", ColumnType::time}, [](const WorkChange& c) { return whole_cell(c.value[0]); }},
+       {{"Candidate", "candidate_ns", ColumnType::time}, [](const WorkChange& c) { return whole_cell(c.value[1]); }},
        {{"Difference", "difference_ns", ColumnType::time},
-        [](const WorkChange& c) { return whole_ns(c.value[1] - c.value[0]); }},
+        [](const WorkChange& c) { return whole_cell(c.value[1] - c.value[0]); }},
        {{"Ratio", "ratio", ColumnType::number, 2}, [](const WorkChange& c) { return ratio(c.value); }}},
       times)};
   tables.back().notes.push_back(

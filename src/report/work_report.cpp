@@ -30,7 +30,6 @@ using model::WorkUnits;
 
 constexpr double kLeastCpus = 0.05;
 constexpr std::size_t kMostNamed = 3;
-constexpr double kSecond = 1e9;
 constexpr double kWorthSaying = 0.01;  // share of the work
 
 /// By how much sums are divided, and what that is called.

@@ -401,7 +401,6 @@ std::vector<model::Fact> recorded_facts(const Trace& trace) {
     time = add_saturating(time, total.time);
   }
   if (calls > 0) {
-    constexpr double kPercent = 100;
     const auto longest = std::ranges::max_element(by_call, {}, [](const auto& call) { return call.second; });
     const auto estimates = call_estimates(trace);
     const std::string doubt = !estimates         ? ""

@@ -22,7 +22,7 @@ double rate(std::size_t count, Ns duration) {
   return duration > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(duration) : 0;
 }
 
-double mean(const RequestTimes& row) {
+double mean_time(const RequestTimes& row) {
   return std::accumulate(row.times.begin(), row.times.end(), 0.0) / static_cast<double>(row.times.size());
 }
 
@@ -40,7 +40,7 @@ model::Table request_table(const Trace& trace, Ns duration) {
        {{"Count", "count", ColumnType::count}, [](const RequestTimes& row) { return row.times.size(); }},
        {{"Per s", "rate", ColumnType::number, 1},
         [=](const RequestTimes& row) { return rate(row.times.size(), duration); }},
-       {{"Mean", "mean_ns", ColumnType::time}, mean},
+       {{"Mean", "mean_ns", ColumnType::time}, mean_time},
        {{"p50", "p50_ns", ColumnType::time}, [](const RequestTimes& row) { return quantile(row, 0.5); }},
        {{"p99", "p99_ns", ColumnType::time}, [](const RequestTimes& row) { return quantile(row, 0.99); }},
        {{"Longest", "longest_ns", ColumnType::time, 3, true},

@@ -36,7 +36,7 @@ constexpr std::int64_t kBytesOfBlock = 65'536;
 constexpr std::int64_t kMostBlocks = 65'535;
 constexpr std::uint32_t kCollectiveBlocks = 24;
 constexpr std::uint64_t kKernelsOfSample = 32;
-constexpr std::int64_t kPercent = 100;
+constexpr std::int64_t kFullUse = 100;
 
 constexpr std::array<std::int32_t, kStreams> kStreamNumbers = {7, 20, 24};
 
@@ -330,7 +330,7 @@ void Machine::write_gpu(Rank& r, Fn fn, StreamId stream, Ns begin, Ns duration, 
 /// What a sampler of the device sees while it works: its clock, and who used it in the step before.
 void Machine::sample(Rank& r, Ns at) {
   const std::int64_t lost = std::max(lost_share(r, Fault::gpu_clock_drop), lost_share(r, Fault::straggler));
-  const std::int64_t others = lost_share(r, Fault::gpu_shared) * (kPercent - r.used) / kMillion;
+  const std::int64_t others = lost_share(r, Fault::gpu_shared) * (kFullUse - r.used) / kMillion;
   r.writer.counter(fmt::format("GPU {} clock", r.id), "MHz", kGpuMHz - kGpuMHz * lost / kMillion, r.id, at);
   r.writer.counter(fmt::format("GPU {} usage", r.id), "%", r.used + others, r.id, at);
   r.writer.counter(fmt::format("GPU {} process usage", r.id), "%", r.used, r.id, at);
@@ -488,7 +488,7 @@ void Machine::begin_step(std::uint64_t step) {
   for (auto& p : ranks_) {
     Rank& r = *p;
     if (const Ns period = r.now - r.step.begin; period > 0)
-      r.used = std::min<std::int64_t>(kPercent, r.step.busy * kPercent / period);
+      r.used = std::min<std::int64_t>(kFullUse, r.step.busy * kFullUse / period);
     r.step = {};
     r.step.begin = r.now;
     if (lost_share(r, Fault::gc_pause) != 0 && step % 4 == 3) {

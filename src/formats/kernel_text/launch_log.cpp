@@ -66,9 +66,9 @@ std::optional<double> number(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-class Reader {
+class LaunchReader {
  public:
-  explicit Reader(InputReport& report) : report_(report) {}
+  explicit LaunchReader(InputReport& report) : report_(report) {}
 
   void line(std::string_view line, std::uint64_t number) {
     if (trim(line).empty()) return;
@@ -140,7 +140,7 @@ bool looks_like_launch_log(std::string_view start) {
 Result<KernelLog> parse_launch_log(std::string_view text, std::string_view file) {
   InputReport report;
   report.file = file;
-  Reader reader(report);
+  LaunchReader reader(report);
   each_line(text, [&](std::string_view line, std::uint64_t number) { reader.line(line, number); });
   if (!reader.has_header())
     return input_error("is no kernel launch log: no line \"Kernel ... Latency\"", std::string(file),

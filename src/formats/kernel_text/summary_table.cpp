@@ -101,9 +101,9 @@ bool fits(SummaryColumnKind column, SummaryColumnKind cell) {
   return column == cell;
 }
 
-class Reader {
+class SummaryReader {
  public:
-  explicit Reader(KernelSummaries& out) : out_(out) {}
+  explicit SummaryReader(KernelSummaries& out) : out_(out) {}
 
   void line(std::string_view line, std::uint64_t number) {
     const std::vector<Field> rule = read_rule(line);
@@ -231,7 +231,7 @@ bool looks_like_summary_table(std::string_view start) {
 Result<KernelSummaries> parse_summary_tables(std::string_view text, std::string_view file) {
   KernelSummaries summaries;
   summaries.input.file = file;
-  Reader reader(summaries);
+  SummaryReader reader(summaries);
   each_line(text, [&](std::string_view line, std::uint64_t number) { reader.line(line, number); });
   if (summaries.tables.empty())
     return input_error("holds no profiler table (a rule of dashes, a line with \"Name\", a rule)", std::string(file),

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 
-namespace culprit::formats::kineto {
+#include "formats/kineto/split.h"
 
-namespace {
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-}  // namespace
+namespace culprit::formats::kineto {
 
 /// The key at hand is whole: what it says without escapes decides what becomes of its member.
 void Envelope::end_key(std::uint64_t at) {
@@ -47,7 +45,7 @@ std::size_t Envelope::feed(std::string_view text, std::uint64_t offset) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (state_ == State::before) {
-      if (is_space(c) || c == '\xef' || c == '\xbb' || c == '\xbf') continue;
+      if (is_json_space(c) || c == '\xef' || c == '\xbb' || c == '\xbf') continue;
       if (c == '[') {
         bare_array_ = saw_events_ = true;
         state_ = State::events;
@@ -59,13 +57,13 @@ std::size_t Envelope::feed(std::string_view text, std::uint64_t offset) {
     }
     if (state_ == State::done) {
       if (behind_end_) return i;
-      if (!is_space(c)) behind_end_ = offset + i;
+      if (!is_json_space(c)) behind_end_ = offset + i;
       continue;
     }
     if (state_ != State::in_object) return i;
     switch (step_) {
       case Step::want_key:
-        if (is_space(c) || c == ',') break;
+        if (is_json_space(c) || c == ',') break;
         if (c == '}') {
           state_ = State::done;
           break;
@@ -83,12 +81,12 @@ std::size_t Envelope::feed(std::string_view text, std::uint64_t offset) {
         if (key_.size() > 4096) return fail("is damaged JSON: a member's name never ends", i);
         break;
       case Step::want_colon:
-        if (is_space(c)) break;
+        if (is_json_space(c)) break;
         if (c != ':') return fail("is damaged JSON: a member's name is followed by no colon", i);
         step_ = Step::want_value;
         break;
       case Step::want_value:
-        if (is_space(c)) break;
+        if (is_json_space(c)) break;
         if (key_ == "traceEvents" && !saw_events_) {
           if (c != '[') return fail("\"traceEvents\" is no list", i);
           saw_events_ = true;
@@ -138,7 +136,7 @@ std::size_t Envelope::feed(std::string_view text, std::uint64_t offset) {
         break;
       }
       case Step::want_comma:
-        if (is_space(c)) break;
+        if (is_json_space(c)) break;
         if (c == '}') {
           state_ = State::done;
           break;

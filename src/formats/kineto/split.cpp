@@ -9,15 +9,13 @@ namespace culprit::formats::kineto {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
 /// True when text[open] == '{' follows '}' and ','.
 bool follows_event(std::string_view text, std::size_t open) {
   std::size_t i = open;
-  while (i > 0 && is_space(text[i - 1])) --i;
+  while (i > 0 && is_json_space(text[i - 1])) --i;
   if (i == 0 || text[i - 1] != ',') return false;
   --i;
-  while (i > 0 && is_space(text[i - 1])) --i;
+  while (i > 0 && is_json_space(text[i - 1])) --i;
   return i > 0 && text[i - 1] == '}';
 }
 
@@ -25,7 +23,7 @@ bool opens_with_event_key(std::string_view text, std::size_t open) {
   constexpr std::array<std::string_view, 9> kKeys = {"ph\"",  "name\"", "cat\"", "ts\"", "pid\"",
                                                      "tid\"", "args\"", "id\"",  "dur\""};
   std::size_t i = open + 1;
-  while (i < text.size() && is_space(text[i])) ++i;
+  while (i < text.size() && is_json_space(text[i])) ++i;
   if (i >= text.size() || text[i] != '"') return false;
   const std::string_view rest = text.substr(i + 1, 8);
   for (std::string_view key : kKeys)
@@ -99,7 +97,7 @@ Repairs repair(char* text, std::size_t size) {
       in_string = !in_string;
     else if (c == '\\' && in_string)
       ++i;  // whatever is escaped is no end of the string
-    if (c < 0x20 && (in_string || !is_space(text[i]))) {
+    if (c < 0x20 && (in_string || !is_json_space(text[i]))) {
       text[i] = ' ';
       ++repairs.control;
     }

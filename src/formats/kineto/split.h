@@ -9,6 +9,8 @@ namespace culprit::formats::kineto {
 
 inline constexpr std::size_t npos = std::string_view::npos;
 
+constexpr bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
 /// Position of the last '{' that follows "}" and ",": a likely begin of an event. It may be wrong (inside a string or a
 /// nested list); whoever reads the text before it finds out. npos if there is none.
 std::size_t last_boundary(std::string_view text);

@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
+#include "core/text.h"
+
 namespace culprit::formats::ncu_csv {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view trim(std::string_view text) {
+std::string_view trim_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
@@ -21,9 +21,10 @@ std::string_view trim(std::string_view text) {
 
 /// The number itself, without mark and instances.
 std::string_view bare(std::string_view text) {
-  text = trim(text);
-  if (text.starts_with("(!)")) text = trim(text.substr(3));
-  if (const std::size_t open = text.find(" ("); open != std::string_view::npos) text = trim(text.substr(0, open));
+  text = trim_blanks(text);
+  if (text.starts_with("(!)")) text = trim_blanks(text.substr(3));
+  if (const std::size_t open = text.find(" ("); open != std::string_view::npos)
+    text = trim_blanks(text.substr(0, open));
   return text;
 }
 

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kPacketField = proto::Trace::kPacketFieldNumber;
 constexpr std::uint32_t kCompressedField = proto::TracePacket::kCompressedPacketsFieldNumber;
 constexpr std::uint32_t kSequenceField = proto::TracePacket::kTrustedPacketSequenceIdFieldNumber;
-constexpr std::size_t kHead = 32;               ///< room for the fields before and behind the deflated bytes
-constexpr std::size_t kMostPacket = 512 << 10;  ///< what readers take
+constexpr std::size_t kHead = 32;                ///< room for the fields before and behind the deflated bytes
+constexpr std::size_t kMostWritten = 512 << 10;  ///< what readers take
 
 int isal_level(int level) {
   if (level <= 1) return std::max(level, 0);
@@ -101,8 +101,8 @@ Status ChunkFile::write_deflated(std::span<const std::uint8_t> packets, std::uin
   std::copy_n(head.data(), head_size, begin);
   std::copy_n(tail.data(), tail_size, state.out.data() + kHead + deflated);
   const std::size_t size = head_size + deflated + tail_size;
-  assert(size < kMostPacket);
-  (void)kMostPacket;
+  assert(size < kMostWritten);
+  (void)kMostWritten;
   return state.write(begin, size);
 }
 

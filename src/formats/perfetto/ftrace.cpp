@@ -10,7 +10,7 @@ namespace culprit::perfetto {
 
 namespace {
 
-constexpr std::uint64_t kMostCpus = 1 << 20;
+constexpr std::uint64_t kMostFtraceCpus = 1 << 20;
 // Clocks of ftrace that have no number in the format: outside of what files use. No snapshot ever names the second.
 constexpr std::uint32_t kFtraceGlobal = 0xffff'ff00;
 constexpr std::uint32_t kUnrelatedClock = 0xffff'ff01;
@@ -46,7 +46,7 @@ Head read_head(Packet bundle) {
   while (fields.next(field)) {
     switch (field.number) {
       case Bundle::kCpuFieldNumber:
-        head.cpu = static_cast<std::int32_t>(std::min<std::uint64_t>(field.value, kMostCpus));
+        head.cpu = static_cast<std::int32_t>(std::min<std::uint64_t>(field.value, kMostFtraceCpus));
         break;
       case Bundle::kLostEventsFieldNumber:
         head.lost_events = field.value != 0;

@@ -54,9 +54,10 @@ Inflated inflate(Packet deflated, std::vector<std::uint8_t>& out, std::size_t& s
   }
 }
 
-class Reader {
+class PacketReader {
  public:
-  Reader(formats::Input& input, formats::Expansion& expansion, Losses& losses, const std::function<void(Packet)>& take)
+  PacketReader(formats::Input& input, formats::Expansion& expansion, Losses& losses,
+               const std::function<void(Packet)>& take)
       : input_(input), expansion_(expansion), losses_(losses), take_(take) {}
 
   Result<PacketCounts> run(const std::function<void(std::uint64_t)>& progress) {
@@ -256,7 +257,7 @@ bool Fields::next(Field& field) {
 Result<PacketCounts> for_each_packet(formats::Input& input, formats::Expansion& expansion, Losses& losses,
                                      const std::function<void(Packet)>& take,
                                      const std::function<void(std::uint64_t)>& progress) {
-  return Reader(input, expansion, losses, take).run(progress);
+  return PacketReader(input, expansion, losses, take).run(progress);
 }
 
 bool looks_like(std::string_view start) {

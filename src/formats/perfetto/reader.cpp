@@ -103,9 +103,9 @@ bool open_packet(Packet bytes, Envelope& envelope) {
   return fields.whole();
 }
 
-class Reader {
+class TraceReader {
  public:
-  Reader(TraceBuilder& builder, formats::Expansion& expansion)
+  TraceReader(TraceBuilder& builder, formats::Expansion& expansion)
       : builder_(builder),
         expansion_(expansion),
         stacks_(builder, expansion),
@@ -377,7 +377,7 @@ Result<Trace> read(formats::Input input, formats::Expansion expansion,
   rank.format = "Perfetto";
   rank.input_bytes = input.file_bytes();
   TraceBuilder builder(std::move(rank));
-  Reader reader(builder, expansion);
+  TraceReader reader(builder, expansion);
   const auto counts = for_each_packet(
       input, expansion, builder.losses(), [&](Packet packet) { reader.packet(packet); }, progress);
   if (!counts) return counts.error();

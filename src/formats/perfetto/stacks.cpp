@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/units.h"
 #include "core/utf8.h"
 #include "formats/perfetto/costs.h"
 
@@ -20,11 +21,6 @@ template <class Map>
 auto found_in(const Map& map, std::uint64_t number) {
   const auto it = map.find(number);
   return it == map.end() ? typename Map::mapped_type{} : it->second;
-}
-
-template <class Map>
-void reset(Map& map) {
-  if (!map.empty()) map = Map();
 }
 
 std::string_view last_part(std::string_view path) {
@@ -93,7 +89,6 @@ void Stacks::intern(StackTables& tables, const proto::InternedData& data) {
 
 void Stacks::set_defaults(StackTables& tables, const proto::PerfSampleDefaults& defaults) {
   using Timebase = proto::PerfEvents::Timebase;
-  constexpr std::uint64_t kSecond = 1'000'000'000;
   const Timebase& base = defaults.timebase();
   tables.clock = base.event_case() == Timebase::EVENT_NOT_SET ||
                  (base.event_case() == Timebase::kCounter && (base.counter() == proto::PerfEvents::SW_CPU_CLOCK ||
@@ -102,7 +97,8 @@ void Stacks::set_defaults(StackTables& tables, const proto::PerfSampleDefaults& 
   if (!tables.clock) return;
   if (base.interval_case() == Timebase::kFrequency && base.frequency() > 0 && base.frequency() <= kSecond)
     tables.period = static_cast<Ns>((kSecond + base.frequency() / 2) / base.frequency());
-  if (base.interval_case() == Timebase::kPeriod) tables.period = static_cast<Ns>(std::min(base.period(), kSecond));
+  if (base.interval_case() == Timebase::kPeriod)
+    tables.period = static_cast<Ns>(std::min(base.period(), std::uint64_t{kSecond}));
 }
 
 void Stacks::sample(const StackTables& tables, const proto::PerfSample& sample, Ns at) {

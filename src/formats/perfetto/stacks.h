@@ -13,6 +13,12 @@
 
 namespace culprit::perfetto {
 
+/// A map forgets in the time that filling it took, however large it once was.
+template <class Map>
+void reset(Map& map) {
+  if (!map.empty()) map = Map();
+}
+
 /// What packets of one sequence share about stacks.
 struct StackTables {
   struct Code {

@@ -57,12 +57,6 @@ std::string_view unit_text(const proto::CounterDescriptor& counter) {
   return {};
 }
 
-/// A map forgets in the time that filling it took, however large it once was.
-template <class Map>
-void reset(Map& map) {
-  if (!map.empty()) map = Map();
-}
-
 }  // namespace
 
 void Sequence::clear_state() {

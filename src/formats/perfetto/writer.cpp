@@ -123,7 +123,6 @@ struct Writer::State {
   }
 
   void fill_timebase(proto::TracePacketDefaults& defaults) const {
-    constexpr std::uint64_t kSecond = 1'000'000'000;
     proto::PerfEvents::Timebase& base = *defaults.mutable_perf_sample_defaults()->mutable_timebase();
     if (asks == 1)
       base.set_frequency(sampling_hz);

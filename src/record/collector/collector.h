@@ -94,5 +94,8 @@ class Collector {
 Ns monotonic_now();
 /// CPU of this thread so far, ns.
 Ns thread_cpu();
+/// Who looks at much rests so many times as long as that took, and no longer than that.
+inline constexpr Ns kRest = 1000;
+inline constexpr Ns kLongestRest = 5'000'000'000;
 
 }  // namespace culprit::record

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kPriority = 1;
 constexpr int kNiceness = -10;
-constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kMicrosecond = 1000;
 
 Ns time_of(clockid_t clock) {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMostLooked = 256;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool is_step_name(std::string_view name) {
   for (const std::string_view word : {"step", "steps", "iteration", "iter"})
     for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
       const std::size_t end = at + word.size();
-      if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
+      if ((at == 0 || !is_lower(text[at - 1])) && (end == text.size() || !is_lower(text[end]))) return true;
     }
   return false;
 }

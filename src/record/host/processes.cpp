@@ -14,7 +14,7 @@ namespace culprit::record {
 
 namespace {
 
-constexpr std::uint64_t kMostCores = 8192;  // that one process can keep busy
+constexpr std::uint64_t kMostCoresOfOne = 8192;  // that one process can keep busy
 
 /// CPU time of a process by its clock. The number of the clock is that of clock_getcpuclockid(3), without its
 /// check, which costs another system call.
@@ -214,7 +214,7 @@ void ProcessSampler::sample_others(Ns now, Emitter& emitter) {
     const std::uint64_t grown = *cpu - before;
     other.cpu_ns = *cpu;
     other.round = round_;
-    if (first || grown > static_cast<std::uint64_t>(now - since) * kMostCores) return;
+    if (first || grown > static_cast<std::uint64_t>(now - since) * kMostCoresOfOne) return;
     const double cores = static_cast<double>(grown) / static_cast<double>(now - since);
     if (cores > options_.other_least) heavy.push_back({pid, cores});
   });

@@ -11,8 +11,6 @@ namespace culprit::record {
 namespace {
 
 constexpr Ns kLeastLastLook = 200'000'000;  // of CPU time that /proc tells in hundredths of a second
-constexpr Ns kRest = 1000;                  // times as long as a look at all processes took
-constexpr Ns kLongestRest = 5'000'000'000;
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 4096L)); }
 

@@ -29,8 +29,6 @@ namespace culprit::record {
 namespace {
 
 constexpr Ns kEvery = 1'000'000'000;
-constexpr Ns kRest = 1000;  // times as long as a look took
-constexpr Ns kLongestRest = 5'000'000'000;
 constexpr std::size_t kMostConnections = 100'000;
 constexpr int kMostFailures = 3;           // to open or ask one namespace
 constexpr std::size_t kMostFiles = 16384;  // looked at for sockets at once

@@ -49,7 +49,7 @@ bool may_wait_awake() {
   return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;  // NOLINT(hicpp-signed-bitwise)
 }
 
-bool has_ended(const siginfo_t& seen) {
+bool has_exited(const siginfo_t& seen) {
   return seen.si_code == CLD_EXITED || seen.si_code == CLD_KILLED || seen.si_code == CLD_DUMPED;
 }
 
@@ -89,7 +89,7 @@ bool Borrowed::take_stop() {
   };
   const bool is_there = look(WEXITED | WSTOPPED | WNOWAIT);
   if (is_there && seen.si_pid == 0) return false;
-  if (!is_there || has_ended(seen)) {
+  if (!is_there || has_exited(seen)) {
     if (is_there && !(tid_ == pid_ && is_child_of_ours(pid_))) look(WEXITED);
     tid_ = 0;
     return true;

@@ -16,7 +16,7 @@ namespace culprit::record::python {
 namespace {
 
 constexpr std::size_t kMostTitle = 4096;
-constexpr std::size_t kMostThreads = 65536;
+constexpr std::size_t kMostTasks = 65536;
 
 /// Ids of a task in each namespace it is in, the outermost first.
 std::vector<std::int32_t> namespace_ids(const std::filesystem::path& task) {
@@ -61,7 +61,7 @@ std::unordered_map<std::int32_t, std::int32_t> threads_in(std::int64_t pid) {
   std::unordered_map<std::int32_t, std::int32_t> threads;
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), code)) {
-    if (threads.size() >= kMostThreads) break;
+    if (threads.size() >= kMostTasks) break;
     const std::vector<std::int32_t> ids = namespace_ids(entry.path());
     if (!ids.empty()) threads.emplace(ids.back(), ids.front());
   }

@@ -28,7 +28,7 @@ constexpr std::size_t kMostProcesses = 256;
 constexpr std::size_t kMostFiles = 1024;
 /// Bytes of a table that is read: the file is the target's, and libdw reads all of it.
 constexpr GElf_Xword kMostTable = GElf_Xword{256} << 20;
-constexpr GElf_Xword kMostNames = GElf_Xword{16} << 20;
+constexpr GElf_Xword kMostSectionNames = GElf_Xword{16} << 20;
 
 /// Neither its names of sections nor what tells how its stacks look are larger than compilers make them.
 bool has_usual_tables(Elf* elf) {
@@ -37,7 +37,8 @@ bool has_usual_tables(Elf* elf) {
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
   if (names == SHN_UNDEF) return true;
   Elf_Scn* const of_names = elf_getscn(elf, names);
-  if (of_names == nullptr || gelf_getshdr(of_names, &header) == nullptr || header.sh_size > kMostNames) return false;
+  if (of_names == nullptr || gelf_getshdr(of_names, &header) == nullptr || header.sh_size > kMostSectionNames)
+    return false;
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
     if (gelf_getshdr(section, &header) == nullptr) return false;
     const char* name = elf_strptr(elf, names, header.sh_name);

@@ -13,7 +13,6 @@ namespace culprit::record::sched {
 
 namespace {
 
-constexpr std::size_t kProcessorField = 39;  // of /proc/PID/stat, counted from 1 as in proc(5)
 constexpr std::size_t kStateField = 3;
 
 std::optional<StoppedThread> read_stopped(const std::string& folder) {

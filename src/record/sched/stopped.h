@@ -1,6 +1,7 @@
 // Threads that stood still when the recording began. No switch tells of them, because the last one was before it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,8 @@
 #include <vector>
 
 namespace culprit::record::sched {
+
+inline constexpr std::size_t kProcessorField = 39;  ///< of /proc/PID/stat, counted from 1 as in proc(5)
 
 /// Stopped by a signal, or by who traces it.
 struct StoppedThread {

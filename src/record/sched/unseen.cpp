@@ -10,12 +10,12 @@
 
 #include "core/file.h"
 #include "core/text.h"
+#include "record/sched/stopped.h"
 
 namespace culprit::record::sched {
 
 namespace {
 
-constexpr int kProcessorField = 39;  // of /proc/PID/stat, counted from 1 as in proc(5)
 constexpr int kFirstBehindName = 3;
 constexpr double kMost = 0.7;  // of the time; what a running thread ran is counted up at ticks
 
