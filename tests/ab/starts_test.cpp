@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/units.h"
+
 namespace culprit::ab {
 namespace {
-
-constexpr Ns kSecond = 1'000'000'000;
 
 TEST(LengthOfStart, IsHalfOfWhatStartingTookWhereAFurtherOneFits) {
   EXPECT_EQ(length_of_start(100 * kSecond, 600 * kSecond), 50 * kSecond);

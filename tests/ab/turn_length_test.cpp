@@ -9,10 +9,11 @@
 #include <random>
 #include <vector>
 
+#include "core/units.h"
+
 namespace culprit::ab {
 namespace {
 
-constexpr Ns kMs = 1'000'000;
 constexpr Ns kStep = 10 * kMs;
 constexpr int kSteps = 900;  // 9 s
 constexpr Ns kLongest = 3200 * kMs;

@@ -8,11 +8,10 @@
 
 #include "ab/recorded_steps.h"
 #include "ab/turns.h"
+#include "core/units.h"
 
 namespace culprit::ab {
 namespace {
-
-constexpr Ns kMs = 1'000'000;
 
 /// `pairs` pairs of turns of 300 ms, the baseline first, one after the other.
 std::vector<Turn> turns_of(std::uint32_t pairs) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/units.h"
 #include "formats/perfetto/writer.h"
 #include "support/program.h"
 #include "support/temp_file.h"
@@ -22,10 +23,8 @@ using testing::IsEmpty;
 using testing::Not;
 using testing_support::run_program;
 
-constexpr Ns kMs = 1'000'000;
-
 /// Steps of 50 ms of one thread, in each of which it waits in a lock and then for its CPU.
-struct Plan {
+struct RecordingPlan {
   Ns waits = 10 * kMs;  ///< give or take 2 %
   Ns queued = 2 * kMs;  ///< while a program that is not recorded has the CPU
   std::string_view waker = "loader-1";
@@ -35,7 +34,7 @@ struct Plan {
 
 class DiffRecordings : public testing::Test {
  protected:
-  std::string record(std::string_view name, const Plan& plan) const {
+  std::string record(std::string_view name, const RecordingPlan& plan) const {
     constexpr int kSteps = 120;
     constexpr Ns kStep = 50 * kMs;
     const std::string path = dir.path(name);

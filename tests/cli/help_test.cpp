@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/cli.h"
+#include "cli/declared.h"
 #include "core/display_width.h"
 #include "core/text.h"
 
@@ -14,12 +15,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-ProgramText declared() {
-  CommandLine command_line;
-  Invocation invocation;
-  return declare(command_line, invocation);
-}
 
 TEST(Help, FitsIntoEightyColumns) {
   const ProgramText program = declared();

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/completion.h"
+#include "cli/declared.h"
 #include "core/text.h"
 
 namespace culprit::cli {
@@ -16,12 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-ProgramText declared() {
-  CommandLine command_line;
-  Invocation invocation;
-  return declare(command_line, invocation);
-}
 
 /// As groff shows it: without fonts and escapes.
 std::string shown(std::string_view page) {

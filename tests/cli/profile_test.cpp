@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing_support::run_program;
 
-std::string content(const std::string& path) {
+std::string text_in(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -51,7 +51,7 @@ TEST(ProfileVerb, ShowsAndWritesTheProfile) {
   EXPECT_THAT(result.output, HasSubstr("gemm"));
   for (const char* name : {"cycles.csv", "functions.csv", "resources.csv", "counters.csv", "profile.json"})
     EXPECT_TRUE(std::filesystem::exists(dir.path("out") + "/" + name)) << name;
-  EXPECT_THAT(content(dir.path("out") + "/functions.csv"), HasSubstr("gemm"));
+  EXPECT_THAT(text_in(dir.path("out") + "/functions.csv"), HasSubstr("gemm"));
   const auto again = run_program("profile " + file + " -o " + dir.path("out") + " 2>&1");
   EXPECT_EQ(again.code, 2) << "files that exist are not overwritten";
   EXPECT_EQ(run_program("profile " + file + " --force -o " + dir.path("out") + " 2>&1").code, 0);

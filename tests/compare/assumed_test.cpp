@@ -4,24 +4,25 @@
 
 #include <array>
 
+#include "core/units.h"
+
 namespace culprit::compare {
 namespace {
 
-constexpr Ns kDay = 1'700'000'000'000'000'000;
-constexpr Ns kSecond = 1'000'000'000;
+constexpr Ns kEpoch = 1'700'000'000'000'000'000;
 
 TEST(Assumed, RecordingsThatWereTakenInTurns) {
-  const std::array<Ns, 2> base = {kDay, kDay + 20 * kSecond};
-  const std::array<Ns, 2> between = {kDay + 10 * kSecond, kDay + 30 * kSecond};
-  const std::array<Ns, 2> behind = {kDay + 30 * kSecond, kDay + 40 * kSecond};
+  const std::array<Ns, 2> base = {kEpoch, kEpoch + 20 * kSecond};
+  const std::array<Ns, 2> between = {kEpoch + 10 * kSecond, kEpoch + 30 * kSecond};
+  const std::array<Ns, 2> behind = {kEpoch + 30 * kSecond, kEpoch + 40 * kSecond};
   EXPECT_TRUE(in_turns({base, 1}, {between, 1}));
   EXPECT_FALSE(in_turns({base, 1}, {behind, 1}));
 }
 
 TEST(Assumed, HostsDifferMoreBetweenShortAndDistantRecordings) {
-  const std::array<Ns, 1> now = {kDay};
-  const std::array<Ns, 1> soon = {kDay + 20 * kSecond};
-  const std::array<Ns, 1> later = {kDay + 600 * kSecond};
+  const std::array<Ns, 1> now = {kEpoch};
+  const std::array<Ns, 1> soon = {kEpoch + 20 * kSecond};
+  const std::array<Ns, 1> later = {kEpoch + 600 * kSecond};
   EXPECT_DOUBLE_EQ(spread_on_host(0.05, {now, 10 * kSecond}, {soon, 10 * kSecond}, false), 0.05);
   EXPECT_DOUBLE_EQ(spread_on_host(0.05, {now, 10 * kSecond}, {later, 10 * kSecond}, false), 0.15);
   EXPECT_DOUBLE_EQ(spread_on_host(0.05, {now, 10 * kSecond}, {soon, 10 * kSecond}, true), 0.15);
@@ -29,8 +30,8 @@ TEST(Assumed, HostsDifferMoreBetweenShortAndDistantRecordings) {
 }
 
 TEST(Assumed, DevicesDifferAsHostsDoForAsLongAsTheyWaitForThem) {
-  const std::array<Ns, 1> now = {kDay};
-  const std::array<Ns, 1> later = {kDay + 600 * kSecond};
+  const std::array<Ns, 1> now = {kEpoch};
+  const std::array<Ns, 1> later = {kEpoch + 600 * kSecond};
   EXPECT_DOUBLE_EQ(spread_on_device(0.01, 0.05, 0, {now, kSecond}, {now, kSecond}, false), 0.01);
   EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, {now, kSecond}, {now, kSecond}, false), 0.0461, 1e-4);
   EXPECT_NEAR(spread_on_device(0.01, 0.05, 0.9, {now, kSecond}, {later, kSecond}, false), 0.1354, 1e-4);

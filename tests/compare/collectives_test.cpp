@@ -11,7 +11,7 @@ namespace culprit::compare {
 namespace {
 
 using model::Phase;
-using Pair = std::array<double, 2>;
+using OfBoth = std::array<double, 2>;
 
 /// Steps of a phase of so many requests; each has one collective that takes `ns` on either of two ranks.
 void add_steps(model::Recording& recording, int steps, Phase phase, std::int64_t batch, double ns,
@@ -52,10 +52,10 @@ TEST(CollectiveChanges, ArePerCycleOfRanksOfBothSides) {
   const auto changes = collective_changes(base, candidate, false);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(changes[0].rank, 10);
-  EXPECT_EQ(changes[0].transfer_ns, (Pair{200, 700}));
-  EXPECT_EQ(changes[0].wait_ns, (Pair{100, 350}));
-  EXPECT_EQ(changes[0].held_up_ns, (Pair{50, 175}));
-  EXPECT_EQ(changes[0].calls, (Pair{1, 1}));
+  EXPECT_EQ(changes[0].transfer_ns, (OfBoth{200, 700}));
+  EXPECT_EQ(changes[0].wait_ns, (OfBoth{100, 350}));
+  EXPECT_EQ(changes[0].held_up_ns, (OfBoth{50, 175}));
+  EXPECT_EQ(changes[0].calls, (OfBoth{1, 1}));
   EXPECT_TRUE(std::isnan(changes[0].elements[0]));
   EXPECT_FALSE(changes[0].knows_work);
 }
@@ -94,13 +94,13 @@ TEST(CollectiveChanges, WhatHasNoLikeIsLeftOut) {
   add_steps(small, 10, Phase::decode, 4, 100);
   add_steps(large, 10, Phase::decode, 32, 300);
   const auto calls = [&] { return collective_changes(side_of(small), side_of(large), false).at(0).calls; };
-  EXPECT_EQ(calls(), (Pair{0, 0}));
+  EXPECT_EQ(calls(), (OfBoth{0, 0}));
   add_steps(large, 2, Phase::decode, 4, 150);
-  EXPECT_EQ(calls(), (Pair{0, 0})) << "too few of them";
+  EXPECT_EQ(calls(), (OfBoth{0, 0})) << "too few of them";
   add_steps(large, 1, Phase::decode, 4, 150);
   const auto changes = collective_changes(side_of(small), side_of(large), false);
   ASSERT_EQ(changes.size(), 2U);
-  EXPECT_EQ(changes[0].transfer_ns, (Pair{100, 150}));
+  EXPECT_EQ(changes[0].transfer_ns, (OfBoth{100, 150}));
 }
 
 TEST(CollectiveChanges, WhoWaitedForWhomCountsInAllSteps) {
@@ -110,8 +110,8 @@ TEST(CollectiveChanges, WhoWaitedForWhomCountsInAllSteps) {
   add_steps(large, 10, Phase::decode, 32, 300);
   const auto changes = collective_changes(side_of(small), side_of(large), false);
   ASSERT_EQ(changes.size(), 2U);
-  EXPECT_EQ(changes[0].held_up_ns, (Pair{25, 75}));
-  EXPECT_EQ(changes[0].wait_ns, (Pair{50, 150}));
+  EXPECT_EQ(changes[0].held_up_ns, (OfBoth{25, 75}));
+  EXPECT_EQ(changes[0].wait_ns, (OfBoth{50, 150}));
 }
 
 TEST(CollectiveChanges, PhasesThatAreGuessedMayBeForgotten) {
@@ -121,10 +121,10 @@ TEST(CollectiveChanges, PhasesThatAreGuessedMayBeForgotten) {
   add_steps(candidate, 10, Phase::prefill, -1, 200);
   for (auto* recording : {&base, &candidate})
     for (model::Cycle& cycle : recording->cycles.cycles) cycle.phase_guessed = true;
-  EXPECT_EQ(collective_changes(side_of(base), side_of(candidate), false).at(0).calls, (Pair{0, 0}));
+  EXPECT_EQ(collective_changes(side_of(base), side_of(candidate), false).at(0).calls, (OfBoth{0, 0}));
   const auto changes = collective_changes(side_of(base), side_of(candidate), true);
   ASSERT_EQ(changes.size(), 2U);
-  EXPECT_EQ(changes[0].transfer_ns, (Pair{100, 200}));
+  EXPECT_EQ(changes[0].transfer_ns, (OfBoth{100, 200}));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compare/make_recording.h"
+#include "compare/one_side.h"
 
 namespace culprit::compare {
 namespace {
@@ -27,12 +28,6 @@ std::vector<Ns> steps(Ns period, int n = 40) {
   std::vector<Ns> periods;
   for (int i = 0; i < n; ++i) periods.push_back(period + i * 7 % 5 * 100);
   return periods;
-}
-
-std::vector<Recording> one(Recording recording) {
-  std::vector<Recording> side;
-  side.push_back(std::move(recording));
-  return side;
 }
 
 RunComparison compared(Recording base, Recording candidate, const CompareOptions& options = {}) {
@@ -395,7 +390,6 @@ RunComparison of_longer_waits(const std::map<std::string, double>& beside) {
   const auto side = [](Ns period, Ns no_work, const std::map<std::string, double>& others) {
     Recording r = make_recording(steps(period));
     for (model::Cycle& cycle : r.cycles.cycles) cycle.no_work = no_work;
-    constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
     r.host.scheduling = true;
     r.host.cycles[kDecode] = r.cycles.cycles.size();
     r.host.period_ns[kDecode] = static_cast<double>(period) * static_cast<double>(r.cycles.cycles.size());
@@ -424,7 +418,6 @@ std::vector<Ns> wandering(Ns period) {
 RunComparison of_waits_for_cpus(double for_cpu, const std::map<std::string, double>& beside) {
   const auto side = [](Ns period, double waited, const std::map<std::string, double>& others) {
     Recording r = make_recording(wandering(period));
-    constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
     const auto steps = static_cast<double>(r.cycles.cycles.size());
     r.host.scheduling = true;
     r.host.cycles[kDecode] = r.cycles.cycles.size();
@@ -451,7 +444,6 @@ TEST(CompareRuns, WhatOthersMadeTheCandidateDriftIsNoDriftOfTheProgram) {
     Recording a = make_recording(std::vector<Ns>(400, 10'000'000));
     Recording b = make_recording(wandering(10'000'000));
     for (Recording* r : {&a, &b}) {
-      constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
       r->host.scheduling = true;
       r->host.cycles[kDecode] = r->cycles.cycles.size();
       for (const model::Cycle& cycle : r->cycles.cycles)

@@ -68,18 +68,18 @@ OneSided row(std::size_t side, std::string_view name, double calls = 4, StringId
   return r;
 }
 
-using Pair = std::pair<std::size_t, std::size_t>;
+using RowPair = std::pair<std::size_t, std::size_t>;
 
 TEST(PairRenamed, OneOfEachSideIsTheSame) {
   EXPECT_THAT(pair_renamed({row(0, "gemm_64x3_tn"), row(1, "norm_1"), row(1, "gemm_64x5_tn", 9)}),
-              UnorderedElementsAre(Pair{0, 2}));
+              UnorderedElementsAre(RowPair{0, 2}));
 }
 
 TEST(PairRenamed, ByCallsAndParentWhereSeveralCouldBeMeant) {
   EXPECT_THAT(pair_renamed({row(0, "f_1", 16), row(0, "f_2", 4), row(1, "f_3", 4), row(1, "f_4", 16)}),
-              UnorderedElementsAre(Pair{0, 3}, Pair{1, 2}));
+              UnorderedElementsAre(RowPair{0, 3}, RowPair{1, 2}));
   EXPECT_THAT(pair_renamed({row(0, "f_1", 4, 5), row(0, "f_2", 4, 6), row(1, "f_3", 4, 6), row(1, "f_4", 4, 5)}),
-              UnorderedElementsAre(Pair{0, 3}, Pair{1, 2}));
+              UnorderedElementsAre(RowPair{0, 3}, RowPair{1, 2}));
   EXPECT_THAT(pair_renamed({row(0, "f_1", 16), row(1, "f_3", 8), row(1, "f_4", 8)}), IsEmpty());
 }
 
@@ -90,7 +90,7 @@ TEST(PairRenamed, AKernelThatTookAnothersPlaceIsItsSuccessor) {
     return r;
   };
   EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "flashinfer::Decode", 4, 5)}),
-              UnorderedElementsAre(Pair{0, 1}));
+              UnorderedElementsAre(RowPair{0, 1}));
   EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "flashinfer::Decode", 8, 5)}), IsEmpty())
       << "called otherwise";
   EXPECT_THAT(pair_renamed({kernel(0, "flash_fwd", 4, 5), kernel(1, "flashinfer::Decode", 4, 6)}), IsEmpty());
@@ -107,7 +107,7 @@ TEST(PairRenamed, TheLongerOneIsTheLongerOne) {
                                 row(1, "model.py(101): forward"), row(1, "model.py(156): forward")};
   const std::array times = {1e7, 1e6, 1.1e7, 0.9e6};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time = times[i];
-  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(Pair{0, 2}, Pair{1, 3}));
+  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(RowPair{0, 2}, RowPair{1, 3}));
 }
 
 TEST(PairRenamed, OtherPlacesAreOthers) {
@@ -127,7 +127,7 @@ TEST(PairRenamed, OtherPlacesAreOthers) {
 TEST(PairRenamed, OtherTemplateArgumentsIfCalledAsOften) {
   std::vector<OneSided> rows = {row(0, "k<float>"), row(1, "k<half>")};
   rows[0].short_name = rows[1].short_name = "k";
-  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(Pair{0, 1}));
+  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(RowPair{0, 1}));
   rows[1].calls = 8;
   EXPECT_THAT(pair_renamed(rows), IsEmpty());
   rows[1].calls = 4;
@@ -146,7 +146,7 @@ TEST(PairRenamed, ManyOfOneKeyAreNobody) {
 
 TEST(PairRenamed, TheOrderOfRowsChangesNothing) {
   const std::vector<OneSided> rows = {row(0, "f_1"), row(0, "f_2"), row(1, "f_4"), row(1, "f_3"), row(1, "f_5")};
-  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(Pair{0, 3}, Pair{1, 2}));
+  EXPECT_THAT(pair_renamed(rows), UnorderedElementsAre(RowPair{0, 3}, RowPair{1, 2}));
 }
 
 }  // namespace

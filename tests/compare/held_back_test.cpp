@@ -4,14 +4,13 @@
 
 #include <utility>
 
+#include "compare/one_side.h"
+
 namespace culprit::compare {
 namespace {
 
 using model::Outcome;
 using model::Phase;
-
-constexpr std::size_t kDecode = static_cast<std::size_t>(Phase::decode);
-constexpr std::size_t kPrefill = static_cast<std::size_t>(Phase::prefill);
 
 /// `steps` of a phase that compute for so long and wait so long for a CPU, ns.
 void add(model::HostEvidence& side, std::size_t phase, std::uint64_t steps, double on_cpu, double waits) {
@@ -31,12 +30,12 @@ model::CycleTimeOutcome period(Phase phase, double change, Outcome outcome = Out
 }
 
 /// Two sides of 100 decode steps of 10 ms; the candidate's wait 4 ms for a CPU.
-struct Pair {
+struct HostPair {
   model::HostEvidence base, candidate;
   std::vector<model::CycleTimeOutcome> periods = {period(Phase::decode, 0.35)};
   model::RunComparison result;
 
-  Pair() {
+  HostPair() {
     add(base, kDecode, 100, 10e6, 0);
     add(candidate, kDecode, 100, 10e6, 4e6);
     result.cycle_times = {period(Phase::decode, 0.02)};
@@ -46,14 +45,14 @@ struct Pair {
 };
 
 TEST(WhySlower, TheWaitForCpusSaysSo) {
-  const Pair pair;
+  const HostPair pair;
   EXPECT_EQ(pair.why(),
             "On the average a step of the candidate waited 4.000ms instead of 0.000us for a CPU, by which it is 35 % "
             "longer at least; by how much in all is not decided");
 }
 
 TEST(WhySlower, TheOtherSideIsJudgedAlike) {
-  Pair pair;
+  HostPair pair;
   std::swap(pair.base, pair.candidate);
   pair.periods.front().change = 1 / 1.35 - 1;
   EXPECT_NE(why_slower(pair.result, pair.periods, {&pair.base, &pair.candidate}, 0).find("of the baseline waited"),
@@ -62,13 +61,13 @@ TEST(WhySlower, TheOtherSideIsJudgedAlike) {
 }
 
 TEST(WhySlower, OneLongStallIsNoSlowerStep) {
-  Pair pair;
+  HostPair pair;
   pair.periods.front().change = 0.013;  // one of 400 steps took 200 times as long
   EXPECT_EQ(pair.why(), "");
 }
 
 TEST(WhySlower, AStallThatIsLongerThanAllStepsIsMostOfTheTime) {
-  Pair pair;
+  HostPair pair;
   pair.candidate = {};
   add(pair.candidate, kDecode, 100, 10e6, 11e6);
   pair.periods.front().change = 0.02;
@@ -76,19 +75,19 @@ TEST(WhySlower, AStallThatIsLongerThanAllStepsIsMostOfTheTime) {
 }
 
 TEST(WhySlower, FewStepsSayNothing) {
-  Pair pair;
+  HostPair pair;
   pair.base.cycles[kDecode] = 29;
   EXPECT_EQ(pair.why(), "");
 }
 
 TEST(WhySlower, APhaseThatIsShownToBeFasterContradicts) {
-  Pair pair;
+  HostPair pair;
   pair.result.cycle_times.push_back(period(Phase::prefill, -0.2, Outcome::improvement));
   EXPECT_EQ(pair.why(), "");
 }
 
 TEST(WhySlower, OtherWorkIsNoMeasure) {
-  Pair pair;
+  HostPair pair;
   pair.result.cycle_times.front().other_share = 0.6;
   EXPECT_EQ(pair.why(), "");
   pair.result.cycle_times.front().requests = {2, 4};
@@ -99,7 +98,7 @@ TEST(WhySlower, OtherWorkIsNoMeasure) {
 
 TEST(WhySlower, AnotherMixOfPhasesIsNoWait) {
   // Prefill waits on both sides, and the candidate has more of it.
-  Pair pair;
+  HostPair pair;
   pair.base = pair.candidate = {};
   for (auto* side : {&pair.base, &pair.candidate}) {
     const bool first = side == &pair.base;
@@ -111,14 +110,14 @@ TEST(WhySlower, AnotherMixOfPhasesIsNoWait) {
 }
 
 TEST(WhySlower, APeriodThatIsShownToBeLongerIsEnough) {
-  Pair pair;
+  HostPair pair;
   pair.candidate.step.reset();
   pair.periods = {period(Phase::decode, 0.35, Outcome::regression)};
   EXPECT_NE(pair.why().find("others took the CPUs of the candidate"), std::string::npos);
 }
 
 TEST(WhySlower, APhaseThatIsNotDecidedStandsInNoSidesWay) {
-  Pair pair;
+  HostPair pair;
   pair.periods = {period(Phase::decode, 0.5, Outcome::regression), period(Phase::prefill, 0.3)};
   EXPECT_NE(pair.why(), "");
   EXPECT_NE(why_later(pair.result, pair.periods, 1), "");
@@ -128,7 +127,7 @@ TEST(WhySlower, APhaseThatIsNotDecidedStandsInNoSidesWay) {
 }
 
 TEST(WhySlower, APeriodIsContradictedByAnotherPhase) {
-  Pair pair;
+  HostPair pair;
   pair.periods = {period(Phase::decode, 0.5, Outcome::regression)};
   pair.result.cycle_times.push_back(period(Phase::prefill, -0.2, Outcome::improvement));
   EXPECT_EQ(pair.why(), "");
@@ -195,7 +194,7 @@ TEST(AnsweredLater, TokensThatComeLaterSaySo) {
 }
 
 TEST(WhyLater, APeriodThatIsShownToBeLongerOfLikeWork) {
-  Pair pair;
+  HostPair pair;
   EXPECT_EQ(why_later(pair.result, pair.periods, 1), "") << "not shown";
   pair.periods.front().outcome = Outcome::regression;
   EXPECT_NE(why_later(pair.result, pair.periods, 1).find("requests to the candidate waited longer"), std::string::npos);
@@ -205,7 +204,7 @@ TEST(WhyLater, APeriodThatIsShownToBeLongerOfLikeWork) {
 }
 
 TEST(WhyLater, MoreRequestsAtOnceOfWhichFewerAreAnsweredAreNoOtherWork) {
-  Pair pair;
+  HostPair pair;
   pair.periods.front().outcome = Outcome::regression;
   pair.result.cycle_times.front().other_share = 0.6;
   pair.result.host->answered_per_second = {24, 19};

@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compare/one_side.h"
+
 namespace culprit::compare {
 namespace {
 
 using testing::ElementsAre;
-
-constexpr auto kPrefill = static_cast<std::size_t>(model::Phase::prefill);
-constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
 
 model::HostEvidence evidence(std::uint64_t prefills, std::uint64_t decodes, double run_queue_per_step) {
   model::HostEvidence side;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/units.h"
+
 namespace culprit::compare {
 namespace {
 
@@ -16,7 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::size_t kWindows = 12;
-constexpr double kMs = 1e6;
 
 /// Twelve windows of a second with ten steps each.
 model::Recording of_steps() {

@@ -21,25 +21,25 @@ model::CycleTimeOutcome phase(Phase phase, Outcome outcome = Outcome::inconclusi
   return o;
 }
 
-using Sides = std::array<bool, 2>;
+using Judged = std::array<bool, 2>;
 
 TEST(OtherLoad, HalfOfAllStepsDecide) {
   std::vector<model::CycleTimeOutcome> outcomes = {phase(Phase::decode), phase(Phase::prefill)};
   outcomes[0].other_share = 0.9;
   outcomes[0].requests = {4, 11};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, false}));
   outcomes[0].cycles = {900, 5};
   outcomes[0].other_work = {95, 530};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
-  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "all take longer, and wait together";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, true}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Judged{false, false})) << "all take longer, and wait together";
   outcomes[0].most_requests = {4, 4};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Judged{false, false}));
   outcomes[0].most_requests = {4, 5};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, true})) << "there is a client more";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Judged{false, true})) << "there is a client more";
   outcomes[0].cycles = {900, 2};
   outcomes[0].other_work = {0, 0};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "two steps do not tell what is usual";
-  EXPECT_EQ(may_be_slower_by_load({}, false), (Sides{false, false}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, false})) << "two steps do not tell what is usual";
+  EXPECT_EQ(may_be_slower_by_load({}, false), (Judged{false, false}));
 }
 
 TEST(OtherLoad, FewStepsOfLikeWorkAreNoSampleOfEitherSide) {
@@ -48,9 +48,9 @@ TEST(OtherLoad, FewStepsOfLikeWorkAreNoSampleOfEitherSide) {
   outcomes[0].requests = {4, 11};
   outcomes[0].cycles = {8, 6};
   outcomes[0].other_work = {637, 524};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "those of the larger load are faster";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{true, true})) << "those of the larger load are faster";
   outcomes[0].cycles = {80, 6};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, true}));
 }
 
 TEST(OtherLoad, WhoLooksBackAtMoreHasMoreToDo) {
@@ -59,14 +59,14 @@ TEST(OtherLoad, WhoLooksBackAtMoreHasMoreToDo) {
   outcomes[0].requests = {4, 4};
   outcomes[0].cycles = {8, 47};
   outcomes[0].other_work = {540, 340};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, false}));
   outcomes[0].looked_back = {512, 600};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "as under the same load";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, false})) << "as under the same load";
   outcomes[0].looked_back = {512, 1024};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true}));
-  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, true})) << "no wait makes contexts longer";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, true}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Judged{false, true})) << "no wait makes contexts longer";
   outcomes[0].requests = {2, 4};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "each looks back at as much";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Judged{false, false})) << "each looks back at as much";
 }
 
 TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {
@@ -74,14 +74,14 @@ TEST(OtherLoad, OfTheSideThatHasLessToDoNothingIsTheLoads) {
   outcomes[0].other_share = 0.6;
   outcomes[0].other_work = {110, 110};
   outcomes[0].requests = {4, 2};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, false}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{true, false}));
   outcomes[0].prompt_tokens = {60, 200};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "fewer requests with longer prompts";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{true, true})) << "fewer requests with longer prompts";
   outcomes[0].requests = {3.89, 3.92};
   outcomes[0].prompt_tokens = {60, 62};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false})) << "both differ by chance";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, false})) << "both differ by chance";
   outcomes[0].requests = outcomes[0].prompt_tokens = {};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{true, true})) << "nobody knows";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{true, true})) << "nobody knows";
 }
 
 TEST(OtherLoad, WhereMostStepsHaveTheirLikeHowManyOfEachThereAreDoesNotMatter) {
@@ -90,9 +90,9 @@ TEST(OtherLoad, WhereMostStepsHaveTheirLikeHowManyOfEachThereAreDoesNotMatter) {
   outcomes[0].requests = {4, 4.4};
   outcomes[0].cycles = {359, 185};
   outcomes[0].other_work = {215, 6};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, false}));
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, false}));
   outcomes[0].other_work = {400, 6};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Sides{false, true})) << "less than half of the baseline's";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, false), (Judged{false, true})) << "less than half of the baseline's";
 }
 
 TEST(OtherLoad, StepsThatWaitForThemselvesHaveTheirLikeAllTheSame) {
@@ -103,7 +103,7 @@ TEST(OtherLoad, StepsThatWaitForThemselvesHaveTheirLikeAllTheSame) {
   outcomes[0].other_work = {215, 6};
   outcomes[1].cycles = {0, 0};
   outcomes[1].other_work = {38, 12};
-  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Sides{false, false})) << "not the few prefills alone are asked";
+  EXPECT_EQ(may_be_slower_by_load(outcomes, true), (Judged{false, false})) << "not the few prefills alone are asked";
 }
 
 TEST(OtherLoad, StepsBehindLongerPromptsAreNotDecided) {

@@ -10,6 +10,8 @@
 
 #include "compare/compare_runs.h"
 #include "compare/make_recording.h"
+#include "compare/one_side.h"
+#include "core/units.h"
 
 namespace culprit::compare {
 namespace {
@@ -20,8 +22,6 @@ using model::Recording;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr double kSecond = 1e9;
 
 /// 100 steps of 10 ms, of which the thread is on a CPU for 8.
 Recording working() {
@@ -53,12 +53,6 @@ Recording standing() {
                   .on_cpu = 0.016 * kSecond,
                   .runnable = 7.98 * kSecond}};
   return r;
-}
-
-std::vector<Recording> one(Recording recording) {
-  std::vector<Recording> side;
-  side.push_back(std::move(recording));
-  return side;
 }
 
 std::optional<model::Standstill> found(Recording base, Recording candidate) {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "compare/work.h"
+#include "core/units.h"
 
 namespace culprit::compare {
 namespace {
 
 using model::Outcome;
 
-constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kDay = 1'790'000'000 * kSecond;
 
 /// Twelve seconds of a thread that is never idle: `unit_ns` is what it works for each answer, and how often one comes.

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "compare/compare_runs.h"
+#include "compare/one_side.h"
+#include "core/units.h"
 #include "stats/log_buckets.h"
 
 namespace culprit::compare {
 namespace {
-
-constexpr Ns kSecond = 1'000'000'000;
 
 struct Server {
   double rate = 1000;     ///< requests/s
@@ -69,12 +69,6 @@ model::Recording recorded(const Server& s) {
 void let_drift(model::Recording& recording) {
   std::vector<double>& units = recording.work->units[0].per_window;
   for (std::size_t w = 0; w < units.size(); ++w) units[w] *= w < units.size() / 2 ? 1.3 : 0.7;
-}
-
-std::vector<model::Recording> one(model::Recording recording) {
-  std::vector<model::Recording> list;
-  list.push_back(std::move(recording));
-  return list;
 }
 
 model::WorkComparison compare(const Server& base, const Server& candidate) {

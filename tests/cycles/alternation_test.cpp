@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cycles/find.h"
+#include "cycles/found.h"
 #include "support/trace_maker.h"
 
 namespace culprit::cycles {
@@ -62,12 +63,6 @@ class Program {
 
 bool has_note(const model::Cycles& cycles, std::string_view text) {
   return std::ranges::any_of(cycles.notes, [&](const std::string& n) { return n.find(text) != std::string::npos; });
-}
-
-std::vector<Ns> begins_of(const model::Cycles& cycles) {
-  std::vector<Ns> begins;
-  for (const model::Cycle& c : cycles.cycles) begins.push_back(c.begin);
-  return begins;
 }
 
 /// A training step whose kernels have names that tell nothing.

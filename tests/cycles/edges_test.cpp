@@ -16,7 +16,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing_support::TraceMaker;
 
-Found find(const Trace& trace, const std::string& anchor = {}) {
+Found found_by(const Trace& trace, const std::string& anchor = {}) {
   FindOptions options;
   options.anchor = anchor;
   auto found = find_cycles(trace, order_slices(trace), options);
@@ -37,7 +37,7 @@ TEST(Edges, MarkersThatOverlapByRoundingFollowEachOther) {
     for (int i = 0; i < 8; ++i)
       maker.slice(thread, "user_annotation", "ProfilerStep#" + std::to_string(i), i * 1'000'000,
                   1'000'000 + (i % 3 == 0 ? overlap : 0));
-    EXPECT_EQ(begins(find(maker.trace())).size(), 8U) << overlap;
+    EXPECT_EQ(begins(found_by(maker.trace())).size(), 8U) << overlap;
   }
 }
 
@@ -50,14 +50,14 @@ TEST(Edges, WhatLiesInsideAMarkerIsNoNextOne) {
     maker.slice(thread, "user_annotation", "step", i * 1'000'000 + 899'500, 500);      // at its very end
     maker.slice(thread, "user_annotation", "step", i * 1'000'000 + 600'000, 350'000);  // half in, half out
   }
-  EXPECT_EQ(begins(find(maker.trace())).size(), 8U);
+  EXPECT_EQ(begins(found_by(maker.trace())).size(), 8U);
 }
 
 TEST(Edges, ShortMarkersMayOverlapByAPartOfThemOnly) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
   for (int i = 0; i < 8; ++i) maker.slice(thread, "user_annotation", "step", i * 1000, i % 2 == 0 ? 1900 : 1000);
-  EXPECT_EQ(begins(find(maker.trace())).size(), 4U);
+  EXPECT_EQ(begins(found_by(maker.trace())).size(), 4U);
 }
 
 TEST(Edges, ACycleOfSeveralStepsIsNotWhole) {
@@ -66,7 +66,7 @@ TEST(Edges, ACycleOfSeveralStepsIsNotWhole) {
   for (int i = 0; i < 20; ++i)
     if (i != 7 && i != 12 && i != 13)
       maker.slice(thread, "user_annotation", "ProfilerStep#" + std::to_string(i * 10), i * 1000, 900);
-  const Found found = find(maker.trace());
+  const Found found = found_by(maker.trace());
   ASSERT_EQ(found.cycles.cycles.size(), 17U);
   const std::vector<bool> whole = model::whole_periods(found.cycles);
   for (std::size_t i = 0; i + 1 < whole.size(); ++i) EXPECT_EQ(whole[i], i != 6 && i != 10) << i;
@@ -81,7 +81,7 @@ TEST(Edges, NumbersThatCountSomethingElseSayNothingOfSteps) {
     request += 1 + i * i % 5;
     maker.slice(thread, "user_annotation", "step " + std::to_string(request), i * 1000, 900);
   }
-  const std::vector<bool> whole = model::whole_periods(find(maker.trace()).cycles);
+  const std::vector<bool> whole = model::whole_periods(found_by(maker.trace()).cycles);
   EXPECT_EQ(std::ranges::count(whole, true), 19);
 }
 
@@ -106,7 +106,7 @@ Trace cut_short(int steps, int ahead, int kernels_of_next) {
 
 TEST(Edges, StepsWhoseKernelsAreNoLongerRecordedAreNotWhole) {
   for (const int kernels : {0, 3}) {
-    const std::vector<bool> whole = model::whole_periods(find(cut_short(20, 4, kernels)).cycles);
+    const std::vector<bool> whole = model::whole_periods(found_by(cut_short(20, 4, kernels)).cycles);
     ASSERT_EQ(whole.size(), 20U);
     for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(whole[i], i < 16) << i << " of " << kernels;
   }
@@ -125,7 +125,7 @@ TEST(Edges, AStepThatHadLessToDoIsWhole) {
       maker.gpu(stream, "kernel", "k", i * 1000 + k * 50 + 10, 20, launch);
     }
   }
-  const std::vector<bool> whole = model::whole_periods(find(maker.trace()).cycles);
+  const std::vector<bool> whole = model::whole_periods(found_by(maker.trace()).cycles);
   EXPECT_TRUE(whole[18]);
 }
 
@@ -134,8 +134,8 @@ TEST(Edges, AnAnchorThatWouldBeFoundIsAsSureWhenItIsNamed) {
   const TrackId thread = maker.thread(1, 1);
   for (int i = 0; i < 12; ++i)
     maker.slice(thread, "user_annotation", "ProfilerStep#" + std::to_string(i), i * 1000 + i % 3 * 300, 600);
-  const Found found = find(maker.trace());
-  const Found named = find(maker.trace(), "ProfilerStep#N");
+  const Found found = found_by(maker.trace());
+  const Found named = found_by(maker.trace(), "ProfilerStep#N");
   EXPECT_EQ(named.cycles.period_confidence, found.cycles.period_confidence);
   EXPECT_GT(named.cycles.period_confidence, 0.95);
   EXPECT_TRUE(named.cycles.anchor_given);
@@ -155,7 +155,7 @@ Found stalled(Ns waits, Ns sleeps, Ns works = 0) {
   }
   if (sleeps > 0) maker.slice(sched, "sched", "blocked", 8 * kStep - 500'000 + waits, sleeps);
   if (works > 0) maker.slice(sched, "sched", "oncpu", 8 * kStep - 500'000 + waits + sleeps, works);
-  return find(maker.trace(), "step[DECODE bs=4]");
+  return found_by(maker.trace(), "step[DECODE bs=4]");
 }
 
 TEST(Edges, AStepThatWaitsForACpuWhenTheRecordingEndsCounts) {
@@ -191,7 +191,7 @@ TEST(Edges, WorkOnAStreamOfSeveralProcessesIsPlacedInCyclesOfItsOwn) {
   maker.gpu(stream, "kernel", "k", 100, 20, launches.front());
   maker.gpu(stream, "kernel", "k", 200, 20, launches.back());
   const SliceIndex unlinked = maker.gpu(stream, "kernel", "k", 300, 20);
-  const Found found = find(maker.trace());
+  const Found found = found_by(maker.trace());
   ASSERT_NE(found.cycle_of_slice[unlinked], kNone);
   const model::Cycle& cycle = found.cycles.cycles[found.cycle_of_slice[unlinked]];
   EXPECT_EQ(maker.trace().processes[cycle.process].pid, 1);
@@ -204,7 +204,7 @@ TEST(Edges, TheLargestNumberOfAMarkerHasNoSuccessor) {
   Ns at = 0;
   for (const char* name : {"step 9223372036854775806", "step 9223372036854775807", "step 0", "step 1"})
     maker.slice(thread, "user_annotation", name, at += 1000, 900);
-  EXPECT_EQ(begins(find(maker.trace())).size(), 4U);
+  EXPECT_EQ(begins(found_by(maker.trace())).size(), 4U);
 }
 
 }  // namespace

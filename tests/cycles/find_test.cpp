@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cycles/found.h"
 #include "support/trace_maker.h"
 
 namespace culprit::cycles {
@@ -12,12 +13,6 @@ namespace {
 using model::CycleMethod;
 using model::Phase;
 using testing_support::TraceMaker;
-
-Found find(const Trace& trace, const FindOptions& options = {}) {
-  auto found = find_cycles(trace, order_slices(trace), options);
-  EXPECT_TRUE(found.ok());
-  return std::move(*found);
-}
 
 /// One process that launches to one device.
 struct Host {

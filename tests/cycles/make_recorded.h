@@ -6,14 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "core/units.h"
 #include "cycles/work_units.h"
 #include "stats/log_buckets.h"
 #include "trace/builder.h"
 
 namespace culprit::cycles {
-
-inline constexpr Ns kMs = 1'000'000;
-inline constexpr Ns kSecond = 1'000'000'000;
 
 /// A recording by hand: threads that wait, are woken and work, and totals of their calls.
 class Recorded {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cycles/find.h"
+#include "cycles/found.h"
 #include "support/trace_maker.h"
 
 namespace culprit::cycles {
@@ -14,14 +15,8 @@ namespace {
 using model::CycleMethod;
 using testing_support::TraceMaker;
 
-Found find(const Trace& trace, const FindOptions& options = {}) {
-  auto found = find_cycles(trace, order_slices(trace), options);
-  EXPECT_TRUE(found.ok());
-  return std::move(*found);
-}
-
 /// PyTorch on the CPU: operators 10 us apart, each with a nested one.
-struct Program {
+struct OperatorProgram {
   TraceMaker maker;
   TrackId thread = maker.thread(100, 1);
   Ns at = 0;
@@ -62,14 +57,8 @@ struct Program {
   }
 };
 
-std::vector<Ns> begins_of(const model::Cycles& cycles) {
-  std::vector<Ns> begins;
-  for (const model::Cycle& c : cycles.cycles) begins.push_back(c.begin);
-  return begins;
-}
-
 TEST(Operators, TrainingOnTheCpuIsCutAtItsSteps) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 8; ++s) p.train_step();
   const model::Cycles cycles = find(p.maker.trace()).cycles;
   EXPECT_EQ(cycles.method, CycleMethod::operator_sequence);
@@ -79,7 +68,7 @@ TEST(Operators, TrainingOnTheCpuIsCutAtItsSteps) {
 }
 
 TEST(Operators, GenerationOnTheCpuIsCutAtItsTokens) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 12; ++s) p.decode_step();
   const model::Cycles cycles = find(p.maker.trace()).cycles;
   EXPECT_EQ(cycles.method, CycleMethod::operator_sequence);
@@ -89,8 +78,8 @@ TEST(Operators, GenerationOnTheCpuIsCutAtItsTokens) {
 
 /// A model compiled into one operator, called for the tokens of requests of equal length, which begin with operators of
 /// their own.
-Program compiled_generation(const char* sample) {
-  Program p;
+OperatorProgram compiled_generation(const char* sample) {
+  OperatorProgram p;
   for (int request = 0; request < 4; ++request) {
     for (const char* name : {"aten::randint", "aten::arange", "aten::zeros", "aten::zeros"}) p.op(name);
     for (int token = 0; token < 16; ++token) {
@@ -106,7 +95,7 @@ Program compiled_generation(const char* sample) {
 }
 
 TEST(Operators, DrawnTokensTellStepsFromRequests) {
-  Program p = compiled_generation("aten::multinomial");
+  OperatorProgram p = compiled_generation("aten::multinomial");
   const model::Cycles cycles = find(p.maker.trace()).cycles;
   EXPECT_EQ(cycles.method, CycleMethod::operator_sequence);
   EXPECT_EQ(cycles.cycles.size(), p.begins.size());
@@ -114,7 +103,7 @@ TEST(Operators, DrawnTokensTellStepsFromRequests) {
 }
 
 TEST(Operators, AMarkerThatTheyConfirmOutweighsAFunctionAroundSeveral) {
-  Program p = compiled_generation("aten::multinomial");
+  OperatorProgram p = compiled_generation("aten::multinomial");
   for (std::size_t step = 0; step < p.begins.size(); ++step) {
     const Ns begin = p.begins[step];
     p.maker.slice(p.thread, "user_annotation", step % 16 == 0 ? "prefill" : "decode", begin - 500, 50'000);
@@ -129,7 +118,7 @@ TEST(Operators, AMarkerThatTheyConfirmOutweighsAFunctionAroundSeveral) {
 }
 
 TEST(Operators, AFunctionThatComesAsOftenStaysTheAnchor) {
-  Program p = compiled_generation("aten::multinomial");
+  OperatorProgram p = compiled_generation("aten::multinomial");
   for (const Ns begin : p.begins) {
     p.maker.slice(p.thread, "user_annotation", "decode", begin - 200, 40'000);
     p.maker.slice(p.thread, "python_function", "serve.py(7): step", begin - 500, 50'000);
@@ -140,18 +129,18 @@ TEST(Operators, AFunctionThatComesAsOftenStaysTheAnchor) {
 }
 
 TEST(Operators, TheLargestAloneMayBeRoutingAndIsNoStepWithConfidence) {
-  Program p = compiled_generation("aten::argmax");
+  OperatorProgram p = compiled_generation("aten::argmax");
   EXPECT_LT(find(p.maker.trace()).cycles.period_confidence, 0.5);
 }
 
 TEST(Operators, LayersAloneAreNoStepsWithConfidence) {
-  Program p;
+  OperatorProgram p;
   p.layers(12);
   EXPECT_LT(find(p.maker.trace()).cycles.period_confidence, 0.5);
 }
 
 TEST(Operators, ConfirmAFunctionAsAnchor) {
-  Program p;
+  OperatorProgram p;
   std::vector<std::pair<Ns, Ns>> calls;
   for (int s = 0; s < 8; ++s) {
     const Ns begin = p.at;
@@ -169,7 +158,7 @@ TEST(Operators, ConfirmAFunctionAsAnchor) {
 }
 
 TEST(Operators, AFunctionPerLayerLosesAgainstTheSequence) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 8; ++s) {
     p.train_step();
     for (int l = 0; l < 6; ++l)
@@ -181,7 +170,7 @@ TEST(Operators, AFunctionPerLayerLosesAgainstTheSequence) {
 }
 
 TEST(Operators, WrappersOfPyTorchAreNoAnchors) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 9; ++s) {
     const Ns begin = p.at;
     p.at += 2'000;
@@ -194,7 +183,7 @@ TEST(Operators, WrappersOfPyTorchAreNoAnchors) {
 }
 
 TEST(Operators, AccumulatedGradientsAreToldByTheOptimizersOperators) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 16; ++s) p.train_step(4, s);
   const model::Cycles cycles = find(p.maker.trace()).cycles;
   EXPECT_EQ(begins_of(cycles), p.begins);
@@ -204,7 +193,7 @@ TEST(Operators, AccumulatedGradientsAreToldByTheOptimizersOperators) {
 }
 
 TEST(Operators, AnOptimizerMarkerThatComesSeldomerTellsTheSame) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 16; ++s) {
     p.train_step();
     if (s % 4 == 3) p.maker.slice(p.thread, "user_annotation", "Optimizer.step#SGD.step", p.at - 45'000, 30'000);
@@ -217,7 +206,7 @@ TEST(Operators, AnOptimizerMarkerThatComesSeldomerTellsTheSame) {
 }
 
 TEST(Operators, OfTheBusiestThreadAreTaken) {
-  Program p;
+  OperatorProgram p;
   const TrackId other = p.maker.thread(100, 2);
   for (int s = 0; s < 8; ++s) {
     p.maker.slice(other, "cpu_op", "aten::pin_memory", p.at, 5'000);
@@ -231,7 +220,7 @@ TEST(Operators, OfTheBusiestThreadAreTaken) {
 }
 
 TEST(Operators, BesideGpuWorkAreNotLookedAt) {
-  Program p;
+  OperatorProgram p;
   for (int s = 0; s < 8; ++s) p.train_step();
   for (int i = 0; i < 3; ++i) p.maker.gpu(p.maker.stream(0, 7), "kernel", "k", 1000 * i, 10);
   EXPECT_NE(find(p.maker.trace()).cycles.method, CycleMethod::operator_sequence);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cycles/find.h"
+#include "cycles/found.h"
 #include "cycles/name_hints.h"
 #include "formats/load.h"
 #include "support/shared_data.h"
@@ -19,12 +20,6 @@ using model::CycleMethod;
 using model::Phase;
 using testing::HasSubstr;
 using testing_support::TraceMaker;
-
-model::Cycles find(const Trace& trace, const FindOptions& options = {}) {
-  auto found = find_cycles(trace, order_slices(trace), options);
-  EXPECT_TRUE(found.ok());
-  return std::move(found->cycles);
-}
 
 struct Model {
   TraceMaker maker;
@@ -71,7 +66,7 @@ TEST(NumberedPart, IsNoStepAndNoUnnumberedName) {
 TEST(Parts, BlocksThatCopyAreNoStepsThoughNothingNamesThem) {
   Model model;
   for (int b = 0; b < 17; ++b) model.block(b, false);
-  const model::Cycles cycles = find(model.maker.trace());
+  const model::Cycles cycles = cycles_in(model.maker.trace());
   EXPECT_EQ(cycles.method, CycleMethod::launch_sequence);
   EXPECT_LT(cycles.period_confidence, 0.5);
   EXPECT_THAT(cycles.reason, HasSubstr("layers may copy"));
@@ -80,7 +75,7 @@ TEST(Parts, BlocksThatCopyAreNoStepsThoughNothingNamesThem) {
 TEST(Parts, NumberedBlocksAreCalledParts) {
   Model model;
   for (int b = 3; b < 20; ++b) model.block(b, true);
-  const model::Cycles cycles = find(model.maker.trace());
+  const model::Cycles cycles = cycles_in(model.maker.trace());
   EXPECT_LT(cycles.period_confidence, 0.5);
   EXPECT_LT(cycles.phase_confidence, 0.5);
   EXPECT_THAT(cycles.reason, HasSubstr("blocks.N"));
@@ -91,7 +86,7 @@ TEST(Parts, StepsAreFoundWhereTheNumbersStartAgain) {
   Model model;
   for (int step = 0; step < 4; ++step)
     for (int b = 0; b < 6; ++b) model.block(b, true);
-  const model::Cycles cycles = find(model.maker.trace());
+  const model::Cycles cycles = cycles_in(model.maker.trace());
   ASSERT_EQ(cycles.cycles.size(), 4U);
   EXPECT_THAT(cycles.reason, HasSubstr("start again"));
   for (std::size_t i = 1; i < cycles.cycles.size(); ++i)
@@ -103,14 +98,14 @@ TEST(Parts, NumbersMayEndWithTheLargest) {
   Model model;
   for (int step = 0; step < 4; ++step)
     for (int b = 0; b < 6; ++b) model.block(kFirst + b, true);
-  EXPECT_EQ(find(model.maker.trace()).cycles.size(), 4U);
+  EXPECT_EQ(cycles_in(model.maker.trace()).cycles.size(), 4U);
 }
 
 TEST(Parts, TwoPassesAreTooFewToBeSteps) {
   Model model;
   for (int step = 0; step < 2; ++step)
     for (int b = 0; b < 6; ++b) model.block(b, true);
-  EXPECT_LT(find(model.maker.trace()).period_confidence, 0.5);
+  EXPECT_LT(cycles_in(model.maker.trace()).period_confidence, 0.5);
 }
 
 TEST(Parts, AStepThatHoldsAllItsNumberedLayersIsAStep) {
@@ -126,7 +121,7 @@ TEST(Parts, AStepThatHoldsAllItsNumberedLayersIsAStep) {
     model.run("Memcpy DtoH (Device -> Pinned)", "gpu_memcpy");
     model.at += 500;
   }
-  const model::Cycles cycles = find(model.maker.trace());
+  const model::Cycles cycles = cycles_in(model.maker.trace());
   EXPECT_EQ(cycles.cycles.size(), 8U);
   EXPECT_GT(cycles.period_confidence, 0.8);
 }
@@ -142,7 +137,7 @@ TEST(Parts, OneLayerOfOneNumberInEveryStepIsNoDoubt) {
     model.run("Memcpy DtoH (Device -> Pinned)", "gpu_memcpy");
     model.at += 500;
   }
-  EXPECT_GT(find(model.maker.trace()).period_confidence, 0.8);
+  EXPECT_GT(cycles_in(model.maker.trace()).period_confidence, 0.8);
 }
 
 TEST(Parts, OperatorsWrittenAsRangesAreNoMarkers) {
@@ -154,7 +149,7 @@ TEST(Parts, OperatorsWrittenAsRangesAreNoMarkers) {
 TEST(GuessedPhase, AttentionOfManyQueriesAloneIsNoPrefill) {
   Model model;
   for (int b = 0; b < 9; ++b) model.block(b, false);
-  for (const model::Cycle& c : find(model.maker.trace()).cycles) EXPECT_EQ(c.phase, Phase::other);
+  for (const model::Cycle& c : cycles_in(model.maker.trace()).cycles) EXPECT_EQ(c.phase, Phase::other);
 }
 
 TEST(GuessedPhase, BesideDecodesItIs) {
@@ -167,7 +162,7 @@ TEST(GuessedPhase, BesideDecodesItIs) {
     maker.gpu(stream, "kernel", i % 3 == 0 ? "flash_fwd_kernel" : "flash_fwd_splitkv_kernel", i * 1000 + 50, 60,
               launcher);
   }
-  const model::Cycles cycles = find(maker.trace());
+  const model::Cycles cycles = cycles_in(maker.trace());
   ASSERT_EQ(cycles.cycles.size(), 6U);
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(cycles.cycles[i].phase, i % 3 == 0 ? Phase::prefill : Phase::decode);
@@ -179,7 +174,7 @@ TEST(GuessedPhase, WhatAMarkerSaysIsNoGuess) {
   TraceMaker maker;
   const TrackId thread = maker.thread(1, 1);
   for (int i = 0; i < 3; ++i) maker.slice(thread, "user_annotation", "step[DECODE bs=2 toks=2]", i * 100, 90);
-  for (const model::Cycle& c : find(maker.trace()).cycles) EXPECT_FALSE(c.phase_guessed);
+  for (const model::Cycle& c : cycles_in(maker.trace()).cycles) EXPECT_FALSE(c.phase_guessed);
 }
 
 /// Video diffusion on two devices without markers of steps; the recordings hold 17 and 15 transformer blocks.
@@ -188,14 +183,14 @@ TEST(CorpusBlocks, BothSidesAreCalledPartsAndHaveNoPhase) {
     CULPRIT_NEEDS_SHARED(file);
     const auto trace = formats::load_run({test::shared(file)}, {});
     ASSERT_TRUE(trace.ok());
-    const model::Cycles cycles = find(*trace);
+    const model::Cycles cycles = cycles_in(*trace);
     EXPECT_EQ(cycles.method, CycleMethod::launch_sequence) << file;
     EXPECT_LT(cycles.period_confidence, 0.5) << file;
     EXPECT_THAT(cycles.reason, HasSubstr("blocks.N")) << file;
     for (const model::Cycle& c : cycles.cycles) EXPECT_EQ(c.phase, Phase::other) << file;
     FindOptions bare;
     bare.ignore_markers = bare.ignore_host_functions = true;
-    EXPECT_LT(find(*trace, bare).period_confidence, 0.5) << file << " without any names of ranges";
+    EXPECT_LT(cycles_in(*trace, bare).period_confidence, 0.5) << file << " without any names of ranges";
   }
 }
 

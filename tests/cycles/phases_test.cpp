@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cycles/find.h"
+#include "cycles/found.h"
 #include "support/trace_maker.h"
 
 namespace culprit::cycles {
@@ -16,12 +17,6 @@ namespace {
 
 using model::Phase;
 using testing_support::TraceMaker;
-
-model::Cycles find(const Trace& trace, const FindOptions& options = {}) {
-  auto found = find_cycles(trace, order_slices(trace), options);
-  EXPECT_TRUE(found.ok());
-  return std::move(found->cycles);
-}
 
 struct Text {
   const char* name = "";
@@ -36,7 +31,7 @@ std::vector<model::Cycle> steps_with(const std::string& marker, const std::vecto
     maker.slice(thread, "user_annotation", "iteration " + std::to_string(i) + marker, i * 1000, 900);
     for (const Text& range : ranges) maker.slice(thread, "user_annotation", range.name, i * 1000 + range.at, 50);
   }
-  std::vector<model::Cycle> cycles = find(maker.trace()).cycles;
+  std::vector<model::Cycle> cycles = cycles_in(maker.trace()).cycles;
   EXPECT_EQ(cycles.size(), 5U);
   return cycles;
 }
@@ -88,7 +83,7 @@ TEST(WarmUp, IsWhatTheSpreadOfLaterStepsDoesNotExplain) {
                                            std::tuple(even, Ns{1420}, false), std::tuple(even, Ns{1430}, true)}) {
     std::vector<Ns> lengths = {first};
     lengths.insert(lengths.end(), later.begin(), later.end());
-    const model::Cycles cycles = find(steps_of(lengths));
+    const model::Cycles cycles = cycles_in(steps_of(lengths));
     EXPECT_EQ(cycles.cycles[0].warm_up, warm) << first;
     EXPECT_FALSE(cycles.cycles[1].warm_up) << first;
   }
@@ -98,7 +93,7 @@ TEST(WarmUp, EndsWithTheFirstQuarterOfManySteps) {
   constexpr std::size_t kSteps = 20'000;
   std::vector<Ns> lengths(kSteps, 1000);
   std::fill_n(lengths.begin(), kSteps / 3, 2000);
-  const model::Cycles cycles = find(steps_of(lengths));
+  const model::Cycles cycles = cycles_in(steps_of(lengths));
   EXPECT_EQ(std::ranges::count(cycles.cycles, true, &model::Cycle::warm_up), static_cast<std::ptrdiff_t>(kSteps / 4));
   EXPECT_EQ(std::ranges::count(cycles.cycles, true, &model::Cycle::partial), 0);
 }
@@ -116,8 +111,8 @@ Trace served(int steps) {
 TEST(Chosen, TheLastOfAPhaseIsWholeWhereAnotherStepFollowed) {
   FindOptions options;
   options.phase = Phase::decode;
-  EXPECT_EQ(model::whole_periods(find(served(7), options)), (std::vector<bool>{true, true, true, true}));
-  EXPECT_EQ(model::whole_periods(find(served(6), options)), (std::vector<bool>{true, true, true, false}));
+  EXPECT_EQ(model::whole_periods(cycles_in(served(7), options)), (std::vector<bool>{true, true, true, true}));
+  EXPECT_EQ(model::whole_periods(cycles_in(served(6), options)), (std::vector<bool>{true, true, true, false}));
 }
 
 }  // namespace

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/units.h"
 #include "cycles/find.h"
 #include "trace/builder.h"
 
 namespace culprit::cycles {
 namespace {
-
-constexpr Ns kMs = 1'000'000;
-constexpr Ns kSecond = 1'000'000'000;
 
 /// A thread that is woken `times` times, works 4 ms and waits 6 ms, and whose calls are counted when it is said how
 /// many. Its garbage is collected now and then.

@@ -11,6 +11,8 @@
 
 namespace culprit::diagnose {
 
+inline constexpr const char* kOthers = "cpu_contention/other_processes";
+
 inline model::RunComparison comparison(model::Outcome outcome = model::Outcome::regression) {
   model::RunComparison result;
   result.outcome = outcome;
@@ -44,6 +46,12 @@ inline void add_state(model::RunComparison& c, const std::string& what, std::arr
 
 inline void add_counter(model::RunComparison& c, const std::string& name, std::array<double, 2> value) {
   c.host->counters.push_back({name, "", {value[0], value[1]}});
+}
+
+/// Instead of the one that is there.
+inline void set_counter(model::RunComparison& c, const std::string& name, std::array<double, 2> value) {
+  std::erase_if(c.host->counters, [&](const model::HostChange& change) { return change.what == name; });
+  add_counter(c, name, value);
 }
 
 inline void add_beside(model::RunComparison& c, const std::string& name, std::array<double, 2> cpus) {

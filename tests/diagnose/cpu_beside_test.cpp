@@ -15,8 +15,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kOthers = "cpu_contention/other_processes";
-
 TEST(CpuBeside, ThreadsOfTheKernelAreKnownByTheirNames) {
   for (const char* name : {"kswapd0", "kworker/u8:1-writeback", "kworker/0:1H", "jbd2/vda1-8", "ksoftirqd/3",
                            "rcu_preempt", "rcuop/1", "migration/0", "kcompactd0", "irq/24-nvidia", "[kswapd0]"})

@@ -22,7 +22,6 @@ using testing::Not;
 
 constexpr const char* kAffinity = "cpu_contention/affinity";
 constexpr const char* kPriority = "cpu_contention/priority";
-constexpr const char* kOthers = "cpu_contention/other_processes";
 constexpr const char* kOwn = "cpu_contention/own_threads";
 
 using Fact = std::array<std::string, 2>;
@@ -30,11 +29,6 @@ using Fact = std::array<std::string, 2>;
 void set_fact(RunComparison& c, const std::string& key, const Fact& value) {
   std::erase_if(c.environment, [&](const model::EnvironmentChange& fact) { return fact.key == key; });
   c.environment.push_back({key, value});
-}
-
-void set_counter(RunComparison& c, const std::string& name, std::array<double, 2> value) {
-  std::erase_if(c.host->counters, [&](const model::HostChange& change) { return change.what == name; });
-  add_counter(c, name, value);
 }
 
 /// Steps that wait 5 ms longer for a CPU.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/units.h"
 #include "recording.h"
 
 namespace culprit::diagnose {
@@ -20,7 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Ns kSecond = 1'000'000'000;
 constexpr Ns kSample = kSecond / 10;
 
 /// One value every 100 ms.

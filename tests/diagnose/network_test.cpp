@@ -20,11 +20,6 @@ using testing::Not;
 
 constexpr const char* kNetwork = "interconnect_contention/network";
 
-void set_counter(RunComparison& c, const std::string& name, std::array<double, 2> value) {
-  std::erase_if(c.host->counters, [&](const model::HostChange& change) { return change.what == name; });
-  add_counter(c, name, value);
-}
-
 /// Steps that wait 4 ms longer for an answer.
 RunComparison waits_for_answers(std::array<double, 2> rtt_ms, std::array<double, 2> again = {0, 0}) {
   RunComparison c = comparison();

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/units.h"
 #include "diagnose/one_run.h"
 #include "model/recording.h"
 
 namespace culprit::diagnose {
 
-inline constexpr double kMs = 1e6;
 inline constexpr auto kDecode = static_cast<std::size_t>(model::Phase::decode);
 
 /// "cause/detail in where" of all, in their order.

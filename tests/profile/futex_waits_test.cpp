@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/units.h"
 #include "profile/collected.h"
 #include "support/trace_maker.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 using testing_support::TraceMaker;
 
-constexpr Ns kMs = 1'000'000;
 constexpr Ns kEnd = 1000 * kMs;
 
 class Threads {

@@ -6,15 +6,14 @@
 #include <optional>
 #include <string_view>
 
+#include "core/units.h"
 #include "profile/recording.h"
 #include "trace/builder.h"
 
 namespace culprit::profile {
 namespace {
 
-constexpr Ns kMs = 1'000'000;
-
-class Recording {
+class ThreadsRecorded {
  public:
   void state(std::int64_t tid, std::string_view name, Ns begin, Ns end) {
     add(TrackKind::sched, "sched", tid, name, begin, end);
@@ -49,7 +48,7 @@ class Recording {
 };
 
 TEST(HeldThreads, WhoCouldNotRunForFourFifthsIsOne) {
-  Recording r;
+  ThreadsRecorded r;
   r.state(7, "oncpu", 0, 10);
   r.state(7, "runq", 10, 900);
   r.state(7, "blocked", 900, 1000);
@@ -67,7 +66,7 @@ TEST(HeldThreads, WhoCouldNotRunForFourFifthsIsOne) {
 }
 
 TEST(HeldThreads, StoppedAndAsleepWithoutSignalsAreAlikeToIt) {
-  Recording r;
+  ThreadsRecorded r;
   r.state(7, "stopped", 0, 600 * kMs);
   r.state(7, "blocked_uninterruptible", 600 * kMs, 1100 * kMs);
   r.state(7, "oncpu", 1100 * kMs, 1200 * kMs);
@@ -80,7 +79,7 @@ TEST(HeldThreads, StoppedAndAsleepWithoutSignalsAreAlikeToIt) {
 }
 
 TEST(HeldThreads, WhoReadsFromADiskAllTheTimeIsNone) {
-  Recording r;
+  ThreadsRecorded r;
   for (Ns i = 0; i < 20; ++i) {
     r.state(7, "oncpu", i * 100 * kMs, (i * 100 + 1) * kMs);
     r.state(7, "blocked_uninterruptible", (i * 100 + 1) * kMs, (i + 1) * 100 * kMs);
@@ -89,7 +88,7 @@ TEST(HeldThreads, WhoReadsFromADiskAllTheTimeIsNone) {
 }
 
 TEST(HeldThreads, WhoWasSeenForAMomentIsNone) {
-  Recording r;
+  ThreadsRecorded r;
   r.state(7, "runq", 990, 1000);
   r.state(8, "oncpu", 0, 1000);
   EXPECT_TRUE(held_threads(r.finish()).empty());
@@ -97,7 +96,7 @@ TEST(HeldThreads, WhoWasSeenForAMomentIsNone) {
 
 TEST(HeldThreads, WhomNobodyWokeWasWaitingBefore) {
   const auto held_in = [](Ns first, std::string_view state, bool sees_wakers) {
-    Recording r;
+    ThreadsRecorded r;
     r.state(8, "oncpu", 0, 1000);
     r.state(7, state, first, first + 1);
     r.state(7, "runq", first + 1, 1000);
@@ -115,16 +114,16 @@ TEST(HeldThreads, WhomNobodyWokeWasWaitingBefore) {
 }
 
 TEST(HeldThreads, WhoWaitsForWorkOrWorksIsNone) {
-  Recording r;
+  ThreadsRecorded r;
   r.state(7, "blocked", 0, 990);
   r.state(7, "oncpu", 990, 1000);
   r.state(8, "oncpu", 0, 1000);
   EXPECT_TRUE(held_threads(r.finish()).empty());
-  EXPECT_TRUE(held_threads(Recording().finish()).empty());
+  EXPECT_TRUE(held_threads(ThreadsRecorded().finish()).empty());
 }
 
 /// 50 of 10 ms by thread 7.
-void steps(Recording& r) {
+void steps(ThreadsRecorded& r) {
   for (Ns i = 0; i < 50; ++i) {
     r.step(i * 10 * kMs, i * 10 * kMs + 8 * kMs);
     r.state(7, "oncpu", i * 10 * kMs, (i + 1) * 10 * kMs);
@@ -133,7 +132,7 @@ void steps(Recording& r) {
 
 /// Steps, then `rest` for two seconds; a helper runs on.
 Trace steps_and(std::string_view rest, Ns until = 2500 * kMs) {
-  Recording r;
+  ThreadsRecorded r;
   steps(r);
   r.state(7, rest, 500 * kMs, until);
   r.state(8, "blocked", 0, 2500 * kMs);
@@ -177,7 +176,7 @@ TEST(LongEnd, WhoWaitsOrWorksIsNotHeldAndWhoEndedHasNone) {
 }
 
 TEST(LongEnd, AStepThatDoesNotEndIsTold) {
-  Recording r;
+  ThreadsRecorded r;
   steps(r);
   r.step(490 * kMs, 2500 * kMs);
   r.state(7, "oncpu", 500 * kMs, 2500 * kMs);
@@ -189,7 +188,7 @@ TEST(LongEnd, AStepThatDoesNotEndIsTold) {
 
 TEST(LongEnd, InWhatItWaitsIsToldAndWhetherForWork) {
   const auto waits = [](std::string_view usual, std::string_view last) {
-    Recording r;
+    ThreadsRecorded r;
     steps(r);
     for (Ns i = 0; i < 49; ++i) r.reason(7, usual, i * 10 * kMs + 8 * kMs, (i + 1) * 10 * kMs);
     r.state(7, "blocked", 500 * kMs, 2500 * kMs);
@@ -209,7 +208,7 @@ TEST(LongEnd, InWhatItWaitsIsToldAndWhetherForWork) {
 }
 
 TEST(LongEnd, WhoWakesAgainAndAgainLooksForWork) {
-  Recording r;
+  ThreadsRecorded r;
   steps(r);
   for (Ns i = 0; i < 49; ++i) r.reason(7, "blocked:epoll_wait", i * 10 * kMs + 8 * kMs, (i + 1) * 10 * kMs);
   for (Ns i = 0; i < 200; ++i) {
@@ -220,7 +219,7 @@ TEST(LongEnd, WhoWakesAgainAndAgainLooksForWork) {
 }
 
 TEST(LongEnd, HowItWaitsForWorkHasToBeSeenInItsSteps) {
-  Recording r;
+  ThreadsRecorded r;
   steps(r);
   for (Ns i = 0; i < 2; ++i) r.reason(7, "blocked:epoll_wait", i * 10 * kMs + 8 * kMs, (i + 1) * 10 * kMs);
   r.state(7, "blocked", 500 * kMs, 2500 * kMs);
@@ -229,7 +228,7 @@ TEST(LongEnd, HowItWaitsForWorkHasToBeSeenInItsSteps) {
 }
 
 TEST(LongEnd, WhatIsCalledWithinAStepThatDoesNotEndHidesNothing) {
-  Recording r;
+  ThreadsRecorded r;
   steps(r);
   r.function(7, "forward", 2400 * kMs, 2500 * kMs);
   r.step(490 * kMs, 2500 * kMs);
@@ -239,7 +238,7 @@ TEST(LongEnd, WhatIsCalledWithinAStepThatDoesNotEndHidesNothing) {
 
 TEST(LongEnd, WhatElseIsCalledBehindAStepIsNone) {
   const auto then = [](std::string_view name, bool in_steps) {
-    Recording r;
+    ThreadsRecorded r;
     steps(r);
     for (Ns i = 0; in_steps && i < 49; ++i) r.function(7, name, i * 10 * kMs + 8 * kMs, (i + 1) * 10 * kMs);
     r.function(7, name, 500 * kMs, 2500 * kMs);
@@ -272,7 +271,7 @@ TEST(LongEnd, WhoEndedWithTheRecordingHasNone) {
 }
 
 TEST(LongEnd, AShortTimeIsNone) {
-  Recording r;
+  ThreadsRecorded r;
   steps(r);
   r.state(7, "stopped", 500 * kMs, 1400 * kMs);
   EXPECT_FALSE(long_end(r.finish(), cycles_of_steps()).has_value());

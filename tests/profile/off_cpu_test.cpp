@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/units.h"
 #include "support/trace_maker.h"
 
 namespace culprit::profile {
@@ -17,8 +18,6 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing_support::TraceMaker;
-
-constexpr Ns kMs = 1'000'000;
 
 /// Threads of one process, and what they are blocked in.
 class Waits {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/benjamini_hochberg.h"
+#include "stats/no_numbers.h"
 #include "stats/welch.h"
 
 namespace culprit::stats {
@@ -16,9 +17,6 @@ namespace {
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::NanSensitiveDoubleNear;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Exact: tan(0.475 pi) for one degree; for ten, the root of the closed form that even degrees have.
 TEST(StudentQuantile, HasTheTabulatedValues) {

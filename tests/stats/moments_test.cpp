@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "stats/no_numbers.h"
+
 namespace culprit::stats {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Moments, OfSmallNumbersAreTheTextbookOnes) {
   const std::vector<double> values = {2, 4, 4, 4, 5, 5, 7, 9};

@@ -7,12 +7,13 @@
 #include <limits>
 #include <vector>
 
+#include "stats/no_numbers.h"
+
 namespace culprit::stats {
 namespace {
 
 constexpr Ns kFirst = std::numeric_limits<Ns>::min();
 constexpr Ns kLast = std::numeric_limits<Ns>::max();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Expected values: numpy.quantile(values, share).
 TEST(Quantile, InterpolatesAsNumpyDoes) {

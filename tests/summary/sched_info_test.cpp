@@ -12,7 +12,7 @@ namespace culprit::summary {
 namespace {
 
 /// One thread with scheduling, and what it was blocked in.
-Trace recorded() {
+Trace scheduled() {
   TraceBuilder builder(Rank{});
   const TrackId sched = builder.track({.pid = 7, .tid = 8, .kind = TrackKind::sched});
   const TrackId blocked =
@@ -43,7 +43,7 @@ Trace recorded() {
 }
 
 TEST(SchedInfo, StatesAreSummed) {
-  const auto threads = sched_info(recorded());
+  const auto threads = sched_info(scheduled());
   ASSERT_EQ(threads.size(), 1U);
   EXPECT_EQ(threads[0].pid, 7);
   EXPECT_EQ(threads[0].tid, 8);
@@ -56,7 +56,7 @@ TEST(SchedInfo, StatesAreSummed) {
 
 /// Time of all rows in these classes, and of those of one name.
 std::pair<Ns, Ns> time_of(ClassSet classes, std::string_view name) {
-  const Trace trace = recorded();
+  const Trace trace = scheduled();
   FunctionQuery query;
   query.classes = classes;
   const FunctionSums sums = function_stats(trace, query);
@@ -77,14 +77,14 @@ TEST(SchedInfo, BlockedTimeCountsOnceWithItsReasonAndWithout) {
 }
 
 TEST(SchedInfo, ReasonsOfBlockingComeLongestFirst) {
-  const auto threads = sched_info(recorded());
+  const auto threads = sched_info(scheduled());
   ASSERT_EQ(threads.at(0).blocked_in.size(), 2U);
   EXPECT_EQ(threads[0].blocked_in[0].first, "blocked:fsync");
   EXPECT_EQ(threads[0].blocked_in[0].second.sum, 5);
 }
 
 TEST(SchedInfo, PeersHaveNames) {
-  const auto threads = sched_info(recorded());
+  const auto threads = sched_info(scheduled());
   EXPECT_EQ(threads.at(0).woken_by.at(0).name, "waker");
   EXPECT_EQ(threads[0].ran_instead.at(0).name, "interrupt or idle");
 }

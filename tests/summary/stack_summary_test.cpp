@@ -97,7 +97,7 @@ TEST(FoldedStacks, ASampleWithoutAStackIsKept) {
   EXPECT_EQ(stack_tree(trace, {}).without_stack, 4U);
 }
 
-std::vector<std::string> cells(const model::Table& table, std::string_view key) {
+std::vector<std::string> column_texts(const model::Table& table, std::string_view key) {
   std::vector<std::string> texts;
   for (std::size_t c = 0; c < table.columns.size(); ++c)
     if (table.columns[c].key == key)
@@ -111,31 +111,31 @@ std::vector<std::string> cells(const model::Table& table, std::string_view key) 
 TEST(StackTable, SelfIsWhereSamplesEndTotalWhatTheyPass) {
   const Trace trace = trace_of({{{"start", "work", "spin"}, 3}, {{"start", "work"}, 2}, {{"start", "idle"}, 1}});
   const model::Table table = stack_table(stack_tree(trace, {}), {});
-  EXPECT_THAT(cells(table, "function"), testing::ElementsAre("spin", "work", "idle", "start"));
-  EXPECT_THAT(cells(table, "self_ns"), testing::ElementsAre("30", "20", "10", "0"));
-  EXPECT_THAT(cells(table, "total_ns"), testing::ElementsAre("30", "50", "10", "60"));
-  EXPECT_THAT(cells(table, "module"), testing::Each("libwork.so"));
+  EXPECT_THAT(column_texts(table, "function"), testing::ElementsAre("spin", "work", "idle", "start"));
+  EXPECT_THAT(column_texts(table, "self_ns"), testing::ElementsAre("30", "20", "10", "0"));
+  EXPECT_THAT(column_texts(table, "total_ns"), testing::ElementsAre("30", "50", "10", "60"));
+  EXPECT_THAT(column_texts(table, "module"), testing::Each("libwork.so"));
 }
 
 TEST(StackTable, SharesAreOfTheTimeThatSamplesStandFor) {
   const Trace trace = trace_of({{{"often"}, 3, 10}, {{"seldom"}, 1, 90}});
   const model::Table table = stack_table(stack_tree(trace, {}), {});
-  EXPECT_THAT(cells(table, "function"), testing::ElementsAre("seldom", "often"));
-  EXPECT_THAT(cells(table, "self_ns"), testing::ElementsAre("90", "30"));
-  EXPECT_THAT(cells(table, "self_samples"), testing::ElementsAre("1", "3"));
+  EXPECT_THAT(column_texts(table, "function"), testing::ElementsAre("seldom", "often"));
+  EXPECT_THAT(column_texts(table, "self_ns"), testing::ElementsAre("90", "30"));
+  EXPECT_THAT(column_texts(table, "self_samples"), testing::ElementsAre("1", "3"));
 }
 
 TEST(StackTable, AFunctionThatCallsItselfCountsOnceInTotal) {
   const Trace trace = trace_of({{{"f", "g", "f", "f"}, 5}});
   const model::Table table = stack_table(stack_tree(trace, {}), {});
-  EXPECT_THAT(cells(table, "function"), testing::ElementsAre("f", "g"));
-  EXPECT_THAT(cells(table, "total_samples"), testing::ElementsAre("5", "5"));
+  EXPECT_THAT(column_texts(table, "function"), testing::ElementsAre("f", "g"));
+  EXPECT_THAT(column_texts(table, "total_samples"), testing::ElementsAre("5", "5"));
 }
 
 TEST(StackTable, OrderedByTotal) {
   const Trace trace = trace_of({{{"start", "work", "spin"}, 3}, {{"start", "work"}, 2}, {{"start", "idle"}}});
   const model::Table table = stack_table(stack_tree(trace, {}), {.by_total = true, .limit = 2});
-  EXPECT_THAT(cells(table, "function"), testing::ElementsAre("start", "work"));
+  EXPECT_THAT(column_texts(table, "function"), testing::ElementsAre("start", "work"));
   ASSERT_EQ(table.notes.size(), 1U);
 }
 
@@ -143,8 +143,8 @@ TEST(StackTable, SamplesOfNoClockHaveNoTime) {
   const Trace trace = trace_of({{{"f"}, 2, 0, Kind::other}});
   const model::StackTree tree = stack_tree(trace, {});
   EXPECT_FALSE(tree.timed);
-  EXPECT_TRUE(cells(stack_table(tree, {}), "self_ns").empty());
-  EXPECT_THAT(cells(stack_table(tree, {}), "self_samples"), testing::ElementsAre("2"));
+  EXPECT_TRUE(column_texts(stack_table(tree, {}), "self_ns").empty());
+  EXPECT_THAT(column_texts(stack_table(tree, {}), "self_samples"), testing::ElementsAre("2"));
 }
 
 TEST(StackTree, EveryNodeHoldsWhatIsBelowIt) {

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "build.h"
+#include "core/units.h"
 
 namespace culprit {
 namespace {
-
-constexpr Ns kSecond = 1'000'000'000;
 
 /// A process that takes a whole CPU from `since` on.
 Trace taken_since(Ns since) {

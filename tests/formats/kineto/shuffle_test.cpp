@@ -143,7 +143,7 @@ void expect_order_does_not_matter(const Json& trace, unsigned orders) {
 Json event(std::string_view text) { return Json::parse(text); }
 
 /// Every kind of event, with spans that are alike and arrows of all kinds.
-Json everything() {
+Json every_event() {
   Json events = Json::array();
   for (int step = 0; step < 30; ++step) {
     const int at = 1000 * step;
@@ -194,16 +194,16 @@ Json everything() {
 }
 
 TEST(Shuffle, EveryKindOfEvent) {
-  expect_order_does_not_matter(everything(), 6);
+  expect_order_does_not_matter(every_event(), 6);
   expect_order_does_not_matter(Json{{"schemaVersion", 1},
                                     {"distributedInfo", {{"rank", 3}, {"world_size", 8}}},
-                                    {"traceEvents", everything()},
+                                    {"traceEvents", every_event()},
                                     {"baseTimeNanoseconds", 1'700'000'000'000'000'000}},
                                3);
 }
 
 TEST(Shuffle, LinksAreThere) {
-  const Trace t = test::trace_of(shuffled(everything(), 1).dump());
+  const Trace t = test::trace_of(shuffled(every_event(), 1).dump());
   std::size_t launched = 0;
   for (std::size_t g = 0; g < t.gpu.size(); ++g) launched += t.gpu[g].launcher != kNone;
   EXPECT_EQ(launched, 30U);

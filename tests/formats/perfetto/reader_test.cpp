@@ -525,7 +525,7 @@ TEST(PerfettoReader, ParentsInACircleEnd) {
 
 // ---- hostile bytes
 
-std::string packet(const std::string& payload) {
+std::string packet_of(const std::string& payload) {
   std::string size;
   for (std::size_t n = payload.size();; n >>= 7) {
     if (n < 0x80) {
@@ -550,7 +550,7 @@ TEST(PerfettoReader, ABombIsDefused) {
     }
     field += static_cast<char>(n | 0x80);
   }
-  const Trace trace = read_bytes(dir, packet(field + bomb));
+  const Trace trace = read_bytes(dir, packet_of(field + bomb));
   EXPECT_EQ(trace.losses[LossReason::compressed_damage], 1U);
 }
 

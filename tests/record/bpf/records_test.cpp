@@ -11,7 +11,7 @@
 namespace culprit::record::bpf {
 namespace {
 
-struct Heard : Listener {
+struct HeardRecords : Listener {
   std::vector<culprit_switch> switches;
   std::vector<culprit_waking> wakings;
   std::vector<culprit_task> forks, execs, exits;
@@ -48,13 +48,13 @@ std::vector<std::byte> bytes_of(T record, __u32 kind, __u64 at = 1000) {
   return bytes;
 }
 
-bool hear(Heard& heard, std::span<const std::byte> bytes, Ns end = std::numeric_limits<Ns>::max()) {
+bool hear(HeardRecords& heard, std::span<const std::byte> bytes, Ns end = std::numeric_limits<Ns>::max()) {
   Listener* listeners[] = {&heard};
   return dispatch(bytes, listeners, end);
 }
 
 TEST(Records, WhatHappensAfterTheEndIsToldNobodyButTotalsOfCallsAre) {
-  Heard heard;
+  HeardRecords heard;
   EXPECT_TRUE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH, 1001), 1000));
   EXPECT_TRUE(hear(heard, bytes_of(culprit_sample{}, CULPRIT_SAMPLE, 1001), 1000));
   EXPECT_EQ(heard.total(), 0u);
@@ -67,7 +67,7 @@ TEST(Records, WhatHappensAfterTheEndIsToldNobodyButTotalsOfCallsAre) {
 }
 
 TEST(Records, EveryKindReachesItsListener) {
-  Heard heard;
+  HeardRecords heard;
   EXPECT_TRUE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH)));
   EXPECT_TRUE(hear(heard, bytes_of(culprit_waking{}, CULPRIT_WAKING)));
   EXPECT_TRUE(hear(heard, bytes_of(culprit_task{}, CULPRIT_FORK)));
@@ -101,7 +101,7 @@ TEST(Records, ASwitchToAWokenThreadIsItsWakeUpAndTheSwitch) {
                   .waker_comm = "client"};
   std::vector<std::byte> bytes(sizeof record);
   std::memcpy(bytes.data(), &record, sizeof record);
-  Heard heard;
+  HeardRecords heard;
   ASSERT_TRUE(hear(heard, bytes));
   ASSERT_EQ(heard.wakings.size(), 1u);
   const culprit_waking& waking = heard.wakings[0];
@@ -135,7 +135,7 @@ TEST(Records, KeepsWhatTheKernelWrote) {
   record.prev_state = 1;
   record.syscall = 202;
   std::memcpy(record.next_comm, "worker", 6);
-  Heard heard;
+  HeardRecords heard;
   ASSERT_TRUE(hear(heard, bytes_of(record, CULPRIT_SWITCH, 123456789)));
   EXPECT_EQ(heard.switches.front().prev_tid, 7);
   EXPECT_EQ(heard.switches.front().head.at, 123456789u);
@@ -148,7 +148,7 @@ TEST(Records, TooShortIsRefusedAtEveryLength) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     // A copy of exactly this size, so that a sanitizer sees every byte read too many.
     const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
-    Heard heard;
+    HeardRecords heard;
     EXPECT_FALSE(hear(heard, cut)) << size;
     EXPECT_EQ(heard.total(), 0u);
   }
@@ -166,7 +166,7 @@ std::vector<std::byte> sample_of(__u32 kernel, __u32 user, std::size_t there) {
 }
 
 TEST(Records, ASampleHasTheFramesThatItSays) {
-  Heard heard;
+  HeardRecords heard;
   EXPECT_TRUE(hear(heard, sample_of(2, 3, 5)));
   EXPECT_TRUE(hear(heard, sample_of(0, 0, 0)));
   EXPECT_TRUE(
@@ -190,7 +190,7 @@ std::vector<std::byte> memory_of(__u32 size, std::size_t there) {
 }
 
 TEST(Records, MemoryHasTheBytesThatItSays) {
-  Heard heard;
+  HeardRecords heard;
   EXPECT_TRUE(hear(heard, memory_of(0, 0)));
   EXPECT_TRUE(hear(heard, memory_of(1024, 1024)));
   ASSERT_EQ(heard.memories.size(), 2u);
@@ -212,7 +212,7 @@ std::vector<std::byte> python_stack_of(__u32 count, std::size_t there) {
 }
 
 TEST(Records, AStackOfPythonHasTheFramesThatItSays) {
-  Heard heard;
+  HeardRecords heard;
   EXPECT_TRUE(hear(heard, python_stack_of(0, 0)));
   EXPECT_TRUE(hear(heard, python_stack_of(CULPRIT_PYTHON_FRAMES, CULPRIT_PYTHON_FRAMES)));
   ASSERT_EQ(heard.python.size(), 2u);
@@ -226,19 +226,19 @@ TEST(Records, AStackOfPythonHasTheFramesThatItSays) {
 TEST(Records, LongerThanKnownIsRead) {
   auto longer = bytes_of(culprit_waking{}, CULPRIT_WAKING);
   longer.resize(longer.size() + 24);
-  Heard heard;
+  HeardRecords heard;
   EXPECT_TRUE(hear(heard, longer));
 }
 
 TEST(Records, UnknownKindsAreRefused) {
   for (const __u32 kind : {0u, 11u, 255u, 0xffffffffu}) {
-    Heard heard;
+    HeardRecords heard;
     EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, kind))) << kind;
   }
 }
 
 TEST(Records, ImpossibleTimesAreRefused) {
-  Heard heard;
+  HeardRecords heard;
   EXPECT_FALSE(hear(heard, bytes_of(culprit_switch{}, CULPRIT_SWITCH, std::numeric_limits<__u64>::max())));
   culprit_syscall call{};
   call.begin = 2000;  // after its end
@@ -260,7 +260,7 @@ TEST(Records, RandomBytesNeverBreakAnything) {
       bytes[0] = static_cast<std::byte>(byte(random) % 11);
       bytes[1] = bytes[2] = bytes[3] = std::byte{0};
     }
-    Heard heard;
+    HeardRecords heard;
     EXPECT_EQ(heard.total(), 0u);
     const bool taken = hear(heard, bytes);
     EXPECT_EQ(heard.total(), taken ? 1u : 0u);

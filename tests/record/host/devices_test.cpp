@@ -9,7 +9,6 @@ namespace culprit::record {
 namespace {
 
 using test::FakeMachine;
-using test::kSecond;
 using test::out_to;
 using test::Samples;
 

@@ -1,6 +1,7 @@
 // Joins the samplers' output to what a test looks at.
 #pragma once
 
+#include "core/units.h"
 #include "record/host/tracks.h"
 #include "support/fake_machine.h"
 
@@ -17,7 +18,5 @@ inline record::CounterOut out_to(Samples& samples) {
           },
           [&samples](std::int64_t pid, std::string_view name) { samples.processes[pid] = name; }};
 }
-
-inline constexpr Ns kSecond = 1'000'000'000;
 
 }  // namespace culprit::test

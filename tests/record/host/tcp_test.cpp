@@ -21,7 +21,6 @@
 namespace culprit::record {
 namespace {
 
-using test::kSecond;
 using test::out_to;
 using test::Samples;
 using Bytes = std::vector<std::byte>;

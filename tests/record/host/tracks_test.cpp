@@ -10,7 +10,6 @@
 namespace culprit::record {
 namespace {
 
-using test::kSecond;
 using test::out_to;
 using test::Samples;
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/units.h"
 #include "record/inject/status_file.h"
 #include "record/nvtx/recording.h"
 #include "support/temp_file.h"
@@ -22,7 +23,6 @@ namespace culprit::record::python {
 namespace {
 
 using namespace std::string_view_literals;
-constexpr Ns kSecond = 1'000'000'000;
 
 /// A process whose agent is this test.
 struct Agent : ::testing::Test {

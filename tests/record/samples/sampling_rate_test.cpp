@@ -6,10 +6,11 @@
 #include <functional>
 #include <vector>
 
+#include "core/units.h"
+
 namespace culprit::record::samples {
 namespace {
 
-constexpr Ns kSecond = 1'000'000'000;
 constexpr unsigned kHz = 99;
 
 /// So many rounds alike, whose stacks took a share of one CPU.

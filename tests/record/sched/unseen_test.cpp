@@ -6,10 +6,10 @@
 #include <chrono>
 #include <map>
 
+#include "core/units.h"
+
 namespace culprit::record::sched {
 namespace {
-
-constexpr Ns kMs = 1'000'000;
 
 struct Machine {
   std::map<std::int32_t, std::uint64_t> threads;
