@@ -17,3 +17,4 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/page_template.cpp
                    COMMAND ${CMAKE_COMMAND} -DPAGE=${page} -DOUTPUT=${CMAKE_BINARY_DIR}/page_template.cpp -P ${CMAKE_SOURCE_DIR}/cmake/page_template.cmake
                    DEPENDS ${page} ${CMAKE_SOURCE_DIR}/cmake/page_template.cmake VERBATIM)
 target_sources(culprit_report PRIVATE ${CMAKE_BINARY_DIR}/page_template.cpp)
+set_source_files_properties(${CMAKE_BINARY_DIR}/page_template.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
