@@ -310,8 +310,8 @@ Result<ab::Alternated> alternate_commands(const AbVerbOptions& options, TwoComma
   plan.own_directories = options.fresh_directory;
   if (plan.own_directories && !options.quiet)
     for (const std::string& name : ab::relative_files(plan))
-      say(fmt::format("culprit: '{}' is here, and not in a fresh directory: if it is a file, give its whole path\n",
-                      escape_terminal(name)));
+      show(fmt::format("culprit: '{}' is here, and not in a fresh directory: if it is a file, give its whole path\n",
+                       escape_terminal(name)));
   return ab::alternate(plan, question, stop_fd, progress_of(options.quiet));
 }
 
@@ -377,14 +377,14 @@ Result<ab::Alternated> alternate_servers(const AbVerbOptions& options, TwoComman
   servers.commands = std::move(commands);
   servers.ready = options.ready;
   servers.printed = question.printed;
-  if (!options.quiet) servers.told = [](const std::string& line) { say(fmt::format("culprit: {}\n", line)); };
+  if (!options.quiet) servers.told = [](const std::string& line) { show(fmt::format("culprit: {}\n", line)); };
   if (!options.load.empty()) {
     auto load = ab::split_command(options.load);
     if (!load) return load.error();
     servers.load = std::move(*load);
   }
   plan.turns.length = *length;
-  constexpr Ns kUntilItWorks = 120'000'000'000;  // what has no port does not show when it is ready
+  constexpr Ns kUntilItWorks = 120'000'000'000;  // what has no port does not say when it is ready
   if (!serve) plan.turns.patience = kUntilItWorks;
   plan.most = options.starts;
   if (!options.quiet)
