@@ -28,7 +28,6 @@ using model::Outcome;
 using model::RunComparison;
 
 constexpr std::array kSideNames = {"baseline", "candidate"};
-constexpr double kPercent = 100;
 
 /// What would decide.
 std::string enough_text(std::size_t recordings) {

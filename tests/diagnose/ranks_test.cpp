@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> causes(const RunComparison& c) {
+std::vector<std::string> causes_of_ranks(const RunComparison& c) {
   std::vector<std::string> names;
   for (const Verdict& v : diagnose(c))
     names.push_back(v.cause + (v.detail.empty() ? "" : "/" + v.detail) + (v.where.empty() ? "" : " of " + v.where));
@@ -60,13 +60,13 @@ TEST(RankRules, TheBaselineMayHaveTheStraggler) {
 TEST(RankRules, RanksThatAreLateInTurnsAreNone) {
   RunComparison c = four_ranks();
   for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 2}, {1, 1}, {0.1, 1});
-  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("unknown"));
 }
 
 TEST(RankRules, TransfersThatTakeLongerAreTheLinks) {
   RunComparison c = four_ranks();
   for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 0.1}, {1, 5}, {0.1, 0.1});
-  EXPECT_THAT(causes(c), ElementsAre("interconnect_contention"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("interconnect_contention"));
   EXPECT_NEAR(diagnose(c)[0].work_ratio, 5, 1e-9);
 }
 
@@ -76,7 +76,7 @@ TEST(RankRules, MoreCollectivesAreNoSlowerLink) {
     add_collectives(c, rank, {0.1, 0.1}, {1, 5}, {0.1, 0.1});
     c.collectives.back().calls = {10, 50};
   }
-  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("unknown"));
 }
 
 RunComparison slower_collectives(std::array<double, 2> calls, std::array<double, 2> elements) {
@@ -99,7 +99,7 @@ TEST(RankRules, ALinkIsSlowerByWhatItSends) {
 }
 
 TEST(RankRules, WhoSendsMoreHasNoSlowerLink) {
-  EXPECT_THAT(causes(slower_collectives({10, 10}, {1000, 2000})), ElementsAre("unknown"));
+  EXPECT_THAT(causes_of_ranks(slower_collectives({10, 10}, {1000, 2000})), ElementsAre("unknown"));
 }
 
 /// Fewer and larger ones.
@@ -109,23 +109,23 @@ TEST(RankRules, CollectivesThatWerePutTogetherAreNoSlowerLink) {
     add_collectives(c, rank, {0.1, 0.1}, {4, 4}, {0.1, 0.1});
     c.collectives.back().calls = {10, 5};
   }
-  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("unknown"));
 }
 
 TEST(RankRules, WithoutElementsAnotherLoadIsNoSlowerLink) {
   RunComparison c = slower_collectives({10, 10}, {model::kNoNumber, model::kNoNumber});
-  EXPECT_THAT(causes(c), ElementsAre("interconnect_contention"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("interconnect_contention"));
   for (const char* name : {"sgemm", "softmax", "norm"}) {
     add_function(c, name, "gpu_compute", "GPU", {2, 3}, {4, 4}, model::FunctionStatus::changed);
     c.functions.back().size = {1000, 1500};
   }
-  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("workload_changed"));
 }
 
 TEST(RankRules, WaitingForOthersIsNoSlowLink) {
   RunComparison c = four_ranks();
   for (const std::int32_t rank : {0, 1, 2, 3}) add_collectives(c, rank, {0.1, 4}, {1, 1}, {0.1, 0.1});
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains(HasSubstr("interconnect"))));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains(HasSubstr("interconnect"))));
 }
 
 /// A clock that fell on the device of one rank alone.
@@ -219,17 +219,17 @@ TEST(LoadRules, LargerKernelsThatMakeNoStepLongerAreLatent) {
   EXPECT_EQ(diagnose(c)[0].state, model::VerdictState::active);
   EXPECT_NEAR(diagnose(c)[0].share, 0.875, 1e-9);
   c.cycle_times[0].time_ns[1] = 10.01e6;
-  ASSERT_EQ(causes(c).size(), 1U);
-  EXPECT_EQ(causes(c)[0], "workload_changed");
+  ASSERT_EQ(causes_of_ranks(c).size(), 1U);
+  EXPECT_EQ(causes_of_ranks(c)[0], "workload_changed");
   EXPECT_EQ(diagnose(c)[0].state, model::VerdictState::latent);
 }
 
-TEST(LoadRules, AFewStepsOfOtherWorkAreNone) { EXPECT_THAT(causes(other_load(0.2)), IsEmpty()); }
+TEST(LoadRules, AFewStepsOfOtherWorkAreNone) { EXPECT_THAT(causes_of_ranks(other_load(0.2)), IsEmpty()); }
 
 TEST(LoadRules, OtherWorkThatTakesNoLongerIsNone) {
   RunComparison c = other_load(0.9);
   c.cycle_times[0].all_ns = {10e6, 10.1e6};
-  EXPECT_THAT(causes(c), IsEmpty());
+  EXPECT_THAT(causes_of_ranks(c), IsEmpty());
 }
 
 TEST(LoadRules, LargerKernelsAreMoreWork) {
@@ -240,20 +240,20 @@ TEST(LoadRules, LargerKernelsAreMoreWork) {
     add_function(c, name, "gpu_compute", "GPU", {2, 3}, {4, 4}, model::FunctionStatus::changed);
     c.functions.back().size = {1000, 1500};
   }
-  EXPECT_THAT(causes(c), ElementsAre("workload_changed"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("workload_changed"));
   for (model::FunctionFinding& f : c.functions) f.size = {1000, 1000};
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains("workload_changed")));
 }
 
 TEST(LoadRules, ALargerBatchIsMoreWorkThoughTheOptimizerDoesAsMuchAsBefore) {
-  EXPECT_THAT(causes(larger_batch()), ElementsAre("workload_changed"));
-  EXPECT_THAT(causes(swapped(larger_batch())), ElementsAre("workload_changed"));
+  EXPECT_THAT(causes_of_ranks(larger_batch()), ElementsAre("workload_changed"));
+  EXPECT_THAT(causes_of_ranks(swapped(larger_batch())), ElementsAre("workload_changed"));
   EXPECT_EQ(diagnose(swapped(larger_batch()))[0].side, 0U);
   EXPECT_EQ(diagnose(larger_batch())[0].state, model::VerdictState::active);
   EXPECT_NEAR(diagnose(larger_batch())[0].work_ratio, 2, 1e-9);
   RunComparison c = larger_batch();
   for (model::FunctionFinding& f : c.functions) f.size = {1000, 1000};
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains("workload_changed")));
 }
 
 /// Four steps in a hundred compute prompts, none like the other side's; an operator of the others takes longer.
@@ -285,30 +285,31 @@ TEST(LoadRules, LongerPromptsAreOtherWorkAndNoFunctionsFault) {
   EXPECT_EQ(verdicts[0].cause, "workload_changed");
   EXPECT_EQ(verdicts[0].state, model::VerdictState::active);
   EXPECT_THAT(verdicts[0].evidence[0], HasSubstr("1024 instead of 128 tokens of prompts"));
-  EXPECT_THAT(causes(swapped(other_prompts({128, 1024}, 57))), ElementsAre("workload_changed"));
+  EXPECT_THAT(causes_of_ranks(swapped(other_prompts({128, 1024}, 57))), ElementsAre("workload_changed"));
   EXPECT_EQ(diagnose(other_prompts({128, 1024}, 40))[0].state, model::VerdictState::latent);
-  EXPECT_THAT(causes(other_prompts({128, 256}, 29)), IsEmpty());  // that is nothing of the whole
-  EXPECT_THAT(causes(other_prompts({128, 128}, 57)), ElementsAre("host_bound/function of aten::index"));
+  EXPECT_THAT(causes_of_ranks(other_prompts({128, 256}, 29)), IsEmpty());  // that is nothing of the whole
+  EXPECT_THAT(causes_of_ranks(other_prompts({128, 128}, 57)), ElementsAre("host_bound/function of aten::index"));
   RunComparison at_once = other_prompts({128, 1024}, 57);
   at_once.cycle_times.back().prompts = {1, 8};
-  EXPECT_THAT(causes(at_once), ElementsAre("host_bound/function of aten::index")) << "more at once are no longer";
+  EXPECT_THAT(causes_of_ranks(at_once), ElementsAre("host_bound/function of aten::index"))
+      << "more at once are no longer";
   RunComparison few = other_prompts({128, 1024}, 57);
   few.cycle_times.back().other_work = {51, 2};
-  EXPECT_THAT(causes(few), ElementsAre("host_bound/function of aten::index")) << "two steps are no sample";
+  EXPECT_THAT(causes_of_ranks(few), ElementsAre("host_bound/function of aten::index")) << "two steps are no sample";
   few.cycle_times.back().other_work = {5, 2};
-  EXPECT_THAT(causes(few), ElementsAre("workload_changed")) << "nor are there more";
+  EXPECT_THAT(causes_of_ranks(few), ElementsAre("workload_changed")) << "nor are there more";
   RunComparison c = other_prompts({128, 1024}, 57);
   c.cycle_times[0].knows_context = true;  // and like ones were compared
-  EXPECT_THAT(causes(c), testing::Contains("host_bound/function of aten::index"));
+  EXPECT_THAT(causes_of_ranks(c), testing::Contains("host_bound/function of aten::index"));
 }
 
 TEST(LoadRules, WhatACacheHoldsIsNoOtherLoadUnlessItMatters) {
   RunComparison little = other_prompts({19, 151}, 40);
   little.cycle_times.back().cached_prompts = {0.6, 0.1};
-  EXPECT_THAT(causes(little), IsEmpty());
+  EXPECT_THAT(causes_of_ranks(little), IsEmpty());
   RunComparison much = other_prompts({19, 151}, 57);
   much.cycle_times.back().cached_prompts = {0.6, 0.1};
-  EXPECT_THAT(causes(much), testing::Not(testing::Contains("workload_changed"))) << "nothing is called slower";
+  EXPECT_THAT(causes_of_ranks(much), testing::Not(testing::Contains("workload_changed"))) << "nothing is called slower";
   much.outcome = model::Outcome::regression;
   const auto verdicts = diagnose(much);
   ASSERT_FALSE(verdicts.empty());
@@ -329,11 +330,11 @@ TEST(LoadRules, AKernelThatTakesLongerByItsThreadsIsNotSlower) {
   for (const char* name : {"a", "b", "c"}) add_function(c, name, "gpu_compute", "GPU", {2, 2}, {1, 1});
   add_function(c, "attention", "gpu_compute", "GPU", {3, 6.9}, {8, 8}, model::FunctionStatus::changed);
   c.cycle_times[0].usual_work = {"4 requests", "4 requests"};  // these tell it, and not how long the contexts are
-  EXPECT_THAT(causes(c), ElementsAre("kernel_regression of attention"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("kernel_regression of attention"));
   c.functions.back().size = {1000, 2270};
-  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("unknown"));
   c.functions.back().size = {1000, 1500};
-  EXPECT_THAT(causes(c), ElementsAre("kernel_regression of attention"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("kernel_regression of attention"));
 }
 
 TEST(LoadRules, WhereMarkersTellTheWorkNothingElseDoes) {
@@ -342,7 +343,7 @@ TEST(LoadRules, WhereMarkersTellTheWorkNothingElseDoes) {
     add_function(c, name, "gpu_compute", "GPU", {2, 3}, {4, 4}, model::FunctionStatus::same);
     c.functions.back().size = {1000, 1500};
   }
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains("workload_changed")));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains("workload_changed")));
 }
 
 /// A large part of the kernels spreads, and is as much slower as the others.
@@ -354,9 +355,9 @@ TEST(DeviceRules, KernelsThatAreNotSureCountAsWhatTheyAreNearerTo) {
     add_function(c, name, "gpu_compute", "GPU", {1, 1.2}, {4, 4}, model::FunctionStatus::changed);
   add_function(c, "flash_copy", "gpu_compute", "GPU", {3, 3.5}, {4, 4}, model::FunctionStatus::unknown);
   add_resource(c, "GPU clock", "GPU", {1.4e9, 1.4e9});
-  EXPECT_THAT(causes(c), ElementsAre("gpu_contention/other_process of GPU"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("gpu_contention/other_process of GPU"));
   c.functions.back().work_ratio = 1;
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains("gpu_contention/other_process of GPU")));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains("gpu_contention/other_process of GPU")));
 }
 
 TEST(RankRules, AKernelThatIsSlowerOnTheLateRankAloneIsWhyItIsLate) {
@@ -402,7 +403,8 @@ TEST(RankRules, AKernelThatIsSlowerOnAllRanksIsNoRanks) {
       c.functions.back().process = static_cast<std::uint32_t>(rank);
     }
   }
-  EXPECT_THAT(causes(c), testing::UnorderedElementsAre("straggler of rank 2", "kernel_regression of attention"));
+  EXPECT_THAT(causes_of_ranks(c),
+              testing::UnorderedElementsAre("straggler of rank 2", "kernel_regression of attention"));
 }
 
 TEST(RankRules, OfSeveralCausesOfALateRankTheLargestIsWhy) {
@@ -423,7 +425,7 @@ TEST(RankRules, WhereNoStepIsLikeAnotherNobodyIsLate) {
   RunComparison c = late_rank();
   c.cycle_times[0].time_ns = {model::kNoNumber, model::kNoNumber};
   c.cycle_times[0].cycles = {0, 0};
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains(HasSubstr("straggler"))));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains(HasSubstr("straggler"))));
 }
 
 TEST(RankRules, AnInputOrAFunctionThatIsLateOnOneRankIsWhyItIsLate) {
@@ -451,9 +453,9 @@ TEST(InputRules, WhatLiesInsideOfAnInputIsTheInputs) {
   c.functions.back().parent = c.texts.intern(loader);
   add_function(c, "decode", "python", "Host", {0.4, 4.4}, {1, 1}, model::FunctionStatus::changed);
   c.functions.back().parent = c.texts.intern("Queue.get");
-  EXPECT_THAT(causes(c), ElementsAre("host_bound/data_input of DataLoader.__next__"));
+  EXPECT_THAT(causes_of_ranks(c), ElementsAre("host_bound/data_input of DataLoader.__next__"));
   c.functions[2].parent = c.texts.intern("serve");
-  EXPECT_THAT(causes(c), testing::Contains("host_bound/function of decode"));
+  EXPECT_THAT(causes_of_ranks(c), testing::Contains("host_bound/function of decode"));
 }
 
 TEST(InputRules, WhatAnInputMayBeCalled) {
@@ -508,9 +510,9 @@ TEST(InputRules, WaitingForTheNextBatchIsTheInputs) {
   c.host->step.clear();
   add_function(c, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation", "Host", {0.5, 4.5},
                {1, 1}, model::FunctionStatus::changed);
-  EXPECT_THAT(causes(c)[0], HasSubstr("host_bound/data_input"));
+  EXPECT_THAT(causes_of_ranks(c)[0], HasSubstr("host_bound/data_input"));
   c.functions[0].function = c.functions[0].short_name = c.texts.intern("optimizer.step");
-  EXPECT_THAT(causes(c), testing::Not(testing::Contains(HasSubstr("data_input"))));
+  EXPECT_THAT(causes_of_ranks(c), testing::Not(testing::Contains(HasSubstr("data_input"))));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(StandstillRules, StoppedIsNotStarved) {
 TEST(StandstillRules, WhoDidStepsBeforeHasOtherCausesToo) {
   RunComparison c = still();
   set_step(c, {10, 10}, {0, 0}, {0, 0});
-  c.standstill->at_end = true;
+  c.standstill->at_end = c.standstill->compared = true;
   c.standstill->seen = 50;
   c.standstill->runnable = 0;
   c.standstill->stopped = 7.9e9;
@@ -85,7 +85,7 @@ TEST(StandstillRules, WhatMadeStepsLongerBeforeIsNamedOnce) {
   RunComparison c = still();
   set_step(c, {10, 10}, {0, 4}, {0, 0});
   add_beside(c, "burner", {0, 1.8});
-  c.standstill->at_end = true;
+  c.standstill->at_end = c.standstill->compared = true;
   c.standstill->seen = 50;
   const auto verdicts = diagnose(c);
   ASSERT_FALSE(verdicts.empty());
