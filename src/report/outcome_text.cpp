@@ -24,10 +24,9 @@ namespace culprit::report {
 
 namespace {
 
+using model::kSideNames;
 using model::Outcome;
 using model::RunComparison;
-
-constexpr std::array kSideNames = {"baseline", "candidate"};
 
 /// What would decide.
 std::string enough_text(std::size_t recordings) {
