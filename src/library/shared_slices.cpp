@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/hash.h"
+#include "core/saturating.h"
 
 namespace culprit::library {
 
@@ -31,7 +32,7 @@ std::vector<ChosenSlice> choose_slices(const Trace& trace) {
   for (std::size_t i = 0; i < trace.slices.size(); ++i) {
     const Slice& slice = trace.slices[i];
     const Track& track = trace.tracks[slice.track];
-    const std::uint64_t when = hash_parts(trace.base_ns + slice.begin, slice.duration,
+    const std::uint64_t when = hash_parts(add_saturating(trace.base_ns, slice.begin), slice.duration,
                                           trace.processes[track.process].pid, track.tid, track.device, track.stream);
     if (chosen.size() == kChosen && when > std::prev(chosen.end())->when) continue;
     chosen.insert({when, hash_of(trace.name(slice))});
