@@ -230,6 +230,7 @@ Status Recorder::State::open() {
     if (Status status = targets.add(pid); !status) return status;
   if (options.whole_machine) targets.add_all();
   if (!options.group.empty()) targets.add_group(options.group);
+
   perfetto::WriterOptions writer_options;
   writer_options.replace = options.replace;
   if (options.switch_every > 0 && !options.replace)

@@ -261,6 +261,10 @@ TEST(Probes, AThreadWithManyDifferentCallsLosesNone) {
   probes.unlisten(heard);
 }
 
+bool opens_window(Probes& probes, bool timed) {
+  return probes.begin_window(timed) && probes.window_opened(true).value_or(std::nullopt).has_value();
+}
+
 TEST(Probes, OutsideOfWindowsNoCallIsSeen) {
   // Before the links are there: a child would hold them open.
   Worker worker([] {
@@ -284,10 +288,7 @@ TEST(Probes, OutsideOfWindowsNoCallIsSeen) {
   };
   wait_ns(100 * kMillisecond);
   EXPECT_EQ(calls(), 0u) << "no window was open";
-  const auto open_window = [&](bool timed) {
-    return probes.begin_window(timed) && probes.window_opened(true).value_or(std::nullopt).has_value();
-  };
-  ASSERT_TRUE(open_window(true));
+  ASSERT_TRUE(opens_window(probes, true));
   wait_ns(100 * kMillisecond);
   probes.close_window();
   const std::uint64_t timed = calls();
@@ -296,7 +297,7 @@ TEST(Probes, OutsideOfWindowsNoCallIsSeen) {
   EXPECT_NEAR(static_cast<double>(heard.last.begin()->second.timed), static_cast<double>(timed), 1);
   wait_ns(100 * kMillisecond);
   EXPECT_EQ(calls(), timed);
-  ASSERT_TRUE(open_window(false));
+  ASSERT_TRUE(opens_window(probes, false));
   wait_ns(100 * kMillisecond);
   probes.close_window();
   EXPECT_GT(calls(), timed);
@@ -322,14 +323,11 @@ TEST(Probes, ACallThatOutlastsItsWindowIsToldOnce) {
     for (const Times& row : probes.times()) sum += row.total.unended;
     return sum;
   };
-  const auto open_window = [&](bool timed) {
-    return probes.begin_window(timed) && probes.window_opened(true).value_or(std::nullopt).has_value();
-  };
   // A thread is in one call at a time, or between two.
   constexpr std::uint64_t kWindows = 3;
   for (std::uint64_t window = 1; window <= kWindows; ++window) {
     const std::uint64_t before = unended();
-    ASSERT_TRUE(open_window(true));
+    ASSERT_TRUE(opens_window(probes, true));
     wait_ns(80 * kMillisecond);
     probes.close_window();
     probes.ask_for_calls();
@@ -343,7 +341,7 @@ TEST(Probes, ACallThatOutlastsItsWindowIsToldOnce) {
   }
   EXPECT_GE(unended(), 1U);
   const std::uint64_t of_timed = unended();
-  ASSERT_TRUE(open_window(false));
+  ASSERT_TRUE(opens_window(probes, false));
   wait_ns(50 * kMillisecond);
   probes.close_window();
   probes.ask_for_calls(true);
