@@ -67,7 +67,10 @@ static __always_inline void count_answer(const struct connection *c, __u32 weigh
     bpf_map_update_elem(&answer_times, &key, &no_times, BPF_NOEXIST);
     all = bpf_map_lookup_elem(&answer_times, &key);
   }
-  __u32 bucket = bucket_of(c->answered - c->asked);
+  // Who sends may be interrupted before it says so, and another request come meanwhile.
+  __u64 asked = c->asked;
+  __u64 answered = c->answered;
+  __u32 bucket = bucket_of(answered > asked ? answered - asked : 0);
   if (!all)
     __sync_fetch_and_add(&losses.times_missed, weight);
   else if (bucket < CULPRIT_TIME_BUCKETS)

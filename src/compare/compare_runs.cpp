@@ -337,6 +337,7 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
     if (std::ranges::any_of(result.differences, &model::Difference::first)) result.level = Comparable::partly;
     return result;
   }
+  if (auto why = why_one_is_idle(base, candidate)) return refuse(std::move(why->reason), std::move(why->remedy));
   model::Cycles a = cycles_of(base);
   model::Cycles b = cycles_of(candidate);
   if (needs_forgetting(a, b)) {
@@ -379,6 +380,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   const bool is_complete = losses(result.sides, options).empty();
   if (is_complete) result.standstill = standstill_of(base, candidate, result.comparability);
   if (is_complete) result.stuck = stuck_side(base, candidate);
+  result.deadlocked = deadlocked_side(base, candidate);
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   std::ranges::move(notes_on(chosen), std::back_inserter(result.notes));

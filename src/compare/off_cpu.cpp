@@ -214,6 +214,7 @@ model::OffCpuChanges off_cpu_changes(std::span<const Recording> base, std::span<
       for (OffCpuChange& change : *list)
         for (std::size_t s = 0; s < sides.size(); ++s)
           change.ended_by.at(s) = ended_by(sides.at(s), {change.name, change.call});
+    changes.handed = changes_of(sides, &OffCpu::handed, &WindowSums::ns, least, most);
     changes.wakers = changes_of(sides, &OffCpu::wakers, &WindowSums::count, kLeastWakeUps, most);
   }
   changes.rivals = changes_of(sides, &OffCpu::rivals, &WindowSums::ns, least, most);

@@ -165,6 +165,19 @@ std::optional<model::StuckSide> stuck_side(std::span<const Recording> base, std:
   return std::nullopt;
 }
 
+std::optional<model::DeadlockedSide> deadlocked_side(std::span<const Recording> base,
+                                                     std::span<const Recording> candidate) {
+  const std::array sides = {base, candidate};
+  const auto is_deadlocked = [](const Recording& recording) {
+    return recording.host.asleep && recording.host.asleep->for_each_other;
+  };
+  const auto runs = [](const Recording& recording) { return !recording.host.asleep; };
+  for (const std::size_t side : {1U, 0U})
+    if (std::ranges::all_of(sides.at(side), is_deadlocked) && std::ranges::all_of(sides.at(1 - side), runs))
+      return model::DeadlockedSide{side, *sides.at(side).front().host.asleep};
+  return std::nullopt;
+}
+
 std::string stuck_text(const model::StuckSide& stuck) {
   return model::stuck_text(stuck.end, model::kSideNames.at(stuck.side));
 }

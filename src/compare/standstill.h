@@ -32,7 +32,11 @@ std::vector<std::string> set_aside(std::vector<model::Recording>& base, std::vec
 std::optional<model::StuckSide> stuck_side(std::span<const model::Recording> base,
                                            std::span<const model::Recording> candidate);
 
-/// What is seen of that, in a sentence.
+/// A side that is deadlocked from the begin of its recordings, as far as is known, when the other is not.
+std::optional<model::DeadlockedSide> deadlocked_side(std::span<const model::Recording> base,
+                                                     std::span<const model::Recording> candidate);
+
+/// What is seen of a side that hangs, in a sentence.
 std::string stuck_text(const model::StuckSide& stuck);
 
 /// Neither has a whole cycle, and a thread that could not run is on both.

@@ -45,6 +45,8 @@ constexpr double kFewestSeconds = 5;          // in which stretches are longer t
 constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
 
+constexpr std::string_view kSameLoad = "Record the same program under the same kind of load on both sides";
+
 const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
   const auto at = std::ranges::find_if(work.units, [&](const WorkUnit& unit) { return same_unit(unit, like); });
   return at == work.units.end() ? nullptr : &*at;
@@ -300,10 +302,11 @@ std::optional<Answered> answered_of(const Side& a, const Side& b) {
   for (std::size_t s = 0; s < 2; ++s) {
     const std::vector<std::uint64_t>& counts = (s == 0 ? a : b).answers;
     const auto median = stats::log_bucket_quantile(counts, 0.5);
-    if (!median || std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) < kFewestAnswers)
-      return std::nullopt;
+    const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    if (!median || all < kFewestAnswers) return std::nullopt;
     answered.median[s] = *median;
     answered.mean[s] = stats::log_bucket_mean(counts).value_or(*median);
+    answered.per_unit[s] = static_cast<double>(all) / (s == 0 ? a : b).units;
   }
   return answered;
 }
@@ -361,10 +364,14 @@ void add_latencies(model::WorkComparison& result, const Side& base, const Side& 
     if (before && after)
       result.latency.push_back(plain(fmt::format("{}, {}", to_string(kind), name), "ns", *before, *after));
   }
+  if (const auto answered = answered_of(base, candidate))
+    result.latency.push_back(
+        plain(fmt::format("{}, mean", to_string(kind)), "ns", answered->mean[0], answered->mean[1]));
 }
 
 std::string described(const Recording& recording) {
   const WorkUnit& unit = recording.work->units.front();
+  if (recording.work->idle && recording.work->program.empty()) return fmt::format("nothing ({})", unit.reason);
   if (recording.work->idle) return fmt::format("nothing ({} is idle)", recording.work->program);
   if (unit.kind == UnitKind::window) return fmt::format("no units ({})", recording.work->program);
   return fmt::format(
@@ -392,12 +399,25 @@ std::optional<Refusal> why_no_common_work(std::span<const Recording> base, std::
   // Of several processes now the one, now the other may have taken most of the time.
   const bool same_program =
       holds(base.front(), candidate.front().work->program) && holds(candidate.front(), base.front().work->program);
-  if (unit != nullptr && same_program) return std::nullopt;
+  // Where nothing ran nobody knows which program would have.
+  const bool both_idle = base.front().work->idle && candidate.front().work->idle;
+  if (unit != nullptr && (same_program || both_idle)) return std::nullopt;
   const std::array held = {described(base.front()), described(candidate.front())};
   return Refusal{held[0] == held[1] ? fmt::format("the baseline runs {}, the candidate {}", base.front().work->program,
                                                   candidate.front().work->program)
                                     : fmt::format("the baseline holds {}, the candidate {}", held[0], held[1]),
-                 "Record the same program under the same kind of load on both sides"};
+                 std::string(kSameLoad)};
+}
+
+std::optional<Refusal> why_one_is_idle(std::span<const Recording> base, std::span<const Recording> candidate) {
+  const std::array sides = {base, candidate};
+  const auto is_idle = [](const Recording& recording) { return recording.work && recording.work->idle; };
+  const std::array idle = {std::ranges::all_of(base, is_idle), std::ranges::all_of(candidate, is_idle)};
+  if (idle[0] == idle[1]) return std::nullopt;
+  const std::size_t side = idle[0] ? 0 : 1;
+  return Refusal{fmt::format("nothing was asked of the {} ({})", model::kSideNames.at(side),
+                             sides.at(side).front().work->units.front().reason),
+                 std::string(kSameLoad)};
 }
 
 model::WorkComparison compare_work(std::span<const Recording> base, std::span<const Recording> candidate,
@@ -465,7 +485,11 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
                        {mean_of(base, "host.cpu.busy"), mean_of(candidate, "host.cpu.busy")},
                        stretches_of(a, b, known),
                        answered_of(a, b)});
-  if (unit.kind == UnitKind::window) {
+  const auto is_idle = [](const Recording& recording) { return recording.work->idle; };
+  result.idle = std::ranges::all_of(base, is_idle) && std::ranges::all_of(candidate, is_idle);
+  if (result.idle) {
+    result.why = fmt::format("nothing was asked of it on either side ({})", unit.reason);
+  } else if (unit.kind == UnitKind::window) {
     result.why = fmt::format("no unit of work was found: {}", unit.reason);
   } else if (result.unit.confidence < options.least_confidence) {
     result.why = fmt::format("it is not sure that a {} is a unit of the program's work ({:.0f} %: {})",
@@ -476,6 +500,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
 }
 
 std::string assumption_of(const model::WorkComparison& work) {
+  if (work.idle) return "";
   if (work.recordings[0] == 0)
     return work.earlier > 0
                ? ""

@@ -28,6 +28,10 @@ bool are_of_work(std::span<const model::Recording> base, std::span<const model::
 std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base,
                                           std::span<const model::Recording> candidate);
 
+/// That one side did nothing at all while the other worked; nothing: neither, or both.
+std::optional<Refusal> why_one_is_idle(std::span<const model::Recording> base,
+                                       std::span<const model::Recording> candidate);
+
 /// Compares the first unit of the baseline that the candidate has, too. Per side several recordings are pooled. With
 /// kFewestRecordings or more on each side t and w are judged by recording, each counting once (judge_recordings()):
 /// `between` is measured then, and assumed once more where the sides were not recorded in turns.
@@ -35,8 +39,8 @@ std::optional<Refusal> why_no_common_work(std::span<const model::Recording> base
 /// windows of about a second (see judge_cycle_time()):
 /// * t longer: regression, when w grew at least half as much (of logarithms), or when processes beside took half a CPU
 ///   more and the run queue took a quarter longer, or nine tenths of the CPUs were busy, or when requests waited longer
-///   for their answers, at least half as much by median and mean; no change, when that grew less than a quarter of it:
-///   less work arrived; else inconclusive (decide_work());
+///   for their answers, at least half as much by median and mean, or by their mean about as much; no change, when that
+///   grew less than a quarter of it: less work arrived; else inconclusive (decide_work());
 /// * t shorter: improvement, when one of them shrank at least half as much; no change, when waiting for answers shrank
 ///   less than a quarter of it: more arrived;
 /// * t not shown to differ, nor by more than kSameThroughput, nor against w: regression or improvement when w changed

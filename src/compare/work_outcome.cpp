@@ -70,14 +70,19 @@ double share_of(double ratio, double time_change) {
 /// What waiting for answers says of a changed throughput.
 enum class Waiting : std::uint8_t { unknown, hardly, partly, explains };
 
+constexpr double kHardly = 0.1;  // of a wait, whatever it makes of the change
+
 Waiting waiting_of(const std::optional<Answered>& answered, double time_change) {
-  constexpr double kHardly = 0.1;  // of a wait, whatever it makes of the change
   if (!answered) return Waiting::unknown;
   const std::array ratios = {answered->median[1] / answered->median[0], answered->mean[1] / answered->mean[0]};
   const auto all = [&](const auto& holds) { return std::ranges::all_of(ratios, holds); };
   if (all([&](double ratio) {
         return share_of(ratio, time_change) >= kExplains && std::abs(std::log(ratio)) >= std::log1p(kWorkAlone);
       }))
+    return Waiting::explains;
+  // Some wait much longer and most do not: as many wait at a time, where nobody asks for less.
+  const double share = share_of(ratios[1], time_change);
+  if (share >= kExplains && share <= 1 / kExplains && std::abs(std::log(ratios[1])) >= std::log1p(kHardly))
     return Waiting::explains;
   const bool hardly = all([&](double ratio) {
     return share_of(ratio, time_change) < kDoesNotExplain || std::abs(std::log(ratio)) < std::log1p(kHardly);
@@ -93,7 +98,7 @@ bool work_is_waited_for(const model::WorkComparison& result, const Answered& ans
   return worked * std::max(1.0, at_a_time) >= kExplains * (answered.mean[slower] - answered.mean[1 - slower]);
 }
 
-/// The call that took most of what a request takes longer; empty: none did.
+/// The call that took most of what requests wait longer; empty: none took much of it.
 std::string waits_in(const model::WorkComparison& result, std::size_t slower) {
   const model::CallChange* most = nullptr;
   const auto more = [&](const model::CallChange& call) {
@@ -101,7 +106,20 @@ std::string waits_in(const model::WorkComparison& result, std::size_t slower) {
   };
   for (const model::CallChange& call : result.calls)
     if (!call.waits && more(call) > 0 && (most == nullptr || more(call) > more(*most))) most = &call;
-  return most != nullptr ? most->name : std::string();
+  const double waited = result.waited.at(slower) - result.waited.at(1 - slower);
+  return most != nullptr && more(*most) >= kDoesNotExplain * waited ? most->name : std::string();
+}
+
+/// "requests waited 2 ms instead of 1 ms for their answers"
+std::string waited_text(const Answered& answered, std::size_t side) {
+  const auto& median = answered.median;
+  const auto& mean = answered.mean;
+  const auto instead = [&](const std::array<double, 2>& of) {
+    return fmt::format("{} instead of {}", format_duration(of[side]), format_duration(of[1 - side]));
+  };
+  const bool is_tail = median[side] < (1 + kHardly) * median[1 - side];
+  return fmt::format("requests waited {} for their answers{}", instead(is_tail ? mean : median),
+                     is_tail ? fmt::format(" in the mean, most of them {}", instead(median)) : "");
 }
 
 /// Whether answers took another time by a factor of two.
@@ -129,13 +147,12 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
       result.reading = fmt::format("{} took CPUs that the program, or who asks it, wanted", who_took(result, side));
   } else if (waiting == Waiting::explains) {
     result.outcome = judged.time;
+    for (std::size_t s = 0; s < 2; ++s)
+      result.waited.at(s) = judged.answered->mean.at(s) * judged.answered->per_unit.at(s);
     result.waits_in = waits_in(result, side);
-    const auto& median = judged.answered->median;
-    result.reading = fmt::format(
-        "requests waited {} instead of {} for their answers, and the program did not work "
-        "then but waited itself{}",
-        format_duration(median[side]), format_duration(median[1 - side]),
-        result.waits_in.empty() ? "" : ", most in " + result.waits_in);
+    result.reading =
+        fmt::format("{}, and the program did not work then but waited itself{}", waited_text(*judged.answered, side),
+                    result.waits_in.empty() ? "" : ", most in " + result.waits_in);
   } else if (waiting == Waiting::hardly) {
     result.outcome = Outcome::no_change;
     result.reading = slower ? "less work arrived: each answer took hardly longer, and the threads waited for work"

@@ -27,6 +27,7 @@ struct Stretches {
 struct Answered {
   std::array<double, 2> median{};
   std::array<double, 2> mean{};
+  std::array<double, 2> per_unit{};  ///< requests
 };
 
 /// What was judged of throughput and work.
@@ -45,7 +46,8 @@ struct WorkJudged {
 /// As many requests are being answered at a time as come in the time that one takes (Little). Where less is asked of a
 /// program, fewer are; where it takes longer over each, as many or more. So a lower throughput is less demand when
 /// neither the work of a request nor the wait for its answer grew with the time from one request to the next, and is
-/// the program's own when one of them did, as logarithms, by kExplains or more (the wait by a quarter at least). What a
+/// the program's own when one of them did, as logarithms, by kExplains or more (the wait by a quarter at least, or in
+/// its mean alone by a tenth, and not by twice as much as that time: who waits long is no other one then). What a
 /// program waits for meanwhile (a backend, a lock, a time) is no work, and is not told from waiting for the next
 /// request: only the answers tell. Where work and waiting both grew so much, it is the work that is told, unless what
 /// the requests that are answered at a time grew by in work is less than half of what an answer takes longer.

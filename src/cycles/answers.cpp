@@ -7,9 +7,13 @@
 #include <set>
 #include <string>
 
+#include "core/intervals.h"
+#include "core/saturating.h"
 #include "core/text.h"
 #include "cycles/confidence.h"
 #include "cycles/work_threads.h"
+#include "stats/log_buckets.h"
+#include "trace/span.h"
 
 namespace culprit::cycles {
 
@@ -54,6 +58,14 @@ bool several_use_unix(const Trace& trace) {
   return programs.size() > 1;
 }
 
+/// Only what was asked while it was recorded is timed: what seems to have taken longer came in between two events of
+/// its connection that were written down in the other order.
+void drop_impossible(const Trace& trace, std::vector<std::uint64_t>& buckets) {
+  const Interval span = recorded_span(trace);
+  const auto longest = static_cast<std::uint64_t>(std::max<Ns>(0, subtract_saturating(span.end, span.begin)));
+  for (std::size_t i = stats::log_bucket_of(longest) + 1; i < buckets.size(); ++i) buckets[i] = 0;
+}
+
 }  // namespace
 
 std::optional<Answers> answers_of(const Trace& trace, std::string_view program) {
@@ -70,6 +82,7 @@ std::optional<Answers> answers_of(const Trace& trace, std::string_view program) 
   const auto most = std::ranges::max_element(ports, {}, [](const auto& port) { return port.second.count; });
   if (most == ports.end() || most->second.count < kFewestAnswers) return std::nullopt;
   most->second.port = most->first;
+  drop_impossible(trace, most->second.buckets);
   return most->second;
 }
 

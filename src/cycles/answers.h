@@ -19,8 +19,8 @@ inline constexpr std::uint64_t kAsksOfOne = 100;  ///< over Unix sockets, for on
 
 struct Answers {
   std::string port;                    ///< "port 5432"; "Unix sockets"
-  std::vector<std::uint64_t> buckets;  ///< of stats/log_buckets.h
-  std::uint64_t count = 0;
+  std::vector<std::uint64_t> buckets;  ///< of stats/log_buckets.h; none longer than the recording
+  std::uint64_t count = 0;             ///< of all
 };
 
 /// Of the port on which the processes of a program (as WorkThread names it) answered most often, or of its Unix sockets

@@ -334,7 +334,7 @@ Verdict unknown(const Evidence& evidence) {
   verdict.confidence = 0;
   if (evidence.growth() > 0) verdict.impact_ns = evidence.growth();
   const auto& work = evidence.comparison().work;
-  const bool waits = work && !work->waits_in.empty();  // which is no part of a step
+  const bool waits = evidence.waited_longer() > 0;  // which is no part of a step
   if (const auto step = evidence.step(); step && !waits) {
     std::array parts = {std::pair("on a CPU", step->on_cpu), std::pair("waiting for a CPU", step->runnable),
                         std::pair("blocked", step->blocked)};
@@ -347,8 +347,8 @@ Verdict unknown(const Evidence& evidence) {
   for (std::string& line : largest_lines(evidence)) verdict.evidence.push_back(std::move(line));
   if (std::string text = machine_text(evidence); !text.empty()) verdict.evidence.push_back(std::move(text));
   if (waits)
-    verdict.next_step =
-        fmt::format("culprit top --stacks shows where it calls {}: a backend, a lock or a sleep", work->waits_in);
+    verdict.next_step = fmt::format("culprit top --stacks off-cpu shows where it {}: a backend, a lock or a sleep",
+                                    work->waits_in.empty() ? "waits" : "calls " + work->waits_in);
   else if (evidence.comparison().alternation)
     verdict.next_step = "culprit record --preset deep of each side sees more";
   else
@@ -373,8 +373,18 @@ void name_once(Verdicts& verdicts) {
   std::erase_if(verdicts, again);
 }
 
+/// What holds it to its end.
+void add_stuck(const Evidence& evidence, Verdicts& verdicts) {
+  if (const auto& stuck = evidence.comparison().stuck; stuck && stuck->side == evidence.side())
+    verdicts.push_back(hang_verdict(stuck->end, stuck->side));
+}
+
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
+  if (evidence.comparison().work && evidence.comparison().work->idle) {
+    add_stuck(evidence, verdicts);
+    return verdicts;
+  }
   const auto& still = evidence.comparison().standstill;
   if (still && still->side == evidence.side()) verdicts = standstill_verdicts(evidence);
   for (const auto rules : {cpu_rules(), memory_rules(), disk_rules(), network_rules(), tool_rules(), device_rules(),
@@ -387,6 +397,7 @@ Verdicts of_side(const Evidence& evidence) {
   for (const Rule& rule : few_steps_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : last_wait_rules()) rule.judge(evidence, verdicts);
+  for (const Rule& rule : last_program_rules()) rule.judge(evidence, verdicts);
   // What is little beside the wait that made it slower is not why.
   constexpr double kOfTheWait = 0.25;
   for (Verdict& v : verdicts)
@@ -394,8 +405,7 @@ Verdicts of_side(const Evidence& evidence) {
   if (evidence.is_slower() &&
       std::ranges::none_of(verdicts, [](const Verdict& v) { return v.state == VerdictState::active; }))
     verdicts.push_back(unknown(evidence));
-  if (const auto& stuck = evidence.comparison().stuck; stuck && stuck->side == evidence.side())
-    verdicts.push_back(hang_verdict(stuck->end, stuck->side));
+  add_stuck(evidence, verdicts);
   add_shares(evidence, verdicts);
   add_losses(evidence, verdicts);
   add_speed(evidence, verdicts);
@@ -407,6 +417,7 @@ Verdicts of_side(const Evidence& evidence) {
 }  // namespace
 
 std::vector<Verdict> diagnose(const model::RunComparison& comparison) {
+  if (const auto& deadlocked = comparison.deadlocked) return {deadlock_verdict(deadlocked->asleep, deadlocked->side)};
   if (comparison.same_recording || comparison.outcome == model::Outcome::not_comparable ||
       comparison.comparability.level == model::Comparable::no)
     return {};

@@ -255,9 +255,7 @@ double Evidence::slowdown() const {
 }
 
 double Evidence::waited_longer() const {
-  const auto& work = comparison_.work;
-  if (!work || work->waits_in.empty() || work->latency.empty()) return 0;
-  return std::max(0.0, turned(work->latency.front().value).rise());
+  return comparison_.work ? std::max(0.0, turned(comparison_.work->waited).rise()) : 0;
 }
 
 double Evidence::felt(double all_threads_ns) const {

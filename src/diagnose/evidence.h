@@ -127,8 +127,8 @@ class Evidence {
   [[nodiscard]] bool is_slower() const;
   /// Relative change of the time of a step, or unit of work, as the outcome judges it; 0: not known.
   [[nodiscard]] double slowdown() const;
-  /// What requests waited longer for their answers, in the median, where the program itself waited for others
-  /// meanwhile; 0: they did not. Nanoseconds.
+  /// What the requests of one unit waited longer for their answers, in the mean, where the program itself waited for
+  /// others meanwhile; 0: they did not. Nanoseconds.
   [[nodiscard]] double waited_longer() const;
 
   /// Of what all threads waited more the part that the thread of the steps can have felt: no more than it was blocked.

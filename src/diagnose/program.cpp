@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <ranges>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -481,6 +484,47 @@ void likely(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Each unit of work computes more, and no code by itself makes most of that: a slower plan, more data, another
+/// version. Asked for what nothing else explains. Units that compute more keep each other from the CPUs, too.
+void more_work(const Evidence& evidence, Verdicts& verdicts) {
+  constexpr double kMuchMore = 1.25;
+  constexpr std::size_t kMostCode = 3;
+  const model::RunComparison& all = evidence.comparison();
+  const auto step = evidence.step();
+  if (!all.work || all.work->unit.kind == model::UnitKind::window || !step || !evidence.is_slower()) return;
+  if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.state == model::VerdictState::active; })) return;
+  if (all.host && all.host->machine && (all.host->machine->change > 0) == (evidence.side() == 1)) return;
+  if (step->on_cpu.ratio() < kMuchMore) return;
+  const auto behind = evidence.behind_others();
+  const double among_them = behind ? std::max(0.0, step->runnable.rise() - std::max(0.0, behind->rise())) : 0;
+  if (step->on_cpu.rise() + among_them < kLeastOfGrowth * evidence.growth()) return;
+  Verdict verdict = verdict_of(evidence, "host_bound", "more_work", 0.6);
+  verdict.scope = model::VerdictScope::process;
+  verdict.where = all.work->unit.process;
+  verdict.impact_ns = step->on_cpu.rise() + among_them;
+  verdict.work_ratio = step->on_cpu.ratio();
+  const std::string_view unit = to_string(all.work->unit.kind);
+  verdict.evidence = {fmt::format("A {} takes {} on CPUs", unit, instead(step->on_cpu))};
+  if (among_them >= kLeastImpact * step->all().without)
+    verdict.evidence.push_back(
+        fmt::format("It waited {} for a CPU, of which programs that were not recorded had one for {}",
+                    instead(step->runnable), instead(*behind)));
+  std::vector<std::pair<double, std::string>> code;
+  for (const model::ShareChange& change : all.on_cpu) {
+    const Sides share = evidence.turned(change.share);
+    const double rise = share.with * step->on_cpu.with - share.without * step->on_cpu.without;
+    if (rise > 0)
+      code.emplace_back(rise, fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)));
+  }
+  std::ranges::stable_sort(code, std::ranges::greater(), &std::pair<double, std::string>::first);
+  for (auto& [rise, text] : code | std::views::take(kMostCode)) verdict.evidence.push_back(std::move(text));
+  verdict.against.push_back(
+      fmt::format("Whether other {}s came, or the same ones take more (a plan, data, a version), is not known", unit));
+  verdict.next_step = "culprit top --stacks on-cpu of both sides; of a database, EXPLAIN what it is asked";
+  verdicts.push_back(std::move(verdict));
+}
+
+constexpr std::array kLastProgramRules = {Rule{"program.more_work", more_work}};
 constexpr std::array kFewStepsRules = {Rule{"program.likely", likely}};
 constexpr std::array kProgramRules = {Rule{"program.more_launches", more_launches},
                                       Rule{"program.functions", functions}, Rule{"program.input", input_functions},
@@ -490,5 +534,6 @@ constexpr std::array kProgramRules = {Rule{"program.more_launches", more_launche
 
 std::span<const Rule> program_rules() { return kProgramRules; }
 std::span<const Rule> few_steps_rules() { return kFewStepsRules; }
+std::span<const Rule> last_program_rules() { return kLastProgramRules; }
 
 }  // namespace culprit::diagnose

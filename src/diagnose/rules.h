@@ -32,12 +32,13 @@ std::span<const Rule> tool_rules();
 std::span<const Rule> device_rules();
 std::span<const Rule> load_rules();
 std::span<const Rule> program_rules();
-std::span<const Rule> wait_rules();       ///< asked after those: what is known by name needs no samples
-std::span<const Rule> rank_rules();       ///< asked after those: they say of whom the others' verdicts are
-std::span<const Rule> late_host_rules();  ///< asked when what explains another has gone into it
-std::span<const Rule> few_steps_rules();  ///< asked after those
-std::span<const Rule> settings_rules();   ///< asked last: for what the others leave open
-std::span<const Rule> last_wait_rules();  ///< beside those: a thread that is late, whatever it does
+std::span<const Rule> wait_rules();          ///< asked after those: what is known by name needs no samples
+std::span<const Rule> rank_rules();          ///< asked after those: they say of whom the others' verdicts are
+std::span<const Rule> late_host_rules();     ///< asked when what explains another has gone into it
+std::span<const Rule> few_steps_rules();     ///< asked after those
+std::span<const Rule> settings_rules();      ///< asked last: for what the others leave open
+std::span<const Rule> last_wait_rules();     ///< beside those: a thread that is late, whatever it does
+std::span<const Rule> last_program_rules();  ///< after all: a program that computes more, whatever does
 
 /// Of a side that did no step, or none any more: what held its thread. Where it did none no other rule is asked, they
 /// are about steps.

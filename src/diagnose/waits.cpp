@@ -101,12 +101,16 @@ InputWait waits_for_input(const Evidence& evidence) {
   return input.where != nullptr && input.felt > 0 && matters ? input : InputWait();
 }
 
-/// What of the machine explains that input comes late, as much as the steps wait for it.
-bool is_of_machine(const Verdict& v, double felt) {
+/// Something of the machine, which makes threads late.
+bool is_of_machine(const Verdict& v) {
   const bool machine = v.cause == "disk_io" || v.cause == "interconnect_contention" || v.cause == "process_stopped" ||
                        v.cause == "host_memory_pressure" || v.cause == "cpu_contention";
-  return machine && v.state == model::VerdictState::active && !is_unsure(v) &&
-         (!std::isfinite(v.impact_ns) || v.impact_ns >= kLeastOfGrowth * felt);
+  return machine && v.state == model::VerdictState::active && !is_unsure(v);
+}
+
+/// What of the machine explains that input comes late, as much as the steps wait for it.
+bool is_of_machine(const Verdict& v, double felt) {
+  return is_of_machine(v) && (!std::isfinite(v.impact_ns) || v.impact_ns >= kLeastOfGrowth * felt);
 }
 
 /// A step that waits for what it works on, seen by where its thread is blocked: of programs whose functions are not
@@ -242,8 +246,48 @@ void for_another(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Requests wait, and threads that have one sleep until another thread of the program wakes them: who answers by
+/// himself waits for a lock then, or for what he handed to another.
+void behind_own(const Evidence& evidence, Verdicts& verdicts) {
+  const double waited = evidence.waited_longer();
+  if (!(waited > 0) || !is_per_step(evidence)) return;
+  const auto explains = [&](const Verdict& v) {
+    return v.state == model::VerdictState::active && v.impact_ns >= kLeastOfGrowth * waited;
+  };
+  if (std::ranges::any_of(verdicts, explains)) return;
+  const OffCpuChange* most = nullptr;
+  double sum = 0;
+  for (const OffCpuChange& wait : evidence.comparison().off_cpu.handed) {
+    const double rise = evidence.turned(wait.ns_per_unit).rise();
+    sum += rise;
+    if (most == nullptr || rise > evidence.turned(most->ns_per_unit).rise()) most = &wait;
+  }
+  if (most == nullptr || sum < kLeastOfGrowth * waited) return;
+  std::string text = fmt::format(
+      "Threads that answer slept in {} until a thread named {} of the program itself woke them {} per {}, as for a "
+      "lock of its own",
+      most->call, most->name, instead(evidence.turned(most->ns_per_unit)), evidence.comparison().off_cpu.per);
+  // Who holds the lock is late by it.
+  const auto makes_late = [&](const Verdict& v) { return is_of_machine(v) && v.impact_ns >= kLeastTold * waited; };
+  if (const auto by = std::ranges::find_if(verdicts, makes_late); by != verdicts.end()) {
+    by->impact_ns = std::min(by->impact_ns + sum, waited);
+    by->evidence.push_back(std::move(text));
+    return;
+  }
+  Verdict verdict = verdict_of(evidence, "host_bound", "waits_for", 0.6);
+  verdict.scope = model::VerdictScope::process;
+  verdict.where = most->name;
+  verdict.impact_ns = std::min(sum, waited);
+  verdict.evidence = {std::move(text)};
+  verdict.against.emplace_back("Who ended a wait is known, not what was waited for");
+  verdict.next_step =
+      "see who holds its locks (of a database: its view of locks, pg_locks, SHOW ENGINE INNODB STATUS), and for how "
+      "long";
+  verdicts.push_back(std::move(verdict));
+}
+
 constexpr std::array kWaitRules = {Rule{"waits.input", input_waits}, Rule{"waits.lock", lock}};
-constexpr std::array kLastWaitRules = {Rule{"waits.for_another", for_another}};
+constexpr std::array kLastWaitRules = {Rule{"waits.for_another", for_another}, Rule{"waits.behind_own", behind_own}};
 
 }  // namespace
 

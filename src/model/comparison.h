@@ -188,6 +188,12 @@ struct StuckSide {
   LongEnd end;  ///< of the first
 };
 
+/// A side in whose recordings nothing ran, as all threads wait for each other; in those of the other something did.
+struct DeadlockedSide {
+  std::size_t side = 1;
+  Asleep asleep;  ///< of the first
+};
+
 /// One function of one process role on one device in one phase, per cycle; a cycle without it counts as 0. Time is
 /// exposed time on a device, on the host the time outside of other functions that it called; of what waits for input or
 /// makes it (is_input) all time on the host.
@@ -426,15 +432,19 @@ struct OffCpuChanges {
   std::vector<OffCpuChange> functions;  ///< where threads were blocked
   std::vector<OffCpuChange> inputs;     ///< of these, threads of steps in what waits for their input; not shown
   std::vector<OffCpuChange> wakers;     ///< who ended that
+  std::vector<OffCpuChange> handed;     ///< waits that look as if for work and another thread of it ended; not shown
   std::vector<OffCpuChange> rivals;     ///< who had the CPUs meanwhile
 };
 
 /// Recordings without cycles, by their units of work.
 struct WorkComparison {
   Outcome outcome = Outcome::inconclusive;
-  std::string why;       ///< what limits the outcome
-  std::string reading;   ///< what else to know to understand it
+  std::string why;      ///< what limits the outcome
+  std::string reading;  ///< what else to know to understand it
+  /// For the answers of one unit, ns, where that is what made a side slower, and it did not work then; else 0.
+  std::array<double, 2> waited{};
   std::string waits_in;  ///< the call in which the slower side waits inside of its requests; empty: in none
+  bool idle = false;     ///< both sides: there is nothing to compare
   WorkUnit unit;         ///< of the baseline, with the lower confidence of the sides
   std::array<std::uint64_t, 2> counts{};
   std::array<double, 2> seconds{};
@@ -460,6 +470,7 @@ struct RunComparison {
   bool same_recording = false;                     ///< both sides are one: nothing was compared
   std::optional<Standstill> standstill{};          ///< of a side, which is the whole answer
   std::optional<StuckSide> stuck{};                ///< steps of a side before it do not tell that all is well
+  std::optional<DeadlockedSide> deadlocked{};
   Comparability comparability;
   std::array<ComparedSide, 2> sides;
   std::array<std::vector<std::string>, 2> profiled_alone;  ///< what a side's profiler recorded, and the other's did not

@@ -43,6 +43,7 @@ struct Thread {
   std::vector<Wait> waits;
   std::vector<Place> places;
   std::vector<Ns> uninterruptible;  ///< begins of waits that no signal ends: they are part of the work
+  std::set<StringId> own_wakers;    ///< names that only recorded threads have, of those that woke it
 };
 
 using ThreadKey = std::pair<ProcessId, std::int64_t>;
@@ -60,6 +61,8 @@ class Finder {
     gather();
     if (told_ || !out_.shortest.empty()) {
       out_.wakers.emplace();
+      out_.handed.emplace();
+      find_own_wakers();
       if (with_stacks_) {
         out_.functions.emplace();
         out_.inputs.emplace();
@@ -134,6 +137,28 @@ class Finder {
     }
   }
 
+  void find_own_wakers() {
+    std::set<std::pair<std::uint16_t, std::int64_t>> recorded;
+    for (const ThreadSched& sched : trace_.sched) recorded.insert(thread_number(sched.track));
+    for (const ThreadSched& sched : trace_.sched) {
+      const Track& track = trace_.tracks[sched.track];
+      const auto thread = threads_.find({track.process, track.tid});
+      if (thread == threads_.end()) continue;
+      std::set<StringId>& own = thread->second.own_wakers;
+      const auto is_own = [&](const SchedPeer& peer) {
+        return recorded.contains({trace_.processes[track.process].rank, peer.tid});
+      };
+      for (const SchedPeer& peer : sched.woken_by)
+        if (is_own(peer)) own.insert(peer.name);
+      for (const SchedPeer& peer : sched.woken_by)
+        if (!is_own(peer)) own.erase(peer.name);
+    }
+  }
+
+  [[nodiscard]] std::pair<std::uint16_t, std::int64_t> thread_number(TrackId track) const {
+    return {trace_.processes[trace_.tracks[track].process].rank, trace_.tracks[track].tid};
+  }
+
   [[nodiscard]] std::string_view call_of(StringId name) const { return cycles::blocked_call(trace_.strings[name]); }
 
   /// Whoever sleeps through a whole step waits for something else than that.
@@ -160,12 +185,18 @@ class Finder {
     }
     const cycles::Wait usual = cycles::main_wait(kinds);
     const bool runs_steps = step_threads_.contains(key);
+    std::vector<std::pair<const Wait*, StringId>> handed;
+    std::size_t idle = 0;
     for (const Wait& wait : thread.waits) {
       const std::string_view call = call_of(wait.name);
       if (call == kStopped || lasts_through_a_step(key.first, wait)) continue;
-      if (!runs_steps && in_signal_reach(wait) && cycles::is_idle(cycles::wait_of(call), usual)) continue;
       const auto place = std::ranges::lower_bound(thread.places, wait.begin, {}, &Place::begin);
       const bool known = place != thread.places.end() && place->begin == wait.begin;
+      if (!runs_steps && in_signal_reach(wait) && cycles::is_idle(cycles::wait_of(call), usual)) {
+        if (known && place->waker != 0) ++idle;
+        if (known && thread.own_wakers.contains(place->waker)) handed.emplace_back(&wait, place->waker);
+        continue;
+      }
       if (out_.functions) add(*sums_of_function(known ? place->frame : kNone, wait.name), wait);
       if (known && out_.functions) {
         const model::NamedSums::key_type& function = function_key(place->frame, wait.name);
@@ -176,8 +207,11 @@ class Finder {
             if (input != function.first) add_end({input, function.second}, *place, wait);
           }
       }
-      if (known && place->waker != 0) add(*sums_of_waker(place->waker, wait.name), wait);
+      if (known && place->waker != 0) add(*row_of(*out_.wakers, wakers_, {place->waker, wait.name}), wait);
     }
+    // Who is given its work by another thread waits for that one.
+    if (2 * handed.size() < idle)
+      for (const auto& [wait, waker] : handed) add(*row_of(*out_.handed, handed_, {waker, wait->name}), *wait);
   }
 
   model::WindowSums* row(model::NamedSums& sums, std::string name, std::string_view call) {
@@ -213,9 +247,11 @@ class Finder {
     return known->second;
   }
 
-  model::WindowSums* sums_of_waker(StringId waker, StringId call) {
-    model::WindowSums*& known = wakers_[{waker, call}];
-    if (known == nullptr) known = row(*out_.wakers, cycles::without_numbers(trace_.strings[waker]), call_of(call));
+  using ByWaker = std::map<std::pair<StringId, StringId>, model::WindowSums*>;  ///< and call
+
+  model::WindowSums* row_of(model::NamedSums& sums, ByWaker& rows, const ByWaker::key_type& key) {
+    model::WindowSums*& known = rows[key];
+    if (known == nullptr) known = row(sums, cycles::without_numbers(trace_.strings[key.first]), call_of(key.second));
     return known;
   }
 
@@ -262,7 +298,8 @@ class Finder {
   std::map<std::pair<std::uint32_t, StringId>, model::NamedSums::key_type> keys_;
   std::map<std::pair<std::uint32_t, StringId>, model::WindowSums*> functions_;  ///< by frame and call
   std::map<std::uint32_t, std::string> inputs_;                                 ///< by frame
-  std::map<std::pair<StringId, StringId>, model::WindowSums*> wakers_;          ///< by waker and call
+  ByWaker wakers_;
+  ByWaker handed_;
   bool told_ = false;
   bool with_stacks_ = false;
 };

@@ -175,7 +175,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   if (all_of_it) recording.host.long_end = long_end(trace, recording.cycles);
   if (recording.cycles.cycles.empty()) recording.host.asleep = cycles::asleep_in(trace);
   if (!options.within.empty()) recording.host.steps_per_second = 0;  // some of the time is not asked for
-  if (recording.cycles.cycles.empty() && recording.host.scheduling) {
+  if (recording.cycles.cycles.empty() && (recording.host.scheduling || recording.host.asleep)) {
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);
     recording.collected = collected_in(trace, recording.work->windows, recording.cycles);

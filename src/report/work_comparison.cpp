@@ -105,6 +105,7 @@ std::vector<std::string> work_detail_lines(const model::RunComparison& compariso
                           format_duration(part->value[1]));
     lines.push_back(std::move(text));
   }
+  if (work.idle) return lines;
   lines.push_back(
       fmt::format("{:.0f} % sure that these are units of its work: {}", work.unit.confidence * 100, work.unit.reason));
   if (work.unit.count_error)
@@ -173,6 +174,7 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   json.member("reason", work.unit.reason);
   if (work.unit.count_error) json.member("count_error", *work.unit.count_error);
   json.member("reading", work.reading);
+  json.member("waited_ns", work.waited);
   json.member("waits_in", work.waits_in);
   json.member("units", work.counts);
   json.member("seconds", work.seconds);

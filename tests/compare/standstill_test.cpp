@@ -317,6 +317,26 @@ TEST(StuckSide, WhoWaitsForWorkOrDoesAsTheOtherIsNone) {
   EXPECT_FALSE(side(working(), std::move(guessed)).has_value());
 }
 
+/// None of its threads ran.
+Recording asleep(bool for_each_other) {
+  Recording recording = working();
+  recording.cycles.cycles.clear();
+  recording.cycles.method = model::CycleMethod::none;
+  recording.host.asleep = model::Asleep{"futex (2)", for_each_other};
+  return recording;
+}
+
+TEST(StuckSide, OneThatWasDeadlockedBeforeItWasRecorded) {
+  const auto result = compare_runs(one(working()), one(asleep(true)), {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::not_comparable);
+  ASSERT_TRUE(result->deadlocked.has_value());
+  EXPECT_EQ(result->deadlocked->side, 1U);
+  EXPECT_EQ(deadlocked_side(one(asleep(true)), one(working()))->side, 0U);
+  EXPECT_FALSE(deadlocked_side(one(asleep(true)), one(asleep(true))).has_value());
+  EXPECT_FALSE(deadlocked_side(one(working()), one(asleep(false))).has_value()) << "it is idle";
+}
+
 TEST(StuckSide, WhereEventsWereLostTheyAreTheReason) {
   Recording lossy = stuck(true);
   lossy.events_lost = 1000;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compare/compare_runs.h"
+#include "compare/make_server.h"
 #include "compare/one_side.h"
 #include "core/units.h"
 #include "stats/log_buckets.h"
@@ -17,64 +18,10 @@
 namespace culprit::compare {
 namespace {
 
-struct Server {
-  double rate = 1000;     ///< requests/s
-  double on_cpu = 100e3;  ///< ns per request
-  double run_queue = 20e3;
-  double blocked = 0;    ///< in fdatasync
-  double wobble = 0.01;  ///< relative, from window to window
-  int seconds = 12;
-};
-
-/// A single thread that answers requests.
-model::Recording recorded(const Server& s) {
-  model::Recording r;
-  r.files = {"x.pftrace"};
-  r.events = 1000;
-  model::WorkUnits& work = r.work.emplace();
-  work.recorded = true;
-  work.program = "server";
-  work.programs = {"server"};
-  work.seconds = s.seconds;
-  model::WorkUnit& unit = work.units.emplace_back();
-  unit.kind = model::UnitKind::request;
-  unit.process = "server";
-  unit.receive = "read";
-  unit.send = "write";
-  unit.confidence = 0.9;
-  model::CountedTime sync{"fdatasync", 0, 0};
-  for (int i = 0; i < s.seconds; ++i) {
-    const double swing = 1 + s.wobble * ((i * 7) % 5 - 2) / 2;
-    const double units = s.rate * swing;
-    model::WorkWindow& window = work.windows.emplace_back();
-    window.begin = i * kSecond;
-    window.end = window.begin + kSecond;
-    window.on_cpu = s.on_cpu * units;
-    window.run_queue = s.run_queue * units;
-    window.blocked = s.blocked * units;
-    window.waiting = 1e9 - window.on_cpu - window.run_queue - window.blocked;
-    unit.per_window.push_back(units);
-    unit.count += static_cast<std::uint64_t>(units);
-    sync.count += static_cast<std::uint64_t>(units);
-    sync.total_ns += window.blocked;
-  }
-  if (s.blocked > 0) {
-    work.blocked = {sync};
-    work.calls = {sync};
-  }
-  return r;
-}
-
 /// Its rate falls by half in the middle, so that it gives no outcome.
 void let_drift(model::Recording& recording) {
   std::vector<double>& units = recording.work->units[0].per_window;
   for (std::size_t w = 0; w < units.size(); ++w) units[w] *= w < units.size() / 2 ? 1.3 : 0.7;
-}
-
-model::WorkComparison compare(const Server& base, const Server& candidate) {
-  const model::Recording a = recorded(base);
-  const model::Recording b = recorded(candidate);
-  return compare_work({&a, 1}, {&b, 1});
 }
 
 TEST(CompareWork, SaturatedServerThatFellToAQuarterRegressed) {
@@ -131,89 +78,31 @@ TEST(CompareWork, LessWithoutAnswersMayBeLessDemandOrALongerWaitOutside) {
   EXPECT_NE(back.why.find("perhaps more work arrived"), std::string::npos) << back.why;
 }
 
-/// One whose requests all waited so long for their answers.
-model::Recording answering(const Server& server, double answer_ns) {
-  model::Recording r = recorded(server);
-  r.work->latency_kind = model::LatencyKind::answer;
-  r.work->answers.resize(stats::kLogBuckets);
-  r.work->answers[stats::log_bucket_of(static_cast<std::uint64_t>(answer_ns))] = 1000;
-  return r;
-}
-
-TEST(CompareWork, RequestsThatWaitForABackendInsideAreNoLackOfDemand) {
-  const model::Recording fast = answering({.rate = 4000}, 150e3);
-  model::Recording slow = answering({.rate = 1000}, 900e3);
-  slow.work->calls = {{"recvfrom", 12'000, 9e9}};
-  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
-  EXPECT_EQ(c.outcome, model::Outcome::regression);
-  EXPECT_EQ(c.waits_in, "recvfrom");
-  EXPECT_NE(c.reading.find("for their answers"), std::string::npos) << c.reading;
-  const model::WorkComparison back = compare_work({&slow, 1}, {&fast, 1});
-  EXPECT_EQ(back.outcome, model::Outcome::improvement);
-  EXPECT_EQ(back.waits_in, "recvfrom");
-}
-
-TEST(CompareWork, WorkThatGrewAsMuchIsNotToldForAWaitThatIsFortyTimesAsLong) {
-  const model::Recording fast = answering({.rate = 259, .on_cpu = 117e3, .run_queue = 100e3}, 10e6);
-  model::Recording slow = answering({.rate = 170, .on_cpu = 153e3, .run_queue = 139e3}, 18e6);
-  slow.work->calls = {{"recvfrom", 4080, 36e9}};
-  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
-  EXPECT_EQ(c.outcome, model::Outcome::regression);
-  EXPECT_EQ(c.waits_in, "recvfrom") << c.reading;
-  EXPECT_EQ(compare_work({&slow, 1}, {&fast, 1}).waits_in, "recvfrom");
-}
-
-TEST(CompareWork, WhoRanBesideIsNotToBlameForALongerWaitInside) {
-  model::Recording fast = answering({.rate = 400, .run_queue = 61e3}, 5e6);
-  model::Recording slow = answering({.rate = 200, .run_queue = 72e3}, 10e6);
-  slow.work->calls = {{"recvfrom", 2'400, 24e9}};
-  fast.work->others = {{"build", 0.6}};
-  slow.work->others = {{"build", 1.2}};
-  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
-  EXPECT_EQ(c.outcome, model::Outcome::regression);
-  EXPECT_EQ(c.waits_in, "recvfrom") << c.reading;
-  // Where it took the last of the CPUs, who is waited for may have lacked them.
-  model::HostCounter& busy = slow.host.counters.emplace_back();
-  busy.name = "host.cpu.busy";
-  busy.mean = 0.99;
-  EXPECT_EQ(compare_work({&fast, 1}, {&slow, 1}).waits_in, "");
-}
-
-TEST(CompareWork, RequestsThatWaitForTheWorkOfOthersWaitForWork) {
-  // One thread and 50 clients: each answer waits for the work of all.
-  const model::Recording fast = answering({.rate = 8000, .on_cpu = 100e3, .run_queue = 20e3}, 50 * 125e3);
-  model::Recording slow = answering({.rate = 4000, .on_cpu = 200e3, .run_queue = 40e3}, 50 * 250e3);
-  slow.work->calls = {{"read", 48'000, 1e9}};
-  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
-  EXPECT_EQ(c.outcome, model::Outcome::regression);
-  EXPECT_EQ(c.waits_in, "");
-}
-
-TEST(CompareWork, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
-  const model::Recording busy = answering({.rate = 4000, .run_queue = 20e3}, 150e3);
-  for (const double answer : {150e3, 200e3}) {
-    // Its own work says neither yes nor no.
-    const model::Recording calm = answering({.rate = 500, .run_queue = 110e3}, answer);
-    const model::WorkComparison c = compare_work({&busy, 1}, {&calm, 1});
-    EXPECT_EQ(c.outcome, model::Outcome::no_change) << answer;
-    EXPECT_NE(c.reading.find("each answer took hardly longer"), std::string::npos) << c.reading;
-  }
-  EXPECT_EQ(compare({.rate = 4000, .run_queue = 20e3}, {.rate = 500, .run_queue = 110e3}).outcome,
-            model::Outcome::inconclusive)
-      << "without answers";
-  const model::Recording between = answering({.rate = 500}, 320e3);
-  EXPECT_EQ(compare_work({&busy, 1}, {&between, 1}).outcome, model::Outcome::inconclusive);
-}
-
-TEST(CompareWork, AsMuchWorkWithAnswersThatTakeTwiceAsLongIsNotCalledTheSame) {
-  const model::Recording fast = answering({.rate = 1000}, 150e3);
-  const model::Recording same = answering({.rate = 1000}, 200e3);
-  const model::Recording slow = answering({.rate = 1000}, 400e3);
-  const WorkOptions sure{.between = 0.001};
-  EXPECT_EQ(compare_work({&fast, 1}, {&same, 1}, sure).outcome, model::Outcome::no_change);
-  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1}, sure);
+TEST(CompareWork, WhereNothingIsAskedOnEitherSideThereIsNothingToCompare) {
+  const auto idle_one = [] {
+    model::Recording r = recorded({});
+    r.work->idle = true;
+    r.work->units[0] = {};
+    r.work->units[0].kind = model::UnitKind::window;
+    r.work->units[0].reason = "idle: hardly anything ran";
+    return r;
+  };
+  const model::Recording idle = idle_one();
+  model::Recording asleep = idle_one();
+  asleep.work->program.clear();
+  asleep.work->programs.clear();
+  EXPECT_FALSE(why_no_common_work({&idle, 1}, {&asleep, 1}));
+  const model::WorkComparison c = compare_work({&idle, 1}, {&asleep, 1});
+  EXPECT_TRUE(c.idle);
   EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
-  EXPECT_NE(c.why.find("answers took"), std::string::npos) << c.why;
+  EXPECT_EQ(c.why, "nothing was asked of it on either side (idle: hardly anything ran)");
+  EXPECT_EQ(assumption_of(c), "");
+  const model::Recording busy = recorded({});
+  const auto why = why_no_common_work({&busy, 1}, {&asleep, 1});
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->reason,
+            "the baseline holds requests of server (read to write), the candidate nothing (idle: hardly "
+            "anything ran)");
 }
 
 TEST(CompareWork, LongerWaitsForWorkAreNeverAnImprovement) {

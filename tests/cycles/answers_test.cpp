@@ -34,6 +34,16 @@ TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
   EXPECT_EQ(work.units.front().kind, model::UnitKind::request) << "nothing says that requests belong together";
 }
 
+TEST(WorkUnits, NoAnswerTookLongerThanTheRecording) {
+  Recorded r;
+  serve_a_thousand(r);
+  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
+  r.answers(7, "port 80", "answer", stats::kLogBuckets - 1, 1);
+  const model::WorkUnits work = r.find();
+  EXPECT_EQ(work.answers[stats::log_bucket_of(3 * kMs)], 1000U);
+  EXPECT_NEAR(*stats::log_bucket_mean(work.answers), 3e6, 3e5);
+}
+
 TEST(WorkUnits, AnswersOverUnixSocketsAreThoseOfWhoHasNoPort) {
   const auto work_of = [](std::uint64_t on_port) {
     Recorded r;

@@ -40,6 +40,19 @@ inline void set_step(model::RunComparison& c, std::array<double, 2> on_cpu, std:
   c.cycle_times = {time};
 }
 
+/// A program without steps, and what one of its units took.
+inline void set_work(model::RunComparison& c, model::UnitKind kind, std::array<double, 2> on_cpu,
+                     std::array<double, 2> runnable, const std::string& call = "", std::array<double, 2> blocked = {}) {
+  model::WorkComparison& work = c.work.emplace();
+  work.unit.kind = kind;
+  const auto add = [&](std::string what, const std::array<double, 2>& ms) {
+    work.parts.push_back({std::move(what), "ns", {ms[0] * 1e6, ms[1] * 1e6}});
+  };
+  add("on CPU", on_cpu);
+  add("runnable, in the run queue", runnable);
+  if (!call.empty()) add("blocked in " + call, blocked);
+}
+
 inline void add_state(model::RunComparison& c, const std::string& what, std::array<double, 2> ms) {
   c.host->states.push_back({what, "ns per step", {ms[0] * 1e6, ms[1] * 1e6}});
 }

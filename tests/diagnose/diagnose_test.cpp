@@ -548,6 +548,7 @@ RunComparison waiting_inside() {
   model::WorkComparison& work = c.work.emplace();
   work.outcome = Outcome::regression;
   work.waits_in = "recvfrom";
+  work.waited = {5e6, 10e6};
   work.unit.kind = model::UnitKind::request;
   const auto part = [](std::string what, double base, double candidate) {
     return model::WorkChange{std::move(what), "ns", {base, candidate}};
@@ -562,13 +563,13 @@ TEST(Diagnose, WhatAProgramWaitsForInItsRequestsIsToBeLookedFor) {
   const auto verdicts = diagnose(waiting_inside());
   ASSERT_FALSE(verdicts.empty());
   EXPECT_EQ(verdicts[0].cause, "unknown");
-  EXPECT_EQ(verdicts[0].next_step, "culprit top --stacks shows where it calls recvfrom: a backend, a lock or a sleep");
+  EXPECT_EQ(verdicts[0].next_step,
+            "culprit top --stacks off-cpu shows where it calls recvfrom: a backend, a lock or a sleep");
 }
 
 TEST(Diagnose, WhatIsLittleBesideALongerWaitInsideIsNotItsCause) {
   RunComparison c = waiting_inside();
   c.outcome = Outcome::regression;
-  c.work->latency = {{"median", "ns", {5e6, 10e6}}};
   c.work->parts[1].value = {55e3, 70e3};
   c.work->others[0].value = {0, 0.9};
   add_beside(c, "stress-ng-cpu", {0, 0.9});

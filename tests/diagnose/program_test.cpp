@@ -491,5 +491,51 @@ TEST(ProgramRules, OfSeveralProcessesItSaysWhoseTheFunctionIs) {
   EXPECT_EQ(diagnose(c)[0].device, "") << "the host is none";
 }
 
+/// Each request of a database is answered by another plan.
+RunComparison another_plan() {
+  RunComparison c = comparison();
+  set_work(c, model::UnitKind::request, {0.03, 48}, {0.035, 199});
+  c.work->unit.process = "postgres";
+  c.host->behind_others = {0.3, 0.05};
+  c.on_cpu = {{"heap_getnext", {0, 0.1}}, {"_bt_compare", {0.03, 0}}};
+  return c;
+}
+
+TEST(ProgramRules, UnitsThatComputeMoreWhateverDoes) {
+  const auto verdicts = diagnose(another_plan());
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "host_bound");
+  EXPECT_EQ(verdicts[0].detail, "more_work");
+  EXPECT_EQ(verdicts[0].where, "postgres");
+  EXPECT_NEAR(verdicts[0].impact_ns, (48 - 0.03 + 0.95 * 199 - 0.7 * 0.035) * 1e6, 1e3);
+  EXPECT_THAT(
+      verdicts[0].evidence,
+      testing::ElementsAre("A request takes 48.000ms instead of 30.000us on CPUs",
+                           testing::HasSubstr("for a CPU, of which programs that were not recorded had one for"),
+                           "heap_getnext ran in 10 % instead of 0 % of the samples"));
+}
+
+TEST(ProgramRules, MoreWorkIsWhatNothingElseExplains) {
+  RunComparison others = another_plan();
+  others.host->behind_others = {0.3, 0.9};
+  add_beside(others, "stress-ng-cpu", {0, 1.9});
+  EXPECT_THAT(causes(others), testing::Not(testing::Contains(testing::HasSubstr("more_work"))));
+  RunComparison waits = another_plan();
+  set_work(waits, model::UnitKind::request, {0.03, 0.05}, {0.035, 0.04}, "recvfrom", {0, 10});
+  EXPECT_THAT(causes(waits), testing::ElementsAre("unknown"));
+  RunComparison little = another_plan();
+  set_work(little, model::UnitKind::request, {1, 1.2}, {0, 0});
+  little.on_cpu.clear();
+  EXPECT_THAT(causes(little), testing::ElementsAre("unknown")) << "as much as caches make of it";
+  RunComparison steps = another_plan();
+  steps.work.reset();
+  set_step(steps, {0.03, 48}, {0.035, 199}, {0, 0});
+  EXPECT_THAT(causes(steps), testing::Not(testing::Contains(testing::HasSubstr("more_work"))));
+  RunComparison same = another_plan();
+  same.outcome = Outcome::inconclusive;
+  set_work(same, model::UnitKind::request, {0.03, 0.03}, {0.035, 0.035});
+  EXPECT_THAT(causes(same), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

@@ -255,6 +255,65 @@ TEST(WaitRules, AThreadThatWasLateInTheBaselineIsTheBaselines) {
   EXPECT_THAT(causes(c), ElementsAre("-host_bound/waits_for in filler"));
 }
 
+/// Requests of a database wait, and its threads meanwhile until another one wakes them.
+RunComparison behind_a_lock() {
+  RunComparison c = comparison();
+  set_work(c, model::UnitKind::transaction, {0.26, 0.29}, {0.4, 0.42}, "fdatasync", {0.2, 0.2});
+  c.work->waited = {0.8e6, 2.4e6};
+  c.off_cpu.per = "transaction";
+  c.off_cpu.handed = {wait("postgres", "epoll_wait", {0, 1.1})};
+  return c;
+}
+
+TEST(WaitRules, RequestsThatWaitForAnotherThreadOfTheProgramItself) {
+  const auto verdicts = diagnose(behind_a_lock());
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "host_bound");
+  EXPECT_EQ(verdicts[0].detail, "waits_for");
+  EXPECT_EQ(verdicts[0].where, "postgres");
+  EXPECT_NEAR(verdicts[0].impact_ns, 1.1e6, 1);
+  EXPECT_THAT(verdicts[0].evidence,
+              Contains(HasSubstr("slept in epoll_wait until a thread named postgres of the program "
+                                 "itself woke them 1.100ms instead of 0.000us per transaction")));
+  RunComparison little = behind_a_lock();
+  little.off_cpu.handed[0].ns_per_unit[1] = 0.5e6;
+  EXPECT_THAT(causes(little), ElementsAre("unknown"));
+  RunComparison calm = behind_a_lock();
+  calm.work->waited = {0, 0};
+  EXPECT_THAT(causes(calm), ElementsAre("unknown")) << "no answer was late";
+}
+
+TEST(WaitRules, WhoHoldsTheLockIsLateByTheDisk) {
+  RunComparison c = behind_a_lock();
+  c.work->parts[2].value = {0.2e6, 0.5e6};
+  model::DiskChange disk;
+  disk.name = "vda write";
+  disk.mean_ns = {63e3, 207e3};
+  c.disks.push_back(disk);
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "disk_io");
+  EXPECT_NEAR(verdicts[0].impact_ns, 1.4e6, 1);
+  EXPECT_THAT(verdicts[0].evidence, Contains(HasSubstr("until a thread named postgres")));
+}
+
+TEST(WaitRules, ASideThatWasDeadlockedAllTheTimeHangs) {
+  RunComparison c = comparison(Outcome::not_comparable);
+  c.deadlocked = model::DeadlockedSide{1, {"futex (2)", true}};
+  EXPECT_THAT(causes(c), ElementsAre("hang/wait"));
+  c.deadlocked->side = 0;
+  EXPECT_THAT(causes(c), ElementsAre("-hang/wait"));
+}
+
+TEST(WaitRules, OfIdleProgramsNothingIsSlower) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_work(c, model::UnitKind::window, {0.1, 0.1}, {0.1, 1});
+  add_beside(c, "stress-ng-cpu", {0, 1.9});
+  EXPECT_THAT(causes(c), testing::Not(IsEmpty()));
+  c.work->idle = true;
+  EXPECT_THAT(causes(c), IsEmpty());
+}
+
 TEST(WaitRules, WhatNobodyKnowsIsToldByWhereThreadsWereBlocked) {
   RunComparison c = late_filler();
   c.off_cpu.wakers.clear();

@@ -108,6 +108,27 @@ class Asleep(unittest.TestCase):
         self.assertEqual([(v["cause"], v["detail"], v["state"]) for v in answer["verdicts"]], [("hang", "wait", "latent")])
         self.assertIn("Every thread waits for another", diagnose)
 
+    def test_diff_tells_a_deadlock_beside_one_that_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, f"{name}.pftrace") for name in ("runs", "hangs")]
+            for path, code in zip(paths, ["import time\nwhile True: time.sleep(0.001)", DEADLOCK]):
+                program = subprocess.Popen([sys.executable, "-c", code])
+                try:
+                    time.sleep(2)
+                    subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--duration", "2s"],
+                                   check=True, capture_output=True)
+                finally:
+                    program.kill()
+                    program.wait()
+            done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", *paths, "--json"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            said = json.loads(done.stdout)
+            if "slept in" not in said["why"]:
+                self.skipTest("eBPF cannot be used here")
+            self.assertEqual([(v["cause"], v["side"], v["state"]) for v in said["verdicts"]], [("hang", "candidate", "latent")])
+            text = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", *paths], capture_output=True, text=True, check=False).stdout
+            self.assertIn("Every thread waits for another", " ".join(text.split()))
+
     def test_an_idle_server_has_no_cause(self):
         info, cycles, diagnose, answer = self.answers([sys.executable, "-c", SERVER], preset="watch")
         for text in (info, cycles, diagnose):

@@ -147,6 +147,30 @@ TEST(OffCpu, WaitsForWorkAndOfPoolsAreLeftOut) {
       << "a lock is in the work of a thread that waits for events";
 }
 
+TEST(OffCpu, WhoAnswersByHimselfWaitsForAThreadOfTheProgramThatWakesHim) {
+  Waits waits;
+  const auto woken = [&](std::int64_t tid, std::string_view by, std::int64_t its_tid) {
+    ThreadSched sched;
+    sched.track = waits.maker().sched(10, tid);
+    sched.woken_by = {{waits.trace().strings.intern(by), its_tid, 3, 0}};
+    return sched;
+  };
+  const auto asks = [&](std::int64_t tid, Ns at, std::string_view waker) {
+    waits.blocked(tid, "epoll_wait", {at, at + 5 * kMs}, kNone, waker);
+  };
+  for (const Ns at : {0 * kMs, 10 * kMs, 20 * kMs}) asks(2, at, "client");
+  asks(2, 30 * kMs, "backend");
+  for (const Ns at : {0 * kMs, 10 * kMs}) asks(3, at, "acceptor");  // a pool's: its work comes from there
+  asks(4, 0, "twin");
+  asks(4, 10 * kMs, "client");
+  asks(4, 20 * kMs, "client");
+  waits.trace().sched = {woken(2, "backend", 3), woken(3, "acceptor", 2), woken(4, "twin", 99)};
+  const model::OffCpu off = waits.find();
+  EXPECT_THAT(names_of(off.handed), ElementsAre("backend epoll_wait")) << "a client may be named alike";
+  EXPECT_THAT(only(off.handed).ns, ElementsAre(5e6, 0));
+  EXPECT_THAT(names_of(off.wakers), IsEmpty());
+}
+
 TEST(OffCpu, AReadThatNoSignalEndsIsPartOfTheWorkAndAStoppedThreadIsNot) {
   Waits waits;
   waits.blocked(2, "read", {0, 50 * kMs}, kNone, "pipe");

@@ -1,0 +1,118 @@
+// What waiting for answers says of a program that answers fewer requests.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "compare/make_server.h"
+
+namespace culprit::compare {
+namespace {
+
+TEST(WaitedFor, RequestsThatWaitForABackendInsideAreNoLackOfDemand) {
+  const model::Recording fast = answering({.rate = 4000}, 150e3);
+  model::Recording slow = answering({.rate = 1000}, 900e3);
+  slow.work->calls = {{"recvfrom", 12'000, 9e9}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "recvfrom");
+  EXPECT_NE(c.reading.find("for their answers"), std::string::npos) << c.reading;
+  const model::WorkComparison back = compare_work({&slow, 1}, {&fast, 1});
+  EXPECT_EQ(back.outcome, model::Outcome::improvement);
+  EXPECT_EQ(back.waits_in, "recvfrom");
+}
+
+/// Of which one in so many requests waited longer.
+model::Recording answering_some_late(const Server& server, double answer_ns, std::uint64_t one_in, double late_ns) {
+  model::Recording r = answering(server, answer_ns);
+  const std::uint64_t late = r.work->units[0].count / one_in;
+  r.work->answers[stats::log_bucket_of(static_cast<std::uint64_t>(answer_ns))] -= late;
+  r.work->answers[stats::log_bucket_of(static_cast<std::uint64_t>(late_ns))] += late;
+  return r;
+}
+
+TEST(WaitedFor, AFewRequestsThatWaitVeryLongHoldUpWhoSentThem) {
+  // Four clients: one request in a hundred meets a lock.
+  const model::Recording fast = answering({.rate = 4000}, 1e6);
+  const model::Recording slow = answering_some_late({.rate = 2000}, 1e6, 100, 100e6);
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "");
+  EXPECT_NEAR(c.waited[1] / c.waited[0], 2, 0.1);
+  EXPECT_NE(c.reading.find("for their answers in the mean, most of them"), std::string::npos) << c.reading;
+  EXPECT_EQ(compare_work({&slow, 1}, {&fast, 1}).outcome, model::Outcome::improvement);
+}
+
+TEST(WaitedFor, OneWhoWaitsForSomethingToHappenIsNoLockOfTheOthers) {
+  const model::Recording busy = answering({.rate = 4000}, 150e3);
+  const model::Recording calm = answering_some_late({.rate = 2000}, 150e3, 1000, 1e9);
+  const model::WorkComparison c = compare_work({&busy, 1}, {&calm, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive) << c.reading;
+  EXPECT_EQ(c.waited[1], 0);
+}
+
+TEST(WaitedFor, WorkThatGrewAsMuchIsNotToldForAWaitThatIsFortyTimesAsLong) {
+  const model::Recording fast = answering({.rate = 259, .on_cpu = 117e3, .run_queue = 100e3}, 10e6);
+  model::Recording slow = answering({.rate = 170, .on_cpu = 153e3, .run_queue = 139e3}, 18e6);
+  slow.work->calls = {{"recvfrom", 4080, 36e9}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "recvfrom") << c.reading;
+  EXPECT_EQ(compare_work({&slow, 1}, {&fast, 1}).waits_in, "recvfrom");
+}
+
+TEST(WaitedFor, WhoRanBesideIsNotToBlameForALongerWaitInside) {
+  model::Recording fast = answering({.rate = 400, .run_queue = 61e3}, 5e6);
+  model::Recording slow = answering({.rate = 200, .run_queue = 72e3}, 10e6);
+  slow.work->calls = {{"recvfrom", 2'400, 24e9}};
+  fast.work->others = {{"build", 0.6}};
+  slow.work->others = {{"build", 1.2}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "recvfrom") << c.reading;
+  // Where it took the last of the CPUs, who is waited for may have lacked them.
+  model::HostCounter& busy = slow.host.counters.emplace_back();
+  busy.name = "host.cpu.busy";
+  busy.mean = 0.99;
+  EXPECT_EQ(compare_work({&fast, 1}, {&slow, 1}).waits_in, "");
+}
+
+TEST(WaitedFor, RequestsThatWaitForTheWorkOfOthersWaitForWork) {
+  // One thread and 50 clients: each answer waits for the work of all.
+  const model::Recording fast = answering({.rate = 8000, .on_cpu = 100e3, .run_queue = 20e3}, 50 * 125e3);
+  model::Recording slow = answering({.rate = 4000, .on_cpu = 200e3, .run_queue = 40e3}, 50 * 250e3);
+  slow.work->calls = {{"read", 48'000, 1e9}};
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waits_in, "");
+}
+
+TEST(WaitedFor, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
+  const model::Recording busy = answering({.rate = 4000, .run_queue = 20e3}, 150e3);
+  for (const double answer : {150e3, 200e3}) {
+    // Its own work says neither yes nor no.
+    const model::Recording calm = answering({.rate = 500, .run_queue = 110e3}, answer);
+    const model::WorkComparison c = compare_work({&busy, 1}, {&calm, 1});
+    EXPECT_EQ(c.outcome, model::Outcome::no_change) << answer;
+    EXPECT_NE(c.reading.find("each answer took hardly longer"), std::string::npos) << c.reading;
+  }
+  EXPECT_EQ(compare({.rate = 4000, .run_queue = 20e3}, {.rate = 500, .run_queue = 110e3}).outcome,
+            model::Outcome::inconclusive)
+      << "without answers";
+  const model::Recording between = answering({.rate = 500}, 320e3);
+  EXPECT_EQ(compare_work({&busy, 1}, {&between, 1}).outcome, model::Outcome::inconclusive);
+}
+
+TEST(WaitedFor, AsMuchWorkWithAnswersThatTakeTwiceAsLongIsNotCalledTheSame) {
+  const model::Recording fast = answering({.rate = 1000}, 150e3);
+  const model::Recording same = answering({.rate = 1000}, 200e3);
+  const model::Recording slow = answering({.rate = 1000}, 400e3);
+  const WorkOptions sure{.between = 0.001};
+  EXPECT_EQ(compare_work({&fast, 1}, {&same, 1}, sure).outcome, model::Outcome::no_change);
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1}, sure);
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
+  EXPECT_NE(c.why.find("answers took"), std::string::npos) << c.why;
+}
+
+}  // namespace
+}  // namespace culprit::compare
