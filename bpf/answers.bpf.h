@@ -77,11 +77,20 @@ static __always_inline void count_answer(const struct connection *c, __u32 weigh
     __sync_fetch_and_add(&all->counts[bucket], weight);
 }
 
+static __always_inline void count_bytes(const struct connection *c, __u32 bytes, __u32 weight) {
+  struct culprit_times_key key = {.tgid = c->tgid, .nr = CULPRIT_ANSWER, .device = c->port};
+  struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
+  if (all) __sync_fetch_and_add(&all->bytes, (__u64)bytes * weight);
+}
+
 static __always_inline void take_answer(struct connection *c) {
   if (!c->has_parts) return;
   if (c->asked) {
     __u32 weight = weight_of(c);
-    if (c->port) count_answer(c, weight);
+    if (c->port) {
+      count_answer(c, weight);
+      count_bytes(c, c->bytes, weight);
+    }
     count_gap(c, weight);
   }
   // Sizes that share a place: the one that keeps coming has it.
@@ -144,7 +153,9 @@ int on_sent(__u64 *ctx) {
   c->bytes += bytes;
   if (!c->asked) return 0;
   c->answered = bpf_ktime_get_ns();
-  if (!c->port && first) count_answer(c, weight_of(c));
+  if (c->port) return 0;
+  if (first) count_answer(c, weight_of(c));
+  count_bytes(c, bytes, weight_of(c));
   return 0;
 }
 

@@ -239,6 +239,7 @@ struct culprit_times_key {
 struct culprit_times {
   __u32 counts[CULPRIT_TIME_BUCKETS];
   __u32 unended; /* calls that were to be timed and had not ended with the window in which they began */
+  __u64 bytes;   /* of the answers */
 };
 
 /* In the place of a call's number: how long a connection waited for an answer; the device is the local port. */

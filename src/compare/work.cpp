@@ -45,6 +45,7 @@ constexpr double kFewestSeconds = 5;          // in which stretches are longer t
 constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
 
+constexpr std::string_view kUnixSockets = "Unix sockets";  // of WorkUnits::port
 constexpr std::string_view kSameLoad = "Record the same program under the same kind of load on both sides";
 
 const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
@@ -75,6 +76,9 @@ struct Side {
   std::vector<double> work;  ///< ns worked per unit
   std::vector<double> latencies;
   std::vector<std::uint64_t> answers;  ///< counts in log buckets
+  double answer_bytes = 0;             ///< of all answers
+  bool knows_bytes = true;
+  bool over_unix = false;
   std::map<std::string, CountedTime> blocked, calls;
   std::map<std::string, double> others;
 };
@@ -152,10 +156,19 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
     side.sum.blocked += sum.blocked;
     side.sum.waiting += sum.waiting;
     add_windows(side, work, unit);
-    if (same_unit(work.units.front(), like)) {
+    const bool of_its_answers =
+        work.latency_kind == model::LatencyKind::answer && work.units.front().process == like.process;
+    if (same_unit(work.units.front(), like) || of_its_answers) {
       for (const Ns latency : work.latencies) side.latencies.push_back(static_cast<double>(latency));
       side.answers.resize(std::max(side.answers.size(), work.answers.size()));
-      for (std::size_t i = 0; i < work.answers.size(); ++i) side.answers[i] += work.answers[i];
+      double answers = 0;
+      for (std::size_t i = 0; i < work.answers.size(); ++i) {
+        side.answers[i] += work.answers[i];
+        answers += static_cast<double>(work.answers[i]);
+      }
+      side.answer_bytes += work.answer_bytes * answers;
+      side.knows_bytes = side.knows_bytes && work.answer_bytes > 0;
+      side.over_unix = side.over_unix || work.port == kUnixSockets;
     }
     add(side.blocked, work.blocked);
     add(side.calls, work.calls);
@@ -295,9 +308,15 @@ Stretches stretches_of(const Side& a, const Side& b, const std::array<bool, 2>& 
   return {std::min(a.time.size(), b.time.size()), median(b.time) / median(a.time) - 1, held_back};
 }
 
+double bytes_of_answer(const Side& side) {
+  const auto answers = std::accumulate(side.answers.begin(), side.answers.end(), std::uint64_t{0});
+  return side.knows_bytes && answers > 0 ? side.answer_bytes / static_cast<double>(answers) : model::kNoNumber;
+}
+
 /// How long requests waited for their answers, where that was measured on both sides.
 std::optional<Answered> answered_of(const Side& a, const Side& b) {
   constexpr std::uint64_t kFewestAnswers = 20;
+  constexpr double kOnePart = 4096;  // bytes
   Answered answered;
   for (std::size_t s = 0; s < 2; ++s) {
     const std::vector<std::uint64_t>& counts = (s == 0 ? a : b).answers;
@@ -306,6 +325,9 @@ std::optional<Answered> answered_of(const Side& a, const Side& b) {
     if (!median || all < kFewestAnswers) return std::nullopt;
     answered.median[s] = *median;
     answered.mean[s] = stats::log_bucket_mean(counts).value_or(*median);
+    // Over a Unix socket it is the time to the first part; what is short has one.
+    const double bytes = bytes_of_answer(s == 0 ? a : b);
+    answered.whole = answered.whole && (!((s == 0 ? a : b).over_unix) || bytes <= kOnePart);
     answered.per_unit[s] = static_cast<double>(all) / (s == 0 ? a : b).units;
   }
   return answered;
@@ -478,6 +500,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   add_calls(result, a, b);
   for (const auto& [name, cpus] : others) result.others.push_back(plain(name, "CPUs", cpus[0], cpus[1]));
   add_latencies(result, a, b, base.front().work->latency_kind);
+  result.answer_bytes = {bytes_of_answer(a), bytes_of_answer(b)};
   decide_work(result, {time_outcome,
                        work_outcome,
                        time.change,

@@ -67,8 +67,9 @@ double share_of(double ratio, double time_change) {
   return time_change != 0 && ratio > 0 ? std::log(ratio) / std::log1p(time_change) : 0;
 }
 
-/// What waiting for answers says of a changed throughput.
-enum class Waiting : std::uint8_t { unknown, hardly, partly, explains };
+/// What waiting for answers says of a changed throughput: nothing is known; it is no part of it at all; it hardly
+/// changed; it did a little; it explains it.
+enum class Waiting : std::uint8_t { unknown, none, hardly, partly, explains };
 
 constexpr double kHardly = 0.1;  // of a wait, whatever it makes of the change
 
@@ -84,6 +85,7 @@ Waiting waiting_of(const std::optional<Answered>& answered, double time_change) 
   const double share = share_of(ratios[1], time_change);
   if (share >= kExplains && share <= 1 / kExplains && std::abs(std::log(ratios[1])) >= std::log1p(kHardly))
     return Waiting::explains;
+  if (answered->whole && share < kDoesNotExplain) return Waiting::none;
   const bool hardly = all([&](double ratio) {
     return share_of(ratio, time_change) < kDoesNotExplain || std::abs(std::log(ratio)) < std::log1p(kHardly);
   });
@@ -108,6 +110,25 @@ std::string waits_in(const model::WorkComparison& result, std::size_t slower) {
     if (!call.waits && more(call) > 0 && (most == nullptr || more(call) > more(*most))) most = &call;
   const double waited = result.waited.at(slower) - result.waited.at(1 - slower);
   return most != nullptr && more(*most) >= kDoesNotExplain * waited ? most->name : std::string();
+}
+
+/// Whether answers are so much larger, or smaller, that something else was asked for.
+bool are_others(const std::array<double, 2>& bytes) {
+  constexpr double kOther = 1.25;
+  constexpr double kLeast = 16;  // bytes
+  const auto [less, more] = std::minmax(bytes[0], bytes[1]);
+  return more >= kOther * less && more - less >= kLeast;
+}
+
+/// That less or more was asked of it, and how many requests were being answered at a time.
+std::string demand_text(const model::WorkComparison& result, const Answered& answered, bool slower) {
+  std::string text = slower ? "less work arrived: each answer took hardly longer, and the threads waited for work"
+                            : "more work arrived: each answer took hardly less time";
+  if (!answered.whole) return text;
+  std::array<double, 2> at_a_time{};
+  for (std::size_t s = 0; s < 2; ++s)
+    at_a_time.at(s) = answered.mean.at(s) / kSecond * result.throughput.value.at(s) * answered.per_unit.at(s);
+  return text + fmt::format("; {:.2g} instead of {:.2g} were being answered at a time", at_a_time[1], at_a_time[0]);
 }
 
 /// "requests waited 2 ms instead of 1 ms for their answers"
@@ -135,13 +156,19 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
   const std::size_t side = slower ? 1 : 0;
   const double explains = share_of(1 + result.worked.change, judged.time_change);
   const Waiting waiting = waiting_of(judged.answered, judged.time_change);
-  const bool by_work =
-      explains >= kExplains && (waiting != Waiting::explains || work_is_waited_for(result, *judged.answered, side));
+  // Who is asked by fewer at once works longer for each: it wakes up for each, and idles more.
+  const bool by_work = explains >= kExplains && waiting != Waiting::none &&
+                       (waiting != Waiting::explains || work_is_waited_for(result, *judged.answered, side));
   // Where CPUs are left, who took some made nobody wait longer than its own threads did in their queue.
   const bool by_others =
       competed(result, side, judged.busy[side]) && (waiting != Waiting::explains || judged.busy[side] > kNoneLeft ||
                                                     work_is_waited_for(result, *judged.answered, side));
-  if (by_work || by_others) {
+  result.other_answers = (by_work || waiting == Waiting::explains) && !by_others && are_others(result.answer_bytes);
+  if (result.other_answers) {
+    result.why =
+        fmt::format("an answer is of {} instead of {}: other requests, or another answer to the same ones",
+                    format_bytes(result.answer_bytes.at(side)), format_bytes(result.answer_bytes.at(1 - side)));
+  } else if (by_work || by_others) {
     result.outcome = judged.time;
     if (!by_work)
       result.reading = fmt::format("{} took CPUs that the program, or who asks it, wanted", who_took(result, side));
@@ -153,10 +180,10 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
     result.reading =
         fmt::format("{}, and the program did not work then but waited itself{}", waited_text(*judged.answered, side),
                     result.waits_in.empty() ? "" : ", most in " + result.waits_in);
-  } else if (waiting == Waiting::hardly) {
+  } else if (waiting == Waiting::hardly || waiting == Waiting::none) {
     result.outcome = Outcome::no_change;
-    result.reading = slower ? "less work arrived: each answer took hardly longer, and the threads waited for work"
-                            : "more work arrived: each answer took hardly less time";
+    result.asked_more = 1 - side;
+    result.reading = demand_text(result, *judged.answered, slower);
   } else if (waiting == Waiting::unknown && explains < kDoesNotExplain) {
     result.why = fmt::format(
         "each unit took hardly {}, and how long answers took was not measured: perhaps {} work arrived, perhaps the "

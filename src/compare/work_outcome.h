@@ -28,6 +28,7 @@ struct Answered {
   std::array<double, 2> median{};
   std::array<double, 2> mean{};
   std::array<double, 2> per_unit{};  ///< requests
+  bool whole = true;                 ///< to the end of the answer
 };
 
 /// What was judged of throughput and work.

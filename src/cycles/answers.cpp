@@ -78,6 +78,7 @@ std::optional<Answers> answers_of(const Trace& trace, std::string_view program) 
     answers.buckets.resize(std::max(answers.buckets.size(), row.buckets.size()));
     for (std::size_t i = 0; i < row.buckets.size(); ++i) answers.buckets[i] += row.buckets[i];
     answers.count += sum(row.buckets);
+    answers.bytes += row.bytes;
   }
   const auto most = std::ranges::max_element(ports, {}, [](const auto& port) { return port.second.count; });
   if (most == ports.end() || most->second.count < kFewestAnswers) return std::nullopt;

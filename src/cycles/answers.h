@@ -21,6 +21,7 @@ struct Answers {
   std::string port;                    ///< "port 5432"; "Unix sockets"
   std::vector<std::uint64_t> buckets;  ///< of stats/log_buckets.h; none longer than the recording
   std::uint64_t count = 0;             ///< of all
+  std::uint64_t bytes = 0;             ///< of all; 0: not known
 };
 
 /// Of the port on which the processes of a program (as WorkThread names it) answered most often, or of its Unix sockets

@@ -462,6 +462,7 @@ void add_latencies(const WorkThreads& work, const std::optional<Answers>& answer
       result.latency_kind = LatencyKind::answer;
       result.answers = answers->buckets;
       result.port = answers->port;
+      result.answer_bytes = static_cast<double>(answers->bytes) / static_cast<double>(answers->count);
     } else {
       for (const WorkThread& thread : work.threads)
         if (thread.process_name == first.process && thread.thread_name == first.thread)

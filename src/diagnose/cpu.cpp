@@ -69,6 +69,7 @@ constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody w
 constexpr double kManyOthers = 0.5;      // CPUs that others took more, where it did not wait for one
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kSlowerBeside = 1.05;   // on its CPUs
+constexpr double kSomeOfThem = 0.2;      // of what it waited longer, behind one of many
 constexpr double kHardlyIdle = 0.02;     // of the time, that CPUs idle of a machine that has none left
 
 /// It took so much longer on its CPUs that it felt it.
@@ -145,6 +146,9 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const bool behind_many =
       behind_them && behind->ratio() >= kFarMore && behind->rise() >= kMuchOfStep * evidence.step()->all().without;
   if ((beside.empty() && (!behind_many || !all.kernel.empty())) || is_by_itself(all, verdicts)) return;
+  // Who is asked by fewer at once waits behind who asks more often, though that takes less.
+  if (beside.empty())
+    if (const auto took = evidence.counter("host.cpu.others"); took && took->rise() < 0) return;
   const bool is_share = !beside.empty() && beside.front().is_share;
   const Sides siblings = queue_of_siblings(evidence);
   const bool spins = siblings.rise() > 0;
@@ -160,6 +164,9 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   if (has_detail(verdicts, "own_threads") && behind)
     verdict.impact_ns = std::clamp(behind->rise(), 0.0, verdict.impact_ns);
   name_them(all, verdict);
+  if (beside.empty())
+    if (std::string rival = first_rival(evidence, kSomeOfThem); !rival.empty())
+      verdict.evidence.push_back(std::move(rival));
   if (spins)
     verdict.evidence.push_back(
         fmt::format("All its threads together waited {} per step for a CPU; that of the steps ran meanwhile, as who "
@@ -178,7 +185,7 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
         "those left",
         format_duration(std::max(0.0, behind->rise()))));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
-  if (const Sides on_cpu = evidence.step()->on_cpu; on_cpu.ratio() > kSlowerBeside) {
+  if (const Sides on_cpu = evidence.step()->on_cpu; !beside.empty() && on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns = spins ? std::min(siblings.rise(), on_cpu.rise()) : verdict.impact_ns + on_cpu.rise();
     verdict.work_ratio = on_cpu.ratio();
     verdict.evidence.push_back(

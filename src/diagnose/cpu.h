@@ -46,6 +46,9 @@ MoreBeside more_beside(const Evidence& evidence);
 
 /// Who was beside it, as evidence: the first three, and what the kernel did for them.
 void name_them(const MoreBeside& beside, model::Verdict& verdict);
+/// Who had the CPUs for `least` (share) of what its threads waited longer, or more, in a sentence; empty: nobody, or it
+/// is not known.
+std::string first_rival(const Evidence& evidence, double least);
 /// What to do about one of them.
 std::string other_cpus(const Beside& one);
 

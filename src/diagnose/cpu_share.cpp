@@ -214,18 +214,16 @@ std::vector<std::string> settings_of_threads(const Evidence& evidence) {
   return sentences;
 }
 
-/// Who had the CPUs for half of what its threads waited longer, or more.
-std::string first_rival(const Evidence& evidence) {
-  const Sides all = evidence.states([](std::string_view state) { return state == "runnable"; });
+}  // namespace
+
+std::string first_rival(const Evidence& evidence, double least) {
+  const Sides all = evidence.states([](std::string_view state) { return state.starts_with("runnable"); });
   for (const model::OffCpuChange& rival : evidence.comparison().off_cpu.rivals)
-    if (const Sides time = evidence.turned(rival.ns_per_unit);
-        all.rise() > 0 && time.rise() >= kBehindThem * all.rise())
+    if (const Sides time = evidence.turned(rival.ns_per_unit); all.rise() > 0 && time.rise() >= least * all.rise())
       return fmt::format("While they waited {} had the CPUs, for {} per {} of all threads together", rival.name,
                          instead(time), evidence.comparison().off_cpu.per);
   return {};
 }
-
-}  // namespace
 
 void affinity(const Evidence& evidence, Verdicts& verdicts) {
   if (!felt_queue(evidence)) return;
@@ -307,7 +305,8 @@ void own_threads(const Evidence& evidence, Verdicts& verdicts) {
   if (spun > 0)
     verdict.evidence.push_back(
         fmt::format("That of the steps ran {} longer meanwhile, as who spins for those does", format_duration(spun)));
-  if (std::string rival = first_rival(evidence); !rival.empty()) verdict.evidence.push_back(std::move(rival));
+  if (std::string rival = first_rival(evidence, kBehindThem); !rival.empty())
+    verdict.evidence.push_back(std::move(rival));
   verdict.evidence.push_back(
       fmt::format("Of its wait for a CPU programs which were not recorded had one for {}", instead(*behind)));
   // The quota is what it was: more threads use it up sooner.

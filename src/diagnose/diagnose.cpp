@@ -381,7 +381,8 @@ void add_stuck(const Evidence& evidence, Verdicts& verdicts) {
 
 Verdicts of_side(const Evidence& evidence) {
   Verdicts verdicts;
-  if (evidence.comparison().work && evidence.comparison().work->idle) {
+  // Where more is asked nothing is slower by it; who asks takes CPUs, too.
+  if (const auto& work = evidence.comparison().work; work && (work->idle || work->asked_more == evidence.side())) {
     add_stuck(evidence, verdicts);
     return verdicts;
   }

@@ -97,6 +97,20 @@ void marked(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// Each unit of work ends in another answer, and takes longer.
+void other_answers(const Evidence& evidence, Verdicts& verdicts) {
+  const auto& work = evidence.comparison().work;
+  if (!work || !work->other_answers) return;
+  const Sides bytes = evidence.turned(work->answer_bytes);
+  if (!(evidence.growth() > 0)) return;
+  Verdict verdict = verdict_of(evidence, evidence.growth(), 0.8);
+  verdict.evidence = {fmt::format("An answer of {} is of {} instead of {}", work->unit.process,
+                                  format_bytes(bytes.with), format_bytes(bytes.without))};
+  verdict.against.emplace_back("Another version of it, or one that fails, may give other answers to the same requests");
+  verdict.next_step = "compare runs that are asked for the same";
+  verdicts.push_back(std::move(verdict));
+}
+
 /// Prompts are longer: a few steps, often without their like on the other side, but the longest, and the contexts of
 /// all others grow by them.
 void longer_prompts(const Evidence& evidence, Verdicts& verdicts) {
@@ -206,7 +220,8 @@ void more_calls(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 constexpr std::array kLoadRules = {Rule{"load.marked", marked}, Rule{"load.longer_prompts", longer_prompts},
-                                   Rule{"load.larger_kernels", larger_kernels}, Rule{"load.more_calls", more_calls}};
+                                   Rule{"load.larger_kernels", larger_kernels}, Rule{"load.more_calls", more_calls},
+                                   Rule{"load.other_answers", other_answers}};
 
 }  // namespace
 

@@ -277,8 +277,17 @@ void behind_own(const Evidence& evidence, Verdicts& verdicts) {
   Verdict verdict = verdict_of(evidence, "host_bound", "waits_for", 0.6);
   verdict.scope = model::VerdictScope::process;
   verdict.where = most->name;
-  verdict.impact_ns = std::min(sum, waited);
   verdict.evidence = {std::move(text)};
+  // Of what is blocked in the work itself it may have been found already.
+  const auto is_same = [&](const Verdict& v) {
+    return v.cause == verdict.cause && v.detail == verdict.detail && v.where == verdict.where;
+  };
+  if (const auto same = std::ranges::find_if(verdicts, is_same); same != verdicts.end()) {
+    sum += same->impact_ns;
+    verdict.evidence.insert(verdict.evidence.end(), same->evidence.begin(), same->evidence.end());
+    verdicts.erase(same);
+  }
+  verdict.impact_ns = std::min(sum, waited);
   verdict.against.emplace_back("Who ended a wait is known, not what was waited for");
   verdict.next_step =
       "see who holds its locks (of a database: its view of locks, pg_locks, SHOW ENGINE INNODB STATUS), and for how "

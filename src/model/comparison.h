@@ -454,12 +454,15 @@ struct WorkComparison {
   double not_in_turns = 0;                  ///< a further spread, assumed, of sides that were not recorded in turns
   double smallest_seen = kNoNumber;  ///< smallest rise of the time per unit that would have been seen, as of cycles
   WorkChange throughput;
-  WorkChange worked;                ///< time worked per unit
-  std::vector<WorkChange> parts;    ///< of that
-  WorkChange waiting;               ///< for work, of all threads, per time
-  std::vector<WorkChange> latency;  ///< quantiles
-  std::vector<CallChange> calls;    ///< largest difference of time per unit first, waits last
-  std::vector<WorkChange> others;   ///< processes beside that took more or less; largest difference first
+  WorkChange worked;                                            ///< time worked per unit
+  std::vector<WorkChange> parts;                                ///< of that
+  WorkChange waiting;                                           ///< for work, of all threads, per time
+  std::vector<WorkChange> latency;                              ///< quantiles and mean
+  std::array<double, 2> answer_bytes = {kNoNumber, kNoNumber};  ///< of an answer, in the mean
+  std::optional<std::size_t> asked_more;  ///< the side of which more was asked, where that is all that changed
+  bool other_answers = false;             ///< they are much larger or smaller on the side that works longer for each
+  std::vector<CallChange> calls;          ///< largest difference of time per unit first, waits last
+  std::vector<WorkChange> others;         ///< processes beside that took more or less; largest difference first
 };
 
 struct RunComparison {

@@ -92,6 +92,7 @@ struct WorkUnits {
   std::vector<Ns> latencies;           ///< of the first unit's threads, sorted; of answers only counts
   std::vector<std::uint64_t> answers;  ///< LatencyKind::answer: counts in the buckets of stats/log_buckets.h
   std::string port;                    ///< where they were given: "port 80", "Unix sockets"
+  double answer_bytes = 0;             ///< of one, in the mean; 0: not known
   std::vector<Ns> starts;  ///< where one thread does the first unit: when it was woken, in order; else empty
   LatencyKind latency_kind = LatencyKind::wake_to_wait;
   std::vector<CountedTime> blocked;  ///< inside the work, by what; longest first

@@ -26,6 +26,7 @@ using model::WorkChange;
 using model::WorkComparison;
 
 constexpr std::size_t kMostOthers = 3;
+constexpr double kOtherSize = 0.1;  // of an answer, to be told
 
 std::string rate(double per_second) {
   return per_second >= 1000 ? format_count(static_cast<std::uint64_t>(std::llround(per_second)))
@@ -106,6 +107,10 @@ std::vector<std::string> work_detail_lines(const model::RunComparison& compariso
     lines.push_back(std::move(text));
   }
   if (work.idle) return lines;
+  if (const double larger = work.answer_bytes[1] / work.answer_bytes[0];
+      !work.other_answers && std::abs(larger - 1) >= kOtherSize)
+    lines.push_back(fmt::format("An answer is of {} in the mean (baseline {})", format_bytes(work.answer_bytes[1]),
+                                format_bytes(work.answer_bytes[0])));
   lines.push_back(
       fmt::format("{:.0f} % sure that these are units of its work: {}", work.unit.confidence * 100, work.unit.reason));
   if (work.unit.count_error)
@@ -176,6 +181,7 @@ void write_work_comparison(JsonWriter& json, const WorkComparison& work) {
   json.member("reading", work.reading);
   json.member("waited_ns", work.waited);
   json.member("waits_in", work.waits_in);
+  json.member("answer_bytes", work.answer_bytes);
   json.member("units", work.counts);
   json.member("seconds", work.seconds);
   json.member("between", work.between);

@@ -282,6 +282,7 @@ struct DurationCounts {
   ProcessId process = 0;
   std::vector<std::uint64_t> buckets;
   std::uint64_t unended = 0;  ///< calls that were to be timed and took longer than anybody looked: in no bucket
+  std::uint64_t bytes = 0;    ///< of the answers
 };
 
 /// One function in a call stack, below its caller: stacks that begin alike share their outer frames.

@@ -103,6 +103,37 @@ TEST(WaitedFor, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
   EXPECT_EQ(compare_work({&busy, 1}, {&between, 1}).outcome, model::Outcome::inconclusive);
 }
 
+TEST(WaitedFor, WhoIsAskedByFewerAtOnceWorksLongerForEach) {
+  // Fifty clients, of which many are answered in one turn; and one, for whom it wakes up each time.
+  model::Recording many = answering({.rate = 8000, .on_cpu = 10e3, .run_queue = 2e3}, 600e3);
+  model::Recording one = answering({.rate = 1000, .on_cpu = 45e3, .run_queue = 30e3}, 700e3);
+  const model::WorkComparison c = compare_work({&many, 1}, {&one, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::no_change);
+  EXPECT_NE(c.reading.find("0.69 instead of 5 were being answered at a time"), std::string::npos) << c.reading;
+  EXPECT_EQ(compare_work({&one, 1}, {&many, 1}).outcome, model::Outcome::no_change);
+  for (model::Recording* recording : {&many, &one}) recording->work->port = "Unix sockets";
+  EXPECT_EQ(compare_work({&many, 1}, {&one, 1}).outcome, model::Outcome::regression) << "only the first part is timed";
+  for (model::Recording* recording : {&many, &one}) recording->work->answer_bytes = 100;
+  EXPECT_EQ(compare_work({&many, 1}, {&one, 1}).outcome, model::Outcome::no_change);
+}
+
+TEST(WaitedFor, OtherAnswersAreOfOtherRequests) {
+  model::Recording small = answering({.rate = 4000}, 1e6);
+  model::Recording large = answering({.rate = 2000, .on_cpu = 200e3, .run_queue = 40e3}, 2e6);
+  EXPECT_EQ(compare_work({&small, 1}, {&large, 1}).outcome, model::Outcome::regression) << "nobody knows";
+  small.work->answer_bytes = 60;
+  large.work->answer_bytes = 20'000;
+  const model::WorkComparison c = compare_work({&small, 1}, {&large, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::inconclusive);
+  EXPECT_TRUE(c.other_answers);
+  EXPECT_NE(c.why.find("an answer is of 19.53 KiB instead of 60 B: other requests"), std::string::npos) << c.why;
+  EXPECT_TRUE(compare_work({&large, 1}, {&small, 1}).other_answers);
+  large.work->answer_bytes = 30;
+  EXPECT_TRUE(compare_work({&small, 1}, {&large, 1}).other_answers) << "smaller ones, too";
+  large.work->answer_bytes = 70;
+  EXPECT_EQ(compare_work({&small, 1}, {&large, 1}).outcome, model::Outcome::regression);
+}
+
 TEST(WaitedFor, AsMuchWorkWithAnswersThatTakeTwiceAsLongIsNotCalledTheSame) {
   const model::Recording fast = answering({.rate = 1000}, 150e3);
   const model::Recording same = answering({.rate = 1000}, 200e3);

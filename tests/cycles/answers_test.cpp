@@ -34,6 +34,16 @@ TEST(WorkUnits, HowLongAnswersTookIsSeenAtTheConnections) {
   EXPECT_EQ(work.units.front().kind, model::UnitKind::request) << "nothing says that requests belong together";
 }
 
+TEST(WorkUnits, HowLargeAnAnswerIsInTheMean) {
+  Recorded r;
+  serve_a_thousand(r);
+  r.answers(7, "port 80", "answer", stats::log_bucket_of(3 * kMs), 1000);
+  Trace trace = r.trace();
+  EXPECT_EQ(find_work_units(trace).answer_bytes, 0) << "older recordings do not tell";
+  trace.durations[0].bytes = 612'000;
+  EXPECT_EQ(find_work_units(trace).answer_bytes, 612);
+}
+
 TEST(WorkUnits, NoAnswerTookLongerThanTheRecording) {
   Recorded r;
   serve_a_thousand(r);

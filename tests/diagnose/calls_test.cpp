@@ -1,4 +1,4 @@
-// Functions that are called more often.
+// Functions that are called more often, and other work of programs without steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +110,18 @@ TEST(Calls, LittleMoreOfFewFunctionsIsNoCause) {
   c.calls[0].change = 0.1;
   c.calls[0].more = 2;
   EXPECT_FALSE(calls_are_named(c));
+}
+
+TEST(Load, OtherAnswersOfAProgramWithoutSteps) {
+  model::RunComparison c = comparison(model::Outcome::inconclusive);
+  set_work(c, model::UnitKind::request, {0.1, 0.2}, {0, 0});
+  c.work->unit.process = "server";
+  c.work->answer_bytes = {60, 20'000};
+  EXPECT_THAT(causes(c), testing::IsEmpty());
+  c.work->other_answers = true;
+  ASSERT_THAT(causes(c), testing::ElementsAre("workload_changed"));
+  EXPECT_THAT(diagnose(c)[0].evidence, testing::Contains("An answer of server is of 19.53 KiB instead of 60 B"));
+  EXPECT_EQ(diagnose(c)[0].state, model::VerdictState::active);
 }
 
 }  // namespace

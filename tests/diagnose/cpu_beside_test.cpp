@@ -69,6 +69,26 @@ TEST(CpuBeside, AThreadOfTheKernelAloneIsNoCompetitor) {
   EXPECT_THAT(causes(beside("kswapper", {0, 0.9})), ElementsAre(kOthers));
 }
 
+TEST(CpuBeside, OfManyThatLiveShortTheOneThatHadMostIsNamed) {
+  RunComparison c = comparison(model::Outcome::inconclusive);
+  set_step(c, {10, 10}, {0.3, 2.3}, {0, 0});
+  add_state(c, "runnable", {0.3, 2.3});
+  c.host->behind_others = {0.2, 0.8};
+  c.off_cpu.per = "step";
+  c.off_cpu.rivals = {{"dd", "", {0, 0.6e6}, {0, 1}}};
+  ASSERT_THAT(causes(c), ElementsAre(kOthers));
+  EXPECT_THAT(diagnose(c)[0].evidence,
+              testing::Contains("While they waited dd had the CPUs, for 600.000us instead of 0.000us per step of all "
+                                "threads together"));
+  set_step(c, {10, 12}, {0.3, 2.3}, {0, 0});
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 1.78e6, 1) << "nobody knows that they made it slower on its CPUs";
+  add_counter(c, "host.cpu.others", {0.4, 0.1});
+  EXPECT_THAT(causes(c), testing::IsEmpty()) << "they took less";
+  set_counter(c, "host.cpu.others", {0.4, 0.5});
+  c.off_cpu.rivals[0].ns_per_unit[1] = 0.3e6;
+  EXPECT_THAT(diagnose(c)[0].evidence, testing::Not(testing::Contains(testing::HasSubstr("dd"))));
+}
+
 TEST(CpuBeside, AProgramThatHidesBehindSuchANameIsOne) {
   for (const char* name : {"kdevtmpfsi", "kswapd0x", "rcu_bench"})
     EXPECT_THAT(causes(beside(name, {0, 0.9})), ElementsAre(kOthers)) << name;

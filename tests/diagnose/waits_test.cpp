@@ -278,6 +278,12 @@ TEST(WaitRules, RequestsThatWaitForAnotherThreadOfTheProgramItself) {
   RunComparison little = behind_a_lock();
   little.off_cpu.handed[0].ns_per_unit[1] = 0.5e6;
   EXPECT_THAT(causes(little), ElementsAre("unknown"));
+  RunComparison both = behind_a_lock();
+  both.work->parts[2].value = {0.2e6, 0.35e6};
+  both.off_cpu.functions = {wait("[no stack]", "futex", {0.1, 0.25})};
+  both.off_cpu.functions[0].ended_by[1] = "postgres";
+  ASSERT_THAT(causes(both), ElementsAre("host_bound/waits_for in postgres"));
+  EXPECT_NEAR(diagnose(both)[0].impact_ns, 1.25e6, 1);
   RunComparison calm = behind_a_lock();
   calm.work->waited = {0, 0};
   EXPECT_THAT(causes(calm), ElementsAre("unknown")) << "no answer was late";

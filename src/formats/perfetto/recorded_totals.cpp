@@ -43,6 +43,7 @@ void TrackEvents::add_durations(const Event& event, const Arguments& kept) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   DurationCounts& row = rows[found->second];
   row.unended = std::min(row.unended + static_cast<std::uint64_t>(std::max<std::int64_t>(kept.unended, 0)), kMost);
+  row.bytes += kept.gpu.bytes;
   auto& buckets = row.buckets;
   std::string_view text = builder_.trace().strings[kept.buckets];
   while (!text.empty()) {

@@ -31,8 +31,8 @@ inline constexpr std::string_view kFileState = "culprit.file", kFileOpen = "open
 inline constexpr std::string_view kCallTotals = "syscall_total";
 
 /// The same of requests to a disk, with `bytes`; and of instants with how long calls or requests took: argument
-/// `buckets`, "bucket:count" of stats/log_buckets.h between blanks, and `unended`, of calls that had not ended when
-/// nobody looked any more.
+/// `buckets`, "bucket:count" of stats/log_buckets.h between blanks, `unended`, of calls that had not ended when nobody
+/// looked any more, and `bytes` of answers.
 inline constexpr std::string_view kDiskTotals = "block_total";
 inline constexpr std::string_view kDurations = "durations";
 

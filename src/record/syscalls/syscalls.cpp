@@ -489,25 +489,25 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     next_times_ = now + kTimesEvery;
     for (const bpf::Times& row : probes_->times()) {
       const auto key = std::tuple(row.key.tgid, row.key.device, row.key.nr);
-      culprit_times& before = times_[key];
+      const culprit_times before = std::exchange(times_[key], row.total);
       std::string text;
       for (std::size_t i = 0; i < CULPRIT_TIME_BUCKETS; ++i)
         // Of a process with a number that was another's the counts begin anew.
         if (const auto news = row.total.counts[i] - std::min(before.counts[i], row.total.counts[i]); news > 0)
           text += fmt::format("{}{}:{}", text.empty() ? "" : " ", i, news);
       const std::uint32_t unended = row.total.unended - std::min(before.unended, row.total.unended);
-      before = row.total;
+      const std::uint64_t bytes = row.total.bytes - std::min(before.bytes, row.total.bytes);
       if (!text.empty() || unended > 0) {
         const bool call = row.key.device == 0;
         if (row.key.nr == CULPRIT_ANSWER)
           write_buckets(perfetto::answers_track(row.key.device), row.key.tgid, now, std::string(perfetto::kAnswer),
-                        text);
+                        text, {"bytes", static_cast<std::int64_t>(bytes)});
         else
           write_buckets(call ? std::string("system call times")
                              : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
                         row.key.tgid, now,
                         call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)), text,
-                        unended);
+                        {"unended", std::int64_t{unended}});
       }
       if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
         probes_->forget_times(row.key);
@@ -527,10 +527,10 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   void write_buckets(const std::string& track, std::int64_t pid, Ns now, const std::string& name, std::string_view text,
-                     std::uint32_t unended = 0) {
-    const std::array<perfetto::Argument, 2> arguments = {{{"buckets", text}, {"unended", std::int64_t{unended}}}};
+                     const perfetto::Argument& more = {"", std::int64_t{0}}) {
+    const std::array<perfetto::Argument, 2> arguments = {{{"buckets", text}, more}};
     writer_->instant(writer_->named_track(track, pid), now, name, perfetto::kDurations,
-                     std::span(arguments).first(unended > 0 ? 2 : 1));
+                     std::span(arguments).first(std::get<std::int64_t>(more.value) > 0 ? 2 : 1));
     ++events_;
   }
 

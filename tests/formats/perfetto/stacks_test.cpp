@@ -263,7 +263,9 @@ TEST(PerfettoTotals, AnswersOfAPortAreOfThatPortAndThoseOverUnixSocketsOfThose) 
   ASSERT_TRUE(writer);
   writer->process({.pid = 7, .name = "prog"});
   const Argument buckets{"buckets", "5:2"};
-  writer->instant(writer->named_track(answers_track(80), 7), 1000, "answer", kDurations, std::span(&buckets, 1));
+  const std::vector<Argument> with_bytes = {buckets, {"bytes", std::int64_t{300}}};
+  for (const Ns at : {1000, 2000})
+    writer->instant(writer->named_track(answers_track(80), 7), at, "answer", kDurations, with_bytes);
   writer->instant(writer->named_track(answers_track(0), 7), 1000, "answer", kDurations, std::span(&buckets, 1));
   writer->instant(writer->named_track("port 80 answers"), 1000, "answer of 9 bytes after others", kDurations,
                   std::span(&buckets, 1));
@@ -276,7 +278,9 @@ TEST(PerfettoTotals, AnswersOfAPortAreOfThatPortAndThoseOverUnixSocketsOfThose) 
     over_unix += is_unix ? 1 : 0;
     EXPECT_TRUE(is_unix || trace.strings[counts.disk] == "port 80");
     EXPECT_EQ(trace.processes[counts.process].pid == 7, trace.strings[counts.name] == "answer");
-    EXPECT_EQ(counts.buckets[5], 2U);
+    const bool is_port = !is_unix && trace.strings[counts.name] == "answer";
+    EXPECT_EQ(counts.buckets[5], is_port ? 4U : 2U);
+    EXPECT_EQ(counts.bytes, is_port ? 600U : 0U);
   }
   EXPECT_EQ(over_unix, 1U);
 }

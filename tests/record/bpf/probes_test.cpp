@@ -225,11 +225,14 @@ TEST(Probes, AnswersOverUnixSocketsCountForWhoAccepted) {
   server.run_to_end();
   asks.join();
   std::map<std::int32_t, std::uint64_t> answers;
+  std::uint64_t bytes = 0;
   for (const Times& row : probes.answer_times()) {
+    bytes += row.total.bytes;
     EXPECT_EQ(row.key.device, 0u);
     for (const std::uint32_t count : row.total.counts) answers[row.key.tgid] += count;
   }
   EXPECT_EQ(answers, (std::map<std::int32_t, std::uint64_t>{{server.pid(), kConnections * kRequests}}));
+  EXPECT_EQ(bytes, 2 * kConnections * kRequests);
   close(listener);
 }
 
